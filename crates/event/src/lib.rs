@@ -1,1 +1,19 @@
-//! placeholder
+//! The waist of smbscope: what every source writes and every reader reads.
+//!
+//! Owns: the Arrow schemas of all tables, the operation row and its columns, codes as text, the
+//! coverage record, the run folder's manifest, how sensitive each column is and how it is made
+//! anonymous. It does not own where rows come from (`capture`) nor where they go (`store`).
+//!
+//! All times are integer nanoseconds: points in time since the Unix epoch, durations as a
+//! difference of two of them. Only `report` converts. A value that a source cannot know is null.
+
+pub mod builder;
+pub mod code;
+pub mod column;
+pub mod operation;
+pub mod pool;
+pub mod table;
+pub mod tables;
+
+/// Version of all schemas together. A changed column raises it and adds a fix-up for old files.
+pub const SCHEMA_VERSION: u32 = 1;

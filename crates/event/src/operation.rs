@@ -1,0 +1,350 @@
+//! The operation row: one SMB operation, from any source.
+//!
+//! [`Operation`] is the row while it is being made: plain integers and a bit per column that says
+//! whether the value is known, so that a row costs a few hundred bytes and no allocation. Text
+//! stands in the batch's [`Pool`](crate::pool::Pool)s (a number here) or is a code that
+//! [`code`](crate::code) names. [`OperationBuilder`](crate::builder::OperationBuilder) turns rows
+//! into Arrow. The columns are listed once, below; names follow MS-SMB2, Wireshark and Zeek.
+
+use arrow::datatypes::{DataType, Schema, SchemaRef};
+
+use crate::column::{ColumnSpec, Sensitivity, Unit, text_type};
+
+macro_rules! storage {
+    (name) => {
+        u32
+    };
+    (code) => {
+        u64
+    };
+    (bytes16) => {
+        [u8; 16]
+    };
+    ($plain:ident) => {
+        $plain
+    };
+}
+
+macro_rules! arrow_type {
+    (u64) => {
+        DataType::UInt64
+    };
+    (u32) => {
+        DataType::UInt32
+    };
+    (u16) => {
+        DataType::UInt16
+    };
+    (u8) => {
+        DataType::UInt8
+    };
+    (i64) => {
+        DataType::Int64
+    };
+    (bool) => {
+        DataType::Boolean
+    };
+    (bytes16) => {
+        DataType::FixedSizeBinary(16)
+    };
+    (name) => {
+        text_type()
+    };
+    (code) => {
+        text_type()
+    };
+}
+
+/// How a column's values are kept while a batch is being built.
+#[derive(Debug)]
+pub(crate) enum Values {
+    U64(Vec<u64>),
+    U32(Vec<u32>),
+    U16(Vec<u16>),
+    U8(Vec<u8>),
+    I64(Vec<i64>),
+    Bool(Vec<bool>),
+    Bytes16(Vec<[u8; 16]>),
+    /// Numbers in the column's pool.
+    Name(Vec<u32>),
+    /// Codes, named when the batch is finished.
+    Code(Vec<u64>),
+}
+
+macro_rules! empty_values {
+    (u64) => {
+        Values::U64(Vec::new())
+    };
+    (u32) => {
+        Values::U32(Vec::new())
+    };
+    (u16) => {
+        Values::U16(Vec::new())
+    };
+    (u8) => {
+        Values::U8(Vec::new())
+    };
+    (i64) => {
+        Values::I64(Vec::new())
+    };
+    (bool) => {
+        Values::Bool(Vec::new())
+    };
+    (bytes16) => {
+        Values::Bytes16(Vec::new())
+    };
+    (name) => {
+        Values::Name(Vec::new())
+    };
+    (code) => {
+        Values::Code(Vec::new())
+    };
+}
+
+macro_rules! append_values {
+    (u64 $args:tt) => { append_values!(@ U64 $args) };
+    (u32 $args:tt) => { append_values!(@ U32 $args) };
+    (u16 $args:tt) => { append_values!(@ U16 $args) };
+    (u8 $args:tt) => { append_values!(@ U8 $args) };
+    (i64 $args:tt) => { append_values!(@ I64 $args) };
+    (bool $args:tt) => { append_values!(@ Bool $args) };
+    (bytes16 $args:tt) => { append_values!(@ Bytes16 $args) };
+    (name $args:tt) => { append_values!(@ Name $args) };
+    (code $args:tt) => { append_values!(@ Code $args) };
+    (@ $variant:ident ($out:ident, $rows:ident, $field:ident)) => {
+        if let Values::$variant(values) = $out {
+            values.extend($rows.iter().map(|row| row.$field));
+        }
+    };
+}
+
+macro_rules! operation_columns {
+    ($($name:ident, $set:ident: $kind:ident, $unit:ident, $sensitivity:ident, $doc:literal;)*) => {
+        /// The columns, in the schema's order.
+        #[allow(non_camel_case_types)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        #[repr(u8)]
+        pub enum Column {
+            $(#[doc = $doc] $name,)*
+        }
+
+        impl Column {
+            /// Every column, in the schema's order.
+            pub const ALL: &'static [Column] = &[$(Column::$name,)*];
+
+            pub(crate) fn empty(self) -> Values {
+                match self { $(Column::$name => empty_values!($kind),)* }
+            }
+
+            /// Appends the column's value of every row, known or not.
+            pub(crate) fn append(self, rows: &[Operation], out: &mut Values) {
+                match self { $(Column::$name => append_values!($kind (out, rows, $name)),)* }
+            }
+        }
+
+        /// Type, unit, sensitivity and meaning of every column, in the schema's order.
+        pub fn specs() -> Vec<ColumnSpec> {
+            vec![$(ColumnSpec {
+                name: stringify!($name),
+                data_type: arrow_type!($kind),
+                nullable: true,
+                unit: Unit::$unit,
+                sensitivity: Sensitivity::$sensitivity,
+                doc: $doc,
+            },)*]
+        }
+
+        /// One operation. A value that was not set is null.
+        #[derive(Clone, Copy, Debug, Default, PartialEq)]
+        pub struct Operation {
+            pub(crate) present: u128,
+            $($name: storage!($kind),)*
+        }
+
+        impl Operation {
+            $(
+                #[doc = $doc]
+                #[inline]
+                pub fn $name(&self) -> Option<storage!($kind)> {
+                    (self.present >> (Column::$name as u32) & 1 == 1).then_some(self.$name)
+                }
+
+                #[doc = concat!("Sets `", stringify!($name), "`.")]
+                #[inline]
+                pub fn $set(&mut self, value: storage!($kind)) {
+                    self.$name = value;
+                    self.present |= 1 << (Column::$name as u32);
+                }
+            )*
+        }
+    };
+}
+
+operation_columns! {
+    recording, set_recording: name, None, Machine, "The input that the row comes from: a file's name or a run's.";
+    operation, set_operation: u64, None, Public, "Number of the operation, unique in its recording, in the order in which operations ended.";
+    scenario_run, set_scenario_run: u64, None, Public, "Run of a load scenario that the operation belongs to.";
+    handle, set_handle: u64, None, Public, "Number of the open that the operation works on (table handles).";
+    compound, set_compound: u64, None, Public, "Number of the compound chain; null for a message of one operation.";
+    compound_index, set_compound_index: u16, None, Public, "Place in the compound chain, 0 for the lead.";
+    compound_size, set_compound_size: u16, Count, Public, "Operations in the compound chain.";
+    related, set_related: bool, None, Public, "Whether a member takes session, tree and file from the member before it.";
+
+    connection, set_connection: u64, None, Public, "Number of the TCP connection (table connections).";
+    channel, set_channel: u32, None, Public, "Place of the connection among its session's channels, 0 for the first.";
+    client, set_client: name, None, Machine, "The client's address.";
+    client_port, set_client_port: u16, None, Public, "The client's TCP port.";
+    server, set_server: name, None, Machine, "The server's address.";
+    server_port, set_server_port: u16, None, Public, "The server's TCP port.";
+    session_id, set_session_id: u64, None, Public, "SMB2 SessionId, or SMB1 UID.";
+    user, set_user: name, None, Person, "User of the session, DOMAIN\\name where the domain is known.";
+    tree_id, set_tree_id: u32, None, Public, "TreeId (SMB1: TID).";
+    share, set_share: name, None, Path, "The share, as \\\\server\\share.";
+    dialect, set_dialect: code, None, Public, "Negotiated dialect: 2.0.2, 2.1, 3.0, 3.0.2, 3.1.1, or SMB1's name.";
+    pid, set_pid: u32, None, Public, "Process that served the operation (probe).";
+    tid, set_tid: u32, None, Public, "Thread that served the operation (probe).";
+    cpu, set_cpu: u32, None, Public, "Processor that began to serve the operation (probe).";
+
+    protocol, set_protocol: u8, None, Public, "1 for SMB1, 2 for SMB2 and SMB3.";
+    command, set_command: code, None, Public, "Command; null when the message was encrypted and not decrypted.";
+    detail, set_detail: code, None, Public, "What the command alone does not say: information class, FSCTL, disposition, transaction.";
+    message_id, set_message_id: u64, None, Public, "MessageId (SMB1: MID), unique on its connection only.";
+    async_id, set_async_id: u64, None, Public, "AsyncId of an operation that was answered STATUS_PENDING first.";
+    status, set_status: u32, None, Public, "NTSTATUS of the final reply; null without one.";
+    status_name, set_status_name: code, None, Public, "Name of the status.";
+
+    file_id, set_file_id: bytes16, None, Public, "FileId (persistent and volatile, as on the wire; SMB1: FID in the first two bytes).";
+    path, set_path: name, None, Path, "File or directory, relative to the share.";
+    extension, set_extension: name, None, Extension, "End of the file's name after the last dot, in lower case.";
+    desired_access, set_desired_access: u32, None, Public, "Create: DesiredAccess.";
+    share_access, set_share_access: u32, None, Public, "Create: ShareAccess.";
+    create_options, set_create_options: u32, None, Public, "Create: CreateOptions.";
+    oplock_requested, set_oplock_requested: code, None, Public, "Create: oplock level asked for.";
+    oplock_granted, set_oplock_granted: code, None, Public, "Create: oplock level granted. OplockBreak: the new level.";
+    lease_key, set_lease_key: bytes16, None, Public, "Lease key of an open or of a lease break.";
+    parent_lease_key, set_parent_lease_key: bytes16, None, Public, "Key of the parent directory's lease.";
+    lease_requested, set_lease_requested: code, None, Public, "Lease state asked for: R read, H handle, W write. LeaseBreak: the state before.";
+    lease_granted, set_lease_granted: code, None, Public, "Lease state granted. LeaseBreak: the new state.";
+
+    offset, set_offset: u64, Bytes, Public, "Read, Write, Lock: offset in the file.";
+    requested_bytes, set_requested_bytes: u64, Bytes, Public, "Bytes that the client asked to read, write, lock, or accepts at most.";
+    transferred_bytes, set_transferred_bytes: u64, Bytes, Public, "Bytes of file or answer data that were really transferred.";
+    request_wire_bytes, set_request_wire_bytes: u64, Bytes, Public, "Bytes of the request with its NetBIOS header; a compound's stand on its lead.";
+    response_wire_bytes, set_response_wire_bytes: u64, Bytes, Public, "Bytes of the final and interim replies with their NetBIOS headers; a compound's stand on its lead.";
+    write_through, set_write_through: bool, None, Public, "Whether the write, or the open, asks for stable storage.";
+    unbuffered, set_unbuffered: bool, None, Public, "Whether the read or write asks to pass the cache by.";
+
+    credit_charge, set_credit_charge: u16, Count, Public, "CreditCharge of the request.";
+    credits_requested, set_credits_requested: u16, Count, Public, "Credits that the client asked for.";
+    credits_granted, set_credits_granted: u16, Count, Public, "Credits that the server granted, interim reply included.";
+    outstanding, set_outstanding: u32, Count, Public, "Operations in flight on the connection when this one was sent, itself not counted; waiting notifications and blocked locks are not counted.";
+
+    scheduled_at, set_scheduled_at: i64, Time, Public, "When a load user was to send the operation.";
+    request_start, set_request_start: i64, Time, Public, "First byte of the request.";
+    request_end, set_request_end: i64, Time, Public, "Last byte of the request.";
+    pending_at, set_pending_at: i64, Time, Public, "Interim reply (STATUS_PENDING).";
+    response_start, set_response_start: i64, Time, Public, "First byte of the final reply.";
+    response_end, set_response_end: i64, Time, Public, "Last byte of the final reply.";
+
+    elapsed_ns, set_elapsed_ns: i64, Nanoseconds, Public, "First byte of the request to last byte of the reply.";
+    request_transfer_ns, set_request_transfer_ns: i64, Nanoseconds, Public, "First to last byte of the request.";
+    turnaround_ns, set_turnaround_ns: i64, Nanoseconds, Public, "Last byte of the request to first byte of the final reply, as seen.";
+    response_transfer_ns, set_response_transfer_ns: i64, Nanoseconds, Public, "First to last byte of the final reply.";
+    server_ns, set_server_ns: i64, Nanoseconds, Public, "Turnaround less the round trip behind the capture point; null without an estimate of that, and never clamped at zero.";
+    server_error_ns, set_server_error_ns: i64, Nanoseconds, Public, "Uncertainty of server_ns.";
+    client_gap_ns, set_client_gap_ns: i64, Nanoseconds, Public, "Think time: end of the last reply to this request while nothing was in flight on the connection, less the round trip between capture point and client.";
+    busy_ns, set_busy_ns: i64, Nanoseconds, Public, "The operation's share of its connection's busy time: every moment is divided among the operations in flight in it, so that shares add up.";
+    waits, set_waits: bool, None, Public, "Waits by design (a notification, a blocked lock): not to be read as latency.";
+
+    queue_ns, set_queue_ns: i64, Nanoseconds, Public, "Server: arrival to start of processing (probe).";
+    parse_ns, set_parse_ns: i64, Nanoseconds, Public, "Server: parsing (probe).";
+    processing_ns, set_processing_ns: i64, Nanoseconds, Public, "Server: protocol processing (probe).";
+    filesystem_ns, set_filesystem_ns: i64, Nanoseconds, Public, "Server: file-system calls on the main thread (probe).";
+    io_wait_ns, set_io_wait_ns: i64, Nanoseconds, Public, "Server: waiting for an I/O thread (probe).";
+    io_ns, set_io_ns: i64, Nanoseconds, Public, "Server: I/O system calls (probe).";
+    flush_ns, set_flush_ns: i64, Nanoseconds, Public, "Server: flushing to stable storage (probe).";
+    lock_wait_ns, set_lock_wait_ns: i64, Nanoseconds, Public, "Server: waiting for locks and breaks (probe).";
+    crypto_in_ns, set_crypto_in_ns: i64, Nanoseconds, Public, "Server: verifying and decrypting (probe).";
+    crypto_out_ns, set_crypto_out_ns: i64, Nanoseconds, Public, "Server: signing and encrypting (probe).";
+    send_ns, set_send_ns: i64, Nanoseconds, Public, "Server: sending (probe).";
+    disk_ns, set_disk_ns: i64, Nanoseconds, Public, "Server: block device (probe).";
+    offcpu_ns, set_offcpu_ns: i64, Nanoseconds, Public, "Server: off the processor (probe).";
+
+    signed, set_signed: bool, None, Public, "Whether the request was signed.";
+    encrypted, set_encrypted: bool, None, Public, "Whether the request was encrypted.";
+    compressed, set_compressed: bool, None, Public, "Whether the request or the reply was compressed.";
+
+    source, set_source: code, None, Public, "What made the row: capture, probe or load.";
+    vantage, set_vantage: code, None, Public, "Where the row was seen: client, server, between, inside.";
+    request_frame, set_request_frame: u64, None, Public, "Frame of the request's first byte, counted from 1 in its file.";
+    response_frame, set_response_frame: u64, None, Public, "Frame of the final reply's first byte.";
+    tcp_sequence, set_tcp_sequence: u32, None, Public, "TCP sequence number of the request's first byte (its NetBIOS header).";
+}
+
+impl Operation {
+    /// Whether the column has a value.
+    #[inline]
+    pub fn has(&self, column: Column) -> bool {
+        self.present >> (column as u32) & 1 == 1
+    }
+
+    /// Makes the column null.
+    #[inline]
+    pub fn clear(&mut self, column: Column) {
+        self.present &= !(1 << (column as u32));
+    }
+
+    /// Fills the durations that follow from the five times: `elapsed_ns` and its three parts.
+    pub fn derive_durations(&mut self) {
+        let (request_start, request_end) = (self.request_start(), self.request_end());
+        let (response_start, response_end) = (self.response_start(), self.response_end());
+        if let (Some(start), Some(end)) = (request_start, request_end) {
+            self.set_request_transfer_ns(end - start);
+        }
+        if let (Some(start), Some(end)) = (response_start, response_end) {
+            self.set_response_transfer_ns(end - start);
+        }
+        if let (Some(end), Some(start)) = (request_end, response_start) {
+            self.set_turnaround_ns(start - end);
+        }
+        if let (Some(start), Some(end)) = (request_start, response_end) {
+            self.set_elapsed_ns(end - start);
+        }
+    }
+}
+
+/// The schema of the operations table.
+pub fn schema() -> SchemaRef {
+    let fields: Vec<_> = specs().iter().map(ColumnSpec::field).collect();
+    std::sync::Arc::new(Schema::new(fields))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_presence_bits_hold_every_column() {
+        assert!(Column::ALL.len() <= 128, "{} columns", Column::ALL.len());
+        assert_eq!(specs().len(), Column::ALL.len());
+    }
+
+    #[test]
+    fn durations_add_up() {
+        let mut row = Operation::default();
+        row.set_request_start(10);
+        row.set_request_end(13);
+        row.derive_durations();
+        assert_eq!((row.elapsed_ns(), row.turnaround_ns()), (None, None));
+        row.set_response_start(20);
+        row.set_response_end(27);
+        row.derive_durations();
+        assert_eq!(row.elapsed_ns(), Some(17));
+        let parts = [
+            row.request_transfer_ns(),
+            row.turnaround_ns(),
+            row.response_transfer_ns(),
+        ];
+        assert_eq!(parts.into_iter().flatten().sum::<i64>(), 17);
+    }
+}
