@@ -38,7 +38,7 @@ impl Default for Limits {
     fn default() -> Limits {
         Limits {
             chunk_bytes: 512 << 10,
-            block_bytes: 64 << 20,
+            block_bytes: 16 << 20,
         }
     }
 }

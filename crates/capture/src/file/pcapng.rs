@@ -157,7 +157,7 @@ impl PcapNg {
             return Err(format!("a packet of interface {number}, never described,"));
         };
         let captured = order.u32([c0, c1, c2, c3]);
-        if captured as usize > block.len().saturating_sub(32) {
+        if (captured as usize).saturating_add(32) > block.len() {
             return Err(format!("a packet of {captured} bytes exceeds its block"));
         }
         let high = u64::from(order.u32([h0, h1, h2, h3]));
@@ -210,8 +210,31 @@ impl PcapNg {
 
     fn description(&mut self, block: &[u8], summary: &mut FileSummary) -> Result<Found, String> {
         let order = self.order;
-        let Some(&[_, _, _, _, _, _, _, _, l0, l1, _, _, s0, s1, s2, s3]) =
-            block.first_chunk::<16>()
+        let Some(
+            // The last four are the trailing length or the first option.
+            &[
+                _,
+                _,
+                _,
+                _,
+                _,
+                _,
+                _,
+                _,
+                l0,
+                l1,
+                _,
+                _,
+                s0,
+                s1,
+                s2,
+                s3,
+                _,
+                _,
+                _,
+                _,
+            ],
+        ) = block.first_chunk::<20>()
         else {
             return Err("an interface description too short for its header".into());
         };

@@ -19,6 +19,8 @@ pub(super) struct Source {
     gauge: Arc<Gauge>,
     total: Option<u64>,
     compression: Option<Compression>,
+    /// Why the decompressor gave up; asked again, it might claim a regular end.
+    damage: Option<String>,
 }
 
 /// The beginning of a capture, already taken from its source.
@@ -63,6 +65,7 @@ impl Source {
             gauge,
             total,
             compression: None,
+            damage: None,
         }
     }
 
@@ -107,6 +110,9 @@ impl Source {
         while let Some(room) = bytes.get_mut(*filled..)
             && !room.is_empty()
         {
+            if let Some(reason) = &self.damage {
+                return Err(Cause::Damaged(reason.clone()));
+            }
             match self.input.read(room) {
                 Ok(0) => return Ok(false),
                 Ok(count) => *filled += count,
@@ -171,14 +177,15 @@ impl Source {
         Ok(())
     }
 
-    fn cause(&self, error: io::Error) -> Cause {
+    fn cause(&mut self, error: io::Error) -> Cause {
         match self.compression {
             Some(compression) if !self.gauge.failed.load(Ordering::Relaxed) => {
                 let label = label(compression);
-                Cause::Damaged(match error.kind() {
+                let reason = match error.kind() {
                     io::ErrorKind::UnexpectedEof => format!("the {label} data are cut off"),
                     _ => format!("the {label} data are corrupt ({error})"),
-                })
+                };
+                Cause::Damaged(self.damage.insert(reason).clone())
             }
             _ => Cause::System(FileError::Read {
                 name: self.name.clone(),
