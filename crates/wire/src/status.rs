@@ -17,3 +17,11 @@ impl Status {
     pub const MORE_PROCESSING_REQUIRED: Status = Status(0xc000_0016);
     pub const CANCELLED: Status = Status(0xc000_0120);
 }
+
+impl Status {
+    /// Whether the severity is "error".
+    #[inline]
+    pub fn is_error(self) -> bool {
+        self.0 >> 30 == 3
+    }
+}
