@@ -42,7 +42,8 @@ pub fn inspect(blob: &[u8]) -> Auth<'_> {
         auth.is_spnego = true;
         auth.offered = frame.offered;
         auth.state = frame.state;
-        negotiated = frame.chosen.or_else(|| auth.offered.clone().next());
+        let mut offers = frame.offered;
+        negotiated = frame.chosen.or_else(|| offers.next());
         token = frame.token;
     }
     if let Some(message) = ntlmssp::Message::parse(token) {
