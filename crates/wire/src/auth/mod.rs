@@ -69,7 +69,7 @@ impl Auth<'_> {
                 return Some("ANONYMOUS LOGON".to_owned());
             }
             let user = message.user()?;
-            let domain = message.domain().unwrap_or_default();
+            let domain = message.domain()?;
             return Some(if domain.is_empty() {
                 user
             } else {

@@ -132,12 +132,12 @@ impl<'a> Message<'a> {
         if self.kind()? != Kind::AUTHENTICATE {
             return None;
         }
-        let is_flagged = self
-            .flags()
-            .is_some_and(|flags| flags.contains(Flags::ANONYMOUS));
         let (lm_length, nt_length) = (u16_at(self.0, 12)?, u16_at(self.0, 20)?);
-        let has_empty_names = u16_at(self.0, 36)? == 0 && nt_length == 0 && lm_length <= 1;
-        Some(is_flagged || has_empty_names)
+        if u16_at(self.0, 36)? == 0 && nt_length == 0 && lm_length <= 1 {
+            return Some(true);
+        }
+        let has_flags = self.payload_start()? >= 64;
+        Some(has_flags && self.flags()?.contains(Flags::ANONYMOUS))
     }
 
     /// AUTHENTICATE: whether the response is NTLMv2 (longer than the 24 bytes of NTLMv1); `None`
