@@ -182,6 +182,9 @@ fn referrals_of_samba() {
         return;
     };
     let messages = messages(&pcap);
+    for message in messages.iter().filter(|m| command(&m.bytes).is_some()) {
+        assert_eq!(is_response(&message.bytes), !message.from_client);
+    }
     let ioctls = messages.iter().map(|message| message.bytes.as_slice());
     let referrals = ioctls.filter(|message| {
         command(message) == Some(11) && message.len() > 72 && u32_at(message, 68) == 0x0006_0194
