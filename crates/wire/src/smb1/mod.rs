@@ -7,6 +7,8 @@
 //! MS-CIFS section 2.2.3.1, extended by MS-SMB section 2.2.3.1.
 
 pub mod block;
+#[cfg(test)]
+mod captures;
 mod command;
 pub mod create;
 pub mod file;

@@ -1,6 +1,8 @@
 //! Helpers of this folder's tests: building messages, and reading every field of every view at
 //! every truncation.
 
+use std::collections::HashMap;
+
 use super::block::Block;
 use super::transaction::Part;
 use super::*;
@@ -107,25 +109,49 @@ pub(crate) fn fields(block: Block<'_>) -> Vec<(String, String)> {
 
 /// Reads every field at every truncation of `bytes`: it must be absent or as in the whole.
 pub(crate) fn truncate(bytes: &[u8]) {
-    let whole: Vec<Vec<(String, String)>> = Message::new(bytes, bytes.len())
+    let whole: Vec<HashMap<String, String>> = Message::new(bytes, bytes.len())
         .unwrap()
         .blocks()
-        .map(fields)
+        .map(|block| fields(block).into_iter().collect())
         .collect();
     for length in MAGIC.len()..bytes.len() {
-        let Some(cut) = Message::new(&bytes[..length], bytes.len()) else {
-            continue;
-        };
+        let cut = Message::new(&bytes[..length], bytes.len()).unwrap();
         for (block, whole) in cut.blocks().zip(&whole) {
             for (field, value) in fields(block) {
-                let expected = whole.iter().find(|(name, _)| *name == field);
+                let expected = whole.get(&field);
                 assert!(
-                    value == "None" || expected.is_some_and(|(_, expected)| *expected == value),
+                    value == "None" || expected == Some(&value),
                     "{field} is {value} at {length} bytes, {expected:?} in the whole"
                 );
             }
         }
-        let _ = need(&bytes[..length], true, bytes.len());
-        let _ = need(&bytes[..length], false, bytes.len());
+        for to_server in [true, false] {
+            let needed = need(&bytes[..length], to_server, bytes.len());
+            assert!(needed <= bytes.len());
+        }
+    }
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(32))]
+
+    /// Whatever follows the magic, every field of every truncation is absent or right.
+    #[test]
+    fn any_bytes_can_be_read(
+        command in proptest::prelude::any::<u8>(),
+        flags in proptest::prelude::any::<[u8; 3]>(),
+        word_count in 0u8..60,
+        rest in proptest::collection::vec(0u8..8, 0..120),
+    ) {
+        let mut bytes = message(command, 0, &[], &[]);
+        bytes.truncate(HEADER_BYTES);
+        bytes[9..12].copy_from_slice(&flags);
+        bytes.push(word_count);
+        bytes.extend(rest.iter().map(|&byte| match byte {
+            6 => 0xff,
+            7 => 70,
+            small => small,
+        }));
+        truncate(&bytes);
     }
 }
