@@ -248,3 +248,21 @@ fn every_truncation_of_real_messages_is_absent_or_right() {
         assert!(!seen.is_empty());
     }
 }
+
+#[test]
+fn follows_a_real_chain() {
+    let Some(pcap) = capture("smb1-trans2-ntcreate.pcap") else {
+        return;
+    };
+    let chains: Vec<Vec<Command>> = messages(&pcap)
+        .into_iter()
+        .filter(|(to_server, ..)| *to_server)
+        .map(|(_, bytes, length)| {
+            let message = Message::new(bytes, length).unwrap();
+            message.blocks().map(|block| block.command()).collect()
+        })
+        .filter(|chain: &Vec<Command>| chain.len() > 1)
+        .collect();
+    let expected = [[Command::NT_CREATE_AND_X, Command::READ_AND_X]];
+    assert_eq!(chains, expected);
+}
