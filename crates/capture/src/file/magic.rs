@@ -38,6 +38,8 @@ const UNSUPPORTED: &[(&[u8], &str, &str)] = &[
     (b"snoop\0\0\0", "a Solaris snoop capture", EDITCAP),
     (b"TRSNIFF data    \x1a", "a Sniffer capture", EDITCAP),
     (b"XCP\0", "a NetXRay or Windows Sniffer capture", EDITCAP),
+    (b"ObserverPktBuffe", "a Viavi Observer capture", EDITCAP),
+    (b"\x05VNF", "a Visual Networks capture", EDITCAP),
     (b"iptrace 1.0", "an AIX iptrace capture", EDITCAP),
     (b"iptrace 2.0", "an AIX iptrace capture", EDITCAP),
     (b"\xac\x01\x00\x1c", "an Ixia lcap capture", EDITCAP),
@@ -122,5 +124,11 @@ fn is_erf(head: &[u8]) -> bool {
     let seconds = u32::from_le_bytes([a, b, c, d]);
     let years = (2000 - 1970) * 31_556_952..(2040 - 1970) * 31_556_952;
     let record = u16::from_be_bytes([len_1, len_0]);
-    years.contains(&seconds) && matches!(kind & 0x7f, 1..=27) && (16..=0x4000).contains(&record)
+    let timed = match kind & 0x7f {
+        1..=26 => years.contains(&seconds),
+        // Metadata, which newer writers put first, may be without time.
+        27 => seconds == 0 || years.contains(&seconds),
+        _ => false,
+    };
+    timed && (16..=0x4000).contains(&record)
 }

@@ -37,7 +37,8 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Limits {
         Limits {
-            chunk_bytes: 512 << 10,
+            // A chunk, its frames and a worker's tables fit in a second-level cache of 1 MiB.
+            chunk_bytes: 256 << 10,
             block_bytes: 16 << 20,
         }
     }

@@ -202,6 +202,10 @@ fn what_is_no_capture_is_named() {
         (b"\xfd7zXZ\0", "unpack it first"),
         (&etl, "etl2pcapng"),
         (&erf, "Endace ERF"),
+        (
+            &[0, 0, 0, 0, 0, 0, 0, 0, 0x9b, 4, 0, 0x80, 0, 0, 0, 0x68],
+            "Endace ERF",
+        ),
         (&gzip(b"hello world"), "is no capture inside its gzip data"),
         (&zstd(b"snoop\0\0\0"), "Solaris snoop"),
         (&gzip(b""), "the gzip data hold no capture: they are empty"),

@@ -169,6 +169,14 @@ fn several_members_and_frames_of_compression_read_as_one() {
 }
 
 #[test]
+fn a_reader_may_live_in_its_own_thread() {
+    fn send<T: Send>() {}
+    send::<Reader>();
+    send::<Chunk>();
+    assert_eq!(size_of::<FrameRef>(), 32);
+}
+
+#[test]
 fn progress_counts_stored_bytes() {
     let mut file = LITTLE.pcap(0xa1b2_c3d4, 0, 1);
     file.extend(LITTLE.record(0, 0, &[0; 50_000], 50_000));
