@@ -4,5 +4,16 @@
 //! file names, and the pairing of requests with responses. It does not own the messages' layout
 //! (`wire`) nor the row (`event`).
 
+mod connection;
+mod engine;
 pub mod file;
 pub mod frame;
+pub mod limits;
+mod link;
+mod need;
+mod output;
+mod secrets;
+mod smb1;
+mod smb2;
+pub mod stream;
+mod user;

@@ -74,7 +74,7 @@ pub struct Session {
     /// The client's own name.
     pub workstation: Option<String>,
     /// How the user proved who they are.
-    pub mechanism: Option<&'static str>,
+    pub mechanism: Option<String>,
     /// Guest or null session.
     pub guest: Option<bool>,
     /// The server demands encryption.

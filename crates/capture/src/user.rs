@@ -6,8 +6,18 @@ use crate::output::Session;
 
 /// What a security blob tells of a session: user and workstation of an NTLMSSP AUTHENTICATE, or
 /// the mechanism alone.
-pub fn of_blob(_blob: &[u8]) -> Session {
-    Session::default()
+pub fn of_blob(blob: &[u8]) -> Session {
+    let auth = auth::inspect(blob);
+    Session {
+        user: auth.account(),
+        workstation: auth
+            .ntlmssp
+            .as_ref()
+            .and_then(|message| message.workstation())
+            .filter(|name| !name.is_empty()),
+        mechanism: auth.mechanism.map(|mechanism| mechanism.to_string()),
+        ..Session::default()
+    }
 }
 
 /// A GUID as people write it (MS-DTYP section 2.3.4).

@@ -221,11 +221,7 @@ mod tests {
 
     #[test]
     fn a_column_that_is_missing_reads_as_absent() {
-        let batch = Tree::to_batch(&[Tree {
-            tree_id: 4,
-            ..Tree::default()
-        }])
-        .unwrap();
+        let batch = Tree::to_batch(&[Tree { tree_id: 4, ..Tree::default() }]).unwrap();
         let rows = Session::from_batch(&batch.project(&[2]).unwrap());
         assert_eq!(rows, [Session::default()]);
     }

@@ -208,14 +208,7 @@ pub(super) struct Tally {
 
 impl Tally {
     pub(super) fn new() -> Tally {
-        Tally {
-            frames: 0,
-            cut: 0,
-            captured: 0,
-            original: 0,
-            first_ns: i64::MAX,
-            last_ns: i64::MIN,
-        }
+        Tally { frames: 0, cut: 0, captured: 0, original: 0, first_ns: i64::MAX, last_ns: i64::MIN }
     }
 
     #[inline]

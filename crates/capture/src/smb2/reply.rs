@@ -52,7 +52,7 @@ pub struct Reply {
 
 /// Reads a final reply, as far as captured.
 #[inline]
-pub fn decode(member: &Member<'_>, link: &mut Link, out: &mut Output) -> Reply {
+pub fn decode(member: &Member<'_>, link: &mut Link) -> Reply {
     let bytes = member.bytes;
     let header = &member.header;
     let mut reply = Reply { command: header.command, ..Reply::default() };
@@ -68,8 +68,7 @@ pub fn decode(member: &Member<'_>, link: &mut Link, out: &mut Output) -> Reply {
         Command::READ => {
             let view = ReadResponse(bytes);
             let (sent, by_rdma) = (view.data_length(), view.data_remaining());
-            reply.transferred =
-                sent.map(|sent| u64::from(sent) + u64::from(by_rdma.unwrap_or(0)));
+            reply.transferred = sent.map(|sent| u64::from(sent) + u64::from(by_rdma.unwrap_or(0)));
         }
         Command::WRITE => reply.transferred = WriteResponse(bytes).count().map(u64::from),
         Command::IOCTL => {
@@ -78,8 +77,7 @@ pub fn decode(member: &Member<'_>, link: &mut Link, out: &mut Output) -> Reply {
             reply.fsctl = view.ctl_code().map(|code| code.0);
         }
         Command::QUERY_DIRECTORY => {
-            reply.transferred =
-                QueryDirectoryResponse(bytes).output_buffer_length().map(u64::from);
+            reply.transferred = QueryDirectoryResponse(bytes).output_buffer_length().map(u64::from);
         }
         Command::QUERY_INFO => {
             reply.transferred = QueryInfoResponse(bytes).output_buffer_length().map(u64::from);
@@ -109,7 +107,6 @@ pub fn decode(member: &Member<'_>, link: &mut Link, out: &mut Output) -> Reply {
         }
         _ => {}
     }
-    let _ = out;
     reply
 }
 
@@ -141,7 +138,8 @@ fn create(bytes: &[u8], reply: &mut Reply) {
     reply.open = Some(Box::new(open));
 }
 
-fn negotiate(bytes: &[u8], link: &mut Link) {
+/// Takes what a Negotiate reply says of the connection.
+pub fn negotiate(bytes: &[u8], link: &mut Link) {
     let view = NegotiateResponse(bytes);
     let table = &mut *link.table;
     if let Some(dialect) = view.dialect() {
@@ -167,16 +165,14 @@ fn negotiate(bytes: &[u8], link: &mut Link) {
     table.signing_algorithm = implied.map(str::to_owned);
     for context in view.contexts() {
         match context.decode() {
-            NegotiateContextData::Encryption(ciphers) => {
-                table.cipher = ciphers.iter().next().map(|id| named(cipher_name(id), id));
+            NegotiateContextData::Encryption(mut ciphers) => {
+                table.cipher = ciphers.next().map(|id| named(cipher_name(id), id));
             }
-            NegotiateContextData::Signing(algorithms) => {
-                table.signing_algorithm =
-                    algorithms.iter().next().map(|id| named(signing_name(id), id));
+            NegotiateContextData::Signing(mut algorithms) => {
+                table.signing_algorithm = algorithms.next().map(|id| named(signing_name(id), id));
             }
             NegotiateContextData::Compression { algorithms, .. } => {
-                let names: Vec<_> =
-                    algorithms.iter().map(|id| named(compression_name(id), id)).collect();
+                let names: Vec<_> = algorithms.map(|id| named(compression_name(id), id)).collect();
                 table.compression = Some(names.join(", "));
             }
             _ => {}

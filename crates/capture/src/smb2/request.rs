@@ -49,7 +49,7 @@ pub fn decode(member: &Member<'_>, pending: &mut Pending, link: &mut Link) {
             set_range(row, view.offset(), view.length());
             if let Some(flags) = view.flags() {
                 row.set_write_through(flags.contains(WriteFlags::WRITE_THROUGH));
-                row.set_unbuffered(flags.contains(WriteFlags::WRITE_UNBUFFERED));
+                row.set_unbuffered(flags.contains(WriteFlags::UNBUFFERED));
             }
         }
         Command::LOCK => lock(bytes, row),
@@ -170,7 +170,7 @@ fn create(bytes: &[u8], dfs: bool, pending: &mut Pending) {
         if let RequestContext::Lease(lease) = context.request() {
             row.set_lease_key(lease.key);
             row.set_lease_requested(code::lease(lease.state.0));
-            if let Some(parent) = lease.v2.and_then(|v2| v2.parent_key()) {
+            if let Some(parent) = lease.parent_key() {
                 row.set_parent_lease_key(parent);
             }
         }
