@@ -206,7 +206,7 @@ impl Transaction {
             }
             Some(u32::from(code))
         } else {
-            part.rap_opcode().map(|code| RAP | u32::from(code))
+            part.rap_opcode().filter(|_| is_rap(part)).map(|code| RAP | u32::from(code))
         };
         if let Some(code) = detail {
             row.set_detail(code::detail(Detail::Transaction, code));
@@ -280,6 +280,11 @@ pub fn is_one_way(part: Part<'_>) -> bool {
     is_mailslot(part)
         && part.counts().is_whole()
         && part.block().words().get(10).is_some_and(|flags| flags & NO_RESPONSE != 0)
+}
+
+/// Calls of MS-RAP go to a pipe of this name.
+fn is_rap(part: Part<'_>) -> bool {
+    part.name().is_some_and(|name| name.decode().eq_ignore_ascii_case("\\PIPE\\LANMAN"))
 }
 
 fn is_mailslot(part: Part<'_>) -> bool {
