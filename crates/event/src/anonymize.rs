@@ -111,10 +111,10 @@ impl Tokenizer {
         if let Some(texts) = column.as_string_opt::<i32>() {
             return Ok(replace(texts));
         }
-        if let Some(dictionary) = column.as_any_dictionary_opt() {
-            if let Some(texts) = dictionary.values().as_string_opt::<i32>() {
-                return Ok(dictionary.with_values(replace(texts)));
-            }
+        if let Some(dictionary) = column.as_any_dictionary_opt()
+            && let Some(texts) = dictionary.values().as_string_opt::<i32>()
+        {
+            return Ok(dictionary.with_values(replace(texts)));
         }
         if column.data_type() == &DataType::Null {
             return Ok(column.clone());

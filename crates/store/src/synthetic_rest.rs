@@ -1,0 +1,71 @@
+//! Rows of the other tables of a made-up recording.
+
+use smbscope_event::tables::{Connection, Coverage, Handle, Session, Tree};
+
+use crate::synthetic::START;
+use crate::table::Part;
+
+/// The other tables of a made-up recording.
+pub fn rest(rows: u64) -> Vec<Part> {
+    let recording = || "synthetic.pcap".to_owned();
+    let connections = (0..7).map(|connection| Connection {
+        recording: recording(),
+        connection,
+        client: format!("10.0.0.{connection}"),
+        client_port: 50_000 + connection,
+        server: "10.0.1.1".into(),
+        server_port: 445,
+        dialect: Some("3.1.1".into()),
+        start: START,
+        end: START + rows as i64 * 20_000,
+        packets_to_server: 10,
+        retransmissions_to_client: connection,
+        operations: rows / 7,
+        ..Connection::default()
+    });
+    let sessions = (0..7).map(|connection| Session {
+        recording: recording(),
+        session_id: 0x1_0000_0001 + connection,
+        connection,
+        client: format!("10.0.0.{connection}"),
+        user: Some(format!("EXAMPLE\\user{connection}")),
+        channels: 1,
+        start: START,
+        ..Session::default()
+    });
+    let trees = (0..7).map(|connection| Tree {
+        recording: recording(),
+        session_id: 0x1_0000_0001 + connection,
+        tree_id: 5,
+        connection,
+        share: Some("\\\\server\\home".into()),
+        share_type: Some("Disk".into()),
+        start: START,
+        ..Tree::default()
+    });
+    let handles = (0..rows / 5).map(|handle| Handle {
+        recording: recording(),
+        handle,
+        connection: handle % 7,
+        client: format!("10.0.0.{}", handle % 7),
+        path: Some(format!("home\\file{handle}.docx")),
+        opened_at: Some(START + handle as i64 * 100_000),
+        closed_at: (handle % 10 != 0).then_some(START + handle as i64 * 100_000 + 50_000),
+        operations: 5,
+        ..Handle::default()
+    });
+    vec![
+        Part::Connections(connections.collect()),
+        Part::Sessions(sessions.collect()),
+        Part::Trees(trees.collect()),
+        Part::Handles(handles.collect()),
+        Part::Coverage(Box::new(Coverage {
+            recording: recording(),
+            format: "synthetic".into(),
+            resolution_ns: Some(1000),
+            start: Some(START),
+            operations: rows,
+            ..Coverage::default()
+        })),
+    ]
+}
