@@ -5,7 +5,6 @@
 //! and the questions that have a name ([`questions`]). It does not own the schemas and the
 //! manifest (`event`), decoding (`capture`) nor how a result is shown (`report`).
 
-pub mod capture;
 pub mod dataset;
 pub mod error;
 pub mod questions;
@@ -13,8 +12,12 @@ pub mod source;
 pub mod sql;
 pub mod table;
 
-pub mod synthetic;
-pub mod synthetic_rest;
+#[cfg(test)]
+mod synthetic;
+#[cfg(test)]
+mod synthetic_rest;
+
+use smbscope_capture as capture;
 
 pub use error::{Error, Result};
 pub use table::{Part, Table};

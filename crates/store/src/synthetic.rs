@@ -65,11 +65,7 @@ impl Synthetic {
         row.set_protocol(2);
         row.set_command(code::command(2, command));
         row.set_message_id(number / 7);
-        let status = if command == 5 && number % 30 == 0 {
-            0xc000_0034
-        } else {
-            0
-        };
+        let status = if command == 5 && number % 30 == 0 { 0xc000_0034 } else { 0 };
         row.set_status(status);
         row.set_status_name(code::status_name(status));
         let mut id = [0; 16];

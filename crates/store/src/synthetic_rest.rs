@@ -69,3 +69,34 @@ pub fn rest(rows: u64) -> Vec<Part> {
         })),
     ]
 }
+
+/// A finished run folder of `rows` made-up operations.
+pub fn dataset(dir: &std::path::Path, rows: u64) -> smbscope_event::manifest::Manifest {
+    use crate::dataset::{DatasetWriter, ManifestSeed, WriteOptions};
+    let seed = ManifestSeed { created_at: 1, ..ManifestSeed::now(Default::default(), Vec::new()) };
+    let mut writer = DatasetWriter::create(dir, seed, WriteOptions::default()).unwrap();
+    for batch in crate::synthetic::Synthetic::new(rows, 1000, None) {
+        writer.part(Part::Operations(batch)).unwrap();
+    }
+    for part in rest(rows) {
+        writer.part(part).unwrap();
+    }
+    writer.finish(true).unwrap()
+}
+
+/// A capture of the repository's fixtures or the shared captures; says so when it is not there.
+pub fn capture(name: &str) -> Option<String> {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let shared = std::env::var_os("SMBSCOPE_SHARED")
+        .map_or_else(|| root.join("../shared"), std::path::PathBuf::from);
+    let places = [
+        root.join("tests/fixtures").join(name),
+        shared.join("captures").join(name),
+        root.join("../../shared/captures").join(name),
+    ];
+    let found = places.iter().find(|path| path.is_file());
+    if found.is_none() {
+        println!("skipped: no capture {name}");
+    }
+    found.map(|path| path.to_string_lossy().into_owned())
+}

@@ -7,9 +7,9 @@ use arrow::array::{RecordBatch, RecordBatchOptions};
 use arrow::datatypes::SchemaRef;
 use smbscope_event::anonymize::{Anonymize, Tokenizer};
 use smbscope_event::operation;
-use smbscope_event::tables::{Connection, Coverage, Handle, Session, Tree};
+use smbscope_event::tables::{Connection, Coverage, Handle, Referral, Session, Tree};
 
-pub use crate::capture::Part;
+pub use smbscope_capture::Part;
 
 use crate::error::Result;
 
@@ -26,18 +26,21 @@ pub enum Table {
     Trees,
     /// Opens.
     Handles,
+    /// Targets that DFS referrals answered.
+    Referrals,
     /// What was seen and lost, by recording.
     Coverage,
 }
 
 impl Table {
     /// All tables.
-    pub const ALL: [Table; 6] = [
+    pub const ALL: [Table; 7] = [
         Table::Operations,
         Table::Connections,
         Table::Sessions,
         Table::Trees,
         Table::Handles,
+        Table::Referrals,
         Table::Coverage,
     ];
 
@@ -49,6 +52,7 @@ impl Table {
             Table::Sessions => Session::TABLE,
             Table::Trees => Tree::TABLE,
             Table::Handles => Handle::TABLE,
+            Table::Referrals => Referral::TABLE,
             Table::Coverage => Coverage::TABLE,
         }
     }
@@ -66,16 +70,18 @@ impl Table {
             Table::Sessions => Session::schema(),
             Table::Trees => Tree::schema(),
             Table::Handles => Handle::schema(),
+            Table::Referrals => Referral::schema(),
             Table::Coverage => Coverage::schema(),
         }
     }
 
-    /// The column that the rows are ordered by, as far as they are: when a row was complete.
-    pub fn time_column(self) -> &'static str {
+    /// The time by which parts are described: of operations their end, of others their begin.
+    pub fn time_column(self) -> Option<&'static str> {
         match self {
-            Table::Operations => "response_end",
-            Table::Handles => "opened_at",
-            _ => "start",
+            Table::Operations => Some("response_end"),
+            Table::Handles => Some("opened_at"),
+            Table::Referrals => None,
+            _ => Some("start"),
         }
     }
 }
@@ -88,10 +94,8 @@ pub fn to_batch(part: &Part) -> Result<(Table, RecordBatch)> {
         Part::Sessions(rows) => (Table::Sessions, Session::to_batch(rows)?),
         Part::Trees(rows) => (Table::Trees, Tree::to_batch(rows)?),
         Part::Handles(rows) => (Table::Handles, Handle::to_batch(rows)?),
-        Part::Coverage(row) => (
-            Table::Coverage,
-            Coverage::to_batch(std::slice::from_ref(row))?,
-        ),
+        Part::Referrals(rows) => (Table::Referrals, Referral::to_batch(rows)?),
+        Part::Coverage(row) => (Table::Coverage, Coverage::to_batch(std::slice::from_ref(row))?),
     })
 }
 
@@ -103,6 +107,7 @@ pub fn to_parts(table: Table, batch: RecordBatch) -> Vec<Part> {
         Table::Sessions => vec![Part::Sessions(Session::from_batch(&batch))],
         Table::Trees => vec![Part::Trees(Tree::from_batch(&batch))],
         Table::Handles => vec![Part::Handles(Handle::from_batch(&batch))],
+        Table::Referrals => vec![Part::Referrals(Referral::from_batch(&batch))],
         Table::Coverage => Coverage::from_batch(&batch)
             .into_iter()
             .map(|row| Part::Coverage(Box::new(row)))
@@ -118,6 +123,7 @@ pub fn anonymize(part: Part, tokenizer: &Tokenizer) -> Result<Part> {
         Part::Sessions(rows) => Part::Sessions(Anonymize::anonymize(&rows, tokenizer)?),
         Part::Trees(rows) => Part::Trees(Anonymize::anonymize(&rows, tokenizer)?),
         Part::Handles(rows) => Part::Handles(Anonymize::anonymize(&rows, tokenizer)?),
+        Part::Referrals(rows) => Part::Referrals(Anonymize::anonymize(&rows, tokenizer)?),
         Part::Coverage(row) => {
             let mut rows: Vec<Coverage> = Anonymize::anonymize(&[*row], tokenizer)?;
             Part::Coverage(Box::new(rows.pop().unwrap_or_default()))
@@ -128,12 +134,8 @@ pub fn anonymize(part: Part, tokenizer: &Tokenizer) -> Result<Part> {
 /// A batch's columns at `projection`, keeping the number of rows when there are none.
 pub(crate) fn project(batch: &RecordBatch, projection: &[usize]) -> Result<RecordBatch> {
     let schema = std::sync::Arc::new(batch.schema().project(projection)?);
-    let columns = projection
-        .iter()
-        .filter_map(|&place| batch.columns().get(place).cloned())
-        .collect();
+    let columns =
+        projection.iter().filter_map(|&place| batch.columns().get(place).cloned()).collect();
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-    Ok(RecordBatch::try_new_with_options(
-        schema, columns, &options,
-    )?)
+    Ok(RecordBatch::try_new_with_options(schema, columns, &options)?)
 }

@@ -36,12 +36,7 @@ struct OpenPart {
 
 impl Folder {
     pub(super) fn new(dir: &Path, manifest: Manifest, tokenizer: Option<Tokenizer>) -> Folder {
-        Folder {
-            dir: dir.to_owned(),
-            manifest,
-            tokenizer,
-            open: BTreeMap::new(),
-        }
+        Folder { dir: dir.to_owned(), manifest, tokenizer, open: BTreeMap::new() }
     }
 
     /// Encodes rows into their table's open part.
@@ -58,9 +53,7 @@ impl Folder {
         if batch.num_columns() != open.columns {
             return Err(Error::Internal("rows to be stored lack columns"));
         }
-        open.writer
-            .write(&batch)
-            .map_err(Error::parquet(&open.unfinished))?;
+        open.writer.write(&batch).map_err(Error::parquet(&open.unfinished))?;
         open.entry.rows += batch.num_rows() as u64;
         let (least, greatest) = times(&batch, table.time_column());
         let entry = &mut open.entry;
@@ -114,10 +107,10 @@ impl Folder {
     pub(super) fn write_manifest(&self) -> Result<()> {
         let path = self.dir.join(FILE_NAME);
         let unfinished = path.with_extension(UNFINISHED);
-        let text = self.manifest.to_json().map_err(|error| Error::Manifest {
-            path: path.clone(),
-            error,
-        })?;
+        let text = self
+            .manifest
+            .to_json()
+            .map_err(|error| Error::Manifest { path: path.clone(), error })?;
         let write = || -> std::io::Result<()> {
             let mut file = File::create(&unfinished)?;
             file.write_all(text.as_bytes())?;
@@ -172,28 +165,13 @@ impl OpenPart {
         let writer = properties(table, &schema)
             .and_then(|properties| ArrowWriter::try_new(file, schema, Some(properties)))
             .map_err(Error::parquet(&unfinished))?;
-        let entry = PartFile {
-            file: format!("{}/{name}", table.name()),
-            ..PartFile::default()
-        };
-        Ok(OpenPart {
-            writer,
-            columns,
-            unfinished,
-            path,
-            entry,
-        })
+        let entry = PartFile { file: format!("{}/{name}", table.name()), ..PartFile::default() };
+        Ok(OpenPart { writer, columns, unfinished, path, entry })
     }
 
     /// Writes the footer, waits for the disk, then gives the file its name.
     fn complete(self) -> Result<PartFile> {
-        let OpenPart {
-            writer,
-            unfinished,
-            path,
-            mut entry,
-            ..
-        } = self;
+        let OpenPart { writer, unfinished, path, mut entry, .. } = self;
         let file = writer.into_inner().map_err(Error::parquet(&unfinished))?;
         let finish = || -> std::io::Result<u64> {
             file.sync_all()?;
@@ -220,8 +198,8 @@ fn sync_folder(_folder: &Path) -> std::io::Result<()> {
 }
 
 /// Least and greatest value of a time column.
-fn times(batch: &RecordBatch, column: &str) -> (Option<i64>, Option<i64>) {
-    match batch.column_by_name(column) {
+fn times(batch: &RecordBatch, column: Option<&str>) -> (Option<i64>, Option<i64>) {
+    match column.and_then(|column| batch.column_by_name(column)) {
         Some(column) if column.data_type() == &DataType::Int64 => {
             let times = column.as_primitive::<Int64Type>();
             (min(times), max(times))

@@ -48,10 +48,7 @@ impl Dataset {
         let manifest = match std::fs::read(&path) {
             Ok(bytes) => {
                 let read = Manifest::from_json(&bytes);
-                Some(read.map_err(|error| Error::Manifest {
-                    path: path.clone(),
-                    error,
-                })?)
+                Some(read.map_err(|error| Error::Manifest { path: path.clone(), error })?)
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
             Err(error) => return Err(Error::io(&path)(error)),
@@ -68,11 +65,7 @@ impl Dataset {
             })?;
             FileInfo::of(first)?;
         }
-        let dataset = Dataset {
-            dir: dir.to_owned(),
-            manifest,
-            parts,
-        };
+        let dataset = Dataset { dir: dir.to_owned(), manifest, parts };
         dataset.check()?;
         Ok(dataset)
     }
@@ -175,27 +168,20 @@ pub fn read_file(
             ProjectionMask::roots(builder.parquet_schema(), places.map(|(place, _)| place))
         }
     };
-    builder
-        .with_projection(mask)
-        .with_batch_size(rows)
-        .build()
-        .map_err(Error::parquet(path))
+    builder.with_projection(mask).with_batch_size(rows).build().map_err(Error::parquet(path))
 }
 
 fn table_of(path: &Path, metadata: &ParquetMetaData) -> Result<Table> {
     let notes = metadata.file_metadata().key_value_metadata();
     let note = |key: &str| {
         let notes = notes.into_iter().flatten();
-        notes
-            .filter(|note| note.key == key)
-            .find_map(|note| note.value.as_deref())
+        notes.filter(|note| note.key == key).find_map(|note| note.value.as_deref())
     };
     let version = note(SCHEMA_VERSION_KEY).and_then(|version| version.parse::<u32>().ok());
     match (note(TABLE_KEY).and_then(Table::from_name), version) {
-        (_, Some(version)) if version > SCHEMA_VERSION => Err(Error::Newer {
-            path: path.to_owned(),
-            version,
-        }),
+        (_, Some(version)) if version > SCHEMA_VERSION => {
+            Err(Error::Newer { path: path.to_owned(), version })
+        }
         (Some(table), Some(_)) => Ok(table),
         _ => Err(Error::NotRecognised {
             path: path.to_owned(),
@@ -219,7 +205,5 @@ fn entries(dir: &Path) -> Result<Vec<PathBuf>> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(Error::io(dir)(error)),
     };
-    entries
-        .map(|entry| Ok(entry.map_err(Error::io(dir))?.path()))
-        .collect()
+    entries.map(|entry| Ok(entry.map_err(Error::io(dir))?.path())).collect()
 }

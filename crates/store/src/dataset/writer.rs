@@ -33,11 +33,7 @@ impl ManifestSeed {
     pub fn now(kind: Kind, inputs: Vec<InputFile>) -> ManifestSeed {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let created_at = since.map_or(0, |since| i64::try_from(since.as_nanos()).unwrap_or(0));
-        ManifestSeed {
-            kind,
-            created_at,
-            inputs,
-        }
+        ManifestSeed { kind, created_at, inputs }
     }
 }
 
@@ -95,11 +91,7 @@ impl DatasetWriter {
             .name("dataset".into())
             .spawn(move || run(folder, &receiver, &options))
             .map_err(Error::io(dir))?;
-        Ok(DatasetWriter {
-            dir: dir.to_owned(),
-            sender: Some(sender),
-            thread: Some(thread),
-        })
+        Ok(DatasetWriter { dir: dir.to_owned(), sender: Some(sender), thread: Some(thread) })
     }
 
     /// Takes rows. An error may concern rows that were given earlier.
@@ -151,17 +143,29 @@ fn run(
     messages: &Receiver<Message>,
     options: &WriteOptions,
 ) -> Result<Manifest> {
+    match take_parts(&mut folder, messages, options) {
+        Ok(complete) => folder.finish(complete),
+        Err(error) => {
+            folder.abandon();
+            Err(error)
+        }
+    }
+}
+
+/// Writes parts until told to finish; says whether that is all there was to write.
+fn take_parts(
+    folder: &mut Folder,
+    messages: &Receiver<Message>,
+    options: &WriteOptions,
+) -> Result<bool> {
     let mut completed = Instant::now();
     loop {
         let wait = options.interval.saturating_sub(completed.elapsed());
         match messages.recv_timeout(wait) {
             Ok(Message::Part(part)) => folder.add(*part)?,
-            Ok(Message::Finish { complete }) => return folder.finish(complete),
+            Ok(Message::Finish { complete }) => return Ok(complete),
             Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => {
-                folder.abandon();
-                return Err(STOPPED);
-            }
+            Err(RecvTimeoutError::Disconnected) => return Err(STOPPED),
         }
         if completed.elapsed() >= options.interval || folder.rows_open() >= options.part_rows {
             folder.complete_parts()?;
@@ -192,8 +196,7 @@ fn prepare(dir: &Path, seed: &ManifestSeed, overwrite: bool) -> Result<()> {
     }
     let same = |input: &InputFile| {
         let path = Path::new(&input.name).canonicalize().ok();
-        path.zip(dir.canonicalize().ok())
-            .is_some_and(|(input, dir)| input.starts_with(dir))
+        path.zip(dir.canonicalize().ok()).is_some_and(|(input, dir)| input.starts_with(dir))
     };
     if seed.inputs.iter().any(same) {
         return exists("is an input as well; choose another folder");

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use smbscope_event::manifest::InputFile;
 
 use crate::capture;
+use crate::capture::file::{Limits, Reader};
 use crate::dataset::Dataset;
 use crate::dataset::reader::FileInfo;
 use crate::error::{Error, Result};
@@ -20,6 +21,8 @@ pub enum Input {
         path: PathBuf,
         /// Its size.
         size_bytes: u64,
+        /// Its format and compression.
+        format: String,
     },
     /// Standard input.
     Stdin,
@@ -36,7 +39,7 @@ pub enum Input {
     },
 }
 
-/// Begin and end of a Parquet file.
+/// First bytes of a Parquet file.
 const PARQUET_MAGIC: &[u8] = b"PAR1";
 
 impl Input {
@@ -53,23 +56,13 @@ impl Input {
         if !metadata.is_file() {
             return Ok(Input::Pipe(path));
         }
-        let first = first_bytes(&path)?;
-        if first.starts_with(PARQUET_MAGIC) {
+        if has_parquet_magic(&path)? {
             let info = FileInfo::of(&path)?;
             return Ok(Input::File { path, info });
         }
-        if capture::is_capture(&first) {
-            let size_bytes = metadata.len();
-            return Ok(Input::Capture { path, size_bytes });
-        }
-        let what = match first.is_empty() {
-            true => "is empty",
-            false => "is neither a capture (pcap, pcapng) nor a dataset of smbscope",
-        };
-        Err(Error::NotRecognised {
-            path,
-            what: what.into(),
-        })
+        let reader = Reader::open(&path, Limits::default()).map_err(capture::Error::from)?;
+        let format = reader.summary().description();
+        Ok(Input::Capture { path, size_bytes: metadata.len(), format })
     }
 
     /// Whether it can be read once only.
@@ -85,17 +78,15 @@ impl Input {
     /// Name, size and format.
     pub fn describe(&self) -> InputFile {
         let (name, size_bytes, format) = match self {
-            Input::Capture { path, size_bytes } => (text(path), Some(*size_bytes), "capture"),
+            Input::Capture { path, size_bytes, format } => {
+                (text(path), Some(*size_bytes), format.as_str())
+            }
             Input::Stdin => ("-".to_owned(), None, "capture"),
             Input::Pipe(path) => (text(path), None, "capture"),
             Input::Dataset(dataset) => (text(dataset.dir()), None, "dataset"),
             Input::File { path, info } => (text(path), Some(info.size_bytes), "parquet"),
         };
-        InputFile {
-            name,
-            size_bytes,
-            format: format.to_owned(),
-        }
+        InputFile { name, size_bytes, format: format.to_owned() }
     }
 }
 
@@ -103,11 +94,9 @@ fn text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
-/// Enough of a file to recognise it, also when it is compressed.
-fn first_bytes(path: &Path) -> Result<Vec<u8>> {
+fn has_parquet_magic(path: &Path) -> Result<bool> {
     let mut first = Vec::new();
-    File::open(path)
-        .and_then(|file| file.take(64 * 1024).read_to_end(&mut first))
-        .map_err(Error::io(path))?;
-    Ok(first)
+    let file = File::open(path).map_err(Error::io(path))?;
+    file.take(PARQUET_MAGIC.len() as u64).read_to_end(&mut first).map_err(Error::io(path))?;
+    Ok(first == PARQUET_MAGIC)
 }

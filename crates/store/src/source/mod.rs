@@ -44,10 +44,7 @@ pub struct Request {
 impl Request {
     /// All columns of all tables.
     pub fn all() -> Request {
-        Request {
-            tables: Table::ALL.to_vec(),
-            projection: None,
-        }
+        Request { tables: Table::ALL.to_vec(), projection: None }
     }
 }
 
@@ -78,12 +75,7 @@ impl Source {
                 "only one input can be a stream: save the others to files first".into(),
             ));
         }
-        Ok(Source {
-            inputs,
-            options,
-            consumed: AtomicBool::new(false),
-            spool: None,
-        })
+        Ok(Source { inputs, options, consumed: AtomicBool::new(false), spool: None })
     }
 
     /// The inputs.
@@ -152,10 +144,7 @@ impl Source {
             .map_err(Error::io(&temporary))?;
         let stream: Vec<_> = self.inputs.iter().skip(place).take(1).collect();
         // Names stay as they are: the source replaces them when the folder is read.
-        let options = OpenOptions {
-            decode: self.options.decode.clone(),
-            tokenizer: None,
-        };
+        let options = OpenOptions { decode: self.options.decode.clone(), tokenizer: None };
         let parts = Parts::new(&stream, &options, &Request::all())?;
         import(parts, dir.path(), &stream)?;
         if let Some(input) = self.inputs.get_mut(place) {
@@ -169,9 +158,7 @@ impl Source {
 
 impl std::fmt::Debug for Source {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Source")
-            .field("inputs", &self.inputs)
-            .finish_non_exhaustive()
+        f.debug_struct("Source").field("inputs", &self.inputs).finish_non_exhaustive()
     }
 }
 

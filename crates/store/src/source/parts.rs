@@ -2,8 +2,7 @@
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow::compute::cast;
@@ -20,17 +19,22 @@ use crate::table::{Part, Table, anonymize, to_parts};
 /// How far a pass is. May be looked at from another thread.
 #[derive(Debug, Default)]
 pub struct Progress {
-    bytes: AtomicU64,
-    operations: AtomicU64,
     total: Option<u64>,
-    decoding: Mutex<Option<Arc<capture::Progress>>>,
+    state: Mutex<Done>,
+}
+
+#[derive(Debug, Default)]
+struct Done {
+    bytes: u64,
+    operations: u64,
+    decoding: Option<Arc<capture::Progress>>,
 }
 
 impl Progress {
     /// Bytes of the inputs that were read.
     pub fn bytes_done(&self) -> u64 {
-        let decoding = self.decoding().map_or(0, |decoding| decoding.bytes_done());
-        self.bytes.load(Ordering::Relaxed) + decoding
+        let done = self.state();
+        done.bytes + done.decoding.as_ref().map_or(0, |decoding| decoding.bytes_done())
     }
 
     /// Bytes of the inputs; unknown when a stream is among them.
@@ -40,23 +44,26 @@ impl Progress {
 
     /// Operations found.
     pub fn operations(&self) -> u64 {
-        let decoding = self.decoding().map_or(0, |decoding| decoding.operations());
-        self.operations.load(Ordering::Relaxed) + decoding
+        let done = self.state();
+        done.operations + done.decoding.as_ref().map_or(0, |decoding| decoding.operations())
     }
 
-    fn decoding(&self) -> Option<Arc<capture::Progress>> {
-        let decoding = self.decoding.lock();
-        decoding.unwrap_or_else(PoisonError::into_inner).clone()
+    fn state(&self) -> MutexGuard<'_, Done> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(&self, bytes: u64, operations: u64) {
+        let mut done = self.state();
+        done.bytes += bytes;
+        done.operations += operations;
     }
 
     fn set_decoding(&self, progress: Option<Arc<capture::Progress>>) {
-        if let Some(done) = self.decoding() {
-            self.bytes.fetch_add(done.bytes_done(), Ordering::Relaxed);
-            self.operations
-                .fetch_add(done.operations(), Ordering::Relaxed);
+        let mut done = self.state();
+        if let Some(ended) = std::mem::replace(&mut done.decoding, progress) {
+            done.bytes += ended.bytes_done();
+            done.operations += ended.operations();
         }
-        let decoding = self.decoding.lock();
-        *decoding.unwrap_or_else(PoisonError::into_inner) = progress;
     }
 }
 
@@ -72,6 +79,7 @@ pub struct Parts {
 
 enum Step {
     Decode(Vec<capture::Input>),
+    Alone(capture::Input),
     Read(Table, PathBuf),
 }
 
@@ -87,7 +95,11 @@ enum Current {
 }
 
 impl Parts {
-    pub(super) fn new(inputs: &[&Input], options: &OpenOptions, request: &Request) -> Result<Parts> {
+    pub(super) fn new(
+        inputs: &[&Input],
+        options: &OpenOptions,
+        request: &Request,
+    ) -> Result<Parts> {
         let mut parts = Parts {
             steps: VecDeque::new(),
             current: None,
@@ -99,16 +111,16 @@ impl Parts {
         let mut total = Some(0u64);
         for input in inputs {
             match input {
-                Input::Capture { path, size_bytes } => {
+                Input::Capture { path, size_bytes, .. } => {
                     parts.decode(capture::Input::Path(path.clone()));
                     total = total.map(|total| total + size_bytes);
                 }
                 Input::Pipe(path) => {
-                    parts.decode(capture::Input::Path(path.clone()));
+                    parts.decode_alone(capture::Input::Path(path.clone()));
                     total = None;
                 }
                 Input::Stdin => {
-                    parts.decode(capture::Input::Stdin);
+                    parts.decode_alone(capture::Input::Stdin);
                     total = None;
                 }
                 Input::Dataset(dataset) => {
@@ -123,10 +135,7 @@ impl Parts {
                 }
             }
         }
-        parts.progress = Arc::new(Progress {
-            total,
-            ..Progress::default()
-        });
+        parts.progress = Arc::new(Progress { total, ..Progress::default() });
         Ok(parts)
     }
 
@@ -143,6 +152,11 @@ impl Parts {
         }
     }
 
+    /// Nobody may look into a pipe before its turn.
+    fn decode_alone(&mut self, input: capture::Input) {
+        self.steps.push_back(Step::Alone(input));
+    }
+
     fn read(&mut self, table: Table, path: &Path) -> u64 {
         if !self.request.tables.contains(&table) {
             return 0;
@@ -153,6 +167,7 @@ impl Parts {
 
     fn begin(&self, step: Step) -> Result<Current> {
         match step {
+            Step::Alone(input) => self.begin(Step::Decode(vec![input])),
             Step::Decode(inputs) => {
                 let wanted = |table| self.request.tables.contains(&table);
                 let mut options = self.options.decode.clone();
@@ -163,6 +178,7 @@ impl Parts {
                     sessions: wanted(Table::Sessions),
                     trees: wanted(Table::Trees),
                     handles: wanted(Table::Handles),
+                    referrals: wanted(Table::Referrals),
                 };
                 let decoder = capture::Decoder::open(inputs, options)?;
                 self.progress.set_decoding(Some(decoder.progress()));
@@ -206,31 +222,23 @@ impl Parts {
                     Ok(true)
                 }
             },
-            Some(Current::Read {
-                table,
-                path,
-                size_bytes,
-                schema,
-                reader,
-            }) => match reader.next() {
-                None => {
-                    self.progress
-                        .bytes
-                        .fetch_add(*size_bytes, Ordering::Relaxed);
-                    Ok(false)
-                }
-                Some(batch) => {
-                    let batch = batch.map_err(|error| error.into());
-                    let batch = conform(&batch.map_err(Error::parquet(path))?, schema)?;
-                    if *table == Table::Operations {
-                        self.progress
-                            .operations
-                            .fetch_add(batch.num_rows() as u64, Ordering::Relaxed);
+            Some(Current::Read { table, path, size_bytes, schema, reader }) => {
+                match reader.next() {
+                    None => {
+                        self.progress.add(*size_bytes, 0);
+                        Ok(false)
                     }
-                    self.ready.extend(to_parts(*table, batch));
-                    Ok(true)
+                    Some(batch) => {
+                        let batch = batch.map_err(|error| error.into());
+                        let batch = conform(&batch.map_err(Error::parquet(path))?, schema)?;
+                        if *table == Table::Operations {
+                            self.progress.add(0, batch.num_rows() as u64);
+                        }
+                        self.ready.extend(to_parts(*table, batch));
+                        Ok(true)
+                    }
                 }
-            },
+            }
         }
     }
 
@@ -288,9 +296,5 @@ fn conform(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
     };
     let columns = schema.fields().iter().map(column).collect::<Result<_>>()?;
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-    Ok(RecordBatch::try_new_with_options(
-        schema.clone(),
-        columns,
-        &options,
-    )?)
+    Ok(RecordBatch::try_new_with_options(schema.clone(), columns, &options)?)
 }

@@ -39,10 +39,7 @@ fn sentence(error: &DataFusionError) -> String {
         DataFusionError::Plan(text) => plan(text),
         DataFusionError::SQL(inner, _) => {
             let text = inner.to_string();
-            format!(
-                "not valid SQL: {}",
-                text.trim_start_matches("sql parser error: ")
-            )
+            format!("not valid SQL: {}", text.trim_start_matches("sql parser error: "))
         }
         DataFusionError::ResourcesExhausted(_) => {
             "the query needs more memory than it may use: group by fewer values or add a filter"

@@ -34,10 +34,7 @@ pub struct EngineOptions {
 
 impl Default for EngineOptions {
     fn default() -> EngineOptions {
-        EngineOptions {
-            memory_bytes: 96 << 20,
-            threads: 0,
-        }
+        EngineOptions { memory_bytes: 96 << 20, threads: 0 }
     }
 }
 
@@ -85,14 +82,9 @@ impl Engine {
         let context = SessionContext::new_with_config_rt(config(threads), environment);
         for table in Table::ALL {
             let provider = provider::SourceTable::new(table, source.clone())?;
-            context
-                .register_table(table.name(), Arc::new(provider))
-                .map_err(failure::planning)?;
+            context.register_table(table.name(), Arc::new(provider)).map_err(failure::planning)?;
         }
-        Ok(Engine {
-            context,
-            runtime: Arc::new(Threads(Some(runtime))),
-        })
+        Ok(Engine { context, runtime: Arc::new(Threads(Some(runtime))) })
     }
 
     /// Begins to answer one SELECT, EXPLAIN, SHOW or DESCRIBE.
@@ -109,11 +101,7 @@ impl Engine {
         };
         let rows = self.runtime.get()?.block_on(begin);
         let rows = rows.map_err(failure::planning)?;
-        Ok(Answer {
-            schema: rows.schema(),
-            rows: Some(rows),
-            runtime: self.runtime.clone(),
-        })
+        Ok(Answer { schema: rows.schema(), rows: Some(rows), runtime: self.runtime.clone() })
     }
 }
 

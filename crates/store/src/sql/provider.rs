@@ -50,13 +50,7 @@ impl SourceTable {
             None => Some(streamed.unwrap_or(Inputs::Captures)),
             Some(_) => streamed,
         };
-        Ok(SourceTable {
-            table,
-            schema: table.schema(),
-            source,
-            files,
-            streamed,
-        })
+        Ok(SourceTable { table, schema: table.schema(), source, files, streamed })
     }
 
     fn stream(
