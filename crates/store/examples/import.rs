@@ -21,6 +21,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         writer.part(part?)?;
     }
     let manifest = writer.finish(true)?;
-    println!("{} operations in {:.3} s", manifest.rows("operations"), begin.elapsed().as_secs_f64());
+    println!(
+        "{} operations in {:.3} s",
+        manifest.rows("operations"),
+        begin.elapsed().as_secs_f64()
+    );
     Ok(())
 }

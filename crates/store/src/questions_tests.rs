@@ -42,7 +42,8 @@ fn every_question_has_an_answer() {
         assert_eq!(rows == 0, empty.contains(&question.name), "{}\n{text}", question.name);
     }
     let shares = answer(&engine, get("latency-by-command").unwrap()).1;
-    let percent = shares.lines().filter_map(|line| line.split('|').nth(3)?.trim().parse::<f64>().ok());
+    let percent =
+        shares.lines().filter_map(|line| line.split('|').nth(3)?.trim().parse::<f64>().ok());
     let sum: f64 = percent.sum();
     assert!((99.9..100.1).contains(&sum), "{shares}");
 }

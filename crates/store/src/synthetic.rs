@@ -41,7 +41,8 @@ impl Synthetic {
         let command = COMMANDS[(number % 10) as usize];
         let connection = number % 7;
         let handle = number / 5;
-        let file = handle.wrapping_mul(2_654_435_761) % 5000;
+        // One file that everybody wants, and many others.
+        let file = if handle % 4 == 0 { 7 } else { handle.wrapping_mul(2_654_435_761) % 5000 };
         let names = &mut self.builder.names;
         let path = format!("home\\user{:03}\\documents\\file-{file}.docx", file % 100);
         let (path, extension) = (names.path.intern(&path), names.extension.intern("docx"));

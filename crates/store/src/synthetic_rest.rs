@@ -74,7 +74,12 @@ pub fn rest(rows: u64) -> Vec<Part> {
 pub fn dataset(dir: &std::path::Path, rows: u64) -> smbscope_event::manifest::Manifest {
     use crate::dataset::{DatasetWriter, ManifestSeed, WriteOptions};
     let seed = ManifestSeed { created_at: 1, ..ManifestSeed::now(Default::default(), Vec::new()) };
-    let mut writer = DatasetWriter::create(dir, seed, WriteOptions::default()).unwrap();
+    let options = WriteOptions {
+        interval: std::time::Duration::from_secs(3600),
+        row_group_rows: 1000,
+        ..WriteOptions::default()
+    };
+    let mut writer = DatasetWriter::create(dir, seed, options).unwrap();
     for batch in crate::synthetic::Synthetic::new(rows, 1000, None) {
         writer.part(Part::Operations(batch)).unwrap();
     }

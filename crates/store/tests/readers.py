@@ -41,7 +41,7 @@ def with_duckdb(folder):
     types = {name: kind for name, kind, *_ in ask(f"DESCRIBE SELECT * FROM {operations}")}
     return {
         "rows": {name: ask(f"SELECT count(*) FROM {files(name)}")[0][0] for name in tables(folder)},
-        "sums": dict(zip(SUMS, (int(value) for value in ask(f"SELECT {sums} FROM {operations}")[0]))),
+        "sums": dict(zip(SUMS, ask(f"SELECT {sums} FROM {operations}")[0])),
         "counts": dict(zip(COUNTS, ask(f"SELECT {counts} FROM {operations}")[0])),
         "commands": dict(
             ask(f"SELECT command, count(*) FROM {operations} WHERE command IS NOT NULL GROUP BY 1")
@@ -59,7 +59,7 @@ def with_pyarrow(folder):
     assert b"smbscope.doc" in operations.schema.field("response_end").metadata
     commands = pc.value_counts(operations["command"].cast(pa.string()).drop_null())
     # By hand: sums of large times overflow 64 bits.
-    total = lambda name: sum(value for value in operations[name].to_pylist() if value is not None)
+    total = lambda name: str(sum(value for value in operations[name].to_pylist() if value is not None))
     return {
         "rows": {name: table.num_rows for name, table in found.items()},
         "sums": {name: total(name) for name in SUMS},

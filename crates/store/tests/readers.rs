@@ -75,7 +75,7 @@ fn duckdb_and_pyarrow_read_what_was_written() {
         let upper = number(&engine, &sql(&format!("CAST({name} AS BIGINT) / {high}")));
         let lower = number(&engine, &sql(&format!("CAST({name} AS BIGINT) % {high}")));
         let ours = i128::from(upper) * i128::from(high) + i128::from(lower);
-        let theirs: i128 = sum.to_string().parse().unwrap();
+        let theirs: i128 = sum.as_str().unwrap().parse().unwrap();
         assert_eq!(ours, theirs, "{name}");
     }
     for (name, count) in duckdb["counts"].as_object().unwrap() {

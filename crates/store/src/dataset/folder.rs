@@ -15,6 +15,7 @@ use smbscope_event::tables::Coverage;
 
 use super::UNFINISHED;
 use super::properties::properties;
+use super::writer::WriteOptions;
 use crate::error::{Error, Result};
 use crate::table::{Part, Table, anonymize, to_batch};
 
@@ -23,6 +24,7 @@ pub(super) struct Folder {
     dir: PathBuf,
     manifest: Manifest,
     tokenizer: Option<Tokenizer>,
+    row_group_rows: usize,
     open: BTreeMap<Table, OpenPart>,
 }
 
@@ -35,8 +37,14 @@ struct OpenPart {
 }
 
 impl Folder {
-    pub(super) fn new(dir: &Path, manifest: Manifest, tokenizer: Option<Tokenizer>) -> Folder {
-        Folder { dir: dir.to_owned(), manifest, tokenizer, open: BTreeMap::new() }
+    pub(super) fn new(dir: &Path, manifest: Manifest, options: &WriteOptions) -> Folder {
+        Folder {
+            dir: dir.to_owned(),
+            manifest,
+            tokenizer: options.tokenizer.clone(),
+            row_group_rows: options.row_group_rows,
+            open: BTreeMap::new(),
+        }
     }
 
     /// Encodes rows into their table's open part.
@@ -127,7 +135,7 @@ impl Folder {
             std::collections::btree_map::Entry::Vacant(vacant) => {
                 let parts = self.manifest.tables.get(table.name());
                 let number = parts.map_or(0, Vec::len);
-                Ok(vacant.insert(OpenPart::create(&self.dir, table, number)?))
+                Ok(vacant.insert(OpenPart::create(&self.dir, table, number, self.row_group_rows)?))
             }
         }
     }
@@ -153,7 +161,7 @@ impl Folder {
 }
 
 impl OpenPart {
-    fn create(dir: &Path, table: Table, number: usize) -> Result<OpenPart> {
+    fn create(dir: &Path, table: Table, number: usize, row_group_rows: usize) -> Result<OpenPart> {
         let folder = dir.join(table.name());
         std::fs::create_dir_all(&folder).map_err(Error::io(&folder))?;
         let name = format!("part-{number:06}.parquet");
@@ -162,7 +170,7 @@ impl OpenPart {
         let file = File::create(&unfinished).map_err(Error::io(&unfinished))?;
         let schema = table.schema();
         let columns = schema.fields().len();
-        let writer = properties(table, &schema)
+        let writer = properties(table, &schema, row_group_rows)
             .and_then(|properties| ArrowWriter::try_new(file, schema, Some(properties)))
             .map_err(Error::parquet(&unfinished))?;
         let entry = PartFile { file: format!("{}/{name}", table.name()), ..PartFile::default() };

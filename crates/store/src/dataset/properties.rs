@@ -21,16 +21,20 @@ pub const SCHEMA_VERSION_KEY: &str = "smbscope.schema_version";
 /// Key of the version of smbscope that wrote the file.
 pub const VERSION_KEY: &str = "smbscope.version";
 
-/// Rows of a row group: small enough for bounded memory and for pruning by time.
+/// Usual rows of a row group: small enough for bounded memory and for pruning by time.
 pub const ROW_GROUP_ROWS: usize = 64 * 1024;
 
 /// The writer's properties for `table`.
-pub fn properties(table: Table, schema: &Schema) -> Result<WriterProperties, ParquetError> {
+pub fn properties(
+    table: Table,
+    schema: &Schema,
+    row_group_rows: usize,
+) -> Result<WriterProperties, ParquetError> {
     let note = |key: &str, value: String| KeyValue::new(key.to_owned(), value);
     let mut builder = WriterProperties::builder()
         .set_created_by(concat!("smbscope ", env!("CARGO_PKG_VERSION")).to_owned())
         .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
-        .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))
+        .set_max_row_group_row_count(Some(row_group_rows))
         .set_statistics_enabled(EnabledStatistics::Chunk)
         .set_key_value_metadata(Some(vec![
             note(TABLE_KEY, table.name().to_owned()),

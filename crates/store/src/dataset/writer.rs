@@ -13,6 +13,7 @@ use smbscope_event::anonymize::Tokenizer;
 use smbscope_event::manifest::{InputFile, Kind, Manifest};
 
 use super::folder::Folder;
+use super::properties::ROW_GROUP_ROWS;
 use super::reader::Dataset;
 use crate::error::{Error, Result};
 use crate::table::Part;
@@ -46,6 +47,8 @@ pub struct WriteOptions {
     pub interval: Duration,
     /// Parts are completed after so many rows of a table.
     pub part_rows: u64,
+    /// Rows of a Parquet row group: what is held in memory, and what can be skipped in reading.
+    pub row_group_rows: usize,
     /// Names become tokens before they are written. Leave it out when the source does that.
     pub tokenizer: Option<Tokenizer>,
 }
@@ -56,6 +59,7 @@ impl Default for WriteOptions {
             overwrite: false,
             interval: Duration::from_secs(10),
             part_rows: 4 << 20,
+            row_group_rows: ROW_GROUP_ROWS,
             tokenizer: None,
         }
     }
@@ -83,7 +87,7 @@ impl DatasetWriter {
         if let Some(tokenizer) = &options.tokenizer {
             manifest.anonymize(tokenizer);
         }
-        let folder = Folder::new(dir, manifest, options.tokenizer.clone());
+        let folder = Folder::new(dir, manifest, &options);
         folder.write_manifest()?;
         // Two parts: enough to keep both sides busy, little to hold in memory.
         let (sender, receiver) = sync_channel(2);

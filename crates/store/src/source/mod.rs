@@ -10,6 +10,7 @@ mod parts;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use smbscope_event::anonymize::Tokenizer;
 use smbscope_event::manifest::{InputFile, Kind};
@@ -62,6 +63,7 @@ pub struct Source {
     inputs: Vec<Input>,
     options: OpenOptions,
     consumed: AtomicBool,
+    latest: Mutex<Option<Arc<Progress>>>,
     spool: Option<tempfile::TempDir>,
 }
 
@@ -75,7 +77,13 @@ impl Source {
                 "only one input can be a stream: save the others to files first".into(),
             ));
         }
-        Ok(Source { inputs, options, consumed: AtomicBool::new(false), spool: None })
+        Ok(Source {
+            inputs,
+            options,
+            consumed: AtomicBool::new(false),
+            latest: Mutex::new(None),
+            spool: None,
+        })
     }
 
     /// The inputs.
@@ -110,7 +118,14 @@ impl Source {
         }
         let wanted = |input: &&Input| inputs == Inputs::All || input.is_capture();
         let inputs: Vec<_> = self.inputs.iter().filter(wanted).collect();
-        Parts::new(&inputs, &self.options, request)
+        let parts = Parts::new(&inputs, &self.options, request)?;
+        *self.latest.lock().unwrap_or_else(PoisonError::into_inner) = Some(parts.progress());
+        Ok(parts)
+    }
+
+    /// How far the latest pass is.
+    pub fn progress(&self) -> Option<Arc<Progress>> {
+        self.latest.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The Parquet files of a table.

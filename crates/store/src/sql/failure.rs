@@ -45,6 +45,9 @@ fn sentence(error: &DataFusionError) -> String {
             "the query needs more memory than it may use: group by fewer values or add a filter"
                 .to_owned()
         }
+        DataFusionError::NotImplemented(text) if text.contains("single SQL statement") => {
+            "only one statement at a time".to_owned()
+        }
         DataFusionError::Execution(text) | DataFusionError::NotImplemented(text) => {
             first_line(text).to_owned()
         }

@@ -20,7 +20,7 @@ use futures::StreamExt;
 use tokio::runtime::Runtime;
 
 use crate::error::{Error, Result};
-use crate::source::Source;
+use crate::source::{Progress, Source};
 use crate::table::Table;
 
 /// Limits of the engine.
@@ -41,6 +41,7 @@ impl Default for EngineOptions {
 /// Answers SQL over one source.
 pub struct Engine {
     context: SessionContext,
+    source: Arc<Source>,
     runtime: Arc<Threads>,
 }
 
@@ -84,7 +85,12 @@ impl Engine {
             let provider = provider::SourceTable::new(table, source.clone())?;
             context.register_table(table.name(), Arc::new(provider)).map_err(failure::planning)?;
         }
-        Ok(Engine { context, runtime: Arc::new(Threads(Some(runtime))) })
+        Ok(Engine { context, source, runtime: Arc::new(Threads(Some(runtime))) })
+    }
+
+    /// How far decoding for the latest query is; none while queries read datasets only.
+    pub fn progress(&self) -> Option<Arc<Progress>> {
+        self.source.progress()
     }
 
     /// Begins to answer one SELECT, EXPLAIN, SHOW or DESCRIBE.
