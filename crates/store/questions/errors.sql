@@ -1,6 +1,7 @@
 -- Replies that are no success
--- Every NTSTATUS but success by command, most frequent first. Not all are failures: a listing ends
+-- Every other NTSTATUS by command, most frequent first. Not all are failures: a listing ends
 -- with STATUS_NO_MORE_FILES, and many clients try names that do not exist as a matter of course.
+-- STATUS_MORE_PROCESSING_REQUIRED, a step of every logon, is left out.
 SELECT
   command,
   status_name,
@@ -10,7 +11,7 @@ SELECT
   count(DISTINCT path) AS paths,
   max(path) AS example_path
 FROM operations
-WHERE status <> 0
+WHERE status <> 0 AND status_name <> 'STATUS_MORE_PROCESSING_REQUIRED'
 GROUP BY command, status_name, status
 ORDER BY operations DESC, command, status_name
 LIMIT 100

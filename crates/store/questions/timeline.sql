@@ -4,10 +4,12 @@
 SELECT
   to_timestamp_seconds(response_end / 1000000000) AS second,
   count(*) AS operations,
-  count(*) FILTER (WHERE status >= 3221225472) AS errors,
+  count(*) FILTER (
+    WHERE status >= 3221225472 AND status_name <> 'STATUS_MORE_PROCESSING_REQUIRED'
+  ) AS errors,
   sum(transferred_bytes) AS transferred_bytes,
-  approx_percentile_cont(elapsed_ns, 0.5) AS elapsed_ns_p50,
-  approx_percentile_cont(elapsed_ns, 0.95) AS elapsed_ns_p95,
+  CAST(approx_percentile_cont(elapsed_ns, 0.5) AS BIGINT) AS elapsed_ns_p50,
+  CAST(approx_percentile_cont(elapsed_ns, 0.95) AS BIGINT) AS elapsed_ns_p95,
   max(elapsed_ns) AS elapsed_ns_max,
   max(outstanding) AS outstanding_max
 FROM operations

@@ -2,13 +2,14 @@ use super::*;
 use crate::source::{OpenOptions, Source};
 use crate::sql::{Engine, EngineOptions};
 use crate::synthetic_rest::{capture, dataset};
-use arrow::util::pretty::pretty_format_batches;
+use arrow::util::pretty::pretty_format_batches_with_schema;
 
 fn answer(engine: &Engine, question: &Question) -> (usize, String) {
     let answer = engine.query(question.sql).unwrap_or_else(|e| panic!("{}: {e}", question.name));
+    let schema = answer.schema();
     let batches: Vec<_> = answer.map(|batch| batch.unwrap()).collect();
     let rows = batches.iter().map(|batch| batch.num_rows()).sum();
-    (rows, pretty_format_batches(&batches).unwrap().to_string())
+    (rows, pretty_format_batches_with_schema(schema, &batches).unwrap().to_string())
 }
 
 #[test]
