@@ -6,16 +6,33 @@
 //! [`error::is_error_response`].
 
 pub mod access;
+pub mod close;
 mod command;
 pub mod create;
 pub mod create_context;
+pub mod directory;
+pub mod error;
+pub mod flush;
+pub mod fsctl;
 pub mod header;
+pub mod info;
+pub mod info_class;
+pub mod ioctl;
 pub mod lease;
+pub mod lock;
+pub mod need;
 pub mod negotiate;
 pub mod negotiate_context;
+pub mod network_interface;
+pub mod notify;
+pub mod oplock;
 pub mod read;
+pub mod session;
+pub mod transform;
+pub mod tree;
 pub(crate) mod view;
 pub mod write;
 
 pub use command::{Command, Dialect, FileId};
 pub use header::{Flags, HEADER_BYTES, Header, MAGIC};
+pub use need::{need, need_more};

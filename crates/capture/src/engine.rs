@@ -1,0 +1,188 @@
+//! Packets to connections: the flow table of one shard, bounded.
+
+use std::collections::VecDeque;
+
+use hashbrown::HashMap;
+
+use crate::connection::{Connection, Context, EndReason};
+use crate::frame::{FlowKey, TcpFlags, TcpSegment};
+use crate::output::Output;
+
+/// In the flow table: a flow that carries something else.
+const OTHER: u32 = u32::MAX;
+/// Flows with something else that are remembered; beyond that they are looked at anew.
+const OTHERS: usize = 1 << 18;
+
+/// The connections of one shard.
+pub struct Engine {
+    context: Context,
+    flows: HashMap<FlowKey, u32, foldhash::fast::RandomState>,
+    slab: Vec<Option<(FlowKey, Box<Connection>)>>,
+    free: Vec<u32>,
+    /// Flows on unusual ports that may yet be SMB, oldest first.
+    candidates: VecDeque<(u32, FlowKey)>,
+    last: Option<(FlowKey, u32)>,
+    live: usize,
+    waiting_bytes: usize,
+    next_index: u32,
+}
+
+impl Engine {
+    /// An engine without connections.
+    pub fn new(context: Context) -> Engine {
+        Engine {
+            context,
+            flows: HashMap::default(),
+            slab: Vec::new(),
+            free: Vec::new(),
+            candidates: VecDeque::new(),
+            last: None,
+            live: 0,
+            waiting_bytes: 0,
+            next_index: 0,
+        }
+    }
+
+    /// Takes one TCP segment; `out.order` is its global number.
+    #[inline]
+    pub fn packet(&mut self, segment: &TcpSegment<'_>, time: i64, frame: u64, out: &mut Output) {
+        let (key, forward) = FlowKey::of(segment);
+        let from = usize::from(!forward);
+        let place = match self.last {
+            Some((last, place)) if last == key => place,
+            _ => match self.flows.get(&key) {
+                Some(&place) => place,
+                None => self.begin(key, segment, time, out),
+            },
+        };
+        self.last = Some((key, place));
+        let Some((_, connection)) = self.slab.get_mut(place as usize).and_then(Option::as_mut)
+        else {
+            out.coverage.frames_not_smb += 1;
+            if segment.flags.has(TcpFlags::SYN) {
+                // The ports are used anew, perhaps for SMB.
+                self.flows.remove(&key);
+                self.last = None;
+            }
+            return;
+        };
+        if segment.flags.has(TcpFlags::SYN) && connection.is_reused_by(segment, from) {
+            self.remove(place, EndReason::Reused, out);
+            let place = self.begin(key, segment, time, out);
+            self.last = Some((key, place));
+            if let Some((_, connection)) = self.slab.get_mut(place as usize).and_then(Option::as_mut)
+            {
+                connection.packet(segment, from, time, frame, &self.context, out);
+            }
+            return;
+        }
+        let before = connection.waiting_bytes();
+        connection.packet(segment, from, time, frame, &self.context, out);
+        let after = connection.waiting_bytes();
+        if !connection.is_smb {
+            out.coverage.frames_not_smb += u64::from(segment.payload_len > 0);
+            if connection.is_other() {
+                self.forget(place, key);
+                return;
+            }
+        }
+        if before != after {
+            self.waiting_bytes = self.waiting_bytes + after - before;
+            if self.waiting_bytes > self.context.limits.reorder_bytes_total {
+                self.relieve(out);
+            }
+        }
+    }
+
+    fn begin(&mut self, key: FlowKey, segment: &TcpSegment<'_>, time: i64, out: &mut Output) -> u32 {
+        if self.flows.len() >= OTHERS {
+            self.flows.retain(|_, place| *place != OTHER);
+        }
+        if self.live >= self.context.limits.connections {
+            self.evict(out);
+        }
+        let index = self.next_index;
+        self.next_index = self.next_index.wrapping_add(1);
+        let ends = [key.lower(), key.higher()];
+        let connection = Box::new(Connection::new(index, ends, time, &self.context.limits));
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.slab.push(None);
+            self.slab.len() as u32 - 1
+        });
+        if let Some(slot) = self.slab.get_mut(place as usize) {
+            *slot = Some((key, connection));
+        }
+        self.flows.insert(key, place);
+        self.live += 1;
+        if !matches!((segment.source_port, segment.destination_port), (445 | 139, _) | (_, 445 | 139)) {
+            self.candidates.push_back((place, key));
+            if self.candidates.len() > self.context.limits.candidates
+                && let Some((place, key)) = self.candidates.pop_front()
+            {
+                let slot = self.slab.get(place as usize).and_then(Option::as_ref);
+                if slot.is_some_and(|(held, connection)| *held == key && !connection.is_smb) {
+                    self.forget(place, key);
+                }
+            }
+        }
+        place
+    }
+
+    /// Remembers that a flow carries something else.
+    fn forget(&mut self, place: u32, key: FlowKey) {
+        if let Some(slot) = self.slab.get_mut(place as usize) {
+            *slot = None;
+            self.free.push(place);
+            self.live -= 1;
+        }
+        self.flows.insert(key, OTHER);
+        self.last = None;
+    }
+
+    fn remove(&mut self, place: u32, reason: EndReason, out: &mut Output) {
+        let Some((key, mut connection)) = self.slab.get_mut(place as usize).and_then(Option::take)
+        else {
+            return;
+        };
+        self.waiting_bytes = self.waiting_bytes.saturating_sub(connection.waiting_bytes());
+        connection.end(reason, &self.context, out);
+        self.flows.remove(&key);
+        self.free.push(place);
+        self.live -= 1;
+        self.last = None;
+    }
+
+    /// Forgets the eighth of the connections that was idle longest.
+    fn evict(&mut self, out: &mut Output) {
+        let mut idle: Vec<(i64, u32)> = self
+            .slab
+            .iter()
+            .enumerate()
+            .filter_map(|(place, slot)| Some((slot.as_ref()?.1.last, place as u32)))
+            .collect();
+        idle.sort_unstable();
+        for &(_, place) in idle.iter().take(idle.len() / 8 + 1) {
+            let slot = self.slab.get(place as usize).and_then(Option::as_ref);
+            out.coverage.connections_evicted +=
+                u64::from(slot.is_some_and(|(_, connection)| connection.is_smb));
+            self.remove(place, EndReason::Idle, out);
+        }
+    }
+
+    /// Too much waits for holes to be filled in all connections together.
+    fn relieve(&mut self, out: &mut Output) {
+        for slot in self.slab.iter_mut().flatten() {
+            slot.1.skip_holes(&self.context, out);
+        }
+        self.waiting_bytes = 0;
+    }
+
+    /// The capture ends: all connections do.
+    pub fn end(&mut self, out: &mut Output) {
+        for place in 0..self.slab.len() as u32 {
+            self.remove(place, EndReason::Capture, out);
+        }
+        self.flows.clear();
+        self.candidates.clear();
+    }
+}

@@ -1,0 +1,134 @@
+//! What a file is, by its first bytes alone; its name has no say.
+//!
+//! Owns the magic numbers, of what is read and of what people bring instead. ETL's marker:
+//! SYSTEM_TRACE_HEADER in ntwmi.h; ERF has no magic and is guessed from its record header
+//! (Endace's ERF types document).
+
+use super::pcap::Layout;
+use super::summary::{ByteOrder, Compression};
+
+/// How many bytes are enough to tell.
+pub(super) const HEAD_BYTES: usize = 128;
+
+/// What the first bytes say.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    Capture(Kind),
+    Compressed(Compression),
+    Unsupported {
+        what: &'static str,
+        advice: &'static str,
+    },
+    Unknown,
+}
+
+/// A capture format that is read here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Pcap(Layout),
+    PcapNg(ByteOrder),
+}
+
+const EDITCAP: &str = "convert it first: editcap -F pcapng INPUT OUTPUT.pcapng";
+const PACKED: &str = "unpack it first, or pipe it unpacked into standard input with the input `-`";
+
+const UNSUPPORTED: &[(&[u8], &str, &str)] = &[
+    (b"GMBU", "a Microsoft Network Monitor 2 capture", EDITCAP),
+    (b"RTSS", "a Microsoft Network Monitor 1 capture", EDITCAP),
+    (b"snoop\0\0\0", "a Solaris snoop capture", EDITCAP),
+    (b"TRSNIFF data    \x1a", "a Sniffer capture", EDITCAP),
+    (b"XCP\0", "a NetXRay or Windows Sniffer capture", EDITCAP),
+    (b"ObserverPktBuffe", "a Viavi Observer capture", EDITCAP),
+    (b"\x05VNF", "a Visual Networks capture", EDITCAP),
+    (b"iptrace 1.0", "an AIX iptrace capture", EDITCAP),
+    (b"iptrace 2.0", "an AIX iptrace capture", EDITCAP),
+    (b"\xac\x01\x00\x1c", "an Ixia lcap capture", EDITCAP),
+    (b"\xab\x01\x00\x1c", "an Ixia lcap capture", EDITCAP),
+    (b"\xfd7zXZ\0", "xz-compressed data", PACKED),
+    (b"BZh", "bzip2-compressed data", PACKED),
+    (b"\x04\x22\x4d\x18", "LZ4-compressed data", PACKED),
+    (b"PK\x03\x04", "a zip archive", PACKED),
+    (b"7z\xbc\xaf\x27\x1c", "a 7z archive", PACKED),
+    (b"\x1f\x9d", "compress-ed data (.Z)", PACKED),
+];
+
+/// Recognises the beginning of a file, at most [`HEAD_BYTES`] of it.
+pub(super) fn recognise(head: &[u8]) -> Found {
+    if let Some(magic) = head.first_chunk::<4>() {
+        if let Some(layout) = Layout::of(*magic) {
+            return Found::Capture(Kind::Pcap(layout));
+        }
+        if *magic == [0x0a, 0x0d, 0x0d, 0x0a]
+            && let Some(order) = section_order(head)
+        {
+            return Found::Capture(Kind::PcapNg(order));
+        }
+        // A Zstandard file may begin with skippable frames (magic 184d2a50 to 184d2a5f).
+        if *magic == [0x28, 0xb5, 0x2f, 0xfd] || matches!(magic, [0x50..=0x5f, 0x2a, 0x4d, 0x18]) {
+            return Found::Compressed(Compression::Zstd);
+        }
+    }
+    if head.starts_with(&[0x1f, 0x8b, 8]) {
+        return Found::Compressed(Compression::Gzip);
+    }
+    for &(magic, what, advice) in UNSUPPORTED {
+        if head.starts_with(magic) {
+            return Found::Unsupported { what, advice };
+        }
+    }
+    if is_etl(head) {
+        return Found::Unsupported {
+            what: "a Windows event trace (.etl)",
+            advice: "convert it first: etl2pcapng INPUT.etl OUTPUT.pcapng (Microsoft's tool)",
+        };
+    }
+    if is_erf(head) {
+        return Found::Unsupported {
+            what: "probably an Endace ERF capture",
+            advice: EDITCAP,
+        };
+    }
+    Found::Unknown
+}
+
+/// The first bytes, for a message.
+pub(super) fn describe(head: &[u8]) -> String {
+    let first = head.get(..16).unwrap_or(head);
+    let hex: Vec<String> = first.iter().map(|byte| format!("{byte:02x}")).collect();
+    let text: String = first
+        .iter()
+        .map(|&b| if b.is_ascii_graphic() { b as char } else { '.' })
+        .collect();
+    format!("{} `{text}`", hex.join(" "))
+}
+
+/// The byte order by a Section Header Block's byte-order magic; a file cut before it still counts.
+fn section_order(head: &[u8]) -> Option<ByteOrder> {
+    match head.get(8..12) {
+        Some([0x4d, 0x3c, 0x2b, 0x1a]) | None => Some(ByteOrder::Little),
+        Some([0x1a, 0x2b, 0x3c, 0x4d]) => Some(ByteOrder::Big),
+        Some(_) => None,
+    }
+}
+
+/// The first event after the 72-byte buffer header is the log file's own.
+fn is_etl(head: &[u8]) -> bool {
+    matches!(head.get(0x48..0x4c), Some([0x02, 0x00, 0x01 | 0x02, 0xc0]))
+}
+
+fn is_erf(head: &[u8]) -> bool {
+    let Some(&[_, _, _, _, a, b, c, d, kind, _, len_1, len_0, ..]) = head.first_chunk::<16>()
+    else {
+        return false;
+    };
+    let seconds = u32::from_le_bytes([a, b, c, d]);
+    let years = (2000 - 1970) * 31_556_952..(2040 - 1970) * 31_556_952;
+    let record = u16::from_be_bytes([len_1, len_0]);
+    let timed = match kind & 0x7f {
+        1..=26 => years.contains(&seconds),
+        // Metadata, which newer writers put first, may be without time.
+        27 => seconds == 0 || years.contains(&seconds),
+        _ => false,
+    };
+    timed && (16..=0x4000).contains(&record)
+}

@@ -1,0 +1,196 @@
+//! Classic pcap: a header of 24 bytes, then records.
+//!
+//! Owns both byte orders, micro- and nanoseconds, and Kuznetzov's modified record header.
+//! Layout: draft-ietf-opsawg-pcap, sections 4 and 5. Written by hand, because the record header
+//! is sixteen bytes and this loop runs once per packet.
+
+use super::summary::{ByteOrder, Format, Interface, Tally};
+use super::{FileSummary, FrameRef, Limits, LinkType, Parsed};
+
+/// What the magic number says about the records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Layout {
+    order: ByteOrder,
+    nanoseconds: bool,
+    modified: bool,
+}
+
+impl Layout {
+    pub(super) fn of(magic: [u8; 4]) -> Option<Layout> {
+        let of = |number| match number {
+            0xa1b2_c3d4_u32 => Some((false, false)),
+            0xa1b2_3c4d => Some((true, false)),
+            0xa1b2_cd34 => Some((false, true)),
+            _ => None,
+        };
+        let little = of(u32::from_le_bytes(magic)).map(|found| (ByteOrder::Little, found));
+        let big = of(u32::from_be_bytes(magic)).map(|found| (ByteOrder::Big, found));
+        let (order, (nanoseconds, modified)) = little.or(big)?;
+        Some(Layout {
+            order,
+            nanoseconds,
+            modified,
+        })
+    }
+
+    pub(super) fn format(self) -> Format {
+        match self.modified {
+            true => Format::PcapModified,
+            false => Format::Pcap,
+        }
+    }
+
+    pub(super) fn byte_order(self) -> ByteOrder {
+        self.order
+    }
+}
+
+/// The state between two chunks.
+pub(super) struct Pcap {
+    layout: Layout,
+    /// Known once the file's header was read.
+    header: Option<Header>,
+    frames: u64,
+}
+
+#[derive(Clone, Copy)]
+struct Header {
+    link: LinkType,
+    captured_max: u32,
+}
+
+/// No recorder captures more of a packet, unless its snap length says so (libpcap's maximum).
+const SNAPLEN_MAX: u32 = 262_144;
+
+impl Pcap {
+    pub(super) fn new(layout: Layout) -> Pcap {
+        Pcap {
+            layout,
+            header: None,
+            frames: 0,
+        }
+    }
+
+    pub(super) fn parse(
+        &mut self,
+        bytes: &[u8],
+        limits: &Limits,
+        frames: &mut Vec<FrameRef>,
+        tally: &mut Tally,
+        summary: &mut FileSummary,
+    ) -> Parsed {
+        let mut at = 0;
+        let header = match self.header {
+            Some(header) => header,
+            None => match self.header(bytes, limits, summary) {
+                Some(header) => {
+                    at = 24;
+                    *self.header.insert(header)
+                }
+                None => return Parsed::until(0),
+            },
+        };
+        let before = self.frames;
+        let parsed = match self.layout.modified {
+            false => self.records::<16>(bytes, at, header, frames, tally),
+            true => self.records::<24>(bytes, at, header, frames, tally),
+        };
+        if let Some(interface) = summary.interfaces.first_mut() {
+            interface.frames += self.frames - before;
+        }
+        parsed
+    }
+
+    fn header(&self, bytes: &[u8], limits: &Limits, summary: &mut FileSummary) -> Option<Header> {
+        let [.., s0, s1, s2, s3, l0, l1, l2, l3] = *bytes.first_chunk::<24>()?;
+        let snaplen = self.layout.order.u32([s0, s1, s2, s3]);
+        // The upper half holds the length of the frames' check sum, which IP lengths leave out.
+        let link = LinkType(self.layout.order.u32([l0, l1, l2, l3]) as u16);
+        summary.sections = 1;
+        summary.add_interface(Interface {
+            name: None,
+            link,
+            snaplen,
+            ticks_per_second: match self.layout.nanoseconds {
+                true => 1_000_000_000,
+                false => 1_000_000,
+            },
+            frames: 0,
+            received: None,
+            dropped_interface: None,
+            dropped_os: None,
+        });
+        let largest = u32::try_from(limits.block_bytes).unwrap_or(u32::MAX);
+        let captured_max = match snaplen {
+            0 => largest,
+            _ => snaplen.max(SNAPLEN_MAX).min(largest),
+        };
+        Some(Header { link, captured_max })
+    }
+
+    /// Lists the whole records from `at` on; `HEADER` is the length of a record's header.
+    fn records<const HEADER: usize>(
+        &mut self,
+        bytes: &[u8],
+        mut at: usize,
+        header: Header,
+        frames: &mut Vec<FrameRef>,
+        tally: &mut Tally,
+    ) -> Parsed {
+        let order = self.layout.order;
+        let scale = match self.layout.nanoseconds {
+            true => 1,
+            false => 1_000,
+        };
+        while let Some(record) = bytes.get(at..).and_then(<[u8]>::first_chunk::<HEADER>)
+            && let Some(
+                &[
+                    s0,
+                    s1,
+                    s2,
+                    s3,
+                    f0,
+                    f1,
+                    f2,
+                    f3,
+                    c0,
+                    c1,
+                    c2,
+                    c3,
+                    o0,
+                    o1,
+                    o2,
+                    o3,
+                ],
+            ) = record.first_chunk::<16>()
+        {
+            let captured = order.u32([c0, c1, c2, c3]);
+            if captured > header.captured_max {
+                let reason =
+                    format!("a record claims {captured} captured bytes, more than any packet has,");
+                return Parsed::corrupt(at, reason);
+            }
+            let start = at + HEADER;
+            let end = start + captured as usize;
+            if end > bytes.len() {
+                break;
+            }
+            // 2^32 seconds in nanoseconds are less than 2^63.
+            let seconds = i64::from(order.u32([s0, s1, s2, s3]));
+            let fraction = i64::from(order.u32([f0, f1, f2, f3]));
+            self.frames += 1;
+            let frame = FrameRef {
+                number: self.frames,
+                time_ns: seconds * 1_000_000_000 + fraction * scale,
+                offset: start as u32,
+                captured,
+                original: order.u32([o0, o1, o2, o3]).max(captured),
+                link: header.link,
+            };
+            tally.frame(&frame);
+            frames.push(frame);
+            at = end;
+        }
+        Parsed::until(at)
+    }
+}

@@ -1,0 +1,40 @@
+//! What decoding may hold at once. Whatever is discarded for a limit is counted in the coverage.
+
+/// Limits of the decoder's state.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// SMB connections followed at once; the longest idle ones are forgotten beyond that.
+    pub connections: usize,
+    /// Connections on unusual ports that may yet turn out to be SMB.
+    pub candidates: usize,
+    /// Bytes that wait in one direction of a connection for a hole to be filled.
+    pub reorder_bytes: usize,
+    /// Bytes that wait on all connections together.
+    pub reorder_bytes_total: usize,
+    /// Bytes of one message that are kept until it is complete.
+    pub message_bytes: usize,
+    /// Requests of one connection that wait for a reply.
+    pub pending: usize,
+    /// Replies of one connection that wait for their request to be seen.
+    pub early: usize,
+    /// Sessions, and trees, that are remembered.
+    pub sessions: usize,
+    /// Opens that are remembered.
+    pub handles: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            connections: 16_384,
+            candidates: 4_096,
+            reorder_bytes: 8 << 20,
+            reorder_bytes_total: 48 << 20,
+            message_bytes: 1 << 20,
+            pending: 8_192,
+            early: 256,
+            sessions: 65_536,
+            handles: 131_072,
+        }
+    }
+}

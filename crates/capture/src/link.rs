@@ -1,0 +1,407 @@
+//! What SMB1 and SMB2 pairing share on one connection: the busy clock, operations in flight, the
+//! round trips, and how a pair of request and reply becomes a row.
+
+use smbscope_event::code::{self, Source, Vantage};
+use smbscope_event::operation::Operation;
+use smbscope_event::tables::Connection;
+
+use crate::output::{Done, Effect, Open, Output, Session, Tree};
+use crate::stream::Message;
+
+/// Divides every moment among the messages in flight in it (processor sharing): the share of a
+/// request is the clock's reading at its reply less that at its start, however many were in flight.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BusyClock {
+    in_flight: u32,
+    time: i64,
+    /// Nanoseconds in 1/1024, so that division loses nothing that counts.
+    reading: i64,
+}
+
+impl BusyClock {
+    /// Moves to `time`, which never goes back.
+    #[inline]
+    fn advance(&mut self, time: i64) {
+        let passed = time.saturating_sub(self.time);
+        if passed > 0 {
+            if self.in_flight > 0 {
+                self.reading = self
+                    .reading
+                    .wrapping_add(passed.saturating_mul(1024) / i64::from(self.in_flight));
+            }
+            self.time = time;
+        }
+    }
+
+    /// A request message begins; the clock's reading.
+    #[inline]
+    pub fn begin(&mut self, time: i64) -> i64 {
+        self.advance(time);
+        self.in_flight += 1;
+        self.reading
+    }
+
+    /// It ended, or waits by design; its share in nanoseconds.
+    #[inline]
+    pub fn end(&mut self, time: i64, begun: i64) -> i64 {
+        self.advance(time);
+        self.in_flight = self.in_flight.saturating_sub(1);
+        self.reading.wrapping_sub(begun) / 1024
+    }
+
+    /// The reading without any change.
+    #[inline]
+    pub fn reading(&mut self, time: i64) -> i64 {
+        self.advance(time);
+        self.reading
+    }
+}
+
+/// The least of the round trips seen on one side of the capture point.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RoundTrip {
+    /// The three least samples, ascending; `samples` says how many there are.
+    least: [i64; 3],
+    /// Samples, handshake included.
+    pub samples: u64,
+    /// From the handshake.
+    pub handshake: Option<i64>,
+    /// The least from data.
+    pub data: Option<i64>,
+}
+
+impl RoundTrip {
+    /// Takes a sample of the handshake.
+    pub fn add_handshake(&mut self, sample: i64) {
+        if sample >= 0 {
+            self.handshake = Some(sample);
+            self.add(sample);
+        }
+    }
+
+    /// Takes a sample of data and its acknowledgement.
+    #[inline]
+    pub fn add_data(&mut self, sample: i64) {
+        if sample >= 0 {
+            self.data = Some(self.data.map_or(sample, |least| least.min(sample)));
+            self.add(sample);
+        }
+    }
+
+    #[inline]
+    fn add(&mut self, sample: i64) {
+        let [a, b, c] = self.least;
+        self.least = match self.samples {
+            0 => [sample, 0, 0],
+            1 => [a.min(sample), a.max(sample), 0],
+            _ if sample < a => [sample, a, b],
+            _ if sample < b => [a, sample, b],
+            2 => [a, b, sample],
+            _ if sample < c => [a, b, sample],
+            _ => return self.samples += 1,
+        };
+        self.samples += 1;
+    }
+
+    /// The least sample and its uncertainty: the distance to the third least, half of it while
+    /// there are fewer than three.
+    #[inline]
+    pub fn estimate(&self) -> Option<(i64, i64)> {
+        match self.samples {
+            0 => None,
+            1 | 2 => Some((self.least[0], self.least[0] / 2)),
+            _ => Some((self.least[0], self.least[2] - self.least[0])),
+        }
+    }
+}
+
+/// A request that waits for its reply.
+#[derive(Debug, Default)]
+pub struct Pending {
+    /// The row so far.
+    pub row: Operation,
+    /// The busy clock's reading at its start.
+    pub begun: i64,
+    /// Whether its message is on the busy clock.
+    pub on_clock: bool,
+    /// Whether it counts as in flight.
+    pub in_flight: bool,
+    /// Whether the message's times stand on this row (a lead, or a message of one).
+    pub lead: bool,
+    /// Number of its compound on the connection; 0 for none.
+    pub chain: u64,
+    /// Path or share in the request.
+    pub name: String,
+    /// Whether `name` is there.
+    pub has_name: bool,
+    /// Of a session setup.
+    pub session: Option<Box<Session>>,
+}
+
+impl Pending {
+    /// Makes it new without giving back its buffers.
+    pub fn reset(&mut self) {
+        self.row = Operation::default();
+        self.begun = 0;
+        self.on_clock = false;
+        self.in_flight = false;
+        self.lead = false;
+        self.chain = 0;
+        self.name.clear();
+        self.has_name = false;
+        self.session = None;
+    }
+}
+
+/// When and where a reply was seen.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen {
+    /// First byte.
+    pub start: i64,
+    /// Last byte, if it was captured.
+    pub end: Option<i64>,
+    /// Frame of the first byte.
+    pub frame: u64,
+    /// Bytes of the message with its NetBIOS header.
+    pub wire_bytes: u64,
+}
+
+impl Seen {
+    /// Of a message.
+    #[inline]
+    pub fn of(message: &Message<'_>) -> Seen {
+        Seen {
+            start: message.start,
+            end: message.end,
+            frame: message.frame,
+            wire_bytes: u64::from(message.length) + 4,
+        }
+    }
+
+    /// The best that is known of its end.
+    #[inline]
+    pub fn end_or_start(&self) -> i64 {
+        self.end.unwrap_or(self.start)
+    }
+}
+
+/// What pairing knows of its connection.
+#[derive(Debug, Default)]
+pub struct Link {
+    /// Number of the connection in its shard.
+    pub index: u32,
+    /// See [`BusyClock`].
+    pub clock: BusyClock,
+    /// Operations in flight, waiting ones not counted.
+    pub in_flight: u32,
+    /// End of the last reply.
+    pub last_reply: Option<i64>,
+    /// Round trip between the capture point and the server.
+    pub server_side: RoundTrip,
+    /// Round trip between the capture point and the client.
+    pub client_side: RoundTrip,
+    /// Where the capture was taken.
+    pub vantage: Option<Vantage>,
+    /// Whether the client's packets are seen at all.
+    pub requests_seen: bool,
+    /// The connection's row, as far as SMB fills it.
+    pub table: Box<Connection>,
+    /// Negotiated dialect as the dialect column's code.
+    pub dialect: Option<u64>,
+    /// The client's ClientGuid.
+    pub client_guid: Option<[u8; 16]>,
+}
+
+impl Link {
+    /// The part of a turnaround that lies behind the capture point, and its error.
+    #[inline]
+    fn behind(&self) -> Option<(i64, i64)> {
+        let (round_trip, error) = self.server_side.estimate()?;
+        match self.vantage {
+            Some(Vantage::Server) => Some((0, round_trip)),
+            _ => Some((round_trip, error)),
+        }
+    }
+
+    /// The part of a client's gap that lies before the capture point.
+    #[inline]
+    fn before(&self) -> Option<i64> {
+        match self.vantage {
+            Some(Vantage::Client) => Some(0),
+            _ => Some(self.client_side.estimate()?.0),
+        }
+    }
+
+    /// Fills a request's row from its message: times, sizes, place. A member of a compound that
+    /// is not its lead gets the frame alone.
+    #[inline]
+    pub fn start(&mut self, pending: &mut Pending, message: &Message<'_>, lead: bool) {
+        self.requests_seen = true;
+        pending.lead = lead;
+        let row = &mut pending.row;
+        row.set_source(Source::Capture as u64);
+        row.set_request_frame(message.frame);
+        row.set_tcp_sequence(message.sequence);
+        row.set_outstanding(self.in_flight);
+        if let Some(dialect) = self.dialect {
+            row.set_dialect(dialect);
+        }
+        if !lead {
+            return;
+        }
+        pending.begun = message.begun;
+        pending.on_clock = true;
+        row.set_request_start(message.start);
+        if let Some(end) = message.end {
+            row.set_request_end(end);
+        }
+        row.set_request_wire_bytes(u64::from(message.length) + 4);
+        if self.in_flight == 0
+            && let (Some(last), Some(before)) = (self.last_reply, self.before())
+        {
+            row.set_client_gap_ns(message.start - last - before);
+        }
+    }
+
+    /// Counts an operation as in flight. To be called after all members of a message started.
+    #[inline]
+    pub fn depart(&mut self, pending: &mut Pending) {
+        pending.in_flight = true;
+        self.in_flight += 1;
+        let most = &mut self.table.outstanding_max;
+        *most = (*most).max(u64::from(self.in_flight));
+    }
+
+    /// Takes an operation out of what is in flight and off the busy clock: it is answered, or it
+    /// waits by design.
+    #[inline]
+    pub fn arrive(&mut self, pending: &mut Pending, time: i64) {
+        if pending.on_clock {
+            pending.on_clock = false;
+            let busy = self.clock.end(time, pending.begun);
+            pending.row.set_busy_ns(busy);
+        }
+        if pending.in_flight {
+            pending.in_flight = false;
+            self.in_flight = self.in_flight.saturating_sub(1);
+        }
+    }
+
+    /// Ends an operation with its reply and emits the row.
+    #[inline]
+    pub fn finish(&mut self, out: &mut Output, pending: &mut Pending, seen: &Seen, effect: Effect) {
+        let end = seen.end_or_start();
+        self.arrive(pending, end);
+        self.last_reply = Some(self.last_reply.map_or(end, |last| last.max(end)));
+        let row = &mut pending.row;
+        row.set_response_frame(seen.frame);
+        if pending.lead {
+            row.set_response_start(seen.start);
+            if let Some(end) = seen.end {
+                row.set_response_end(end);
+            }
+            row.set_response_wire_bytes(row.response_wire_bytes().unwrap_or(0) + seen.wire_bytes);
+            row.derive_durations();
+            if row.waits() != Some(true)
+                && let (Some(turnaround), Some((behind, error))) = (row.turnaround_ns(), self.behind())
+            {
+                row.set_server_ns(turnaround - behind);
+                row.set_server_error_ns(error);
+            }
+        }
+        self.emit(out, pending, effect);
+    }
+
+    /// Emits a row of which no (more) reply is to be expected: a Cancel, or a request at the end.
+    pub fn give_up(&mut self, out: &mut Output, pending: &mut Pending, time: i64) {
+        self.arrive(pending, time);
+        pending.row.clear(smbscope_event::operation::Column::busy_ns);
+        self.emit(out, pending, Effect::None);
+    }
+
+    /// Emits a row from a reply alone, whose request was not seen.
+    pub fn reply_alone(&mut self, out: &mut Output, row: Operation, seen: &Seen, lead: bool, effect: Effect) {
+        let mut pending = Pending { row, lead, ..Pending::default() };
+        pending.row.set_source(Source::Capture as u64);
+        if let Some(dialect) = self.dialect {
+            pending.row.set_dialect(dialect);
+        }
+        self.finish(out, &mut pending, seen, effect);
+    }
+
+    #[inline]
+    fn emit(&mut self, out: &mut Output, pending: &mut Pending, effect: Effect) {
+        let row = &mut pending.row;
+        if let Some(vantage) = self.vantage {
+            row.set_vantage(vantage as u64);
+        }
+        if let Some(status) = row.status() {
+            row.set_status_name(code::status_name(status));
+        }
+        let table = &mut *self.table;
+        table.operations += 1;
+        table.signed += u64::from(row.signed() == Some(true));
+        table.encrypted += u64::from(row.encrypted() == Some(true));
+        table.compressed += u64::from(row.compressed() == Some(true));
+        let path = pending.has_name.then(|| out.push_text(&pending.name));
+        out.done.push(Done {
+            row: *row,
+            link: self.index,
+            order: out.order,
+            chain: pending.chain,
+            path,
+            effect,
+        });
+    }
+}
+
+/// Keeps what an open tells, for `resolve`.
+pub fn open_effect(out: &mut Output, open: Open) -> Effect {
+    out.opens.push(open);
+    Effect::Open(out.opens.len() as u32 - 1)
+}
+
+/// Keeps what a session setup tells, for `resolve`.
+pub fn session_effect(out: &mut Output, session: Session) -> Effect {
+    out.sessions.push(session);
+    Effect::Session(out.sessions.len() as u32 - 1)
+}
+
+/// Keeps what a tree connect tells, for `resolve`.
+pub fn tree_effect(out: &mut Output, tree: Tree) -> Effect {
+    out.trees.push(tree);
+    Effect::Tree(out.trees.len() as u32 - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn busy_shares_add_up_to_the_busy_time() {
+        let mut clock = BusyClock::default();
+        let a = clock.begin(1_000);
+        let b = clock.begin(2_000);
+        let share_b = clock.end(4_000, b);
+        let c = clock.begin(5_000);
+        let share_a = clock.end(6_000, a);
+        let share_c = clock.end(9_000, c);
+        let idle = clock.begin(20_000);
+        assert_eq!(clock.end(20_500, idle), 500);
+        assert_eq!((share_a, share_b, share_c), (1_000 + 1_000 + 1_000 + 500, 1_000, 500 + 3_000));
+        assert_eq!(share_a + share_b + share_c, 8_000);
+    }
+
+    #[test]
+    fn a_round_trip_is_the_least_with_the_third_least_as_its_error() {
+        let mut trip = RoundTrip::default();
+        assert_eq!(trip.estimate(), None);
+        trip.add_handshake(100);
+        assert_eq!(trip.estimate(), Some((100, 50)));
+        for sample in [300, 120, 90, 400, 95] {
+            trip.add_data(sample);
+        }
+        assert_eq!(trip.estimate(), Some((90, 10)));
+        assert_eq!((trip.handshake, trip.data, trip.samples), (Some(100), Some(90), 6));
+    }
+}

@@ -1,0 +1,39 @@
+//! How much of a message's beginning has to be kept for all that is extracted from it.
+//!
+//! MS-SMB2 section 2.2 and MS-CIFS section 2.2: bulk data stands behind fixed fields, so that a
+//! 64 KiB read costs 80 bytes. In a compound everything up to the last header is kept.
+
+use smbscope_wire::read::u8_at;
+use smbscope_wire::smb2::{self, header};
+
+/// Bytes wanted of a message of `length` bytes whose beginning is `message`; asked again when
+/// that many are there. More than `length` means all of it.
+pub fn of(message: &[u8], length: usize, decrypts: bool) -> usize {
+    match u8_at(message, 0) {
+        Some(0xfe) => smb2_need(message, length),
+        Some(0xff) => smb1_need(message),
+        Some(0xfd) if !decrypts => 52,
+        Some(0xfc | 0xfd) => usize::MAX,
+        _ => 4,
+    }
+}
+
+fn smb2_need(message: &[u8], length: usize) -> usize {
+    if message.len() < smb2::HEADER_BYTES {
+        return smb2::HEADER_BYTES;
+    }
+    let mut need = smb2::HEADER_BYTES;
+    for member in header::members(message) {
+        let own = smb2::need_of(member.bytes, member.header.command, !member.header.is_response());
+        need = member.offset.saturating_add(own);
+        if member.header.next_command != 0 {
+            let next = member.offset.saturating_add(member.header.next_command as usize);
+            need = next.saturating_add(smb2::HEADER_BYTES);
+        }
+    }
+    need.min(length)
+}
+
+fn smb1_need(_message: &[u8]) -> usize {
+    usize::MAX
+}

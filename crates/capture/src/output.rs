@@ -1,0 +1,165 @@
+//! What the flow-by-flow part of decoding hands to the part that knows names.
+//!
+//! Rows leave here with everything that one connection knows. What spans connections (sessions,
+//! trees, opens, numbers) is added by `resolve`, in the order of the packets.
+
+use smbscope_event::operation::Operation;
+use smbscope_event::tables::{Connection, Coverage};
+
+/// A piece of [`Output::text`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Span {
+    start: u32,
+    length: u32,
+}
+
+/// An operation that ended, or of which no more will be seen.
+#[derive(Clone, Copy, Debug)]
+pub struct Done {
+    /// The row, without names and numbers.
+    pub row: Operation,
+    /// The connection, as its shard numbers it.
+    pub link: u32,
+    /// Global number of the packet with which it ended.
+    pub order: u64,
+    /// Number of its compound on the connection; 0 for none.
+    pub chain: u64,
+    /// Name in the message: a path (Create and SMB1's path commands).
+    pub path: Option<Span>,
+    /// What it does to sessions, trees and opens.
+    pub effect: Effect,
+}
+
+/// What an operation does to the state that spans connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Nothing.
+    None,
+    /// Opened a file: [`Output::opens`].
+    Open(u32),
+    /// Closed the row's file; the size that the reply tells.
+    Close(Option<u64>),
+    /// Began or continued a session: [`Output::sessions`].
+    Session(u32),
+    /// Ended the row's session.
+    Logoff,
+    /// Connected a share: [`Output::trees`].
+    Tree(u32),
+    /// Disconnected the row's tree.
+    TreeDisconnect,
+    /// Renamed the row's file.
+    Rename(Span),
+}
+
+/// What a successful open tells.
+#[derive(Clone, Debug, Default)]
+pub struct Open {
+    /// Whether it is a directory.
+    pub directory: Option<bool>,
+    /// Size of the file.
+    pub size_bytes: Option<u64>,
+    /// Granted as durable.
+    pub durable: Option<bool>,
+    /// Granted as persistent.
+    pub persistent: Option<bool>,
+    /// The file's number on disk.
+    pub disk_file_id: Option<u64>,
+}
+
+/// What a session setup tells.
+#[derive(Clone, Debug, Default)]
+pub struct Session {
+    /// DOMAIN\\user.
+    pub user: Option<String>,
+    /// The client's own name.
+    pub workstation: Option<String>,
+    /// How the user proved who they are.
+    pub mechanism: Option<&'static str>,
+    /// Guest or null session.
+    pub guest: Option<bool>,
+    /// The server demands encryption.
+    pub encrypt_data: Option<bool>,
+    /// A further channel of an existing session.
+    pub binding: bool,
+    /// The client's ClientGuid on this connection.
+    pub client_guid: Option<[u8; 16]>,
+}
+
+/// What a tree connect tells.
+#[derive(Clone, Debug, Default)]
+pub struct Tree {
+    /// The share, as the client asked for it.
+    pub share: Option<Span>,
+    /// Disk, pipe or printer.
+    pub share_type: Option<String>,
+    /// ShareFlags.
+    pub flags: Option<u64>,
+    /// Capabilities.
+    pub capabilities: Option<u64>,
+    /// Handles persist over a failover.
+    pub continuous_availability: Option<bool>,
+    /// The share demands encryption.
+    pub encrypt_data: Option<bool>,
+}
+
+/// A connection that began to carry SMB.
+#[derive(Clone, Debug)]
+pub struct Started {
+    /// The connection, as its shard numbers it.
+    pub link: u32,
+    /// Global number of the packet.
+    pub order: u64,
+    /// Client and server, as far as known.
+    pub client: std::net::SocketAddr,
+    /// The server's end.
+    pub server: std::net::SocketAddr,
+}
+
+/// Everything that one shard made of one chunk.
+#[derive(Debug, Default)]
+pub struct Output {
+    /// Connections that began, in order.
+    pub started: Vec<Started>,
+    /// Operations that ended, in order.
+    pub done: Vec<Done>,
+    /// Names.
+    pub text: String,
+    /// See [`Effect::Open`].
+    pub opens: Vec<Open>,
+    /// See [`Effect::Session`].
+    pub sessions: Vec<Session>,
+    /// See [`Effect::Tree`].
+    pub trees: Vec<Tree>,
+    /// Connections that ended (as the shard numbers them), with their row but for number and names.
+    pub ended: Vec<(u32, u64, Box<Connection>)>,
+    /// Counters since the last chunk.
+    pub coverage: Box<Coverage>,
+    /// Global number of the packet at hand.
+    pub order: u64,
+}
+
+impl Output {
+    /// Empties it for another chunk.
+    pub fn reset(&mut self) {
+        self.started.clear();
+        self.done.clear();
+        self.text.clear();
+        self.opens.clear();
+        self.sessions.clear();
+        self.trees.clear();
+        self.ended.clear();
+        *self.coverage = Coverage::default();
+    }
+
+    /// Keeps a text.
+    pub fn push_text(&mut self, text: &str) -> Span {
+        let start = self.text.len() as u32;
+        self.text.push_str(text);
+        Span { start, length: text.len() as u32 }
+    }
+
+    /// A text that was kept.
+    pub fn text(&self, span: Span) -> &str {
+        self.text.get(span.start as usize..(span.start + span.length) as usize).unwrap_or_default()
+    }
+}

@@ -1,0 +1,538 @@
+//! SMB2 and SMB3 on one connection: requests and replies to operations.
+//!
+//! Owns pairing (MS-SMB2 section 3.2.5.1: by MessageId, which is unique on its connection only;
+//! an interim reply carries the AsyncId of the final one), compounds (section 3.2.4.1.4) and the
+//! credits of the connection. It does not own what spans connections (`resolve`).
+
+mod reply;
+mod request;
+
+use std::collections::VecDeque;
+
+use hashbrown::HashMap;
+use smbscope_event::code;
+use smbscope_event::operation::Operation;
+use smbscope_wire::smb2::header::{Header, Member, members};
+use smbscope_wire::smb2::{Command, FileId};
+
+use crate::limits::Limits;
+use crate::link::{Link, Pending, Seen};
+use crate::output::{Effect, Output};
+use crate::stream::Message;
+use reply::Reply;
+
+/// How a message was wrapped.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wrapping {
+    /// It was encrypted.
+    pub encrypted: bool,
+    /// It was compressed.
+    pub compressed: bool,
+}
+
+/// A reply that came before its request was seen: packets of the two directions can be recorded
+/// out of order.
+#[derive(Debug)]
+struct Early {
+    header: Header,
+    seen: Seen,
+    wrapping: Wrapping,
+    reply: Reply,
+    lead: bool,
+    order: u64,
+}
+
+/// Replies wait this many packets for their request.
+const EARLY_PACKETS: u64 = 4_096;
+
+/// Pairing on one connection.
+#[derive(Debug, Default)]
+pub struct Smb2 {
+    waiting: HashMap<u64, u32, foldhash::fast::RandomState>,
+    slab: Vec<Pending>,
+    free: Vec<u32>,
+    early: VecDeque<Early>,
+    chains: u64,
+    /// Files that the compounds whose members were answered in several messages opened.
+    chain_files: VecDeque<(u64, [u8; 16])>,
+    /// Encrypted requests that nothing could be paired with by number.
+    sealed: VecDeque<u32>,
+    credits: Option<i64>,
+}
+
+impl Smb2 {
+    /// Takes a message in clear, whole or from its header as far as captured.
+    pub fn message(
+        &mut self,
+        message: &Message<'_>,
+        wrapping: Wrapping,
+        link: &mut Link,
+        out: &mut Output,
+        limits: &Limits,
+    ) {
+        let Some(first) = Header::parse(message.bytes) else {
+            out.coverage.messages_malformed += 1;
+            link.clock.end(message.start, message.begun);
+            return;
+        };
+        if first.is_response() {
+            self.replies(message, wrapping, link, out, limits);
+        } else {
+            self.requests(message, &first, wrapping, link, out, limits);
+        }
+    }
+
+    fn requests(
+        &mut self,
+        message: &Message<'_>,
+        first: &Header,
+        wrapping: Wrapping,
+        link: &mut Link,
+        out: &mut Output,
+        limits: &Limits,
+    ) {
+        let chain = if first.next_command != 0 {
+            self.chains += 1;
+            link.table.compounds += 1;
+            self.chains
+        } else {
+            0
+        };
+        let (mut session_id, mut tree_id) = (first.session_id, first.tree_id());
+        let mut slots = [0_u32; 64];
+        let mut count = 0_usize;
+        let mut members_seen = 0_u16;
+        for member in members(message.bytes) {
+            let header = &member.header;
+            if header.is_response() {
+                out.coverage.messages_malformed += 1;
+                break;
+            }
+            let index = members_seen;
+            members_seen = members_seen.saturating_add(1);
+            let slot = self.allocate();
+            let Some(pending) = self.slab.get_mut(slot as usize) else { break };
+            pending.reset();
+            pending.chain = chain;
+            if header.flags.is_related() {
+                if header.session_id != u64::MAX {
+                    session_id = header.session_id;
+                }
+                if let Some(tree) = header.tree_id().filter(|&tree| tree != u32::MAX) {
+                    tree_id = Some(tree);
+                }
+            } else {
+                (session_id, tree_id) = (header.session_id, header.tree_id());
+            }
+            let row = &mut pending.row;
+            row.set_protocol(2);
+            row.set_command(code::command(2, header.command.0));
+            row.set_message_id(header.message_id);
+            if session_id != 0 {
+                row.set_session_id(session_id);
+            }
+            if let Some(tree) = tree_id.filter(|_| has_tree(header.command)) {
+                row.set_tree_id(tree);
+            }
+            row.set_credit_charge(header.credit_charge);
+            row.set_credits_requested(header.credits);
+            row.set_signed(header.flags.is_signed());
+            row.set_encrypted(wrapping.encrypted);
+            row.set_compressed(wrapping.compressed);
+            if chain != 0 {
+                row.set_compound(chain);
+                row.set_compound_index(index);
+                row.set_related(header.flags.is_related());
+            }
+            request::decode(&member, pending, link);
+            link.start(pending, message, index == 0);
+            out.coverage.commands_unknown += u64::from(header.command.name().is_none());
+            if let Some(place) = slots.get_mut(count) {
+                *place = slot;
+                count += 1;
+            } else {
+                // More members than any client sends: counted, not followed.
+                link.give_up(out, pending, message.start);
+                self.free.push(slot);
+            }
+        }
+        for &slot in slots.iter().take(count) {
+            self.depart(slot, chain, members_seen, message, link, out, limits);
+        }
+    }
+
+    /// Puts a request among those that wait for a reply.
+    #[allow(clippy::too_many_arguments)]
+    fn depart(
+        &mut self,
+        slot: u32,
+        chain: u64,
+        members: u16,
+        message: &Message<'_>,
+        link: &mut Link,
+        out: &mut Output,
+        limits: &Limits,
+    ) {
+        let Some(pending) = self.slab.get_mut(slot as usize) else { return };
+        if chain != 0 {
+            pending.row.set_compound_size(members);
+        }
+        let command = Command(pending.row.command().unwrap_or(0) as u16);
+        let id = pending.row.message_id().unwrap_or(u64::MAX);
+        let time = message.end.unwrap_or(message.start);
+        self.credits = self.credits.map(|held| {
+            let charge = i64::from(pending.row.credit_charge().unwrap_or(1).max(1));
+            held - if command == Command::CANCEL { 0 } else { charge }
+        });
+        if command == Command::CANCEL {
+            // It has no reply; what it cancels answers with STATUS_CANCELLED.
+            link.give_up(out, pending, time);
+            self.free.push(slot);
+            return;
+        }
+        if let Some(held) = self.credits.filter(|&held| held >= 0) {
+            let least = link.table.credits_min.get_or_insert(held as u64);
+            *least = (*least).min(held as u64);
+        }
+        if pending.row.waits() == Some(true) {
+            link.arrive(pending, time);
+            pending.row.clear(smbscope_event::operation::Column::busy_ns);
+        } else {
+            link.depart(pending);
+        }
+        if let Some(place) = self.early.iter().position(|early| early.header.message_id == id)
+            && let Some(early) = self.early.remove(place)
+        {
+            let Early { header, seen, wrapping, reply, lead, .. } = early;
+            self.waiting.insert(id, slot);
+            self.answer(&header, &seen, wrapping, reply, lead, link, out);
+            return;
+        }
+        if self.waiting.len() >= limits.pending {
+            // The oldest by number; clients number upwards.
+            let oldest = self.waiting.iter().map(|(&id, &slot)| (id, slot)).min();
+            if let Some((id, slot)) = oldest {
+                self.waiting.remove(&id);
+                out.coverage.operations_discarded += 1;
+                self.give_up(slot, time, link, out);
+            }
+        }
+        if let Some(lost) = self.waiting.insert(id, slot) {
+            // The number is used again: the first one's reply was lost.
+            self.give_up(lost, time, link, out);
+        }
+    }
+
+    fn give_up(&mut self, slot: u32, time: i64, link: &mut Link, out: &mut Output) {
+        if let Some(pending) = self.slab.get_mut(slot as usize) {
+            out.coverage.operations_unanswered += 1;
+            link.table.unanswered += 1;
+            link.give_up(out, pending, time);
+            self.free.push(slot);
+        }
+    }
+
+    fn replies(
+        &mut self,
+        message: &Message<'_>,
+        wrapping: Wrapping,
+        link: &mut Link,
+        out: &mut Output,
+        limits: &Limits,
+    ) {
+        let seen = Seen::of(message);
+        let mut chain_file = None;
+        for (index, member) in members(message.bytes).enumerate() {
+            let Member { header, .. } = member;
+            if !header.is_response() {
+                out.coverage.messages_malformed += 1;
+                break;
+            }
+            self.credits = self.credits.map(|held| held + i64::from(header.credits));
+            if let Some(held) = self.credits {
+                let most = &mut link.table.credits_max;
+                *most = (*most).max(held.max(0) as u64);
+            }
+            if header.message_id == u64::MAX && header.command == Command::OPLOCK_BREAK {
+                self.notification(&member, &seen, wrapping, link, out);
+                continue;
+            }
+            if header.is_interim() {
+                self.interim(&header, &seen, index == 0, link);
+                continue;
+            }
+            let mut reply = reply::decode(&member, link, out);
+            if header.command == Command::CREATE {
+                chain_file = reply.file_id;
+            } else if reply.file_id.is_none() {
+                reply.file_id = chain_file;
+            }
+            let known = self.waiting.contains_key(&header.message_id);
+            if known || !link.requests_seen && self.early.len() >= limits.early {
+                self.answer(&header, &seen, wrapping, reply, index == 0, link, out);
+            } else {
+                let (lead, order) = (index == 0, out.order);
+                self.early.push_back(Early { header, seen, wrapping, reply, lead, order });
+            }
+        }
+        self.expire(limits.early, out.order.saturating_sub(EARLY_PACKETS), link, out);
+    }
+
+    /// Replies whose request does not come any more become rows of their own.
+    fn expire(&mut self, keep: usize, before: u64, link: &mut Link, out: &mut Output) {
+        while self.early.len() > keep
+            || self.early.front().is_some_and(|early| early.order < before)
+        {
+            let Some(early) = self.early.pop_front() else { break };
+            let Early { header, seen, wrapping, reply, lead, .. } = early;
+            self.answer(&header, &seen, wrapping, reply, lead, link, out);
+        }
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn answer(
+        &mut self,
+        header: &Header,
+        seen: &Seen,
+        wrapping: Wrapping,
+        mut reply: Reply,
+        lead: bool,
+        link: &mut Link,
+        out: &mut Output,
+    ) {
+        let slot = self.waiting.remove(&header.message_id);
+        let Some((slot, pending)) =
+            slot.and_then(|slot| Some((slot, self.slab.get_mut(slot as usize)?)))
+        else {
+            out.coverage.replies_unmatched += 1;
+            let mut row = Operation::default();
+            row.set_protocol(2);
+            row.set_command(code::command(2, header.command.0));
+            row.set_message_id(header.message_id);
+            if header.session_id != 0 {
+                row.set_session_id(header.session_id);
+            }
+            if let Some(tree) = header.tree_id().filter(|_| has_tree(header.command)) {
+                row.set_tree_id(tree);
+            }
+            row.set_signed(header.flags.is_signed());
+            row.set_encrypted(wrapping.encrypted);
+            row.set_compressed(wrapping.compressed);
+            set_reply(&mut row, header, &reply);
+            let effect = reply.effect(None, out);
+            link.reply_alone(out, row, seen, lead, effect);
+            return;
+        };
+        let file_in_request = pending.row.file_id().is_some();
+        if pending.chain != 0 {
+            let chain = pending.chain;
+            if header.command == Command::CREATE {
+                if let Some(file) = reply.file_id {
+                    self.chain_files.push_back((chain, file));
+                    if self.chain_files.len() > 16 {
+                        self.chain_files.pop_front();
+                    }
+                }
+            } else if !file_in_request && reply.file_id.is_none() {
+                reply.file_id = self
+                    .chain_files
+                    .iter()
+                    .find(|(other, _)| *other == chain)
+                    .map(|&(_, file)| file);
+            }
+        }
+        if file_in_request {
+            reply.file_id = None;
+        }
+        if header.session_id != 0 && pending.row.session_id().is_none() {
+            pending.row.set_session_id(header.session_id);
+        }
+        if let Some(tree) = header.tree_id().filter(|_| header.command == Command::TREE_CONNECT) {
+            pending.row.set_tree_id(tree);
+        }
+        if wrapping.compressed {
+            pending.row.set_compressed(true);
+        }
+        set_reply(&mut pending.row, header, &reply);
+        let effect = reply.effect(Some(pending), out);
+        link.finish(out, pending, seen, effect);
+        self.free.push(slot);
+    }
+
+    /// STATUS_PENDING: the operation goes on, its final reply carries the same AsyncId.
+    fn interim(&mut self, header: &Header, seen: &Seen, lead: bool, link: &mut Link) {
+        let Some(pending) = self
+            .waiting
+            .get(&header.message_id)
+            .and_then(|&slot| self.slab.get_mut(slot as usize))
+        else {
+            return;
+        };
+        let time = seen.end_or_start();
+        let row = &mut pending.row;
+        row.set_pending_at(time);
+        if let Some(id) = header.async_id() {
+            row.set_async_id(id);
+        }
+        row.set_credits_granted(row.credits_granted().unwrap_or(0).saturating_add(header.credits));
+        if lead && pending.lead {
+            let bytes = row.response_wire_bytes().unwrap_or(0) + seen.wire_bytes;
+            row.set_response_wire_bytes(bytes);
+        }
+        if header.command == Command::LOCK {
+            // Blocked: it waits for another client, not for the server.
+            row.set_waits(true);
+            link.arrive(pending, time);
+            pending.row.clear(smbscope_event::operation::Column::busy_ns);
+        }
+    }
+
+    /// A break that the server sends unasked: a row of its own, without a request.
+    fn notification(
+        &mut self,
+        member: &Member<'_>,
+        seen: &Seen,
+        wrapping: Wrapping,
+        link: &mut Link,
+        out: &mut Output,
+    ) {
+        link.table.breaks += 1;
+        let mut row = Operation::default();
+        row.set_protocol(2);
+        row.set_command(code::command(2, member.header.command.0));
+        row.set_message_id(member.header.message_id);
+        if member.header.session_id != 0 {
+            row.set_session_id(member.header.session_id);
+        }
+        row.set_signed(member.header.flags.is_signed());
+        row.set_encrypted(wrapping.encrypted);
+        row.set_compressed(wrapping.compressed);
+        row.set_status(member.header.status_or_channel_sequence);
+        request::set_break(&mut row, member.bytes, true);
+        link.notification(out, row, seen);
+    }
+
+    /// An encrypted message that cannot be opened. Its number is inside; within a burst replies
+    /// are taken to come in the order of the requests.
+    pub fn sealed(
+        &mut self,
+        message: &Message<'_>,
+        session_id: Option<u64>,
+        to_server: bool,
+        link: &mut Link,
+        out: &mut Output,
+        limits: &Limits,
+    ) {
+        if to_server {
+            let slot = self.allocate();
+            let Some(pending) = self.slab.get_mut(slot as usize) else { return };
+            pending.reset();
+            let row = &mut pending.row;
+            row.set_protocol(2);
+            row.set_encrypted(true);
+            if let Some(id) = session_id {
+                row.set_session_id(id);
+            }
+            link.start(pending, message, true);
+            link.depart(pending);
+            self.sealed.push_back(slot);
+            if self.sealed.len() > limits.pending
+                && let Some(lost) = self.sealed.pop_front()
+            {
+                out.coverage.operations_discarded += 1;
+                self.give_up(lost, message.start, link, out);
+            }
+            return;
+        }
+        let seen = Seen::of(message);
+        let Some((slot, pending)) = self
+            .sealed
+            .pop_front()
+            .and_then(|slot| Some((slot, self.slab.get_mut(slot as usize)?)))
+        else {
+            out.coverage.replies_unmatched += 1;
+            if !link.requests_seen {
+                let mut row = Operation::default();
+                row.set_protocol(2);
+                row.set_encrypted(true);
+                if let Some(id) = session_id {
+                    row.set_session_id(id);
+                }
+                link.reply_alone(out, row, &seen, true, Effect::None);
+            }
+            return;
+        };
+        link.finish(out, pending, &seen, Effect::None);
+        self.free.push(slot);
+    }
+
+    /// The connection begins with its first byte: the client holds one credit.
+    pub fn begin_credits(&mut self) {
+        self.credits = Some(1);
+    }
+
+    /// The connection ends: everything that waits becomes a row.
+    pub fn end(&mut self, time: i64, link: &mut Link, out: &mut Output) {
+        self.expire(0, u64::MAX, link, out);
+        let mut slots: Vec<(u64, u32)> = self.waiting.drain().collect();
+        slots.sort_unstable();
+        slots.extend(self.sealed.drain(..).map(|slot| (0, slot)));
+        for (_, slot) in slots {
+            self.give_up(slot, time, link, out);
+        }
+    }
+
+    fn allocate(&mut self) -> u32 {
+        self.free.pop().unwrap_or_else(|| {
+            self.slab.push(Pending::default());
+            self.slab.len() as u32 - 1
+        })
+    }
+}
+
+fn set_reply(row: &mut Operation, header: &Header, reply: &Reply) {
+    row.set_status(header.status_or_channel_sequence);
+    if let Some(id) = header.async_id() {
+        row.set_async_id(id);
+    }
+    row.set_credits_granted(row.credits_granted().unwrap_or(0).saturating_add(header.credits));
+    if let Some(file) = reply.file_id {
+        row.set_file_id(file);
+    }
+    if let Some(bytes) = reply.transferred {
+        row.set_transferred_bytes(bytes);
+    }
+    if let Some(level) = reply.oplock {
+        row.set_oplock_granted(code::oplock(level));
+    }
+    if let Some(lease) = &reply.lease {
+        row.set_lease_granted(code::lease(lease.state.0));
+        row.set_lease_key(lease.key);
+    }
+    if let Some(fsctl) = reply.fsctl.filter(|_| row.detail().is_none()) {
+        row.set_detail(code::detail(code::Detail::Fsctl, fsctl));
+    }
+}
+
+/// Commands whose TreeId means something (MS-SMB2 section 2.2.1.2).
+fn has_tree(command: Command) -> bool {
+    !matches!(
+        command,
+        Command::NEGOTIATE
+            | Command::SESSION_SETUP
+            | Command::LOGOFF
+            | Command::TREE_CONNECT
+            | Command::ECHO
+            | Command::CANCEL
+            | Command::OPLOCK_BREAK
+    )
+}
+
+/// A FileId as the row keeps it: as on the wire.
+fn file_bytes(id: FileId) -> [u8; 16] {
+    let mut bytes = [0; 16];
+    let (persistent, volatile) = bytes.split_at_mut(8);
+    persistent.copy_from_slice(&id.persistent.to_le_bytes());
+    volatile.copy_from_slice(&id.volatile.to_le_bytes());
+    bytes
+}

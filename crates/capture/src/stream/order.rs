@@ -1,0 +1,241 @@
+//! Segments of one direction in the order of their sequence numbers (RFC 9293 section 3.4).
+//!
+//! Segments that come early wait, bounded, for the hole before them to be filled. A hole is given
+//! up when the receiver has acknowledged it (so that only the recorder missed it) and a few more
+//! packets have passed, or when too much waits.
+
+use super::Piece;
+
+/// Packets of the connection after which a hole that the receiver acknowledged is given up.
+const PATIENCE_ACKNOWLEDGED: u32 = 16;
+/// The same when the other direction is not captured at all.
+const PATIENCE_ONE_DIRECTION: u32 = 256;
+/// Time after which such a hole is given up in any case.
+const PATIENCE_NS: i64 = 2_000_000_000;
+/// A jump in the stream beyond any window: not a hole but a stream that was lost sight of.
+const JUMP_BYTES: i32 = 64 << 20;
+
+/// What to do with a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Use it without its first bytes, which were seen before.
+    Use {
+        /// Bytes seen before.
+        skip: u32,
+    },
+    /// Every byte was seen before.
+    Old,
+    /// It lies behind a hole: keep it.
+    Early,
+    /// It lies so far ahead that what came before is lost.
+    Jump,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    bytes: Vec<u8>,
+    length: u32,
+    time: i64,
+    frame: u64,
+    sequence: u32,
+}
+
+/// The order of one direction.
+#[derive(Debug, Default)]
+pub struct Order {
+    next: Option<u32>,
+    waiting: Vec<Waiting>,
+    waiting_bytes: usize,
+    hole_since: i64,
+    hole_packets: u32,
+}
+
+impl Order {
+    /// The sequence number that comes next, once it is known.
+    #[inline]
+    pub fn next(&self) -> Option<u32> {
+        self.next
+    }
+
+    /// Sets the number that comes next: after a SYN, or behind a hole that is given up.
+    pub fn set_next(&mut self, next: u32) {
+        self.next = Some(next);
+    }
+
+    /// Whether segments wait behind a hole.
+    #[inline]
+    pub fn has_hole(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// When the hole was first noticed.
+    pub fn hole_since(&self) -> i64 {
+        self.hole_since
+    }
+
+    /// Bytes kept for segments that wait.
+    #[inline]
+    pub fn waiting_bytes(&self) -> usize {
+        self.waiting_bytes
+    }
+
+    /// Judges a segment with payload, and takes it as used if it is to be used.
+    #[inline]
+    pub fn judge(&mut self, sequence: u32, length: u32) -> Verdict {
+        let Some(next) = self.next else {
+            self.next = Some(sequence.wrapping_add(length));
+            return Verdict::Use { skip: 0 };
+        };
+        let ahead = sequence.wrapping_sub(next) as i32;
+        if ahead > 0 {
+            return if ahead > JUMP_BYTES { Verdict::Jump } else { Verdict::Early };
+        }
+        let seen = ahead.unsigned_abs();
+        if seen >= length {
+            // A number that lies far behind belongs to a stream that was lost sight of.
+            return if seen > JUMP_BYTES as u32 { Verdict::Jump } else { Verdict::Old };
+        }
+        self.next = Some(sequence.wrapping_add(length));
+        Verdict::Use { skip: seen }
+    }
+
+    /// Keeps an early segment; returns whether it is a new one. Of two with the same start the
+    /// longer stays.
+    pub fn keep(&mut self, piece: &Piece<'_>) -> bool {
+        if self.waiting.is_empty() {
+            self.hole_since = piece.time;
+            self.hole_packets = 0;
+        }
+        let next = self.next.unwrap_or(piece.sequence);
+        let distance = |sequence: u32| sequence.wrapping_sub(next);
+        // Mostly it belongs at the end.
+        let place = self
+            .waiting
+            .iter()
+            .rposition(|other| distance(other.sequence) <= distance(piece.sequence))
+            .map_or(0, |place| place + 1);
+        if let Some(same) = place.checked_sub(1).and_then(|place| self.waiting.get_mut(place))
+            && same.sequence == piece.sequence
+        {
+            if same.length >= piece.length {
+                return false;
+            }
+            self.waiting_bytes -= same.bytes.len();
+            self.waiting_bytes += piece.bytes.len();
+            same.bytes = piece.bytes.to_vec();
+            same.length = piece.length;
+            return true;
+        }
+        self.waiting_bytes += piece.bytes.len();
+        let waiting = Waiting {
+            bytes: piece.bytes.to_vec(),
+            length: piece.length,
+            time: piece.time,
+            frame: piece.frame,
+            sequence: piece.sequence,
+        };
+        self.waiting.insert(place, waiting);
+        true
+    }
+
+    /// Whether the hole is to be given up, asked once for every packet of the connection.
+    /// `acknowledged` is the highest number that the receiver confirmed, if it was seen at all.
+    pub fn is_hopeless(&mut self, acknowledged: Option<u32>, time: i64, limit_bytes: usize) -> bool {
+        let Some(first) = self.waiting.first() else { return false };
+        self.hole_packets = self.hole_packets.saturating_add(1);
+        if self.waiting_bytes > limit_bytes {
+            return true;
+        }
+        let age = time - self.hole_since;
+        match acknowledged {
+            Some(number) if number.wrapping_sub(first.sequence) as i32 >= 0 => {
+                self.hole_packets > PATIENCE_ACKNOWLEDGED || age > PATIENCE_NS
+            }
+            Some(_) => age > 30 * PATIENCE_NS,
+            None => self.hole_packets > PATIENCE_ONE_DIRECTION || age > 2 * PATIENCE_NS,
+        }
+    }
+
+    /// The hole before the first segment that waits: its start and its bytes.
+    pub fn hole(&self) -> Option<(u32, u32)> {
+        let next = self.next?;
+        Some((next, self.waiting.first()?.sequence.wrapping_sub(next)))
+    }
+
+    /// Takes the next segment that waited and now is in order, and hands it to `use_it` without
+    /// the bytes seen before. Returns whether there was one.
+    pub fn release(&mut self, use_it: impl FnOnce(Piece<'_>)) -> bool {
+        let Some(first) = self.waiting.first() else { return false };
+        let verdict = match self.next {
+            Some(next) if first.sequence.wrapping_sub(next) as i32 > 0 => return false,
+            _ => {
+                let (sequence, length) = (first.sequence, first.length);
+                self.judge(sequence, length)
+            }
+        };
+        let waiting = self.waiting.remove(0);
+        self.waiting_bytes -= waiting.bytes.len();
+        self.hole_since = self.waiting.first().map_or(0, |next| next.time);
+        self.hole_packets = 0;
+        if let Verdict::Use { skip } = verdict {
+            let piece = Piece {
+                bytes: &waiting.bytes,
+                length: waiting.length,
+                time: waiting.time,
+                frame: waiting.frame,
+                sequence: waiting.sequence,
+                lost: false,
+            };
+            use_it(piece.skip(skip));
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn piece(sequence: u32, bytes: &[u8]) -> Piece<'_> {
+        let length = bytes.len() as u32;
+        Piece { bytes, length, time: 0, frame: 1, sequence, lost: false }
+    }
+
+    #[test]
+    fn judges_over_the_wrap_of_sequence_numbers() {
+        let mut order = Order::default();
+        order.set_next(u32::MAX - 1);
+        assert_eq!(order.judge(u32::MAX - 1, 4), Verdict::Use { skip: 0 });
+        assert_eq!(order.next(), Some(2));
+        assert_eq!(order.judge(u32::MAX, 2), Verdict::Old);
+        assert_eq!(order.judge(u32::MAX, 5), Verdict::Use { skip: 3 });
+        assert_eq!(order.judge(9, 1), Verdict::Early);
+        assert_eq!(order.judge(0x5000_0000, 1), Verdict::Jump);
+    }
+
+    #[test]
+    fn releases_early_segments_in_order_and_once() {
+        let mut order = Order::default();
+        order.set_next(0);
+        assert!(order.keep(&piece(6, b"gh")));
+        assert!(order.keep(&piece(2, b"cde")));
+        assert!(order.keep(&piece(4, b"efg")));
+        assert!(!order.keep(&piece(6, b"gh")));
+        assert_eq!(order.hole(), Some((0, 2)));
+        assert_eq!(order.judge(0, 2), Verdict::Use { skip: 0 });
+        let mut text = Vec::new();
+        while order.release(|piece| text.extend_from_slice(piece.bytes)) {}
+        assert_eq!(text, b"cdefgh");
+        assert_eq!((order.waiting_bytes(), order.has_hole()), (0, false));
+    }
+
+    #[test]
+    fn gives_up_a_hole_that_only_the_recorder_missed() {
+        let mut order = Order::default();
+        order.set_next(0);
+        order.keep(&piece(10, b"x"));
+        assert!(!order.is_hopeless(Some(5), 1_000_000, 100));
+        assert!((0..20).any(|_| order.is_hopeless(Some(11), 1_000_000, 100)));
+        assert!(order.is_hopeless(Some(5), 0, 0));
+    }
+}
