@@ -77,9 +77,10 @@ impl ChainTally {
             return;
         };
         self.chains += 1;
+        let room = self.patterns.len() < PATTERNS_MAX;
         match self.patterns.get_mut(&chain.commands) {
             Some(count) => *count += 1,
-            None if self.patterns.len() < PATTERNS_MAX => {
+            None if room => {
                 self.patterns.insert(chain.commands.clone(), 1);
             }
             None => self.others += 1,

@@ -51,7 +51,6 @@ columns! {
     client: text,
     client_port: u16,
     server: text,
-    server_port: u16,
     user: text,
     share: text,
     dialect: text,

@@ -139,10 +139,6 @@ impl Latency {
         }
     }
 
-    pub(crate) fn n(&self) -> u64 {
-        self.n
-    }
-
     pub(crate) fn sum(&self) -> i64 {
         self.sum.clamp(i64::MIN.into(), i64::MAX.into()) as i64
     }

@@ -70,7 +70,8 @@ fn command(keys: &mut Keys, columns: &Columns, row: usize, commands: &mut Comman
         };
         return commands.resolve(name, None);
     };
-    let resolve = || commands.resolve(columns.command.text(key).unwrap_or("(unknown)"), protocol);
+    let mut resolve =
+        || commands.resolve(columns.command.text(key).unwrap_or("(unknown)"), protocol);
     let known = match protocol {
         Some(1) => keys.commands.get_mut(1),
         Some(2) => keys.commands.get_mut(2),

