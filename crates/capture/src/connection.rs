@@ -11,7 +11,7 @@ use smbscope_wire::nbss::Kind;
 use smbscope_wire::read::{u8_at, u16_at};
 use smbscope_wire::smb2::negotiate::NegotiateResponse;
 use smbscope_wire::smb2::negotiate_context::NegotiateContextData;
-use smbscope_wire::smb2::transform::TransformHeader;
+use smbscope_wire::smb2::transform::Transform;
 use smbscope_wire::smb2::{Command, Header};
 
 use crate::frame::{TcpFlags, TcpSegment};
@@ -332,9 +332,15 @@ impl Connection {
         let sides = link.server_side.estimate().zip(link.client_side.estimate());
         let Some(((server, _), (client, _))) = sides else { return };
         let (vantage, reason) = if server < NEAR_NS && server.saturating_mul(3) < client {
-            (Vantage::Server, "the round trip to the server is much shorter than that to the client")
+            (
+                Vantage::Server,
+                "the round trip to the server is much shorter than that to the client",
+            )
         } else if client < NEAR_NS && client.saturating_mul(3) < server {
-            (Vantage::Client, "the round trip to the client is much shorter than that to the server")
+            (
+                Vantage::Client,
+                "the round trip to the client is much shorter than that to the server",
+            )
         } else {
             (Vantage::Between, "the round trips to both sides are of similar length")
         };
@@ -422,7 +428,14 @@ impl Connection {
     }
 
     /// Gives up the hole in one direction and goes on behind it.
-    fn skip_hole(&mut self, from: usize, time: i64, frame: u64, context: &Context, out: &mut Output) {
+    fn skip_hole(
+        &mut self,
+        from: usize,
+        time: i64,
+        frame: u64,
+        context: &Context,
+        out: &mut Output,
+    ) {
         let Some((start, length)) = self.halves[from].order.hole() else { return };
         self.lose(from, start, length, time, frame, context, out);
         self.halves[from].order.set_next(start.wrapping_add(length));
@@ -700,8 +713,8 @@ impl Sink<'_> {
         let mut cipher = None;
         if is_reply {
             for context in view.contexts() {
-                if let NegotiateContextData::Encryption(ciphers) = context.decode() {
-                    cipher = ciphers.iter().next().map(Cipher);
+                if let NegotiateContextData::Encryption(mut ciphers) = context.decode() {
+                    cipher = ciphers.next().map(Cipher);
                 }
             }
         }
@@ -729,7 +742,7 @@ impl Sink<'_> {
 
     fn encrypted(&mut self, message: &Message<'_>) {
         self.out.coverage.messages_encrypted += 1;
-        let session_id = TransformHeader(message.bytes).session_id();
+        let session_id = Transform(message.bytes).session_id();
         let mut opened = std::mem::take(self.opened);
         let result = session_id.and_then(|id| {
             let keys = &self.context.keys;

@@ -70,7 +70,8 @@ impl Engine {
             self.remove(place, EndReason::Reused, out);
             let place = self.begin(key, segment, time, out);
             self.last = Some((key, place));
-            if let Some((_, connection)) = self.slab.get_mut(place as usize).and_then(Option::as_mut)
+            if let Some((_, connection)) =
+                self.slab.get_mut(place as usize).and_then(Option::as_mut)
             {
                 connection.packet(segment, from, time, frame, &self.context, out);
             }
@@ -94,7 +95,13 @@ impl Engine {
         }
     }
 
-    fn begin(&mut self, key: FlowKey, segment: &TcpSegment<'_>, time: i64, out: &mut Output) -> u32 {
+    fn begin(
+        &mut self,
+        key: FlowKey,
+        segment: &TcpSegment<'_>,
+        time: i64,
+        out: &mut Output,
+    ) -> u32 {
         if self.flows.len() >= OTHERS {
             self.flows.retain(|_, place| *place != OTHER);
         }
@@ -114,7 +121,10 @@ impl Engine {
         }
         self.flows.insert(key, place);
         self.live += 1;
-        if !matches!((segment.source_port, segment.destination_port), (445 | 139, _) | (_, 445 | 139)) {
+        if !matches!(
+            (segment.source_port, segment.destination_port),
+            (445 | 139, _) | (_, 445 | 139)
+        ) {
             self.candidates.push_back((place, key));
             if self.candidates.len() > self.context.limits.candidates
                 && let Some((place, key)) = self.candidates.pop_front()

@@ -3,8 +3,9 @@
 
 use smbscope_event::code::{self, Source, Vantage};
 use smbscope_event::operation::Operation;
-use smbscope_event::tables::Connection;
+use smbscope_event::tables::{Connection, Referral};
 
+use crate::connection::NOT_ON_CLOCK;
 use crate::output::{Done, Effect, Open, Output, Session, Tree};
 use crate::stream::Message;
 
@@ -250,7 +251,7 @@ impl Link {
             return;
         }
         pending.begun = message.begun;
-        pending.on_clock = true;
+        pending.on_clock = message.begun != NOT_ON_CLOCK;
         row.set_request_start(message.start);
         if let Some(end) = message.end {
             row.set_request_end(end);
@@ -303,13 +304,40 @@ impl Link {
             row.set_response_wire_bytes(row.response_wire_bytes().unwrap_or(0) + seen.wire_bytes);
             row.derive_durations();
             if row.waits() != Some(true)
-                && let (Some(turnaround), Some((behind, error))) = (row.turnaround_ns(), self.behind())
+                && let (Some(turnaround), Some((behind, error))) =
+                    (row.turnaround_ns(), self.behind())
             {
                 row.set_server_ns(turnaround - behind);
                 row.set_server_error_ns(error);
             }
         }
         self.emit(out, pending, effect);
+    }
+
+    /// Takes a message off the busy clock that turned out to be no request.
+    #[inline]
+    pub fn unbegin(&mut self, time: i64, begun: i64) {
+        if begun != NOT_ON_CLOCK {
+            self.clock.end(time, begun);
+        }
+    }
+
+    /// Emits the row of a message that the server sent unasked.
+    pub fn notification(&mut self, out: &mut Output, row: Operation, seen: &Seen) {
+        let mut pending = Pending { row, ..Pending::default() };
+        let row = &mut pending.row;
+        row.set_source(Source::Capture as u64);
+        row.set_response_frame(seen.frame);
+        row.set_response_start(seen.start);
+        if let Some(end) = seen.end {
+            row.set_response_end(end);
+            row.set_response_transfer_ns(end - seen.start);
+        }
+        row.set_response_wire_bytes(seen.wire_bytes);
+        if let Some(dialect) = self.dialect {
+            row.set_dialect(dialect);
+        }
+        self.emit(out, &mut pending, Effect::None);
     }
 
     /// Emits a row of which no (more) reply is to be expected: a Cancel, or a request at the end.
@@ -320,7 +348,14 @@ impl Link {
     }
 
     /// Emits a row from a reply alone, whose request was not seen.
-    pub fn reply_alone(&mut self, out: &mut Output, row: Operation, seen: &Seen, lead: bool, effect: Effect) {
+    pub fn reply_alone(
+        &mut self,
+        out: &mut Output,
+        row: Operation,
+        seen: &Seen,
+        lead: bool,
+        effect: Effect,
+    ) {
         let mut pending = Pending { row, lead, ..Pending::default() };
         pending.row.set_source(Source::Capture as u64);
         if let Some(dialect) = self.dialect {
@@ -371,6 +406,21 @@ pub fn session_effect(out: &mut Output, session: Session) -> Effect {
 pub fn tree_effect(out: &mut Output, tree: Tree) -> Effect {
     out.trees.push(tree);
     Effect::Tree(out.trees.len() as u32 - 1)
+}
+
+/// Keeps what a DFS referral tells, for `resolve`.
+pub fn referral_effect(
+    out: &mut Output,
+    mut told: Vec<Referral>,
+    asked: Option<&mut Pending>,
+) -> Effect {
+    let path = asked.map(|pending| pending.name.clone());
+    for referral in &mut told {
+        referral.path.clone_from(&path);
+    }
+    let (first, count) = (out.referrals.len() as u32, told.len() as u32);
+    out.referrals.extend(told);
+    Effect::Referrals(first, count)
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 //! 64 KiB read costs 80 bytes. In a compound everything up to the last header is kept.
 
 use smbscope_wire::read::u8_at;
+use smbscope_wire::smb1;
 use smbscope_wire::smb2::{self, header};
 
 /// Bytes wanted of a message of `length` bytes whose beginning is `message`; asked again when
@@ -11,7 +12,7 @@ use smbscope_wire::smb2::{self, header};
 pub fn of(message: &[u8], length: usize, decrypts: bool) -> usize {
     match u8_at(message, 0) {
         Some(0xfe) => smb2_need(message, length),
-        Some(0xff) => smb1_need(message),
+        Some(0xff) => smb1_need(message, length),
         Some(0xfd) if !decrypts => 52,
         Some(0xfc | 0xfd) => usize::MAX,
         _ => 4,
@@ -24,7 +25,8 @@ fn smb2_need(message: &[u8], length: usize) -> usize {
     }
     let mut need = smb2::HEADER_BYTES;
     for member in header::members(message) {
-        let own = smb2::need_of(member.bytes, member.header.command, !member.header.is_response());
+        let own = smb2::need(member.header.command, !member.header.is_response());
+        let own = if own <= member.bytes.len() { smb2::need_more(member.bytes) } else { own };
         need = member.offset.saturating_add(own);
         if member.header.next_command != 0 {
             let next = member.offset.saturating_add(member.header.next_command as usize);
@@ -34,6 +36,7 @@ fn smb2_need(message: &[u8], length: usize) -> usize {
     need.min(length)
 }
 
-fn smb1_need(_message: &[u8]) -> usize {
-    usize::MAX
+fn smb1_need(message: &[u8], length: usize) -> usize {
+    let is_reply = u8_at(message, 9).is_some_and(|flags| flags & 0x80 != 0);
+    smb1::need(message, !is_reply, length)
 }

@@ -55,8 +55,7 @@ impl Secrets {
         }
         let id = header.session_id;
         if !header.is_response() {
-            let mut hash =
-                self.hashes.get(&id).cloned().unwrap_or_else(|| connection.clone());
+            let mut hash = self.hashes.get(&id).cloned().unwrap_or_else(|| connection.clone());
             hash.update(message);
             self.hashes.insert(id, hash);
         } else if header.status() == Some(Status::MORE_PROCESSING_REQUIRED) {
@@ -120,11 +119,11 @@ impl Secrets {
                 None => vec![Dialect::SMB_3_0, Dialect::SMB_3_1_1],
             };
             for dialect in dialects {
-                let hash = self.hashes.get(&session_id).map(PreauthIntegrity::value);
+                let hash = self.hashes.get(&session_id);
                 let keys = entry
                     .session_key
                     .as_ref()
-                    .and_then(|key| derive_session_keys(dialect, cipher, key, hash));
+                    .and_then(|key| derive_session_keys(dialect.0, cipher, key, hash));
                 let Some(SessionKeys { client_to_server, server_to_client, .. }) = keys else {
                     continue;
                 };

@@ -11,7 +11,14 @@ pub struct Smb1 {}
 
 impl Smb1 {
     /// Takes a message with SMB1's magic.
-    pub fn message(&mut self, _m: &Message<'_>, _to_server: bool, _l: &mut Link, out: &mut Output, _x: &Limits) {
+    pub fn message(
+        &mut self,
+        _m: &Message<'_>,
+        _to_server: bool,
+        _l: &mut Link,
+        out: &mut Output,
+        _x: &Limits,
+    ) {
         out.coverage.messages_unknown += 1;
     }
 
@@ -23,11 +30,31 @@ impl Smb1 {
         false
     }
 
+    /// Whether a Negotiate waits that SMB2 may answer.
+    pub fn expects_negotiate(&self) -> bool {
+        false
+    }
+
     /// An SMB2 Negotiate reply that answers an SMB1 Negotiate; false when none waits.
-    pub fn answered_by_smb2(&mut self, _s: &Seen, _status: u32, _l: &mut Link, _o: &mut Output) -> bool {
+    pub fn answered_by_smb2(
+        &mut self,
+        _s: &Seen,
+        _status: u32,
+        _l: &mut Link,
+        _o: &mut Output,
+    ) -> bool {
         false
     }
 
     /// The connection ends.
     pub fn end(&mut self, _time: i64, _link: &mut Link, _out: &mut Output) {}
+}
+
+/// Whether a command writes (true) or reads (false) file data; none for all others.
+pub fn data_direction(command: u8) -> Option<bool> {
+    match command {
+        0x0b | 0x14 | 0x1d | 0x2c | 0x2f => Some(true),
+        0x0a | 0x13 | 0x1a | 0x2e => Some(false),
+        _ => None,
+    }
 }

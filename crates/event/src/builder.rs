@@ -70,9 +70,7 @@ pub fn extension_of(path: &str) -> Option<&str> {
     let extension = name.get(dot + 1..)?;
     let plain = !extension.is_empty()
         && extension.len() <= 16
-        && extension
-            .chars()
-            .all(|c| c.is_alphanumeric() || c == '_' || c == '~' || c == '-');
+        && extension.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '~' || c == '-');
     plain.then_some(extension)
 }
 
@@ -93,22 +91,11 @@ impl OperationBuilder {
             None => (full, Column::ALL.to_vec()),
             Some(places) => (
                 Arc::new(full.project(places)?),
-                places
-                    .iter()
-                    .filter_map(|&place| Column::ALL.get(place).copied())
-                    .collect(),
+                places.iter().filter_map(|&place| Column::ALL.get(place).copied()).collect(),
             ),
         };
-        let columns = columns
-            .into_iter()
-            .map(|column| (column, column.empty()))
-            .collect();
-        Ok(OperationBuilder {
-            schema,
-            columns,
-            present: Vec::new(),
-            names: Names::default(),
-        })
+        let columns = columns.into_iter().map(|column| (column, column.empty())).collect();
+        Ok(OperationBuilder { schema, columns, present: Vec::new(), names: Names::default() })
     }
 
     /// The schema of the batches.
@@ -138,10 +125,7 @@ impl OperationBuilder {
     pub fn finish(&mut self) -> Result<RecordBatch, ArrowError> {
         let rows = self.present.len();
         let any = self.present.iter().fold(0, |any, present| any | present);
-        let all = self
-            .present
-            .iter()
-            .fold(u128::MAX, |all, present| all & present);
+        let all = self.present.iter().fold(u128::MAX, |all, present| all & present);
         let mut arrays = Vec::with_capacity(self.columns.len());
         for (place, (column, values)) in self.columns.iter_mut().enumerate() {
             let bit = *column as u32;
@@ -250,10 +234,7 @@ fn primitive<T: ArrowPrimitiveType>(
 ) -> Result<ArrayRef, ArrowError> {
     let capacity = values.len();
     let values = std::mem::replace(values, Vec::with_capacity(capacity));
-    Ok(Arc::new(PrimitiveArray::<T>::try_new(
-        ScalarBuffer::from(values),
-        nulls,
-    )?))
+    Ok(Arc::new(PrimitiveArray::<T>::try_new(ScalarBuffer::from(values), nulls)?))
 }
 
 fn dictionary(
@@ -282,10 +263,7 @@ mod tests {
         row.set_signed(true);
         builder.append(&[row, Operation::default()]);
         let batch = builder.finish().unwrap();
-        assert_eq!(
-            (batch.num_rows(), batch.num_columns()),
-            (2, Column::ALL.len())
-        );
+        assert_eq!((batch.num_rows(), batch.num_columns()), (2, Column::ALL.len()));
         let numbers = batch["operation"].as_primitive::<UInt64Type>();
         assert_eq!((numbers.value(0), numbers.is_null(1)), (7, true));
         let paths = batch["path"].as_dictionary::<Int32Type>();
@@ -304,11 +282,7 @@ mod tests {
         builder.append(&[Operation::default()]);
         let batch = builder.finish().unwrap();
         let schema = batch.schema();
-        let names: Vec<_> = schema
-            .fields()
-            .iter()
-            .map(|field| field.name().as_str())
-            .collect();
+        let names: Vec<_> = schema.fields().iter().map(|field| field.name().as_str()).collect();
         assert_eq!(names, ["status", "operation"]);
     }
 

@@ -3,7 +3,12 @@
 
 use std::borrow::Cow;
 
-use smbscope_wire::smb2;
+use smbscope_wire::smb1::level::{Level, LevelUse};
+use smbscope_wire::smb1::nt_transact::NtFunction;
+use smbscope_wire::smb1::trans2::Trans2;
+use smbscope_wire::smb1::transaction::PipeCommand;
+use smbscope_wire::smb2::info_class::{FileInfoClass, InfoType, info_class_name};
+use smbscope_wire::{smb1, smb2, status};
 
 use crate::operation::Column;
 
@@ -34,11 +39,7 @@ pub const SMB1_DIALECTS: [&str; 9] = [
 
 /// The dialect column's code of an SMB1 dialect string; "SMB1" when it is none of the usual ones.
 pub fn smb1_dialect(name: &str) -> u64 {
-    SMB1_DIALECTS
-        .iter()
-        .position(|&known| known == name)
-        .unwrap_or(0) as u64
-        | 0x1_0000
+    SMB1_DIALECTS.iter().position(|&known| known == name).unwrap_or(0) as u64 | 0x1_0000
 }
 
 /// The status column's code of an NTSTATUS.
@@ -63,13 +64,12 @@ pub enum Detail {
     Transaction2,
     /// Function of an SMB1 NtTransact (MS-CIFS 2.2.7).
     NtTransact,
-    /// What an OplockBreak message is: 0 oplock, 1 lease.
+    /// What an OplockBreak is: 0 an oplock's and 1 a lease's notification, 2 and 3 their
+    /// acknowledgements.
     Break,
     /// Lock: 0 locks, 1 unlocks, 2 both.
     Lock,
-    /// Unencrypted remainder: 0 = an encrypted message.
-    Encrypted,
-    /// Bind of a session to a further connection, or a plain logon (0).
+    /// 1 binds a session to a further connection, 0 is a plain logon.
     SessionSetup,
 }
 
@@ -134,7 +134,7 @@ pub fn text(column: Column, code: u64) -> Cow<'static, str> {
     match column {
         Column::command => command_text(code),
         Column::dialect => dialect_text(code),
-        Column::status_name => named(None, code as u32, 8),
+        Column::status_name => named(status::Status(code as u32).name(), code as u32, 8),
         Column::detail => detail_text(code),
         Column::oplock_requested | Column::oplock_granted => {
             named(smb2::create::OplockLevel(code as u8).name(), code as u32, 2)
@@ -169,18 +169,14 @@ fn named(name: Option<&'static str>, code: u32, digits: usize) -> Cow<'static, s
 
 fn command_text(code: u64) -> Cow<'static, str> {
     match code >> 16 {
-        1 => named(None, u32::from(code as u8), 2),
+        1 => named(smb1::Command(code as u8).name(), u32::from(code as u8), 2),
         _ => named(smb2::Command(code as u16).name(), u32::from(code as u16), 4),
     }
 }
 
 fn dialect_text(code: u64) -> Cow<'static, str> {
     if code >> 16 == 1 {
-        return SMB1_DIALECTS
-            .get((code & 0xffff) as usize)
-            .copied()
-            .unwrap_or("SMB1")
-            .into();
+        return SMB1_DIALECTS.get((code & 0xffff) as usize).copied().unwrap_or("SMB1").into();
     }
     named(smb2::Dialect(code as u16).name(), code as u32, 4)
 }
@@ -189,34 +185,55 @@ fn detail_text(code: u64) -> Cow<'static, str> {
     let value = code as u32;
     let (upper, lower) = ((value >> 16) as u16, value as u16);
     match code >> 32 {
-        1 => named(None, value, 8),
-        2 => match None::<&str> {
+        1 => named(smb2::fsctl::Fsctl(value).name(), value, 8),
+        2 => match info_class_name(InfoType(upper as u8), lower as u8) {
             Some(name) => name.into(),
             None => format!("0x{upper:02x}/0x{lower:02x}").into(),
         },
         3 => named(smb2::create::CreateDisposition(value).name(), value, 8),
-        4 => named(None, value, 4),
-        5 => {
-            let subcommand = named(None, u32::from(upper), 4);
-            if lower == 0 {
-                return subcommand;
-            }
-            match None::<&str> {
-                Some(level) => format!("{subcommand} {level}").into(),
-                None => format!("{subcommand} 0x{lower:04x}").into(),
-            }
+        4 => named(PipeCommand(lower).name(), value, 4),
+        5 => transaction2_text(upper, lower),
+        6 => named(NtFunction(lower).name(), value, 4),
+        7 => match value {
+            0 => "Oplock notification",
+            1 => "Lease notification",
+            2 => "Oplock acknowledgement",
+            _ => "Lease acknowledgement",
         }
-        6 => named(None, value, 4),
-        7 => if value == 0 { "Oplock" } else { "Lease" }.into(),
+        .into(),
         8 => match value {
             0 => "Lock",
             1 => "Unlock",
             _ => "Lock+Unlock",
         }
         .into(),
-        9 => "Encrypted".into(),
-        10 => if value == 0 { "Logon" } else { "Bind" }.into(),
+        9 => if value == 0 { "Logon" } else { "Bind" }.into(),
         _ => format!("0x{code:x}").into(),
+    }
+}
+
+fn transaction2_text(subcommand: u16, level: u16) -> Cow<'static, str> {
+    let name = named(Trans2(subcommand).name(), u32::from(subcommand), 4);
+    if level == 0 {
+        return name;
+    }
+    let used = match Trans2(subcommand) {
+        Trans2::FIND_FIRST2 | Trans2::FIND_NEXT2 => LevelUse::Find,
+        Trans2::SET_PATH_INFORMATION | Trans2::SET_FILE_INFORMATION => LevelUse::Set,
+        Trans2::QUERY_FS_INFORMATION => LevelUse::QueryFs,
+        Trans2::SET_FS_INFORMATION => LevelUse::SetFs,
+        _ => LevelUse::Query,
+    };
+    let known = Level(level).name(used).or_else(|| {
+        let class = u8::try_from(Level(level).pass_through()?).ok()?;
+        match used {
+            LevelUse::QueryFs | LevelUse::SetFs => info_class_name(InfoType::FILESYSTEM, class),
+            _ => FileInfoClass(class).name(),
+        }
+    });
+    match known {
+        Some(level) => format!("{name} {level}").into(),
+        None => format!("{name} 0x{level:04x}").into(),
     }
 }
 
@@ -231,14 +248,8 @@ mod tests {
         assert_eq!(text(Column::command, command(2, 0x77)), "0x0077");
         assert_eq!(text(Column::dialect, 0x0311), "3.1.1");
         assert_eq!(text(Column::dialect, 0x0399), "0x0399");
-        assert_eq!(
-            text(Column::dialect, smb1_dialect("NT LM 0.12")),
-            "NT LM 0.12"
-        );
-        assert_eq!(
-            text(Column::status_name, 0xc000_0034),
-            "STATUS_OBJECT_NAME_NOT_FOUND"
-        );
+        assert_eq!(text(Column::dialect, smb1_dialect("NT LM 0.12")), "NT LM 0.12");
+        assert_eq!(text(Column::status_name, 0xc000_0034), "STATUS_OBJECT_NAME_NOT_FOUND");
         assert_eq!(text(Column::status_name, 0xc0ff_ffff), "0xc0ffffff");
         assert_eq!(text(Column::lease_granted, lease(5)), "RW");
         assert_eq!(

@@ -102,10 +102,7 @@ impl ColumnSpec {
             metadata.insert(UNIT_KEY.to_owned(), self.unit.name().to_owned());
         }
         if self.sensitivity != Sensitivity::Public {
-            metadata.insert(
-                SENSITIVITY_KEY.to_owned(),
-                self.sensitivity.name().to_owned(),
-            );
+            metadata.insert(SENSITIVITY_KEY.to_owned(), self.sensitivity.name().to_owned());
         }
         metadata.insert(DOC_KEY.to_owned(), self.doc.to_owned());
         Field::new(self.name, self.data_type.clone(), self.nullable).with_metadata(metadata)

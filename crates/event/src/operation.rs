@@ -340,11 +340,7 @@ mod tests {
         row.set_response_end(27);
         row.derive_durations();
         assert_eq!(row.elapsed_ns(), Some(17));
-        let parts = [
-            row.request_transfer_ns(),
-            row.turnaround_ns(),
-            row.response_transfer_ns(),
-        ];
+        let parts = [row.request_transfer_ns(), row.turnaround_ns(), row.response_transfer_ns()];
         assert_eq!(parts.into_iter().flatten().sum::<i64>(), 17);
     }
 }

@@ -21,9 +21,9 @@ impl Pool {
         let hash = self.hasher.hash_one(text);
         let short = hash as u32;
         let (bytes, ends) = (&self.bytes, &self.ends);
-        if let Some(&(_, number)) = self.index.find(hash, |&(h, n)| {
-            h == short && get(bytes, ends, n) == Some(text)
-        }) {
+        if let Some(&(_, number)) =
+            self.index.find(hash, |&(h, n)| h == short && get(bytes, ends, n) == Some(text))
+        {
             return number;
         }
         let number = self.ends.len() as u32;
@@ -72,11 +72,7 @@ impl Pool {
 fn get<'a>(bytes: &'a str, ends: &[u32], number: u32) -> Option<&'a str> {
     let number = number as usize;
     let end = *ends.get(number)? as usize;
-    let start = if number == 0 {
-        0
-    } else {
-        *ends.get(number - 1)? as usize
-    };
+    let start = if number == 0 { 0 } else { *ends.get(number - 1)? as usize };
     bytes.get(start..end)
 }
 
@@ -88,10 +84,7 @@ mod tests {
     #[test]
     fn numbers_distinct_texts_and_starts_anew_after_take() {
         let mut pool = Pool::default();
-        assert_eq!(
-            (pool.intern("a"), pool.intern(""), pool.intern("a")),
-            (0, 1, 0)
-        );
+        assert_eq!((pool.intern("a"), pool.intern(""), pool.intern("a")), (0, 1, 0));
         for n in 0..1000 {
             assert_eq!(pool.intern(&format!("file{n}")), n + 2);
         }

@@ -59,13 +59,9 @@ cell!(Option<i64>, true, DataType::Int64, Int64Array, |c, r| {
 cell!(bool, false, DataType::Boolean, BooleanArray, |c, r| {
     known(c, r, || c.as_boolean().value(r)).unwrap_or_default()
 });
-cell!(
-    Option<bool>,
-    true,
-    DataType::Boolean,
-    BooleanArray,
-    |c, r| known(c, r, || c.as_boolean().value(r))
-);
+cell!(Option<bool>, true, DataType::Boolean, BooleanArray, |c, r| known(c, r, || c
+    .as_boolean()
+    .value(r)));
 cell!(String, false, DataType::Utf8, StringArray, |c, r| {
     known(c, r, || c.as_string::<i32>().value(r).to_owned()).unwrap_or_default()
 });
@@ -77,10 +73,7 @@ cell!(Option<String>, true, DataType::Utf8, StringArray, |c, r| {
 /// cast read as [`Cell::absent`].
 pub fn read_column<T: Cell>(batch: &arrow::array::RecordBatch, name: &str) -> Vec<T> {
     let rows = batch.num_rows();
-    match batch
-        .column_by_name(name)
-        .and_then(|column| cast(column, &T::TYPE).ok())
-    {
+    match batch.column_by_name(name).and_then(|column| cast(column, &T::TYPE).ok()) {
         Some(column) => (0..rows).map(|row| T::at(&column, row)).collect(),
         None => (0..rows).map(|_| T::absent()).collect(),
     }

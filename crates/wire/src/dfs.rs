@@ -22,18 +22,12 @@ pub struct Request<'a> {
 impl<'a> Request<'a> {
     /// The input of FSCTL_DFS_GET_REFERRALS or of SMB1's TRANS2_GET_DFS_REFERRAL.
     pub fn new(bytes: &'a [u8]) -> Request<'a> {
-        Request {
-            bytes,
-            is_extended: false,
-        }
+        Request { bytes, is_extended: false }
     }
 
     /// The input of FSCTL_DFS_GET_REFERRALS_EX.
     pub fn new_extended(bytes: &'a [u8]) -> Request<'a> {
-        Request {
-            bytes,
-            is_extended: true,
-        }
+        Request { bytes, is_extended: true }
     }
 
     /// The highest version of referral that the client understands.
@@ -104,10 +98,7 @@ impl<'a> Response<'a> {
 
     /// The entries that were captured, at most as many as announced.
     pub fn referrals(&self) -> Referrals<'a> {
-        Referrals {
-            rest: self.0.get(8..).unwrap_or(&[]),
-            left: self.referral_count().unwrap_or(0),
-        }
+        Referrals { rest: self.0.get(8..).unwrap_or(&[]), left: self.referral_count().unwrap_or(0) }
     }
 }
 
@@ -180,8 +171,7 @@ impl<'a> Referral<'a> {
 
     /// Whether it lists domains or domain controllers instead of a target.
     pub fn is_name_list(&self) -> bool {
-        self.flags()
-            .is_some_and(|flags| flags.contains(EntryFlags::NAME_LIST_REFERRAL))
+        self.flags().is_some_and(|flags| flags.contains(EntryFlags::NAME_LIST_REFERRAL))
     }
 
     /// How long a client may keep the entry.
@@ -341,22 +331,12 @@ mod tests {
         let bytes = version_4();
         let response = Response::new(&bytes);
         assert_eq!(response.path_consumed(), Some(10));
-        assert!(
-            response
-                .flags()
-                .unwrap()
-                .contains(HeaderFlags::TARGET_FAILBACK)
-        );
+        assert!(response.flags().unwrap().contains(HeaderFlags::TARGET_FAILBACK));
         let all: Vec<_> = response.referrals().collect();
         assert_eq!(all.len(), 2);
         assert_eq!(all[0].time_to_live_s(), Some(300));
         assert_eq!(all[0].server_type(), Some(ServerType::ROOT));
-        assert!(
-            all[0]
-                .flags()
-                .unwrap()
-                .contains(EntryFlags::TARGET_SET_BOUNDARY)
-        );
+        assert!(all[0].flags().unwrap().contains(EntryFlags::TARGET_SET_BOUNDARY));
         assert_eq!(all[0].dfs_path().as_deref(), Some(r"\d\ns"));
         assert_eq!(all[0].network_address().as_deref(), Some(r"\s1\x"));
         assert_eq!(all[1].alternate_path().as_deref(), Some(r"\d\ns"));

@@ -40,10 +40,7 @@ impl Header {
     #[inline]
     pub fn parse(bytes: &[u8]) -> Option<Header> {
         let [kind, a, b, c] = *crate::read::array_at(bytes, 0)?;
-        Some(Header {
-            kind: Kind(kind),
-            length: u32::from_be_bytes([0, a, b, c]),
-        })
+        Some(Header { kind: Kind(kind), length: u32::from_be_bytes([0, a, b, c]) })
     }
 }
 
@@ -54,13 +51,7 @@ mod tests {
     #[test]
     fn reads_a_24_bit_length() {
         let header = Header::parse(&[0, 0x01, 0x00, 0x04, 0xfe]).unwrap();
-        assert_eq!(
-            header,
-            Header {
-                kind: Kind::SESSION_MESSAGE,
-                length: 0x1_0004
-            }
-        );
+        assert_eq!(header, Header { kind: Kind::SESSION_MESSAGE, length: 0x1_0004 });
         assert_eq!(Header::parse(&[0, 1, 2]), None);
     }
 }

@@ -65,9 +65,7 @@ pub enum Severity {
 impl Status {
     /// The name in MS-ERREF, with its `STATUS_`; `None` for an unknown value.
     pub fn name(self) -> Option<&'static str> {
-        let at = names::NAMES
-            .binary_search_by_key(&self.0, |&(value, _)| value)
-            .ok()?;
+        let at = names::NAMES.binary_search_by_key(&self.0, |&(value, _)| value).ok()?;
         names::NAMES.get(at).map(|&(_, name)| name)
     }
 
@@ -110,10 +108,7 @@ mod tests {
         for (status, name) in [
             (Status::SUCCESS, "STATUS_SUCCESS"),
             (Status::PENDING, "STATUS_PENDING"),
-            (
-                Status::OPLOCK_BREAK_IN_PROGRESS,
-                "STATUS_OPLOCK_BREAK_IN_PROGRESS",
-            ),
+            (Status::OPLOCK_BREAK_IN_PROGRESS, "STATUS_OPLOCK_BREAK_IN_PROGRESS"),
             (Status::NOTIFY_CLEANUP, "STATUS_NOTIFY_CLEANUP"),
             (Status::NOTIFY_ENUM_DIR, "STATUS_NOTIFY_ENUM_DIR"),
             (Status::BUFFER_OVERFLOW, "STATUS_BUFFER_OVERFLOW"),
@@ -122,24 +117,12 @@ mod tests {
             (Status::INVALID_PARAMETER, "STATUS_INVALID_PARAMETER"),
             (Status::NO_SUCH_FILE, "STATUS_NO_SUCH_FILE"),
             (Status::END_OF_FILE, "STATUS_END_OF_FILE"),
-            (
-                Status::MORE_PROCESSING_REQUIRED,
-                "STATUS_MORE_PROCESSING_REQUIRED",
-            ),
+            (Status::MORE_PROCESSING_REQUIRED, "STATUS_MORE_PROCESSING_REQUIRED"),
             (Status::ACCESS_DENIED, "STATUS_ACCESS_DENIED"),
             (Status::BUFFER_TOO_SMALL, "STATUS_BUFFER_TOO_SMALL"),
-            (
-                Status::OBJECT_NAME_NOT_FOUND,
-                "STATUS_OBJECT_NAME_NOT_FOUND",
-            ),
-            (
-                Status::OBJECT_NAME_COLLISION,
-                "STATUS_OBJECT_NAME_COLLISION",
-            ),
-            (
-                Status::OBJECT_PATH_NOT_FOUND,
-                "STATUS_OBJECT_PATH_NOT_FOUND",
-            ),
+            (Status::OBJECT_NAME_NOT_FOUND, "STATUS_OBJECT_NAME_NOT_FOUND"),
+            (Status::OBJECT_NAME_COLLISION, "STATUS_OBJECT_NAME_COLLISION"),
+            (Status::OBJECT_PATH_NOT_FOUND, "STATUS_OBJECT_PATH_NOT_FOUND"),
             (Status::SHARING_VIOLATION, "STATUS_SHARING_VIOLATION"),
             (Status::FILE_LOCK_CONFLICT, "STATUS_FILE_LOCK_CONFLICT"),
             (Status::LOCK_NOT_GRANTED, "STATUS_LOCK_NOT_GRANTED"),
@@ -147,10 +130,7 @@ mod tests {
             (Status::LOGON_FAILURE, "STATUS_LOGON_FAILURE"),
             (Status::RANGE_NOT_LOCKED, "STATUS_RANGE_NOT_LOCKED"),
             (Status::DISK_FULL, "STATUS_DISK_FULL"),
-            (
-                Status::INSUFFICIENT_RESOURCES,
-                "STATUS_INSUFFICIENT_RESOURCES",
-            ),
+            (Status::INSUFFICIENT_RESOURCES, "STATUS_INSUFFICIENT_RESOURCES"),
             (Status::IO_TIMEOUT, "STATUS_IO_TIMEOUT"),
             (Status::NOT_SUPPORTED, "STATUS_NOT_SUPPORTED"),
             (Status::NETWORK_NAME_DELETED, "STATUS_NETWORK_NAME_DELETED"),
@@ -159,15 +139,9 @@ mod tests {
             (Status::CANCELLED, "STATUS_CANCELLED"),
             (Status::FILE_CLOSED, "STATUS_FILE_CLOSED"),
             (Status::USER_SESSION_DELETED, "STATUS_USER_SESSION_DELETED"),
-            (
-                Status::INSUFF_SERVER_RESOURCES,
-                "STATUS_INSUFF_SERVER_RESOURCES",
-            ),
+            (Status::INSUFF_SERVER_RESOURCES, "STATUS_INSUFF_SERVER_RESOURCES"),
             (Status::PATH_NOT_COVERED, "STATUS_PATH_NOT_COVERED"),
-            (
-                Status::NETWORK_SESSION_EXPIRED,
-                "STATUS_NETWORK_SESSION_EXPIRED",
-            ),
+            (Status::NETWORK_SESSION_EXPIRED, "STATUS_NETWORK_SESSION_EXPIRED"),
         ] {
             assert_eq!(status.name(), Some(name));
         }

@@ -6,13 +6,8 @@ use crate::read::u16_at;
 
 /// Appends UTF-16LE as UTF-8; unpaired surrogates become U+FFFD, an odd last byte is ignored.
 pub fn push_utf16le(out: &mut String, bytes: &[u8]) {
-    let units = bytes
-        .chunks_exact(2)
-        .map(|pair| u16::from_le_bytes([pair[0], pair[1]]));
-    if bytes
-        .chunks_exact(2)
-        .all(|pair| pair[1] == 0 && pair[0] < 0x80)
-    {
+    let units = bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]]));
+    if bytes.chunks_exact(2).all(|pair| pair[1] == 0 && pair[0] < 0x80) {
         out.extend(bytes.chunks_exact(2).map(|pair| char::from(pair[0])));
     } else {
         out.extend(

@@ -119,16 +119,8 @@ fn accounts_and_services_of_the_captures() {
         ("smb311-multichannel.pcap", "ANONYMOUS LOGON", ""),
         // An empty name, but with a response: not what MS-NLMP calls anonymous.
         ("smb202-copy.pcap", "BUILDER\\", ""),
-        (
-            "smb21-compounds.pcap",
-            "",
-            "cifs/phxlabbal821.techlab.susq.com@DS.SUSQ.COM",
-        ),
-        (
-            "smb21-one-direction.pcap",
-            "",
-            "cifs/dc1.contoso.local@CONTOSO.LOCAL",
-        ),
+        ("smb21-compounds.pcap", "", "cifs/phxlabbal821.techlab.susq.com@DS.SUSQ.COM"),
+        ("smb21-one-direction.pcap", "", "cifs/dc1.contoso.local@CONTOSO.LOCAL"),
     ];
     for (name, account, service) in expected {
         let Some(pcap) = shared(&format!("captures/{name}")) else {
@@ -169,11 +161,7 @@ fn a_server_calls_itself_by_its_names() {
         .unwrap();
     assert_eq!(challenge.target_name().as_deref(), Some("SUSE"));
     assert!(challenge.target_info().count() >= 4);
-    assert!(
-        challenge
-            .version()
-            .is_some_and(|version| version.major >= 6)
-    );
+    assert!(challenge.version().is_some_and(|version| version.major >= 6));
 }
 
 #[test]
@@ -236,11 +224,7 @@ mod decryption {
             if !message.bytes.starts_with(b"\xfdSMB") {
                 continue;
             }
-            let decryptor = if message.from_client {
-                &from_client
-            } else {
-                &from_server
-            };
+            let decryptor = if message.from_client { &from_client } else { &from_server };
             decryptor.decrypt(&message.bytes, &mut out).unwrap();
             assert_eq!(out.len(), u32_at(&message.bytes, 36));
             assert_eq!(is_response(&out), !message.from_client);
@@ -268,14 +252,8 @@ mod decryption {
         let cipher = Cipher::AES_128_CCM;
         let session_key = known.session_key.unwrap();
         let keys = derive_session_keys(0x0300, cipher, &session_key, None).unwrap();
-        assert_eq!(
-            Some(&keys.client_to_server),
-            known.client_to_server.as_ref()
-        );
-        assert_eq!(
-            Some(&keys.server_to_client),
-            known.server_to_client.as_ref()
-        );
+        assert_eq!(Some(&keys.client_to_server), known.client_to_server.as_ref());
+        assert_eq!(Some(&keys.server_to_client), known.server_to_client.as_ref());
 
         let messages = messages(&pcap);
         let commands = decrypt_all(&messages, cipher, &keys);
@@ -308,14 +286,8 @@ mod decryption {
         let cipher = Cipher::AES_128_CCM;
         let session_key = known.session_key.unwrap();
         let keys = derive_session_keys(0x0311, cipher, &session_key, Some(&hash)).unwrap();
-        assert_eq!(
-            Some(&keys.client_to_server),
-            known.client_to_server.as_ref()
-        );
-        assert_eq!(
-            Some(&keys.server_to_client),
-            known.server_to_client.as_ref()
-        );
+        assert_eq!(Some(&keys.client_to_server), known.client_to_server.as_ref());
+        assert_eq!(Some(&keys.server_to_client), known.server_to_client.as_ref());
         assert_eq!(decrypt_all(&messages, cipher, &keys).len(), 28);
     }
 }

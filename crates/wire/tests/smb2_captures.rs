@@ -69,10 +69,7 @@ fn walk(pcap: &[u8], mut look: impl FnMut(usize, &[u8])) {
 /// Calls what a decoder would call for the member of a compound.
 fn decode(member: &Member<'_>) {
     let (header, bytes) = (&member.header, member.bytes);
-    let _ = (
-        header.status().and_then(|status| status.name()),
-        need_more(bytes),
-    );
+    let _ = (header.status().and_then(|status| status.name()), need_more(bytes));
     if header.is_response() && is_error_response(header, bytes) {
         let error = ErrorResponse(bytes);
         let _ = (error.symlink(), error.contexts().count());

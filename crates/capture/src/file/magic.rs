@@ -15,10 +15,7 @@ pub(super) const HEAD_BYTES: usize = 128;
 pub(super) enum Found {
     Capture(Kind),
     Compressed(Compression),
-    Unsupported {
-        what: &'static str,
-        advice: &'static str,
-    },
+    Unsupported { what: &'static str, advice: &'static str },
     Unknown,
 }
 
@@ -83,10 +80,7 @@ pub(super) fn recognise(head: &[u8]) -> Found {
         };
     }
     if is_erf(head) {
-        return Found::Unsupported {
-            what: "probably an Endace ERF capture",
-            advice: EDITCAP,
-        };
+        return Found::Unsupported { what: "probably an Endace ERF capture", advice: EDITCAP };
     }
     Found::Unknown
 }
@@ -95,10 +89,8 @@ pub(super) fn recognise(head: &[u8]) -> Found {
 pub(super) fn describe(head: &[u8]) -> String {
     let first = head.get(..16).unwrap_or(head);
     let hex: Vec<String> = first.iter().map(|byte| format!("{byte:02x}")).collect();
-    let text: String = first
-        .iter()
-        .map(|&b| if b.is_ascii_graphic() { b as char } else { '.' })
-        .collect();
+    let text: String =
+        first.iter().map(|&b| if b.is_ascii_graphic() { b as char } else { '.' }).collect();
     format!("{} `{text}`", hex.join(" "))
 }
 

@@ -77,9 +77,7 @@ impl Chunk {
     #[inline]
     pub fn frame(&self, frame: &FrameRef) -> &[u8] {
         let start = frame.offset as usize;
-        self.bytes
-            .get(start..start + frame.captured as usize)
-            .unwrap_or_default()
+        self.bytes.get(start..start + frame.captured as usize).unwrap_or_default()
     }
 }
 
@@ -167,15 +165,7 @@ impl Reader {
             }
         };
         summary.compression = source.compression();
-        Ok(Reader {
-            source,
-            limits,
-            format,
-            summary,
-            carry: head.bytes,
-            offset: 0,
-            end: None,
-        })
+        Ok(Reader { source, limits, format, summary, carry: head.bytes, offset: 0, end: None })
     }
 
     /// Reads a chunk's worth, or one record that is larger, and parses it.
@@ -191,8 +181,7 @@ impl Reader {
             let state = self.source.fill(bytes, &mut filled);
             let read = bytes.get(..filled).unwrap_or_default();
             let parsed =
-                self.format
-                    .parse(read, &self.limits, &mut chunk.frames, &mut self.summary);
+                self.format.parse(read, &self.limits, &mut chunk.frames, &mut self.summary);
             match state {
                 Ok(true) if parsed.consumed == 0 && parsed.corrupt.is_none() => {
                     // Doubling, so that a lying length costs no more than the file has bytes.
@@ -213,8 +202,7 @@ impl Reader {
             self.end = Some(End::Reached);
         }
         self.carry.clear();
-        self.carry
-            .extend_from_slice(bytes.get(parsed.consumed..filled).unwrap_or_default());
+        self.carry.extend_from_slice(bytes.get(parsed.consumed..filled).unwrap_or_default());
         bytes.truncate(parsed.consumed);
         self.offset += parsed.consumed as u64;
         chunk.consumed = self.source.consumed();
@@ -287,17 +275,11 @@ struct Parsed {
 
 impl Parsed {
     fn until(consumed: usize) -> Parsed {
-        Parsed {
-            consumed,
-            corrupt: None,
-        }
+        Parsed { consumed, corrupt: None }
     }
 
     fn corrupt(consumed: usize, reason: String) -> Parsed {
-        Parsed {
-            consumed,
-            corrupt: Some(reason),
-        }
+        Parsed { consumed, corrupt: Some(reason) }
     }
 }
 

@@ -26,11 +26,7 @@ impl Layout {
         let little = of(u32::from_le_bytes(magic)).map(|found| (ByteOrder::Little, found));
         let big = of(u32::from_be_bytes(magic)).map(|found| (ByteOrder::Big, found));
         let (order, (nanoseconds, modified)) = little.or(big)?;
-        Some(Layout {
-            order,
-            nanoseconds,
-            modified,
-        })
+        Some(Layout { order, nanoseconds, modified })
     }
 
     pub(super) fn format(self) -> Format {
@@ -64,11 +60,7 @@ const SNAPLEN_MAX: u32 = 262_144;
 
 impl Pcap {
     pub(super) fn new(layout: Layout) -> Pcap {
-        Pcap {
-            layout,
-            header: None,
-            frames: 0,
-        }
+        Pcap { layout, header: None, frames: 0 }
     }
 
     pub(super) fn parse(
@@ -143,26 +135,8 @@ impl Pcap {
             false => 1_000,
         };
         while let Some(record) = bytes.get(at..).and_then(<[u8]>::first_chunk::<HEADER>)
-            && let Some(
-                &[
-                    s0,
-                    s1,
-                    s2,
-                    s3,
-                    f0,
-                    f1,
-                    f2,
-                    f3,
-                    c0,
-                    c1,
-                    c2,
-                    c3,
-                    o0,
-                    o1,
-                    o2,
-                    o3,
-                ],
-            ) = record.first_chunk::<16>()
+            && let Some(&[s0, s1, s2, s3, f0, f1, f2, f3, c0, c1, c2, c3, o0, o1, o2, o3]) =
+                record.first_chunk::<16>()
         {
             let captured = order.u32([c0, c1, c2, c3]);
             if captured > header.captured_max {

@@ -39,12 +39,7 @@ const NAME_BYTES_MAX: usize = 256;
 
 impl PcapNg {
     pub(super) fn new() -> PcapNg {
-        PcapNg {
-            order: ByteOrder::Little,
-            interfaces: Vec::new(),
-            frames: 0,
-            last_time_ns: 0,
-        }
+        PcapNg { order: ByteOrder::Little, interfaces: Vec::new(), frames: 0, last_time_ns: 0 }
     }
 
     pub(super) fn parse(
@@ -212,28 +207,7 @@ impl PcapNg {
         let order = self.order;
         let Some(
             // The last four are the trailing length or the first option.
-            &[
-                _,
-                _,
-                _,
-                _,
-                _,
-                _,
-                _,
-                _,
-                l0,
-                l1,
-                _,
-                _,
-                s0,
-                s1,
-                s2,
-                s3,
-                _,
-                _,
-                _,
-                _,
-            ],
+            &[_, _, _, _, _, _, _, _, l0, l1, _, _, s0, s1, s2, s3, _, _, _, _],
         ) = block.first_chunk::<20>()
         else {
             return Err("an interface description too short for its header".into());

@@ -46,10 +46,7 @@ impl Source {
         let file = File::open(path).map_err(|source| match source.kind() {
             io::ErrorKind::NotFound => FileError::NotFound { name: name.clone() },
             io::ErrorKind::PermissionDenied => FileError::PermissionDenied { name: name.clone() },
-            _ => FileError::Open {
-                name: name.clone(),
-                source,
-            },
+            _ => FileError::Open { name: name.clone(), source },
         })?;
         Source::of_file(file, name)
     }
@@ -58,10 +55,7 @@ impl Source {
         let gauge = Arc::new(Gauge::default());
         Source {
             name,
-            input: Box::new(Gauged {
-                input,
-                gauge: Arc::clone(&gauge),
-            }),
+            input: Box::new(Gauged { input, gauge: Arc::clone(&gauge) }),
             gauge,
             total,
             compression: None,
@@ -73,9 +67,7 @@ impl Source {
     pub(super) fn recognise(&mut self) -> Result<Head, FileError> {
         let mut bytes = self.head().map_err(|cause| self.fatal(cause))?;
         if bytes.is_empty() {
-            return Err(FileError::Empty {
-                name: self.name.clone(),
-            });
+            return Err(FileError::Empty { name: self.name.clone() });
         }
         let mut found = magic::recognise(&bytes);
         if let Found::Compressed(compression) = found {
@@ -88,11 +80,9 @@ impl Source {
         }
         match found {
             Found::Capture(kind) => Ok(Head { kind, bytes }),
-            Found::Unsupported { what, advice } => Err(FileError::Unsupported {
-                name: self.name.clone(),
-                what,
-                advice,
-            }),
+            Found::Unsupported { what, advice } => {
+                Err(FileError::Unsupported { name: self.name.clone(), what, advice })
+            }
             Found::Compressed(_) | Found::Unknown => Err(FileError::NotACapture {
                 name: self.name.clone(),
                 inside: match self.compression {
@@ -227,11 +217,7 @@ fn standard_input() -> Result<Source, FileError> {
 
 #[cfg(not(unix))]
 fn standard_input() -> Result<Source, FileError> {
-    Ok(Source::new(
-        Box::new(io::stdin()),
-        "standard input".to_owned(),
-        None,
-    ))
+    Ok(Source::new(Box::new(io::stdin()), "standard input".to_owned(), None))
 }
 
 /// What has happened beneath the decompressor.

@@ -91,8 +91,6 @@ fn packed(address: IpAddr) -> [u64; 2] {
 fn unpacked(words: [u64; 2]) -> IpAddr {
     match words {
         [0, low] if low >> 32 == 0xffff => IpAddr::V4(Ipv4Addr::from_bits(low as u32)),
-        [high, low] => IpAddr::V6(Ipv6Addr::from_bits(
-            u128::from(high) << 64 | u128::from(low),
-        )),
+        [high, low] => IpAddr::V6(Ipv6Addr::from_bits(u128::from(high) << 64 | u128::from(low))),
     }
 }

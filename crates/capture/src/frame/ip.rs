@@ -25,28 +25,7 @@ pub(super) fn any(bytes: &[u8], at: usize, original: u32) -> Result<TcpSegment<'
 pub(super) fn v4(bytes: &[u8], at: usize, original: u32) -> Result<TcpSegment<'_>, NotTcp> {
     let header = bytes.get(at..).and_then(<[u8]>::first_chunk::<20>);
     let Some(
-        &[
-            version,
-            _,
-            l1,
-            l0,
-            _,
-            _,
-            f1,
-            f0,
-            ttl,
-            protocol,
-            _,
-            _,
-            s3,
-            s2,
-            s1,
-            s0,
-            d3,
-            d2,
-            d1,
-            d0,
-        ],
+        &[version, _, l1, l0, _, _, f1, f0, ttl, protocol, _, _, s3, s2, s1, s0, d3, d2, d1, d0],
     ) = header
     else {
         return Err(NotTcp::Truncated);

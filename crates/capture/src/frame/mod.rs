@@ -161,8 +161,7 @@ fn byte(bytes: &[u8], at: usize) -> Result<u8, NotTcp> {
 #[inline]
 fn be16(bytes: &[u8], at: usize) -> Result<u16, NotTcp> {
     let two = bytes.get(at..).and_then(<[u8]>::first_chunk);
-    two.map(|two| u16::from_be_bytes(*two))
-        .ok_or(NotTcp::Truncated)
+    two.map(|two| u16::from_be_bytes(*two)).ok_or(NotTcp::Truncated)
 }
 
 #[cfg(test)]

@@ -154,10 +154,9 @@ impl<'a> TcpSegment<'a> {
         });
         let blocks = blocks.unwrap_or_default().chunks_exact(8).take(4);
         blocks.filter_map(|block| match *block {
-            [l3, l2, l1, l0, r3, r2, r1, r0] => Some((
-                u32::from_be_bytes([l3, l2, l1, l0]),
-                u32::from_be_bytes([r3, r2, r1, r0]),
-            )),
+            [l3, l2, l1, l0, r3, r2, r1, r0] => {
+                Some((u32::from_be_bytes([l3, l2, l1, l0]), u32::from_be_bytes([r3, r2, r1, r0])))
+            }
             _ => None,
         })
     }
@@ -194,28 +193,7 @@ impl Packet {
     pub(super) fn tcp(self, bytes: &[u8]) -> Result<TcpSegment<'_>, NotTcp> {
         let rest = bytes.get(self.start..).unwrap_or_default();
         let Some(
-            &[
-                s1,
-                s0,
-                d1,
-                d0,
-                q3,
-                q2,
-                q1,
-                q0,
-                a3,
-                a2,
-                a1,
-                a0,
-                offset,
-                flags,
-                w1,
-                w0,
-                _,
-                _,
-                _,
-                _,
-            ],
+            &[s1, s0, d1, d0, q3, q2, q1, q0, a3, a2, a1, a0, offset, flags, w1, w0, _, _, _, _],
         ) = rest.first_chunk::<20>()
         else {
             return Err(NotTcp::Truncated);
@@ -237,9 +215,7 @@ impl Packet {
             flags: TcpFlags(flags),
             window: u16::from_be_bytes([w1, w0]),
             ttl: self.ttl,
-            options: captured
-                .get(20..header_len.min(captured.len()))
-                .unwrap_or_default(),
+            options: captured.get(20..header_len.min(captured.len())).unwrap_or_default(),
             payload: captured.get(header_len..).unwrap_or_default(),
             payload_len: payload_len as u32,
         })

@@ -20,6 +20,7 @@ use crate::link::{Link, Pending, Seen};
 use crate::output::{Effect, Output};
 use crate::stream::Message;
 use reply::Reply;
+pub use reply::negotiate as negotiated;
 
 /// How a message was wrapped.
 #[derive(Clone, Copy, Debug, Default)]
@@ -72,10 +73,11 @@ impl Smb2 {
     ) {
         let Some(first) = Header::parse(message.bytes) else {
             out.coverage.messages_malformed += 1;
-            link.clock.end(message.start, message.begun);
+            link.unbegin(message.start, message.begun);
             return;
         };
         if first.is_response() {
+            link.unbegin(message.start, message.begun);
             self.replies(message, wrapping, link, out, limits);
         } else {
             self.requests(message, &first, wrapping, link, out, limits);
@@ -248,11 +250,7 @@ impl Smb2 {
                 out.coverage.messages_malformed += 1;
                 break;
             }
-            self.credits = self.credits.map(|held| held + i64::from(header.credits));
-            if let Some(held) = self.credits {
-                let most = &mut link.table.credits_max;
-                *most = (*most).max(held.max(0) as u64);
-            }
+            self.grant(i64::from(header.credits), link);
             if header.message_id == u64::MAX && header.command == Command::OPLOCK_BREAK {
                 self.notification(&member, &seen, wrapping, link, out);
                 continue;
@@ -261,7 +259,7 @@ impl Smb2 {
                 self.interim(&header, &seen, index == 0, link);
                 continue;
             }
-            let mut reply = reply::decode(&member, link, out);
+            let mut reply = reply::decode(&member, link);
             if header.command == Command::CREATE {
                 chain_file = reply.file_id;
             } else if reply.file_id.is_none() {
@@ -361,10 +359,8 @@ impl Smb2 {
 
     /// STATUS_PENDING: the operation goes on, its final reply carries the same AsyncId.
     fn interim(&mut self, header: &Header, seen: &Seen, lead: bool, link: &mut Link) {
-        let Some(pending) = self
-            .waiting
-            .get(&header.message_id)
-            .and_then(|&slot| self.slab.get_mut(slot as usize))
+        let Some(pending) =
+            self.waiting.get(&header.message_id).and_then(|&slot| self.slab.get_mut(slot as usize))
         else {
             return;
         };
@@ -464,6 +460,15 @@ impl Smb2 {
         };
         link.finish(out, pending, &seen, Effect::None);
         self.free.push(slot);
+    }
+
+    /// Credits that a reply grants outside of pairing.
+    pub fn grant(&mut self, credits: i64, link: &mut Link) {
+        self.credits = self.credits.map(|held| held + credits);
+        if let Some(held) = self.credits {
+            let most = &mut link.table.credits_max;
+            *most = (*most).max(held.max(0) as u64);
+        }
     }
 
     /// The connection begins with its first byte: the client holds one credit.

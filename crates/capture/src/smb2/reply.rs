@@ -1,11 +1,13 @@
 //! What a reply's body adds to its operation (MS-SMB2 section 2.2, the responses).
 
+use smbscope_event::tables::Referral;
 use smbscope_wire::smb2::access::FileAttributes;
 use smbscope_wire::smb2::close::CloseResponse;
 use smbscope_wire::smb2::create::CreateResponse;
 use smbscope_wire::smb2::create_context::{DurableFlags, Lease, ResponseContext};
 use smbscope_wire::smb2::directory::QueryDirectoryResponse;
 use smbscope_wire::smb2::error::is_error_response;
+use smbscope_wire::smb2::fsctl::Fsctl;
 use smbscope_wire::smb2::header::Member;
 use smbscope_wire::smb2::info::QueryInfoResponse;
 use smbscope_wire::smb2::ioctl::IoctlResponse;
@@ -20,8 +22,9 @@ use smbscope_wire::smb2::{Command, Dialect};
 use smbscope_wire::status::Status;
 
 use super::file_bytes;
-use crate::link::{Link, Pending, open_effect, session_effect, tree_effect};
+use crate::link::{Link, Pending, open_effect, referral_effect, session_effect, tree_effect};
 use crate::output::{Effect, Open, Output, Session, Tree};
+use crate::user;
 
 /// What a reply tells, apart from its header.
 #[derive(Debug, Default)]
@@ -48,11 +51,13 @@ pub struct Reply {
     pub session: Option<SessionFlags>,
     /// From TreeConnect.
     pub tree: Option<Box<Tree>>,
+    /// DFS targets.
+    pub referrals: Vec<Referral>,
 }
 
 /// Reads a final reply, as far as captured.
 #[inline]
-pub fn decode(member: &Member<'_>, link: &mut Link, out: &mut Output) -> Reply {
+pub fn decode(member: &Member<'_>, link: &mut Link) -> Reply {
     let bytes = member.bytes;
     let header = &member.header;
     let mut reply = Reply { command: header.command, ..Reply::default() };
@@ -68,18 +73,22 @@ pub fn decode(member: &Member<'_>, link: &mut Link, out: &mut Output) -> Reply {
         Command::READ => {
             let view = ReadResponse(bytes);
             let (sent, by_rdma) = (view.data_length(), view.data_remaining());
-            reply.transferred =
-                sent.map(|sent| u64::from(sent) + u64::from(by_rdma.unwrap_or(0)));
+            reply.transferred = sent.map(|sent| u64::from(sent) + u64::from(by_rdma.unwrap_or(0)));
         }
         Command::WRITE => reply.transferred = WriteResponse(bytes).count().map(u64::from),
         Command::IOCTL => {
             let view = IoctlResponse(bytes);
             reply.transferred = view.output_count().map(u64::from);
             reply.fsctl = view.ctl_code().map(|code| code.0);
+            if matches!(
+                view.ctl_code(),
+                Some(Fsctl::DFS_GET_REFERRALS | Fsctl::DFS_GET_REFERRALS_EX)
+            ) {
+                reply.referrals = user::referrals(view.output().unwrap_or_default());
+            }
         }
         Command::QUERY_DIRECTORY => {
-            reply.transferred =
-                QueryDirectoryResponse(bytes).output_buffer_length().map(u64::from);
+            reply.transferred = QueryDirectoryResponse(bytes).output_buffer_length().map(u64::from);
         }
         Command::QUERY_INFO => {
             reply.transferred = QueryInfoResponse(bytes).output_buffer_length().map(u64::from);
@@ -109,7 +118,6 @@ pub fn decode(member: &Member<'_>, link: &mut Link, out: &mut Output) -> Reply {
         }
         _ => {}
     }
-    let _ = out;
     reply
 }
 
@@ -141,7 +149,8 @@ fn create(bytes: &[u8], reply: &mut Reply) {
     reply.open = Some(Box::new(open));
 }
 
-fn negotiate(bytes: &[u8], link: &mut Link) {
+/// Takes what a Negotiate reply says of the connection.
+pub fn negotiate(bytes: &[u8], link: &mut Link) {
     let view = NegotiateResponse(bytes);
     let table = &mut *link.table;
     if let Some(dialect) = view.dialect() {
@@ -167,16 +176,14 @@ fn negotiate(bytes: &[u8], link: &mut Link) {
     table.signing_algorithm = implied.map(str::to_owned);
     for context in view.contexts() {
         match context.decode() {
-            NegotiateContextData::Encryption(ciphers) => {
-                table.cipher = ciphers.iter().next().map(|id| named(cipher_name(id), id));
+            NegotiateContextData::Encryption(mut ciphers) => {
+                table.cipher = ciphers.next().map(|id| named(cipher_name(id), id));
             }
-            NegotiateContextData::Signing(algorithms) => {
-                table.signing_algorithm =
-                    algorithms.iter().next().map(|id| named(signing_name(id), id));
+            NegotiateContextData::Signing(mut algorithms) => {
+                table.signing_algorithm = algorithms.next().map(|id| named(signing_name(id), id));
             }
             NegotiateContextData::Compression { algorithms, .. } => {
-                let names: Vec<_> =
-                    algorithms.iter().map(|id| named(compression_name(id), id)).collect();
+                let names: Vec<_> = algorithms.map(|id| named(compression_name(id), id)).collect();
                 table.compression = Some(names.join(", "));
             }
             _ => {}
@@ -218,6 +225,10 @@ impl Reply {
                 open_effect(out, open)
             }
             Command::CLOSE => Effect::Close(self.size_bytes),
+            Command::IOCTL if !self.referrals.is_empty() => {
+                let asked = pending.filter(|pending| pending.has_name);
+                referral_effect(out, std::mem::take(&mut self.referrals), asked)
+            }
             Command::LOGOFF => Effect::Logoff,
             Command::TREE_DISCONNECT => Effect::TreeDisconnect,
             Command::TREE_CONNECT => {
@@ -240,10 +251,13 @@ impl Reply {
     /// A session grows over several messages: each that carries something counts, a refused one
     /// does not.
     fn session_effect(&mut self, pending: Option<&mut Pending>, out: &mut Output) -> Effect {
-        let Some(flags) = self.session else { return Effect::None };
         let mut session = match pending.and_then(|pending| pending.session.take()) {
             Some(session) => *session,
             None => Session::default(),
+        };
+        let Some(flags) = self.session else {
+            session.refused = true;
+            return session_effect(out, session);
         };
         session.guest = Some(flags.0 & (SessionFlags::IS_GUEST.0 | SessionFlags::IS_NULL.0) != 0);
         session.encrypt_data = Some(flags.contains(SessionFlags::ENCRYPT_DATA));

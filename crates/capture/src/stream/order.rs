@@ -140,7 +140,12 @@ impl Order {
 
     /// Whether the hole is to be given up, asked once for every packet of the connection.
     /// `acknowledged` is the highest number that the receiver confirmed, if it was seen at all.
-    pub fn is_hopeless(&mut self, acknowledged: Option<u32>, time: i64, limit_bytes: usize) -> bool {
+    pub fn is_hopeless(
+        &mut self,
+        acknowledged: Option<u32>,
+        time: i64,
+        limit_bytes: usize,
+    ) -> bool {
         let Some(first) = self.waiting.first() else { return false };
         self.hole_packets = self.hole_packets.saturating_add(1);
         if self.waiting_bytes > limit_bytes {

@@ -43,10 +43,7 @@ impl<'a> Element<'a> {
 
     /// What is inside the explicitly tagged field `[number]` of this sequence.
     pub fn field(&self, number: u8) -> Option<Element<'a>> {
-        self.children()
-            .find(|child| child.tag == tag::field(number))?
-            .children()
-            .next()
+        self.children().find(|child| child.tag == tag::field(number))?.children().next()
     }
 
     /// The content of a leaf, if captured whole.
@@ -61,11 +58,7 @@ impl<'a> Element<'a> {
             return None;
         }
         let start = if *bytes.first()? & 0x80 == 0 { 0 } else { -1 };
-        Some(
-            bytes
-                .iter()
-                .fold(start, |value: i32, &byte| value << 8 | i32::from(byte)),
-        )
+        Some(bytes.iter().fold(start, |value: i32, &byte| value << 8 | i32::from(byte)))
     }
 }
 
@@ -118,11 +111,7 @@ fn split(bytes: &[u8]) -> Option<(Element<'_>, &[u8])> {
         Some((content, rest)) => (content, rest, true),
         None => (body, &[][..], false),
     };
-    let element = Element {
-        tag,
-        content,
-        whole,
-    };
+    let element = Element { tag, content, whole };
     Some((element, rest))
 }
 
@@ -137,11 +126,7 @@ mod tests {
         assert_eq!(elements.next().unwrap().content, [7, 8]);
         assert_eq!(elements.next(), None);
         assert_eq!(first(&[0x1f, 1, 0]), None, "long tags");
-        assert_eq!(
-            first(&[0x04, 0x85, 0, 0, 0, 0, 1, 9]),
-            None,
-            "40-bit length"
-        );
+        assert_eq!(first(&[0x04, 0x85, 0, 0, 0, 0, 1, 9]), None, "40-bit length");
     }
 
     #[test]

@@ -186,28 +186,15 @@ pub(super) mod tests {
     }
 
     fn name(components: &[&str]) -> Vec<u8> {
-        let strings: Vec<_> = components
-            .iter()
-            .map(|component| der(0x1b, &[component.as_bytes()]))
-            .collect();
+        let strings: Vec<_> =
+            components.iter().map(|component| der(0x1b, &[component.as_bytes()])).collect();
         let strings: Vec<_> = strings.iter().map(Vec::as_slice).collect();
-        der(
-            0x30,
-            &[
-                &der(0xa0, &[&[2, 1, 1]]),
-                &der(0xa1, &[&der(0x30, &strings)]),
-            ],
-        )
+        der(0x30, &[&der(0xa0, &[&[2, 1, 1]]), &der(0xa1, &[&der(0x30, &strings)])])
     }
 
     fn ticket() -> Vec<u8> {
-        let encrypted = der(
-            0x30,
-            &[
-                &der(0xa0, &[&[2, 1, 18]]),
-                &der(0xa2, &[&der(4, &[&[0xee; 200]])]),
-            ],
-        );
+        let encrypted =
+            der(0x30, &[&der(0xa0, &[&[2, 1, 18]]), &der(0xa2, &[&der(4, &[&[0xee; 200]])])]);
         let body = der(
             0x30,
             &[

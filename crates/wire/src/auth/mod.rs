@@ -70,11 +70,7 @@ impl Auth<'_> {
             }
             let user = message.user()?;
             let domain = message.domain()?;
-            return Some(if domain.is_empty() {
-                user
-            } else {
-                format!("{domain}\\{user}")
-            });
+            return Some(if domain.is_empty() { user } else { format!("{domain}\\{user}") });
         }
         let message = self.kerberos.as_ref()?;
         let client = message.client.clone()?;
@@ -105,13 +101,7 @@ mod tests {
     fn initial(mechanisms: &[Mechanism<'_>], token: &[u8]) -> Vec<u8> {
         let list: Vec<_> = mechanisms.iter().map(|m| der(6, &[m.0])).collect();
         let list: Vec<_> = list.iter().map(Vec::as_slice).collect();
-        let body = der(
-            0x30,
-            &[
-                &der(0xa0, &[&der(0x30, &list)]),
-                &der(0xa2, &[&der(4, &[token])]),
-            ],
-        );
+        let body = der(0x30, &[&der(0xa0, &[&der(0x30, &list)]), &der(0xa2, &[&der(4, &[token])])]);
         let oid = der(6, &[Mechanism::SPNEGO.0]);
         der(0x60, &[&oid, &der(0xa0, &[&body])])
     }
@@ -125,18 +115,8 @@ mod tests {
     fn samples() -> Vec<Vec<u8>> {
         let logon = authenticate(0xe288_8215, [&utf16("DOM"), &utf16("joe"), &utf16("PC")]);
         vec![
-            initial(
-                &[
-                    Mechanism::MS_KERBEROS,
-                    Mechanism::KERBEROS,
-                    Mechanism::NTLMSSP,
-                ],
-                &ap_req(),
-            ),
-            initial(
-                &[Mechanism::NTLMSSP],
-                b"NTLMSSP\0\x01\0\0\0\x15\x82\x08\x62",
-            ),
+            initial(&[Mechanism::MS_KERBEROS, Mechanism::KERBEROS, Mechanism::NTLMSSP], &ap_req()),
+            initial(&[Mechanism::NTLMSSP], b"NTLMSSP\0\x01\0\0\0\x15\x82\x08\x62"),
             response(&challenge()),
             response(&logon),
             logon,

@@ -158,9 +158,7 @@ impl<'a> Message<'a> {
     /// CHALLENGE: the target information; empty when there is none.
     pub fn target_info(&self) -> AvPairs<'a> {
         let has_it = self.is(Kind::CHALLENGE)
-            && self
-                .flags()
-                .is_some_and(|flags| flags.contains(Flags::TARGET_INFO));
+            && self.flags().is_some_and(|flags| flags.contains(Flags::TARGET_INFO));
         AvPairs(match self.field(40) {
             Some((offset, length)) if has_it => {
                 let bytes = self.0.get(offset..).unwrap_or(&[]);
@@ -328,11 +326,7 @@ pub(super) mod tests {
         assert_eq!(message.is_anonymous(), Some(false));
         assert_eq!(message.is_ntlm_v2(), Some(false));
         assert_eq!(message.target_name(), None);
-        let version = Version {
-            major: 10,
-            minor: 0,
-            build: 20348,
-        };
+        let version = Version { major: 10, minor: 0, build: 20348 };
         assert_eq!(message.version(), Some(version));
     }
 

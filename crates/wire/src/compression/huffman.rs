@@ -54,11 +54,7 @@ impl Codes {
             let span = 1usize << (CODE_BITS_MAX - u32::from(bits));
             for symbol in 0..512u16 {
                 let pair = u8_at(lengths, usize::from(symbol >> 1)).ok_or(Truncated)?;
-                let length = if symbol & 1 == 0 {
-                    pair & 15
-                } else {
-                    pair >> 4
-                };
+                let length = if symbol & 1 == 0 { pair & 15 } else { pair >> 4 };
                 if length != bits {
                     continue;
                 }
@@ -85,12 +81,7 @@ struct Bits<'a> {
 
 impl<'a> Bits<'a> {
     fn new(input: &'a [u8], at: usize) -> Bits<'a> {
-        let mut bits = Bits {
-            input,
-            at,
-            ahead: 0,
-            count: 0,
-        };
+        let mut bits = Bits { input, at, ahead: 0, count: 0 };
         bits.refill();
         bits.refill();
         bits
@@ -129,11 +120,7 @@ impl<'a> Bits<'a> {
 
     /// The next bits as a number, at most 15.
     fn take(&mut self, bits: u32) -> Result<u16, CompressionError> {
-        let value = if bits == 0 {
-            0
-        } else {
-            self.ahead >> (32 - bits)
-        };
+        let value = if bits == 0 { 0 } else { self.ahead >> (32 - bits) };
         self.skip(bits)?;
         Ok(value as u16)
     }

@@ -130,9 +130,7 @@ pub fn decompress(message: &[u8], limit: usize, out: &mut Vec<u8>) -> Result<(),
     let payload = body.get(offset..).unwrap_or(&[]);
     let length = size.saturating_sub(offset);
     if header.algorithm == Algorithm::NONE {
-        return Err(CompressionError::Malformed(
-            "unchained without an algorithm",
-        ));
+        return Err(CompressionError::Malformed("unchained without an algorithm"));
     }
     unpack(header.algorithm, payload, Output::new(out, length, limit))
 }
@@ -166,17 +164,13 @@ fn chained(
             let original = u32_at(payload, 0).ok_or(CompressionError::Truncated)?;
             let original = usize::try_from(original).unwrap_or(usize::MAX);
             if original > left {
-                return Err(CompressionError::Malformed(
-                    "payload larger than the message",
-                ));
+                return Err(CompressionError::Malformed("payload larger than the message"));
             }
             let payload = payload.get(4..).unwrap_or(&[]);
             unpack(algorithm, payload, Output::new(out, original, limit))?;
         } else if algorithm == Algorithm::NONE {
             if length > left {
-                return Err(CompressionError::Malformed(
-                    "payload larger than the message",
-                ));
+                return Err(CompressionError::Malformed("payload larger than the message"));
             }
             copy(payload, length, &mut Output::new(out, length, limit))?;
         } else {
@@ -207,9 +201,7 @@ fn pattern(
     let (byte, count) = fields().ok_or(CompressionError::Truncated)?;
     let count = usize::try_from(count).unwrap_or(usize::MAX);
     if count > left {
-        return Err(CompressionError::Malformed(
-            "pattern longer than the message",
-        ));
+        return Err(CompressionError::Malformed("pattern longer than the message"));
     }
     let mut output = Output::new(out, count, limit);
     output.fill(byte);

@@ -17,12 +17,7 @@ impl<'a> Output<'a> {
     /// The next `length` bytes of `bytes`, which may have `limit` bytes in all.
     pub fn new(bytes: &'a mut Vec<u8>, length: usize, limit: usize) -> Output<'a> {
         let start = bytes.len();
-        Output {
-            bytes,
-            start,
-            end: start.saturating_add(length),
-            limit,
-        }
+        Output { bytes, start, end: start.saturating_add(length), limit }
     }
 
     /// Whether nothing more can be written: the payload is complete or the limit is reached.

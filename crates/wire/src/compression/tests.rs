@@ -40,9 +40,7 @@ fn unpacked(algorithm: Algorithm, size: usize, payload: &[u8]) -> Vec<u8> {
 }
 
 fn hex(text: &str) -> Vec<u8> {
-    text.split_whitespace()
-        .map(|byte| u8::from_str_radix(byte, 16).unwrap())
-        .collect()
+    text.split_whitespace().map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect()
 }
 
 const ALPHABET: &[u8] = b"abcdefghijklmnopqrstuvwxyz";
@@ -148,12 +146,7 @@ fn mixed_chain() -> (Vec<u8>, Vec<u8>) {
             (Algorithm::LZ4, Some(5), b"\x50hello"),
         ],
     );
-    let plain = [
-        &b"\xfeSMB header"[..],
-        &[0x55; 40],
-        &b"abc".repeat(100),
-        b"hello",
-    ];
+    let plain = [&b"\xfeSMB header"[..], &[0x55; 40], &b"abc".repeat(100), b"hello"];
     (message, plain.concat())
 }
 
@@ -197,25 +190,10 @@ fn what_makes_no_sense_is_said() {
     assert_eq!(error(&unknown), expected);
     let malformed = |e| matches!(e, CompressionError::Malformed(_));
     let before_start = hex("00 00 00 80 00 00");
-    assert!(malformed(error(&unchained(
-        Algorithm::LZ77,
-        9,
-        b"",
-        &before_start
-    ))));
+    assert!(malformed(error(&unchained(Algorithm::LZ77, 9, b"", &before_start))));
     let too_long = [0x1f, b'a', 1, 0, 200];
-    assert!(malformed(error(&unchained(
-        Algorithm::LZ4,
-        9,
-        b"",
-        &too_long
-    ))));
-    assert!(malformed(error(&unchained(
-        Algorithm::LZNT1,
-        9,
-        b"",
-        &[0, 0]
-    ))));
+    assert!(malformed(error(&unchained(Algorithm::LZ4, 9, b"", &too_long))));
+    assert!(malformed(error(&unchained(Algorithm::LZNT1, 9, b"", &[0, 0]))));
     let bomb: &[u8] = &[0, 0, 0, 0, 255, 255, 255, 255];
     let bomb = chain(100, &[(Algorithm::PATTERN_V1, None, bomb)]);
     assert!(malformed(error(&bomb)));

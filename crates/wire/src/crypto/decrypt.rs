@@ -184,8 +184,7 @@ where
 {
     let nonce = nonce.into();
     let tag = (*parts.tag).into();
-    aead.decrypt_inout_detached(&nonce, parts.associated, buffer.into(), &tag)
-        .is_ok()
+    aead.decrypt_inout_detached(&nonce, parts.associated, buffer.into(), &tag).is_ok()
 }
 
 /// Applies the key stream. Both modes are counter modes, so that encrypting is decrypting.
@@ -194,8 +193,7 @@ where
     A: AeadInOut,
     aes_gcm::aead::Nonce<A>: From<[u8; N]>,
 {
-    aead.encrypt_inout_detached(&nonce.into(), &[], buffer.into())
-        .is_ok()
+    aead.encrypt_inout_detached(&nonce.into(), &[], buffer.into()).is_ok()
 }
 
 #[cfg(test)]
@@ -280,9 +278,8 @@ mod tests {
         header.extend([0, 0, 1, 0, 5, 0, 0, 0, 0, 0x10, 0, 0]);
         let mut body = plain.to_vec();
         let nonce = nonce.into();
-        let tag = aead
-            .encrypt_inout_detached(&nonce, &header[20..], body.as_mut_slice().into())
-            .unwrap();
+        let tag =
+            aead.encrypt_inout_detached(&nonce, &header[20..], body.as_mut_slice().into()).unwrap();
         header[4..20].copy_from_slice(&tag);
         [header, body].concat()
     }

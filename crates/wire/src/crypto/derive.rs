@@ -86,10 +86,7 @@ mod tests {
         assert_eq!(keys.client_to_server, expected);
         let expected = key("748c50868c90f302962a5c35f5f9a8bf");
         assert_eq!(keys.server_to_client, expected);
-        assert_eq!(
-            derive_session_keys(0x0311, cipher, &session_key, None),
-            None
-        );
+        assert_eq!(derive_session_keys(0x0311, cipher, &session_key, None), None);
     }
 
     /// The vectors that Microsoft published in "Encryption in SMB 3.0: A protocol perspective".
@@ -102,10 +99,7 @@ mod tests {
         assert_eq!(keys.client_to_server, expected);
         let expected = key("8fe2b57ec34d2db5b1a9727f526bbdb5");
         assert_eq!(keys.server_to_client, expected);
-        assert_eq!(
-            derive_session_keys(0x0210, cipher, &session_key, None),
-            None
-        );
+        assert_eq!(derive_session_keys(0x0210, cipher, &session_key, None), None);
     }
 
     #[test]
@@ -116,14 +110,8 @@ mod tests {
         let of = |cipher, key| derive_session_keys(0x0311, cipher, key, Some(&hash)).unwrap();
         let wide = of(Cipher::AES_256_GCM, &long);
         assert_eq!(wide.client_to_server.as_bytes().len(), 32);
-        assert_ne!(
-            wide.client_to_server,
-            of(Cipher::AES_256_GCM, &short).client_to_server
-        );
-        assert_eq!(
-            of(Cipher::AES_128_GCM, &long),
-            of(Cipher::AES_128_GCM, &short)
-        );
+        assert_ne!(wide.client_to_server, of(Cipher::AES_256_GCM, &short).client_to_server);
+        assert_eq!(of(Cipher::AES_128_GCM, &long), of(Cipher::AES_128_GCM, &short));
         assert_eq!(wide.signing, of(Cipher::AES_128_GCM, &short).signing);
     }
 }

@@ -9,12 +9,8 @@
 use super::Key;
 use std::fmt;
 
-const COLUMNS: [&str; 4] = [
-    "session id",
-    "session key",
-    "server-to-client key",
-    "client-to-server key",
-];
+const COLUMNS: [&str; 4] =
+    ["session id", "session key", "server-to-client key", "client-to-server key"];
 
 /// What somebody knows about one session. At least one key is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,30 +54,23 @@ pub fn parse_key_list(text: &str) -> Result<Vec<KeyEntry>, KeyListError> {
         if record.is_empty() {
             continue;
         }
-        entries.push(entry(record).map_err(|problem| KeyListError {
-            line: Some(index + 1),
-            problem,
-        })?);
+        entries.push(
+            entry(record).map_err(|problem| KeyListError { line: Some(index + 1), problem })?,
+        );
     }
     Ok(entries)
 }
 
 /// Reads one record, as given on a command line.
 pub fn parse_key(value: &str) -> Result<KeyEntry, KeyListError> {
-    entry(value.trim()).map_err(|problem| KeyListError {
-        line: None,
-        problem,
-    })
+    entry(value.trim()).map_err(|problem| KeyListError { line: None, problem })
 }
 
 fn entry(record: &str) -> Result<KeyEntry, String> {
     let mut fields = [""; COLUMNS.len()];
     for (index, value) in record.split(',').enumerate() {
         let Some(field) = fields.get_mut(index) else {
-            return Err(format!(
-                "more than four values; expected {}",
-                COLUMNS.join(",")
-            ));
+            return Err(format!("more than four values; expected {}", COLUMNS.join(",")));
         };
         *field = unquoted(value, column(index))?;
     }
@@ -95,17 +84,12 @@ fn entry(record: &str) -> Result<KeyEntry, String> {
     };
     let found = KeyEntry {
         session_id: u64::from_le_bytes(id),
-        session_key: key(session, column(1), |length| {
-            (1..=Key::BYTES_MAX).contains(&length)
-        })?,
+        session_key: key(session, column(1), |length| (1..=Key::BYTES_MAX).contains(&length))?,
         server_to_client: key(to_client, column(2), |length| matches!(length, 16 | 32))?,
         client_to_server: key(to_server, column(3), |length| matches!(length, 16 | 32))?,
     };
-    if (
-        &found.session_key,
-        &found.server_to_client,
-        &found.client_to_server,
-    ) == (&None, &None, &None)
+    if (&found.session_key, &found.server_to_client, &found.client_to_server)
+        == (&None, &None, &None)
     {
         return Err("a session id without any key".to_owned());
     }
@@ -138,18 +122,13 @@ fn key(
     let key = Key::new(&bytes).filter(|_| is_length(bytes.len()));
     match key {
         Some(key) => Ok(Some(key)),
-        None => Err(format!(
-            "{column} has {} bytes, which no key has",
-            bytes.len()
-        )),
+        None => Err(format!("{column} has {} bytes, which no key has", bytes.len())),
     }
 }
 
 fn bytes(value: &str, column: &str) -> Result<Vec<u8>, String> {
     if value.starts_with("0x") || value.starts_with("0X") {
-        return Err(format!(
-            "{column}: write the bytes as on the wire, without 0x"
-        ));
+        return Err(format!("{column}: write the bytes as on the wire, without 0x"));
     }
     let mut digits = Vec::with_capacity(value.len());
     for character in value.chars() {
@@ -213,10 +192,7 @@ pub(super) mod tests {
             ("3d00,00", "session id has 2 bytes, not 8"),
             ("3d00009400480000", "without any key"),
             ("3d00009400480000,\"\",,", "without any key"),
-            (
-                "3d00009400480000,1g",
-                "session key: not a hexadecimal digit: 'g'",
-            ),
+            ("3d00009400480000,1g", "session key: not a hexadecimal digit: 'g'"),
             ("3d00009400480000,123", "session key: odd number"),
             ("3d00009400480000,,1234", "server-to-client key has 2 bytes"),
             ("3d00009400480000,\"12", "session key: quotation mark"),
@@ -232,9 +208,6 @@ pub(super) mod tests {
         }
         let long = format!("3d00009400480000,{}", "ab".repeat(33));
         let text = parse_key(&long).unwrap_err().to_string();
-        assert!(
-            text.contains("33 bytes") && !text.contains("abab"),
-            "{text}"
-        );
+        assert!(text.contains("33 bytes") && !text.contains("abab"), "{text}");
     }
 }

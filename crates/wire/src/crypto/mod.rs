@@ -29,12 +29,8 @@ impl Cipher {
     pub const AES_256_GCM: Cipher = Cipher(4);
 
     /// All of them: where the Negotiate was not captured, the one that verifies is the right one.
-    pub const ALL: [Cipher; 4] = [
-        Cipher::AES_128_CCM,
-        Cipher::AES_128_GCM,
-        Cipher::AES_256_CCM,
-        Cipher::AES_256_GCM,
-    ];
+    pub const ALL: [Cipher; 4] =
+        [Cipher::AES_128_CCM, Cipher::AES_128_GCM, Cipher::AES_256_CCM, Cipher::AES_256_GCM];
 
     /// The length of its key; `None` for a cipher that is not known.
     pub fn key_bytes(self) -> Option<usize> {
@@ -59,10 +55,7 @@ impl Key {
 
     /// `None` when there are no bytes or too many.
     pub fn new(bytes: &[u8]) -> Option<Key> {
-        let mut key = Key {
-            bytes: [0; Key::BYTES_MAX],
-            length: bytes.len(),
-        };
+        let mut key = Key { bytes: [0; Key::BYTES_MAX], length: bytes.len() };
         let room = key.bytes.get_mut(..bytes.len())?;
         room.copy_from_slice(bytes);
         (!bytes.is_empty()).then_some(key)

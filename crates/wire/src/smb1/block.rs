@@ -33,10 +33,7 @@ impl<'a> Block<'a> {
             84 if command == Command::NT_CREATE_AND_X && is_reply(message) => 100,
             other => other,
         };
-        let rest = offset
-            .checked_add(1)
-            .and_then(|start| bytes.get(start..))
-            .unwrap_or_default();
+        let rest = offset.checked_add(1).and_then(|start| bytes.get(start..)).unwrap_or_default();
         Block {
             message,
             command,
@@ -89,8 +86,7 @@ impl<'a> Block<'a> {
 
     /// Where the bytes end by ByteCount, captured or not.
     pub fn bytes_end(&self) -> Option<usize> {
-        self.bytes_offset()?
-            .checked_add(usize::from(self.byte_count()?))
+        self.bytes_offset()?.checked_add(usize::from(self.byte_count()?))
     }
 
     /// The bytes, as far as captured.
@@ -245,11 +241,7 @@ mod tests {
     use super::*;
 
     fn commands(bytes: &[u8]) -> Vec<u8> {
-        Message::new(bytes, bytes.len())
-            .unwrap()
-            .blocks()
-            .map(|block| block.command().0)
-            .collect()
+        Message::new(bytes, bytes.len()).unwrap().blocks().map(|block| block.command().0).collect()
     }
 
     #[test]

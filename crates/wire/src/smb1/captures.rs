@@ -126,10 +126,7 @@ fn counts_messages() {
                 "TreeDisconnect 1 1",
             ],
         ),
-        (
-            "smb1-osx.pcap",
-            &["LogoffAndX 3 3", "Negotiate 3 3", "SessionSetupAndX 3 3"],
-        ),
+        ("smb1-osx.pcap", &["LogoffAndX 3 3", "Negotiate 3 3", "SessionSetupAndX 3 3"]),
         (
             "smb1-trans-secondary.pcap",
             &[
@@ -213,10 +210,7 @@ fn reads_paths_and_files() {
             let fid = names::request_fid(block);
             if path.is_some() || fid.is_some() {
                 let path = path.unwrap_or_default();
-                told.push(format!(
-                    "{} {path} {fid:x?}",
-                    block.command().name().unwrap()
-                ));
+                told.push(format!("{} {path} {fid:x?}", block.command().name().unwrap()));
             }
         }
     }

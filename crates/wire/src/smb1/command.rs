@@ -145,9 +145,6 @@ mod tests {
         assert_eq!(Command(0x32).name(), Some("Transaction2"));
         assert_eq!(Command(0x33).primary(), Command::TRANSACTION2);
         assert_eq!(Command(0x36).name(), None);
-        assert_eq!(
-            (0..=255).filter(|&code| Command(code).is_and_x()).count(),
-            9
-        );
+        assert_eq!((0..=255).filter(|&code| Command(code).is_and_x()).count(), 9);
     }
 }

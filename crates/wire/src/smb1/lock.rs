@@ -88,17 +88,12 @@ impl<'a> LockingAndXRequest<'a> {
 
     /// The ranges to lock, as far as captured.
     pub fn locks(&self) -> impl Iterator<Item = LockRange> + use<'a> {
-        self.ranges(
-            self.unlock_count().unwrap_or(0),
-            self.lock_count().unwrap_or(0),
-        )
+        self.ranges(self.unlock_count().unwrap_or(0), self.lock_count().unwrap_or(0))
     }
 
     fn ranges(&self, first: u16, count: u16) -> impl Iterator<Item = LockRange> + use<'a> {
         let bytes = self.base.bytes().unwrap_or_default();
-        let large = self
-            .type_of_lock()
-            .is_some_and(|lock| lock.has(LockType::LARGE_FILES));
+        let large = self.type_of_lock().is_some_and(|lock| lock.has(LockType::LARGE_FILES));
         let first = usize::from(first);
         (first..first + usize::from(count)).map_while(move |index| range(bytes, index, large))
     }
@@ -119,11 +114,7 @@ fn range(bytes: &[u8], index: usize, large: bool) -> Option<LockRange> {
         let at = index * 20;
         let pair =
             |at| Some(u64::from(u32_at(bytes, at)?) << 32 | u64::from(u32_at(bytes, at + 4)?));
-        Some(LockRange {
-            pid: u16_at(bytes, at)?,
-            offset: pair(at + 4)?,
-            length: pair(at + 12)?,
-        })
+        Some(LockRange { pid: u16_at(bytes, at)?, offset: pair(at + 4)?, length: pair(at + 12)? })
     } else {
         let at = index * 10;
         Some(LockRange {
@@ -141,18 +132,11 @@ mod tests {
 
     #[test]
     fn reads_both_sizes_of_ranges() {
-        let fixed = words(
-            16,
-            &[(0, &[0xff]), (4, &[7, 0, 1]), (8, &[9]), (12, &[1, 0, 1])],
-        );
+        let fixed = words(16, &[(0, &[0xff]), (4, &[7, 0, 1]), (8, &[9]), (12, &[1, 0, 1])]);
         let bytes = [1, 0, 2, 0, 0, 0, 3, 0, 0, 0, 4, 0, 5, 0, 0, 0, 6, 0, 0, 0];
         let bytes = message(0x24, 0, &fixed, &bytes);
         let request = LockingAndXRequest::new(block(&bytes));
-        let small = |pid, offset, length| LockRange {
-            pid,
-            offset,
-            length,
-        };
+        let small = |pid, offset, length| LockRange { pid, offset, length };
         assert_eq!(request.unlocks().collect::<Vec<_>>(), [small(1, 2, 3)]);
         assert_eq!(request.locks().collect::<Vec<_>>(), [small(4, 5, 6)]);
         assert_eq!(request.timeout(), Some(9));

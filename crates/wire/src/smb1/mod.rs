@@ -177,10 +177,7 @@ impl<'a> Message<'a> {
         if array_at(bytes, 0) != Some(&MAGIC) {
             return None;
         }
-        Some(Message {
-            bytes: bytes.get(..length).unwrap_or(bytes),
-            length,
-        })
+        Some(Message { bytes: bytes.get(..length).unwrap_or(bytes), length })
     }
 
     /// The captured bytes from the magic on.
@@ -241,8 +238,7 @@ impl<'a> Message<'a> {
 
     /// Whether strings are UTF-16LE; false while Flags2 was not captured (nor any string then).
     pub fn is_unicode(&self) -> bool {
-        self.flags2()
-            .is_some_and(|flags2| flags2.has(Flags2::UNICODE))
+        self.flags2().is_some_and(|flags2| flags2.has(Flags2::UNICODE))
     }
 
     /// The commands of the message: one, or an AndX chain.
@@ -278,14 +274,8 @@ mod tests {
         assert_eq!(view.command(), Some(header.command));
         assert_eq!(view.status(), Some(header.status));
         assert_eq!(view.flags(), Some(header.flags));
-        assert_eq!(
-            (view.tid(), view.uid()),
-            (Some(header.tid), Some(header.uid))
-        );
-        assert_eq!(
-            (view.pid(), view.mid()),
-            (Some(header.pid), Some(header.mid))
-        );
+        assert_eq!((view.tid(), view.uid()), (Some(header.tid), Some(header.uid)));
+        assert_eq!((view.pid(), view.mid()), (Some(header.pid), Some(header.mid)));
     }
 
     #[test]

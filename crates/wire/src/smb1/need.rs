@@ -92,11 +92,7 @@ mod tests {
         let write = message(0x2f, 0, &last(28), &data);
         assert_eq!(whole(&write, true), 63);
         assert_eq!(need(&write[..40], true, write.len()), DECIDE_BYTES);
-        assert_eq!(
-            need(&write[..DECIDE_BYTES], true, 0x2_0000),
-            63,
-            "the rest need not be there"
-        );
+        assert_eq!(need(&write[..DECIDE_BYTES], true, 0x2_0000), 63, "the rest need not be there");
         assert_eq!(whole(&reply(0x2e, 0, &last(24), &data), false), 59);
         assert_eq!(whole(&message(0x0b, 0, &[0; 10], &data), true), 48);
         assert_eq!(whole(&reply(0x0a, 0, &[0; 10], &data), false), 48);

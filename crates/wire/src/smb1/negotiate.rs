@@ -102,10 +102,7 @@ impl<'a> NegotiateResponse<'a> {
     pub fn security_mode(&self) -> Option<SecurityMode> {
         match self.base.word_count()? {
             13 => self.base.word::<u16>(2).map(SecurityMode),
-            17 => self
-                .base
-                .word::<u8>(2)
-                .map(|mode| SecurityMode(mode.into())),
+            17 => self.base.word::<u8>(2).map(|mode| SecurityMode(mode.into())),
             _ => None,
         }
     }
@@ -220,12 +217,7 @@ mod tests {
 
     #[test]
     fn lists_dialects_in_order() {
-        let bytes = message(
-            0x72,
-            0xc853,
-            &[],
-            b"\x02PC NETWORK PROGRAM 1.0\0\x02NT LM 0.12\0",
-        );
+        let bytes = message(0x72, 0xc853, &[], b"\x02PC NETWORK PROGRAM 1.0\0\x02NT LM 0.12\0");
         let request = NegotiateRequest::new(block(&bytes));
         let names: Vec<String> = request.dialects().map(|text| text.decode()).collect();
         assert_eq!(names, ["PC NETWORK PROGRAM 1.0", "NT LM 0.12"]);

@@ -97,9 +97,7 @@ impl<'a> CreateRequest<'a> {
     /// The file name, relative to the share's root; empty for the root itself.
     pub fn name(&self) -> Option<Text<'a>> {
         let length: u32 = self.base.parameter(44)?;
-        self.base
-            .parameter_strings(53)?
-            .counted(usize::try_from(length).ok()?)
+        self.base.parameter_strings(53)?.counted(usize::try_from(length).ok()?)
     }
 
     /// The oplock asked for by the flags.
@@ -203,15 +201,8 @@ mod tests {
 
     #[test]
     fn reads_create() {
-        let mut parameters = words(
-            53,
-            &[
-                (0, &[0x02]),
-                (8, &0x0012_019fu32.to_le_bytes()),
-                (28, &[2]),
-                (44, &[8]),
-            ],
-        );
+        let mut parameters =
+            words(53, &[(0, &[0x02]), (8, &0x0012_019fu32.to_le_bytes()), (28, &[2]), (44, &[8])]);
         parameters.push(0);
         parameters.extend(utf16("\\new"));
         let count = (parameters.len() as u32).to_le_bytes();

@@ -209,10 +209,7 @@ mod tests {
 
     #[test]
     fn reads_open_and_x() {
-        let fixed = words(
-            30,
-            &[(0, &[0xff, 0, 0, 0, 2, 0, 0x42, 0x40]), (16, &[0x11])],
-        );
+        let fixed = words(30, &[(0, &[0xff, 0, 0, 0, 2, 0, 0x42, 0x40]), (16, &[0x11])]);
         // Bytes begin at 65: one byte of padding.
         let mut bytes = vec![0];
         bytes.extend(utf16("\\b\0"));
@@ -226,10 +223,7 @@ mod tests {
         assert_eq!(request.name().unwrap().decode(), "\\b");
         truncate(&bytes);
 
-        let fixed = words(
-            30,
-            &[(0, &[0xff]), (4, &[9, 0]), (12, &[7]), (22, &[1, 0x80])],
-        );
+        let fixed = words(30, &[(0, &[0xff]), (4, &[9, 0]), (12, &[7]), (22, &[1, 0x80])]);
         let bytes = reply(0x2d, 0x8000, &fixed, &[]);
         let response = OpenAndXResponse::new(block(&bytes));
         assert_eq!(response.fid(), Some(9));

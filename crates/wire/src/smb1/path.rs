@@ -143,10 +143,7 @@ mod tests {
     #[test]
     fn reads_paths_and_old_information() {
         let bytes = message(0x10, 0, &[], b"\x04\\dir\0");
-        assert_eq!(
-            PathRequest::new(block(&bytes)).path().unwrap().decode(),
-            "\\dir"
-        );
+        assert_eq!(PathRequest::new(block(&bytes)).path().unwrap().decode(), "\\dir");
         assert_eq!(PathRequest::new(block(&bytes)).new_path(), None);
         let bytes = message(0x09, 0, &words(16, &[(0, &[1])]), b"\x04f\0\x04\0");
         let request = SetInformationRequest::new(block(&bytes));

@@ -152,11 +152,7 @@ mod tests {
     fn reads_read_and_x() {
         let fixed = words(
             24,
-            &[
-                (0, &[0xff, 0, 0, 0, 7, 0, 0, 0x10, 0, 0, 0, 0xf0]),
-                (14, &[1]),
-                (20, &[2]),
-            ],
+            &[(0, &[0xff, 0, 0, 0, 7, 0, 0, 0x10, 0, 0, 0, 0xf0]), (14, &[1]), (20, &[2])],
         );
         let bytes = message(0x2e, 0xc001, &fixed, &[]);
         let request = ReadAndXRequest::new(block(&bytes));
@@ -186,10 +182,7 @@ mod tests {
     fn reads_the_older_reads() {
         let bytes = message(0x0a, 0, &[7, 0, 0, 2, 0, 0, 1, 0, 9, 0], &[]);
         let request = ReadRequest::new(block(&bytes));
-        assert_eq!(
-            (request.count(), request.offset()),
-            (Some(512), Some(65536))
-        );
+        assert_eq!((request.count(), request.offset()), (Some(512), Some(65536)));
         let bytes = reply(0x0a, 0, &words(10, &[(0, &[0, 1])]), &[1, 0, 1]);
         assert_eq!(ReadResponse::new(block(&bytes)).count(), Some(256));
 
@@ -204,9 +197,6 @@ mod tests {
         assert_eq!(ReadRawRequest::new(block(&bytes)).offset(), Some(1));
         let bytes = reply(0x1b, 0, &words(16, &[(4, &[9]), (12, &[5])]), &[]);
         let response = ReadMpxResponse::new(block(&bytes));
-        assert_eq!(
-            (response.count(), response.data_length()),
-            (Some(9), Some(5))
-        );
+        assert_eq!((response.count(), response.data_length()), (Some(9), Some(5)));
     }
 }

@@ -141,10 +141,7 @@ mod tests {
 
     #[test]
     fn reads_the_nt_form() {
-        let fixed = words(
-            26,
-            &[(0, &[0xff]), (6, &[50]), (14, &[1, 0, 2, 0]), (22, &[0xd4])],
-        );
+        let fixed = words(26, &[(0, &[0xff]), (6, &[50]), (14, &[1, 0, 2, 0]), (22, &[0xd4])]);
         // Bytes begin at 61; three bytes of password end at 64, even.
         let mut bytes = vec![1, 2, 3];
         bytes.extend(utf16("anna\0DOM\0Unix\0Samba\0"));

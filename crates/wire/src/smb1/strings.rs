@@ -62,12 +62,7 @@ pub struct Strings<'a> {
 impl<'a> Strings<'a> {
     /// Strings of `message` between the offsets `at` and `end`.
     pub fn new(message: &'a [u8], at: usize, end: usize, unicode: bool) -> Strings<'a> {
-        Strings {
-            message,
-            at,
-            end,
-            unicode,
-        }
+        Strings { message, at, end, unicode }
     }
 
     /// Where the next string begins (before alignment).
@@ -116,18 +111,10 @@ impl<'a> Strings<'a> {
     /// The next string, which has a given length in bytes; a terminator in it ends it.
     pub fn counted(&mut self, length: usize) -> Option<Text<'a>> {
         let unicode = self.unicode;
-        let at = self.at
-            + if unicode && length > 0 {
-                self.at & 1
-            } else {
-                0
-            };
+        let at = self.at + if unicode && length > 0 { self.at & 1 } else { 0 };
         let bytes = slice_at(self.message, at, length)?;
         self.at = at.saturating_add(length);
-        Some(Text {
-            bytes: until_terminator(bytes, unicode).0,
-            unicode,
-        })
+        Some(Text { bytes: until_terminator(bytes, unicode).0, unicode })
     }
 
     fn buffer_format(&mut self) -> Option<()> {

@@ -99,9 +99,7 @@ pub(crate) fn fields(block: Block<'_>) -> Vec<(String, String)> {
         );
         part_fields.push(("path".into(), format!("{:?}", trans2::path(part))));
         out.extend(
-            part_fields
-                .into_iter()
-                .map(|(field, value)| (direction.to_owned() + &field, value)),
+            part_fields.into_iter().map(|(field, value)| (direction.to_owned() + &field, value)),
         );
     }
     out

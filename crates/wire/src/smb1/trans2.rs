@@ -323,16 +323,7 @@ mod tests {
     /// A request with `parameters` at 68 (bytes begin at 65).
     fn request(code: u8, flags2: u16, parameters: &[u8]) -> Vec<u8> {
         let count = (parameters.len() as u16).to_le_bytes();
-        let fixed = words(
-            30,
-            &[
-                (0, &count),
-                (18, &count),
-                (20, &[68]),
-                (26, &[1]),
-                (28, &[code]),
-            ],
-        );
+        let fixed = words(30, &[(0, &count), (18, &count), (20, &[68]), (26, &[1]), (28, &[code])]);
         message(0x32, flags2, &fixed, &[&[0; 3], parameters].concat())
     }
 

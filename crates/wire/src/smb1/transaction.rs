@@ -82,12 +82,7 @@ impl<'a> Part<'a> {
             }
             None => &[],
         };
-        Some(Part {
-            block,
-            role,
-            counts,
-            setup,
-        })
+        Some(Part { block, role, counts, setup })
     }
 
     /// The command that carries it.
@@ -177,10 +172,9 @@ impl<'a> Part<'a> {
             (Command::NT_TRANSACT, Role::Primary) => {
                 Some((self.block.word(11)?, self.block.word(15)?))
             }
-            (_, Role::Primary) => Some((
-                self.block.word::<u16>(4)?.into(),
-                self.block.word::<u16>(6)?.into(),
-            )),
+            (_, Role::Primary) => {
+                Some((self.block.word::<u16>(4)?.into(), self.block.word::<u16>(6)?.into()))
+            }
             _ => None,
         }
     }
@@ -223,10 +217,7 @@ impl<'a> Part<'a> {
             .ok()
             .and_then(|offset| self.block.message().bytes().get(offset..))
             .unwrap_or_default();
-        usize::try_from(count)
-            .ok()
-            .and_then(|count| rest.get(..count))
-            .unwrap_or(rest)
+        usize::try_from(count).ok().and_then(|count| rest.get(..count)).unwrap_or(rest)
     }
 
     /// Mailslot writes have three setup words, nothing on pipes does.
@@ -238,10 +229,8 @@ impl<'a> Part<'a> {
 /// Whether a response to a transaction's request only asks for its secondaries: no words and no
 /// error.
 pub fn is_interim(block: Block<'_>) -> bool {
-    matches!(
-        block.command(),
-        Command::TRANSACTION | Command::TRANSACTION2 | Command::NT_TRANSACT
-    ) && block.word_count() == Some(0)
+    matches!(block.command(), Command::TRANSACTION | Command::TRANSACTION2 | Command::NT_TRANSACT)
+        && block.word_count() == Some(0)
         && block.message().status() == Some(0)
 }
 
@@ -295,18 +284,9 @@ struct Layout {
     displaced: bool,
 }
 
-const REQUEST: Layout = Layout {
-    first: 18,
-    displaced: false,
-};
-const SECONDARY: Layout = Layout {
-    first: 4,
-    displaced: true,
-};
-const RESPONSE: Layout = Layout {
-    first: 6,
-    displaced: true,
-};
+const REQUEST: Layout = Layout { first: 18, displaced: false };
+const SECONDARY: Layout = Layout { first: 4, displaced: true };
+const RESPONSE: Layout = Layout { first: 6, displaced: true };
 
 fn short(block: Block<'_>, layout: Layout) -> Option<Counts> {
     let field = |at| block.word::<u16>(at).map(u32::from);

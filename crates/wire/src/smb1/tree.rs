@@ -129,10 +129,7 @@ mod tests {
         truncate(&bytes);
         let bytes = reply(0x70, 0, &[0, 0x40, 7, 0], &[]);
         let response = TreeConnectResponse::new(block(&bytes));
-        assert_eq!(
-            (response.max_buffer_size(), response.tid()),
-            (Some(0x4000), Some(7))
-        );
+        assert_eq!((response.max_buffer_size(), response.tid()), (Some(0x4000), Some(7)));
     }
 
     #[test]

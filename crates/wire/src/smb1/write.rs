@@ -143,11 +143,7 @@ mod tests {
     fn reads_write_and_x() {
         let fixed = words(
             28,
-            &[
-                (0, &[0xff, 0, 0, 0, 7, 0, 0, 0x10]),
-                (14, &[1]),
-                (18, &[1, 0, 0, 0xf0, 64, 0, 2]),
-            ],
+            &[(0, &[0xff, 0, 0, 0, 7, 0, 0, 0x10]), (14, &[1]), (18, &[1, 0, 0, 0xf0, 64, 0, 2])],
         );
         let bytes = message(0x2f, 0xc001, &fixed, &[0]);
         let request = WriteAndXRequest::new(block(&bytes));
@@ -179,15 +175,8 @@ mod tests {
         let bytes = reply(0x20, 0, &[3, 0], &[]);
         assert_eq!(WriteResponse::new(block(&bytes)).count(), Some(3));
 
-        let fixed = words(
-            28,
-            &[
-                (0, &[7, 0, 0, 0x80]),
-                (6, &[5]),
-                (14, &[1]),
-                (20, &[4, 0, 63, 0, 1]),
-            ],
-        );
+        let fixed =
+            words(28, &[(0, &[7, 0, 0, 0x80]), (6, &[5]), (14, &[1]), (20, &[4, 0, 63, 0, 1])]);
         let bytes = message(0x1d, 0, &fixed, b"abcd");
         let request = WriteRawRequest::new(block(&bytes));
         assert_eq!(request.total_count(), Some(0x8000));

@@ -57,10 +57,7 @@ impl FileId {
 
     /// All ones: the file that the create before it in the compound opens, or no file (an ioctl
     /// on the tree).
-    pub const ANY: FileId = FileId {
-        persistent: u64::MAX,
-        volatile: u64::MAX,
-    };
+    pub const ANY: FileId = FileId { persistent: u64::MAX, volatile: u64::MAX };
 }
 
 impl Field for FileId {

@@ -188,19 +188,12 @@ mod tests {
         put(&mut bytes, 104, &0x40u32.to_le_bytes());
         put(&mut bytes, 108, &[120, 0, 4, 0, 128, 0, 0, 0, 16, 0, 0, 0]);
         put(&mut bytes, 120, b"a\0b\0");
-        put(
-            &mut bytes,
-            128,
-            &[0, 0, 0, 0, 16, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0],
-        );
+        put(&mut bytes, 128, &[0, 0, 0, 0, 16, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
         put(&mut bytes, 144, b"QFid");
         put(&mut bytes, 116, &20u32.to_le_bytes());
         let view = CreateRequest(&bytes);
         assert_eq!(view.oplock_level(), Some(OplockLevel::LEASE));
-        assert_eq!(
-            view.impersonation_level(),
-            Some(ImpersonationLevel::IMPERSONATION)
-        );
+        assert_eq!(view.impersonation_level(), Some(ImpersonationLevel::IMPERSONATION));
         assert_eq!(view.desired_access(), Some(AccessMask(0x0012_0089)));
         assert_eq!(view.share_access(), Some(ShareAccess(7)));
         assert_eq!(view.disposition().unwrap().name(), Some("FILE_OPEN"));
@@ -234,11 +227,7 @@ mod tests {
             put(&mut bytes, offset, &(index as u64 + 1).to_le_bytes());
         }
         put(&mut bytes, 120, &0x10u32.to_le_bytes());
-        put(
-            &mut bytes,
-            128,
-            &[1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0],
-        );
+        put(&mut bytes, 128, &[1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0]);
         put(&mut bytes, 144, &[0; 8]);
         let view = CreateResponse(&bytes);
         assert_eq!(view.oplock_level(), Some(OplockLevel::BATCH));

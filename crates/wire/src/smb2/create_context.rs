@@ -248,10 +248,7 @@ fn lease(data: &[u8]) -> Option<Lease> {
         flags: LeaseFlags::read(data, 20)?,
         v2: array_at(data, 32)
             .zip(u16_at(data, 48))
-            .map(|(key, epoch)| LeaseV2 {
-                parent_key: *key,
-                epoch,
-            }),
+            .map(|(key, epoch)| LeaseV2 { parent_key: *key, epoch }),
     })
 }
 
@@ -285,11 +282,7 @@ impl<'a> Iterator for CreateContexts<'a> {
         let data_offset = usize::from(u16_at(here, 10)?);
         let data_length = u32_at(here, 12)? as usize;
         let name = slice_at(here, name_offset, name_length)?;
-        let data = if data_length == 0 {
-            &[]
-        } else {
-            slice_at(here, data_offset, data_length)?
-        };
+        let data = if data_length == 0 { &[] } else { slice_at(here, data_offset, data_length)? };
         if next >= CONTEXT_HEADER_BYTES {
             self.rest = here.get(next..).unwrap_or_default();
         }
@@ -333,14 +326,7 @@ mod tests {
     fn lists_contexts_with_and_without_data() {
         let bytes = list(&[(b"QFid", b""), (b"MxAc", &[1; 8]), (b"????", b"abc")]);
         let found: Vec<_> = CreateContexts::new(&bytes).collect();
-        assert_eq!(
-            found,
-            [
-                one(b"QFid", b""),
-                one(b"MxAc", &[1; 8]),
-                one(b"????", b"abc")
-            ]
-        );
+        assert_eq!(found, [one(b"QFid", b""), one(b"MxAc", &[1; 8]), one(b"????", b"abc")]);
         assert_eq!(found[2].request(), RequestContext::Unknown);
         assert_eq!(found[2].response(), ResponseContext::Unknown);
         abuse(&bytes, |bytes| {
@@ -363,22 +349,16 @@ mod tests {
         let mut data = vec![7; 16];
         data.extend_from_slice(&[5, 0, 0, 0, 4, 0, 0, 0]);
         data.extend_from_slice(&[0; 8]);
-        let RequestContext::Lease(v1) = one(b"RqLs", &data).request() else {
-            panic!()
-        };
+        let RequestContext::Lease(v1) = one(b"RqLs", &data).request() else { panic!() };
         assert_eq!((v1.key, v1.state, v1.v2), ([7; 16], LeaseState(5), None));
         assert_eq!(v1.parent_key(), None);
         data.extend_from_slice(&[8; 16]);
         data.extend_from_slice(&[3, 0, 0, 0]);
-        let ResponseContext::Lease(v2) = one(b"RqLs", &data).response() else {
-            panic!()
-        };
+        let ResponseContext::Lease(v2) = one(b"RqLs", &data).response() else { panic!() };
         assert_eq!(v2.v2.unwrap().epoch, 3);
         assert_eq!(v2.parent_key(), Some([8; 16]));
         data[20] = 0;
-        let RequestContext::Lease(unset) = one(b"RqLs", &data).request() else {
-            panic!()
-        };
+        let RequestContext::Lease(unset) = one(b"RqLs", &data).request() else { panic!() };
         assert_eq!(unset.parent_key(), None);
     }
 
@@ -398,16 +378,10 @@ mod tests {
         );
         assert_eq!(
             one(b"DH2Q", &data[..8]).response(),
-            ResponseContext::DurableV2 {
-                timeout_ms: 60,
-                flags: DurableFlags::PERSISTENT
-            }
+            ResponseContext::DurableV2 { timeout_ms: 60, flags: DurableFlags::PERSISTENT }
         );
         data[32] = 2;
-        let file_id = FileId {
-            persistent: 0x2_0000_003c,
-            volatile: 0,
-        };
+        let file_id = FileId { persistent: 0x2_0000_003c, volatile: 0 };
         assert_eq!(
             one(b"DH2C", &data).request(),
             RequestContext::DurableV2Reconnect {
@@ -416,10 +390,7 @@ mod tests {
                 flags: DurableFlags::PERSISTENT
             }
         );
-        assert_eq!(
-            one(b"DHnC", &data).request(),
-            RequestContext::DurableReconnect(file_id)
-        );
+        assert_eq!(one(b"DHnC", &data).request(), RequestContext::DurableReconnect(file_id));
         assert_eq!(one(b"DHnQ", &data).request(), RequestContext::Durable);
     }
 
@@ -440,10 +411,7 @@ mod tests {
                 access: AccessMask(0x0706_0504)
             }
         );
-        assert_eq!(
-            one(b"MxAc", b"").request(),
-            RequestContext::QueryMaximalAccess(None)
-        );
+        assert_eq!(one(b"MxAc", b"").request(), RequestContext::QueryMaximalAccess(None));
         assert_eq!(
             one(b"AlSi", &data).request(),
             RequestContext::AllocationSize(0x0706_0504_0302_0100)

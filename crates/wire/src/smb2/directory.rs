@@ -67,10 +67,7 @@ mod tests {
         put(&mut bytes, 88, &[96, 0, 2, 0, 0, 0, 1, 0]);
         put(&mut bytes, 96, b"*\0");
         let view = QueryDirectoryRequest(&bytes);
-        assert_eq!(
-            view.info_class().unwrap().name(),
-            Some("FileIdBothDirectoryInformation")
-        );
+        assert_eq!(view.info_class().unwrap().name(), Some("FileIdBothDirectoryInformation"));
         assert_eq!(view.flags(), Some(QueryDirectoryFlags::RESTART_SCANS));
         assert_eq!(view.output_buffer_length(), Some(65536));
         assert_eq!(view.pattern(), Some(&b"*\0"[..]));

@@ -83,10 +83,7 @@ impl<'a> ErrorResponse<'a> {
 
     /// The error contexts; none where the data stands without them.
     pub fn contexts(self) -> ErrorContexts<'a> {
-        ErrorContexts {
-            rest: self.data(),
-            left: self.context_count().unwrap_or(0),
-        }
+        ErrorContexts { rest: self.data(), left: self.context_count().unwrap_or(0) }
     }
 
     /// Where the symbolic link leads, in an answer of STATUS_STOPPED_ON_SYMLINK.
@@ -125,10 +122,7 @@ impl<'a> Iterator for ErrorContexts<'a> {
         // Each context starts at a multiple of eight.
         let end = length.checked_next_multiple_of(8)?.checked_add(8)?;
         self.rest = here.get(end..).unwrap_or_default();
-        Some(ErrorContext {
-            id: ErrorId(u32_at(here, 4)?),
-            data,
-        })
+        Some(ErrorContext { id: ErrorId(u32_at(here, 4)?), data })
     }
 }
 
@@ -180,21 +174,14 @@ mod tests {
         assert!(!is_error(Command::IOCTL, 0xc000_000d, &[49, 0]));
         assert!(!is_error(Command::SESSION_SETUP, 0xc000_0016, &error));
         assert!(is_error(Command::SESSION_SETUP, 0xc000_006d, &error));
-        assert!(!is_error(
-            Command::QUERY_INFO,
-            0x8000_0005,
-            &[9, 0, 72, 0, 4, 0, 0, 0]
-        ));
+        assert!(!is_error(Command::QUERY_INFO, 0x8000_0005, &[9, 0, 72, 0, 4, 0, 0, 0]));
         assert!(is_error(Command::QUERY_INFO, 0xc000_0023, &error));
         assert!(is_error(Command::QUERY_DIRECTORY, 0x8000_0006, &error));
         assert!(!is_error(Command::CHANGE_NOTIFY, 0x10c, &error));
         assert!(is_error(Command::CHANGE_NOTIFY, 0x103, &error));
         let mut request = response(Command::READ, 5, &error);
         request[16] = 0;
-        assert!(!is_error_response(
-            &Header::parse(&request).unwrap(),
-            &request
-        ));
+        assert!(!is_error_response(&Header::parse(&request).unwrap(), &request));
     }
 
     fn symlink_data() -> Vec<u8> {

@@ -121,8 +121,7 @@ impl Header {
     /// The status of a response; a request has none.
     #[inline]
     pub fn status(&self) -> Option<Status> {
-        self.is_response()
-            .then_some(Status(self.status_or_channel_sequence))
+        self.is_response().then_some(Status(self.status_or_channel_sequence))
     }
 
     /// The ChannelSequence of a request (0 before SMB 3.0); a response has none.
@@ -163,10 +162,7 @@ pub fn signature(message: &[u8]) -> Option<&[u8; 16]> {
 /// Only NextCommand is believed. It ends at a header that is not there or has no magic, and at a
 /// NextCommand that would lead back into the header it stands in.
 pub fn members(message: &[u8]) -> Members<'_> {
-    Members {
-        message,
-        at: Some(0),
-    }
+    Members { message, at: Some(0) }
 }
 
 /// Iterator of [`members`].
@@ -203,11 +199,7 @@ impl<'a> Iterator for Members<'a> {
                 bytes = rest.get(..length).unwrap_or(rest);
             }
         }
-        Some(Member {
-            offset,
-            header,
-            bytes,
-        })
+        Some(Member { offset, header, bytes })
     }
 }
 
@@ -274,9 +266,8 @@ mod tests {
         let mut bytes = sample(0);
         put(&mut bytes, 20, &72u32.to_le_bytes());
         put(&mut bytes, 72, &sample(4));
-        let found: Vec<_> = members(&bytes)
-            .map(|member| (member.offset, member.bytes.len()))
-            .collect();
+        let found: Vec<_> =
+            members(&bytes).map(|member| (member.offset, member.bytes.len())).collect();
         assert_eq!(found, [(0, 72), (72, 64)]);
         put(&mut bytes, 20, &8u32.to_le_bytes());
         assert_eq!(members(&bytes).count(), 1);

@@ -134,22 +134,10 @@ impl<'a> SetInfoRequest<'a> {
         // The Ex classes have flags of which bit 0 means what the older class's boolean does.
         let set = |mask: u8| u8_at(data, 0).map(|byte| byte & mask != 0);
         match FileInfoClass(self.info_class()?) {
-            FileInfoClass::RENAME => Some(Change::Rename {
-                name: name()?,
-                replace: set(0xff)?,
-            }),
-            FileInfoClass::RENAME_EX => Some(Change::Rename {
-                name: name()?,
-                replace: set(1)?,
-            }),
-            FileInfoClass::LINK => Some(Change::Link {
-                name: name()?,
-                replace: set(0xff)?,
-            }),
-            FileInfoClass::LINK_EX => Some(Change::Link {
-                name: name()?,
-                replace: set(1)?,
-            }),
+            FileInfoClass::RENAME => Some(Change::Rename { name: name()?, replace: set(0xff)? }),
+            FileInfoClass::RENAME_EX => Some(Change::Rename { name: name()?, replace: set(1)? }),
+            FileInfoClass::LINK => Some(Change::Link { name: name()?, replace: set(0xff)? }),
+            FileInfoClass::LINK_EX => Some(Change::Link { name: name()?, replace: set(1)? }),
             FileInfoClass::DISPOSITION => Some(Change::Disposition { delete: set(0xff)? }),
             FileInfoClass::DISPOSITION_EX => Some(Change::Disposition { delete: set(1)? }),
             FileInfoClass::END_OF_FILE => Some(Change::EndOfFile(u64_at(data, 0)?)),
@@ -204,16 +192,10 @@ mod tests {
         rename[16] = 4;
         rename.extend_from_slice(b"a\0b\0");
         let bytes = set(10, &rename);
-        let change = Change::Rename {
-            name: b"a\0b\0",
-            replace: true,
-        };
+        let change = Change::Rename { name: b"a\0b\0", replace: true };
         assert_eq!(SetInfoRequest(&bytes).change(), Some(change));
         assert_eq!(SetInfoRequest(&bytes).is_change(), Some(true));
-        assert_eq!(
-            SetInfoRequest(&bytes).class_name(),
-            Some("FileRenameInformation")
-        );
+        assert_eq!(SetInfoRequest(&bytes).class_name(), Some("FileRenameInformation"));
         abuse(&bytes, |bytes| {
             SetInfoRequest(bytes).touch();
             let _ = SetInfoRequest(bytes).change();
@@ -224,15 +206,9 @@ mod tests {
             Some(Change::Link { replace: true, .. })
         ));
         let end_of_file = set(20, &5u64.to_le_bytes());
-        assert_eq!(
-            SetInfoRequest(&end_of_file).change(),
-            Some(Change::EndOfFile(5))
-        );
+        assert_eq!(SetInfoRequest(&end_of_file).change(), Some(Change::EndOfFile(5)));
         let undelete = set(64, &2u32.to_le_bytes());
-        assert_eq!(
-            SetInfoRequest(&undelete).change(),
-            Some(Change::Disposition { delete: false })
-        );
+        assert_eq!(SetInfoRequest(&undelete).change(), Some(Change::Disposition { delete: false }));
         assert_eq!(SetInfoRequest(&set(4, &[0; 40])).change(), None);
         assert_eq!(SetInfoRequest(&set(4, &[0; 40])).is_change(), Some(false));
     }

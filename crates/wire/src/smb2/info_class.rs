@@ -127,18 +127,9 @@ mod tests {
 
     #[test]
     fn names_depend_on_the_type() {
-        assert_eq!(
-            info_class_name(InfoType::FILE, 5),
-            Some("FileStandardInformation")
-        );
-        assert_eq!(
-            info_class_name(InfoType::FILESYSTEM, 5),
-            Some("FileFsAttributeInformation")
-        );
-        assert_eq!(
-            info_class_name(InfoType::SECURITY, 0),
-            Some("SecurityInformation")
-        );
+        assert_eq!(info_class_name(InfoType::FILE, 5), Some("FileStandardInformation"));
+        assert_eq!(info_class_name(InfoType::FILESYSTEM, 5), Some("FileFsAttributeInformation"));
+        assert_eq!(info_class_name(InfoType::SECURITY, 0), Some("SecurityInformation"));
         assert_eq!(info_class_name(InfoType(9), 5), None);
         assert_eq!(info_class_name(InfoType::FILE, 200), None);
     }

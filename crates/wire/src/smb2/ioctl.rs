@@ -238,10 +238,7 @@ mod tests {
             let _ = view.copy_chunks().map(CopyChunks::bytes);
         });
 
-        let bytes = response(
-            Fsctl::SRV_COPYCHUNK,
-            &[2, 0, 0, 0, 0, 0, 0, 0, 0xdc, 5, 0, 0],
-        );
+        let bytes = response(Fsctl::SRV_COPYCHUNK, &[2, 0, 0, 0, 0, 0, 0, 0, 0xdc, 5, 0, 0]);
         let result = IoctlResponse(&bytes).copy_chunk_result().unwrap();
         assert_eq!(result.total_bytes_written, 1500);
         abuse(&bytes, |bytes| {

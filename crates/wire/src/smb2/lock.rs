@@ -44,15 +44,13 @@ impl<'a> LockRequest<'a> {
     /// The ranges, as far as captured.
     pub fn locks(self) -> impl Iterator<Item = Lock> + use<'a> {
         let length = usize::from(self.lock_count().unwrap_or(0)) * LOCK_BYTES;
-        buffer_part(self.0, 88, length)
-            .chunks_exact(LOCK_BYTES)
-            .filter_map(|lock| {
-                Some(Lock {
-                    offset: u64_at(lock, 0)?,
-                    length: u64_at(lock, 8)?,
-                    flags: LockFlags::read(lock, 16)?,
-                })
+        buffer_part(self.0, 88, length).chunks_exact(LOCK_BYTES).filter_map(|lock| {
+            Some(Lock {
+                offset: u64_at(lock, 0)?,
+                length: u64_at(lock, 8)?,
+                flags: LockFlags::read(lock, 16)?,
             })
+        })
     }
 
     /// Whether the request may wait for others to unlock: it locks, and not every range says
@@ -96,14 +94,7 @@ mod tests {
         let view = LockRequest(&bytes);
         assert_eq!(view.lock_sequence(), Some(0x13));
         let locks: Vec<_> = view.locks().collect();
-        assert_eq!(
-            locks[1],
-            Lock {
-                offset: 10,
-                length: 10,
-                flags: LockFlags::EXCLUSIVE_LOCK
-            }
-        );
+        assert_eq!(locks[1], Lock { offset: 10, length: 10, flags: LockFlags::EXCLUSIVE_LOCK });
         assert_eq!(view.may_block(), Some(true));
         assert_eq!(LockRequest(&request(&[0x12])).may_block(), Some(false));
         assert_eq!(LockRequest(&request(&[0x04])).may_block(), Some(false));

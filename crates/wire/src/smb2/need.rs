@@ -47,11 +47,7 @@ pub fn need_more(message: &[u8]) -> usize {
         (Command::SET_INFO, true) => SetInfoRequest(message).is_change() == Some(true),
         _ => false,
     };
-    if whole {
-        WHOLE
-    } else {
-        need(header.command, to_server)
-    }
+    if whole { WHOLE } else { need(header.command, to_server) }
 }
 
 #[cfg(test)]

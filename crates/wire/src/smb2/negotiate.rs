@@ -55,12 +55,7 @@ impl<'a> NegotiateRequest<'a> {
         let place = self
             .dialects()
             .any(|dialect| dialect == Dialect::SMB_3_1_1)
-            .then(|| {
-                Some((
-                    crate::read::u32_at(self.0, 92)?,
-                    crate::read::u16_at(self.0, 96)?,
-                ))
-            })
+            .then(|| Some((crate::read::u32_at(self.0, 92)?, crate::read::u16_at(self.0, 96)?)))
             .flatten();
         let (offset, count) = place.unwrap_or_default();
         NegotiateContexts::new(self.0, offset, count)
@@ -106,12 +101,7 @@ impl<'a> NegotiateResponse<'a> {
     /// The negotiate contexts; empty unless the dialect is 3.1.1 (the fields are reserved before).
     pub fn contexts(self) -> NegotiateContexts<'a> {
         let place = (self.dialect() == Some(Dialect::SMB_3_1_1))
-            .then(|| {
-                Some((
-                    crate::read::u32_at(self.0, 124)?,
-                    crate::read::u16_at(self.0, 70)?,
-                ))
-            })
+            .then(|| Some((crate::read::u32_at(self.0, 124)?, crate::read::u16_at(self.0, 70)?)))
             .flatten();
         let (offset, count) = place.unwrap_or_default();
         NegotiateContexts::new(self.0, offset, count)

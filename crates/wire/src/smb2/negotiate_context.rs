@@ -164,11 +164,7 @@ impl<'a> NegotiateContexts<'a> {
     /// The `count` contexts at `offset` of a message.
     pub(super) fn new(message: &'a [u8], offset: u32, count: u16) -> Self {
         let at = offset as usize;
-        NegotiateContexts {
-            message,
-            at,
-            left: if at < HEADER_BYTES { 0 } else { count },
-        }
+        NegotiateContexts { message, at, left: if at < HEADER_BYTES { 0 } else { count } }
     }
 }
 

@@ -88,10 +88,7 @@ mod tests {
         abuse(&bytes, |bytes| ChangeNotifyRequest(bytes).touch());
 
         let bytes = message(&[9, 0, 72, 0, 12, 0, 0, 0]);
-        assert_eq!(
-            ChangeNotifyResponse(&bytes).output_buffer_length(),
-            Some(12)
-        );
+        assert_eq!(ChangeNotifyResponse(&bytes).output_buffer_length(), Some(12));
         abuse(&bytes, |bytes| ChangeNotifyResponse(bytes).touch());
 
         let bytes = message(&[4, 0, 0, 0, 0, 0, 0, 0]);

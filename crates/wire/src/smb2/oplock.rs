@@ -88,10 +88,7 @@ mod tests {
         put(&mut bytes, 72, &[0xff; 16]);
         assert_eq!(
             OplockBreak::parse(&bytes),
-            Some(OplockBreak::Oplock {
-                level: OplockLevel::II,
-                file_id: FileId::ANY
-            })
+            Some(OplockBreak::Oplock { level: OplockLevel::II, file_id: FileId::ANY })
         );
 
         let mut bytes = message(&[44, 0, 3, 0, 1, 0, 0, 0]);
@@ -114,10 +111,7 @@ mod tests {
         bytes[64] = 36;
         assert_eq!(
             OplockBreak::parse(&bytes),
-            Some(OplockBreak::LeaseAcknowledgement {
-                lease_key: [6; 16],
-                state: LeaseState(7)
-            })
+            Some(OplockBreak::LeaseAcknowledgement { lease_key: [6; 16], state: LeaseState(7) })
         );
         bytes[64] = 9;
         assert_eq!(OplockBreak::parse(&bytes), None);

@@ -102,10 +102,7 @@ mod tests {
         put(&mut bytes, 88, b"abc");
         let view = SessionSetupRequest(&bytes);
         assert_eq!(view.is_binding(), Some(true));
-        assert_eq!(
-            view.security_mode(),
-            Some(SessionSecurityMode::SIGNING_REQUIRED)
-        );
+        assert_eq!(view.security_mode(), Some(SessionSecurityMode::SIGNING_REQUIRED));
         assert_eq!(view.capabilities(), Some(Capabilities::DFS));
         assert_eq!(view.previous_session_id(), Some(0x55));
         assert_eq!(view.security_blob(), Some(&b"abc"[..]));

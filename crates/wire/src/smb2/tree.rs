@@ -122,9 +122,7 @@ mod tests {
             let _ = TreeConnectRequest(bytes).path();
         });
 
-        let bytes = message(&[
-            16, 0, 1, 0, 0x30, 0x88, 0, 0, 0x18, 0, 0, 0, 0xff, 1, 0x1f, 0,
-        ]);
+        let bytes = message(&[16, 0, 1, 0, 0x30, 0x88, 0, 0, 0x18, 0, 0, 0, 0xff, 1, 0x1f, 0]);
         let view = TreeConnectResponse(&bytes);
         assert_eq!(view.share_type().unwrap().name(), Some("DISK"));
         let flags = view.share_flags().unwrap();

@@ -72,11 +72,7 @@ pub(crate) fn buffer_part(message: &[u8], offset: usize, length: usize) -> &[u8]
 
 /// A list of 16-bit codes, as far as captured.
 pub(crate) fn u16_list(bytes: &[u8]) -> impl Iterator<Item = u16> + '_ {
-    bytes
-        .as_chunks::<2>()
-        .0
-        .iter()
-        .map(|&pair| u16::from_le_bytes(pair))
+    bytes.as_chunks::<2>().0.iter().map(|&pair| u16::from_le_bytes(pair))
 }
 
 /// Declares a message view with accessors for its fixed fields.

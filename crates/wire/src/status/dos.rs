@@ -15,10 +15,7 @@ impl DosError {
     /// The error in the status field of an SMB1 header: class, a reserved byte, code.
     #[inline]
     pub fn from_status_field(field: u32) -> DosError {
-        DosError {
-            class: field as u8,
-            code: (field >> 16) as u16,
-        }
+        DosError { class: field as u8, code: (field >> 16) as u16 }
     }
 
     /// Whether the operation failed.
@@ -167,19 +164,9 @@ mod tests {
         assert_eq!(error.name(), Some("ERRbadfile"));
         assert!(error.is_error());
         assert!(!DosError::default().is_error());
-        let server = DosError {
-            class: 2,
-            code: 0x5b,
-        };
+        let server = DosError { class: 2, code: 0x5b };
         assert_eq!(server.name(), Some("ERRbaduid"));
         assert_eq!(DosError { class: 9, code: 1 }.class_name(), None);
-        assert_eq!(
-            DosError {
-                class: 1,
-                code: 999
-            }
-            .name(),
-            None
-        );
+        assert_eq!(DosError { class: 1, code: 999 }.name(), None);
     }
 }

@@ -46,10 +46,7 @@ fn a_file_cut_at_any_byte_gives_the_frames_before_the_cut() {
             }
         }
         for cut in 1..4 {
-            assert!(matches!(
-                error_of(&file[..cut]),
-                FileError::NotACapture { .. }
-            ));
+            assert!(matches!(error_of(&file[..cut]), FileError::NotACapture { .. }));
         }
     }
 }
@@ -124,20 +121,11 @@ fn contradictions_in_pcapng_end_the_file_where_they_stand() {
         (BIG.enhanced(1, 0, b"", 0), "interface 1, never described"),
         (BIG.block(6, &[0; 12]), "too short"),
         (BIG.block(6, &[0; 16]), "exceeds its block"),
-        (
-            BIG.block(
-                6,
-                &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 9],
-            ),
-            "exceeds",
-        ),
+        (BIG.block(6, &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 9]), "exceeds"),
         (BIG.block(1, &[0; 2]), "too short"),
         (BIG.interface(1, 0, &[(9, &[20])]), "resolution of 0x14"),
         (BIG.interface(1, 0, &[(9, &[0xc0])]), "resolution of 0xc0"),
-        (
-            BIG.block(0x0a0d_0d0a, &[0x1a, 0x2b, 0x3c, 0x4d, 0, 9, 0, 0]),
-            "version 9",
-        ),
+        (BIG.block(0x0a0d_0d0a, &[0x1a, 0x2b, 0x3c, 0x4d, 0, 9, 0, 0]), "version 9"),
     ];
     for (block, expected) in cases {
         let (mut file, _) = small_pcapng();
@@ -171,11 +159,7 @@ fn a_failing_device_is_an_error_after_what_was_read() {
     let input = Box::new(Failing(Cursor::new(packed)));
     let mut reader = Reader::from_read(input, "disk", None, SMALL).unwrap();
     let results: Vec<_> = (0..2).map(|_| reader.next_chunk(None)).collect();
-    assert!(
-        results
-            .iter()
-            .any(|r| matches!(r, Err(FileError::Read { .. })))
-    );
+    assert!(results.iter().any(|r| matches!(r, Err(FileError::Read { .. }))));
 }
 
 #[test]
@@ -186,15 +170,9 @@ fn what_is_no_capture_is_named() {
     erf.extend(1_700_000_000_u32.to_le_bytes());
     erf.extend([2, 4, 0, 80, 0, 0, 0, 60]);
     for (bytes, expected) in [
-        (
-            &b"hello world"[..],
-            "first bytes 68 65 6c 6c 6f 20 77 6f 72 6c 64 `hello.world`",
-        ),
+        (&b"hello world"[..], "first bytes 68 65 6c 6c 6f 20 77 6f 72 6c 64 `hello.world`"),
         (b"\x0a\x0d\x0d\x0a\x1c\0\0\0xxxx", "is no capture"),
-        (
-            b"GMBU\0\0\0\0",
-            "Microsoft Network Monitor 2 capture, which is not read; convert",
-        ),
+        (b"GMBU\0\0\0\0", "Microsoft Network Monitor 2 capture, which is not read; convert"),
         (b"RTSS\0\0\0\0", "editcap -F pcapng"),
         (b"snoop\0\0\0\0\0\0\x02", "Solaris snoop"),
         (b"XCP\0", "NetXRay"),
@@ -202,17 +180,11 @@ fn what_is_no_capture_is_named() {
         (b"\xfd7zXZ\0", "unpack it first"),
         (&etl, "etl2pcapng"),
         (&erf, "Endace ERF"),
-        (
-            &[0, 0, 0, 0, 0, 0, 0, 0, 0x9b, 4, 0, 0x80, 0, 0, 0, 0x68],
-            "Endace ERF",
-        ),
+        (&[0, 0, 0, 0, 0, 0, 0, 0, 0x9b, 4, 0, 0x80, 0, 0, 0, 0x68], "Endace ERF"),
         (&gzip(b"hello world"), "is no capture inside its gzip data"),
         (&zstd(b"snoop\0\0\0"), "Solaris snoop"),
         (&gzip(b""), "the gzip data hold no capture: they are empty"),
-        (
-            &gzip(b"hello")[..9],
-            "the gzip data hold no capture: the gzip data are cut off",
-        ),
+        (&gzip(b"hello")[..9], "the gzip data hold no capture: the gzip data are cut off"),
         (b"", "is empty"),
     ] {
         let message = error_of(bytes).to_string();

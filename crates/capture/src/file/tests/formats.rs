@@ -8,10 +8,9 @@ const NS: i64 = 1_000_000_000;
 #[test]
 fn pcap_in_both_byte_orders_and_resolutions() {
     for order in [LITTLE, BIG] {
-        for (magic, scale, ticks) in [
-            (0xa1b2_c3d4, 1_000, 1_000_000),
-            (0xa1b2_3c4d, 1, 1_000_000_000),
-        ] {
+        for (magic, scale, ticks) in
+            [(0xa1b2_c3d4, 1_000, 1_000_000), (0xa1b2_3c4d, 1, 1_000_000_000)]
+        {
             // The upper half says: a check sum of four bytes is there.
             let mut file = order.pcap(magic, 65_535, 0x2400_0001);
             file.extend(order.record(1_700_000_000, 999_999, b"abc", 1514));
@@ -112,10 +111,7 @@ fn pcapng_with_sections_interfaces_and_resolutions() {
     let eth0 = &summary.interfaces[4];
     assert_eq!(eth0.name.as_deref(), Some("eth0"));
     assert_eq!((eth0.frames, eth0.received), (2, Some(200)));
-    assert_eq!(
-        (eth0.dropped_interface, eth0.dropped_os),
-        (Some(4), Some(3))
-    );
+    assert_eq!((eth0.dropped_interface, eth0.dropped_os), (Some(4), Some(3)));
     assert_eq!(summary.dropped(), Some(14));
     assert_eq!(summary.interfaces[2].resolution_ns(), 976_562.5);
     let links = [LinkType::ETHERNET, LinkType::RAW, LinkType::LINUX_SLL2];

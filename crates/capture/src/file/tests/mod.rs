@@ -19,10 +19,7 @@ fn read_all(bytes: &[u8]) -> (Vec<Seen>, FileSummary) {
     drain(reader.unwrap())
 }
 
-const SMALL: Limits = Limits {
-    chunk_bytes: 4 << 10,
-    block_bytes: 1 << 20,
-};
+const SMALL: Limits = Limits { chunk_bytes: 4 << 10, block_bytes: 1 << 20 };
 
 fn drain(mut reader: Reader) -> (Vec<Seen>, FileSummary) {
     let mut seen = Vec::new();

@@ -69,67 +69,19 @@ fn wrappings(payload: &[u8]) -> Vec<(&'static str, LinkType, Vec<u8>)> {
         ("Ethernet", ether, ethernet(&[8, 0], &four)),
         ("Ethernet, IPv6", ether, ethernet(&[0x86, 0xdd], &six)),
         ("Ethernet, options", ether, ethernet(&[8, 0], &options)),
-        (
-            "extensions",
-            ether,
-            ethernet(&[0x86, 0xdd], &ipv6(0, &extended)),
-        ),
+        ("extensions", ether, ethernet(&[0x86, 0xdd], &ipv6(0, &extended))),
         ("VLAN", ether, ethernet(&[0x81, 0, 0, 5, 8, 0], &four)),
-        (
-            "QinQ",
-            ether,
-            ethernet(&[0x88, 0xa8, 0, 5, 0x81, 0, 0, 6, 8, 0], &four),
-        ),
-        (
-            "QinQ 9100",
-            ether,
-            ethernet(&[0x91, 0, 0, 5, 0x81, 0, 0, 6, 8, 0], &four),
-        ),
-        (
-            "VLAN, IPv6",
-            ether,
-            ethernet(&[0x81, 0, 0, 5, 0x86, 0xdd], &six),
-        ),
-        (
-            "eight tags",
-            ether,
-            ethernet(&[&eight_tags[..], &[8, 0]].concat(), &four),
-        ),
-        (
-            "SNAP",
-            ether,
-            ethernet(&[length, [0xaa, 0xaa]].concat(), &behind(&snap[2..], &four)),
-        ),
-        (
-            "VLAN, SNAP",
-            ether,
-            ethernet(&[0x81, 0, 0, 5, 0, 100], &behind(&snap, &four)),
-        ),
-        (
-            "MPLS",
-            ether,
-            ethernet(&[0x88, 0x47, 0, 1, 0, 64, 0, 2, 1, 64], &four),
-        ),
-        (
-            "PPPoE",
-            ether,
-            ethernet(&[0x88, 0x64, 0x11, 0, 0, 1, 0, 99, 0, 0x21], &four),
-        ),
-        (
-            "PPPoE 6",
-            ether,
-            ethernet(&[0x88, 0x64, 0x11, 0, 0, 1, 0, 99, 0, 0x57], &six),
-        ),
-        (
-            "SLL2",
-            LinkType::LINUX_SLL2,
-            [&[8, 0], &sll2[..], &four].concat(),
-        ),
-        (
-            "SLL2, IPv6",
-            LinkType::LINUX_SLL2,
-            [&[0x86, 0xdd], &sll2[..], &six].concat(),
-        ),
+        ("QinQ", ether, ethernet(&[0x88, 0xa8, 0, 5, 0x81, 0, 0, 6, 8, 0], &four)),
+        ("QinQ 9100", ether, ethernet(&[0x91, 0, 0, 5, 0x81, 0, 0, 6, 8, 0], &four)),
+        ("VLAN, IPv6", ether, ethernet(&[0x81, 0, 0, 5, 0x86, 0xdd], &six)),
+        ("eight tags", ether, ethernet(&[&eight_tags[..], &[8, 0]].concat(), &four)),
+        ("SNAP", ether, ethernet(&[length, [0xaa, 0xaa]].concat(), &behind(&snap[2..], &four))),
+        ("VLAN, SNAP", ether, ethernet(&[0x81, 0, 0, 5, 0, 100], &behind(&snap, &four))),
+        ("MPLS", ether, ethernet(&[0x88, 0x47, 0, 1, 0, 64, 0, 2, 1, 64], &four)),
+        ("PPPoE", ether, ethernet(&[0x88, 0x64, 0x11, 0, 0, 1, 0, 99, 0, 0x21], &four)),
+        ("PPPoE 6", ether, ethernet(&[0x88, 0x64, 0x11, 0, 0, 1, 0, 99, 0, 0x57], &six)),
+        ("SLL2", LinkType::LINUX_SLL2, [&[8, 0], &sll2[..], &four].concat()),
+        ("SLL2, IPv6", LinkType::LINUX_SLL2, [&[0x86, 0xdd], &sll2[..], &six].concat()),
         ("raw IPv4", LinkType::IPV4, four.clone()),
         ("raw IPv6", LinkType::IPV6, six.clone()),
         ("loop", LinkType::LOOP, behind(&[0, 0, 0, 2], &four)),
@@ -151,16 +103,8 @@ fn wrappings(payload: &[u8]) -> Vec<(&'static str, LinkType, Vec<u8>)> {
         cases.push(("null", LinkType::NULL, behind(&family, &four)));
     }
     for family in [10, 23, 24, 28, 30] {
-        cases.push((
-            "null, IPv6",
-            LinkType::NULL,
-            behind(&[family, 0, 0, 0], &six),
-        ));
-        cases.push((
-            "loop, IPv6",
-            LinkType::LOOP,
-            behind(&[0, 0, 0, family], &six),
-        ));
+        cases.push(("null, IPv6", LinkType::NULL, behind(&[family, 0, 0, 0], &six)));
+        cases.push(("loop, IPv6", LinkType::LOOP, behind(&[0, 0, 0, family], &six)));
     }
     cases
 }

@@ -21,10 +21,7 @@ fn every_wrapping_holds_the_same_segment() {
         assert_eq!(segment.source.to_string(), source, "{name}");
         assert_eq!(segment.destination.to_string(), destination, "{name}");
         assert_eq!(segment.ttl, ttl, "{name}");
-        assert_eq!(
-            (segment.source_port, segment.destination_port),
-            (50_000, 445)
-        );
+        assert_eq!((segment.source_port, segment.destination_port), (50_000, 445));
         assert_eq!(segment.sequence, 0x0102_0304);
         assert_eq!(segment.acknowledgement, 0x0506_0708);
         assert_eq!(segment.flags, TcpFlags::PSH | TcpFlags::ACK);
@@ -64,11 +61,7 @@ fn padding_and_check_sums_are_no_payload() {
     for (name, link, mut bytes) in wrappings(b"") {
         bytes.extend([0xee; 11]);
         let segment = whole(link, &bytes).unwrap();
-        assert_eq!(
-            (segment.payload, segment.payload_len),
-            (&b""[..], 0),
-            "{name}"
-        );
+        assert_eq!((segment.payload, segment.payload_len), (&b""[..], 0), "{name}");
         assert_eq!(segment.options.len(), 12);
     }
 }
@@ -93,10 +86,7 @@ fn a_length_of_zero_means_to_the_end_of_the_frame() {
 #[test]
 fn other_protocols_and_fragments_are_told_apart() {
     let four = ethernet(&[8, 0], &ipv4(&tcp(b"payload")));
-    let six = ethernet(
-        &[0x86, 0xdd],
-        &ipv6(44, &behind(&[6, 0, 0, 0, 0, 0, 0, 1], &tcp(b"x"))),
-    );
+    let six = ethernet(&[0x86, 0xdd], &ipv6(44, &behind(&[6, 0, 0, 0, 0, 0, 0, 1], &tcp(b"x"))));
     let change = |bytes: &[u8], at: usize, value: u8| {
         let mut bytes = bytes.to_vec();
         bytes[at] = value;
@@ -123,14 +113,8 @@ fn other_protocols_and_fragments_are_told_apart() {
         assert_eq!(whole(ETHERNET, &bytes), Err(expected), "{bytes:02x?}");
     }
     assert_eq!(whole(LinkType(105), &four), Err(NotTcp::UnknownLink));
-    assert_eq!(
-        whole(LinkType::NULL, &[7, 0, 0, 0, 0x45]),
-        Err(NotTcp::OtherProtocol)
-    );
-    assert_eq!(
-        whole(LinkType::RAW, &[0x55; 40]),
-        Err(NotTcp::OtherProtocol)
-    );
+    assert_eq!(whole(LinkType::NULL, &[7, 0, 0, 0, 0x45]), Err(NotTcp::OtherProtocol));
+    assert_eq!(whole(LinkType::RAW, &[0x55; 40]), Err(NotTcp::OtherProtocol));
     // A spanning tree's LLC, an ARP request, PPP's control protocol.
     let stp = ethernet(&[0, 38, 0x42, 0x42, 3, 0, 0, 0, 0, 0], &[0; 40]);
     assert_eq!(whole(ETHERNET, &stp), Err(NotTcp::OtherProtocol));
@@ -198,16 +182,10 @@ fn both_directions_have_one_key() {
         assert_eq!(key.lower().ip(), there.source);
         assert_eq!(key.higher().port(), 445);
         assert_eq!(key.higher().ip(), there.destination);
-        let other = TcpSegment {
-            source_port: 50_001,
-            ..there
-        };
+        let other = TcpSegment { source_port: 50_001, ..there };
         assert_ne!(FlowKey::of(&other).0, key);
         // One address on both sides: the ports decide.
-        let own = TcpSegment {
-            source: there.destination,
-            ..there
-        };
+        let own = TcpSegment { source: there.destination, ..there };
         let (key, forward) = FlowKey::of(&own);
         assert_eq!((key.lower().port(), forward), (445, false));
     }
@@ -221,18 +199,12 @@ fn connections_spread_over_the_workers() {
     for shards in [1, 2, 3, 8] {
         let mut counts = vec![0; shards];
         for source_port in 49_152..59_152 {
-            let (key, _) = FlowKey::of(&TcpSegment {
-                source_port,
-                ..segment
-            });
+            let (key, _) = FlowKey::of(&TcpSegment { source_port, ..segment });
             counts[key.shard(shards)] += 1;
         }
         let fair = 10_000 / shards;
         for count in counts {
-            assert!(
-                (fair * 8 / 10..=fair * 12 / 10).contains(&count),
-                "{count} of {fair}"
-            );
+            assert!((fair * 8 / 10..=fair * 12 / 10).contains(&count), "{count} of {fair}");
         }
     }
 }

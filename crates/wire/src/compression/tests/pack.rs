@@ -122,12 +122,7 @@ impl HuffmanPacker {
 }
 
 fn pack_huffman(data: &[u8]) -> Vec<u8> {
-    let mut packer = HuffmanPacker {
-        out: Vec::new(),
-        places: [0; 2],
-        word: 0,
-        free: 0,
-    };
+    let mut packer = HuffmanPacker { out: Vec::new(), places: [0; 2], word: 0, free: 0 };
     let (mut written, mut block_end) = (0, 0);
     for item in items(data, 65_535, 100_000) {
         if written >= block_end {
