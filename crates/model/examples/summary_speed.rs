@@ -12,19 +12,14 @@ const ROWS: u64 = 8192;
 
 fn main() {
     let schema = schema();
-    let places: Vec<usize> = COLUMNS
-        .iter()
-        .filter_map(|name| schema.index_of(name).ok())
-        .collect();
+    let places: Vec<usize> = COLUMNS.iter().filter_map(|name| schema.index_of(name).ok()).collect();
     let Ok(mut builder) = OperationBuilder::new(Some(&places)) else {
         return;
     };
     let mut batches = Vec::new();
     let mut random = 1u64;
     for number in 0..BATCHES * ROWS {
-        random = random
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         let noise = random >> 40;
         let mut row = Operation::default();
         let user = noise % 50;
@@ -34,10 +29,7 @@ fn main() {
         row.set_user(builder.names.user.intern(&format!("DOMAIN\\user{user}")));
         row.set_share(builder.names.share.intern("\\\\server\\homes"));
         row.set_path(
-            builder
-                .names
-                .path
-                .intern(&format!("user{}\\documents\\file{file}.docx", file % 50)),
+            builder.names.path.intern(&format!("user{}\\documents\\file{file}.docx", file % 50)),
         );
         row.set_extension(builder.names.extension.intern("docx"));
         row.set_dialect(0x311);

@@ -46,10 +46,7 @@ fn row(command: u16, start: i64, elapsed: i64) -> Row {
     operation.set_response_end(start + elapsed);
     operation.derive_durations();
     operation.set_busy_ns(elapsed);
-    Row {
-        operation,
-        names: Default::default(),
-    }
+    Row { operation, names: Default::default() }
 }
 
 impl Row {
@@ -127,10 +124,7 @@ fn latency_and_shares_of_commands() {
     rows.push(row(CLOSE, 5 * MS, 50_000));
     let found = report(&rows);
     let read = &found.commands[0];
-    assert_eq!(
-        (read.command.as_str(), read.tally.operations),
-        ("Read", 100)
-    );
+    assert_eq!((read.command.as_str(), read.tally.operations), ("Read", 100));
     let elapsed = &read.tally.elapsed;
     let near = |found: Option<i64>, exact: i64| (found.unwrap() - exact).abs() <= exact / 1_000;
     assert!(near(elapsed.p50_ns, 50_000) && near(elapsed.p95_ns, 95_000));
@@ -161,15 +155,9 @@ fn what_waits_by_design_is_no_latency() {
     ]);
     let total = &found.totals;
     assert_eq!((total.tally.waits, total.tally.waiting_ns), (1, 9_000 * MS));
-    assert_eq!(
-        (total.tally.elapsed.n, total.tally.elapsed.max_ns),
-        (2, Some(MS))
-    );
+    assert_eq!((total.tally.elapsed.n, total.tally.elapsed.max_ns), (2, Some(MS)));
     assert_eq!(total.turnaround.n, 2);
-    assert_eq!(
-        (total.outstanding_max, total.outstanding_mean),
-        (Some(2), Some(1.5))
-    );
+    assert_eq!((total.outstanding_max, total.outstanding_mean), (Some(2), Some(1.5)));
     assert!(found.slowest.iter().all(|row| row.command == "Read"));
 }
 
@@ -189,11 +177,8 @@ fn what_is_not_known_is_never_a_zero_latency() {
             row.clear(column);
         }
     });
-    let cancel = Row {
-        operation: request_only.operation,
-        ..Row::default()
-    }
-    .with(|row| row.set_command(code::command(2, CANCEL)));
+    let cancel = Row { operation: request_only.operation, ..Row::default() }
+        .with(|row| row.set_command(code::command(2, CANCEL)));
     let reply_only = row(READ, 0, MS).with(|row| {
         for column in [
             Column::request_start,
@@ -227,10 +212,7 @@ fn what_is_not_known_is_never_a_zero_latency() {
     });
     let found = report(&[request_only, cancel, reply_only, member]);
     let total = &found.totals.tally;
-    assert_eq!(
-        (total.operations, total.unanswered, total.request_unseen),
-        (4, 1, 1)
-    );
+    assert_eq!((total.operations, total.unanswered, total.request_unseen), (4, 1, 1));
     assert_eq!((total.elapsed.n, total.elapsed.p50_ns), (0, None));
     assert_eq!(found.statuses.unknown, 2);
     assert_eq!(found.series.without_time, 1);
@@ -242,23 +224,10 @@ fn encrypted_operations_have_a_line_of_their_own() {
         row.clear(Column::command);
         row.set_encrypted(true);
     });
-    let found = report(&[
-        encrypted,
-        row(READ, 0, MS).with(|row| row.set_encrypted(true)),
-    ]);
-    let names: Vec<_> = found
-        .commands
-        .iter()
-        .map(|row| row.command.as_str())
-        .collect();
+    let found = report(&[encrypted, row(READ, 0, MS).with(|row| row.set_encrypted(true))]);
+    let names: Vec<_> = found.commands.iter().map(|row| row.command.as_str()).collect();
     assert_eq!(names, ["(encrypted)", "Read"]);
-    assert_eq!(
-        (
-            found.protection.encrypted,
-            found.protection.encrypted_unread
-        ),
-        (2, 1)
-    );
+    assert_eq!((found.protection.encrypted, found.protection.encrypted_unread), (2, 1));
 }
 
 #[test]
@@ -267,10 +236,7 @@ fn negative_server_times_are_kept() {
     let found = report(&[server(-300), server(100), server(200)]);
     let times = &found.commands[0].tally.server;
     assert_eq!((times.n, times.negative, times.sum_ns), (3, 1, 0));
-    assert_eq!(
-        (times.min_ns, times.p50_ns, times.max_ns),
-        (Some(-300), Some(100), Some(200))
-    );
+    assert_eq!((times.min_ns, times.p50_ns, times.max_ns), (Some(-300), Some(100), Some(200)));
 }
 
 #[test]
@@ -316,44 +282,19 @@ fn groups_and_paths() {
             .at("\\\\s\\a", "d\\y.doc")
             .by("10.0.0.1", "D\\u")
             .with(data(WRITE, 4_096)),
-        row(READ, 0, MS)
-            .at("\\\\s\\b", "d\\x.txt")
-            .by("10.0.0.2", "D\\v")
-            .with(data(READ, 1)),
-        row(QUERY_DIRECTORY, 0, MS)
-            .at("\\\\s\\a", "d")
-            .by("10.0.0.1", "D\\u"),
-        row(CREATE, 0, MS)
-            .at("\\\\s\\a", "d")
-            .with(|row| row.set_create_options(1)),
+        row(READ, 0, MS).at("\\\\s\\b", "d\\x.txt").by("10.0.0.2", "D\\v").with(data(READ, 1)),
+        row(QUERY_DIRECTORY, 0, MS).at("\\\\s\\a", "d").by("10.0.0.1", "D\\u"),
+        row(CREATE, 0, MS).at("\\\\s\\a", "d").with(|row| row.set_create_options(1)),
         row(CLOSE, 0, MS),
     ]);
     let rows: Vec<_> = found
         .shares
         .rows
         .iter()
-        .map(|row| {
-            (
-                row.name.as_deref(),
-                row.tally.operations,
-                row.tally.read_bytes,
-            )
-        })
+        .map(|row| (row.name.as_deref(), row.tally.operations, row.tally.read_bytes))
         .collect();
-    assert_eq!(
-        rows,
-        [
-            (Some("\\\\s\\a"), 4, 65_536),
-            (None, 1, 0),
-            (Some("\\\\s\\b"), 1, 1)
-        ]
-    );
-    let sum: f64 = found
-        .users
-        .rows
-        .iter()
-        .map(|row| row.tally.busy_share)
-        .sum();
+    assert_eq!(rows, [(Some("\\\\s\\a"), 4, 65_536), (None, 1, 0), (Some("\\\\s\\b"), 1, 1)]);
+    let sum: f64 = found.users.rows.iter().map(|row| row.tally.busy_share).sum();
     assert!((sum - 1.0).abs() < 1e-12);
     assert_eq!(found.extensions.distinct, 2);
     let files: Vec<_> = found
@@ -378,16 +319,9 @@ fn groups_and_paths() {
         .collect();
     assert_eq!(
         directories,
-        [
-            (Some("\\\\s\\a"), "d", 3),
-            (Some("\\\\s\\b"), "d", 1),
-            (Some("\\\\s\\a"), "", 1),
-        ]
+        [(Some("\\\\s\\a"), "d", 3), (Some("\\\\s\\b"), "d", 1), (Some("\\\\s\\a"), "", 1),]
     );
-    assert_eq!(
-        (found.reads.operations, found.reads.transferred_bytes),
-        (2, 65_537)
-    );
+    assert_eq!((found.reads.operations, found.reads.transferred_bytes), (2, 65_537));
     assert_eq!(found.reads.sizes[0].size_bytes, 65_536);
     assert_eq!(found.reads.powers[0].below_bytes, Some(131_072));
     assert_eq!(found.writes.transferred_bytes, 4_096);
@@ -416,9 +350,7 @@ fn chains_credits_breaks_and_slowest() {
     });
     let mut summary = Summary::new(Options::default());
     let create = member(CREATE, 0).with(|row| row.set_lease_granted(code::lease(3)));
-    summary
-        .operations(&batch(&[create, member(CLOSE, 1), broken]))
-        .unwrap();
+    summary.operations(&batch(&[create, member(CLOSE, 1), broken])).unwrap();
     summary.connections(&[Connection {
         recording: "a.pcap".into(),
         connection: 1,
@@ -430,48 +362,26 @@ fn chains_credits_breaks_and_slowest() {
     assert_eq!((found.compounds.chains, found.compounds.members), (1, 2));
     assert_eq!(found.compounds.patterns[0].name, "Create + Close");
     assert_eq!((found.breaks.breaks, found.breaks.acknowledgements), (1, 0));
-    assert_eq!(
-        found.breaks.changes[0].name,
-        "Lease RWH → R".replace("RWH", "RHW")
-    );
+    assert_eq!(found.breaks.changes[0].name, "Lease RWH → R".replace("RWH", "RHW"));
     let connection = &found.connections.rows[0];
-    assert_eq!(
-        (connection.credits_granted, connection.credit_charge),
-        (64, 2)
-    );
-    assert_eq!(
-        (
-            connection.leases[0].name.as_str(),
-            connection.leases[0].count
-        ),
-        ("RH", 1)
-    );
+    assert_eq!((connection.credits_granted, connection.credit_charge), (64, 2));
+    assert_eq!((connection.leases[0].name.as_str(), connection.leases[0].count), ("RH", 1));
     assert_eq!(found.connections.retransmissions, 3);
     assert_eq!(found.slowest[0].elapsed_ns, 2 * MS);
-    assert_eq!(
-        found.slowest[0].filter.as_deref(),
-        Some("tcp.port == 50123 && smb2.msg_id == 17")
-    );
+    assert_eq!(found.slowest[0].filter.as_deref(), Some("tcp.port == 50123 && smb2.msg_id == 17"));
 }
 
 #[test]
 fn the_other_tables() {
     let mut summary = Summary::new(Options::default());
-    summary.coverage(&Coverage {
-        start: Some(5),
-        end: Some(9),
-        ..Coverage::default()
-    });
+    summary.coverage(&Coverage { start: Some(5), end: Some(9), ..Coverage::default() });
     summary.sessions(&[Session {
         guest: Some(true),
         mechanism: Some("NTLMSSP".into()),
         channels: 2,
         ..Session::default()
     }]);
-    summary.trees(&[Tree {
-        continuous_availability: Some(true),
-        ..Tree::default()
-    }]);
+    summary.trees(&[Tree { continuous_availability: Some(true), ..Tree::default() }]);
     let handle = |opened_at, closed_at, operations| Handle {
         opened_at,
         closed_at,
@@ -503,10 +413,9 @@ fn plain(batch: &RecordBatch, to: &DataType) -> RecordBatch {
         .iter()
         .zip(batch.columns())
         .map(|(field, column)| match field.data_type() {
-            DataType::Dictionary(..) => (
-                Arc::new(Field::new(field.name(), to.clone(), true)),
-                cast(column, to).unwrap(),
-            ),
+            DataType::Dictionary(..) => {
+                (Arc::new(Field::new(field.name(), to.clone(), true)), cast(column, to).unwrap())
+            }
             _ => (field.clone(), column.clone()),
         })
         .unzip();
@@ -516,11 +425,7 @@ fn plain(batch: &RecordBatch, to: &DataType) -> RecordBatch {
 #[test]
 fn text_may_be_encoded_or_plain() {
     let rows: Vec<_> = (0..50)
-        .map(|n| {
-            row(READ, n, MS)
-                .at("\\\\s\\a", &format!("d{}\\f{n}.txt", n % 3))
-                .by("c", "u")
-        })
+        .map(|n| row(READ, n, MS).at("\\\\s\\a", &format!("d{}\\f{n}.txt", n % 3)).by("c", "u"))
         .collect();
     let encoded = batch(&rows);
     let expected = report(&rows);
@@ -536,34 +441,17 @@ fn absent_columns_read_as_null() {
     let whole = batch(&[row(READ, 0, MS)]);
     let place = whole.schema().index_of("command").unwrap();
     let mut summary = Summary::new(Options::default());
-    summary
-        .operations(&whole.project(&[place]).unwrap())
-        .unwrap();
+    summary.operations(&whole.project(&[place]).unwrap()).unwrap();
     let found = summary.finish();
-    assert_eq!(
-        (
-            found.commands[0].command.as_str(),
-            found.commands[0].protocol
-        ),
-        ("Read", None)
-    );
+    assert_eq!((found.commands[0].command.as_str(), found.commands[0].protocol), ("Read", None));
     assert_eq!(found.totals.tally.elapsed.n, 0);
 }
 
 fn any_row() -> impl Strategy<Value = Row> {
     (
-        (
-            prop::sample::select(vec![CREATE, CLOSE, READ, WRITE, NOTIFY]),
-            0i64..2_000,
-            0i64..5_000,
-        ),
+        (prop::sample::select(vec![CREATE, CLOSE, READ, WRITE, NOTIFY]), 0i64..2_000, 0i64..5_000),
         (0u32..4, 0usize..30, 0usize..3, any::<bool>()),
-        (
-            prop::option::of(-50i64..500),
-            prop::option::of(0u64..100_000),
-            0u64..4,
-            0u16..3,
-        ),
+        (prop::option::of(-50i64..500), prop::option::of(0u64..100_000), 0u64..4, 0u16..3),
     )
         .prop_map(
             |(
@@ -572,10 +460,7 @@ fn any_row() -> impl Strategy<Value = Row> {
                 (server, bytes, chain, index),
             )| {
                 row(command, start * MS, elapsed * 1_000)
-                    .at(
-                        &format!("s{}", path % 2),
-                        &format!("d{}\\f{path}.x{}", path % 5, path % 4),
-                    )
+                    .at(&format!("s{}", path % 2), &format!("d{}\\f{path}.x{}", path % 5, path % 4))
                     .by("c", &format!("u{user}"))
                     .with(|row| {
                         row.set_status([0, 0xc000_0034, 0xc000_0022, 0x8000_0006][status as usize]);

@@ -6,12 +6,7 @@ use crate::fields::Format::{self, *};
 use crate::fields::Presence::{self, *};
 
 type Row = (&'static str, &'static str, Format, Presence, &'static str);
-type Rows = (
-    &'static str,
-    &'static str,
-    &'static [&'static str],
-    &'static [Row],
-);
+type Rows = (&'static str, &'static str, &'static [&'static str], &'static [Row]);
 
 #[rustfmt::skip]
 pub(crate) const OBJECTS: &[Rows] = &[

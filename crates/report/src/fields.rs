@@ -98,7 +98,12 @@ impl Format {
     pub fn is_number(self) -> bool {
         !matches!(
             self,
-            Format::Text | Format::Code | Format::Flag | Format::Counts | Format::Object(_) | Format::List(_)
+            Format::Text
+                | Format::Code
+                | Format::Flag
+                | Format::Counts
+                | Format::Object(_)
+                | Format::List(_)
         )
     }
 }
@@ -125,8 +130,16 @@ pub fn objects() -> &'static [Object] {
                     .collect(),
             })
             .collect();
-        objects.push(table("coverage", "What was seen, lost and not understood in one recording.", Coverage::specs()));
-        objects.push(table("connection", "One TCP connection that carried SMB.", Connection::specs()));
+        objects.push(table(
+            "coverage",
+            "What was seen, lost and not understood in one recording.",
+            Coverage::specs(),
+        ));
+        objects.push(table(
+            "connection",
+            "One TCP connection that carried SMB.",
+            Connection::specs(),
+        ));
         objects
     })
 }
@@ -134,13 +147,8 @@ pub fn objects() -> &'static [Object] {
 /// A field of an object, or of one that it includes.
 pub fn field(object: &str, name: &str) -> &'static Field {
     static INDEX: OnceLock<HashMap<(&'static str, &'static str), &'static Field>> = OnceLock::new();
-    static UNKNOWN: Field = Field {
-        name: "",
-        title: "?",
-        format: Format::Text,
-        presence: Presence::Always,
-        help: "",
-    };
+    static UNKNOWN: Field =
+        Field { name: "", title: "?", format: Format::Text, presence: Presence::Always, help: "" };
     let index = INDEX.get_or_init(|| {
         let all = objects().iter();
         all.flat_map(|object| object.fields.iter().map(|field| ((object.name, field.name), field)))
@@ -173,12 +181,7 @@ fn table(name: &'static str, help: &'static str, specs: Vec<ColumnSpec>) -> Obje
         },
         help: spec.doc,
     });
-    Object {
-        name,
-        help,
-        includes: &[],
-        fields: fields.collect(),
-    }
+    Object { name, help, includes: &[], fields: fields.collect() }
 }
 
 /// "server_rtt_ns" reads "Server round trip". Called once per column.

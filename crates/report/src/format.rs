@@ -181,7 +181,10 @@ mod tests {
         assert_eq!((bytes(65_536), bytes(1_048_575)), ("64.0 KiB".into(), "1.00 MiB".into()));
         assert_eq!(bytes(u64::MAX), "16.0 EiB");
         assert_eq!((count(999), count(1_234_567)), ("999".into(), "1,234,567".into()));
-        assert_eq!((share(0.1234), share(0.0001), share(0.0)), ("12.3 %".into(), "<0.1 %".into(), "0 %".into()));
+        assert_eq!(
+            (share(0.1234), share(0.0001), share(0.0)),
+            ("12.3 %".into(), "<0.1 %".into(), "0 %".into())
+        );
         assert_eq!((number(3.0), number(1.23456)), ("3".into(), "1.23".into()));
     }
 

@@ -96,11 +96,9 @@ fn add_row(
     let kind = summary.commands.kind(number);
     let (facts, parts) = facts(columns, row, kind);
     summary.commands.add(number, &facts, &parts);
-    summary
-        .statuses
-        .record(columns.status.get(row), number, || {
-            columns.status_name.get(row).map(str::to_owned)
-        });
+    summary.statuses.record(columns.status.get(row), number, || {
+        columns.status_name.get(row).map(str::to_owned)
+    });
 
     let share = group(&mut keys.share, &columns.share, row, &mut summary.shares);
     summary.shares.add(share, &facts);
@@ -108,28 +106,15 @@ fn add_row(
     summary.clients.add(client, &facts);
     let user = group(&mut keys.user, &columns.user, row, &mut summary.users);
     summary.users.add(user, &facts);
-    let extension = group(
-        &mut keys.extension,
-        &columns.extension,
-        row,
-        &mut summary.extensions,
-    );
+    let extension = group(&mut keys.extension, &columns.extension, row, &mut summary.extensions);
     summary.extensions.add(extension, &facts);
-    let dialect = group(
-        &mut keys.dialect,
-        &columns.dialect,
-        row,
-        &mut summary.dialects,
-    );
+    let dialect = group(&mut keys.dialect, &columns.dialect, row, &mut summary.dialects);
     summary.dialects.count(dialect);
     if let Some(key) = columns.path.key(row) {
         paths.add(share, key, columns, row, kind, &facts);
     }
 
-    let (start, end) = (
-        columns.request_start.get(row),
-        columns.response_end.get(row),
-    );
+    let (start, end) = (columns.request_start.get(row), columns.response_end.get(row));
     let outstanding = columns.outstanding.get(row).filter(|_| !facts.waits);
     summary.series.record(start.or(end), &facts, outstanding);
     summary.seen(start);
@@ -150,17 +135,12 @@ fn add_row(
     protection.compressed += u64::from(columns.compressed.is_set(row));
     if let Some(elapsed_ns) = facts.elapsed_ns {
         let commands = &summary.commands;
-        summary.slowest.offer(elapsed_ns, || {
-            slowest::slow(columns, row, commands.name(number), elapsed_ns)
-        });
+        summary
+            .slowest
+            .offer(elapsed_ns, || slowest::slow(columns, row, commands.name(number), elapsed_ns));
     }
 
-    let recording = group(
-        &mut keys.recording,
-        &columns.recording,
-        row,
-        &mut summary.recordings,
-    );
+    let recording = group(&mut keys.recording, &columns.recording, row, &mut summary.recordings);
     let connection = columns.connection.get(row);
     if let Some(link) = connection.and_then(|number| summary.links.link((recording, number))) {
         let credits = [
@@ -193,10 +173,7 @@ fn add_row(
                 Kind::Read => &mut summary.reads,
                 _ => &mut summary.writes,
             };
-            sizes.record(
-                columns.requested_bytes.get(row),
-                columns.transferred_bytes.get(row),
-            );
+            sizes.record(columns.requested_bytes.get(row), columns.transferred_bytes.get(row));
         }
         Kind::Break => lease_break(summary, columns, row),
         _ => {}
@@ -214,10 +191,7 @@ fn facts(columns: &Columns, row: usize, kind: Kind) -> (Facts, Parts) {
         || columns.response_frame.get(row).is_some();
     let requested = columns.request_start.get(row).is_some()
         || columns.request_frame.get(row).is_some()
-        || columns
-            .compound_index
-            .get(row)
-            .is_some_and(|index| index > 0);
+        || columns.compound_index.get(row).is_some_and(|index| index > 0);
     let transferred = columns.transferred_bytes.get(row).unwrap_or(0);
     let wire = columns.request_wire_bytes.get(row).unwrap_or(0);
     let class = match status {
