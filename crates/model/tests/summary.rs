@@ -362,7 +362,7 @@ fn chains_credits_breaks_and_slowest() {
     assert_eq!((found.compounds.chains, found.compounds.members), (1, 2));
     assert_eq!(found.compounds.patterns[0].name, "Create + Close");
     assert_eq!((found.breaks.breaks, found.breaks.acknowledgements), (1, 0));
-    assert_eq!(found.breaks.changes[0].name, "Lease RWH → R".replace("RWH", "RHW"));
+    assert_eq!(found.breaks.changes[0].name, "Lease RHW → R");
     let connection = &found.connections.rows[0];
     assert_eq!((connection.credits_granted, connection.credit_charge), (64, 2));
     assert_eq!((connection.leases[0].name.as_str(), connection.leases[0].count), ("RH", 1));

@@ -148,7 +148,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
     ("series", "The recording in bins of equal width.", &[], &[
         ("bin_ns", "Width", Duration, Always, "Width of a bin."),
         ("bins", "Bins", List("bin"), Always, "The bins, in time's order."),
-        ("without_time", "Without time", Count, Always, "Operations without a time of their own (members of compounds, whose times stand on the lead)."),
+        ("without_time", "Without time", Count, Always, "Operations without any time; members of a compound count where their lead does."),
     ]),
     ("bin", "One bin; an operation counts where its request began.", &[], &[
         ("start_ns", "Start", Time, Always, "Where the bin begins."),

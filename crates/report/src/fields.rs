@@ -186,7 +186,7 @@ fn table(name: &'static str, help: &'static str, specs: Vec<ColumnSpec>) -> Obje
 
 /// "server_rtt_ns" reads "Server round trip". Called once per column.
 fn title_of(name: &str) -> &'static str {
-    let name = name.trim_end_matches("_ns").trim_end_matches("_bytes");
+    let name = name.trim_end_matches("_ns");
     let words: Vec<_> = name
         .split('_')
         .map(|word| match word {

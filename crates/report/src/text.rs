@@ -129,12 +129,10 @@ fn write_table(out: &mut String, table: &Table, width: usize) -> fmt::Result {
         cells.any(|cell| *cell != Cell::Empty)
     };
     let mut shown: Vec<usize> = (0..table.headings.len()).filter(|&place| filled(place)).collect();
-    let headings: Vec<String> =
-        (0..table.headings.len()).map(|place| heading(table, &shown, place)).collect();
-    let length = |place: usize| {
-        let cells = rows.iter().filter_map(|row| row.get(place));
-        let cells = cells.chain(headings.get(place));
-        let lines = cells.flat_map(|cell| cell.lines());
+    let length = |place: usize, shown: &[usize]| {
+        let heading = heading(table, shown, place);
+        let cells = rows.iter().filter_map(|row| row.get(place)).map(String::as_str);
+        let lines = cells.chain(heading.lines());
         lines.map(|line| line.chars().count()).max().unwrap_or(0)
     };
     let numeric = |place: usize| table.headings.get(place).is_some_and(|heading| heading.numeric);
@@ -142,12 +140,16 @@ fn write_table(out: &mut String, table: &Table, width: usize) -> fmt::Result {
         let first = table.rows.first().and_then(|row| row.get(place));
         matches!(first, Some(Cell::Code(_) | Cell::Histogram(_)))
     };
+    let is_fixed = |place: usize| numeric(place) || is_code(place);
     // Text may be shortened; numbers may not.
-    let least = |place: usize| match numeric(place) || is_code(place) {
-        true => length(place),
-        false => length(place).min(CELL_MIN + 8),
+    let least = |place: usize, shown: &[usize]| match is_fixed(place) {
+        true => length(place, shown),
+        false => length(place, shown).min(CELL_MIN + 8),
     };
-    while shown.iter().map(|&place| least(place) + 2).sum::<usize>() > width {
+    let needed = |shown: &[usize]| -> usize {
+        shown.iter().map(|&place| least(place, shown) + 2).sum::<usize>() + 1
+    };
+    while needed(&shown) > width {
         let rank = |place: &usize| table.headings.get(*place).map_or(0, |heading| heading.rank);
         let Some(highest) = shown.iter().map(rank).max().filter(|&rank| rank > 0) else {
             break;
@@ -157,14 +159,14 @@ fn write_table(out: &mut String, table: &Table, width: usize) -> fmt::Result {
         };
         shown.remove(last);
     }
-    let fixed: usize = shown.iter().map(|&place| least(place) + 2).sum();
-    let mut spare = width.saturating_sub(fixed);
+    let mut spare = width.saturating_sub(needed(&shown));
     let mut limits = vec![usize::MAX; table.headings.len()];
-    for &place in shown.iter().filter(|&&place| !numeric(place) && !is_code(place)) {
-        let more = length(place).saturating_sub(least(place)).min(spare);
+    for &place in shown.iter().filter(|&&place| !is_fixed(place)) {
+        let least = least(place, &shown);
+        let more = length(place, &shown).saturating_sub(least).min(spare);
         spare -= more;
         if let Some(limit) = limits.get_mut(place) {
-            *limit = least(place) + more;
+            *limit = least + more;
         }
     }
     let mut text = TextTable::new();

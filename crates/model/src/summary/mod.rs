@@ -92,6 +92,8 @@ pub struct Summary {
     files: Sketch,
     directories: Sketch,
     series: SeriesTally,
+    /// Connection and number of the chain whose time was seen last, and that time.
+    last_timed_chain: Option<((Option<u64>, u64), i64)>,
     reads: SizeTally,
     writes: SizeTally,
     chains: ChainTally,
@@ -129,6 +131,7 @@ impl Summary {
             files: Sketch::new(options.paths_max),
             directories: Sketch::new(options.paths_max),
             series: SeriesTally::new(options.bins_max, DIGITS_OF_MANY),
+            last_timed_chain: None,
             reads: SizeTally::new(),
             writes: SizeTally::new(),
             chains: ChainTally::default(),

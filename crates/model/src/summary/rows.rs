@@ -116,7 +116,16 @@ fn add_row(
 
     let (start, end) = (columns.request_start.get(row), columns.response_end.get(row));
     let outstanding = columns.outstanding.get(row).filter(|_| !facts.waits);
-    summary.series.record(start.or(end), &facts, outstanding);
+    let chain = columns.compound.get(row).map(|chain| (columns.connection.get(row), chain));
+    // A member of a compound has no time of its own: it belongs where its lead is.
+    let at = start.or(end).or_else(|| {
+        let (lead, at) = summary.last_timed_chain?;
+        (Some(lead) == chain).then_some(at)
+    });
+    if let (Some(chain), Some(at)) = (chain, at) {
+        summary.last_timed_chain = Some((chain, at));
+    }
+    summary.series.record(at, &facts, outstanding);
     summary.seen(start);
     summary.seen(end);
     if let Some(outstanding) = outstanding {
@@ -224,20 +233,21 @@ fn facts(columns: &Columns, row: usize, kind: Kind) -> (Facts, Parts) {
 /// Counts a break that the server sent (it has no request), or its acknowledgement.
 fn lease_break(summary: &mut Summary, columns: &Columns, row: usize) {
     let breaks = &mut summary.breaks;
+    let detail = columns.detail.get(row).unwrap_or("");
     let requested =
         columns.request_start.get(row).is_some() || columns.request_frame.get(row).is_some();
-    if requested {
+    if requested || detail.ends_with("acknowledgement") {
         breaks.acknowledgements += 1;
         return;
     }
     breaks.breaks += 1;
-    let new = |text: &Text| text.get(row).unwrap_or("?").to_owned();
-    let change = match columns.detail.get(row) {
-        Some("Lease") => {
-            let old = new(&columns.lease_requested);
-            format!("Lease {old} → {}", new(&columns.lease_granted))
+    let word = |text: &Text| text.get(row).unwrap_or("?").to_owned();
+    let change = match detail.starts_with("Lease") {
+        true => {
+            let old = word(&columns.lease_requested);
+            format!("Lease {old} → {}", word(&columns.lease_granted))
         }
-        _ => format!("Oplock → {}", new(&columns.oplock_granted)),
+        false => format!("Oplock → {}", word(&columns.oplock_granted)),
     };
     summary.changes.add(&change);
 }

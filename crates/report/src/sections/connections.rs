@@ -35,7 +35,7 @@ pub(crate) fn compounds(report: &Report) -> Section {
                 &compounds.patterns,
                 columns,
             )
-            .cut(10, 40, "select compound, string_agg(command, '+') from operations where compound is not null group by compound"),
+            .cut(10, 40, "select compound, string_agg(command, '+' order by compound_index) from operations where compound is not null group by compound"),
         ));
         if compounds.others > 0 {
             blocks.push(Block::Note(format!(
@@ -207,7 +207,7 @@ const SQL: &str = "select * from connections order by operations desc";
 fn transport(rows: &[ConnectionRow]) -> Table {
     let of = "connection_row";
     let mut columns = vec![
-        column(of, "connection", 0, name),
+        column(of, "client", 0, name).titled("Connection"),
         column(of, "operations", 0, |row: &ConnectionRow| Cell::Count(row.connection.operations)),
         column(of, "busy_share", 1, |row: &ConnectionRow| Cell::Share(row.busy_share)),
         column(of, "vantage", 1, |row: &ConnectionRow| Cell::text(&row.connection.vantage))
@@ -296,7 +296,7 @@ fn transport(rows: &[ConnectionRow]) -> Table {
 fn protocol(rows: &[ConnectionRow]) -> Table {
     let of = "connection_row";
     let columns = vec![
-        column(of, "connection", 0, name),
+        column(of, "client", 0, name).titled("Connection"),
         column(of, "dialect", 0, |row: &ConnectionRow| Cell::text(&row.connection.dialect)),
         column(of, "signed", 0, |row: &ConnectionRow| Cell::some(row.connection.signed)),
         column(of, "signing_algorithm", 2, |row: &ConnectionRow| {

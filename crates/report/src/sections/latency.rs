@@ -70,7 +70,7 @@ pub(crate) fn overview(report: &Report) -> Section {
             .noted(format!("and {} for names that do not exist", format::count(tally.not_found))),
     );
     rows.push(of("unanswered", Cell::Count(tally.unanswered)).noted(format!(
-        "and {} replies whose request was not seen",
+        "requests; replies without their request: {}",
         format::count(tally.request_unseen)
     )));
     if tally.waits > 0 {

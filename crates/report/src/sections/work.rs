@@ -215,7 +215,7 @@ pub(crate) fn series(report: &Report) -> Section {
     };
     let mut blocks = blocks;
     blocks.push(Block::Note(format!(
-        "Bins of {}. {} operations have no time of their own (members of compounds after the first).",
+        "Bins of {}. Operations without any time: {}.",
         format::duration(series.bin_ns),
         format::count(series.without_time)
     )));
