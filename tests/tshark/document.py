@@ -1,0 +1,2 @@
+def third_opinion(a,b): return []
+def render(a,b): return ''
