@@ -20,6 +20,7 @@ import document
 import explain
 import oracle
 import rows as ours
+from explain import ntstatus
 
 ROOT = Path(__file__).resolve().parents[2]
 MICROSECOND = 1_000
@@ -54,7 +55,9 @@ class Result:
     file: str
     keys: bool
     settings: str
+    ports: list
     packets: int = 0
+    rows: list = field(default_factory=list)
     ours: Counter = field(default_factory=Counter)
     theirs: Counter = field(default_factory=Counter)
     checked: Counter = field(default_factory=Counter)
@@ -67,15 +70,24 @@ class Comparison:
 
     def __init__(self, program, path, keys=()):
         self.path, self.keys = path, keys
+        self.all_keys = keys_of(path)
         self.rows = ours.read(program, path, keys)
         ports = sorted({row.server_port for row in self.rows} - PORTS - {None})
         self.capture = oracle.read(path, keys, ports)
-        self.result = Result(path.name, bool(keys), self.capture.settings, self.capture.packets)
+        self.result = Result(path.name, bool(keys), self.capture.settings, ports)
+        self.result.packets = self.capture.packets
+        self.result.rows = self.rows
         for row in self.rows:
             row.stream = self.capture.frames.get(row.frame, (None, None))[0]
 
-    def differ(self, kind, what, mine, theirs, row=None, operation=None):
-        frame = operation.frame if operation else row.frame if row else None
+    def with_keys(self):
+        """What tshark sees with the capture's keys, for explanations."""
+        if not hasattr(self, "unlocked"):
+            self.unlocked = oracle.read(self.path, self.all_keys)
+        return self.unlocked
+
+    def differ(self, kind, what, mine, theirs, row=None, operation=None, frame=None):
+        frame = operation.frame if operation else row.frame if row else frame
         difference = Difference(
             self.path.name, kind, frame, what, mine, theirs, row, operation
         )
@@ -99,7 +111,7 @@ class Comparison:
         for message in self.capture.messages:
             if message.stream is None:
                 name = oracle.command_name(message.protocol, message.command)
-                self.differ("datagram", f"{name} in UDP", None, message.frame, operation=message)
+                self.differ("datagram", f"{name} in UDP", None, message.frame, frame=message.frame)
         self.sealed()
         self.result.differences.sort(key=lambda d: (d.frame or 0, d.kind))
         return self.result
@@ -128,35 +140,30 @@ class Comparison:
 
     @staticmethod
     def same_time(row, operation):
-        times = row.timed
         if operation.request is not None:
-            return times.request_end == operation.request_end
-        return times.request_end is None and times.response_end == operation.reply_end
+            return row.sent == operation.request_end
+        return row.sent is None and row.answered == operation.reply_end
 
     def pair(self, what, row, operation):
-        times = row.timed
         context = {"row": row, "operation": operation}
         reply = operation.reply
-        if (times.request_end is None) != (operation.request is None):
-            self.differ("request", what, times.request_end, operation.request_end, **context)
+        if (row.sent is None) != (operation.request is None):
+            self.differ("request", what, row.sent, operation.request_end, **context)
         elif operation.request is not None:
-            self.equal("request time", what, times.request_end, operation.request_end, context)
+            self.equal("request time", what, row.sent, operation.request_end, context)
         if (row.status is None) != (reply is None):
-            self.differ("reply", what, row.status, reply and reply.status, **context)
+            self.differ("reply", what, row.status, reply and ntstatus(reply.status), **context)
         if row.status is None or reply is None:
             return
-        self.equal("status", what, row.status, explain.ntstatus(reply.status), context)
+        self.equal("status", what, row.status, ntstatus(reply.status), context)
         self.names(what, row, operation, context)
         if operation.interim is not None and operation.protocol == 2:
             self.equal("interim time", what, row.pending_at, operation.interim.time, context)
-        if times.response_end is None:
-            self.differ("reply time", what, None, operation.reply_end, **context)
-            return
-        self.equal("reply time", what, times.response_end, operation.reply_end, context)
-        if operation.request is None or times.request_end is None:
+        self.equal("reply time", what, row.answered, operation.reply_end, context)
+        if row.sent is None or row.answered is None:
             return
         last = (operation.more_replies or [reply])[-1]
-        elapsed = times.response_end - times.request_end
+        elapsed = row.answered - row.sent
         if last.response_time is None:
             self.differ("response time", what, elapsed, None, **context)
             return
@@ -195,7 +202,7 @@ class Comparison:
                 if row.response_end is not None:
                     mine[row.stream, f"{row.server}:{row.server_port}"] += 1
         for key in sorted(theirs | mine):
-            self.equal("encrypted", f"messages from {key[1]}", mine[key], theirs[key], {})
+            self.equal("encrypted", f"messages on stream {key[0]} from {key[1]}", mine[key], theirs[key], {})
 
 
 def keys_of(path):

@@ -103,6 +103,7 @@ class Message:
     share: str | None = None
     user: str | None = None
     encrypted: bool = False
+    dfs: bool = False
     malformed: bool = False
 
     @property
@@ -210,6 +211,25 @@ def nanoseconds(text):
     return int(seconds) * 1_000_000_000 + int((fraction + "000000000")[:9])
 
 
+def loses_segments(path, stream):
+    """Whether tshark misses a segment of the connection."""
+    wanted = f"tcp.stream == {stream} && tcp.analysis.lost_segment"
+    return bool(run(["-n", "-r", str(path), "-Y", wanted, "-T", "fields", "-e", "frame.number"]))
+
+
+def smb2_header_in(path, frame, message_id, response):
+    """Whether the frame's payload holds the header of that message."""
+    wanted = ["-Y", f"frame.number == {frame}", "-T", "fields", "-e", "tcp.payload"]
+    payload = bytes.fromhex(run(["-n", "-r", str(path), *wanted]).strip())
+    at = payload.find(b"\xfeSMB")
+    while at >= 0:
+        header = payload[at : at + 64]
+        if int.from_bytes(header[24:32], "little") == message_id and len(header) > 31:
+            return bool(header[16] & 1) == response
+        at = payload.find(b"\xfeSMB", at + 4)
+    return False
+
+
 def messages_of(path, options):
     parser = ElementTree.XMLPullParser(["end"])
     command = ["tshark", *options, "-r", str(path), "-T", "pdml", "-Y", "smb || smb2"]
@@ -297,6 +317,7 @@ def smb2(proto, common):
         message_id=number(values["smb2.msg_id"]),
         response=bool(flags & 1),
         asynchronous=bool(flags & 2),
+        dfs=bool(flags & 0x1000_0000),
         **common,
     )
     if "smb2.nt_status" in values:

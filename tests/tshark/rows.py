@@ -12,6 +12,7 @@ NUMBERS = (
     "protocol", "message_id", "status", "session_id", "compound", "compound_index",
     "connection", "client_port", "server_port", "request_start", "request_end", "pending_at",
     "response_start", "response_end", "request_frame", "response_frame",
+    "requested_bytes",
 )  # fmt: skip
 TEXTS = ("command", "detail", "client", "server", "user", "share", "path")
 COLUMNS = (*NUMBERS, *TEXTS, "encrypted")
@@ -37,6 +38,7 @@ class Row:
     response_end: int | None
     request_frame: int | None
     response_frame: int | None
+    requested_bytes: int | None
     command: str | None
     detail: str | None
     client: str | None
@@ -54,9 +56,19 @@ class Row:
         return self.request_frame or self.response_frame
 
     @property
-    def timed(self):
-        """The row that has the operation's times."""
-        return self.lead or self
+    def sent(self):
+        """End of the request; a compound's stands on its lead."""
+        if self.request_end is None and self.lead is not None:
+            return self.lead.request_end
+        return self.request_end
+
+    @property
+    def answered(self):
+        """End of the final reply; the lead's where both came in one message."""
+        lead = self.lead
+        if self.response_end is None and lead and lead.response_frame == self.response_frame:
+            return lead.response_end
+        return self.response_end
 
     def identity(self):
         """What must not change when the capture is cut to headers."""
