@@ -262,7 +262,7 @@ def main():
     if options.markdown:
         options.markdown.write_text(document.render(results, third))
     unexplained = [d for r in results for d in r.differences if d.reason is None]
-    lost = [c for r in results for c in r.cuts.values() if c.lost or c.added]
+    lost = [c for r in results for c in r.cuts.values() if c.missing or c.unexpected]
     print(f"{len(results)} comparisons, {len(unexplained)} unexplained differences")
     return 1 if unexplained or lost else 0
 
@@ -278,8 +278,9 @@ def report(result, everything):
         if difference.reason is None or everything:
             print(f"  {difference.reason or 'UNEXPLAINED'}: {difference}")
     for snap, done in result.cuts.items():
-        if done.lost or done.added:
-            print(f"  UNEXPLAINED: cut to {snap}: {done.lost} lost, {done.added} more")
+        for name, rows in (("missing", done.missing), ("unexpected", done.unexpected)):
+            for row in rows:
+                print(f"  UNEXPLAINED: cut to {snap} bytes: {name}: {row}")
     sys.stdout.flush()
 
 
