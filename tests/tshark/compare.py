@@ -8,6 +8,8 @@ explain.py covers makes the exit code 1.
 """
 
 import argparse
+import concurrent.futures
+import os
 import re
 import sys
 import tempfile
@@ -15,10 +17,12 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import claims
 import cut
 import document
 import explain
 import oracle
+import readme
 import rows as ours
 from explain import ntstatus
 
@@ -63,6 +67,10 @@ class Result:
     checked: Counter = field(default_factory=Counter)
     differences: list = field(default_factory=list)
     cuts: dict = field(default_factory=dict)
+    claims: Counter = field(default_factory=Counter)
+    secondaries: Counter = field(default_factory=Counter)
+    # Calls by command of `-z smb2,srt`: uncut, and cut to 256 bytes.
+    srt: dict = field(default_factory=dict)
 
 
 class Comparison:
@@ -113,6 +121,10 @@ class Comparison:
                 name = oracle.command_name(message.protocol, message.command)
                 self.differ("datagram", f"{name} in UDP", None, message.frame, frame=message.frame)
         self.sealed()
+        self.result.secondaries = Counter(
+            oracle.command_name(m.protocol, m.command) for o in operations for m in o.secondaries
+        )
+        self.result.claims = claims.measure(self.capture)
         self.result.differences.sort(key=lambda d: (d.frame or 0, d.kind))
         return self.result
 
@@ -237,8 +249,26 @@ def arguments():
     parser.add_argument("--markdown", type=Path, help="write the result to this file")
     parser.add_argument("--all", action="store_true", help="list explained differences too")
     parser.add_argument("--no-cuts", action="store_true", help="leave out the snap lengths")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="files at a time")
     parser.add_argument("files", nargs="*", type=Path, metavar="FILE")
     return parser.parse_args()
+
+
+def one_file(path, program, cuts):
+    """Everything about one capture: without keys, and with them if there are any."""
+    results = []
+    keys = keys_of(path)
+    for some in [(), keys] if keys else [()]:
+        comparison = Comparison(program, path, some)
+        result = comparison.run()
+        if cuts and not some:
+            with tempfile.TemporaryDirectory(prefix="smbscope-tshark-") as folder:
+                result.cuts, result.srt = cut.compare(program, comparison, Path(folder))
+        # Only the document's needs travel between processes.
+        for difference in result.differences:
+            difference.row = difference.operation = None
+        results.append(result)
+    return results
 
 
 def main():
@@ -248,22 +278,25 @@ def main():
         *captures_in(ROOT / "tests/fixtures"),
     ]
     results = []
-    with tempfile.TemporaryDirectory(prefix="smbscope-tshark-") as folder:
-        for path in files:
-            keys = keys_of(path)
-            for some in [(), keys] if keys else [()]:
-                comparison = Comparison(options.smbscope, path, some)
-                result = comparison.run()
-                if not options.no_cuts and not some:
-                    result.cuts = cut.compare(options.smbscope, comparison, Path(folder))
+    with concurrent.futures.ProcessPoolExecutor(options.jobs) as pool:
+        todo = [
+            pool.submit(one_file, path, options.smbscope, not options.no_cuts) for path in files
+        ]
+        for done in todo:
+            for result in done.result():
                 results.append(result)
                 report(result, options.all)
-    third = document.third_opinion(options.captures / "README.md", results)
+    third = readme.compare(options.captures / "README.md", results)
+    for row in third:
+        print(f"  {row[0]}: {row[1]}: README {row[2]}, smbscope {row[3]}: {row[4]}")
     if options.markdown:
         options.markdown.write_text(document.render(results, third))
     unexplained = [d for r in results for d in r.differences if d.reason is None]
     lost = [c for r in results for c in r.cuts.values() if c.missing or c.unexpected]
-    print(f"{len(results)} comparisons, {len(unexplained)} unexplained differences")
+    print(
+        f"{len(results)} comparisons, {len(unexplained)} unexplained differences, "
+        f"{len(lost)} cut captures wrong"
+    )
     return 1 if unexplained or lost else 0
 
 

@@ -9,6 +9,7 @@ import subprocess
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 
+import claims
 import oracle
 import rows as ours
 
@@ -100,7 +101,7 @@ def identity(row, sent, answered):
 
 def compare(program, comparison, folder):
     headers = headers_in(comparison.path)
-    cuts = {}
+    cuts, srt = {}, {}
     for snap in SNAP_LENGTHS:
         path = folder / f"{snap}-{comparison.path.name.removesuffix('.gz')}"
         subprocess.run(
@@ -130,5 +131,8 @@ def compare(program, comparison, folder):
             retimed=retimed,
             theirs=len(oracle.read(path).operations),
         )
+        if snap == 256:
+            fewer = claims.srt_rows(path)
+            srt = {n: (c, fewer.get(n, 0)) for n, c in claims.srt_rows(comparison.path).items()}
         path.unlink()
-    return cuts
+    return cuts, srt
