@@ -5,15 +5,20 @@
 //! (`wire`) nor the row (`event`).
 
 mod connection;
+mod decoder;
 mod engine;
 pub mod file;
 pub mod frame;
-pub mod limits;
+mod limits;
 mod link;
 mod need;
 mod output;
+mod resolve;
 mod secrets;
 mod smb1;
 mod smb2;
 pub mod stream;
 mod user;
+
+pub use decoder::{Decoder, Error, Input, Options, Part, Progress, Tables};
+pub use limits::Limits;

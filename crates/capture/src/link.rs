@@ -3,7 +3,7 @@
 
 use smbscope_event::code::{self, Source, Vantage};
 use smbscope_event::operation::Operation;
-use smbscope_event::tables::Connection;
+use smbscope_event::tables::{Connection, Referral};
 
 use crate::connection::NOT_ON_CLOCK;
 use crate::output::{Done, Effect, Open, Output, Session, Tree};
@@ -406,6 +406,21 @@ pub fn session_effect(out: &mut Output, session: Session) -> Effect {
 pub fn tree_effect(out: &mut Output, tree: Tree) -> Effect {
     out.trees.push(tree);
     Effect::Tree(out.trees.len() as u32 - 1)
+}
+
+/// Keeps what a DFS referral tells, for `resolve`.
+pub fn referral_effect(
+    out: &mut Output,
+    mut told: Vec<Referral>,
+    asked: Option<&mut Pending>,
+) -> Effect {
+    let path = asked.map(|pending| pending.name.clone());
+    for referral in &mut told {
+        referral.path.clone_from(&path);
+    }
+    let (first, count) = (out.referrals.len() as u32, told.len() as u32);
+    out.referrals.extend(told);
+    Effect::Referrals(first, count)
 }
 
 #[cfg(test)]

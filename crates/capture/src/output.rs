@@ -4,7 +4,7 @@
 //! trees, opens, numbers) is added by `resolve`, in the order of the packets.
 
 use smbscope_event::operation::Operation;
-use smbscope_event::tables::{Connection, Coverage};
+use smbscope_event::tables::{Connection, Coverage, Referral};
 
 /// A piece of [`Output::text`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,6 +49,8 @@ pub enum Effect {
     TreeDisconnect,
     /// Renamed the row's file.
     Rename(Span),
+    /// Was answered with DFS targets: first and count in [`Output::referrals`].
+    Referrals(u32, u32),
 }
 
 /// What a successful open tells.
@@ -79,6 +81,8 @@ pub struct Session {
     pub guest: Option<bool>,
     /// The server demands encryption.
     pub encrypt_data: Option<bool>,
+    /// The server refused; the user tells who was.
+    pub refused: bool,
     /// A further channel of an existing session.
     pub binding: bool,
     /// The client's ClientGuid on this connection.
@@ -130,6 +134,8 @@ pub struct Output {
     pub sessions: Vec<Session>,
     /// See [`Effect::Tree`].
     pub trees: Vec<Tree>,
+    /// See [`Effect::Referrals`].
+    pub referrals: Vec<Referral>,
     /// Connections that ended (as the shard numbers them), with their row but for number and names.
     pub ended: Vec<(u32, u64, Box<Connection>)>,
     /// Counters since the last chunk.
@@ -147,6 +153,7 @@ impl Output {
         self.opens.clear();
         self.sessions.clear();
         self.trees.clear();
+        self.referrals.clear();
         self.ended.clear();
         *self.coverage = Coverage::default();
     }

@@ -49,3 +49,12 @@ impl Smb1 {
     /// The connection ends.
     pub fn end(&mut self, _time: i64, _link: &mut Link, _out: &mut Output) {}
 }
+
+/// Whether a command writes (true) or reads (false) file data; none for all others.
+pub fn data_direction(command: u8) -> Option<bool> {
+    match command {
+        0x0b | 0x14 | 0x1d | 0x2c | 0x2f => Some(true),
+        0x0a | 0x13 | 0x1a | 0x2e => Some(false),
+        _ => None,
+    }
+}

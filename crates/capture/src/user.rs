@@ -1,6 +1,7 @@
-//! Who a session belongs to, from the blobs of its session setup.
+//! Blobs inside messages of either protocol: who a session belongs to, DFS referrals, GUIDs.
 
-use smbscope_wire::auth;
+use smbscope_event::tables::Referral;
+use smbscope_wire::{auth, dfs};
 
 use crate::output::Session;
 
@@ -18,6 +19,24 @@ pub fn of_blob(blob: &[u8]) -> Session {
         mechanism: auth.mechanism.map(|mechanism| mechanism.to_string()),
         ..Session::default()
     }
+}
+
+/// Targets that are kept of one referral; a server may list every one of a large namespace.
+const REFERRALS: usize = 64;
+
+/// The targets of a DFS referral.
+pub fn referrals(answer: &[u8]) -> Vec<Referral> {
+    let one = |entry: dfs::Referral<'_>| Referral {
+        dfs_path: entry.dfs_path().or_else(|| entry.special_name()),
+        target: entry
+            .network_address()
+            .or_else(|| entry.is_name_list().then(|| entry.expanded_names().next()).flatten()),
+        version: entry.version().map(u64::from),
+        root: entry.server_type().map(|kind| kind == dfs::ServerType::ROOT),
+        time_to_live_s: entry.time_to_live_s().map(u64::from),
+        ..Referral::default()
+    };
+    dfs::Response::new(answer).referrals().take(REFERRALS).map(one).collect()
 }
 
 /// A GUID as people write it (MS-DTYP section 2.3.4).

@@ -132,6 +132,20 @@ pub struct FileSummary {
 const INTERFACES_LISTED: usize = 1024;
 
 impl FileSummary {
+    /// The format in words: "pcapng", "gzip of pcap".
+    pub fn description(&self) -> String {
+        let format = match self.format {
+            Format::Pcap => "pcap",
+            Format::PcapModified => "modified pcap",
+            Format::PcapNg => "pcapng",
+        };
+        match self.compression {
+            None => format.to_owned(),
+            Some(Compression::Gzip) => format!("gzip of {format}"),
+            Some(Compression::Zstd) => format!("zstd of {format}"),
+        }
+    }
+
     /// Packets that the recorder lost by the interfaces' own statistics; `None` if it left none.
     pub fn dropped(&self) -> Option<u64> {
         self.interfaces

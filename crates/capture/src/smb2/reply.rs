@@ -1,11 +1,13 @@
 //! What a reply's body adds to its operation (MS-SMB2 section 2.2, the responses).
 
+use smbscope_event::tables::Referral;
 use smbscope_wire::smb2::access::FileAttributes;
 use smbscope_wire::smb2::close::CloseResponse;
 use smbscope_wire::smb2::create::CreateResponse;
 use smbscope_wire::smb2::create_context::{DurableFlags, Lease, ResponseContext};
 use smbscope_wire::smb2::directory::QueryDirectoryResponse;
 use smbscope_wire::smb2::error::is_error_response;
+use smbscope_wire::smb2::fsctl::Fsctl;
 use smbscope_wire::smb2::header::Member;
 use smbscope_wire::smb2::info::QueryInfoResponse;
 use smbscope_wire::smb2::ioctl::IoctlResponse;
@@ -20,8 +22,9 @@ use smbscope_wire::smb2::{Command, Dialect};
 use smbscope_wire::status::Status;
 
 use super::file_bytes;
-use crate::link::{Link, Pending, open_effect, session_effect, tree_effect};
+use crate::link::{Link, Pending, open_effect, referral_effect, session_effect, tree_effect};
 use crate::output::{Effect, Open, Output, Session, Tree};
+use crate::user;
 
 /// What a reply tells, apart from its header.
 #[derive(Debug, Default)]
@@ -48,6 +51,8 @@ pub struct Reply {
     pub session: Option<SessionFlags>,
     /// From TreeConnect.
     pub tree: Option<Box<Tree>>,
+    /// DFS targets.
+    pub referrals: Vec<Referral>,
 }
 
 /// Reads a final reply, as far as captured.
@@ -75,6 +80,12 @@ pub fn decode(member: &Member<'_>, link: &mut Link) -> Reply {
             let view = IoctlResponse(bytes);
             reply.transferred = view.output_count().map(u64::from);
             reply.fsctl = view.ctl_code().map(|code| code.0);
+            if matches!(
+                view.ctl_code(),
+                Some(Fsctl::DFS_GET_REFERRALS | Fsctl::DFS_GET_REFERRALS_EX)
+            ) {
+                reply.referrals = user::referrals(view.output().unwrap_or_default());
+            }
         }
         Command::QUERY_DIRECTORY => {
             reply.transferred = QueryDirectoryResponse(bytes).output_buffer_length().map(u64::from);
@@ -214,6 +225,10 @@ impl Reply {
                 open_effect(out, open)
             }
             Command::CLOSE => Effect::Close(self.size_bytes),
+            Command::IOCTL if !self.referrals.is_empty() => {
+                let asked = pending.filter(|pending| pending.has_name);
+                referral_effect(out, std::mem::take(&mut self.referrals), asked)
+            }
             Command::LOGOFF => Effect::Logoff,
             Command::TREE_DISCONNECT => Effect::TreeDisconnect,
             Command::TREE_CONNECT => {
@@ -236,10 +251,13 @@ impl Reply {
     /// A session grows over several messages: each that carries something counts, a refused one
     /// does not.
     fn session_effect(&mut self, pending: Option<&mut Pending>, out: &mut Output) -> Effect {
-        let Some(flags) = self.session else { return Effect::None };
         let mut session = match pending.and_then(|pending| pending.session.take()) {
             Some(session) => *session,
             None => Session::default(),
+        };
+        let Some(flags) = self.session else {
+            session.refused = true;
+            return session_effect(out, session);
         };
         session.guest = Some(flags.0 & (SessionFlags::IS_GUEST.0 | SessionFlags::IS_NULL.0) != 0);
         session.encrypt_data = Some(flags.contains(SessionFlags::ENCRYPT_DATA));

@@ -7,6 +7,7 @@ use smbscope_wire::smb2::create::{CreateOptions, CreateRequest};
 use smbscope_wire::smb2::create_context::RequestContext;
 use smbscope_wire::smb2::directory::QueryDirectoryRequest;
 use smbscope_wire::smb2::flush::FlushRequest;
+use smbscope_wire::smb2::fsctl::Fsctl;
 use smbscope_wire::smb2::header::Member;
 use smbscope_wire::smb2::info::{Change, QueryInfoRequest, SetInfoRequest};
 use smbscope_wire::smb2::ioctl::IoctlRequest;
@@ -19,11 +20,10 @@ use smbscope_wire::smb2::session::SessionSetupRequest;
 use smbscope_wire::smb2::tree::TreeConnectRequest;
 use smbscope_wire::smb2::write::{WriteFlags, WriteRequest};
 use smbscope_wire::smb2::{Command, FileId};
-use smbscope_wire::text;
+use smbscope_wire::{dfs, text};
 
 use super::file_bytes;
 use crate::link::{Link, Pending};
-use crate::output::Session;
 use crate::user;
 
 /// Fills the row from the body, as far as captured.
@@ -58,6 +58,15 @@ pub fn decode(member: &Member<'_>, pending: &mut Pending, link: &mut Link) {
             set_file(row, view.file_id());
             if let Some(code) = view.ctl_code() {
                 row.set_detail(code::detail(Detail::Fsctl, code.0));
+                let asked = match code {
+                    Fsctl::DFS_GET_REFERRALS => view.input().map(dfs::Request::new),
+                    Fsctl::DFS_GET_REFERRALS_EX => view.input().map(dfs::Request::new_extended),
+                    _ => None,
+                };
+                if let Some(path) = asked.and_then(|asked| asked.path()) {
+                    pending.name = path;
+                    pending.has_name = true;
+                }
             }
             if let Some(bytes) = view.max_output_response() {
                 row.set_requested_bytes(u64::from(bytes));
@@ -104,7 +113,7 @@ pub fn decode(member: &Member<'_>, pending: &mut Pending, link: &mut Link) {
         }
         Command::OPLOCK_BREAK => set_break(row, bytes, false),
         Command::NEGOTIATE => negotiate(bytes, link),
-        Command::SESSION_SETUP => session_setup(bytes, pending),
+        Command::SESSION_SETUP => session_setup(bytes, pending, link),
         Command::TREE_CONNECT => {
             if let Some(path) = TreeConnectRequest(bytes).path() {
                 text::push_utf16le(&mut pending.name, path);
@@ -236,11 +245,12 @@ fn negotiate(bytes: &[u8], link: &mut Link) {
     link.table.client_capabilities = view.capabilities().map(|bits| u64::from(bits.0));
 }
 
-fn session_setup(bytes: &[u8], pending: &mut Pending) {
+fn session_setup(bytes: &[u8], pending: &mut Pending, link: &Link) {
     let view = SessionSetupRequest(bytes);
     let binding = view.is_binding() == Some(true);
     pending.row.set_detail(code::detail(Detail::SessionSetup, u32::from(binding)));
     let mut session = view.security_blob().map(user::of_blob).unwrap_or_default();
     session.binding = binding;
-    pending.session = Some(Box::new(Session { ..session }));
+    session.client_guid = link.client_guid;
+    pending.session = Some(Box::new(session));
 }

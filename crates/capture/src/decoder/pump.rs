@@ -1,0 +1,360 @@
+//! The reading thread: files to chunks, chunks to shards, what shards made to the consumer.
+
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use crossbeam_channel::{Receiver, Sender, bounded};
+use smbscope_event::tables::Coverage;
+
+use super::{Event, Input, Options, Progress};
+use crate::connection::Context;
+use crate::engine::Engine;
+use crate::file::{self, Chunk, FileError, Reader};
+use crate::frame::{FlowKey, NotTcp, TcpSegment, dissect};
+use crate::output::Output;
+
+/// Files that follow each other within this time are one recording in pieces (a ring of files).
+const CONTINUES_WITHIN_NS: i64 = 3_600_000_000_000;
+/// Clocks of the pieces may overlap a little.
+const OVERLAP_NS: i64 = 1_000_000_000;
+/// More shards than this only cost.
+const SHARDS_MAX: usize = 8;
+
+/// A chunk, the packet number of its first frame, and the frames that one shard is to look at.
+struct Job {
+    chunk: Arc<Chunk>,
+    base: u64,
+    frames: Vec<u32>,
+}
+
+enum Task {
+    Work(Job),
+    /// All connections end.
+    End,
+}
+
+struct Shard {
+    tasks: Sender<Task>,
+    outputs: Receiver<Output>,
+    recycle: Sender<Output>,
+    thread: JoinHandle<()>,
+}
+
+/// Whoever follows connections.
+enum Followers {
+    /// This thread.
+    Here(Box<Engine>),
+    /// Threads of their own.
+    Shards(Vec<Shard>),
+}
+
+/// The work of the reading thread.
+pub struct Pump {
+    files: Vec<Input>,
+    first: Option<Reader>,
+    followers: Followers,
+    chunks: Vec<Arc<Chunk>>,
+    packets: u64,
+    last_time: i64,
+    progress: Arc<Progress>,
+}
+
+/// The consumer is gone.
+struct Gone;
+
+impl Pump {
+    /// Opens the first input.
+    pub fn open(
+        mut inputs: Vec<Input>,
+        options: &Options,
+        progress: Arc<Progress>,
+    ) -> Result<Pump, FileError> {
+        if inputs.len() > 1 {
+            order_by_time(&mut inputs)?;
+        }
+        let first = match inputs.first() {
+            Some(input) => Some(Reader::open(input.path(), file::Limits::default())?),
+            None => None,
+        };
+        let mut total = Some(0);
+        for input in &inputs {
+            total = match input {
+                Input::Stdin => None,
+                Input::Path(path) => {
+                    total.and_then(|sum: u64| Some(sum + std::fs::metadata(path).ok()?.len()))
+                }
+            };
+        }
+        progress.set_total(total.unwrap_or(0));
+        let context = || Context {
+            limits: options.limits,
+            keys: options.keys.iter().map(|key| (key.session_id, key.clone())).collect(),
+        };
+        let shards = shards(options.threads);
+        let followers = match shards {
+            1 => Followers::Here(Box::new(Engine::new(context()))),
+            _ => Followers::Shards((0..shards).filter_map(|_| shard(context()).ok()).collect()),
+        };
+        Ok(Pump {
+            files: inputs,
+            first,
+            followers,
+            chunks: Vec::new(),
+            packets: 0,
+            last_time: i64::MIN,
+            progress,
+        })
+    }
+
+    /// Reads everything; ends early when the consumer is gone.
+    pub fn run(mut self, events: &Sender<Event>, recycled: &Receiver<Vec<Output>>) {
+        // Gone is no error: nobody wants the rest.
+        let _ = self.read_all(events, recycled);
+        if let Followers::Shards(shards) = self.followers {
+            for Shard { tasks, outputs, thread, .. } in shards {
+                drop((tasks, outputs));
+                let _ = thread.join();
+            }
+        }
+    }
+
+    fn read_all(
+        &mut self,
+        events: &Sender<Event>,
+        recycled: &Receiver<Vec<Output>>,
+    ) -> Result<(), Gone> {
+        let files = std::mem::take(&mut self.files);
+        for (index, input) in files.iter().enumerate() {
+            let reader = match self.first.take() {
+                Some(reader) => Ok(reader),
+                None => Reader::open(input.path(), file::Limits::default()),
+            };
+            let reader = match reader {
+                Ok(reader) => reader,
+                Err(error) => return send(events, Event::Failed(error)),
+            };
+            self.progress.begin_file();
+            send(events, Event::Begin(input.name()))?;
+            let next = files.get(index + 1);
+            self.read_file(reader, next, events, recycled)?;
+        }
+        Ok(())
+    }
+
+    fn read_file(
+        &mut self,
+        mut reader: Reader,
+        next: Option<&Input>,
+        events: &Sender<Event>,
+        recycled: &Receiver<Vec<Output>>,
+    ) -> Result<(), Gone> {
+        let mut coverage = Box::<Coverage>::default();
+        let failure = loop {
+            match reader.next_chunk(self.unused_chunk()) {
+                Ok(Some(chunk)) => {
+                    self.progress.advance(chunk.consumed, chunk.frames.len() as u64);
+                    let outputs = recycled.try_recv().unwrap_or_default();
+                    let outputs = self.follow(chunk, outputs, &mut coverage)?;
+                    send(events, Event::Outputs(outputs))?;
+                }
+                Ok(None) => break None,
+                Err(error) => break Some(error),
+            }
+        };
+        let last = failure.is_some() || !next.is_some_and(|next| self.continues_in(next));
+        if last {
+            let outputs = self.end_connections()?;
+            send(events, Event::Outputs(outputs))?;
+            self.last_time = i64::MIN;
+        }
+        let summary = Box::new(reader.summary().clone());
+        send(events, Event::End { summary, coverage, last })?;
+        match failure {
+            Some(error) => {
+                send(events, Event::Failed(error))?;
+                Err(Gone)
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn continues_in(&self, next: &Input) -> bool {
+        first_time(next).is_ok_and(|first| {
+            first.is_some_and(|first| {
+                let gap = first.saturating_sub(self.last_time);
+                (-OVERLAP_NS..CONTINUES_WITHIN_NS).contains(&gap)
+            })
+        })
+    }
+
+    /// A chunk that nobody looks at any more.
+    fn unused_chunk(&mut self) -> Option<Chunk> {
+        let place = self.chunks.iter().position(|chunk| Arc::strong_count(chunk) == 1)?;
+        Arc::into_inner(self.chunks.swap_remove(place))
+    }
+
+    fn follow(
+        &mut self,
+        chunk: Chunk,
+        mut outputs: Vec<Output>,
+        coverage: &mut Coverage,
+    ) -> Result<Vec<Output>, Gone> {
+        let base = self.packets;
+        self.packets += chunk.frames.len() as u64;
+        let mut last_time = self.last_time;
+        match &mut self.followers {
+            Followers::Here(engine) => {
+                let mut output = outputs.pop().unwrap_or_default();
+                output.reset();
+                for (index, frame) in chunk.frames.iter().enumerate() {
+                    coverage.frames_time_backwards += u64::from(frame.time_ns < last_time);
+                    last_time = frame.time_ns;
+                    match dissect(frame.link, chunk.frame(frame), frame.original) {
+                        Ok(segment) => {
+                            output.order = base + index as u64;
+                            engine.packet(&segment, frame.time_ns, frame.number, &mut output);
+                        }
+                        Err(reason) => count(reason, coverage),
+                    }
+                }
+                self.last_time = last_time;
+                self.chunks.push(Arc::new(chunk));
+                outputs.clear();
+                outputs.push(output);
+                Ok(outputs)
+            }
+            Followers::Shards(shards) => {
+                let mut deals: Vec<Vec<u32>> = vec![Vec::new(); shards.len()];
+                for (index, frame) in chunk.frames.iter().enumerate() {
+                    coverage.frames_time_backwards += u64::from(frame.time_ns < last_time);
+                    last_time = frame.time_ns;
+                    match dissect(frame.link, chunk.frame(frame), frame.original) {
+                        Ok(segment) => {
+                            let shard = FlowKey::of(&segment).0.shard(shards.len());
+                            if let Some(deal) = deals.get_mut(shard) {
+                                deal.push(index as u32);
+                            }
+                        }
+                        Err(reason) => count(reason, coverage),
+                    }
+                }
+                self.last_time = last_time;
+                let chunk = Arc::new(chunk);
+                for (shard, frames) in shards.iter().zip(deals) {
+                    if let Some(output) = outputs.pop() {
+                        let _ = shard.recycle.send(output);
+                    }
+                    let job = Job { chunk: chunk.clone(), base, frames };
+                    shard.tasks.send(Task::Work(job)).map_err(|_| Gone)?;
+                }
+                self.chunks.push(chunk);
+                collect(shards)
+            }
+        }
+    }
+
+    fn end_connections(&mut self) -> Result<Vec<Output>, Gone> {
+        match &mut self.followers {
+            Followers::Here(engine) => {
+                let mut output = Output { order: self.packets, ..Output::default() };
+                engine.end(&mut output);
+                Ok(vec![output])
+            }
+            Followers::Shards(shards) => {
+                for shard in shards.iter() {
+                    shard.tasks.send(Task::End).map_err(|_| Gone)?;
+                }
+                collect(shards)
+            }
+        }
+    }
+}
+
+fn send(events: &Sender<Event>, event: Event) -> Result<(), Gone> {
+    events.send(event).map_err(|_| Gone)
+}
+
+fn collect(shards: &[Shard]) -> Result<Vec<Output>, Gone> {
+    shards.iter().map(|shard| shard.outputs.recv().map_err(|_| Gone)).collect()
+}
+
+fn count(reason: NotTcp, coverage: &mut Coverage) {
+    match reason {
+        NotTcp::OtherProtocol | NotTcp::UnknownLink => coverage.frames_not_tcp += 1,
+        NotTcp::Fragment => coverage.frames_fragment += 1,
+        NotTcp::Truncated | NotTcp::Malformed | NotTcp::TooDeep => coverage.frames_malformed += 1,
+    }
+}
+
+/// Two cores: one follows connections, one takes the parts. More: the reader deals out.
+fn shards(threads: usize) -> usize {
+    let cores = match threads {
+        0 => std::thread::available_parallelism().map_or(1, usize::from).saturating_sub(1),
+        threads => threads,
+    };
+    cores.clamp(1, SHARDS_MAX)
+}
+
+fn shard(context: Context) -> std::io::Result<Shard> {
+    let (tasks, inbox) = bounded::<Task>(2);
+    let (outbox, outputs) = bounded(2);
+    let (recycle, recycled) = bounded::<Output>(8);
+    let thread =
+        std::thread::Builder::new().name("smbscope-follow".to_owned()).spawn(move || {
+            let mut engine = Engine::new(context);
+            let mut packets = 0;
+            for task in inbox {
+                let mut output = recycled.try_recv().unwrap_or_default();
+                output.reset();
+                match task {
+                    Task::Work(job) => {
+                        packets = job.base;
+                        for &index in &job.frames {
+                            let Some(frame) = job.chunk.frames.get(index as usize) else {
+                                continue;
+                            };
+                            let bytes = job.chunk.frame(frame);
+                            let segment: Result<TcpSegment<'_>, _> =
+                                dissect(frame.link, bytes, frame.original);
+                            if let Ok(segment) = segment {
+                                packets = job.base + u64::from(index);
+                                output.order = packets;
+                                engine.packet(&segment, frame.time_ns, frame.number, &mut output);
+                            }
+                        }
+                    }
+                    Task::End => {
+                        output.order = packets + 1;
+                        engine.end(&mut output);
+                    }
+                }
+                if outbox.send(output).is_err() {
+                    return;
+                }
+            }
+        })?;
+    Ok(Shard { tasks, outputs, recycle, thread })
+}
+
+/// Time of the first frame of a file.
+fn first_time(input: &Input) -> Result<Option<i64>, FileError> {
+    if *input == Input::Stdin {
+        return Ok(None);
+    }
+    let mut reader = Reader::open(input.path(), file::Limits::default())?;
+    let chunk = reader.next_chunk(None)?;
+    Ok(chunk.and_then(|chunk| chunk.frames.first().map(|frame| frame.time_ns)))
+}
+
+/// Files in the order of their first packets, so that a ring of files reads as it was written.
+fn order_by_time(inputs: &mut [Input]) -> Result<(), FileError> {
+    let mut keyed = Vec::with_capacity(inputs.len());
+    for input in inputs.iter() {
+        keyed.push((first_time(input)?.unwrap_or(i64::MAX), input.clone()));
+    }
+    keyed.sort_by_key(|(time, _)| *time);
+    for (place, (_, input)) in inputs.iter_mut().zip(keyed) {
+        *place = input;
+    }
+    Ok(())
+}
