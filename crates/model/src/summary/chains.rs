@@ -56,10 +56,10 @@ impl ChainTally {
             self.waiting.clear();
         }
         let spare = &mut self.spare;
-        let chain = self.waiting.entry(member.chain).or_insert_with(|| Chain {
-            seen: 0,
-            commands: spare.pop().unwrap_or_default(),
-        });
+        let chain = self
+            .waiting
+            .entry(member.chain)
+            .or_insert_with(|| Chain { seen: 0, commands: spare.pop().unwrap_or_default() });
         chain.seen = chain.seen.saturating_add(1);
         let place = usize::from(member.index);
         if place < NAMED_MAX {
@@ -77,9 +77,10 @@ impl ChainTally {
             return;
         };
         self.chains += 1;
+        let room = self.patterns.len() < PATTERNS_MAX;
         match self.patterns.get_mut(&chain.commands) {
             Some(count) => *count += 1,
-            None if self.patterns.len() < PATTERNS_MAX => {
+            None if room => {
                 self.patterns.insert(chain.commands.clone(), 1);
             }
             None => self.others += 1,
@@ -97,9 +98,7 @@ impl ChainTally {
             *patterns.entry(pattern(commands, &command)).or_default() += count;
         }
         let patterns = patterns.into_iter();
-        let mut patterns: Vec<_> = patterns
-            .map(|(name, count)| Count { name, count })
-            .collect();
+        let mut patterns: Vec<_> = patterns.map(|(name, count)| Count { name, count }).collect();
         patterns.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.name.cmp(&b.name)));
         Compounds {
             chains: self.chains,
@@ -136,11 +135,7 @@ fn pattern(commands: &[u32], name: impl Fn(u32) -> String) -> String {
             }
         })
         .collect();
-    let end = if commands.len() >= NAMED_MAX {
-        " + …"
-    } else {
-        ""
-    };
+    let end = if commands.len() >= NAMED_MAX { " + …" } else { "" };
     words.join(" + ") + end
 }
 
@@ -149,13 +144,7 @@ mod tests {
     use super::*;
 
     fn member(chain: u64, index: u16, size: u16, command: u32) -> Member {
-        Member {
-            chain: (0, 1, chain),
-            index,
-            size,
-            related: index > 0,
-            command,
-        }
+        Member { chain: (0, 1, chain), index, size, related: index > 0, command }
     }
 
     #[test]
@@ -176,10 +165,7 @@ mod tests {
         }
         let found = tally.finish(18, |number| format!("c{number}"));
         assert_eq!((found.chains, found.members, found.incomplete), (3, 9, 1));
-        assert_eq!(
-            (found.largest, found.related, found.members_share),
-            (4, 5, 0.5)
-        );
+        assert_eq!((found.largest, found.related, found.members_share), (4, 5, 0.5));
         let names: Vec<_> = found.patterns.iter().map(|p| p.name.as_str()).collect();
         assert_eq!(names, ["c5 + c16 + c6", "c5 + c6", "c5 ×2 + c6"]);
     }

@@ -51,7 +51,6 @@ columns! {
     client: text,
     client_port: u16,
     server: text,
-    server_port: u16,
     user: text,
     share: text,
     dialect: text,
@@ -115,10 +114,7 @@ fn numbers<T: ArrowPrimitiveType>(
     let column = match batch.column_by_name(name) {
         Some(column) if column.logical_null_count() < column.len() => column,
         _ => {
-            return Ok(Numbers {
-                values: Vec::new().into(),
-                nulls: None,
-            });
+            return Ok(Numbers { values: Vec::new().into(), nulls: None });
         }
     };
     let array = match column.as_primitive_opt::<T>() {
@@ -126,10 +122,7 @@ fn numbers<T: ArrowPrimitiveType>(
         None => cast(column, &T::DATA_TYPE)?.as_primitive::<T>().clone(),
     };
     let nulls = array.nulls().filter(|nulls| nulls.null_count() > 0);
-    Ok(Numbers {
-        nulls: nulls.cloned(),
-        values: array.values().clone(),
-    })
+    Ok(Numbers { nulls: nulls.cloned(), values: array.values().clone() })
 }
 
 /// A column of yes and no.
@@ -169,10 +162,7 @@ impl Text {
             Some(column) if column.logical_null_count() < column.len() => column,
             _ => {
                 return Ok(Text {
-                    keys: Numbers {
-                        values: Vec::new().into(),
-                        nulls: None,
-                    },
+                    keys: Numbers { values: Vec::new().into(), nulls: None },
                     texts: StringArray::new_null(0),
                 });
             }

@@ -55,11 +55,7 @@ pub(crate) struct Commands {
 
 impl Commands {
     pub(crate) fn new(digits: u8) -> Commands {
-        Commands {
-            entries: Vec::new(),
-            index: HashMap::default(),
-            digits,
-        }
+        Commands { entries: Vec::new(), index: HashMap::default(), digits }
     }
 
     /// The number of a command.
@@ -138,9 +134,7 @@ impl Commands {
             .collect();
         rows.sort_by(|a, b| {
             let order = |row: &Command| (row.tally.busy_ns, row.tally.operations);
-            order(b)
-                .cmp(&order(a))
-                .then_with(|| a.command.cmp(&b.command))
+            order(b).cmp(&order(a)).then_with(|| a.command.cmp(&b.command))
         });
         rows
     }

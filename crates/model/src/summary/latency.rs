@@ -102,12 +102,8 @@ impl Latency {
     fn spill(&mut self) {
         let digits = self.digits;
         if self.counts.is_none() {
-            self.counts = histogram(digits).map(|positive| {
-                Box::new(Counts {
-                    positive,
-                    below: None,
-                })
-            });
+            self.counts =
+                histogram(digits).map(|positive| Box::new(Counts { positive, below: None }));
         }
         if let Some(counts) = &mut self.counts {
             for value in self.few.drain(..) {
@@ -139,10 +135,6 @@ impl Latency {
         }
     }
 
-    pub(crate) fn n(&self) -> u64 {
-        self.n
-    }
-
     pub(crate) fn sum(&self) -> i64 {
         self.sum.clamp(i64::MIN.into(), i64::MAX.into()) as i64
     }
@@ -164,11 +156,9 @@ impl Latency {
                 .collect()
         };
         let mut values: Vec<_> = match &counts.below {
-            Some(below) => recorded(below)
-                .into_iter()
-                .rev()
-                .map(|(value, n)| (-value, n))
-                .collect(),
+            Some(below) => {
+                recorded(below).into_iter().rev().map(|(value, n)| (-value, n)).collect()
+            }
             None => Vec::new(),
         };
         values.extend(recorded(&counts.positive));

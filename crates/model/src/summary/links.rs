@@ -21,18 +21,12 @@ impl Words {
         if let Some(found) = self.0.iter_mut().find(|found| found.name == word) {
             found.count += 1;
         } else if self.0.len() < WORDS_MAX {
-            self.0.push(Count {
-                name: word.to_owned(),
-                count: 1,
-            });
+            self.0.push(Count { name: word.to_owned(), count: 1 });
         } else if word != "(others)" {
             match self.0.last_mut() {
                 Some(last) if last.name == "(others)" => last.count += 1,
                 _ => {
-                    self.0.push(Count {
-                        name: "(others)".to_owned(),
-                        count: 1,
-                    });
+                    self.0.push(Count { name: "(others)".to_owned(), count: 1 });
                 }
             }
         }
@@ -146,29 +140,17 @@ impl LinkTally {
             let sums = &mut self.sums;
             sums.connections += 1;
             for (sum, values) in [
-                (
-                    &mut sums.packets,
-                    [row.packets_to_server, row.packets_to_client],
-                ),
+                (&mut sums.packets, [row.packets_to_server, row.packets_to_client]),
                 (&mut sums.bytes_to_server, [row.bytes_to_server, 0]),
                 (&mut sums.bytes_to_client, [row.bytes_to_client, 0]),
                 (
                     &mut sums.retransmissions,
                     [row.retransmissions_to_server, row.retransmissions_to_client],
                 ),
-                (
-                    &mut sums.out_of_order,
-                    [row.out_of_order_to_server, row.out_of_order_to_client],
-                ),
+                (&mut sums.out_of_order, [row.out_of_order_to_server, row.out_of_order_to_client]),
                 (&mut sums.gaps, [row.gaps_to_server, row.gaps_to_client]),
-                (
-                    &mut sums.gap_bytes,
-                    [row.gap_bytes_to_server, row.gap_bytes_to_client],
-                ),
-                (
-                    &mut sums.zero_windows,
-                    [row.zero_windows_to_server, row.zero_windows_to_client],
-                ),
+                (&mut sums.gap_bytes, [row.gap_bytes_to_server, row.gap_bytes_to_client]),
+                (&mut sums.zero_windows, [row.zero_windows_to_server, row.zero_windows_to_client]),
                 (&mut sums.resets, [row.resets, 0]),
             ] {
                 *sum = values.into_iter().fold(*sum, u64::saturating_add);
@@ -192,10 +174,7 @@ impl LinkTally {
         self.prune();
         let mut connections = std::mem::take(&mut self.sums);
         for connection in std::mem::take(&mut self.rows) {
-            let key = (
-                recordings.resolve(Some(&connection.recording)),
-                connection.connection,
-            );
+            let key = (recordings.resolve(Some(&connection.recording)), connection.connection);
             let unnamed = (Dimension::NONE, connection.connection);
             let number = self.index.get(&key).or_else(|| self.index.get(&unnamed));
             let link = number.and_then(|&number| self.links.get(number as usize));
@@ -213,10 +192,7 @@ impl LinkTally {
                     oplocks: link.oplocks.finish(),
                     leases: link.leases.finish(),
                 },
-                None => ConnectionRow {
-                    connection,
-                    ..ConnectionRow::default()
-                },
+                None => ConnectionRow { connection, ..ConnectionRow::default() },
             });
         }
         connections

@@ -92,6 +92,8 @@ pub struct Summary {
     files: Sketch,
     directories: Sketch,
     series: SeriesTally,
+    /// Connection and number of the chain whose time was seen last, and that time.
+    last_timed_chain: Option<((Option<u64>, u64), i64)>,
     reads: SizeTally,
     writes: SizeTally,
     chains: ChainTally,
@@ -129,6 +131,7 @@ impl Summary {
             files: Sketch::new(options.paths_max),
             directories: Sketch::new(options.paths_max),
             series: SeriesTally::new(options.bins_max, DIGITS_OF_MANY),
+            last_timed_chain: None,
             reads: SizeTally::new(),
             writes: SizeTally::new(),
             chains: ChainTally::default(),
@@ -194,10 +197,7 @@ impl Summary {
     pub fn finish(mut self) -> Report {
         let mut all = CommandTally::new(DIGITS);
         self.commands.all().for_each(|command| all.absorb(command));
-        let whole = Whole {
-            operations: all.tally.operations,
-            busy_ns: all.tally.busy_ns,
-        };
+        let whole = Whole { operations: all.tally.operations, busy_ns: all.tally.busy_ns };
         let [turnaround, request_transfer, response_transfer] = all.parts();
         let totals = Totals {
             tally: all.tally.finish(&whole, true),
@@ -240,16 +240,10 @@ impl Summary {
                 dialects: words(self.dialects.finish(&whole)),
                 ..self.protection
             },
-            sessions: Sessions {
-                mechanisms: self.mechanisms.finish(),
-                ..self.sessions
-            },
+            sessions: Sessions { mechanisms: self.mechanisms.finish(), ..self.sessions },
             trees: self.trees,
             handles: self.handles.finish(),
-            breaks: Breaks {
-                changes: self.changes.finish(),
-                ..self.breaks
-            },
+            breaks: Breaks { changes: self.changes.finish(), ..self.breaks },
             connections: self.links.finish(&whole, &mut self.recordings),
             slowest: self.slowest.finish(),
         }
@@ -262,10 +256,8 @@ fn words(groups: Groups) -> Vec<Count> {
         name: row.name.unwrap_or_else(|| "(unknown)".to_owned()),
         count: row.tally.operations,
     });
-    let others = groups.others.map(|tally| Count {
-        name: "(others)".to_owned(),
-        count: tally.operations,
-    });
+    let others =
+        groups.others.map(|tally| Count { name: "(others)".to_owned(), count: tally.operations });
     let mut words: Vec<_> = named.chain(others).collect();
     words.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.name.cmp(&b.name)));
     words

@@ -63,11 +63,7 @@ impl PathSums {
 
     /// Busy time, bytes, operations.
     fn measures(&self) -> [u64; 3] {
-        [
-            u64::try_from(self.busy_ns).unwrap_or(0),
-            self.bytes(),
-            self.operations,
-        ]
+        [u64::try_from(self.busy_ns).unwrap_or(0), self.bytes(), self.operations]
     }
 }
 
@@ -155,10 +151,7 @@ impl Sketch {
             let upper = |&number: &u32| {
                 let entry = self.entries.get(number as usize);
                 // Older first among equals, so that the result follows from the rows alone.
-                Reverse((
-                    entry.map_or(0, |entry| entry.upper()[measure]),
-                    Reverse(number),
-                ))
+                Reverse((entry.map_or(0, |entry| entry.upper()[measure]), Reverse(number)))
             };
             if order.len() > self.keep {
                 order.select_nth_unstable_by_key(self.keep, upper);
@@ -186,10 +179,9 @@ impl Sketch {
         self.index.clear();
         let entries = &self.entries;
         for (number, entry) in entries.iter().enumerate() {
-            self.index
-                .insert_unique(entry.hash, number as u32, |&number| {
-                    entries.get(number as usize).map_or(0, |entry| entry.hash)
-                });
+            self.index.insert_unique(entry.hash, number as u32, |&number| {
+                entries.get(number as usize).map_or(0, |entry| entry.hash)
+            });
         }
     }
 
@@ -246,9 +238,7 @@ impl Sketch {
 /// The directory that a path is directly in; the empty path is the share's root.
 pub(crate) fn parent(path: &str) -> &str {
     let path = path.trim_end_matches(['\\', '/']);
-    path.rfind(['\\', '/'])
-        .and_then(|end| path.get(..end))
-        .unwrap_or("")
+    path.rfind(['\\', '/']).and_then(|end| path.get(..end)).unwrap_or("")
 }
 
 fn cut(path: &str) -> &str {
@@ -280,18 +270,10 @@ mod tests {
     use super::*;
 
     fn sums(operations: u64, busy_ns: i64, read_bytes: u64) -> PathSums {
-        PathSums {
-            operations,
-            busy_ns,
-            read_bytes,
-            ..PathSums::default()
-        }
+        PathSums { operations, busy_ns, read_bytes, ..PathSums::default() }
     }
 
-    const WHOLE: Whole = Whole {
-        operations: 100,
-        busy_ns: 1_000,
-    };
+    const WHOLE: Whole = Whole { operations: 100, busy_ns: 1_000 };
 
     #[test]
     fn below_the_limit_sums_are_exact_and_ranked_three_ways() {
@@ -303,19 +285,10 @@ mod tests {
         let top = sketch.finish(2, false, &WHOLE, |number| Some(format!("s{number}")));
         assert!(!top.approximate);
         assert_eq!((top.distinct, top.error_operations), (3, 0));
+        assert_eq!((top.by_time[0].path.as_str(), top.by_time[0].busy_share), ("slow", 0.7));
+        assert_eq!((top.by_bytes[0].path.as_str(), top.by_bytes.len()), ("big", 2));
         assert_eq!(
-            (top.by_time[0].path.as_str(), top.by_time[0].busy_share),
-            ("slow", 0.7)
-        );
-        assert_eq!(
-            (top.by_bytes[0].path.as_str(), top.by_bytes.len()),
-            ("big", 2)
-        );
-        assert_eq!(
-            (
-                top.by_operations[0].path.as_str(),
-                top.by_operations[0].operations
-            ),
+            (top.by_operations[0].path.as_str(), top.by_operations[0].operations),
             ("often", 10)
         );
         assert_eq!(top.by_time[0].share.as_deref(), Some("s2"));
@@ -335,11 +308,7 @@ mod tests {
         let heavy = &top.by_operations[0];
         assert_eq!(heavy.path, "heavy");
         assert!(heavy.operations <= 1_000 && heavy.operations + top.error_operations >= 1_000);
-        assert!(
-            top.error_operations < 21_000 / 16,
-            "{}",
-            top.error_operations
-        );
+        assert!(top.error_operations < 21_000 / 16, "{}", top.error_operations);
     }
 
     #[test]

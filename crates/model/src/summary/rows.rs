@@ -70,7 +70,8 @@ fn command(keys: &mut Keys, columns: &Columns, row: usize, commands: &mut Comman
         };
         return commands.resolve(name, None);
     };
-    let resolve = || commands.resolve(columns.command.text(key).unwrap_or("(unknown)"), protocol);
+    let mut resolve =
+        || commands.resolve(columns.command.text(key).unwrap_or("(unknown)"), protocol);
     let known = match protocol {
         Some(1) => keys.commands.get_mut(1),
         Some(2) => keys.commands.get_mut(2),
@@ -95,11 +96,9 @@ fn add_row(
     let kind = summary.commands.kind(number);
     let (facts, parts) = facts(columns, row, kind);
     summary.commands.add(number, &facts, &parts);
-    summary
-        .statuses
-        .record(columns.status.get(row), number, || {
-            columns.status_name.get(row).map(str::to_owned)
-        });
+    summary.statuses.record(columns.status.get(row), number, || {
+        columns.status_name.get(row).map(str::to_owned)
+    });
 
     let share = group(&mut keys.share, &columns.share, row, &mut summary.shares);
     summary.shares.add(share, &facts);
@@ -107,30 +106,26 @@ fn add_row(
     summary.clients.add(client, &facts);
     let user = group(&mut keys.user, &columns.user, row, &mut summary.users);
     summary.users.add(user, &facts);
-    let extension = group(
-        &mut keys.extension,
-        &columns.extension,
-        row,
-        &mut summary.extensions,
-    );
+    let extension = group(&mut keys.extension, &columns.extension, row, &mut summary.extensions);
     summary.extensions.add(extension, &facts);
-    let dialect = group(
-        &mut keys.dialect,
-        &columns.dialect,
-        row,
-        &mut summary.dialects,
-    );
+    let dialect = group(&mut keys.dialect, &columns.dialect, row, &mut summary.dialects);
     summary.dialects.count(dialect);
     if let Some(key) = columns.path.key(row) {
         paths.add(share, key, columns, row, kind, &facts);
     }
 
-    let (start, end) = (
-        columns.request_start.get(row),
-        columns.response_end.get(row),
-    );
+    let (start, end) = (columns.request_start.get(row), columns.response_end.get(row));
     let outstanding = columns.outstanding.get(row).filter(|_| !facts.waits);
-    summary.series.record(start.or(end), &facts, outstanding);
+    let chain = columns.compound.get(row).map(|chain| (columns.connection.get(row), chain));
+    // A member of a compound has no time of its own: it belongs where its lead is.
+    let at = start.or(end).or_else(|| {
+        let (lead, at) = summary.last_timed_chain?;
+        (Some(lead) == chain).then_some(at)
+    });
+    if let (Some(chain), Some(at)) = (chain, at) {
+        summary.last_timed_chain = Some((chain, at));
+    }
+    summary.series.record(at, &facts, outstanding);
     summary.seen(start);
     summary.seen(end);
     if let Some(outstanding) = outstanding {
@@ -149,17 +144,12 @@ fn add_row(
     protection.compressed += u64::from(columns.compressed.is_set(row));
     if let Some(elapsed_ns) = facts.elapsed_ns {
         let commands = &summary.commands;
-        summary.slowest.offer(elapsed_ns, || {
-            slowest::slow(columns, row, commands.name(number), elapsed_ns)
-        });
+        summary
+            .slowest
+            .offer(elapsed_ns, || slowest::slow(columns, row, commands.name(number), elapsed_ns));
     }
 
-    let recording = group(
-        &mut keys.recording,
-        &columns.recording,
-        row,
-        &mut summary.recordings,
-    );
+    let recording = group(&mut keys.recording, &columns.recording, row, &mut summary.recordings);
     let connection = columns.connection.get(row);
     if let Some(link) = connection.and_then(|number| summary.links.link((recording, number))) {
         let credits = [
@@ -192,10 +182,7 @@ fn add_row(
                 Kind::Read => &mut summary.reads,
                 _ => &mut summary.writes,
             };
-            sizes.record(
-                columns.requested_bytes.get(row),
-                columns.transferred_bytes.get(row),
-            );
+            sizes.record(columns.requested_bytes.get(row), columns.transferred_bytes.get(row));
         }
         Kind::Break => lease_break(summary, columns, row),
         _ => {}
@@ -213,10 +200,7 @@ fn facts(columns: &Columns, row: usize, kind: Kind) -> (Facts, Parts) {
         || columns.response_frame.get(row).is_some();
     let requested = columns.request_start.get(row).is_some()
         || columns.request_frame.get(row).is_some()
-        || columns
-            .compound_index
-            .get(row)
-            .is_some_and(|index| index > 0);
+        || columns.compound_index.get(row).is_some_and(|index| index > 0);
     let transferred = columns.transferred_bytes.get(row).unwrap_or(0);
     let wire = columns.request_wire_bytes.get(row).unwrap_or(0);
     let class = match status {
@@ -249,20 +233,21 @@ fn facts(columns: &Columns, row: usize, kind: Kind) -> (Facts, Parts) {
 /// Counts a break that the server sent (it has no request), or its acknowledgement.
 fn lease_break(summary: &mut Summary, columns: &Columns, row: usize) {
     let breaks = &mut summary.breaks;
+    let detail = columns.detail.get(row).unwrap_or("");
     let requested =
         columns.request_start.get(row).is_some() || columns.request_frame.get(row).is_some();
-    if requested {
+    if requested || detail.ends_with("acknowledgement") {
         breaks.acknowledgements += 1;
         return;
     }
     breaks.breaks += 1;
-    let new = |text: &Text| text.get(row).unwrap_or("?").to_owned();
-    let change = match columns.detail.get(row) {
-        Some("Lease") => {
-            let old = new(&columns.lease_requested);
-            format!("Lease {old} → {}", new(&columns.lease_granted))
+    let word = |text: &Text| text.get(row).unwrap_or("?").to_owned();
+    let change = match detail.starts_with("Lease") {
+        true => {
+            let old = word(&columns.lease_requested);
+            format!("Lease {old} → {}", word(&columns.lease_granted))
         }
-        _ => format!("Oplock → {}", new(&columns.oplock_granted)),
+        false => format!("Oplock → {}", word(&columns.oplock_granted)),
     };
     summary.changes.add(&change);
 }

@@ -168,11 +168,7 @@ impl SeriesTally {
                 open_handles: u64::try_from(open).unwrap_or(0),
             }
         });
-        Series {
-            bins: bins.collect(),
-            bin_ns: self.width,
-            without_time: self.without_time,
-        }
+        Series { bins: bins.collect(), bin_ns: self.width, without_time: self.without_time }
     }
 }
 
@@ -204,14 +200,7 @@ mod tests {
 
     fn times(series: &mut SeriesTally, times: &[i64]) -> Series {
         for &at in times {
-            series.record(
-                Some(at),
-                &Facts {
-                    elapsed_ns: Some(at),
-                    ..Facts::default()
-                },
-                Some(3),
-            );
+            series.record(Some(at), &Facts { elapsed_ns: Some(at), ..Facts::default() }, Some(3));
         }
         series.finish()
     }
@@ -219,10 +208,7 @@ mod tests {
     #[test]
     fn bins_merge_and_lose_nothing() {
         let second = 1_000_000_000;
-        let found = times(
-            &mut SeriesTally::new(600, 2),
-            &[0, second, 2 * second, 600 * second],
-        );
+        let found = times(&mut SeriesTally::new(600, 2), &[0, second, 2 * second, 600 * second]);
         assert_eq!(found.bin_ns, 1_024_000_000);
         assert_eq!(found.bins.len(), 586);
         assert_eq!(found.bins.iter().map(|bin| bin.operations).sum::<u64>(), 4);
@@ -239,12 +225,7 @@ mod tests {
         series.handle(Some(ms), None);
         series.handle(Some(ms), Some(3 * ms));
         series.record(Some(0), &Facts::default(), None);
-        let open: Vec<_> = series
-            .finish()
-            .bins
-            .iter()
-            .map(|bin| bin.open_handles)
-            .collect();
+        let open: Vec<_> = series.finish().bins.iter().map(|bin| bin.open_handles).collect();
         assert_eq!(open, [1, 3, 2, 1]);
     }
 

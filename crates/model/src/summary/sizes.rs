@@ -60,9 +60,10 @@ impl SizeTally {
         let Some((size, times)) = self.last.take() else {
             return;
         };
+        let room = self.exact.len() < SIZES_MAX;
         match self.exact.get_mut(&size) {
             Some(count) => *count += times,
-            None if self.exact.len() < SIZES_MAX => {
+            None if room => {
                 self.exact.insert(size, times);
             }
             None => self.others += times,
@@ -79,12 +80,8 @@ impl SizeTally {
             operations,
         });
         let exact = self.exact.iter();
-        let mut sizes: Vec<_> = exact
-            .map(|(&size_bytes, &operations)| SizeCount {
-                size_bytes,
-                operations,
-            })
-            .collect();
+        let mut sizes: Vec<_> =
+            exact.map(|(&size_bytes, &operations)| SizeCount { size_bytes, operations }).collect();
         sizes.sort_by_key(|size| (std::cmp::Reverse(size.operations), size.size_bytes));
         sizes.truncate(SIZES_SHOWN);
         Sizes {
@@ -113,14 +110,7 @@ mod tests {
         tally.record(None, Some(4096));
         tally.record(None, None);
         let found = tally.finish();
-        assert_eq!(
-            (
-                found.operations,
-                found.size_unknown,
-                found.transferred_bytes
-            ),
-            (9, 1, 8)
-        );
+        assert_eq!((found.operations, found.size_unknown, found.transferred_bytes), (9, 1, 4103));
         let class = |from, below, operations| SizeClass {
             from_bytes: from,
             below_bytes: below,
@@ -137,10 +127,7 @@ mod tests {
                 class(1 << 63, None, 1),
             ]
         );
-        assert_eq!(
-            (found.sizes[0].size_bytes, found.sizes[0].operations),
-            (4096, 3)
-        );
+        assert_eq!((found.sizes[0].size_bytes, found.sizes[0].operations), (4096, 3));
     }
 
     #[test]

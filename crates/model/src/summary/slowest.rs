@@ -18,13 +18,7 @@ pub(crate) struct Slowest {
 
 impl Slowest {
     pub(crate) fn new(limit: usize) -> Slowest {
-        Slowest {
-            heap: BinaryHeap::new(),
-            rows: Vec::new(),
-            limit,
-            threshold: i64::MIN,
-            seen: 0,
-        }
+        Slowest { heap: BinaryHeap::new(), rows: Vec::new(), limit, threshold: i64::MIN, seen: 0 }
     }
 
     /// Offers an operation; `row` is called only if it is among the slowest so far.
@@ -63,10 +57,7 @@ pub(crate) fn slow(columns: &Columns, row: usize, command: String, elapsed_ns: i
     let (protocol, client_port) = (columns.protocol.get(row), columns.client_port.get(row));
     let (message_id, frames) = (
         columns.message_id.get(row),
-        [
-            columns.request_frame.get(row),
-            columns.response_frame.get(row),
-        ],
+        [columns.request_frame.get(row), columns.response_frame.get(row)],
     );
     Slow {
         recording: text(&columns.recording),
@@ -108,11 +99,8 @@ pub fn filter(
     if let (Some(2), Some(port), Some(message)) = (protocol, client_port, message_id) {
         return Some(format!("tcp.port == {port} && smb2.msg_id == {message}"));
     }
-    let mut words: Vec<_> = frames
-        .into_iter()
-        .flatten()
-        .map(|frame| format!("frame.number == {frame}"))
-        .collect();
+    let mut words: Vec<_> =
+        frames.into_iter().flatten().map(|frame| format!("frame.number == {frame}")).collect();
     words.dedup();
     (!words.is_empty()).then(|| words.join(" || "))
 }

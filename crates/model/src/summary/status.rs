@@ -77,24 +77,15 @@ impl StatusTally {
                 commands: Vec::new(),
             });
             row.operations += count;
-            row.commands.push(Count {
-                name: command(number),
-                count,
-            });
+            row.commands.push(Count { name: command(number), count });
         }
         let mut rows: Vec<_> = rows.into_values().collect();
         for row in &mut rows {
             row.operations_share = share_of(row.operations as i64, operations as i64);
-            row.commands
-                .sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.name.cmp(&b.name)));
+            row.commands.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.name.cmp(&b.name)));
         }
         rows.sort_by_key(|row| (std::cmp::Reverse(row.operations), row.status));
-        Statuses {
-            success: self.success,
-            unknown: self.unknown,
-            rows,
-            others: self.others,
-        }
+        Statuses { success: self.success, unknown: self.unknown, rows, others: self.others }
     }
 }
 
@@ -122,14 +113,7 @@ mod tests {
 
     #[test]
     fn tells_errors_from_usual_replies() {
-        for usual in [
-            0x103,
-            0x10c,
-            0x8000_0005,
-            0x8000_0006,
-            0xc000_0016,
-            0xc000_0011,
-        ] {
+        for usual in [0x103, 0x10c, 0x8000_0005, 0x8000_0006, 0xc000_0016, 0xc000_0011] {
             assert_eq!(class(usual), StatusClass::Usual, "{usual:x}");
         }
         for missing in [0xc000_0034, 0xc000_003a, 0xc000_000f] {
@@ -149,10 +133,7 @@ mod tests {
         tally.record(None, 1, || None);
         let found = tally.finish(6, |number| format!("c{number}"));
         assert_eq!((found.success, found.unknown, found.rows.len()), (1, 1, 1));
-        assert_eq!(
-            (found.rows[0].operations, found.rows[0].name.as_str()),
-            (4, "S5")
-        );
+        assert_eq!((found.rows[0].operations, found.rows[0].name.as_str()), (4, "S5"));
         assert_eq!(found.rows[0].commands[0].count, 3);
     }
 }

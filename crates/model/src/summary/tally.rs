@@ -284,10 +284,7 @@ impl Dimension {
         match number {
             Self::NONE => None,
             Self::OTHERS => Some("(others)"),
-            _ => self
-                .groups
-                .get(number as usize)
-                .map(|(name, _)| name.as_str()),
+            _ => self.groups.get(number as usize).map(|(name, _)| name.as_str()),
         }
     }
 
@@ -330,15 +327,9 @@ mod tests {
             let number = dimension.resolve(name);
             dimension.add(number, &Facts::default());
         }
-        let found = dimension.finish(&Whole {
-            operations: 6,
-            busy_ns: 0,
-        });
-        let rows: Vec<_> = found
-            .rows
-            .iter()
-            .map(|row| (row.name.as_deref(), row.tally.operations))
-            .collect();
+        let found = dimension.finish(&Whole { operations: 6, busy_ns: 0 });
+        let rows: Vec<_> =
+            found.rows.iter().map(|row| (row.name.as_deref(), row.tally.operations)).collect();
         assert_eq!(rows, [(Some("a"), 2), (None, 1), (Some("b"), 1)]);
         assert_eq!((found.distinct, found.others.unwrap().operations), (2, 2));
     }
@@ -352,19 +343,10 @@ mod tests {
             server_ns: Some(900),
             ..Facts::default()
         };
-        let parts = Parts {
-            request_ns: Some(333),
-            turnaround_ns: Some(1_334),
-            response_ns: Some(1_333),
-        };
+        let parts =
+            Parts { request_ns: Some(333), turnaround_ns: Some(1_334), response_ns: Some(1_333) };
         command.add(&facts, &parts);
-        command.add(
-            &Facts {
-                server_ns: None,
-                ..facts
-            },
-            &parts,
-        );
+        command.add(&Facts { server_ns: None, ..facts }, &parts);
         let s = &command.split;
         let sum = s.request_transfer_ns
             + s.server_ns

@@ -1,0 +1,40 @@
+# make demo   set up, build, and report on a bundled capture
+# make test   set up and run all tests: format, lints, unit, property, tshark comparison, fuzzing
+# make bench  build the benchmark captures (once) and print the table of docs/benchmarks.md
+# make bless  accept the current output as the golden results
+
+# Outside the checkout, so that it survives a fresh clone: DataFusion takes minutes to build.
+export CARGO_TARGET_DIR ?= $(HOME)/.cache/smbscope/target
+export PATH := $(HOME)/.cargo/bin:$(PATH)
+SMBSCOPE := $(CARGO_TARGET_DIR)/release/smbscope
+DEMO := $(CURDIR)/smbscope-demo.html
+FUZZ_SECONDS ?= 5
+
+.PHONY: demo test bench bless build fuzz
+
+demo: build
+	$(SMBSCOPE) report tests/fixtures/smb311.pcapng --html $(DEMO)
+	@echo
+	@echo "The same as a page: $(DEMO)"
+
+build:
+	scripts/setup.sh build
+	@test -x $(SMBSCOPE) || echo "The first build takes 15 to 25 minutes on two cores (DataFusion)." >&2
+	cargo build --release --locked -p smbscope
+
+test:
+	scripts/setup.sh test
+	cargo fmt --check
+	cargo clippy --locked --workspace --all-targets -- -D warnings
+	SMBSCOPE_PYTHON=$${SMBSCOPE_PYTHON:-$(HOME)/.cache/smbscope/venv/bin/python} cargo test --locked --workspace
+	fuzz/run.sh $(FUZZ_SECONDS)
+
+fuzz:
+	fuzz/run.sh 60
+
+bench: build
+	scripts/setup.sh bench
+	bench/run.sh
+
+bless:
+	INSTA_UPDATE=always cargo test --workspace

@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# Installs what is missing, and only that.
+#   scripts/setup.sh build   what a build needs: a Rust toolchain and a C compiler
+#   scripts/setup.sh test    that, and what the tests use: tshark, Python with duckdb and pyarrow, fuzzing
+#   scripts/setup.sh bench   that, and what the benchmarks use: Samba, hyperfine, network tools
+# On Debian and Ubuntu it uses apt-get (as root or by sudo); elsewhere it says what to install.
+set -euo pipefail
+what=${1:-build}
+cd "$(dirname "$0")/.."
+cache=${SMBSCOPE_CACHE:-$HOME/.cache/smbscope}
+rust_least=1.94
+
+say() { echo "setup: $*" >&2; }
+
+packages() { # PROGRAM=PACKAGE...: installs the packages whose program is missing
+  local missing=() pair
+  for pair in "$@"; do
+    command -v "${pair%%=*}" >/dev/null 2>&1 || missing+=("${pair#*=}")
+  done
+  [ ${#missing[@]} -gt 0 ] || return 0
+  if ! command -v apt-get >/dev/null 2>&1; then
+    say "please install: ${missing[*]} (Debian's names)"
+    exit 1
+  fi
+  local sudo=()
+  [ "$(id -u)" = 0 ] || sudo=(sudo)
+  say "installing ${missing[*]}"
+  "${sudo[@]}" apt-get -qq update
+  DEBIAN_FRONTEND=noninteractive "${sudo[@]}" apt-get -qq install -y --no-install-recommends "${missing[@]}" >/dev/null
+}
+
+rust() {
+  [ -d "$HOME/.cargo/bin" ] && PATH="$HOME/.cargo/bin:$PATH"
+  local have
+  have=$(rustc --version 2>/dev/null | awk '{print $2}') || true
+  if [ -n "$have" ] && [ "$(printf '%s\n' "$rust_least" "$have" | sort -V | head -n 1)" = "$rust_least" ]; then
+    return 0
+  fi
+  packages curl=curl
+  say "installing Rust by rustup (have: ${have:-none}, needed: $rust_least or later)"
+  curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y --profile minimal -c clippy -c rustfmt >/dev/null
+}
+
+venv() { # what the dataset tests read Parquet with
+  local python=$cache/venv/bin/python
+  "$python" -c 'import duckdb, pyarrow' 2>/dev/null && return 0
+  say "installing duckdb and pyarrow into $cache/venv"
+  mkdir -p "$cache"
+  python3 -m venv "$cache/venv"
+  "$cache/venv/bin/pip" install --quiet --disable-pip-version-check duckdb pyarrow
+}
+
+fuzzer() {
+  command -v cargo-fuzz >/dev/null 2>&1 || { say "installing cargo-fuzz"; cargo install --quiet --locked cargo-fuzz; }
+  rustup toolchain list 2>/dev/null | grep -q nightly || say "no nightly toolchain: fuzzing will be skipped (rustup toolchain install nightly)"
+}
+
+packages cc=gcc
+rust
+case $what in
+  build) ;;
+  test | bench)
+    packages tshark=tshark python3=python3 zstd=zstd g++=g++
+    python3 -c 'import venv, ensurepip' 2>/dev/null || packages no-such-program=python3-venv
+    venv
+    fuzzer
+    if [ "$what" = bench ]; then
+      packages smbd=samba smbclient=smbclient smbtorture=samba-testsuite tcpdump=tcpdump hyperfine=hyperfine ip=iproute2 ethtool=ethtool
+    fi
+    ;;
+  *)
+    say "usage: scripts/setup.sh build|test|bench"
+    exit 2
+    ;;
+esac
