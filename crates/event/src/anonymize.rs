@@ -17,7 +17,7 @@ use sha2::Sha256;
 
 use crate::builder::extension_of;
 use crate::column::{SENSITIVITY_KEY, Sensitivity};
-use crate::tables::{Connection, Coverage, Handle, Session, Tree};
+use crate::tables::{Connection, Coverage, Handle, Referral, Session, Tree};
 
 /// Hexadecimal digits of a person's or machine's token.
 const SHORT: usize = 8;
@@ -46,7 +46,7 @@ macro_rules! anonymize_rows {
     )*};
 }
 
-anonymize_rows! { Connection Session Tree Handle Coverage }
+anonymize_rows! { Connection Session Tree Handle Referral Coverage }
 
 impl Tokenizer {
     /// Tokens under `key`: equal keys give equal tokens.
@@ -54,9 +54,7 @@ impl Tokenizer {
         // HMAC pads a key that is shorter than the hash's block with zeros.
         let mut block = [0; 64];
         block[..32].copy_from_slice(&key);
-        Tokenizer {
-            keyed: Hmac::new(&block.into()),
-        }
+        Tokenizer { keyed: Hmac::new(&block.into()) }
     }
 
     /// Tokens under a key that nobody knows.
@@ -104,17 +102,19 @@ impl Tokenizer {
             return Ok(column.clone());
         }
         let replace = |texts: &StringArray| -> ArrayRef {
-            Arc::new(StringArray::from_iter(texts.iter().map(|text| {
-                text.map(|text| self.text(field.name(), sensitivity, text))
-            })))
+            Arc::new(StringArray::from_iter(
+                texts
+                    .iter()
+                    .map(|text| text.map(|text| self.text(field.name(), sensitivity, text))),
+            ))
         };
         if let Some(texts) = column.as_string_opt::<i32>() {
             return Ok(replace(texts));
         }
-        if let Some(dictionary) = column.as_any_dictionary_opt() {
-            if let Some(texts) = dictionary.values().as_string_opt::<i32>() {
-                return Ok(dictionary.with_values(replace(texts)));
-            }
+        if let Some(dictionary) = column.as_any_dictionary_opt()
+            && let Some(texts) = dictionary.values().as_string_opt::<i32>()
+        {
+            return Ok(dictionary.with_values(replace(texts)));
         }
         if column.data_type() == &DataType::Null {
             return Ok(column.clone());
@@ -276,10 +276,7 @@ mod tests {
         for word in ["projects", "alice", "alary", "2024", "secret"] {
             assert!(!token.contains(word), "{token}");
         }
-        assert_eq!(
-            path("x\\alice"),
-            format!("{}\\{}", path("x"), path("alice"))
-        );
+        assert_eq!(path("x\\alice"), format!("{}\\{}", path("x"), path("alice")));
         assert_eq!(path("a/b").matches('/').count(), 1);
         assert_eq!(path("*"), "*");
         assert_eq!(path("~secret.*").matches("secret").count(), 0);
@@ -291,10 +288,7 @@ mod tests {
         let token = path("budget.AcmeCorp");
         let extension = tokenizer().text("extension", Sensitivity::Extension, "acmecorp");
         assert!(token.ends_with(&format!(".{extension}")), "{token}");
-        assert_eq!(
-            tokenizer().text("extension", Sensitivity::Extension, "docx"),
-            "docx"
-        );
+        assert_eq!(tokenizer().text("extension", Sensitivity::Extension, "docx"), "docx");
     }
 
     #[test]

@@ -139,10 +139,8 @@ impl Manifest {
     /// Reads a manifest of this or an older version.
     pub fn from_json(bytes: &[u8]) -> Result<Manifest, ManifestError> {
         let mut value: Value = serde_json::from_slice(bytes)?;
-        let found = value
-            .get("schema_version")
-            .and_then(Value::as_u64)
-            .ok_or(ManifestError::NoVersion)?;
+        let found =
+            value.get("schema_version").and_then(Value::as_u64).ok_or(ManifestError::NoVersion)?;
         if found > u64::from(SCHEMA_VERSION) {
             return Err(ManifestError::Newer { found });
         }
@@ -196,10 +194,7 @@ mod tests {
                 ..PartFile::default()
             }],
         );
-        manifest.coverage.push(Coverage {
-            frames: 9,
-            ..Coverage::default()
-        });
+        manifest.coverage.push(Coverage { frames: 9, ..Coverage::default() });
         manifest
     }
 
@@ -214,9 +209,7 @@ mod tests {
     #[test]
     fn unknown_fields_and_kinds_are_tolerated_newer_versions_are_not() {
         let text = sample().to_json().unwrap();
-        let other = text
-            .replace("\"import\"", "\"replay\"")
-            .replacen('{', "{\"novelty\": [1],", 1);
+        let other = text.replace("\"import\"", "\"replay\"").replacen('{', "{\"novelty\": [1],", 1);
         let read = Manifest::from_json(other.as_bytes()).unwrap();
         assert_eq!((read.kind, read.inputs.len()), (Kind::Other, 1));
         let newer = text.replace("\"schema_version\": 1", "\"schema_version\": 99");

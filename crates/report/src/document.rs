@@ -241,8 +241,16 @@ pub(crate) struct Stacked {
     pub(crate) caption: String,
     pub(crate) help: String,
     pub(crate) format: Format,
-    pub(crate) parts: Vec<&'static str>,
+    /// The place of each part's colour, and its name.
+    pub(crate) parts: Vec<(usize, &'static str)>,
     pub(crate) rows: Vec<(String, Vec<f64>)>,
+}
+
+impl Stacked {
+    /// The place of a part's colour.
+    pub(crate) fn place(&self, part: usize) -> usize {
+        self.parts.get(part).map_or(0, |(place, _)| *place)
+    }
 }
 
 /// Several lines over time, one unit.

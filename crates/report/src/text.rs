@@ -61,7 +61,7 @@ fn write_section(out: &mut String, section: &Section, width: usize) -> fmt::Resu
 /// Text in lines of at most `width`.
 fn wrapped(out: &mut String, text: &str, width: usize) -> fmt::Result {
     let mut used = 0;
-    for word in text.split_whitespace() {
+    for word in text.split([' ', '\n']).filter(|word| !word.is_empty()) {
         let length = word.chars().count();
         if used > 0 && used + 1 + length > width {
             writeln!(out)?;
@@ -227,7 +227,7 @@ fn heading(table: &Table, shown: &[usize], place: usize) -> String {
 
 fn write_bars(out: &mut String, bars: &Stacked, width: usize) -> fmt::Result {
     writeln!(out, "{}", bars.caption)?;
-    const FILLS: [char; 5] = ['░', '█', '▓', '▒', '·'];
+    const FILLS: [char; 5] = ['░', '█', '▓', '·', '▒'];
     let several = bars.parts.len() > 1;
     let label = bars.rows.iter().map(|(label, _)| label.chars().count()).max().unwrap_or(0);
     let sum = |parts: &[f64]| parts.iter().sum::<f64>();
@@ -243,7 +243,7 @@ fn write_bars(out: &mut String, bars: &Stacked, width: usize) -> fmt::Result {
                 false => 0,
             };
             let fill = match several {
-                true => FILLS.get(place).copied().unwrap_or('█'),
+                true => FILLS.get(bars.place(place)).copied().unwrap_or('█'),
                 false => '█',
             };
             bar.extend(std::iter::repeat_n(fill, end.saturating_sub(drawn)));
@@ -257,9 +257,17 @@ fn write_bars(out: &mut String, bars: &Stacked, width: usize) -> fmt::Result {
             .parts
             .iter()
             .enumerate()
-            .map(|(place, part)| format!("{} {part}", FILLS.get(place).copied().unwrap_or('█')))
+            .map(|(place, part)| {
+                let fill = FILLS.get(bars.place(place)).copied().unwrap_or('█');
+                // A space that does not break.
+                format!("{fill}\u{a0}{}", part.1.replace(' ', "\u{a0}"))
+            })
             .collect();
-        writeln!(out, "  {:label$}  {:8}  {}", "", "", legend.join("  "))?;
+        let mut lines = String::new();
+        wrapped(&mut lines, &legend.join(" "), room as usize)?;
+        for line in lines.lines() {
+            writeln!(out, "  {:label$}  {:8}  {line}", "", "")?;
+        }
     }
     Ok(())
 }

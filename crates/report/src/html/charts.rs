@@ -24,12 +24,12 @@ fn open(out: &mut String, caption: &str, unit: &str, help: &str) {
     );
 }
 
-fn legend(out: &mut String, names: &[&str]) {
+fn legend(out: &mut String, names: &[(usize, &str)]) {
     if names.len() < 2 {
         return;
     }
     out.push_str("<ul class=\"legend\">");
-    for (place, name) in names.iter().enumerate() {
+    for (place, name) in names {
         let _ = write!(out, "<li><i class=\"k{place}\"></i>{}</li>", escape(name));
     }
     out.push_str("</ul>\n");
@@ -51,7 +51,7 @@ pub(super) fn stacked(out: &mut String, chart: &Stacked) {
         let mut words = Vec::new();
         let mut shapes = String::new();
         let mut before = 0.0;
-        for (place, (&part, name)) in parts.iter().zip(&chart.parts).enumerate() {
+        for (&part, (place, name)) in parts.iter().zip(&chart.parts) {
             let (x, width) = (before / most * 100.0, part / most * 100.0);
             before += part;
             if part > 0.0 {
@@ -84,7 +84,8 @@ pub(super) fn lines(out: &mut String, chart: &Lines) {
     };
     open(out, &chart.caption, &unit, &chart.help);
     out.push_str("<div class=\"lines\">");
-    let names: Vec<_> = chart.lines.iter().map(|(name, _)| *name).collect();
+    let names = chart.lines.iter().enumerate();
+    let names: Vec<_> = names.map(|(place, (name, _))| (place, *name)).collect();
     legend(out, &names);
     let known = chart.lines.iter().flat_map(|(_, values)| values).copied();
     let most = known.filter(|value| !value.is_nan()).fold(0.0, f64::max);

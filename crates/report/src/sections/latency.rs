@@ -104,7 +104,8 @@ const PARTS: [Part; 5] = [
 fn stacked(report: &Report) -> Stacked {
     let used: Vec<_> = PARTS
         .iter()
-        .filter(|(_, part)| report.commands.iter().any(|row| part(&row.busy_split) > 0))
+        .enumerate()
+        .filter(|(_, (_, part))| report.commands.iter().any(|row| part(&row.busy_split) > 0))
         .collect();
     let whole = report.totals.tally.busy_ns.max(1) as f64;
     let shown = report.commands.iter().filter(|row| row.tally.busy_ns > 0).take(20);
@@ -112,10 +113,13 @@ fn stacked(report: &Report) -> Stacked {
         caption: "Time by command".to_owned(),
         help: "Each command's part of all busy time, divided in proportion to the parts of its operations' elapsed time.".to_owned(),
         format: Format::Share,
-        parts: used.iter().map(|(name, _)| field("busy_split", name).title).collect(),
+        parts: used
+            .iter()
+            .map(|(place, (name, _))| (*place, field("busy_split", name).title))
+            .collect(),
         rows: shown
             .map(|row| {
-                let parts = used.iter().map(|(_, part)| part(&row.busy_split).max(0) as f64 / whole);
+                let parts = used.iter().map(|(_, (_, part))| part(&row.busy_split).max(0) as f64 / whole);
                 (row.command.clone(), parts.collect())
             })
             .collect(),

@@ -264,7 +264,7 @@ fn size_blocks(what: &str, sizes: &Sizes) -> [Block; 3] {
         caption: format!("{what} by size"),
         help: "Operations between two powers of two.".to_owned(),
         format: Format::Count,
-        parts: vec!["Operations"],
+        parts: vec![(1, "Operations")],
         rows: sizes
             .powers
             .iter()

@@ -211,7 +211,7 @@ fn coverage(operations: u64, end: i64) -> Coverage {
         retransmissions: 5,
         connections: 6,
         connections_mid_stream: 2,
-        messages: operations * 2 - 8,
+        messages: (operations * 2).saturating_sub(8),
         messages_encrypted: 12,
         operations,
         operations_unanswered: operations / 97,
