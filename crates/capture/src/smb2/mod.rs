@@ -363,7 +363,7 @@ impl Smb2 {
         }
         set_reply(&mut pending.row, header, &reply);
         let effect = reply.effect(Some(pending), out);
-        link.finish(out, pending, seen, effect);
+        link.finish(out, pending, seen, lead, effect);
         self.free.push(slot);
     }
 
@@ -468,7 +468,7 @@ impl Smb2 {
             }
             return;
         };
-        link.finish(out, pending, &seen, Effect::None);
+        link.finish(out, pending, &seen, true, Effect::None);
         self.free.push(slot);
     }
 
