@@ -27,7 +27,7 @@ PACKAGES = {
     "smbd": "samba", "pdbedit": "samba-common-bin", "smbclient": "smbclient",
     "smbtorture": "samba-testsuite", "tshark": "tshark", "dumpcap": "wireshark-common",
     "tcpdump": "tcpdump", "ip": "iproute2", "ethtool": "ethtool",
-    "unshare": "util-linux", "nsenter": "util-linux",
+    "tc": "iproute2", "unshare": "util-linux", "nsenter": "util-linux",
 }
 
 
@@ -155,16 +155,21 @@ class Samba:
 class Recorder:
     """tcpdump (pcap) or dumpcap (pcapng) on one interface, by the file's ending."""
 
-    def __init__(self, path, port, interface="lo", snaplen=262144, enter=None):
+    def __init__(self, path, port, interface="lo", snaplen=262144, enter=None,
+                 buffer_kib=None):
+        """`buffer_kib`: a large kernel buffer for a long recording, else each packet at once."""
         self.path = path
+        self.long = bool(buffer_kib)
+        self.packets = None  # known when the recording is over
         flt = f"tcp port {port}"
         if path.endswith(".pcapng"):
             self.command = ["dumpcap", "-q", "-i", interface, "-s", str(snaplen), "-B", "32",
                             "-f", flt, "-w", path]
             self.ready = "File:"
         else:
-            self.command = ["tcpdump", "-i", interface, "-s", str(snaplen), "-B", "32768", "-U",
-                            "-Z", "root", "--immediate-mode", "-w", path, flt]
+            self.command = ["tcpdump", "-i", interface, "-s", str(snaplen), "-Z", "root", "-w", path,
+                            "-B", str(buffer_kib or 32768)]
+            self.command += ([] if buffer_kib else ["-U", "--immediate-mode"]) + [flt]
             self.ready = "listening on"
         self.enter = enter or []
 
@@ -182,17 +187,19 @@ class Recorder:
         return self
 
     def __exit__(self, *_):
-        time.sleep(0.4)
+        time.sleep(1.5 if self.long else 0.4)
         self.process.send_signal(signal.SIGINT)
-        self.process.wait(10)
+        self.process.wait(60)
         said = self._said()
         self.messages.close()
         os.unlink(self.path + ".log")
         # "0 packets dropped by kernel", "dropped on interface 'lo': 7/0 (pcap:0/..."
-        lost = re.search(r"(\d+) packets dropped by kernel", said) or \
-            re.search(r"dropped on interface '.*': \d+/(\d+)", said)
-        if not lost or int(lost.group(1)):
+        lost = re.findall(r"(\d+) packets dropped by (?:kernel|interface)", said) or \
+            re.findall(r"dropped on interface '.*': \d+/(\d+)", said)
+        if not lost or any(int(n) for n in lost):
             sys.exit(f"the recorder lost packets or did not say: {said}")
+        seen = re.search(r"(\d+) packets captured|Packets captured: (\d+)", said)
+        self.packets = int(seen[1] or seen[2])
 
     def _said(self):
         with open(self.path + ".log") as f:

@@ -49,13 +49,6 @@ impl BusyClock {
         self.in_flight = self.in_flight.saturating_sub(1);
         self.reading.wrapping_sub(begun) / 1024
     }
-
-    /// The reading without any change.
-    #[inline]
-    pub fn reading(&mut self, time: i64) -> i64 {
-        self.advance(time);
-        self.reading
-    }
 }
 
 /// The least of the round trips seen on one side of the capture point.
@@ -288,21 +281,33 @@ impl Link {
         }
     }
 
-    /// Ends an operation with its reply and emits the row.
+    /// Ends an operation with its reply and emits the row. `first` says that it is the first (or
+    /// only) one in the reply's message: the message's times and bytes stand on it.
     #[inline]
-    pub fn finish(&mut self, out: &mut Output, pending: &mut Pending, seen: &Seen, effect: Effect) {
+    pub fn finish(
+        &mut self,
+        out: &mut Output,
+        pending: &mut Pending,
+        seen: &Seen,
+        first: bool,
+        effect: Effect,
+    ) {
         let end = seen.end_or_start();
         self.arrive(pending, end);
         self.last_reply = Some(self.last_reply.map_or(end, |last| last.max(end)));
         let row = &mut pending.row;
         row.set_response_frame(seen.frame);
-        if pending.lead {
+        // A member of a compound that is answered apart from its lead has the reply's times, but
+        // no request times and so no duration.
+        if pending.lead || first {
             row.set_response_start(seen.start);
             if let Some(end) = seen.end {
                 row.set_response_end(end);
             }
             row.set_response_wire_bytes(row.response_wire_bytes().unwrap_or(0) + seen.wire_bytes);
             row.derive_durations();
+        }
+        if pending.lead {
             if row.waits() != Some(true)
                 && let (Some(turnaround), Some((behind, error))) =
                     (row.turnaround_ns(), self.behind())
@@ -361,7 +366,7 @@ impl Link {
         if let Some(dialect) = self.dialect {
             pending.row.set_dialect(dialect);
         }
-        self.finish(out, &mut pending, seen, effect);
+        self.finish(out, &mut pending, seen, lead, effect);
     }
 
     #[inline]

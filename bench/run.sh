@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# Prints the table of docs/benchmarks.md: cat, a bare walk (the limit), tshark, and smbscope, all in one run.
+#   bench/run.sh [REPETITIONS]     (5; the least CPU time of them counts, because the machine is shared)
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$HOME/.cache/smbscope/target}
+bench/captures.sh
+cargo build --release --locked -p smbscope
+cargo build --release --quiet --manifest-path bench/walk/Cargo.toml --target-dir "$CARGO_TARGET_DIR/walk"
+exec python3 bench/run.py --repeat "${1:-5}" \
+  --captures "${SMBSCOPE_BENCH_DIR:-$HOME/.cache/smbscope/bench}" \
+  --walk "$CARGO_TARGET_DIR/walk/release/walk" \
+  --smbscope "$CARGO_TARGET_DIR/release/smbscope"
