@@ -324,7 +324,7 @@ impl Exchange {
             if alone {
                 link.reply_alone(out, member.pending.row, seen, index == 0, effect);
             } else {
-                link.finish(out, &mut member.pending, seen, effect);
+                link.finish(out, &mut member.pending, seen, index == 0, effect);
             }
         }
     }
