@@ -41,14 +41,17 @@ fn columns(args: &Ops) -> anyhow::Result<Option<Vec<usize>>> {
     let schema = operation::schema();
     let place = |name: &str| {
         schema.index_of(name.trim()).map_err(|_| {
-            let message = format!("{name}: no such column; `smbscope schema operations` lists them");
+            let message =
+                format!("{name}: no such column; `smbscope schema operations` lists them");
             Failure::usage(message)
         })
     };
     let as_lines = args.format == RowFormat::Text;
     match &args.columns {
         Some(names) => names.iter().map(|name| place(name)).collect::<Result<_, _>>().map(Some),
-        None if as_lines => line::COLUMNS.iter().map(|name| place(name)).collect::<Result<_, _>>().map(Some),
+        None if as_lines => {
+            line::COLUMNS.iter().map(|name| place(name)).collect::<Result<_, _>>().map(Some)
+        }
         None => Ok(None),
     }
 }

@@ -77,7 +77,9 @@ fn ask(engine: &Arc<Engine>, sql: &str) -> anyhow::Result<Receiver<Message>> {
     };
     // An error means that nobody listens any more, and then there is nothing left to do.
     let thread = std::thread::Builder::new().name("answer".into()).spawn(move || work().ok());
-    thread.map(|_| receiver).map_err(|error| anyhow::Error::new(error).context("no thread for the query"))
+    thread
+        .map(|_| receiver)
+        .map_err(|error| anyhow::Error::new(error).context("no thread for the query"))
 }
 
 fn next(messages: &Receiver<Message>) -> anyhow::Result<Option<Message>> {

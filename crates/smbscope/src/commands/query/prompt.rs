@@ -115,7 +115,8 @@ fn command(engine: &Arc<Engine>, form: &Form, entry: &str) -> anyhow::Result<()>
 
 /// `$XDG_STATE_HOME/smbscope/history` (XDG Base Directory Specification).
 fn history_file() -> Option<PathBuf> {
-    let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let absolute =
+        |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let state = absolute("XDG_STATE_HOME")
         .or_else(|| absolute("HOME").map(|home| home.join(".local").join("state")))?;
     Some(state.join("smbscope").join("history"))
