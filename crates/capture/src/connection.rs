@@ -130,6 +130,8 @@ pub struct Connection {
     reset: bool,
     /// Whether it is known to carry SMB.
     pub is_smb: bool,
+    /// Global number of the packet with which SMB began.
+    pub began: u64,
     usual_port: bool,
     strikes: u8,
     resets: u64,
@@ -160,6 +162,7 @@ impl Connection {
             fins: [false; 2],
             reset: false,
             is_smb: false,
+            began: 0,
             usual_port: client.is_some(),
             strikes: 0,
             resets: 0,
@@ -479,6 +482,7 @@ impl Connection {
             return false;
         }
         self.is_smb = true;
+        self.began = out.order;
         if self.client.is_none() {
             let message = piece.bytes.get(4..).unwrap_or_default();
             let is_reply = match u8_at(message, 0) {

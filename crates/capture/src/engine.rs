@@ -187,9 +187,16 @@ impl Engine {
         self.waiting_bytes = 0;
     }
 
-    /// The capture ends: all connections do.
+    /// The capture ends: all connections do, in the order in which SMB began on them. Their last
+    /// operations carry that packet's number instead of one behind the end, so that the order is
+    /// the same however many shards there are.
     pub fn end(&mut self, out: &mut Output) {
-        for place in 0..self.slab.len() as u32 {
+        let mut places: Vec<(u64, u32)> = (self.slab.iter().zip(0..))
+            .filter_map(|(slot, place)| Some((slot.as_ref()?.1.began, place)))
+            .collect();
+        places.sort_unstable();
+        for (began, place) in places {
+            out.order = began;
             self.remove(place, EndReason::Capture, out);
         }
         self.flows.clear();

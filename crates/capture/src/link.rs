@@ -375,7 +375,8 @@ impl Link {
         if let Some(vantage) = self.vantage {
             row.set_vantage(vantage as u64);
         }
-        if let Some(status) = row.status() {
+        // A DOS error of SMB1 has its name already.
+        if let Some(status) = row.status().filter(|_| row.status_name().is_none()) {
             row.set_status_name(code::status_name(status));
         }
         let table = &mut *self.table;

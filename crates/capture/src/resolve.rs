@@ -161,11 +161,16 @@ impl Resolver {
         } else {
             self.merge(outputs)?;
         }
+        let mut ended: Vec<(u64, LinkKey, &smbscope_event::tables::Connection)> = Vec::new();
         for (shard, output) in outputs.iter().enumerate() {
-            for (link, _, row) in &output.ended {
-                self.connection_ended((shard as u32, *link), row);
+            for (link, order, row) in &output.ended {
+                ended.push((*order, (shard as u32, *link), row));
             }
             add_counters(&mut self.coverage, &output.coverage);
+        }
+        ended.sort_by_key(|&(order, key, _)| (order, key));
+        for (_, key, row) in ended {
+            self.connection_ended(key, row);
         }
         self.emit_tables(TABLE_ROWS);
         Ok(())

@@ -202,11 +202,17 @@ impl Smb2 {
         } else {
             link.depart(pending);
         }
-        if let Some(place) = self.early.iter().position(|early| early.header.message_id == id)
+        while let Some(place) = self.early.iter().position(|early| early.header.message_id == id)
             && let Some(early) = self.early.remove(place)
         {
             let Early { header, seen, wrapping, reply, lead, .. } = early;
             self.waiting.insert(id, slot);
+            if header.is_interim() {
+                // The final reply may have come as well.
+                self.interim(&header, &seen, lead, link);
+                self.waiting.remove(&id);
+                continue;
+            }
             self.answer(&header, &seen, wrapping, reply, lead, link, out);
             return;
         }
@@ -255,7 +261,7 @@ impl Smb2 {
                 self.notification(&member, &seen, wrapping, link, out);
                 continue;
             }
-            if header.is_interim() {
+            if header.is_interim() && self.waiting.contains_key(&header.message_id) {
                 self.interim(&header, &seen, index == 0, link);
                 continue;
             }
@@ -266,7 +272,8 @@ impl Smb2 {
                 reply.file_id = chain_file;
             }
             let known = self.waiting.contains_key(&header.message_id);
-            if known || !link.requests_seen && self.early.len() >= limits.early {
+            let early_is_full = !link.requests_seen && self.early.len() >= limits.early;
+            if known || early_is_full && !header.is_interim() {
                 self.answer(&header, &seen, wrapping, reply, index == 0, link, out);
             } else {
                 let (lead, order) = (index == 0, out.order);
@@ -283,7 +290,10 @@ impl Smb2 {
         {
             let Some(early) = self.early.pop_front() else { break };
             let Early { header, seen, wrapping, reply, lead, .. } = early;
-            self.answer(&header, &seen, wrapping, reply, lead, link, out);
+            // An interim reply alone says nothing that the final one does not.
+            if !header.is_interim() {
+                self.answer(&header, &seen, wrapping, reply, lead, link, out);
+            }
         }
     }
 

@@ -47,8 +47,8 @@ pub struct Reply {
     pub size_bytes: Option<u64>,
     /// From Create.
     pub open: Option<Box<Open>>,
-    /// From SessionSetup: flags of the session.
-    pub session: Option<SessionFlags>,
+    /// From SessionSetup, unless it is refused: flags of the session, if captured.
+    pub session: Option<Option<SessionFlags>>,
     /// From TreeConnect.
     pub tree: Option<Box<Tree>>,
     /// DFS targets.
@@ -97,7 +97,7 @@ pub fn decode(member: &Member<'_>, link: &mut Link) -> Reply {
             reply.transferred = ChangeNotifyResponse(bytes).output_buffer_length().map(u64::from);
         }
         Command::NEGOTIATE => negotiate(bytes, link),
-        Command::SESSION_SETUP => reply.session = SessionSetupResponse(bytes).flags(),
+        Command::SESSION_SETUP => reply.session = Some(SessionSetupResponse(bytes).flags()),
         Command::TREE_CONNECT => {
             let view = TreeConnectResponse(bytes);
             let capabilities = view.capabilities();
@@ -259,8 +259,9 @@ impl Reply {
             session.refused = true;
             return session_effect(out, session);
         };
-        session.guest = Some(flags.0 & (SessionFlags::IS_GUEST.0 | SessionFlags::IS_NULL.0) != 0);
-        session.encrypt_data = Some(flags.contains(SessionFlags::ENCRYPT_DATA));
+        let guest = SessionFlags::IS_GUEST.0 | SessionFlags::IS_NULL.0;
+        session.guest = flags.map(|flags| flags.0 & guest != 0);
+        session.encrypt_data = flags.map(|flags| flags.contains(SessionFlags::ENCRYPT_DATA));
         session_effect(out, session)
     }
 }

@@ -4,6 +4,7 @@
 use hashbrown::HashMap;
 
 use super::data::Command;
+use super::latency::Grain;
 use super::tally::{CommandTally, Facts, Parts, Whole};
 
 /// Commands that are told apart; there are under 100 named ones.
@@ -50,12 +51,12 @@ struct Entry {
 pub(crate) struct Commands {
     entries: Vec<Entry>,
     index: HashMap<(String, Option<u8>), u32, foldhash::fast::RandomState>,
-    digits: u8,
+    grain: Grain,
 }
 
 impl Commands {
-    pub(crate) fn new(digits: u8) -> Commands {
-        Commands { entries: Vec::new(), index: HashMap::default(), digits }
+    pub(crate) fn new(grain: Grain) -> Commands {
+        Commands { entries: Vec::new(), index: HashMap::default(), grain }
     }
 
     /// The number of a command.
@@ -73,7 +74,7 @@ impl Commands {
             label: name.to_owned(),
             name: name.to_owned(),
             protocol,
-            tally: CommandTally::new(self.digits),
+            tally: CommandTally::new(self.grain),
         });
         self.index.insert(key, number);
         number

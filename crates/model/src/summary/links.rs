@@ -4,7 +4,7 @@ use hashbrown::HashMap;
 use smbscope_event::tables::{Connection, Handle, Session, Tree};
 
 use super::data::{self, ConnectionRow, Connections, Count, Handles, Sessions, Trees};
-use super::latency::Latency;
+use super::latency::{Grain, Latency, Sample};
 use super::series::SeriesTally;
 use super::tally::{Facts, Whole};
 use super::{share_of, tally::Dimension};
@@ -65,7 +65,7 @@ impl Link {
         self.credits_granted += granted;
         self.read_bytes = self.read_bytes.saturating_add(facts.read_bytes);
         self.written_bytes = self.written_bytes.saturating_add(facts.written_bytes);
-        if let Some(elapsed) = facts.elapsed_ns {
+        if let Some(elapsed) = &facts.elapsed {
             self.elapsed.record(elapsed);
         }
     }
@@ -80,19 +80,19 @@ pub(crate) struct LinkTally {
     index: HashMap<Key, u32, foldhash::fast::RandomState>,
     last: Option<(Key, u32)>,
     limit: usize,
-    digits: u8,
+    grain: Grain,
     rows: Vec<Connection>,
     sums: Connections,
 }
 
 impl LinkTally {
-    pub(crate) fn new(limit: usize, digits: u8) -> LinkTally {
+    pub(crate) fn new(limit: usize, grain: Grain) -> LinkTally {
         LinkTally {
             links: Vec::new(),
             index: HashMap::default(),
             last: None,
             limit: limit.max(1),
-            digits,
+            grain,
             rows: Vec::new(),
             sums: Connections::default(),
         }
@@ -121,7 +121,7 @@ impl LinkTally {
                     credits_granted: 0,
                     read_bytes: 0,
                     written_bytes: 0,
-                    elapsed: Latency::new(self.digits),
+                    elapsed: Latency::new(self.grain),
                     oplocks: Words::default(),
                     leases: Words::default(),
                 });
@@ -231,10 +231,10 @@ pub(crate) struct HandleTally {
 }
 
 impl HandleTally {
-    pub(crate) fn new(digits: u8) -> HandleTally {
+    pub(crate) fn new(grain: Grain) -> HandleTally {
         HandleTally {
             sums: Handles::default(),
-            open: Latency::new(digits),
+            open: Latency::new(grain),
             oplocks: Words::default(),
             leases: Words::default(),
         }
@@ -254,7 +254,7 @@ impl HandleTally {
             sums.never_used += u64::from(only_opened_and_closed && row.operations <= 2);
             series.handle(row.opened_at, row.closed_at);
             if let (Some(opened), Some(closed)) = (row.opened_at, row.closed_at) {
-                self.open.record(closed.saturating_sub(opened));
+                self.open.record(&Sample::new(closed.saturating_sub(opened)));
             }
             if let Some(oplock) = &row.oplock {
                 self.oplocks.add(oplock);

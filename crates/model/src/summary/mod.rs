@@ -35,7 +35,7 @@ pub use status::class;
 
 use chains::ChainTally;
 use kind::Commands;
-use latency::Latency;
+use latency::{Grain, Latency};
 use links::{HandleTally, LinkTally, Words};
 use paths::Sketch;
 use series::SeriesTally;
@@ -44,10 +44,10 @@ use slowest::Slowest;
 use status::StatusTally;
 use tally::{CommandTally, Dimension, Whole};
 
-/// Significant digits of the distributions of commands.
-const DIGITS: u8 = 3;
-/// Significant digits of the distributions of groups, connections and bins, which are many.
-const DIGITS_OF_MANY: u8 = 2;
+/// How finely commands are counted.
+const FINE: Grain = Grain::Fine;
+/// The same of groups, connections and bins, which are many.
+const MANY: Grain = Grain::Coarse;
 
 /// Limits of a summary.
 #[derive(Clone, Debug)]
@@ -116,13 +116,13 @@ pub struct Summary {
 impl Summary {
     /// A summary of nothing yet.
     pub fn new(options: Options) -> Summary {
-        let groups = || Dimension::new(options.groups_max, DIGITS_OF_MANY);
+        let groups = || Dimension::new(options.groups_max, MANY);
         Summary {
             coverage: Vec::new(),
             start: None,
             end: None,
             recordings: groups(),
-            commands: Commands::new(DIGITS),
+            commands: Commands::new(FINE),
             statuses: StatusTally::default(),
             shares: groups(),
             clients: groups(),
@@ -130,24 +130,24 @@ impl Summary {
             extensions: groups(),
             files: Sketch::new(options.paths_max),
             directories: Sketch::new(options.paths_max),
-            series: SeriesTally::new(options.bins_max, DIGITS_OF_MANY),
+            series: SeriesTally::new(options.bins_max, MANY),
             last_timed_chain: None,
             reads: SizeTally::new(),
             writes: SizeTally::new(),
             chains: ChainTally::default(),
-            client_gap: Latency::new(DIGITS),
+            client_gap: Latency::new(FINE),
             outstanding_max: 0,
             outstanding_sum: 0,
             outstanding_n: 0,
             protection: Protection::default(),
-            dialects: Dimension::new(64, DIGITS_OF_MANY),
+            dialects: Dimension::new(64, MANY),
             breaks: Breaks::default(),
             changes: Words::default(),
             sessions: Sessions::default(),
             mechanisms: Words::default(),
             trees: Trees::default(),
-            handles: HandleTally::new(DIGITS),
-            links: LinkTally::new(options.groups_max, DIGITS_OF_MANY),
+            handles: HandleTally::new(FINE),
+            links: LinkTally::new(options.groups_max, MANY),
             slowest: Slowest::new(options.slowest_listed),
             options,
         }
@@ -195,7 +195,7 @@ impl Summary {
 
     /// The numbers.
     pub fn finish(mut self) -> Report {
-        let mut all = CommandTally::new(DIGITS);
+        let mut all = CommandTally::new(FINE);
         self.commands.all().for_each(|command| all.absorb(command));
         let whole = Whole { operations: all.tally.operations, busy_ns: all.tally.busy_ns };
         let [turnaround, request_transfer, response_transfer] = all.parts();

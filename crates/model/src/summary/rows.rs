@@ -9,6 +9,7 @@ use super::chains::Member;
 use super::columns::{Columns, Resolved, Text};
 use super::data::StatusClass;
 use super::kind::{Commands, Kind};
+use super::latency::Sample;
 use super::paths::{PathSums, parent};
 use super::tally::{Dimension, Facts, Parts};
 use super::{Summary, slowest, status};
@@ -134,7 +135,7 @@ fn add_row(
         summary.outstanding_n += 1;
     }
     if let Some(gap) = columns.client_gap_ns.get(row) {
-        summary.client_gap.record(gap);
+        summary.client_gap.record(&Sample::new(gap));
     }
     let encrypted = columns.encrypted.is_set(row);
     let protection = &mut summary.protection;
@@ -142,7 +143,7 @@ fn add_row(
     protection.encrypted += u64::from(encrypted);
     protection.encrypted_unread += u64::from(encrypted && columns.command.key(row).is_none());
     protection.compressed += u64::from(columns.compressed.is_set(row));
-    if let Some(elapsed_ns) = facts.elapsed_ns {
+    if let Some(elapsed_ns) = facts.elapsed.map(|elapsed| elapsed.value) {
         let commands = &summary.commands;
         summary
             .slowest
@@ -219,8 +220,8 @@ fn facts(columns: &Columns, row: usize, kind: Kind) -> (Facts, Parts) {
         read_bytes: if kind == Kind::Read { transferred } else { 0 },
         written_bytes: if kind == Kind::Write { transferred } else { 0 },
         wire_bytes: wire.saturating_add(columns.response_wire_bytes.get(row).unwrap_or(0)),
-        elapsed_ns: timed(elapsed),
-        server_ns: timed(columns.server_ns.get(row)),
+        elapsed: timed(elapsed).map(Sample::new),
+        server: timed(columns.server_ns.get(row)).map(Sample::new),
     };
     let parts = Parts {
         request_ns: timed(columns.request_transfer_ns.get(row)),

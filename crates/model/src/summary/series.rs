@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 
 use super::data::{self, Series};
-use super::latency::Latency;
+use super::latency::{Grain, Latency};
 use super::tally::Facts;
 
 /// Width of the first bins.
@@ -35,19 +35,19 @@ pub(crate) struct SeriesTally {
     first: i64,
     width: i64,
     limit: usize,
-    digits: u8,
+    grain: Grain,
     open_from_the_start: u64,
     without_time: u64,
 }
 
 impl SeriesTally {
-    pub(crate) fn new(limit: usize, digits: u8) -> SeriesTally {
+    pub(crate) fn new(limit: usize, grain: Grain) -> SeriesTally {
         SeriesTally {
             bins: VecDeque::new(),
             first: 0,
             width: FIRST_BIN_NS,
             limit: limit.max(2),
-            digits,
+            grain,
             open_from_the_start: 0,
             without_time: 0,
         }
@@ -66,7 +66,7 @@ impl SeriesTally {
         bin.written_bytes = bin.written_bytes.saturating_add(facts.written_bytes);
         bin.wire_bytes = bin.wire_bytes.saturating_add(facts.wire_bytes);
         bin.busy_ns = bin.busy_ns.saturating_add(facts.busy_ns);
-        if let Some(elapsed) = facts.elapsed_ns {
+        if let Some(elapsed) = &facts.elapsed {
             bin.elapsed.record(elapsed);
         }
         if let Some(outstanding) = outstanding.filter(|_| !facts.waits) {
@@ -139,7 +139,7 @@ impl SeriesTally {
             written_bytes: 0,
             wire_bytes: 0,
             busy_ns: 0,
-            elapsed: Latency::new(self.digits),
+            elapsed: Latency::new(self.grain),
             outstanding_max: 0,
             outstanding_sum: 0,
             outstanding_n: 0,
@@ -200,7 +200,14 @@ mod tests {
 
     fn times(series: &mut SeriesTally, times: &[i64]) -> Series {
         for &at in times {
-            series.record(Some(at), &Facts { elapsed_ns: Some(at), ..Facts::default() }, Some(3));
+            series.record(
+                Some(at),
+                &Facts {
+                    elapsed: Some(super::super::latency::Sample::new(at)),
+                    ..Facts::default()
+                },
+                Some(3),
+            );
         }
         series.finish()
     }
@@ -208,7 +215,10 @@ mod tests {
     #[test]
     fn bins_merge_and_lose_nothing() {
         let second = 1_000_000_000;
-        let found = times(&mut SeriesTally::new(600, 2), &[0, second, 2 * second, 600 * second]);
+        let found = times(
+            &mut SeriesTally::new(600, Grain::Coarse),
+            &[0, second, 2 * second, 600 * second],
+        );
         assert_eq!(found.bin_ns, 1_024_000_000);
         assert_eq!(found.bins.len(), 586);
         assert_eq!(found.bins.iter().map(|bin| bin.operations).sum::<u64>(), 4);
@@ -219,7 +229,7 @@ mod tests {
 
     #[test]
     fn open_handles_add_up_over_the_bins() {
-        let mut series = SeriesTally::new(10, 2);
+        let mut series = SeriesTally::new(10, Grain::Coarse);
         let ms = 1_000_000;
         series.handle(None, Some(2 * ms));
         series.handle(Some(ms), None);
@@ -231,7 +241,7 @@ mod tests {
 
     #[test]
     fn the_widest_span_is_bounded() {
-        let found = times(&mut SeriesTally::new(8, 2), &[i64::MAX, i64::MIN, 0, -1]);
+        let found = times(&mut SeriesTally::new(8, Grain::Coarse), &[i64::MAX, i64::MIN, 0, -1]);
         assert!(found.bins.len() <= 8);
         assert_eq!(found.bins.iter().map(|bin| bin.operations).sum::<u64>(), 4);
     }
@@ -241,9 +251,9 @@ mod tests {
         fn the_order_of_rows_does_not_matter(
             mut at in prop::collection::vec(-5_000_000_000i64..90_000_000_000, 1..60)
         ) {
-            let forward = times(&mut SeriesTally::new(50, 2), &at);
+            let forward = times(&mut SeriesTally::new(50, Grain::Coarse), &at);
             at.reverse();
-            let backward = times(&mut SeriesTally::new(50, 2), &at);
+            let backward = times(&mut SeriesTally::new(50, Grain::Coarse), &at);
             prop_assert_eq!(&forward, &backward);
             prop_assert!(forward.bins.len() <= 50);
         }

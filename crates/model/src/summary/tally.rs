@@ -3,7 +3,7 @@
 use hashbrown::HashMap;
 
 use super::data::{self, BusySplit, Distribution, Groups};
-use super::latency::Latency;
+use super::latency::{Grain, Latency, Sample};
 use super::share_of;
 
 /// What one operation adds to every group that it belongs to.
@@ -20,9 +20,9 @@ pub(crate) struct Facts {
     pub(crate) written_bytes: u64,
     pub(crate) wire_bytes: u64,
     /// Null for operations that wait by design.
-    pub(crate) elapsed_ns: Option<i64>,
+    pub(crate) elapsed: Option<Sample>,
     /// Null for operations that wait by design.
-    pub(crate) server_ns: Option<i64>,
+    pub(crate) server: Option<Sample>,
 }
 
 /// One group's counters.
@@ -44,7 +44,7 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    pub(crate) fn new(digits: u8) -> Tally {
+    pub(crate) fn new(grain: Grain) -> Tally {
         Tally {
             operations: 0,
             unanswered: 0,
@@ -57,8 +57,8 @@ impl Tally {
             read_bytes: 0,
             written_bytes: 0,
             wire_bytes: 0,
-            elapsed: Latency::new(digits),
-            server: Latency::new(digits),
+            elapsed: Latency::new(grain),
+            server: Latency::new(grain),
         }
     }
 
@@ -75,10 +75,10 @@ impl Tally {
         self.read_bytes = self.read_bytes.saturating_add(facts.read_bytes);
         self.written_bytes = self.written_bytes.saturating_add(facts.written_bytes);
         self.wire_bytes = self.wire_bytes.saturating_add(facts.wire_bytes);
-        if let Some(elapsed) = facts.elapsed_ns {
+        if let Some(elapsed) = &facts.elapsed {
             self.elapsed.record(elapsed);
         }
-        if let Some(server) = facts.server_ns {
+        if let Some(server) = &facts.server {
             self.server.record(server);
         }
     }
@@ -147,12 +147,12 @@ pub(crate) struct CommandTally {
 }
 
 impl CommandTally {
-    pub(crate) fn new(digits: u8) -> CommandTally {
+    pub(crate) fn new(grain: Grain) -> CommandTally {
         CommandTally {
-            tally: Tally::new(digits),
-            turnaround: Latency::new(digits),
-            request: Latency::new(digits),
-            response: Latency::new(digits),
+            tally: Tally::new(grain),
+            turnaround: Latency::new(grain),
+            request: Latency::new(grain),
+            response: Latency::new(grain),
             split: BusySplit::default(),
         }
     }
@@ -161,13 +161,13 @@ impl CommandTally {
     pub(crate) fn add(&mut self, facts: &Facts, parts: &Parts) {
         self.tally.add(facts);
         if let Some(turnaround) = parts.turnaround_ns {
-            self.turnaround.record(turnaround);
+            self.turnaround.record(&Sample::new(turnaround));
         }
         if let Some(request) = parts.request_ns {
-            self.request.record(request);
+            self.request.record(&Sample::new(request));
         }
         if let Some(response) = parts.response_ns {
-            self.response.record(response);
+            self.response.record(&Sample::new(response));
         }
         if facts.busy_ns != 0 {
             self.divide(facts, parts);
@@ -179,7 +179,7 @@ impl CommandTally {
     #[inline]
     fn divide(&mut self, facts: &Facts, parts: &Parts) {
         let busy = facts.busy_ns;
-        let elapsed = facts.elapsed_ns.unwrap_or(0);
+        let elapsed = facts.elapsed.map_or(0, |elapsed| elapsed.value);
         if elapsed <= 0 {
             self.split.unsplit_ns = self.split.unsplit_ns.saturating_add(busy);
             return;
@@ -191,9 +191,9 @@ impl CommandTally {
         split.request_transfer_ns = split.request_transfer_ns.saturating_add(request);
         split.response_transfer_ns = split.response_transfer_ns.saturating_add(response);
         let middle = busy.saturating_sub(request).saturating_sub(response);
-        match facts.server_ns {
-            Some(_) => {
-                let server = part(facts.server_ns);
+        match &facts.server {
+            Some(server) => {
+                let server = part(Some(server.value));
                 split.server_ns = split.server_ns.saturating_add(server);
                 let network = middle.saturating_sub(server);
                 split.network_ns = split.network_ns.saturating_add(network);
@@ -230,7 +230,7 @@ pub(crate) struct Dimension {
     groups: Vec<(String, Tally)>,
     index: HashMap<String, u32, foldhash::fast::RandomState>,
     limit: usize,
-    digits: u8,
+    grain: Grain,
 }
 
 impl Dimension {
@@ -238,12 +238,12 @@ impl Dimension {
     pub(crate) const NONE: u32 = 0;
     const OTHERS: u32 = 1;
 
-    pub(crate) fn new(limit: usize, digits: u8) -> Dimension {
+    pub(crate) fn new(limit: usize, grain: Grain) -> Dimension {
         Dimension {
-            groups: vec![(String::new(), Tally::new(digits)); 2],
+            groups: vec![(String::new(), Tally::new(grain)); 2],
             index: HashMap::default(),
             limit,
-            digits,
+            grain,
         }
     }
 
@@ -259,7 +259,7 @@ impl Dimension {
             return Self::OTHERS;
         }
         let number = self.groups.len() as u32;
-        self.groups.push((name.to_owned(), Tally::new(self.digits)));
+        self.groups.push((name.to_owned(), Tally::new(self.grain)));
         self.index.insert(name.to_owned(), number);
         number
     }
@@ -322,7 +322,7 @@ mod tests {
 
     #[test]
     fn groups_past_the_limit_are_counted_together() {
-        let mut dimension = Dimension::new(2, 2);
+        let mut dimension = Dimension::new(2, Grain::Coarse);
         for name in [Some("a"), Some("b"), None, Some("c"), Some("d"), Some("a")] {
             let number = dimension.resolve(name);
             dimension.add(number, &Facts::default());
@@ -336,17 +336,17 @@ mod tests {
 
     #[test]
     fn the_parts_of_busy_time_add_up_to_it() {
-        let mut command = CommandTally::new(3);
+        let mut command = CommandTally::new(Grain::Fine);
         let facts = Facts {
             busy_ns: 1_001,
-            elapsed_ns: Some(3_000),
-            server_ns: Some(900),
+            elapsed: Some(Sample::new(3_000)),
+            server: Some(Sample::new(900)),
             ..Facts::default()
         };
         let parts =
             Parts { request_ns: Some(333), turnaround_ns: Some(1_334), response_ns: Some(1_333) };
         command.add(&facts, &parts);
-        command.add(&Facts { server_ns: None, ..facts }, &parts);
+        command.add(&Facts { server: None, ..facts }, &parts);
         let s = &command.split;
         let sum = s.request_transfer_ns
             + s.server_ns

@@ -1,0 +1,511 @@
+//! Conversations over TCP, cut, mixed up, repeated, lost and begun in the middle: what must stay
+//! the same does, and what cannot be known is counted (RFC 9293 section 3.4, MS-SMB2 section 3).
+
+#![allow(clippy::unwrap_used, missing_docs)]
+
+mod support;
+
+use proptest::prelude::*;
+use smbscope_capture::Options;
+use support::decode::{Row, assert_same, decode, decode_all, single};
+use support::packets::{
+    ACK, FILE_HEADER, Packet, RST, Sending, any_size, disturb, mixed, pcap,
+};
+use support::talk::{EVERYTHING, Talk, everything, noise};
+use support::{Dice, smb2};
+
+/// Whole frames.
+const ALL: usize = usize::MAX;
+/// What a packet's place in the file decides.
+const FRAMES: &[&str] = &["request_frame", "response_frame"];
+/// What repeated and late packets rightly change as well: which of them gave round trips.
+const ROUND_TRIPS: &[&str] = &[
+    "request_frame",
+    "response_frame",
+    "server_ns",
+    "server_error_ns",
+    "client_gap_ns",
+    "vantage",
+];
+
+fn sent(talk: &Talk) -> Vec<Packet> {
+    Sending::default().aligned(talk)
+}
+
+fn rows_of(packets: &[Packet], left_out: &[&str]) -> Vec<Row> {
+    decode(&pcap(packets, ALL, false), &single()).rows_without(left_out)
+}
+
+#[test]
+fn everything_is_decoded_as_it_was_said() {
+    let decoded = decode(&pcap(&sent(&everything(noise())), ALL, false), &single());
+    assert_eq!(decoded.operations(), EVERYTHING);
+    let coverage = &decoded.coverage[0];
+    assert_eq!((coverage.gaps, coverage.resynchronised, coverage.replies_unmatched), (0, 0, 0));
+    // The Cancel has no reply by design.
+    assert_eq!((coverage.operations_unanswered, coverage.messages_malformed), (0, 0));
+    let rows = decoded.by_id();
+    let told = |id: &str, column: &str| rows[&format!("1{id}")].get(column).map(String::as_str);
+    assert_eq!(told("7", "transferred_bytes"), Some("65536"));
+    assert_eq!(told("7", "path"), Some(r"docs\big.bin"));
+    assert_eq!(told("7", "share"), Some(r"\\files\home"));
+    assert_eq!(told("7", "user"), Some("ada"));
+    assert_eq!(told("7", "elapsed_ns"), Some("2000000"));
+    assert_eq!(told("10", "elapsed_ns"), Some("127000"));
+    assert_eq!(told("17", "waits"), Some("true"));
+    assert_eq!(told("17", "status_name"), Some("STATUS_CANCELLED"));
+    assert_eq!(told("18", "async_id"), Some("78"));
+    assert_eq!(told("18", "elapsed_ns"), Some("4600000"));
+    assert_eq!(told("20", "status_name"), Some("STATUS_OBJECT_NAME_NOT_FOUND"));
+    assert_eq!(told("16", "path"), Some("two"));
+    assert_eq!(decoded.handles.len(), 5);
+    assert!(decoded.handles.iter().all(|handle| handle.closed_at.is_some()));
+}
+
+#[test]
+fn a_compounds_times_stand_on_its_lead() {
+    let decoded = decode(&pcap(&sent(&everything(noise())), ALL, false), &single());
+    for row in decoded.rows() {
+        let Some(index) = row.get("compound_index") else { continue };
+        for column in ["elapsed_ns", "turnaround_ns", "request_start", "busy_ns", "server_ns"] {
+            assert_eq!(row.contains_key(column), index == "0", "{column} of member {index}");
+        }
+        let first = ["12", "13", "14"].contains(&row["message_id"].as_str());
+        assert_eq!(row["compound_size"], if first { "3" } else { "2" });
+    }
+}
+
+#[test]
+fn notifications_and_blocked_locks_are_not_outstanding() {
+    let mut talk = Talk::new();
+    talk.connect();
+    talk.exchange(smb2::create(4, "a"), 100_000, smb2::created(4, 1));
+    talk.ask(smb2::notify(5, 1).framed());
+    talk.pass(1_000);
+    talk.ask(smb2::lock(6, 1).framed());
+    talk.pass(100_000);
+    talk.answer(smb2::error(smb2::LOCK, 6, smb2::PENDING).asynchronous(6).framed());
+    talk.pass(1_000);
+    talk.ask(smb2::read(7, 1, 0, 9).framed());
+    talk.ask(smb2::read(8, 1, 0, 9).framed());
+    talk.pass(50_000);
+    talk.answer(smb2::data(7, b"123456789").framed());
+    talk.answer(smb2::data(8, b"123456789").framed());
+    let rows = decode(&pcap(&sent(&talk), ALL, false), &single()).by_id();
+    let outstanding = |id: &str| rows[&format!("1{id}")]["outstanding"].clone();
+    assert_eq!([outstanding("6"), outstanding("7"), outstanding("8")], ["0", "0", "1"]);
+    assert_eq!(rows["16"]["waits"], "true");
+    assert!(!rows["17"].contains_key("waits"));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Wherever segments end, the rows are the same in all that does not count frames.
+    #[test]
+    fn any_split_gives_the_same_rows(seed in any::<u64>(), most in 1_usize..4_000) {
+        let talk = everything(noise());
+        let expected = rows_of(&sent(&talk), FRAMES);
+        let cut = Sending::default().send(&talk, any_size(&mut Dice::new(seed), most));
+        assert_same(&expected, &rows_of(&cut, FRAMES), "split");
+    }
+
+    /// Neither do order (within what one side says at a time), repetition nor overlap matter.
+    #[test]
+    fn any_order_gives_the_same_rows(
+        seed in any::<u64>(),
+        most in 1_usize..3_000,
+        window in 0_usize..12,
+        again in 0_usize..60,
+    ) {
+        let talk = everything(noise());
+        let expected = rows_of(&sent(&talk), ROUND_TRIPS);
+        let mut dice = Dice::new(seed);
+        let cut = Sending::default().send(&talk, any_size(&mut dice, most));
+        let disturbed = disturb(&cut, &mut dice, window, again);
+        assert_same(&expected, &rows_of(&disturbed, ROUND_TRIPS), "order");
+        let decoded = decode(&pcap(&disturbed, ALL, false), &single());
+        assert_eq!(decoded.coverage[0].gaps, 0);
+    }
+
+    /// A recorder that sees the two directions late by a few packets: times suffer, nothing else.
+    #[test]
+    fn directions_recorded_out_of_order_still_pair(seed in any::<u64>(), window in 1_usize..6) {
+        let talk = everything(noise());
+        let mut packets = sent(&talk);
+        let told = ["message_id", "command", "status", "transferred_bytes", "requested_bytes"];
+        let of = |packets: &[Packet]| -> Vec<Vec<Option<String>>> {
+            let rows = rows_of(packets, &[]);
+            let mut out: Vec<Vec<Option<String>>> = rows
+                .iter()
+                .map(|row| told.iter().map(|column| row.get(*column).cloned()).collect())
+                .collect();
+            out.sort();
+            out
+        };
+        let expected = of(&packets);
+        let mut dice = Dice::new(seed);
+        // Behind the handshake.
+        for index in 3..packets.len() {
+            let other = (index + dice.below(window + 1)).min(packets.len() - 1);
+            packets.swap(index, other);
+        }
+        prop_assert_eq!(of(&packets), expected);
+    }
+
+    /// How many threads there are changes nothing, numbers included.
+    #[test]
+    fn threads_do_not_matter(seed in any::<u64>(), again in 0_usize..30) {
+        let mut dice = Dice::new(seed);
+        let mut connections = Vec::new();
+        for index in 0..7 {
+            let mut talk = everything(noise());
+            // Some connections end with requests that wait.
+            talk.said.truncate(talk.said.len() - dice.below(30));
+            let late = dice.below(9_000_000) as i64;
+            talk.said.iter_mut().for_each(|said| said.time += late);
+            let sending = Sending {
+                client_port: 50_000 + index,
+                handshake: dice.below(4) > 0,
+                ..Sending::default()
+            };
+            connections.push(disturb(&sending.aligned(&talk), &mut dice, 3, again));
+        }
+        let capture = pcap(&mixed(connections), ALL, false);
+        let one = decode(&capture, &single());
+        let three = decode(&capture, &Options { threads: 3, ..Options::default() });
+        assert_same(&one.rows(), &three.rows(), "threads");
+        prop_assert_eq!(&one.connections, &three.connections);
+        prop_assert_eq!(&one.sessions, &three.sessions);
+        prop_assert_eq!(&one.trees, &three.trees);
+        prop_assert_eq!(&one.handles, &three.handles);
+        prop_assert_eq!(&one.coverage, &three.coverage);
+    }
+}
+
+#[test]
+fn two_files_that_continue_each_other_are_as_one() {
+    let packets = sent(&everything(noise()));
+    let left_out = &["recording", "request_frame", "response_frame"];
+    let expected = rows_of(&packets, left_out);
+    for split in 1..packets.len() {
+        let parts = [pcap(&packets[..split], ALL, false), pcap(&packets[split..], ALL, false)];
+        // Their order on the command line does not matter either.
+        for inputs in [[&parts[0][..], &parts[1]], [&parts[1][..], &parts[0]]] {
+            let decoded = decode_all(&inputs, &single());
+            assert_same(&expected, &decoded.rows_without(left_out), "two files");
+            assert_eq!(decoded.coverage.len(), 2);
+            assert_eq!(decoded.connections.len(), 1);
+        }
+    }
+}
+
+/// What must be right of an operation all of whose packets are there.
+fn essence(row: &Row) -> Vec<Option<String>> {
+    [
+        "command",
+        "status",
+        "elapsed_ns",
+        "requested_bytes",
+        "transferred_bytes",
+        "request_wire_bytes",
+        "response_wire_bytes",
+        "offset",
+        "async_id",
+    ]
+    .iter()
+    .map(|column| row.get(*column).cloned())
+    .collect()
+}
+
+/// The messages ids in a message of the conversation.
+fn ids(talk: &Talk, message: usize) -> Vec<String> {
+    let mut out = Vec::new();
+    let mut rest = &talk.said[message].bytes[4..];
+    loop {
+        let id = u64::from_le_bytes(rest[24..32].try_into().unwrap());
+        let cancel = if rest[12] == 12 { "cancel of " } else { "" };
+        out.push(format!("1{cancel}{id}"));
+        match u32::from_le_bytes(rest[20..24].try_into().unwrap()) {
+            0 => return out,
+            next => rest = &rest[next as usize..],
+        }
+    }
+}
+
+/// Decodes without some packets and expects every operation that they did not carry unharmed.
+#[track_caller]
+fn lose(talk: &Talk, packets: &[Packet], lost: &[usize], what: &str) -> support::decode::Decoded {
+    let kept: Vec<Packet> = packets
+        .iter()
+        .enumerate()
+        .filter(|(index, _)| !lost.contains(index))
+        .map(|(_, packet)| packet.clone())
+        .collect();
+    let whole = decode(&pcap(packets, ALL, false), &single()).by_id();
+    let decoded = decode(&pcap(&kept, ALL, false), &single());
+    let rows = decoded.by_id();
+    let harmed: Vec<String> = lost
+        .iter()
+        .flat_map(|&index| packets[index].carries.clone())
+        .flat_map(|message| ids(talk, message))
+        .collect();
+    for (id, row) in &whole {
+        if harmed.contains(id) {
+            continue;
+        }
+        let found = rows.get(id).unwrap_or_else(|| panic!("{what}: {id} ({row:?}) is missing"));
+        assert_eq!(essence(found), essence(row), "{what}: {id}");
+    }
+    decoded
+}
+
+#[test]
+fn a_lost_segment_costs_only_what_it_carried() {
+    for (zeros, talk) in [(false, everything(noise())), (true, everything(|| 0))] {
+        let packets = sent(&talk);
+        for (index, packet) in packets.iter().enumerate() {
+            if packet.payload.is_empty() {
+                continue;
+            }
+            let what = format!("zeros {zeros}, segment {index} of {:?}", packet.carries);
+            let decoded = lose(&talk, &packets, &[index], &what);
+            let coverage = &decoded.coverage[0];
+            // What is lost at the very end cannot be missed.
+            let last = packets[index + 1..].iter().all(|p| p.to_server != packet.to_server);
+            assert_eq!(coverage.gaps, u64::from(!last), "{what}");
+            let bytes = if last { 0 } else { packet.payload.len() as u64 };
+            assert_eq!(coverage.gap_bytes, bytes, "{what}");
+        }
+    }
+}
+
+#[test]
+fn lost_segments_that_end_amid_messages_cost_only_what_they_carried() {
+    let talk = everything(noise());
+    for seed in 0..60 {
+        let mut dice = Dice::new(seed);
+        let packets = Sending::default().send(&talk, any_size(&mut dice, 900));
+        let lost: Vec<usize> =
+            (0..1 + dice.below(3)).map(|_| 3 + dice.below(packets.len() - 3)).collect();
+        lose(&talk, &packets, &lost, &format!("seed {seed}, lost {lost:?}"));
+    }
+}
+
+#[test]
+fn a_capture_that_begins_in_mid_stream_has_all_that_follows() {
+    for (zeros, talk) in [(false, everything(noise())), (true, everything(|| 0))] {
+        let packets = sent(&talk);
+        for begin in 1..packets.len() - 2 {
+            let lost: Vec<usize> = (0..begin).collect();
+            let decoded = lose(&talk, &packets, &lost, &format!("zeros {zeros}, from {begin} on"));
+            assert_eq!(decoded.coverage[0].gaps, 0);
+            assert_eq!(decoded.coverage[0].connections_mid_stream, 1);
+        }
+    }
+}
+
+#[test]
+fn one_direction_alone_gives_its_operations() {
+    let talk = everything(noise());
+    let packets = sent(&talk);
+    for to_server in [true, false] {
+        let half: Vec<Packet> =
+            packets.iter().filter(|packet| packet.to_server == to_server).cloned().collect();
+        let decoded = decode(&pcap(&half, ALL, false), &single());
+        let coverage = &decoded.coverage[0];
+        assert_eq!(coverage.connections_one_direction, 1);
+        // The Cancel goes one way, the break the other.
+        assert_eq!(decoded.operations(), EVERYTHING - 1, "to the server: {to_server}");
+        if to_server {
+            assert_eq!(coverage.operations_unanswered, EVERYTHING as u64 - 2);
+        } else {
+            assert_eq!(coverage.replies_unmatched, EVERYTHING as u64 - 2);
+        }
+        for row in decoded.rows() {
+            assert!(!row.contains_key("elapsed_ns") && !row.contains_key("server_ns"));
+        }
+    }
+}
+
+#[test]
+fn captures_cut_to_headers_lose_no_operation() {
+    // The later members of a compound lie behind 128 bytes, so without compounds.
+    let mut talk = everything(noise());
+    talk.said.retain(|said| said.bytes[4 + 20] == 0);
+    let packets = sent(&talk);
+    let whole = decode(&pcap(&packets, ALL, false), &single());
+    for timestamps in [false, true] {
+        for snap in [256, 128] {
+            let decoded = decode(&pcap(&packets, snap, timestamps), &single());
+            let left_out = match snap {
+                // Names may be cut, and what follows from them.
+                128 | 256 => &[
+                    "path", "share", "user", "extension", "handle", "file_id", "offset",
+                    "requested_bytes", "transferred_bytes", "detail", "lease_key",
+                    "lease_granted", "lease_requested", "oplock_requested", "oplock_granted",
+                    "desired_access", "share_access", "create_options", "write_through",
+                    "unbuffered", "dialect", "waits", "outstanding", "busy_ns", "server_ns",
+                    "server_error_ns", "client_gap_ns",
+                ],
+                _ => unreachable!(),
+            };
+            let what = format!("snap length {snap}, timestamps {timestamps}");
+            let (expected, found) =
+                (whole.rows_without(left_out), decoded.rows_without(left_out));
+            assert_same(&expected, &found, &what);
+            assert_eq!(decoded.coverage[0].gaps, 0, "{what}");
+            if snap == 256 {
+                let left_out = ["path", "share", "user", "extension"];
+                let sizes = ["requested_bytes", "transferred_bytes", "offset", "outstanding"];
+                for (expected, found) in
+                    whole.rows_without(&left_out).iter().zip(decoded.rows_without(&left_out))
+                {
+                    for column in sizes {
+                        assert_eq!(found.get(column), expected.get(column), "{what}: {column}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn sequence_numbers_wrap() {
+    let talk = everything(noise());
+    let left_out = &["tcp_sequence"];
+    let expected = rows_of(&sent(&talk), left_out);
+    for initial in [[u32::MAX - 700, u32::MAX - 70_000], [u32::MAX, u32::MAX - 300]] {
+        let sending = Sending { initial, ..Sending::default() };
+        assert_same(&expected, &rows_of(&sending.aligned(&talk), left_out), "wrap");
+    }
+}
+
+#[test]
+fn ports_used_again_are_another_connection() {
+    let talk = everything(noise());
+    let mut later = talk.clone();
+    later.said.iter_mut().for_each(|said| said.time += 60_000_000_000);
+    let mut packets = sent(&talk);
+    let again = Sending { initial: [77_000_000, 500], ..Sending::default() };
+    packets.extend(again.aligned(&later));
+    let decoded = decode(&pcap(&packets, ALL, false), &single());
+    assert_eq!(decoded.operations(), 2 * EVERYTHING);
+    assert_eq!(decoded.coverage[0].gaps, 0);
+    assert_eq!(decoded.coverage[0].operations_unanswered, 0);
+    let ends: Vec<&str> =
+        decoded.connections.iter().map(|connection| connection.end_reason.as_str()).collect();
+    assert_eq!(ends, ["reused", "end of the capture"]);
+}
+
+#[test]
+fn keep_alives_and_resets_cost_nothing() {
+    let talk = everything(noise());
+    let packets = sent(&talk);
+    let expected = rows_of(&packets, FRAMES);
+    for garbage in [vec![], vec![0], vec![0xff]] {
+        let mut with = Vec::new();
+        for (index, packet) in packets.iter().enumerate() {
+            with.push(packet.clone());
+            if index > 3 && index % 5 == 0 && !packet.payload.is_empty() {
+                let behind = packet.sequence.wrapping_add(packet.payload.len() as u32);
+                with.push(Packet {
+                    sequence: behind.wrapping_sub(1),
+                    payload: garbage.clone(),
+                    flags: ACK,
+                    ..packet.clone()
+                });
+            }
+        }
+        let last = with.last().unwrap().clone();
+        with.push(Packet { flags: RST, payload: vec![], ..last });
+        let decoded = decode(&pcap(&with, ALL, false), &single());
+        assert_same(
+            &expected.iter().map(without_round_trips).collect::<Vec<_>>(),
+            &decoded.rows_without(ROUND_TRIPS),
+            "keep-alives",
+        );
+        assert_eq!(decoded.connections[0].end_reason, "reset");
+        assert_eq!(decoded.connections[0].resets, 1);
+    }
+}
+
+fn without_round_trips(row: &Row) -> Row {
+    let kept = row.iter().filter(|(column, _)| !ROUND_TRIPS.contains(&column.as_str()));
+    kept.map(|(column, value)| (column.clone(), value.clone())).collect()
+}
+
+#[test]
+fn smb_is_recognised_on_any_port_and_nothing_else_is() {
+    let talk = everything(noise());
+    let left_out = &["client_port", "server_port"];
+    let expected = rows_of(&sent(&talk), left_out);
+    let sending = Sending { server_port: 8_445, ..Sending::default() };
+    assert_same(&expected, &rows_of(&sending.aligned(&talk), left_out), "unusual port");
+
+    let mut web = Talk::new();
+    for _ in 0..40 {
+        web.ask(b"GET /fe53 HTTP/1.1\r\n\r\n".to_vec());
+        web.pass(1_000);
+        web.answer(b"HTTP/1.1 200 OK\r\n\r\n\0\0\0\x40SMB".to_vec());
+        web.pass(1_000);
+    }
+    let other = Sending { server_port: 80, client_port: 9, ..Sending::default() };
+    let decoded = decode(&pcap(&other.aligned(&web), ALL, false), &single());
+    assert_eq!((decoded.operations(), decoded.coverage[0].connections), (0, 0));
+    assert_eq!(decoded.coverage[0].frames_not_smb, 80);
+    let both = mixed(vec![sending.aligned(&talk), other.aligned(&web)]);
+    let left_out = &["client_port", "server_port", "request_frame", "response_frame"];
+    let mut plain = rows_of(&sent(&talk), left_out);
+    plain.truncate(EVERYTHING);
+    assert_same(&plain, &rows_of(&both, left_out), "beside other traffic");
+}
+
+#[test]
+fn port_139_begins_with_a_session_request() {
+    let talk = everything(noise());
+    let mut with = Talk::new();
+    with.now = talk.said[0].time - 900_000;
+    let mut call = vec![0x81, 0, 0, 68];
+    call.extend_from_slice(&[b' '; 68]);
+    with.ask(call);
+    with.pass(100_000);
+    with.answer(vec![0x82, 0, 0, 0]);
+    with.said.extend(talk.said.iter().cloned());
+    let sending = Sending { server_port: 139, ..Sending::default() };
+    let left_out: Vec<&str> =
+        ROUND_TRIPS.iter().copied().chain(["server_port", "tcp_sequence"]).collect();
+    let expected = rows_of(&sent(&talk), &left_out);
+    assert_same(&expected, &rows_of(&sending.aligned(&with), &left_out), "port 139");
+}
+
+#[test]
+fn busy_shares_add_up_to_the_busy_time() {
+    // A blocked lock is none of it, and takes its share with it; so without.
+    let talk = everything(noise());
+    let decoded = decode(&pcap(&sent(&talk), ALL, false), &single());
+    let (starts, ends) = (decoded.numbers("request_start"), decoded.numbers("response_end"));
+    let waits = decoded.rows();
+    let mut busy: Vec<(i64, i64)> = starts
+        .iter()
+        .zip(&ends)
+        .zip(&waits)
+        .filter(|(_, row)| !row.contains_key("waits"))
+        .filter_map(|((start, end), _)| Some(((*start)?, (*end)?)))
+        .collect();
+    busy.sort_unstable();
+    let (mut total, mut until) = (0, i64::MIN);
+    for (start, end) in busy {
+        total += end - start.max(until).min(end);
+        until = until.max(end);
+    }
+    let shares: i64 = decoded.numbers("busy_ns").into_iter().flatten().sum();
+    assert!((total - shares).abs() <= EVERYTHING as i64, "{shares} of {total}");
+    for row in decoded.rows() {
+        let number = |column: &str| row.get(column).map(|value| value.parse::<i64>().unwrap());
+        if let Some(elapsed) = number("elapsed_ns") {
+            let parts = ["request_transfer_ns", "turnaround_ns", "response_transfer_ns"];
+            assert_eq!(elapsed, parts.iter().map(|part| number(part).unwrap()).sum::<i64>());
+        }
+    }
+}

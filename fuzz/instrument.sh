@@ -1,0 +1,17 @@
+#!/bin/sh
+# Stands between cargo and rustc (RUSTC_WRAPPER): our own crates are compiled so that libFuzzer
+# sees which branches an input takes; everything else is left as it is, which halves the build.
+rustc=$1
+shift
+case "$CARGO_PKG_NAME" in
+smbscope-*)
+    exec "$rustc" "$@" -Cpasses=sancov-module \
+        -Cllvm-args=-sanitizer-coverage-level=4 \
+        -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
+        -Cllvm-args=-sanitizer-coverage-pc-table \
+        -Cllvm-args=-sanitizer-coverage-trace-compares
+    ;;
+*)
+    exec "$rustc" "$@"
+    ;;
+esac

@@ -1,0 +1,6 @@
+//! Any bytes as an SMB2 message: every view, whatever the command.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| smbscope_fuzz::views::smb2(bytes));

@@ -1,0 +1,56 @@
+//! Streams without loss, cut into segments in two ways: the rows must be the same.
+#![no_main]
+
+use arrow::array::RecordBatch;
+use libfuzzer_sys::fuzz_target;
+use smbscope_capture::Limits;
+use smbscope_fuzz::segments::{Record, Segment, Writer, records};
+use smbscope_fuzz::{Decoded, decode};
+
+fuzz_target!(|bytes: &[u8]| {
+    let Some((&piece, input)) = bytes.split_first() else { return };
+    let records: Vec<Record<'_>> =
+        records(input).filter(|record| !record.payload.is_empty()).collect();
+    let whole = decode(&capture(&records, usize::MAX), Limits::default(), 1).expect("a capture");
+    let pieces = usize::from(piece).max(1);
+    let cut = decode(&capture(&records, pieces), Limits::default(), 1).expect("a capture");
+    assert_eq!(rows(&whole), rows(&cut), "segments of {pieces} bytes change the rows");
+});
+
+/// Records of one direction that follow each other are one run, which begins a segment.
+fn capture(records: &[Record<'_>], piece: usize) -> Vec<u8> {
+    let mut writer = Writer::new();
+    let mut next = [1_u32, 1];
+    for record in records {
+        let from = record.what & 1;
+        for payload in record.payload.chunks(piece) {
+            let sequence = next[usize::from(from)];
+            writer.packet(&Segment {
+                from,
+                port: 445,
+                flags: 0x10,
+                sequence,
+                acknowledgement: next[usize::from(1 - from)],
+                payload,
+                captured: usize::MAX,
+                time_us: 0,
+            });
+            next[usize::from(from)] = sequence.wrapping_add(payload.len() as u32);
+        }
+    }
+    writer.bytes
+}
+
+/// The rows without what counts frames.
+fn rows(decoded: &Decoded) -> Vec<RecordBatch> {
+    let batches = decoded.batches.iter();
+    batches
+        .map(|batch| {
+            let schema = batch.schema();
+            let kept: Vec<usize> = (0..schema.fields().len())
+                .filter(|&column| !schema.field(column).name().ends_with("_frame"))
+                .collect();
+            batch.project(&kept).expect("columns of the schema")
+        })
+        .collect()
+}

@@ -1,0 +1,228 @@
+"""Differences that are understood: who is right, and why.
+
+Each entry covers as little as its reason does: it asks tshark again, or computes what tshark must
+show if the reason is true. What no entry covers is a failure.
+"""
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Callable
+
+import oracle
+
+MICROSECOND = 1_000
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A reason, and exactly which differences it covers."""
+
+    name: str
+    right: str
+    text: str
+    covers: Callable
+
+
+def reason(difference, comparison):
+    for explanation in EXPLANATIONS:
+        if explanation.covers(difference, comparison):
+            return explanation.name
+    return None
+
+
+def ntstatus(status):
+    """A status as NTSTATUS: an SMB1 error class and code is one too (MS-CIFS 2.2.2.4)."""
+    if isinstance(status, tuple):
+        _, group, code = status
+        return code << 16 | group
+    return status
+
+
+def path(name):
+    """A path without its form: case, slashes at the ends."""
+    return (name or "").replace("/", "\\").strip("\\").lower()
+
+
+def answered_by_smb2(difference, comparison):
+    """The SMB2 reply that tshark shows, and smbscope's one row for both messages."""
+    operation, row = difference.operation, difference.row
+    if operation is None or operation.name != "Negotiate" or operation.message_id != 0:
+        return False
+    answers = [
+        other
+        for other in comparison.capture.operations
+        if other.stream == operation.stream
+        and other.name == "Negotiate"
+        and other.protocol == 2
+        and other.request is None
+    ]
+    if len(answers) != 1:
+        return False
+    if difference.kind == "operation":
+        rows = [
+            r for r in comparison.rows if r.stream == operation.stream and r.command == "Negotiate"
+        ]
+        return operation is answers[0] and any(
+            r.protocol == 1 and r.response_end == answers[0].reply_end for r in rows
+        )
+    return (
+        difference.kind == "reply"
+        and operation.protocol == 1
+        and operation.reply is None
+        and row.response_end == answers[0].reply_end
+        and row.status == answers[0].reply.status
+    )
+
+
+def datagram(difference, comparison):
+    return difference.kind == "datagram"
+
+
+def cancel_taken_for_request(difference, comparison):
+    if difference.kind != "response time" or difference.theirs is None:
+        return False
+    reply = difference.operation.reply
+    return any(
+        message.command == 0x0C
+        and message.stream == reply.stream
+        and message.message_id == reply.message_id
+        and message.frame == reply.response_to
+        and reply.time - message.time == difference.theirs
+        for message in comparison.capture.messages
+    )
+
+
+def late_member(difference, comparison):
+    row = difference.row
+    return (
+        difference.kind == "reply time"
+        and difference.ours is None
+        and row.lead is not None
+        and row.response_frame == difference.operation.reply.frame
+        and row.lead.response_frame != row.response_frame
+    )
+
+
+def dfs_path(difference, comparison):
+    if difference.kind != "path" or not difference.operation.request.dfs:
+        return False
+    share = difference.operation.request.share or ""
+    mine = difference.row.path
+    return path(difference.operation.request.path) == path(f"{share}\\{mine or ''}")
+
+
+def sealed_interim(difference, comparison):
+    if difference.kind != "encrypted" or not comparison.all_keys:
+        return False
+    interim = Counter(
+        f"messages on stream {message.stream} from {message.source}"
+        for message in comparison.with_keys().messages
+        if message.interim
+    )
+    return difference.theirs - difference.ours == interim[difference.what]
+
+
+def header_before_gap(difference, comparison):
+    """smbscope has a message whose end was not captured; its header stands in that frame."""
+    row, operation = difference.row, difference.operation
+    if row is None or difference.ours is None or difference.theirs is not None:
+        return False
+    if difference.kind == "reply" and operation is not None:
+        frame, response = row.response_frame, True
+    elif difference.kind == "operation" and operation is None:
+        frame, response = row.frame, row.request_frame is None
+    else:
+        return False
+    return row.protocol == 2 and oracle.loses_segments(comparison.path, row.stream) and (
+        oracle.smb2_header_in(comparison.path, frame, row.message_id, response)
+    )
+
+
+def number_zero(difference, comparison):
+    return (
+        difference.kind == "response time"
+        and difference.theirs is None
+        and difference.operation.protocol == 1
+        and difference.operation.message_id == 0
+        and difference.operation.reply.response_to is None
+    )
+
+
+def from_primary(difference, comparison):
+    operation = difference.operation
+    return (
+        difference.kind == "response time"
+        and operation.protocol == 1
+        and bool(operation.secondaries)
+        and difference.theirs is not None
+        and abs(operation.reply.time - operation.request.time - difference.theirs) <= MICROSECOND
+    )
+
+
+EXPLANATIONS = [
+    Explanation(
+        "smb2-answers-smb1",
+        "smbscope",
+        "A Negotiate of SMB1 that offers SMB2 is answered by an SMB2 message (MS-SMB2 3.3.5.3.1). "
+        "It is one operation; tshark shows a request without reply and a reply without request, "
+        "and gives it no time.",
+        answered_by_smb2,
+    ),
+    Explanation(
+        "datagram",
+        "by design",
+        "SMB1 in a UDP datagram (a mailslot of the browser protocol) is no operation on a share; "
+        "smbscope reads TCP only.",
+        datagram,
+    ),
+    Explanation(
+        "cancel-taken-for-request",
+        "smbscope",
+        "A Cancel carries the number of the request that it cancels. tshark takes the Cancel for "
+        "the request and measures from there; smbscope measures from the request itself.",
+        cancel_taken_for_request,
+    ),
+    Explanation(
+        "late-member",
+        "by design",
+        "A member of a compound that was answered after the others, in a message of its own. "
+        "A compound's times stand on its lead; the member's row has its own interim time, status "
+        "and frame.",
+        late_member,
+    ),
+    Explanation(
+        "dfs-path",
+        "by design",
+        "With the DFS flag a Create's name begins with server and share; the column `path` is "
+        "relative to the share.",
+        dfs_path,
+    ),
+    Explanation(
+        "interim-replies-under-encryption",
+        "by design",
+        "Without keys an interim reply (STATUS_PENDING) cannot be told from a final one. As many "
+        "replies as there are interim ones (counted with the keys) are left without a request; "
+        "smbscope counts them in `coverage.replies_unmatched`.",
+        sealed_interim,
+    ),
+    Explanation(
+        "header-before-a-gap",
+        "smbscope",
+        "A segment of the message was not captured, but its header was: tshark shows nothing, "
+        "smbscope has the operation. Looked up in the frame's bytes.",
+        header_before_gap,
+    ),
+    Explanation(
+        "smb1-number-zero",
+        "smbscope",
+        "tshark does not pair SMB1 messages whose MID is 0, and gives them no time.",
+        number_zero,
+    ),
+    Explanation(
+        "secondary-requests",
+        "by definition",
+        "A transaction whose request comes in several messages: tshark measures from the first "
+        "one, smbscope's request ends with the last one.",
+        from_primary,
+    ),
+]

@@ -1,0 +1,85 @@
+"""The captures' README as a third opinion: its counts against smbscope's rows."""
+
+import re
+from collections import Counter
+
+NAMES = {
+    1: {
+        "SessSetupX": "SessionSetupAndX", "TreeConnX": "TreeConnectAndX",
+        "NTCreateX": "NtCreateAndX", "Trans": "Transaction", "TreeDisc": "TreeDisconnect",
+        "Trans2": "Transaction2", "QueryInfo": "QueryInformation", "NTTrans": "NtTransact",
+        "TransSec": "TransactionSecondary", "NTTransSec": "NtTransactSecondary",
+        "LogoffX": "LogoffAndX", "OpenAndX": "OpenAndX",
+    },
+    2: {
+        "SessSetup": "SessionSetup", "TreeConn": "TreeConnect", "TreeDisc": "TreeDisconnect",
+        "QueryDir": "QueryDirectory",
+    },
+}  # fmt: skip
+
+REQUESTS = "the README counts requests; a break's notification is an operation without one"
+PORTS = "the README counts ports 445 and 139; the same traffic passes a proxy on {}"
+DATAGRAM = "the README counts datagrams (UDP), smbscope TCP only"
+SECONDARY = "secondary requests belong to the operation of the first one"
+
+
+def compare(path, results):
+    """Rows of the third opinion's table."""
+    if not path.exists():
+        return []
+    found = []
+    for line in path.read_text().splitlines():
+        cells = [cell.strip() for cell in line.split("|")]
+        if len(cells) < 10 or not cells[4].isdigit():
+            continue
+        one = next((r for r in reversed(results) if r.file == cells[1]), None)  # with keys, if any
+        if one is None:
+            continue
+        theirs, mine = of_readme(cells), of_rows(one.rows)
+        for what in sorted(theirs):
+            if theirs[what] != mine[what]:
+                why = reason(what, theirs[what], mine[what], one) or "**not explained**"
+                found.append((one.file, what, theirs[what], mine[what], why))
+    return found
+
+
+def reason(what, theirs, mine, result):
+    """Why the two differ: what they would agree on."""
+    requests = [row for row in result.rows if row.sent is not None]
+    usual = [row for row in requests if row.server_port in (139, 445)]
+    datagrams = sum(d.kind == "datagram" for d in result.differences)
+    if datagrams and theirs == mine + datagrams:
+        return DATAGRAM
+    if of_rows(requests)[what] == theirs:
+        return REQUESTS
+    if result.ports and of_rows(usual)[what] == theirs:
+        return PORTS.format(", ".join(map(str, result.ports)))
+    if what.endswith("Secondary") and mine == 0 and theirs == result.secondaries[what[5:]]:
+        return SECONDARY
+    return None
+
+
+def of_readme(cells):
+    counts = {"connections": int(cells[6])}
+    protocol = None
+    for word in cells[8].replace(";", " ").split():
+        name, _, number = word.partition(":")
+        if word in ("SMB1:", "SMB2:"):
+            protocol = int(name[3])
+        elif protocol and number.isdigit():
+            counts[f"SMB{protocol} {NAMES[protocol].get(name, name)}"] = int(number)
+    sizes = re.search(r"write_sizes=(\S+)", cells[8])
+    if sizes:
+        for part in sizes.group(1).strip(";").split("/"):
+            size, count = part.split("x")
+            counts[f"writes of {size} bytes"] = int(count)
+    return counts
+
+
+def of_rows(rows):
+    counts = Counter(f"SMB{row.protocol} {row.command}" for row in rows if row.command)
+    counts["connections"] = len({row.connection for row in rows})
+    for row in rows:
+        if row.command in ("Write", "WriteAndX") and row.requested_bytes is not None:
+            counts[f"writes of {row.requested_bytes} bytes"] += 1
+    return counts
