@@ -13,7 +13,7 @@ FUZZ_SECONDS ?= 5
 .PHONY: demo test bench bless build fuzz
 
 demo: build
-	$(SMBSCOPE) report tests/fixtures/smb311.pcapng --html $(DEMO)
+	$(SMBSCOPE) report tests/fixtures/smb311.pcapng --format text --html $(DEMO)
 	@echo
 	@echo "The same as a page: $(DEMO)"
 

@@ -17,6 +17,8 @@ pub(crate) enum Cell {
     Count(u64),
     Number(f64),
     Bytes(u64),
+    /// Bytes to the last one.
+    Size(u64),
     Duration(i64),
     Time(i64),
     Share(f64),
@@ -57,6 +59,7 @@ impl Cell {
             Cell::Count(count) => format::count(*count),
             Cell::Number(value) => format::number(*value),
             Cell::Bytes(bytes) => format::bytes(*bytes),
+            Cell::Size(bytes) => format!("{} B", format::count(*bytes)),
             Cell::Duration(ns) => format::duration(*ns),
             Cell::Time(ns) => format::time(*ns),
             Cell::Share(share) => format::share(*share),
@@ -71,7 +74,7 @@ impl Cell {
     pub(crate) fn sort_key(&self) -> Option<String> {
         match self {
             Cell::Empty => Some("-1e308".to_owned()),
-            Cell::Count(value) | Cell::Bytes(value) => Some(value.to_string()),
+            Cell::Count(value) | Cell::Bytes(value) | Cell::Size(value) => Some(value.to_string()),
             Cell::Duration(value) | Cell::Time(value) => Some(value.to_string()),
             Cell::Number(value) | Cell::Share(value) => Some(value.to_string()),
             Cell::Text(_) | Cell::Code(_) | Cell::Histogram(_) => None,

@@ -44,7 +44,7 @@ pub fn count(count: u64) -> String {
     let digits = count.to_string();
     let mut text = String::with_capacity(digits.len() * 4 / 3 + 1);
     for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place) % 3 == 0 {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);
@@ -55,7 +55,7 @@ pub fn count(count: u64) -> String {
 /// A part of a whole in per cent.
 pub fn share(share: f64) -> String {
     match share * 100.0 {
-        percent if percent == 0.0 => "0 %".to_owned(),
+        0.0 => "0 %".to_owned(),
         percent if percent.abs() < 0.05 => "<0.1 %".to_owned(),
         percent => format!("{percent:.1} %"),
     }

@@ -118,13 +118,11 @@ impl SeriesTally {
     fn halve(&mut self) {
         let mut merged: VecDeque<Bin> = VecDeque::with_capacity(self.bins.len() / 2 + 1);
         let first = self.first.div_euclid(2);
-        let mut number = self.first;
-        for bin in self.bins.drain(..) {
+        for (number, bin) in (self.first..).zip(self.bins.drain(..)) {
             match merged.back_mut() {
                 Some(last) if number.rem_euclid(2) == 1 => last.absorb(&bin),
                 _ => merged.push_back(bin),
             }
-            number += 1;
         }
         self.bins = merged;
         self.first = first;

@@ -35,10 +35,10 @@ impl Slowest {
         let key = (elapsed_ns, Reverse(self.seen));
         self.heap.push(Reverse(key));
         self.rows.push((key, row));
-        if self.heap.len() > self.limit {
-            if let Some(Reverse(least)) = self.heap.pop() {
-                self.rows.retain(|(key, _)| *key != least);
-            }
+        if self.heap.len() > self.limit
+            && let Some(Reverse(least)) = self.heap.pop()
+        {
+            self.rows.retain(|(key, _)| *key != least);
         }
         if self.heap.len() == self.limit {
             self.threshold = self.heap.peek().map_or(i64::MAX, |Reverse(key)| key.0);

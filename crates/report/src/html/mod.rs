@@ -60,7 +60,14 @@ fn write_section(out: &mut String, section: &Section) {
         escape(section.title),
         escape(section.help)
     );
+    let mut in_grid = false;
     for block in &section.blocks {
+        // Lists of facts stand side by side where there is room.
+        let is_facts = matches!(block, Block::Facts(_));
+        if is_facts != in_grid {
+            out.push_str(if is_facts { "<div class=\"grid\">\n" } else { "</div>\n" });
+            in_grid = is_facts;
+        }
         match block {
             Block::Table(table) => tables::table(out, table),
             Block::Facts(facts) => tables::facts(out, facts),
@@ -71,6 +78,9 @@ fn write_section(out: &mut String, section: &Section) {
                 let _ = writeln!(out, "<p class=\"note\">{}</p>", escape(note));
             }
         }
+    }
+    if in_grid {
+        out.push_str("</div>\n");
     }
     out.push_str("</section>\n");
 }

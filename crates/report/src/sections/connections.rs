@@ -126,14 +126,14 @@ pub(crate) fn protection(report: &Report) -> Section {
     }
 }
 
-/// "RWH 12, RH 3".
+/// "RWH: 12, RH: 3".
 fn words(words: &[Count]) -> Cell {
     if words.is_empty() {
         return Cell::Empty;
     }
     let shown = words.iter().take(12);
     let mut list: Vec<_> =
-        shown.map(|word| format!("{} {}", word.name, format::count(word.count))).collect();
+        shown.map(|word| format!("{}: {}", word.name, format::count(word.count))).collect();
     if words.len() > 12 {
         list.push("…".to_owned());
     }

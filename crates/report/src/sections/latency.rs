@@ -262,7 +262,7 @@ pub(crate) fn errors(report: &Report) -> Section {
         column(of, "commands", 1, |row: &Status| {
             let words = row.commands.iter().take(4);
             let mut words: Vec<_> =
-                words.map(|word| format!("{} {}", word.name, format::count(word.count))).collect();
+                words.map(|word| format!("{}: {}", word.name, format::count(word.count))).collect();
             if row.commands.len() > 4 {
                 words.push("…".to_owned());
             }

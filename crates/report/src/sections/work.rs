@@ -281,7 +281,7 @@ fn size_blocks(what: &str, sizes: &Sizes) -> [Block; 3] {
     };
     let columns = vec![
         column("size", "size_bytes", 0, |row: &smbscope_model::summary::SizeCount| {
-            Cell::Text(format!("{} B", format::count(row.size_bytes)))
+            Cell::Size(row.size_bytes)
         }),
         column("size", "operations", 0, |row: &smbscope_model::summary::SizeCount| {
             Cell::Count(row.operations)
