@@ -68,7 +68,8 @@ class Result:
     differences: list = field(default_factory=list)
     cuts: dict = field(default_factory=dict)
     claims: Counter = field(default_factory=Counter)
-    secondaries: Counter = field(default_factory=Counter)
+    # Request messages as tshark shows them.
+    requests: Counter = field(default_factory=Counter)
     # Calls by command of `-z smb2,srt`: uncut, and cut to 256 bytes.
     srt: dict = field(default_factory=dict)
 
@@ -131,8 +132,10 @@ class Comparison:
                 name = oracle.command_name(message.protocol, message.command)
                 self.differ("datagram", f"{name} in UDP", None, message.frame, frame=message.frame)
         self.sealed()
-        self.result.secondaries = Counter(
-            oracle.command_name(m.protocol, m.command) for o in operations for m in o.secondaries + o.late
+        self.result.requests = Counter(
+            f"SMB{message.protocol} {oracle.command_name(message.protocol, message.command)}"
+            for message in self.capture.messages
+            if message.response is False and message.stream is not None
         )
         self.result.claims = claims.measure(self.capture)
         self.result.differences.sort(key=lambda d: (d.frame or 0, d.kind))
