@@ -73,6 +73,10 @@ impl Failure {
 
 /// The code of an error: the first in its chain of causes that names one.
 pub fn code_of(error: &anyhow::Error) -> Code {
+    // anyhow finds a context by its type only from the outside, not in the chain.
+    if let Some(failure) = error.downcast_ref::<Failure>() {
+        return failure.code;
+    }
     error.chain().find_map(code_of_cause).unwrap_or(Code::Runtime)
 }
 

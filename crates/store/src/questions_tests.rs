@@ -1,3 +1,5 @@
+//! Tests of the named questions: golden answers over own fixtures.
+
 use super::*;
 use crate::source::{OpenOptions, Source};
 use crate::sql::{Engine, EngineOptions};

@@ -1,3 +1,5 @@
+//! Tests of the dataset writer: parts, interruption, refusals.
+
 use super::*;
 use crate::source::{OpenOptions, Request, Source};
 use crate::synthetic::{START, Synthetic};

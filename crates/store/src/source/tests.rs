@@ -1,3 +1,5 @@
+//! Tests of what inputs are recognised as, and of their parts.
+
 use super::*;
 use crate::synthetic_rest::{capture, dataset};
 use crate::table::{Part, to_batch};

@@ -1,3 +1,5 @@
+//! Tests of SQL over captures and datasets.
+
 use super::*;
 use crate::dataset::{DatasetWriter, ManifestSeed, WriteOptions};
 use crate::source::{OpenOptions, Request};
