@@ -68,7 +68,8 @@ class Result:
     differences: list = field(default_factory=list)
     cuts: dict = field(default_factory=dict)
     claims: Counter = field(default_factory=Counter)
-    secondaries: Counter = field(default_factory=Counter)
+    # Request messages as tshark shows them.
+    requests: Counter = field(default_factory=Counter)
     # Calls by command of `-z smb2,srt`: uncut, and cut to 256 bytes.
     srt: dict = field(default_factory=dict)
 
@@ -93,6 +94,16 @@ class Comparison:
         if not hasattr(self, "unlocked"):
             self.unlocked = oracle.read(self.path, self.all_keys)
         return self.unlocked
+
+    def has_header(self, row, frame, response):
+        """Whether the header of the row's message stands in the frame's bytes."""
+        if not hasattr(self, "headers"):
+            self.headers = cut.headers_in(self.path)
+        found = self.headers[row.stream, row.protocol, row.message_id]
+        return any(header.frame == frame and header.response == response for header in found)
+
+    def time_of(self, frame):
+        return self.capture.frames[frame][1]
 
     def differ(self, kind, what, mine, theirs, row=None, operation=None, frame=None):
         frame = operation.frame if operation else row.frame if row else frame
@@ -121,8 +132,10 @@ class Comparison:
                 name = oracle.command_name(message.protocol, message.command)
                 self.differ("datagram", f"{name} in UDP", None, message.frame, frame=message.frame)
         self.sealed()
-        self.result.secondaries = Counter(
-            oracle.command_name(m.protocol, m.command) for o in operations for m in o.secondaries
+        self.result.requests = Counter(
+            f"SMB{message.protocol} {oracle.command_name(message.protocol, message.command)}"
+            for message in self.capture.messages
+            if message.response is False and message.stream is not None
         )
         self.result.claims = claims.measure(self.capture)
         self.result.differences.sort(key=lambda d: (d.frame or 0, d.kind))
@@ -163,18 +176,21 @@ class Comparison:
             self.differ("request", what, row.sent, operation.request_end, **context)
         elif operation.request is not None:
             self.equal("request time", what, row.sent, operation.request_end, context)
-        if (row.status is None) != (reply is None):
+        # Members of an AndX chain that were not carried out have no status.
+        answered = row.status is not None or row.response_end is not None
+        if answered != (reply is not None):
             self.differ("reply", what, row.status, reply and ntstatus(reply.status), **context)
-        if row.status is None or reply is None:
+        if not answered or reply is None:
             return
-        self.equal("status", what, row.status, ntstatus(reply.status), context)
+        if reply.response:
+            self.equal("status", what, row.status, ntstatus(reply.status), context)
         self.names(what, row, operation, context)
         if operation.interim is not None and operation.protocol == 2:
             self.equal("interim time", what, row.pending_at, operation.interim.time, context)
         self.equal("reply time", what, row.answered, operation.reply_end, context)
         if row.sent is None or row.answered is None:
             return
-        last = (operation.more_replies or [reply])[-1]
+        last = operation.more_replies[-1] if operation.more_replies else reply
         elapsed = row.answered - row.sent
         if last.response_time is None:
             self.differ("response time", what, elapsed, None, **context)

@@ -133,8 +133,88 @@ def header_before_gap(difference, comparison):
         frame, response = row.frame, row.request_frame is None
     else:
         return False
-    return row.protocol == 2 and oracle.loses_segments(comparison.path, row.stream) and (
-        oracle.smb2_header_in(comparison.path, frame, row.message_id, response)
+    return oracle.loses_segments(comparison.path, row.stream) and comparison.has_header(
+        row, frame, response
+    )
+
+
+def broken_framing(difference, comparison):
+    """smbscope has a message where tshark no longer finds the beginning of one."""
+    row = difference.row
+    if difference.kind != "operation" or difference.theirs is not None:
+        return False
+    shown = {message.frame for message in comparison.capture.messages}
+    return row.frame not in shown and comparison.has_header(
+        row, row.frame, row.request_frame is None
+    )
+
+
+def clock_goes_back(difference, comparison):
+    """The latest time so far, where the file's own times go back."""
+    if difference.kind not in ("request time", "reply time") or difference.theirs is None:
+        return False
+    frames = comparison.capture.frames
+    operation = difference.operation
+    message = operation.request if difference.kind == "request time" else operation.reply
+    so_far = max(time for number, (_, time) in frames.items() if number <= message.frame)
+    return difference.ours == so_far > difference.theirs
+
+
+def orphan_secondary(difference, comparison):
+    operation = difference.operation
+    return (
+        difference.kind == "operation"
+        and difference.ours is None
+        and operation.protocol == 1
+        and operation.request is not None
+        and operation.request.command in oracle.SECONDARY
+        and operation.reply is None
+    )
+
+
+def secondary_alone(difference, comparison):
+    operation = difference.operation
+    return (
+        difference.kind == "response time"
+        and difference.theirs is None
+        and operation.protocol == 1
+        and operation.request.command in oracle.SECONDARY
+        and operation.reply.response_to is None
+    )
+
+
+def raw_block(difference, comparison):
+    """A message without SMB header belongs to the ReadRaw or WriteRaw before it."""
+    row, operation = difference.row, difference.operation
+    if difference.kind == "operation":
+        return operation is not None and any(
+            (r.command == "WriteRaw" and r.request_end == operation.request.time)
+            or (r.command == "ReadRaw" and r.response_end == operation.request.time)
+            for r in comparison.rows
+            if r.stream == operation.stream
+        )
+    if row.command == "ReadRaw" and difference.kind == "reply":
+        return difference.theirs is None and row.answered == comparison.time_of(row.response_frame)
+    if row.command == "WriteRaw" and difference.kind == "request time":
+        blocks = {
+            time
+            for number, (stream, time) in comparison.capture.frames.items()
+            if stream == row.stream and number > operation.request.frame
+        }
+        return difference.ours > difference.theirs and difference.ours in blocks
+    if row.command == "WriteRaw" and difference.kind == "response time":
+        return difference.theirs == operation.reply.time - operation.interim.time
+    return False
+
+
+def several_replies(difference, comparison):
+    operation = difference.operation
+    return (
+        difference.kind == "response time"
+        and operation.command in oracle.SEVERAL_REPLIES
+        and operation.protocol == 1
+        and bool(operation.more_replies)
+        and difference.theirs is None
     )
 
 
@@ -217,6 +297,50 @@ EXPLANATIONS = [
         "smbscope",
         "tshark does not pair SMB1 messages whose MID is 0, and gives them no time.",
         number_zero,
+    ),
+    Explanation(
+        "orphan-secondary",
+        "by design",
+        "A secondary request of a transaction that is whole already, or whose first message is not "
+        "there, and that nobody answers: it is no operation of its own.",
+        orphan_secondary,
+    ),
+    Explanation(
+        "secondary-without-first",
+        "smbscope",
+        "A transaction answered although its first message is not there: tshark does not pair "
+        "the reply with the secondary requests.",
+        secondary_alone,
+    ),
+    Explanation(
+        "broken-framing",
+        "smbscope",
+        "NetBIOS lengths that lie (a fuzzed capture): smbscope goes on at the next header that "
+        "stands in the bytes, tshark waits for the end of a message that never comes. Looked up in "
+        "the frame's bytes.",
+        broken_framing,
+    ),
+    Explanation(
+        "clock-goes-back",
+        "by design",
+        "Times in the file go back from one frame to the next; smbscope's do not, it keeps the "
+        "latest one.",
+        clock_goes_back,
+    ),
+    Explanation(
+        "raw-block",
+        "smbscope",
+        "ReadRaw and WriteRaw move data in a message without SMB header. It belongs to the request; "
+        "tshark leaves it out, or takes its bytes for a message of its own, and takes the server's "
+        "permission to send it for a further request.",
+        raw_block,
+    ),
+    Explanation(
+        "several-replies",
+        "by definition",
+        "An Echo asks for several replies: the operation ends with the last one, to which tshark "
+        "gives no time.",
+        several_replies,
     ),
     Explanation(
         "secondary-requests",

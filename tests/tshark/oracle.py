@@ -51,8 +51,9 @@ SMB1_COMMANDS = {
 
 # A secondary request belongs to the operation of its primary one.
 SECONDARY = {0x26: 0x25, 0x33: 0x32, 0xA1: 0xA0}
-# Replies that may come in several messages.
-SEVERAL_REPLIES = {0x25, 0x32, 0xA0, 0x2B, 0x1D}
+TRANSACTIONS = {0x25, 0x32, 0xA0}
+# Echo, WriteRaw and WriteMpx may be answered by several messages.
+SEVERAL_REPLIES = {0x2B, 0x1D, 0x1E}
 # SMB1 requests without a reply; the cancelled request answers.
 NEVER_ANSWERED = {0xA4}
 
@@ -64,7 +65,7 @@ WANTED = {
         "smb2.nt_status smb2.tid smb2.sesid smb2.tree smb2.acct smb2.domain smb2.filename "
         "smb2.chain_offset smb2.response_to smb2.time smb.cmd smb.mid smb.pid smb.tid smb.nt_status "
         "smb.error_class smb.error_code smb.flags.response smb.path smb.file smb.response_to "
-        "smb.time ntlmssp.auth.username ntlmssp.auth.domain"
+        "smb.time smb.wct smb.pc smb.dc smb.tpc smb.tdc ntlmssp.auth.username ntlmssp.auth.domain"
     ).split()
 }
 # tshark writes some characters that XML does not allow.
@@ -105,6 +106,10 @@ class Message:
     encrypted: bool = False
     dfs: bool = False
     malformed: bool = False
+    # SMB1 transactions: bytes of parameters and data here, and in all messages together.
+    words: int | None = None
+    bytes_here: int = 0
+    bytes_total: int = 0
 
     @property
     def interim(self):
@@ -121,6 +126,7 @@ class Operation:
     message_id: int
     request: Message | None = None
     secondaries: list = field(default_factory=list)
+    late: list = field(default_factory=list)
     interim: Message | None = None
     reply: Message | None = None
     more_replies: list = field(default_factory=list)
@@ -132,6 +138,16 @@ class Operation:
     @property
     def frame(self):
         return (self.request or self.reply or self.interim).frame
+
+    @property
+    def request_whole(self):
+        parts = [self.request, *self.secondaries]
+        return sum(p.bytes_here for p in parts) >= min(p.bytes_total for p in parts)
+
+    @property
+    def reply_whole(self):
+        parts = [self.reply, *self.more_replies]
+        return sum(p.bytes_here for p in parts) >= min(p.bytes_total for p in parts)
 
     @property
     def request_end(self):
@@ -215,19 +231,6 @@ def loses_segments(path, stream):
     """Whether tshark misses a segment of the connection."""
     wanted = f"tcp.stream == {stream} && tcp.analysis.lost_segment"
     return bool(run(["-n", "-r", str(path), "-Y", wanted, "-T", "fields", "-e", "frame.number"]))
-
-
-def smb2_header_in(path, frame, message_id, response):
-    """Whether the frame's payload holds the header of that message."""
-    wanted = ["-Y", f"frame.number == {frame}", "-T", "fields", "-e", "tcp.payload"]
-    payload = bytes.fromhex(run(["-n", "-r", str(path), *wanted]).strip())
-    at = payload.find(b"\xfeSMB")
-    while at >= 0:
-        header = payload[at : at + 64]
-        if int.from_bytes(header[24:32], "little") == message_id and len(header) > 31:
-            return bool(header[16] & 1) == response
-        at = payload.find(b"\xfeSMB", at + 4)
-    return False
 
 
 def messages_of(path, options):
@@ -383,6 +386,12 @@ def smb1(proto, common):
         replies(message, values, "smb")
         if "smb.tid" in values:
             message.share = inside(values["smb.tid"], "smb.path")
+        if body is not None:
+            counts = {i.get("name"): i for i in body if i.tag == "field"}
+            value = lambda name: number(counts[name]) if name in counts else 0  # noqa: E731
+            message.words = value("smb.wct")
+            message.bytes_here = value("smb.pc") + value("smb.dc")
+            message.bytes_total = value("smb.tpc") + value("smb.tdc")
         if body is not None and not response:
             smb1_names(message, code, body)
         yield message
@@ -403,62 +412,108 @@ def smb1_names(message, code, body):
 
 def operations_of(messages):
     """Pairs messages; a reply may stand before its request in the file."""
-    operations, waiting, answered, alone = [], {}, {}, {}
+    pairing = Pairing()
     for message in messages:
         if message.command is None or message.stream is None:
             continue  # encrypted, or a datagram (mailslots over UDP)
-        code = SECONDARY.get(message.command, message.command) if message.protocol == 1 else (
-            message.command
-        )
-        key = (message.stream, message.protocol, message.message_id, message.pid)
+        if message.response:
+            pairing.reply(message)
+        else:
+            pairing.request(message)
+    return pairing.operations
+
+
+class Pairing:
+    """Requests that wait, by connection and number (SMB1: and process and command)."""
+
+    def __init__(self):
+        self.operations = []
+        self.waiting, self.answered, self.alone = {}, {}, {}
+        self.clients = {}
+
+    @staticmethod
+    def key(message):
+        key = (message.stream, message.protocol, message.message_id)
         if message.protocol == 1:
-            key += (code,)
-        if not message.response:
-            if message.protocol == 1 and message.command in SECONDARY:
-                # The reply so far was the interim one, which asks for the rest (MS-CIFS 3.2.4.1.5).
-                primary = waiting.get(key) or answered.get(key)
-                if primary is not None and primary.request is not None:
-                    if primary.reply is not None:
-                        primary.interim, primary.reply = primary.reply, None
-                        waiting[key] = primary
-                    primary.secondaries.append(message)
-                    continue
-            operation = Operation(
-                message.protocol, message.command, message.stream, message.message_id, message
-            )
-            operations.append(operation)
-            if message.protocol == 2 and message.command == 0x0C:
-                continue  # Cancel shares the number of what it cancels, and has no reply
-            if message.protocol == 1 and message.command in NEVER_ANSWERED:
-                continue
-            early = alone.pop(key, None)
-            if early is not None and early.command == message.command:
-                operations.remove(early)
-                operation.reply, operation.interim = early.reply, early.interim
-                continue
-            waiting[key] = operation
-            continue
-        notification = message.message_id == NOTIFICATION and message.command == OPLOCK_BREAK
-        operation = None if notification and message.protocol == 2 else waiting.get(key)
-        if message.interim:
-            if operation is not None:
-                operation.interim = message
-            continue
-        if operation is not None:
-            operation.reply = message
-            del waiting[key]
-            answered[key] = operation
-            continue
-        before = answered.get(key)
-        if before is not None and message.protocol == 1 and message.command in SEVERAL_REPLIES:
-            before.more_replies.append(message)
-            continue
+            key += (message.pid, SECONDARY.get(message.command, message.command))
+        return key
+
+    def start(self, message, **parts):
+        command = message.command
+        if message.protocol == 1:
+            command = SECONDARY.get(command, command)
         operation = Operation(
-            message.protocol, message.command, message.stream, message.message_id, reply=message
+            message.protocol, command, message.stream, message.message_id, **parts
         )
-        operations.append(operation)
-        if not notification:
-            alone[key] = operation
-            if message.protocol == 1:
-                answered[key] = operation
-    return operations
+        self.operations.append(operation)
+        return operation
+
+    def request(self, message):
+        key = self.key(message)
+        before = self.waiting.get(key)
+        if self.clients.setdefault(message.stream, message.source) != message.source:
+            self.from_server(message, before)
+            return
+        if message.protocol == 1 and message.command in SECONDARY:
+            if before is not None:
+                # One that comes after the first part of the reply no longer changes the request.
+                (before.secondaries if before.reply is None else before.late).append(message)
+                return
+        operation = self.start(message, request=message)
+        if message.protocol == 2 and message.command == 0x0C:
+            return  # Cancel shares the number of what it cancels, and has no reply
+        if message.protocol == 1 and message.command in NEVER_ANSWERED:
+            return
+        early = self.alone.pop(key, None)
+        if early is not None and early.command == operation.command:
+            self.operations.remove(early)
+            operation.reply, operation.more_replies = early.reply, early.more_replies
+            return
+        self.waiting[key] = operation
+
+    def from_server(self, message, before):
+        """What a server sends without the reply flag."""
+        if message.protocol == 1 and message.command == 0x24:
+            # An oplock break (MS-CIFS 3.3.4.2) tells, as SMB2's notification does.
+            self.start(message, reply=message)
+        elif message.protocol == 1 and message.command == 0x1D and before is not None:
+            # Samba's permission to send the raw block.
+            before.interim = message
+        else:
+            self.start(message, request=message)
+
+    def reply(self, message):
+        key = self.key(message)
+        notification = message.message_id == NOTIFICATION and message.command == OPLOCK_BREAK
+        if notification and message.protocol == 2:
+            self.start(message, reply=message)
+            return
+        operation = self.waiting.get(key)
+        if operation is None:
+            before = self.answered.get(key)
+            if before and message.protocol == 1 and message.command in SEVERAL_REPLIES:
+                before.more_replies.append(message)
+            elif not message.interim:
+                self.alone[key] = self.start(message, reply=message)
+            return
+        if message.interim or self.asks_for_more(operation, message):
+            operation.interim = message
+            return
+        if operation.reply is None:
+            operation.reply = message
+        else:
+            operation.more_replies.append(message)
+        if operation.command not in TRANSACTIONS or message.protocol == 2 or operation.reply_whole:
+            self.answered[key] = self.waiting.pop(key)
+
+    @staticmethod
+    def asks_for_more(operation, message):
+        """The empty reply that lets the client send the rest of a transaction (MS-CIFS 3.3.5.2.3)."""
+        return (
+            message.protocol == 1
+            and message.command in TRANSACTIONS
+            and message.words == 0
+            and message.status in (0, ("DOS", 0, 0))
+            and operation.interim is None
+            and not operation.request_whole
+        )

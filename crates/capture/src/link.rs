@@ -307,14 +307,12 @@ impl Link {
             row.set_response_wire_bytes(row.response_wire_bytes().unwrap_or(0) + seen.wire_bytes);
             row.derive_durations();
         }
-        if pending.lead {
-            if row.waits() != Some(true)
-                && let (Some(turnaround), Some((behind, error))) =
-                    (row.turnaround_ns(), self.behind())
-            {
-                row.set_server_ns(turnaround - behind);
-                row.set_server_error_ns(error);
-            }
+        if pending.lead
+            && row.waits() != Some(true)
+            && let (Some(turnaround), Some((behind, error))) = (row.turnaround_ns(), self.behind())
+        {
+            row.set_server_ns(turnaround - behind);
+            row.set_server_error_ns(error);
         }
         self.emit(out, pending, effect);
     }

@@ -8,9 +8,7 @@ mod support;
 use proptest::prelude::*;
 use smbscope_capture::Options;
 use support::decode::{Row, assert_same, decode, decode_all, single};
-use support::packets::{
-    ACK, FILE_HEADER, Packet, RST, Sending, any_size, disturb, mixed, pcap,
-};
+use support::packets::{ACK, FILE_HEADER, Packet, RST, Sending, any_size, disturb, mixed, pcap};
 use support::talk::{EVERYTHING, Talk, everything, noise};
 use support::{Dice, smb2};
 
@@ -341,18 +339,38 @@ fn captures_cut_to_headers_lose_no_operation() {
             let left_out = match snap {
                 // Names may be cut, and what follows from them.
                 128 | 256 => &[
-                    "path", "share", "user", "extension", "handle", "file_id", "offset",
-                    "requested_bytes", "transferred_bytes", "detail", "lease_key",
-                    "lease_granted", "lease_requested", "oplock_requested", "oplock_granted",
-                    "desired_access", "share_access", "create_options", "write_through",
-                    "unbuffered", "dialect", "waits", "outstanding", "busy_ns", "server_ns",
-                    "server_error_ns", "client_gap_ns",
+                    "path",
+                    "share",
+                    "user",
+                    "extension",
+                    "handle",
+                    "file_id",
+                    "offset",
+                    "requested_bytes",
+                    "transferred_bytes",
+                    "detail",
+                    "lease_key",
+                    "lease_granted",
+                    "lease_requested",
+                    "oplock_requested",
+                    "oplock_granted",
+                    "desired_access",
+                    "share_access",
+                    "create_options",
+                    "write_through",
+                    "unbuffered",
+                    "dialect",
+                    "waits",
+                    "outstanding",
+                    "busy_ns",
+                    "server_ns",
+                    "server_error_ns",
+                    "client_gap_ns",
                 ],
                 _ => unreachable!(),
             };
             let what = format!("snap length {snap}, timestamps {timestamps}");
-            let (expected, found) =
-                (whole.rows_without(left_out), decoded.rows_without(left_out));
+            let (expected, found) = (whole.rows_without(left_out), decoded.rows_without(left_out));
             assert_same(&expected, &found, &what);
             assert_eq!(decoded.coverage[0].gaps, 0, "{what}");
             if snap == 256 {

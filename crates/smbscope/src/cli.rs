@@ -47,6 +47,9 @@ pub enum Command {
     Completions(Completions),
     /// Write the manual pages.
     Man(Man),
+    /// Decode into memory, write nothing and count: what `make bench` measures.
+    #[command(hide = true)]
+    Decode(Decode),
 }
 
 /// List operations, one line each.

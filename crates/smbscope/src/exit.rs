@@ -5,6 +5,8 @@
 
 use std::io::ErrorKind;
 
+use smbscope_capture as capture;
+use smbscope_capture::file::FileError;
 use smbscope_store as store;
 
 /// How the program ended.
@@ -88,9 +90,21 @@ fn code_of_cause(cause: &(dyn std::error::Error + 'static)) -> Option<Code> {
         | store::Error::Manifest { .. }
         | store::Error::Newer { .. } => Code::NotRecognised,
         store::Error::Exists { .. } => Code::Output,
-        store::Error::Sql(_) => Code::Query,
+        store::Error::Sql(_) | store::Error::Query(_) => Code::Query,
+        store::Error::Capture(capture::Error::File(error)) => code_of_file(error),
         _ => return None,
     })
+}
+
+fn code_of_file(error: &FileError) -> Code {
+    match error {
+        FileError::Empty { .. }
+        | FileError::NotACapture { .. }
+        | FileError::NothingInside { .. }
+        | FileError::Unsupported { .. } => Code::NotRecognised,
+        // It is not there, may not be read, or reading failed.
+        _ => Code::Input,
+    }
 }
 
 #[cfg(test)]
@@ -106,6 +120,9 @@ mod tests {
         let error = anyhow::Error::from(missing()).context("while reading");
         assert_eq!(code_of(&error), Code::Input);
         assert_eq!(code_of(&store::Error::Sql("no".into()).into()), Code::Query);
+        let empty = FileError::Empty { name: "x".into() };
+        let error = store::Error::Capture(capture::Error::File(empty));
+        assert_eq!(code_of(&error.into()), Code::NotRecognised);
         assert_eq!(code_of(&anyhow::anyhow!("other")), Code::Runtime);
         assert_eq!(code_of(&Failure::usage("no")), Code::Usage);
         let outer = Err::<(), _>(missing()).context(Failure::new(Code::Output, "out"));

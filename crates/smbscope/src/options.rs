@@ -95,7 +95,8 @@ impl Reading {
     fn keys(&self) -> anyhow::Result<Vec<KeyEntry>> {
         let mut entries = Vec::new();
         for key in &self.key {
-            let entry = parse_key(key).map_err(|error| Failure::usage(format!("--key: {error}")))?;
+            let entry =
+                parse_key(key).map_err(|error| Failure::usage(format!("--key: {error}")))?;
             entries.push(entry);
         }
         if let Some(path) = &self.keys {
@@ -130,9 +131,8 @@ impl Anonymize {
 
 /// Reads a small file that an option names.
 pub fn read_text(path: &Path) -> anyhow::Result<String> {
-    std::fs::read_to_string(path).with_context(|| {
-        Failure::new(Code::Input, format!("{}: cannot be read", path.display()))
-    })
+    std::fs::read_to_string(path)
+        .with_context(|| Failure::new(Code::Input, format!("{}: cannot be read", path.display())))
 }
 
 fn parse_hex_key(text: &str) -> Option<[u8; 32]> {

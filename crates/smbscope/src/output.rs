@@ -47,15 +47,18 @@ impl Output {
         Ok(Output::new(Box::new(file), &name))
     }
 
-    /// `--out`, or standard output; never binary data to a terminal.
-    pub fn open(out: Option<&PathBuf>, binary: bool) -> anyhow::Result<Output> {
-        match out {
-            Some(path) => Output::file(path),
-            None if binary && terminal::stdout_is_terminal() => Err(Failure::usage(
-                "this format is not for terminals: add --out FILE, or redirect the output",
-            )),
-            None => Ok(Output::stdout()),
+    /// `--out`, or standard output.
+    pub fn open(out: Option<&PathBuf>) -> anyhow::Result<Output> {
+        out.map_or_else(|| Ok(Output::stdout()), |path| Output::file(path))
+    }
+
+    /// An error where binary data would go to a terminal.
+    pub fn check(out: Option<&PathBuf>, binary: bool) -> anyhow::Result<()> {
+        if binary && out.is_none() && terminal::stdout_is_terminal() {
+            let advice = "this format is not for terminals: add --out FILE, or redirect the output";
+            return Err(Failure::usage(advice));
         }
+        Ok(())
     }
 
     fn new(inner: Box<dyn Write + Send>, name: &str) -> Output {

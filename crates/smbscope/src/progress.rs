@@ -27,17 +27,28 @@ pub struct Shown {
 impl Shown {
     /// Begins to show `progress` where that is wanted and possible.
     pub fn begin(talk: Talk, progress: Arc<Progress>) -> Shown {
+        Shown::begin_of(talk, move || Some(progress.clone()))
+    }
+
+    /// The same with a progress that may not be there yet.
+    pub fn begin_of<F>(talk: Talk, progress: F) -> Shown
+    where
+        F: Fn() -> Option<Arc<Progress>> + Send + 'static,
+    {
         if talk.quiet || talk.no_progress || !terminal::stderr_is_terminal() {
             return Shown { stop: None, thread: None };
         }
         let (stop, stopped) = channel();
         let thread = std::thread::Builder::new().name("progress".into()).spawn(move || {
-            let bar = bar(&progress);
+            let mut shown: Option<ProgressBar> = None;
             while stopped.recv_timeout(REFRESH) == Err(RecvTimeoutError::Timeout) {
-                bar.set_position(progress.bytes_done());
-                bar.set_message(format!("{} operations", format::count(progress.operations())));
+                if let Some(progress) = progress() {
+                    show(shown.get_or_insert_with(|| bar(&progress)), &progress);
+                }
             }
-            bar.finish_and_clear();
+            if let Some(bar) = shown {
+                bar.finish_and_clear();
+            }
         });
         // Without a thread there is no progress, which is no reason to fail.
         Shown { stop: Some(stop), thread: thread.ok() }
@@ -56,6 +67,11 @@ impl Drop for Shown {
     fn drop(&mut self) {
         self.end();
     }
+}
+
+fn show(bar: &ProgressBar, progress: &Progress) {
+    bar.set_position(progress.bytes_done());
+    bar.set_message(format!("{} operations", format::count(progress.operations())));
 }
 
 fn bar(progress: &Progress) -> ProgressBar {

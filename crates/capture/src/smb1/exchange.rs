@@ -31,6 +31,12 @@ impl Member {
     pub fn command(&self) -> Command {
         Command(self.pending.row.command().unwrap_or(0) as u8)
     }
+
+    /// FID and UID of the row.
+    pub fn opened(&self) -> Option<(u16, u16)> {
+        let [low, high, ..] = self.pending.row.file_id()?;
+        Some((u16::from_le_bytes([low, high]), self.pending.row.session_id()? as u16))
+    }
 }
 
 /// What is special about an exchange; said by its last command.
@@ -90,6 +96,10 @@ pub struct Exchange {
     pub stage: Stage,
     /// Whether its request was not seen.
     pub alone: bool,
+    /// Whether of its request only secondary messages were seen.
+    pub headless: bool,
+    /// Exchanges with the same key that wait too, oldest first.
+    pub older: Vec<u32>,
     /// The replies seen so far, as one.
     seen: Option<Seen>,
     /// Buffers are kept for the next exchange; `count` of them are in use.
@@ -104,6 +114,8 @@ impl Exchange {
         self.key = key;
         self.stage = Stage::Plain;
         self.alone = false;
+        self.headless = false;
+        self.older.clear();
         self.seen = None;
         self.count = 0;
     }
@@ -115,7 +127,7 @@ impl Exchange {
         if self.members.len() <= at {
             self.members.push(Member::default());
         }
-        let member = &mut self.members[at];
+        let member = &mut self.members[at]; // at < len: pushed just now
         member.pending.reset();
         member.pending.row = row;
         member.answer = Answer::Nothing;
@@ -142,11 +154,14 @@ impl Exchange {
         self.members.first()?.pending.row.request_start()
     }
 
-    /// Takes a further message of the request into account.
+    /// Takes a further message of the request into account. One that comes when the reply has
+    /// begun is not what the server waited for.
     pub fn extend(&mut self, message: &Message<'_>) {
+        let is_begun = self.is_begun();
         let Some(lead) = self.members().first_mut() else { return };
         let row = &mut lead.pending.row;
         match message.end {
+            _ if is_begun => {}
             Some(end) => row.set_request_end(end),
             None => row.clear(Column::request_end),
         }
@@ -244,6 +259,11 @@ impl Exchange {
                 member.pending.row.set_tree_id(tree);
             }
         }
+        for member in members.iter_mut().skip(next) {
+            if let (Some(file), None) = (file, member.pending.row.file_id()) {
+                member.pending.row.set_file_id(file);
+            }
+        }
         for member in members.iter_mut() {
             if header.uid != 0 && member.pending.row.session_id().is_none() {
                 member.pending.row.set_session_id(u64::from(header.uid));
@@ -256,6 +276,9 @@ impl Exchange {
         let last = members.len().saturating_sub(1);
         if let Some(member) = members.get_mut(at.min(last)) {
             reply::set_status(&mut member.pending.row, header);
+            if failed && !partly && member.command() == Command::SESSION_SETUP_AND_X {
+                member.answer = Answer::Refused;
+            }
         }
     }
 
@@ -301,7 +324,7 @@ impl Exchange {
             if alone {
                 link.reply_alone(out, member.pending.row, seen, index == 0, effect);
             } else {
-                link.finish(out, &mut member.pending, seen, effect);
+                link.finish(out, &mut member.pending, seen, index == 0, effect);
             }
         }
     }
@@ -310,6 +333,13 @@ impl Exchange {
     pub fn give_up(&mut self, time: i64, link: &mut Link, out: &mut Output) {
         for member in self.members() {
             link.give_up(out, &mut member.pending, time);
+        }
+    }
+
+    /// Ends it without a row.
+    pub fn drop(&mut self, time: i64, link: &mut Link) {
+        for member in self.members() {
+            link.arrive(&mut member.pending, time);
         }
     }
 

@@ -7,7 +7,9 @@
 //! A lock that may wait has no interim reply in SMB1. It counts as waiting (`waits`) once an
 //! operation that was sent after it is answered before it, or when it is refused after all.
 
+mod early;
 mod exchange;
+mod raw;
 mod reply;
 mod request;
 #[cfg(test)]
@@ -26,27 +28,10 @@ use crate::limits::Limits;
 use crate::link::{Link, Seen};
 use crate::output::Output;
 use crate::stream::Message;
+use early::{Early, may_answer};
 use exchange::{Exchange, Progress, Stage};
-use transactions::Transaction;
-
-/// A reply whose request was not seen. Packets of the two directions can be recorded out of
-/// order, so it waits for a while.
-#[derive(Debug)]
-struct Early {
-    key: u32,
-    bytes: Vec<u8>,
-    length: usize,
-    seen: Seen,
-    order: u64,
-}
-
-/// Replies wait this many packets for their request.
-const EARLY_PACKETS: u64 = 256;
-/// A request that begins later than this after a reply is not the one that it answers: numbers
-/// are used again and again.
-const EARLY_NS: i64 = 10_000_000;
-/// Bytes kept of a reply that waits: all fixed fields.
-const EARLY_BYTES: usize = 512;
+pub use raw::data_direction;
+use reply::Answer;
 
 /// Pairing on one connection.
 #[derive(Debug, Default)]
@@ -65,7 +50,12 @@ pub struct Smb1 {
     raw_write: Option<u32>,
     /// Locks that may wait.
     locks: Vec<u32>,
+    /// UIDs by the FIDs that they opened: a break names the file alone.
+    owners: HashMap<u16, u16, foldhash::fast::RandomState>,
 }
+
+/// Requests of one number that wait at once. No proper client has more than one.
+const SAME_NUMBER: usize = 32;
 
 impl Smb1 {
     /// Takes a message with SMB1's magic, whole or from its header as far as captured.
@@ -88,12 +78,14 @@ impl Smb1 {
             link.unbegin(message.start, message.begun);
             return;
         };
-        if header.is_reply() {
+        // Samba's interim reply to a WriteRaw lacks the bit that says reply.
+        let answers = !to_server && !is_break(view);
+        if header.is_reply() || answers && self.answers(key_of(&header), header.command) {
             link.unbegin(message.start, message.begun);
             self.reply(view, &header, message, link, out, limits);
         } else if !to_server && is_break(view) {
             link.unbegin(message.start, message.begun);
-            notification(view, &header, message, link, out);
+            self.notification(view, &header, message, link, out);
         } else {
             self.request(view, &header, message, link, out, limits);
         }
@@ -133,9 +125,8 @@ impl Smb1 {
         link: &mut Link,
         out: &mut Output,
     ) -> bool {
-        let Some(slot) = self.negotiate.take().and_then(|key| self.waiting.remove(&key)) else {
-            return false;
-        };
+        let Some(key) = self.negotiate.take() else { return false };
+        let Some(slot) = self.take(key, seen.start, link, out) else { return false };
         if let Some(exchange) = self.slab.get_mut(slot as usize) {
             for member in exchange.members() {
                 member.pending.row.set_status(status);
@@ -156,27 +147,23 @@ impl Smb1 {
         }
     }
 
-    /// Whether a message that begins as SMB1 does is data of raw mode after all.
-    fn is_raw(&self, message: &Message<'_>, header: Option<Header>, to_server: bool) -> bool {
-        if to_server {
-            let exchange = self.raw_write.and_then(|key| self.find(key));
-            return exchange.is_some_and(|exchange| {
-                matches!(exchange.stage, Stage::WriteRaw(raw) if raw.rest == message.length)
-            });
-        }
-        self.raw_read.is_some()
-            && !header.is_some_and(|header| {
-                header.mid == smb1::OPLOCK_BREAK_MID && header.command == Command::LOCKING_AND_X
-                    || header.is_reply() && self.answers(key_of(&header), header.command)
-            })
-    }
-
     fn find(&self, key: u32) -> Option<&Exchange> {
         self.slab.get(*self.waiting.get(&key)? as usize)
     }
 
     fn answers(&self, key: u32, command: Command) -> bool {
-        self.find(key).is_some_and(|exchange| exchange.answers(command))
+        self.find(key).is_some_and(|exchange| {
+            exchange.answers(command)
+                || !exchange.older.is_empty() && self.older(exchange, command).is_some()
+        })
+    }
+
+    /// Place of the request that a reply answers, among those whose number is used again.
+    fn older(&self, exchange: &Exchange, command: Command) -> Option<usize> {
+        let answers = |&slot: &u32| {
+            self.slab.get(slot as usize).is_some_and(|exchange| exchange.answers(command))
+        };
+        exchange.older.iter().position(answers)
     }
 
     fn sequence_of(&self, slot: u32) -> u64 {
@@ -199,16 +186,14 @@ impl Smb1 {
         if is_secondary && self.secondary(view, key, message, link) {
             return;
         }
-        if header.command != Command::NT_CANCEL {
-            // Nothing else is sent while a raw block is awaited, but for breaks' answers.
-            if !is_break(view) {
-                (self.raw_read, self.raw_write) = (None, None);
-            }
-            if let Some(lost) = self.waiting.remove(&key) {
-                // The number is used again: the first one's reply was lost.
-                self.close(lost, time, link, out);
-            }
+        // Nothing else is sent while a raw block is awaited, but for breaks' answers.
+        if header.command != Command::NT_CANCEL && !is_break(view) {
+            (self.raw_read, self.raw_write) = (None, None);
         }
+        let older = match header.command {
+            Command::NT_CANCEL => Vec::new(),
+            _ => self.supersede(key, header.command, time, link, out),
+        };
         let chain = if view.blocks().nth(1).is_some() {
             self.chains += 1;
             link.table.compounds += 1;
@@ -218,6 +203,7 @@ impl Smb1 {
         };
         let slot = self.allocate(key);
         let Some(exchange) = self.slab.get_mut(slot as usize) else { return };
+        exchange.older = older;
         let mut chained = false;
         for (index, block) in view.blocks().enumerate() {
             let command = block.command();
@@ -236,7 +222,7 @@ impl Smb1 {
             exchange.stage = stage;
         }
         if is_secondary {
-            begins_unseen(exchange, view);
+            early::begins_unseen(exchange, view);
         }
         let size = exchange.members().len();
         for member in exchange.members() {
@@ -253,6 +239,30 @@ impl Smb1 {
         self.depart(slot, time, link, out, limits);
     }
 
+    /// A number is used again. Mostly the reply to its first use was lost; but where the command
+    /// is another one the replies can be told apart, so that it may yet come. Returns who waits.
+    fn supersede(
+        &mut self,
+        key: u32,
+        by: Command,
+        time: i64,
+        link: &mut Link,
+        out: &mut Output,
+    ) -> Vec<u32> {
+        let Some(slot) = self.waiting.remove(&key) else { return Vec::new() };
+        let Some(exchange) = self.slab.get_mut(slot as usize) else { return Vec::new() };
+        if exchange.answers(by) || exchange.is_begun() || exchange.alone {
+            self.close(slot, time, link, out);
+            return Vec::new();
+        }
+        let mut older = std::mem::take(&mut exchange.older);
+        older.push(slot);
+        if older.len() >= SAME_NUMBER {
+            self.close(older.remove(0), time, link, out);
+        }
+        older
+    }
+
     /// Puts a request among those that wait for a reply.
     fn depart(&mut self, slot: u32, time: i64, link: &mut Link, out: &mut Output, limits: &Limits) {
         let Some(exchange) = self.slab.get_mut(slot as usize) else { return };
@@ -261,6 +271,13 @@ impl Smb1 {
         match exchange.stage {
             Stage::Silent if is_single => {
                 exchange.give_up(time, link, out);
+                let mut older = std::mem::take(&mut exchange.older);
+                if let Some(latest) = older.pop() {
+                    self.waiting.insert(key, latest);
+                    if let Some(exchange) = self.slab.get_mut(latest as usize) {
+                        exchange.older = older;
+                    }
+                }
                 self.free.push(slot);
                 return;
             }
@@ -319,48 +336,6 @@ impl Smb1 {
         true
     }
 
-    fn raw_to_server(&mut self, message: &Message<'_>, link: &mut Link, out: &mut Output) {
-        let Some(key) = self.raw_write.take() else { return };
-        let Some((slot, exchange)) = self
-            .waiting
-            .get(&key)
-            .and_then(|&slot| Some((slot, self.slab.get_mut(slot as usize)?)))
-        else {
-            return;
-        };
-        exchange.extend(message);
-        if let Stage::WriteRaw(raw) = exchange.stage
-            && !raw.through
-        {
-            // Nobody confirms it; what was sent was transferred.
-            for member in exchange.members() {
-                let sent = member.pending.row.requested_bytes().unwrap_or(0);
-                let sent = sent.saturating_sub(u64::from(raw.rest));
-                member.pending.row.set_transferred_bytes(sent + u64::from(message.length));
-            }
-            exchange.give_up(message.end.unwrap_or(message.start), link, out);
-            self.waiting.remove(&key);
-            self.free.push(slot);
-        }
-    }
-
-    fn raw_to_client(&mut self, message: &Message<'_>, link: &mut Link, out: &mut Output) {
-        let Some(slot) = self.raw_read.take().and_then(|key| self.waiting.remove(&key)) else {
-            return;
-        };
-        if let Some(exchange) = self.slab.get_mut(slot as usize) {
-            for member in exchange.members() {
-                member.pending.row.set_transferred_bytes(u64::from(message.length));
-                // An empty one is the end of the file or an error, nobody knows which.
-                if message.length > 0 {
-                    member.pending.row.set_status(0);
-                }
-            }
-            exchange.finish_with(&Seen::of(message), link, out);
-        }
-        self.free.push(slot);
-    }
-
     fn reply(
         &mut self,
         view: smb1::Message<'_>,
@@ -375,34 +350,11 @@ impl Smb1 {
         if self.answers(key, header.command) {
             self.answer(view, header, &seen, link, out);
         } else {
-            let bytes = view.bytes();
-            self.early.push_back(Early {
-                key,
-                bytes: bytes.get(..EARLY_BYTES).unwrap_or(bytes).to_vec(),
-                length: view.length(),
-                seen,
-                order: out.order,
-            });
+            self.keep(view, key, seen, out.order);
         }
         if !self.early.is_empty() {
-            self.expire(limits.early, out.order.saturating_sub(EARLY_PACKETS), link, out);
+            self.expire(limits.early, out.order.saturating_sub(early::EARLY_PACKETS), link, out);
         }
-    }
-
-    /// Replies that waited long enough are paired now, or become rows of their own.
-    fn expire(&mut self, keep: usize, before: u64, link: &mut Link, out: &mut Output) {
-        while self.early.len() > keep
-            || self.early.front().is_some_and(|early| early.order < before)
-        {
-            let Some(early) = self.early.pop_front() else { break };
-            self.answer_early(&early, link, out);
-        }
-    }
-
-    fn answer_early(&mut self, early: &Early, link: &mut Link, out: &mut Output) {
-        let Some(view) = smb1::Message::new(&early.bytes, early.length) else { return };
-        let Some(header) = view.header() else { return };
-        self.answer(view, &header, &early.seen, link, out);
     }
 
     fn answer(
@@ -414,59 +366,71 @@ impl Smb1 {
         out: &mut Output,
     ) {
         let key = key_of(header);
-        let answered = |exchange: &Exchange| {
-            exchange.answers(header.command)
-                && exchange.start().is_none_or(|start| start <= seen.start.saturating_add(EARLY_NS))
-        };
-        let known = self.find(key).is_some_and(answered);
-        let slot = match self.waiting.get(&key).filter(|_| known) {
-            Some(&slot) => slot,
-            None => self.orphan(view, header, key, out),
+        let (slot, place) = match self.request_of(key, header.command, seen) {
+            Some(found) => found,
+            None => (self.orphan(view, header, key, out), Place::Nowhere),
         };
         let Some(exchange) = self.slab.get_mut(slot as usize) else { return };
         match exchange.reply(view, header, seen, link) {
             Progress::Done => {
-                if known {
-                    self.waiting.remove(&key);
-                    if self.negotiate == Some(key) {
-                        self.negotiate = None;
-                    }
-                }
+                match place {
+                    Place::Latest => self.take(key, seen.start, link, out),
+                    Place::Older(at) => self.take_older(key, at, seen.start, link, out),
+                    Place::Nowhere => None,
+                };
                 self.complete(slot, seen.end_or_start(), link, out);
             }
-            Progress::RawBlock if known => self.raw_write = Some(key),
+            Progress::RawBlock => self.raw_write = Some(key),
             // The rest of a reply without request.
-            _ if !known => {
+            Progress::More if place == Place::Nowhere => {
                 if let Some(lost) = self.waiting.insert(key, slot) {
                     self.close(lost, seen.start, link, out);
                 }
             }
-            _ => {}
+            Progress::More => {}
         }
     }
 
-    /// An exchange for a reply whose request was not seen.
-    fn orphan(
+    /// The request that a reply answers.
+    fn request_of(&self, key: u32, command: Command, seen: &Seen) -> Option<(u32, Place)> {
+        let &slot = self.waiting.get(&key)?;
+        let exchange = self.slab.get(slot as usize)?;
+        if may_answer(exchange, command, seen) {
+            return Some((slot, Place::Latest));
+        }
+        let at = self.older(exchange, command)?;
+        Some((*exchange.older.get(at)?, Place::Older(at)))
+    }
+
+    /// Takes the latest request of a number out of those that wait. Those that were sent before
+    /// it have no reply.
+    fn take(&mut self, key: u32, time: i64, link: &mut Link, out: &mut Output) -> Option<u32> {
+        let slot = self.waiting.remove(&key)?;
+        if self.negotiate == Some(key) {
+            self.negotiate = None;
+        }
+        let exchange = self.slab.get_mut(slot as usize)?;
+        for lost in std::mem::take(&mut exchange.older) {
+            self.close(lost, time, link, out);
+        }
+        Some(slot)
+    }
+
+    /// The same for a request whose number is used again.
+    fn take_older(
         &mut self,
-        view: smb1::Message<'_>,
-        header: &Header,
         key: u32,
+        at: usize,
+        time: i64,
+        link: &mut Link,
         out: &mut Output,
-    ) -> u32 {
-        out.coverage.replies_unmatched += 1;
-        let slot = self.allocate(key);
-        if let Some(exchange) = self.slab.get_mut(slot as usize) {
-            exchange.alone = true;
-            for block in view.blocks() {
-                let command = block.command();
-                exchange.push(exchange::row(header, command));
-                exchange.stage = match command {
-                    Command::TRANSACTION | Command::TRANSACTION2 | Command::NT_TRANSACT => {
-                        Stage::Transaction(Transaction::default())
-                    }
-                    _ => Stage::Plain,
-                };
-            }
+    ) -> Option<u32> {
+        let latest = *self.waiting.get(&key)?;
+        let exchange = self.slab.get_mut(latest as usize)?;
+        let mut lost: Vec<u32> = exchange.older.drain(..=at).collect();
+        let slot = lost.pop();
+        for lost in lost {
+            self.close(lost, time, link, out);
         }
         slot
     }
@@ -488,43 +452,69 @@ impl Smb1 {
             });
         }
         if let Some(exchange) = self.slab.get_mut(slot as usize) {
+            for member in exchange.members() {
+                match (member.opened(), &member.answer) {
+                    (Some((fid, uid)), Answer::Open(_)) => drop(self.owners.insert(fid, uid)),
+                    (Some((fid, _)), Answer::Close) => drop(self.owners.remove(&fid)),
+                    _ => {}
+                }
+            }
             exchange.finish(link, out);
         }
         self.free.push(slot);
+    }
+
+    /// A break that the server sends unasked: a row of its own, without a request.
+    fn notification(
+        &self,
+        view: smb1::Message<'_>,
+        header: &Header,
+        message: &Message<'_>,
+        link: &mut Link,
+        out: &mut Output,
+    ) {
+        let Some(block) = view.blocks().next() else { return };
+        link.table.breaks += 1;
+        let view = LockingAndXRequest::new(block);
+        let mut row = exchange::row(header, header.command);
+        request::set_break(&mut row, &view, true);
+        let owner = view.fid().and_then(|fid| self.owners.get(&fid));
+        if let (None, Some(&uid)) = (row.session_id(), owner) {
+            row.set_session_id(u64::from(uid));
+        }
+        link.notification(out, row, &Seen::of(message));
     }
 
     /// Ends an exchange that is not answered, or only in part. It is no longer in `waiting`.
     fn close(&mut self, slot: u32, time: i64, link: &mut Link, out: &mut Output) {
         let Some(exchange) = self.slab.get_mut(slot as usize) else { return };
         let key = exchange.key;
+        for lost in std::mem::take(&mut exchange.older) {
+            self.close_one(lost, time, link, out);
+        }
         for expected in [&mut self.negotiate, &mut self.raw_read, &mut self.raw_write] {
             if *expected == Some(key) {
                 *expected = None;
             }
         }
-        let start = exchange.start();
-        let early = self.early.iter().position(|early| {
-            let command = early.bytes.get(4).map(|&code| Command(code));
-            early.key == key
-                && command.is_some_and(|command| exchange.answers(command))
-                && start.is_some_and(|start| start <= early.seen.start.saturating_add(EARLY_NS))
-        });
-        if !exchange.is_begun()
-            && let Some(early) = early.and_then(|at| self.early.remove(at))
-        {
-            // Its reply came before it.
-            self.waiting.insert(key, slot);
-            self.answer_early(&early, link, out);
-            if self.waiting.remove(&key).is_none() {
-                return;
-            }
-        }
+        self.close_one(slot, time, link, out);
+    }
+
+    fn close_one(&mut self, slot: u32, time: i64, link: &mut Link, out: &mut Output) {
+        let early = self.take_early(slot);
         let Some(exchange) = self.slab.get_mut(slot as usize) else { return };
+        if let Some((view, header, seen)) = early.as_ref().and_then(Early::parts) {
+            // Its reply came before it.
+            exchange.reply(view, &header, &seen, link);
+        }
         if exchange.is_begun() {
             self.complete(slot, time, link, out);
             return;
         }
-        if !exchange.alone {
+        if exchange.headless {
+            out.coverage.messages_malformed += 1;
+            exchange.drop(time, link);
+        } else if !exchange.alone {
             let count = exchange.members().len() as u64;
             out.coverage.operations_unanswered += count;
             link.table.unanswered += count;
@@ -547,6 +537,17 @@ impl Smb1 {
     }
 }
 
+/// Where the request of a reply is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// It was not seen.
+    Nowhere,
+    /// The latest of its number.
+    Latest,
+    /// One whose number is used again.
+    Older(usize),
+}
+
 /// What pairs a reply with its request.
 fn key_of(header: &Header) -> u32 {
     header.pid << 16 | u32::from(header.mid)
@@ -558,36 +559,6 @@ fn is_break(view: smb1::Message<'_>) -> bool {
         block.command() == Command::LOCKING_AND_X
             && LockingAndXRequest::new(block).is_oplock_release() == Some(true)
     })
-}
-
-/// A break that the server sends unasked: a row of its own, without a request.
-fn notification(
-    view: smb1::Message<'_>,
-    header: &Header,
-    message: &Message<'_>,
-    link: &mut Link,
-    out: &mut Output,
-) {
-    let Some(block) = view.blocks().next() else { return };
-    link.table.breaks += 1;
-    let mut row = exchange::row(header, header.command);
-    request::set_break(&mut row, &LockingAndXRequest::new(block), true);
-    link.notification(out, row, &Seen::of(message));
-}
-
-/// The first message of the request was lost: of its times only the end is known.
-fn begins_unseen(exchange: &mut Exchange, view: smb1::Message<'_>) {
-    let mut state = Transaction::default();
-    if let Some(lead) = exchange.members().first_mut() {
-        if let Some(part) = view.blocks().next().and_then(|block| Part::parse(block, true)) {
-            state.secondary(part, lead);
-        }
-        let row = &mut lead.pending.row;
-        for column in [Column::request_start, Column::request_wire_bytes, Column::client_gap_ns] {
-            row.clear(column);
-        }
-    }
-    exchange.stage = Stage::Transaction(state);
 }
 
 /// Commands whose TID means something (MS-CIFS section 2.2.3.1).

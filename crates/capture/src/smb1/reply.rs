@@ -2,6 +2,7 @@
 
 use smbscope_event::code;
 use smbscope_event::operation::{Column, Operation};
+use smbscope_event::tables::Referral;
 use smbscope_wire::smb1::create::NtCreateAndXResponse;
 use smbscope_wire::smb1::negotiate::{NegotiateResponse, SecurityMode};
 use smbscope_wire::smb1::open::{CreateResponse, OpenAndXResponse, OpenResponse};
@@ -16,8 +17,8 @@ use smbscope_wire::status::{DosError, Status};
 
 use super::exchange::{Member, Stage};
 use super::request::{file_bytes, is_directory, oplock};
-use crate::link::{Link, Pending, open_effect, session_effect, tree_effect};
-use crate::output::{Effect, Open, Output, Tree};
+use crate::link::{Link, Pending, open_effect, referral_effect, session_effect, tree_effect};
+use crate::output::{Effect, Open, Output, Session, Tree};
 
 /// What a reply does to sessions, trees and opens.
 #[derive(Debug, Default)]
@@ -31,12 +32,16 @@ pub enum Answer {
     Close,
     /// Began or continued a session, perhaps as guest.
     Session(Option<bool>),
+    /// Refused a session.
+    Refused,
     /// Ended the row's session.
     Logoff,
     /// Connected a share.
     Tree(Box<Tree>),
     /// Disconnected the row's tree.
     TreeDisconnect,
+    /// Told the targets of a DFS path.
+    Referrals(Vec<Referral>),
 }
 
 impl Answer {
@@ -51,6 +56,14 @@ impl Answer {
                 let is_null = session.guest == Some(true);
                 session.guest = guest.map(|guest| guest || is_null);
                 session_effect(out, session)
+            }
+            Answer::Refused => {
+                let session = pending.session.take().map(|held| *held).unwrap_or_default();
+                session_effect(out, Session { refused: true, guest: None, ..session })
+            }
+            Answer::Referrals(told) => {
+                let asked = Some(pending).filter(|pending| pending.has_name);
+                referral_effect(out, told, asked)
             }
             Answer::Logoff => Effect::Logoff,
             Answer::Tree(tree) => {

@@ -6,15 +6,17 @@
 //! relied on.
 
 use smbscope_event::code::{self, Detail};
-use smbscope_wire::smb1::Command;
 use smbscope_wire::smb1::nt_transact::{self, IoctlSetup, NtFunction};
 use smbscope_wire::smb1::trans2::{self, Trans2};
 use smbscope_wire::smb1::transaction::{Counts, Part, PipeCommand};
+use smbscope_wire::smb1::{Command, Text};
 
 use super::exchange::Member;
 use super::reply::Answer;
 use super::request::{self, file_bytes, set_path};
+use crate::link::Pending;
 use crate::output::Open;
+use crate::user;
 
 /// Parameters and data that were seen, and how many there are to be.
 #[derive(Clone, Copy, Debug)]
@@ -104,11 +106,8 @@ impl Transaction {
                 }
                 // A name that goes on in a secondary message is not to be had.
                 let whole = part.counts().parameter_count >= self.sent.total_parameters;
-                if has_path(subcommand)
-                    && whole
-                    && let Some(path) = trans2::path_of(subcommand, part)
-                {
-                    set_path(&mut member.pending, path, self.dfs);
+                if whole && let Some(path) = trans2::path_of(subcommand, part) {
+                    self.path(subcommand, path, &mut member.pending);
                 }
                 if subcommand == Trans2::OPEN2 {
                     request::open2(part, &mut member.pending.row);
@@ -124,6 +123,20 @@ impl Transaction {
                 }
             }
             _ => {}
+        }
+    }
+
+    fn path(&self, subcommand: Trans2, path: Text<'_>, pending: &mut Pending) {
+        match subcommand {
+            // The name after which the search goes on.
+            Trans2::FIND_NEXT2 => {}
+            // It begins with server and share, and stays so.
+            Trans2::GET_DFS_REFERRAL | Trans2::REPORT_DFS_INCONSISTENCY => {
+                pending.name.clear();
+                path.push_to(&mut pending.name);
+                pending.has_name = true;
+            }
+            _ => set_path(pending, path, self.dfs),
         }
     }
 
@@ -193,7 +206,7 @@ impl Transaction {
             }
             Some(u32::from(code))
         } else {
-            part.rap_opcode().map(|code| RAP | u32::from(code))
+            part.rap_opcode().filter(|_| is_rap(part)).map(|code| RAP | u32::from(code))
         };
         if let Some(code) = detail {
             row.set_detail(code::detail(Detail::Transaction, code));
@@ -214,7 +227,7 @@ impl Transaction {
             row.set_transferred_bytes(before + u64::from(bytes));
         }
         match (part.block().command(), self.subcommand) {
-            (Command::NT_TRANSACT, Some(1)) => {
+            (Command::NT_TRANSACT, Some(NT_CREATE)) => {
                 let view = nt_transact::CreateResponse::new(part);
                 let Some(fid) = view.fid() else { return };
                 row.set_file_id(file_bytes(fid));
@@ -228,7 +241,7 @@ impl Transaction {
                     ..Open::default()
                 }));
             }
-            (Command::TRANSACTION2, Some(0)) => {
+            (Command::TRANSACTION2, Some(OPEN2)) => {
                 let view = trans2::Open2Response::new(part);
                 let Some(fid) = view.fid() else { return };
                 row.set_file_id(file_bytes(fid));
@@ -241,10 +254,20 @@ impl Transaction {
                     ..Open::default()
                 }));
             }
+            (Command::TRANSACTION2, Some(GET_DFS_REFERRAL)) => {
+                let told = user::referrals(part.data());
+                if !told.is_empty() {
+                    member.answer = Answer::Referrals(told);
+                }
+            }
             _ => {}
         }
     }
 }
+
+const NT_CREATE: u16 = NtFunction::CREATE.0;
+const OPEN2: u16 = Trans2::OPEN2.0;
+const GET_DFS_REFERRAL: u16 = Trans2::GET_DFS_REFERRAL.0;
 
 /// Upper bits of [`Detail::Transaction`].
 const MAILSLOT: u32 = 1 << 16;
@@ -259,17 +282,13 @@ pub fn is_one_way(part: Part<'_>) -> bool {
         && part.block().words().get(10).is_some_and(|flags| flags & NO_RESPONSE != 0)
 }
 
-fn is_mailslot(part: Part<'_>) -> bool {
-    part.pipe_command_name() == Some("MailslotWrite")
+/// Calls of MS-RAP go to a pipe of this name.
+fn is_rap(part: Part<'_>) -> bool {
+    part.name().is_some_and(|name| name.decode().eq_ignore_ascii_case("\\PIPE\\LANMAN"))
 }
 
-/// Paths that are relative to the share: a referral's begins with server and share, a FindNext2
-/// has the name after which it goes on.
-fn has_path(subcommand: Trans2) -> bool {
-    !matches!(
-        subcommand,
-        Trans2::FIND_NEXT2 | Trans2::GET_DFS_REFERRAL | Trans2::REPORT_DFS_INCONSISTENCY
-    )
+fn is_mailslot(part: Part<'_>) -> bool {
+    part.pipe_command_name() == Some("MailslotWrite")
 }
 
 fn sets(subcommand: Trans2) -> bool {

@@ -115,11 +115,7 @@ pub fn everything(mut fill: impl FnMut() -> u8) -> Talk {
     talk.pass(50_000);
     talk.answer(lease_break().framed());
     talk.pass(80_000);
-    talk.exchange(
-        lease_acknowledgement(19),
-        150_000,
-        lease_acknowledgement(19).reply(SUCCESS),
-    );
+    talk.exchange(lease_acknowledgement(19), 150_000, lease_acknowledgement(19).reply(SUCCESS));
     talk.exchange(create(20, "gone"), 90_000, error(CREATE, 20, NOT_FOUND));
     talk.ask(bare(CANCEL, 17).asynchronous(77).framed());
     talk.pass(60_000);
@@ -128,11 +124,7 @@ pub fn everything(mut fill: impl FnMut() -> u8) -> Talk {
     for (id, number) in [(21, 40), (22, 50), (23, 60)] {
         talk.exchange(close(id, number), 70_000, closed(id));
     }
-    talk.exchange(
-        bare(TREE_DISCONNECT, 24),
-        70_000,
-        bare(TREE_DISCONNECT, 24).reply(SUCCESS),
-    );
+    talk.exchange(bare(TREE_DISCONNECT, 24), 70_000, bare(TREE_DISCONNECT, 24).reply(SUCCESS));
     talk.exchange(bare(LOGOFF, 25), 70_000, bare(LOGOFF, 25).reply(SUCCESS));
     talk
 }

@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 mod completions;
+mod decode;
 mod doctor;
 mod import;
 mod man;
@@ -22,5 +23,6 @@ pub fn run(cli: &Cli) -> anyhow::Result<()> {
         Command::Doctor(args) => doctor::run(args),
         Command::Completions(args) => completions::run(args),
         Command::Man(args) => man::run(args),
+        Command::Decode(args) => decode::run(args),
     }
 }

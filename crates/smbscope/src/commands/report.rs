@@ -6,8 +6,8 @@ use smbscope_event::column::Sensitivity;
 use smbscope_event::operation;
 use smbscope_model::summary::{COLUMNS, Options, Summary};
 use smbscope_report::Meta;
-use smbscope_store::source::{Request, Source};
 use smbscope_store::Part;
+use smbscope_store::source::{Request, Source};
 
 use crate::cli::Report;
 use crate::format::TextFormat;
@@ -82,4 +82,3 @@ fn meta(inputs: &[String], tokenizer: Option<&Tokenizer>) -> Meta {
         inputs: inputs.iter().map(name).collect(),
     }
 }
-

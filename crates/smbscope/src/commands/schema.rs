@@ -25,7 +25,10 @@ pub fn run(args: &Schema) -> anyhow::Result<()> {
         None => Table::ALL.to_vec(),
         Some(name) => vec![Table::from_name(name).ok_or_else(|| {
             let names: Vec<_> = Table::ALL.iter().map(|table| table.name()).collect();
-            Failure::usage(format!("{name}: no such table; there are {}, and {REPORT}", names.join(", ")))
+            Failure::usage(format!(
+                "{name}: no such table; there are {}, and {REPORT}",
+                names.join(", ")
+            ))
         })?],
     };
     match args.format {

@@ -5,9 +5,7 @@ use super::{answer, complaint};
 #[test]
 fn help_texts() {
     insta::assert_snapshot!("smbscope", answer(["--help"]));
-    for command in
-        ["ops", "query", "import", "report", "schema", "doctor", "completions", "man"]
-    {
+    for command in ["ops", "query", "import", "report", "schema", "doctor", "completions", "man"] {
         insta::assert_snapshot!(command, answer([command, "--help"]));
     }
 }

@@ -51,7 +51,10 @@ fn answer<S: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = S>) -> 
 }
 
 /// Runs it, expects that exit code, gives what it says on standard error.
-fn complaint<S: AsRef<std::ffi::OsStr>>(code: i32, arguments: impl IntoIterator<Item = S>) -> String {
+fn complaint<S: AsRef<std::ffi::OsStr>>(
+    code: i32,
+    arguments: impl IntoIterator<Item = S>,
+) -> String {
     let assert = smbscope(arguments).assert().code(code);
     String::from_utf8(assert.get_output().stderr.clone()).unwrap()
 }

@@ -11,7 +11,10 @@ fn every_operation_is_a_line() {
         let lines = text.lines().filter(|line| line.contains(&name)).count() as u64;
         assert_eq!(lines, n, "{command}");
     }
-    insta::assert_snapshot!("ops_first_lines", text.lines().take(12).collect::<Vec<_>>().join("\n"));
+    insta::assert_snapshot!(
+        "ops_first_lines",
+        text.lines().take(12).collect::<Vec<_>>().join("\n")
+    );
 }
 
 #[test]
@@ -48,7 +51,8 @@ fn conditions_columns_and_limits() {
 fn rows_of_a_condition_keep_their_order() {
     let capture = capture();
     let all = answer(["ops", &capture, "--columns", "operation", "--format", "csv"]);
-    let same = answer(["ops", &capture, "--columns", "operation", "--format", "csv", "--where", "true"]);
+    let same =
+        answer(["ops", &capture, "--columns", "operation", "--format", "csv", "--where", "true"]);
     assert_eq!(all, same);
 }
 
@@ -78,7 +82,10 @@ fn other_forms_hold_the_same_rows() {
 fn names_become_tokens() {
     let capture = capture();
     let plain = answer(["ops", &capture, "--format", "json"]);
-    assert!(plain.contains("127.0.0.1") && plain.contains("alice") && plain.contains("small.txt") || plain.contains("one.txt"));
+    assert!(
+        plain.contains("127.0.0.1") && plain.contains("alice") && plain.contains("small.txt")
+            || plain.contains("one.txt")
+    );
     for format in ["json", "csv", "text"] {
         let tokens = answer(["ops", &capture, "--format", format, "--anonymize"]);
         for name in ["127.0.0.1", "alice", "one.txt", "renamed", "smb302.pcap"] {
@@ -88,7 +95,8 @@ fn names_become_tokens() {
     let (_guard, dir) = folder();
     let key = dir.join("key");
     std::fs::write(&key, "ab".repeat(32)).unwrap();
-    let keyed = || answer(["ops", &capture, "--anonymize", "--anonymize-key", key.to_str().unwrap()]);
+    let keyed =
+        || answer(["ops", &capture, "--anonymize", "--anonymize-key", key.to_str().unwrap()]);
     assert_eq!(keyed(), keyed());
     std::fs::write(&key, "short").unwrap();
     complaint(2, ["ops", &capture, "--anonymize", "--anonymize-key", key.to_str().unwrap()]);

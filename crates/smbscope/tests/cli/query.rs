@@ -48,11 +48,17 @@ fn sql_comes_from_a_file_a_question_or_standard_input() {
 #[test]
 fn a_wrong_query_is_code_6() {
     let capture = capture();
-    for sql in ["select nonsense from operations", "select from", "select 1 from nowhere", "select 1; ;select"] {
+    for sql in [
+        "select nonsense from operations",
+        "select from",
+        "select 1 from nowhere",
+        "select 1; ;select",
+    ] {
         let said = complaint(6, ["query", &capture, sql]);
         assert!(said.starts_with("smbscope: ") && said.lines().count() == 1, "{said}");
     }
-    let assert = smbscope(["query", &capture]).write_stdin("drop table operations").assert().code(6);
+    let assert =
+        smbscope(["query", &capture]).write_stdin("drop table operations").assert().code(6);
     assert_eq!(assert.get_output().stderr.iter().filter(|&&byte| byte == b'\n').count(), 1);
     assert_eq!(answer(["query", &capture, "select 1 as one", "--format", "csv"]), "one\n1\n");
 }

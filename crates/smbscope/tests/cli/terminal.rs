@@ -12,7 +12,12 @@ fn shell(script: &str) -> std::process::Output {
         command.env_remove(name);
     }
     let program = assert_cmd::cargo::cargo_bin!("smbscope");
-    command.env("SMBSCOPE", program).env("CAPTURE", capture()).env("TERM", "xterm").output().unwrap()
+    command
+        .env("SMBSCOPE", program)
+        .env("CAPTURE", capture())
+        .env("TERM", "xterm")
+        .output()
+        .unwrap()
 }
 
 /// What a terminal would show, or nothing where there is no `script`.
@@ -31,7 +36,9 @@ fn a_reader_who_leaves_is_no_error() {
     for format in ["text", "json", "csv", "arrow", "parquet"] {
         // Enough rows that they do not fit into the pipe.
         let inputs = "$CAPTURE ".repeat(40);
-        let script = format!("$SMBSCOPE ops {inputs} --format {format} | head -c 10 >/dev/null; echo ${{PIPESTATUS[0]}}");
+        let script = format!(
+            "$SMBSCOPE ops {inputs} --format {format} | head -c 10 >/dev/null; echo ${{PIPESTATUS[0]}}"
+        );
         let output = shell(&script);
         assert_eq!(String::from_utf8_lossy(&output.stdout), "0\n", "{format}");
         assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{format}");
@@ -58,7 +65,8 @@ fn colour_is_for_terminals() {
 #[test]
 fn tables_fit_the_terminal() {
     let sql = "select path, share, request_start, client from operations";
-    let command = format!("COLUMNS=60 $SMBSCOPE query $CAPTURE \"{sql}\" --color never --no-progress");
+    let command =
+        format!("COLUMNS=60 $SMBSCOPE query $CAPTURE \"{sql}\" --color never --no-progress");
     let Some(shown) = on_terminal(&command) else { return };
     for line in shown.lines() {
         assert!(line.trim_end().chars().count() <= 60, "{line:?}");
@@ -89,7 +97,9 @@ fn the_prompt_answers_and_remembers() {
     let (_guard, dir) = folder();
     let state = dir.to_str().unwrap();
     let typed = r"\\d\nselect count(*) as n\nfrom operations;\nselect nonsense;\n\\q\n";
-    let command = format!("printf \"{typed}\" | XDG_STATE_HOME={state} script -qec \"$SMBSCOPE query $CAPTURE\" /dev/null");
+    let command = format!(
+        "printf \"{typed}\" | XDG_STATE_HOME={state} script -qec \"$SMBSCOPE query $CAPTURE\" /dev/null"
+    );
     if on_terminal("true").is_none() {
         return;
     }

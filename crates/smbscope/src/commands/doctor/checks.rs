@@ -40,7 +40,11 @@ fn version() -> Check {
     let found = format!("{}, schema {SCHEMA_VERSION}, {os} {arch}", env!("CARGO_PKG_VERSION"));
     match os {
         "linux" => Check::ok("version", found),
-        _ => Check::warn("version", found, "smbscope is tested on Linux: please report what differs here."),
+        _ => Check::warn(
+            "version",
+            found,
+            "smbscope is tested on Linux: please report what differs here.",
+        ),
     }
 }
 
@@ -91,7 +95,8 @@ fn temporary() -> Check {
     match free_bytes(&dir) {
         Some(free) if free < TEMPORARY_WANTED => {
             let found = format!("{}: {} free", dir.display(), bytes(free));
-            let remedy = format!("Set TMPDIR to a folder with more than {}.", bytes(TEMPORARY_WANTED));
+            let remedy =
+                format!("Set TMPDIR to a folder with more than {}.", bytes(TEMPORARY_WANTED));
             Check::warn("temporary", found, remedy)
         }
         Some(free) => Check::ok("temporary", format!("{}: {} free", dir.display(), bytes(free))),
@@ -112,7 +117,9 @@ fn free_bytes(_dir: &std::path::Path) -> Option<u64> {
 
 fn clock() -> Check {
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    let now = smbscope_report::format::time(i64::try_from(seconds).unwrap_or(0).saturating_mul(1_000_000_000));
+    let now = smbscope_report::format::time(
+        i64::try_from(seconds).unwrap_or(0).saturating_mul(1_000_000_000),
+    );
     if seconds < CLOCK_MIN_S {
         return Check::warn("clock", now, "Set the clock: captures taken here get its time.");
     }

@@ -88,7 +88,10 @@ pub fn run(args: &Doctor) -> anyhow::Result<()> {
     if missing.is_empty() {
         return Ok(());
     }
-    let message = format!("doctor: smbscope does not work as long as this is missing: {}", missing.join(", "));
+    let message = format!(
+        "doctor: smbscope does not work as long as this is missing: {}",
+        missing.join(", ")
+    );
     Err(Failure::new(Code::Runtime, message).into())
 }
 

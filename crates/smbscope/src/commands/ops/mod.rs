@@ -6,6 +6,8 @@
 
 mod line;
 
+use std::sync::Arc;
+
 use anyhow::Context as _;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
@@ -24,15 +26,16 @@ use crate::progress::Shown;
 
 /// Shows the operations.
 pub fn run(args: &Ops, talk: Talk) -> anyhow::Result<()> {
+    Output::check(args.out.as_ref(), args.format.is_binary())?;
     let columns = columns(args)?;
     let tokenizer = args.anonymize.tokenizer()?;
     let source = args.decode.reading.open(&args.decode.inputs, tokenizer)?;
     // Lines and a progress bar on one terminal would mix.
-    let output = Output::open(args.out.as_ref(), args.format.is_binary())?;
+    let output = Output::open(args.out.as_ref())?;
     let talk = Talk { no_progress: talk.no_progress || output.is_terminal(), ..talk };
     match &args.condition {
         None => unconditional(args, talk, &source, columns, output),
-        Some(condition) => conditional(args, source, condition, columns, output),
+        Some(condition) => conditional(args, talk, source, condition, columns, output),
     }
 }
 
@@ -41,14 +44,17 @@ fn columns(args: &Ops) -> anyhow::Result<Option<Vec<usize>>> {
     let schema = operation::schema();
     let place = |name: &str| {
         schema.index_of(name.trim()).map_err(|_| {
-            let message = format!("{name}: no such column; `smbscope schema operations` lists them");
+            let message =
+                format!("{name}: no such column; `smbscope schema operations` lists them");
             Failure::usage(message)
         })
     };
     let as_lines = args.format == RowFormat::Text;
     match &args.columns {
         Some(names) => names.iter().map(|name| place(name)).collect::<Result<_, _>>().map(Some),
-        None if as_lines => line::COLUMNS.iter().map(|name| place(name)).collect::<Result<_, _>>().map(Some),
+        None if as_lines => {
+            line::COLUMNS.iter().map(|name| place(name)).collect::<Result<_, _>>().map(Some)
+        }
         None => Ok(None),
     }
 }
@@ -76,6 +82,7 @@ fn unconditional(
 
 fn conditional(
     args: &Ops,
+    talk: Talk,
     source: Source,
     condition: &str,
     columns: Option<Vec<usize>>,
@@ -91,7 +98,10 @@ fn conditional(
     if let Some(limit) = args.limit {
         sql.push_str(&format!(" limit {limit}"));
     }
-    let engine = Engine::with_options(source, EngineOptions { threads: 1, ..Default::default() })?;
+    let options = EngineOptions { threads: 1, ..EngineOptions::default() };
+    let engine = Arc::new(Engine::with_options(source, options)?);
+    let of = engine.clone();
+    let _shown = Shown::begin_of(talk, move || of.progress());
     let answer = engine.query(&sql).context(Failure::new(Code::Query, "--where"))?;
     write(args, &answer.schema(), answer, output)
 }
@@ -113,10 +123,11 @@ fn write(
         let rows = usize::try_from(left).unwrap_or(usize::MAX).min(batch.num_rows());
         writer.write(&batch.slice(0, rows))?;
         left -= rows as u64;
-        if left == 0 {
+        if left == 0 || interrupt::asked() {
             break;
         }
-        interrupt::check()?;
     }
-    writer.finish()
+    // Also after Ctrl-C: a file that was begun gets its end.
+    writer.finish()?;
+    if left > 0 { interrupt::check() } else { Ok(()) }
 }

@@ -38,7 +38,8 @@ pub fn explain(error: anyhow::Error, args: &Query, inputs: usize) -> anyhow::Err
     if inputs < 2 || last != Some(missing.as_path()) || !missing.to_string_lossy().contains(' ') {
         return error;
     }
-    let words = "no such file, and no SQL (which begins with select, with, explain, describe or show)";
+    let words =
+        "no such file, and no SQL (which begins with select, with, explain, describe or show)";
     Failure::new(Code::Input, format!("{}: {words}", missing.display())).into()
 }
 
@@ -79,7 +80,8 @@ mod tests {
         ] {
             assert!(begins_like_sql(sql), "{sql}");
         }
-        for name in ["select.pcap", "select/monday.pcap", "a.pcap", "with", "selection 1", "", "é"] {
+        for name in ["select.pcap", "select/monday.pcap", "a.pcap", "with", "selection 1", "", "é"]
+        {
             assert!(!begins_like_sql(name), "{name}");
         }
     }

@@ -36,7 +36,7 @@ pub fn run(args: &Query, talk: Talk) -> anyhow::Result<()> {
         (_, Some(name)) => Some(question(name)?.to_owned()),
         _ => sql,
     };
-    let form = Form { format: args.format, out: args.out.clone() };
+    let form = Form { format: args.format, out: args.out.clone(), talk };
     let statements = match sql {
         Some(sql) => Some(statements::all(&sql)),
         None if std::io::stdin().is_terminal() && terminal::stdout_is_terminal() => None,
@@ -62,7 +62,7 @@ pub fn run(args: &Query, talk: Talk) -> anyhow::Result<()> {
     let options = EngineOptions { threads: args.reading.threads, ..EngineOptions::default() };
     let engine = Arc::new(Engine::with_options(source, options)?);
     match statements {
-        None => prompt::run(&engine, &form, talk, &inputs),
+        None => prompt::run(&engine, &form, &inputs),
         Some(statements) => {
             for sql in statements {
                 answer::write(&engine, &sql, &form)?;
@@ -74,6 +74,7 @@ pub fn run(args: &Query, talk: Talk) -> anyhow::Result<()> {
 
 /// What can be said before anything is read.
 fn check(statements: Option<&[String]>, form: &Form) -> anyhow::Result<()> {
+    Output::check(form.out.as_ref(), form.format.is_binary())?;
     match statements {
         Some([]) => Err(Failure::new(Code::Query, "the SQL is empty").into()),
         Some([_, _, ..]) if form.is_single() => {
@@ -82,7 +83,6 @@ fn check(statements: Option<&[String]>, form: &Form) -> anyhow::Result<()> {
         None if form.is_single() => {
             Err(Failure::usage("the prompt shows text, json or csv, and takes no --out"))
         }
-        // The output is opened again for each answer; here only whether it could be.
         _ => Ok(()),
     }
 }

@@ -13,7 +13,6 @@ use super::answer::{self, Form};
 use super::{question, question_list, statements};
 use crate::commands::schema::table_text;
 use crate::exit::{Code, code_of};
-use crate::options::Talk;
 use crate::output::Output;
 use crate::{interrupt, one_line};
 
@@ -32,7 +31,7 @@ Ctrl-C cancels the running query.
 ";
 
 /// Reads and answers until the user leaves.
-pub fn run(engine: &Arc<Engine>, form: &Form, talk: Talk, inputs: &[String]) -> anyhow::Result<()> {
+pub fn run(engine: &Arc<Engine>, form: &Form, inputs: &[String]) -> anyhow::Result<()> {
     let config = Config::builder().max_history_size(HISTORY_MAX)?.auto_add_history(false).build();
     let mut editor = DefaultEditor::with_config(config)?;
     let history = history_file();
@@ -40,7 +39,7 @@ pub fn run(engine: &Arc<Engine>, form: &Form, talk: Talk, inputs: &[String]) -> 
         // The first time there is none.
         let _ = editor.load_history(path);
     }
-    talk.say(&format!("SQL over {}; \\? explains, \\q leaves", inputs.join(", ")));
+    form.talk.say(&format!("SQL over {}; \\? explains, \\q leaves", inputs.join(", ")));
     let mut pending = String::new();
     loop {
         let line = editor.readline(if pending.is_empty() { PROMPT } else { CONTINUED });
@@ -115,7 +114,8 @@ fn command(engine: &Arc<Engine>, form: &Form, entry: &str) -> anyhow::Result<()>
 
 /// `$XDG_STATE_HOME/smbscope/history` (XDG Base Directory Specification).
 fn history_file() -> Option<PathBuf> {
-    let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let absolute =
+        |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let state = absolute("XDG_STATE_HOME")
         .or_else(|| absolute("HOME").map(|home| home.join(".local").join("state")))?;
     Some(state.join("smbscope").join("history"))
