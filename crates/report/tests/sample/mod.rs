@@ -1,5 +1,8 @@
 //! Summaries of synthetic operations: small ones for golden files, large ones to look at.
 
+// A helper of tests, which clippy does not see.
+#![allow(clippy::unwrap_used)]
+
 use smbscope_event::builder::{OperationBuilder, extension_of};
 use smbscope_event::code;
 use smbscope_event::operation::{Column, Operation};
@@ -45,7 +48,7 @@ pub fn report(operations: u64) -> Report {
 fn operation(random: &mut Random, builder: &mut OperationBuilder, number: u64) -> Operation {
     let names = &mut builder.names;
     let mut row = Operation::default();
-    let command = COMMANDS[random.below(if number % 50 == 0 { 12 } else { 10 }) as usize];
+    let command = COMMANDS[random.below(if number.is_multiple_of(50) { 12 } else { 10 }) as usize];
     let user = random.below(6);
     row.set_recording(names.recording.intern("monday.pcapng"));
     row.set_operation(number + 1);
@@ -122,7 +125,7 @@ fn special(random: &mut Random, row: &mut Operation, command: u16, number: u64) 
         _ => {}
     }
     if command == 5 {
-        row.set_lease_granted(code::lease(if number % 3 == 0 { 3 } else { 7 }));
+        row.set_lease_granted(code::lease(if number.is_multiple_of(3) { 3 } else { 7 }));
         row.set_oplock_granted(code::oplock(0xff));
     }
     if command == 15 {
@@ -171,8 +174,8 @@ fn special(random: &mut Random, row: &mut Operation, command: u16, number: u64) 
         row.set_compound(number / 20);
         row.set_compound_index((number % 20) as u16);
         row.set_compound_size(3);
-        row.set_related(number % 20 > 0);
-        if number % 20 > 0 {
+        row.set_related(!number.is_multiple_of(20));
+        if !number.is_multiple_of(20) {
             for column in [
                 Column::request_start,
                 Column::request_end,
