@@ -42,7 +42,8 @@ impl Synthetic {
         let connection = number % 7;
         let handle = number / 5;
         // One file that everybody wants, and many others.
-        let file = if handle % 4 == 0 { 7 } else { handle.wrapping_mul(2_654_435_761) % 5000 };
+        let file =
+            if handle.is_multiple_of(4) { 7 } else { handle.wrapping_mul(2_654_435_761) % 5000 };
         let names = &mut self.builder.names;
         let path = format!("home\\user{:03}\\documents\\file-{file}.docx", file % 100);
         let (path, extension) = (names.path.intern(&path), names.extension.intern("docx"));
@@ -66,7 +67,7 @@ impl Synthetic {
         row.set_protocol(2);
         row.set_command(code::command(2, command));
         row.set_message_id(number / 7);
-        let status = if command == 5 && number % 30 == 0 { 0xc000_0034 } else { 0 };
+        let status = if command == 5 && number.is_multiple_of(30) { 0xc000_0034 } else { 0 };
         row.set_status(status);
         row.set_status_name(code::status_name(status));
         let mut id = [0; 16];
@@ -89,7 +90,7 @@ impl Synthetic {
             row.set_requested_bytes(4096);
             row.set_transferred_bytes(4096);
             row.set_unbuffered(false);
-            row.set_write_through(number % 100 == 0);
+            row.set_write_through(number.is_multiple_of(100));
         }
         row.set_request_wire_bytes(120 + self.random(200));
         row.set_response_wire_bytes(76 + self.random(300));
@@ -107,12 +108,12 @@ impl Synthetic {
         row.derive_durations();
         row.set_server_ns(turnaround);
         row.set_server_error_ns(2500);
-        if number % 4 == 0 {
+        if number.is_multiple_of(4) {
             row.set_client_gap_ns(self.random(1_000_000) as i64);
         }
         row.set_busy_ns(turnaround / 2);
         row.set_waits(false);
-        row.set_signed(number % 2 == 0);
+        row.set_signed(number.is_multiple_of(2));
         row.set_encrypted(false);
         row.set_compressed(false);
         row.set_source(code::Source::Capture as u64);

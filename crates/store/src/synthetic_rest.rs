@@ -50,7 +50,7 @@ pub fn rest(rows: u64) -> Vec<Part> {
         client: format!("10.0.0.{}", handle % 7),
         path: Some(format!("home\\file{handle}.docx")),
         opened_at: Some(START + handle as i64 * 100_000),
-        closed_at: (handle % 10 != 0).then_some(START + handle as i64 * 100_000 + 50_000),
+        closed_at: (!handle.is_multiple_of(10)).then_some(START + handle as i64 * 100_000 + 50_000),
         operations: 5,
         ..Handle::default()
     });

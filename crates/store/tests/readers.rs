@@ -2,6 +2,9 @@
 //! same rows, sums and types as smbscope. Needs a Python with both: `SMBSCOPE_PYTHON` (set by
 //! `make test`), otherwise `python3`; without them the test says that it is skipped.
 
+// Helpers stand outside of the test function.
+#![allow(clippy::unwrap_used)]
+
 use std::path::Path;
 use std::process::Command;
 

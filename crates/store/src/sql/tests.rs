@@ -124,8 +124,8 @@ fn queries_run_side_by_side() {
     });
     // Two answers, taken in turns.
     let sql = "SELECT operation FROM operations ORDER BY operation LIMIT 10000";
-    let (mut one, mut other) = (engine.query(sql).unwrap(), engine.query(sql).unwrap());
-    while let Some(batch) = one.next() {
+    let (one, mut other) = (engine.query(sql).unwrap(), engine.query(sql).unwrap());
+    for batch in one {
         assert_eq!(batch.unwrap(), other.next().unwrap().unwrap());
     }
     assert!(other.next().is_none());
