@@ -28,6 +28,11 @@ def measure(capture):
     return seen
 
 
+def worth_srt(result):
+    """Whether `-z smb2,srt` has something to show that a claim speaks of."""
+    return bool(result.claims["one direction"]) or result.ours[2, "Write"] > 20
+
+
 def srt_rows(path):
     """Calls by command of `-q -z smb2,srt`."""
     rows = {}

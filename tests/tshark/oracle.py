@@ -202,24 +202,33 @@ def read(path, keys=(), ports=()):
         options += ["-d", f"tcp.port=={port},nbss"]
     for key in keys:
         options += ["-o", f"uat:smb2_seskey_list:{key}"]
-    listed = {name: listing(path, extra + options) for name, extra in SETTINGS.items()}
-    best = max(listed, key=lambda name: (listed[name][1], name == "default"))
-    frames, _ = listed[best]
+    best, (frames, shown, troubled) = "default", listing(path, SETTINGS["default"] + options)
+    if troubled:
+        other = listing(path, SETTINGS["reordering"] + options)
+        if other[1] > shown:
+            best, frames = "reordering", other[0]
     messages = list(messages_of(path, SETTINGS[best] + options))
     return Capture(best, len(frames), frames, messages, operations_of(messages))
 
 
+def operations_in(path):
+    """How many operations tshark shows, as it is."""
+    return len(operations_of(messages_of(path, SETTINGS["default"])))
+
+
 def listing(path, options):
-    """Stream and time of every frame, and how many messages there are."""
-    names = ["frame.number", "tcp.stream", "frame.time_epoch", "smb2.cmd", "smb.cmd"]
+    """Stream and time of every frame, how many messages there are, whether TCP had trouble."""
+    names = ["frame.number", "tcp.stream", "frame.time_epoch"]
+    names += ["smb2.cmd", "smb.cmd", "tcp.analysis.flags"]
     fields = [word for name in names for word in ("-e", name)]
-    frames, messages = {}, 0
+    frames, messages, troubled = {}, 0, False
     for line in run([*options, "-r", str(path), "-T", "fields", *fields]).splitlines():
-        index, stream, time, smb2_commands, smb1_commands = line.split("\t")
+        index, stream, time, smb2_commands, smb1_commands, flags = line.split("\t")
+        troubled = troubled or bool(flags)
         stream = stream.split(",")[-1]
         frames[int(index)] = (int(stream) if stream else None, nanoseconds(time))
         messages += len([c for c in f"{smb2_commands},{smb1_commands}".split(",") if c])
-    return frames, messages
+    return frames, messages, troubled
 
 
 def nanoseconds(text):
