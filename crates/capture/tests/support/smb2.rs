@@ -227,8 +227,7 @@ pub fn data(id: u64, bytes: &[u8]) -> Pdu {
 pub fn write(id: u64, number: u64, offset: u64, bytes: &[u8]) -> Pdu {
     let (offset, length) = (offset.to_le_bytes(), (bytes.len() as u32).to_le_bytes());
     let file = file_of(number);
-    let fields: [(usize, &[u8]); 4] =
-        [(2, &[112, 0]), (4, &length), (8, &offset), (16, &file)];
+    let fields: [(usize, &[u8]); 4] = [(2, &[112, 0]), (4, &length), (8, &offset), (16, &file)];
     let mut content = body(48, &fields);
     content.extend_from_slice(bytes);
     Pdu::new(WRITE, id, &content)
@@ -257,8 +256,7 @@ pub fn notify(id: u64, number: u64) -> Pdu {
 }
 
 pub fn lock(id: u64, number: u64) -> Pdu {
-    let fields: [(usize, &[u8]); 4] =
-        [(2, &[1, 0]), (8, &file_of(number)), (32, &[9]), (40, &[2])];
+    let fields: [(usize, &[u8]); 4] = [(2, &[1, 0]), (8, &file_of(number)), (32, &[9]), (40, &[2])];
     Pdu::new(LOCK, id, &body(48, &fields))
 }
 

@@ -71,7 +71,7 @@ pub fn everything(mut fill: impl FnMut() -> u8) -> Talk {
     talk.answer(created(6, 60).framed());
     talk.pass(30_000);
     talk.exchange(read(7, 50, 0, 65_536), 2_000_000, data(7, &data_of(65_536)));
-    talk.exchange(write(8, 50, 65_536, &data_of(65_536)), 1_500_000, written(8, 65_536));
+    talk.exchange(write(8, 50, 65_536, &data_of(65_533)), 1_500_000, written(8, 65_533));
     // Answered in another order.
     talk.ask(read(9, 40, 0, 100).framed());
     talk.pass(1_000);
@@ -115,11 +115,7 @@ pub fn everything(mut fill: impl FnMut() -> u8) -> Talk {
     talk.pass(50_000);
     talk.answer(lease_break().framed());
     talk.pass(80_000);
-    talk.exchange(
-        lease_acknowledgement(19),
-        150_000,
-        lease_acknowledgement(19).reply(SUCCESS),
-    );
+    talk.exchange(lease_acknowledgement(19), 150_000, lease_acknowledgement(19).reply(SUCCESS));
     talk.exchange(create(20, "gone"), 90_000, error(CREATE, 20, NOT_FOUND));
     talk.ask(bare(CANCEL, 17).asynchronous(77).framed());
     talk.pass(60_000);
@@ -128,11 +124,7 @@ pub fn everything(mut fill: impl FnMut() -> u8) -> Talk {
     for (id, number) in [(21, 40), (22, 50), (23, 60)] {
         talk.exchange(close(id, number), 70_000, closed(id));
     }
-    talk.exchange(
-        bare(TREE_DISCONNECT, 24),
-        70_000,
-        bare(TREE_DISCONNECT, 24).reply(SUCCESS),
-    );
+    talk.exchange(bare(TREE_DISCONNECT, 24), 70_000, bare(TREE_DISCONNECT, 24).reply(SUCCESS));
     talk.exchange(bare(LOGOFF, 25), 70_000, bare(LOGOFF, 25).reply(SUCCESS));
     talk
 }
