@@ -8,12 +8,13 @@ export CARGO_TARGET_DIR ?= $(HOME)/.cache/smbscope/target
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 SMBSCOPE := $(CARGO_TARGET_DIR)/release/smbscope
 DEMO := $(CURDIR)/smbscope-demo.html
+export FUZZ_TARGET_DIR ?= $(HOME)/.cache/smbscope/fuzz
 FUZZ_SECONDS ?= 5
 
 .PHONY: demo test bench bless build fuzz
 
 demo: build
-	$(SMBSCOPE) report tests/fixtures/smb311.pcapng --html $(DEMO)
+	$(SMBSCOPE) report tests/fixtures/smb311.pcapng --format text --html $(DEMO)
 	@echo
 	@echo "The same as a page: $(DEMO)"
 

@@ -60,7 +60,7 @@ def processor():
 
 def main():
     parser = argparse.ArgumentParser()
-    for name in ("captures", "walk", "rows", "smbscope"):
+    for name in ("captures", "walk", "smbscope"):
         parser.add_argument(f"--{name}", required=True)
     parser.add_argument("--repeat", type=int, default=5)
     args = parser.parse_args()
@@ -82,7 +82,7 @@ def table(args, path, scratch):
         ("bare walk (mapped, no names, no columns)", [args.walk, path]),
         ("`tshark -q -z smb2,srt`", ["tshark", "-n", "-q", "-o", "tcp.reassemble_out_of_order:TRUE",
                                      "-z", "smb2,srt", "-r", path]),
-        ("smbscope, full rows in memory", [args.rows, path]),
+        ("smbscope, full rows in memory", [args.smbscope, "decode", path]),
         ("`smbscope report`", [args.smbscope, "report", "--quiet", path]),
         ("`smbscope import`", [args.smbscope, "import", "--quiet", "--force", path, "--out", dataset]),
     ]

@@ -6,10 +6,8 @@ cd "$(dirname "$0")/.."
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$HOME/.cache/smbscope/target}
 bench/captures.sh
 cargo build --release --locked -p smbscope
-cargo build --release --locked -p smbscope-capture --example rows
 cargo build --release --quiet --manifest-path bench/walk/Cargo.toml --target-dir "$CARGO_TARGET_DIR/walk"
 exec python3 bench/run.py --repeat "${1:-5}" \
   --captures "${SMBSCOPE_BENCH_DIR:-$HOME/.cache/smbscope/bench}" \
   --walk "$CARGO_TARGET_DIR/walk/release/walk" \
-  --rows "$CARGO_TARGET_DIR/release/examples/rows" \
   --smbscope "$CARGO_TARGET_DIR/release/smbscope"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what is missing, and only that.
 #   scripts/setup.sh build   what a build needs: a Rust toolchain and a C compiler
-#   scripts/setup.sh test    that, and what the tests use: tshark, Python with duckdb and pyarrow, fuzzing
+#   scripts/setup.sh test    that, and what the tests use: tshark, Python with duckdb and pyarrow
 #   scripts/setup.sh bench   that, and what the benchmarks use: Samba, hyperfine, network tools
 # On Debian and Ubuntu it uses apt-get (as root or by sudo); elsewhere it says what to install.
 set -euo pipefail
@@ -50,11 +50,6 @@ venv() { # what the dataset tests read Parquet with
   "$cache/venv/bin/pip" install --quiet --disable-pip-version-check duckdb pyarrow
 }
 
-fuzzer() {
-  command -v cargo-fuzz >/dev/null 2>&1 || { say "installing cargo-fuzz"; cargo install --quiet --locked cargo-fuzz; }
-  rustup toolchain list 2>/dev/null | grep -q nightly || say "no nightly toolchain: fuzzing will be skipped (rustup toolchain install nightly)"
-}
-
 packages cc=gcc
 rust
 case $what in
@@ -63,7 +58,6 @@ case $what in
     packages tshark=tshark python3=python3 zstd=zstd g++=g++
     python3 -c 'import venv, ensurepip' 2>/dev/null || packages no-such-program=python3-venv
     venv
-    fuzzer
     if [ "$what" = bench ]; then
       packages smbd=samba smbclient=smbclient smbtorture=samba-testsuite tcpdump=tcpdump hyperfine=hyperfine ip=iproute2 ethtool=ethtool
     fi

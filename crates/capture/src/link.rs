@@ -307,14 +307,12 @@ impl Link {
             row.set_response_wire_bytes(row.response_wire_bytes().unwrap_or(0) + seen.wire_bytes);
             row.derive_durations();
         }
-        if pending.lead {
-            if row.waits() != Some(true)
-                && let (Some(turnaround), Some((behind, error))) =
-                    (row.turnaround_ns(), self.behind())
-            {
-                row.set_server_ns(turnaround - behind);
-                row.set_server_error_ns(error);
-            }
+        if pending.lead
+            && row.waits() != Some(true)
+            && let (Some(turnaround), Some((behind, error))) = (row.turnaround_ns(), self.behind())
+        {
+            row.set_server_ns(turnaround - behind);
+            row.set_server_error_ns(error);
         }
         self.emit(out, pending, effect);
     }
@@ -375,7 +373,8 @@ impl Link {
         if let Some(vantage) = self.vantage {
             row.set_vantage(vantage as u64);
         }
-        if let Some(status) = row.status() {
+        // A DOS error of SMB1 has its name already.
+        if let Some(status) = row.status().filter(|_| row.status_name().is_none()) {
             row.set_status_name(code::status_name(status));
         }
         let table = &mut *self.table;

@@ -64,6 +64,7 @@ pub struct Resolver {
     trees: Entities<(u32, u32), TreeState>,
     handles: Entities<(u32, [u8; 16]), HandleState>,
     connections_seen: u64,
+    sessions_seen: u64,
     operations: u64,
     handle_numbers: u64,
     rows: Rows,
@@ -105,6 +106,7 @@ impl Resolver {
             trees: Entities::new(options.limits.sessions),
             handles: Entities::new(options.limits.handles),
             connections_seen: 0,
+            sessions_seen: 0,
             operations: 0,
             handle_numbers: 0,
             rows: Rows::default(),
@@ -128,7 +130,7 @@ impl Resolver {
     pub fn begin_recording(&mut self, name: &str) {
         name.clone_into(&mut self.recording);
         self.recording_name = Known::new(name);
-        self.coverage = Box::default();
+        *self.coverage = Coverage::default();
         self.vantages.clear();
     }
 
@@ -281,12 +283,13 @@ impl Resolver {
                     None => self.by_address.get(&address),
                 };
                 let elsewhere = elsewhere.copied().filter(|&place| {
-                    self.sessions.get(place).is_some_and(|session| session.key == id)
+                    self.sessions.get(place).is_some_and(|session| session.id == id)
                 });
                 let place = match elsewhere {
                     Some(place) => place,
                     None => {
-                        let state = SessionState::new(id, link.number, time);
+                        self.sessions_seen += 1;
+                        let state = SessionState::new(self.sessions_seen, id, link.number, time);
                         let (place, evicted) = self.sessions.insert(state);
                         if let Some(state) = evicted {
                             self.rows.sessions.push(state.row(&self.recording));

@@ -55,12 +55,12 @@ impl Secrets {
         }
         let id = header.session_id;
         if !header.is_response() {
-            let mut hash = self.hashes.get(&id).cloned().unwrap_or_else(|| connection.clone());
+            let mut hash = self.hashes.get(&id).copied().unwrap_or(*connection);
             hash.update(message);
             self.hashes.insert(id, hash);
         } else if header.status() == Some(Status::MORE_PROCESSING_REQUIRED) {
             let hash = self.hashes.remove(&id).or_else(|| self.hashes.remove(&0));
-            let mut hash = hash.unwrap_or_else(|| connection.clone());
+            let mut hash = hash.unwrap_or(*connection);
             hash.update(message);
             self.hashes.insert(id, hash);
         } else if header.status() == Some(Status::SUCCESS) {

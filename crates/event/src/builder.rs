@@ -146,10 +146,10 @@ impl OperationBuilder {
         self.present.clear();
         let generation = self.names.generation + 1;
         for column in Column::ALL {
-            if let Some(pool) = self.names.pool(*column) {
-                if !pool.is_empty() {
-                    pool.take();
-                }
+            if let Some(pool) = self.names.pool(*column)
+                && !pool.is_empty()
+            {
+                pool.take();
             }
         }
         self.names.generation = generation;

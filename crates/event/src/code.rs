@@ -48,6 +48,15 @@ pub fn status_name(status: u32) -> u64 {
     u64::from(status)
 }
 
+/// The status column's code of an SMB1 error that is no NTSTATUS: `field` is the four bytes of
+/// the header's status, as the row's `status` keeps them (class | code << 16).
+#[inline]
+pub fn dos_status_name(field: u32) -> u64 {
+    DOS_ERROR | u64::from(field)
+}
+
+const DOS_ERROR: u64 = 1 << 32;
+
 /// What kind of code a [`detail`] is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -58,7 +67,8 @@ pub enum Detail {
     Information,
     /// CreateDisposition (MS-SMB2 2.2.13).
     Disposition,
-    /// Subcommand of an SMB1 Transaction (MS-CIFS 2.2.5).
+    /// Subcommand of an SMB1 Transaction (MS-CIFS 2.2.5) in the lower 16 bits; the upper say on
+    /// what: 0 a pipe, 1 a mailslot, 2 the function is one of `\\PIPE\\LANMAN` (MS-RAP 2.5).
     Transaction,
     /// Subcommand of an SMB1 Transaction2 (upper 16 bits) and its information level (lower; 0: none).
     Transaction2,
@@ -134,6 +144,7 @@ pub fn text(column: Column, code: u64) -> Cow<'static, str> {
     match column {
         Column::command => command_text(code),
         Column::dialect => dialect_text(code),
+        Column::status_name if code & DOS_ERROR != 0 => dos_error_text(code as u32),
         Column::status_name => named(status::Status(code as u32).name(), code as u32, 8),
         Column::detail => detail_text(code),
         Column::oplock_requested | Column::oplock_granted => {
@@ -191,7 +202,11 @@ fn detail_text(code: u64) -> Cow<'static, str> {
             None => format!("0x{upper:02x}/0x{lower:02x}").into(),
         },
         3 => named(smb2::create::CreateDisposition(value).name(), value, 8),
-        4 => named(PipeCommand(lower).name(), value, 4),
+        4 => match upper {
+            0 => named(PipeCommand(lower).name(), value, 4),
+            1 => "MailslotWrite".into(),
+            _ => format!("Rap 0x{lower:04x}").into(),
+        },
         5 => transaction2_text(upper, lower),
         6 => named(NtFunction(lower).name(), value, 4),
         7 => match value {
@@ -209,6 +224,15 @@ fn detail_text(code: u64) -> Cow<'static, str> {
         .into(),
         9 => if value == 0 { "Logon" } else { "Bind" }.into(),
         _ => format!("0x{code:x}").into(),
+    }
+}
+
+fn dos_error_text(field: u32) -> Cow<'static, str> {
+    let error = status::DosError::from_status_field(field);
+    match (error.name(), error.class_name()) {
+        (Some(name), _) => name.into(),
+        (None, Some(class)) => format!("{class} 0x{:04x}", error.code).into(),
+        (None, None) => format!("0x{field:08x}").into(),
     }
 }
 
@@ -256,5 +280,23 @@ mod tests {
             text(Column::detail, detail(Detail::Fsctl, 0x0011_c017)),
             "FSCTL_PIPE_TRANSCEIVE"
         );
+    }
+
+    #[test]
+    fn a_dos_error_is_told_from_an_ntstatus() {
+        let name = |field| text(Column::status_name, dos_status_name(field));
+        assert_eq!(name(0x0002_0001), "ERRbadfile");
+        assert_eq!(name(0x005b_0002), "ERRbaduid");
+        assert_eq!(name(0x03e7_0001), "ERRDOS 0x03e7");
+        assert_eq!(name(0x0001_0009), "0x00010009");
+        assert_eq!(text(Column::status_name, status_name(0x0002_0001)), "0x00020001");
+    }
+
+    #[test]
+    fn a_transaction_says_on_what() {
+        let name = |code| text(Column::detail, detail(Detail::Transaction, code));
+        assert_eq!(name(0x26), "TransactNmPipe");
+        assert_eq!(name(0x1_0001), "MailslotWrite");
+        assert_eq!(name(0x2_0068), "Rap 0x0068");
     }
 }

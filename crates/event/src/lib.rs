@@ -7,9 +7,11 @@
 //! All times are integer nanoseconds: points in time since the Unix epoch, durations as a
 //! difference of two of them. Only `report` converts. A value that a source cannot know is null.
 
+pub mod anonymize;
 pub mod builder;
 pub mod code;
 pub mod column;
+pub mod manifest;
 pub mod operation;
 pub mod pool;
 pub mod table;

@@ -1,2 +1,77 @@
-//! The command line.
-fn main() {}
+//! smbscope: where the time goes on an SMB file share.
+//!
+//! The program's frame: reads the command line, runs a command, turns its error into one line on
+//! standard error and an exit code. Commands stand in [`commands`].
+
+mod cli;
+mod commands;
+mod exit;
+mod format;
+mod interrupt;
+mod options;
+mod output;
+mod progress;
+mod terminal;
+mod text;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use crate::exit::{Code, code_of};
+
+fn main() -> ExitCode {
+    let cli = match cli::Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version go to standard output; when its reader left, nobody is to be told.
+            let _ = error.print();
+            let code = if error.use_stderr() { Code::Usage } else { Code::Ok };
+            return code.into();
+        }
+    };
+    cli.talk.color.apply();
+    interrupt::install();
+    match commands::run(&cli) {
+        Ok(()) => Code::Ok.into(),
+        Err(error) => {
+            let code = code_of(&error);
+            if code != Code::Ok {
+                anstream::eprintln!("smbscope: {}", one_line(&error));
+            }
+            code.into()
+        }
+    }
+}
+
+/// The error with its causes in one line. A cause that the text before it already tells is left
+/// out.
+fn one_line(error: &anyhow::Error) -> String {
+    let mut line = String::new();
+    for cause in error.chain() {
+        let cause = cause.to_string();
+        let cause = cause.split('\n').map(str::trim).filter(|part| !part.is_empty());
+        let cause = smbscope_report::format::harmless(&cause.collect::<Vec<_>>().join("; "));
+        if line.contains(&cause) {
+            continue;
+        }
+        if !line.is_empty() {
+            line.push_str(": ");
+        }
+        line.push_str(&cause);
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_one_line_with_its_causes() {
+        let error = anyhow::anyhow!("disk full").context("x: cannot be written\n  really");
+        assert_eq!(one_line(&error), "x: cannot be written; really: disk full");
+        let error = anyhow::anyhow!("b").context("a: b");
+        assert_eq!(one_line(&error), "a: b");
+    }
+}

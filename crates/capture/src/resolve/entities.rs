@@ -206,8 +206,8 @@ impl<K: Copy + Eq + Hash, E: Entity<Key = K>> Entities<K, E> {
 /// A session while it lives.
 pub struct SessionState {
     /// SessionId or UID.
-    pub key: u64,
-    serial: u64,
+    pub id: u64,
+    key: u64,
     /// Its row so far.
     pub row: Session,
     /// DOMAIN\user.
@@ -215,20 +215,19 @@ pub struct SessionState {
 }
 
 impl Entity for SessionState {
-    // Servers reuse and clash in ids: sessions are found through their connections.
+    // Servers reuse ids and clash in them: sessions are found through their connections.
     type Key = u64;
     fn key(&self) -> u64 {
-        self.serial
+        self.key
     }
 }
 
 impl SessionState {
-    /// A session that was just seen.
-    pub fn new(id: u64, connection: u64, time: i64) -> SessionState {
-        static SERIAL: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+    /// A session that was just seen; `key` tells it apart from all others of the recording.
+    pub fn new(key: u64, id: u64, connection: u64, time: i64) -> SessionState {
         SessionState {
-            key: id,
-            serial: SERIAL.fetch_add(1, std::sync::atomic::Ordering::Relaxed),
+            id,
+            key,
             row: Session {
                 session_id: id,
                 connection,

@@ -1,0 +1,577 @@
+//! SMB1 on one connection: requests and replies to operations.
+//!
+//! Owns pairing: by PID and MID (MS-CIFS section 3.2.5.1; of the PID the lower half, which old
+//! servers return alone), AndX chains, transactions in several messages, raw mode. It does not
+//! own what spans connections (`resolve`).
+//!
+//! A lock that may wait has no interim reply in SMB1. It counts as waiting (`waits`) once an
+//! operation that was sent after it is answered before it, or when it is refused after all.
+
+mod early;
+mod exchange;
+mod raw;
+mod reply;
+mod request;
+#[cfg(test)]
+mod tests;
+mod transactions;
+
+use std::collections::VecDeque;
+
+use hashbrown::HashMap;
+use smbscope_event::operation::Column;
+use smbscope_wire::smb1::lock::LockingAndXRequest;
+use smbscope_wire::smb1::transaction::Part;
+use smbscope_wire::smb1::{self, Command, Header};
+
+use crate::limits::Limits;
+use crate::link::{Link, Seen};
+use crate::output::Output;
+use crate::stream::Message;
+use early::{Early, may_answer};
+use exchange::{Exchange, Progress, Stage};
+pub use raw::data_direction;
+use reply::Answer;
+
+/// Pairing on one connection.
+#[derive(Debug, Default)]
+pub struct Smb1 {
+    waiting: HashMap<u32, u32, foldhash::fast::RandomState>,
+    slab: Vec<Exchange>,
+    free: Vec<u32>,
+    early: VecDeque<Early>,
+    sequence: u64,
+    chains: u64,
+    /// The Negotiate that SMB2 may answer.
+    negotiate: Option<u32>,
+    /// The ReadRaw whose answer comes without header.
+    raw_read: Option<u32>,
+    /// The WriteRaw whose rest comes without header.
+    raw_write: Option<u32>,
+    /// Locks that may wait.
+    locks: Vec<u32>,
+    /// UIDs by the FIDs that they opened: a break names the file alone.
+    owners: HashMap<u16, u16, foldhash::fast::RandomState>,
+}
+
+/// Requests of one number that wait at once. No proper client has more than one.
+const SAME_NUMBER: usize = 32;
+
+impl Smb1 {
+    /// Takes a message with SMB1's magic, whole or from its header as far as captured.
+    pub fn message(
+        &mut self,
+        message: &Message<'_>,
+        to_server: bool,
+        link: &mut Link,
+        out: &mut Output,
+        limits: &Limits,
+    ) {
+        let view = smb1::Message::new(message.bytes, message.length as usize);
+        let parsed = view.and_then(|view| Some((view, view.header()?)));
+        if self.is_raw(message, parsed.map(|(_, header)| header), to_server) {
+            self.raw(message, to_server, link, out);
+            return;
+        }
+        let Some((view, header)) = parsed else {
+            out.coverage.messages_malformed += 1;
+            link.unbegin(message.start, message.begun);
+            return;
+        };
+        // Samba's interim reply to a WriteRaw lacks the bit that says reply.
+        let answers = !to_server && !is_break(view);
+        if header.is_reply() || answers && self.answers(key_of(&header), header.command) {
+            link.unbegin(message.start, message.begun);
+            self.reply(view, &header, message, link, out, limits);
+        } else if !to_server && is_break(view) {
+            link.unbegin(message.start, message.begun);
+            self.notification(view, &header, message, link, out);
+        } else {
+            self.request(view, &header, message, link, out, limits);
+        }
+    }
+
+    /// Takes a message without magic: a block of raw mode.
+    pub fn raw(
+        &mut self,
+        message: &Message<'_>,
+        to_server: bool,
+        link: &mut Link,
+        out: &mut Output,
+    ) {
+        link.unbegin(message.start, message.begun);
+        if to_server {
+            self.raw_to_server(message, link, out);
+        } else {
+            self.raw_to_client(message, link, out);
+        }
+    }
+
+    /// Whether the next message in this direction may be a block of raw mode.
+    pub fn expects_raw(&self, to_server: bool) -> bool {
+        if to_server { self.raw_write.is_some() } else { self.raw_read.is_some() }
+    }
+
+    /// Whether a Negotiate waits that SMB2 may answer.
+    pub fn expects_negotiate(&self) -> bool {
+        self.negotiate.is_some()
+    }
+
+    /// An SMB2 Negotiate reply that answers an SMB1 Negotiate; false when none waits.
+    pub fn answered_by_smb2(
+        &mut self,
+        seen: &Seen,
+        status: u32,
+        link: &mut Link,
+        out: &mut Output,
+    ) -> bool {
+        let Some(key) = self.negotiate.take() else { return false };
+        let Some(slot) = self.take(key, seen.start, link, out) else { return false };
+        if let Some(exchange) = self.slab.get_mut(slot as usize) {
+            for member in exchange.members() {
+                member.pending.row.set_status(status);
+            }
+            exchange.finish_with(seen, link, out);
+        }
+        self.free.push(slot);
+        true
+    }
+
+    /// The connection ends: everything that waits becomes a row.
+    pub fn end(&mut self, time: i64, link: &mut Link, out: &mut Output) {
+        self.expire(0, u64::MAX, link, out);
+        let mut slots: Vec<u32> = self.waiting.drain().map(|(_, slot)| slot).collect();
+        slots.sort_unstable_by_key(|&slot| self.sequence_of(slot));
+        for slot in slots {
+            self.close(slot, time, link, out);
+        }
+    }
+
+    fn find(&self, key: u32) -> Option<&Exchange> {
+        self.slab.get(*self.waiting.get(&key)? as usize)
+    }
+
+    fn answers(&self, key: u32, command: Command) -> bool {
+        self.find(key).is_some_and(|exchange| {
+            exchange.answers(command)
+                || !exchange.older.is_empty() && self.older(exchange, command).is_some()
+        })
+    }
+
+    /// Place of the request that a reply answers, among those whose number is used again.
+    fn older(&self, exchange: &Exchange, command: Command) -> Option<usize> {
+        let answers = |&slot: &u32| {
+            self.slab.get(slot as usize).is_some_and(|exchange| exchange.answers(command))
+        };
+        exchange.older.iter().position(answers)
+    }
+
+    fn sequence_of(&self, slot: u32) -> u64 {
+        self.slab.get(slot as usize).map_or(0, |exchange| exchange.sequence)
+    }
+
+    fn request(
+        &mut self,
+        view: smb1::Message<'_>,
+        header: &Header,
+        message: &Message<'_>,
+        link: &mut Link,
+        out: &mut Output,
+        limits: &Limits,
+    ) {
+        let key = key_of(header);
+        let time = message.end.unwrap_or(message.start);
+        let is_mpx = header.command == Command::WRITE_MPX && self.answers(key, header.command);
+        let is_secondary = header.command.primary() != header.command || is_mpx;
+        if is_secondary && self.secondary(view, key, message, link) {
+            return;
+        }
+        // Nothing else is sent while a raw block is awaited, but for breaks' answers.
+        if header.command != Command::NT_CANCEL && !is_break(view) {
+            (self.raw_read, self.raw_write) = (None, None);
+        }
+        let older = match header.command {
+            Command::NT_CANCEL => Vec::new(),
+            _ => self.supersede(key, header.command, time, link, out),
+        };
+        let chain = if view.blocks().nth(1).is_some() {
+            self.chains += 1;
+            link.table.compounds += 1;
+            self.chains
+        } else {
+            0
+        };
+        let slot = self.allocate(key);
+        let Some(exchange) = self.slab.get_mut(slot as usize) else { return };
+        exchange.older = older;
+        let mut chained = false;
+        for (index, block) in view.blocks().enumerate() {
+            let command = block.command();
+            let member = exchange.push(exchange::row(header, command));
+            let stage = request::decode(block, header, chained, member, link);
+            chained |= exchange::opens(command);
+            let pending = &mut member.pending;
+            pending.chain = chain;
+            if chain != 0 {
+                pending.row.set_compound(chain);
+                pending.row.set_compound_index(index as u16);
+                pending.row.set_related(index > 0);
+            }
+            link.start(pending, message, index == 0);
+            out.coverage.commands_unknown += u64::from(command.name().is_none());
+            exchange.stage = stage;
+        }
+        if is_secondary {
+            early::begins_unseen(exchange, view);
+        }
+        let size = exchange.members().len();
+        for member in exchange.members() {
+            if chain != 0 {
+                member.pending.row.set_compound_size(size as u16);
+            }
+            if member.pending.row.waits() == Some(true) {
+                link.arrive(&mut member.pending, time);
+                member.pending.row.clear(Column::busy_ns);
+            } else {
+                link.depart(&mut member.pending);
+            }
+        }
+        self.depart(slot, time, link, out, limits);
+    }
+
+    /// A number is used again. Mostly the reply to its first use was lost; but where the command
+    /// is another one the replies can be told apart, so that it may yet come. Returns who waits.
+    fn supersede(
+        &mut self,
+        key: u32,
+        by: Command,
+        time: i64,
+        link: &mut Link,
+        out: &mut Output,
+    ) -> Vec<u32> {
+        let Some(slot) = self.waiting.remove(&key) else { return Vec::new() };
+        let Some(exchange) = self.slab.get_mut(slot as usize) else { return Vec::new() };
+        if exchange.answers(by) || exchange.is_begun() || exchange.alone {
+            self.close(slot, time, link, out);
+            return Vec::new();
+        }
+        let mut older = std::mem::take(&mut exchange.older);
+        older.push(slot);
+        if older.len() >= SAME_NUMBER {
+            self.close(older.remove(0), time, link, out);
+        }
+        older
+    }
+
+    /// Puts a request among those that wait for a reply.
+    fn depart(&mut self, slot: u32, time: i64, link: &mut Link, out: &mut Output, limits: &Limits) {
+        let Some(exchange) = self.slab.get_mut(slot as usize) else { return };
+        let key = exchange.key;
+        let is_single = exchange.members().len() == 1;
+        match exchange.stage {
+            Stage::Silent if is_single => {
+                exchange.give_up(time, link, out);
+                let mut older = std::mem::take(&mut exchange.older);
+                if let Some(latest) = older.pop() {
+                    self.waiting.insert(key, latest);
+                    if let Some(exchange) = self.slab.get_mut(latest as usize) {
+                        exchange.older = older;
+                    }
+                }
+                self.free.push(slot);
+                return;
+            }
+            Stage::Lock if is_single => self.locks.push(slot),
+            Stage::Lock => exchange.stage = Stage::Plain,
+            Stage::Negotiate(_) => self.negotiate = Some(key),
+            Stage::ReadRaw => self.raw_read = Some(key),
+            _ => {}
+        }
+        if self.waiting.len() >= limits.pending {
+            self.discard(time, limits, link, out);
+        }
+        self.waiting.insert(key, slot);
+    }
+
+    /// Forgets the oldest eighth of what waits.
+    #[cold]
+    fn discard(&mut self, time: i64, limits: &Limits, link: &mut Link, out: &mut Output) {
+        let mut held: Vec<(u64, u32, u32)> =
+            self.waiting.iter().map(|(&key, &slot)| (self.sequence_of(slot), key, slot)).collect();
+        held.sort_unstable();
+        for (_, key, slot) in held.into_iter().take(limits.pending / 8 + 1) {
+            self.waiting.remove(&key);
+            out.coverage.operations_discarded += 1;
+            self.close(slot, time, link, out);
+        }
+    }
+
+    /// Takes a further message of a transaction's request; false when its first was not seen.
+    fn secondary(
+        &mut self,
+        view: smb1::Message<'_>,
+        key: u32,
+        message: &Message<'_>,
+        link: &mut Link,
+    ) -> bool {
+        let Some(block) = view.blocks().next() else { return false };
+        let Some(exchange) = self
+            .waiting
+            .get(&key)
+            .and_then(|&slot| self.slab.get_mut(slot as usize))
+            .filter(|exchange| exchange.answers(block.command()) && !exchange.alone)
+        else {
+            return false;
+        };
+        link.unbegin(message.start, message.begun);
+        exchange.extend(message);
+        let mut stage = std::mem::take(&mut exchange.stage);
+        if let Stage::Transaction(state) = &mut stage
+            && let Some(part) = Part::parse(block, true)
+            && let Some(member) = exchange.members().last_mut()
+        {
+            state.secondary(part, member);
+        }
+        exchange.stage = stage;
+        true
+    }
+
+    fn reply(
+        &mut self,
+        view: smb1::Message<'_>,
+        header: &Header,
+        message: &Message<'_>,
+        link: &mut Link,
+        out: &mut Output,
+        limits: &Limits,
+    ) {
+        let seen = Seen::of(message);
+        let key = key_of(header);
+        if self.answers(key, header.command) {
+            self.answer(view, header, &seen, link, out);
+        } else {
+            self.keep(view, key, seen, out.order);
+        }
+        if !self.early.is_empty() {
+            self.expire(limits.early, out.order.saturating_sub(early::EARLY_PACKETS), link, out);
+        }
+    }
+
+    fn answer(
+        &mut self,
+        view: smb1::Message<'_>,
+        header: &Header,
+        seen: &Seen,
+        link: &mut Link,
+        out: &mut Output,
+    ) {
+        let key = key_of(header);
+        let (slot, place) = match self.request_of(key, header.command, seen) {
+            Some(found) => found,
+            None => (self.orphan(view, header, key, out), Place::Nowhere),
+        };
+        let Some(exchange) = self.slab.get_mut(slot as usize) else { return };
+        match exchange.reply(view, header, seen, link) {
+            Progress::Done => {
+                match place {
+                    Place::Latest => self.take(key, seen.start, link, out),
+                    Place::Older(at) => self.take_older(key, at, seen.start, link, out),
+                    Place::Nowhere => None,
+                };
+                self.complete(slot, seen.end_or_start(), link, out);
+            }
+            Progress::RawBlock => self.raw_write = Some(key),
+            // The rest of a reply without request.
+            Progress::More if place == Place::Nowhere => {
+                if let Some(lost) = self.waiting.insert(key, slot) {
+                    self.close(lost, seen.start, link, out);
+                }
+            }
+            Progress::More => {}
+        }
+    }
+
+    /// The request that a reply answers.
+    fn request_of(&self, key: u32, command: Command, seen: &Seen) -> Option<(u32, Place)> {
+        let &slot = self.waiting.get(&key)?;
+        let exchange = self.slab.get(slot as usize)?;
+        if may_answer(exchange, command, seen) {
+            return Some((slot, Place::Latest));
+        }
+        let at = self.older(exchange, command)?;
+        Some((*exchange.older.get(at)?, Place::Older(at)))
+    }
+
+    /// Takes the latest request of a number out of those that wait. Those that were sent before
+    /// it have no reply.
+    fn take(&mut self, key: u32, time: i64, link: &mut Link, out: &mut Output) -> Option<u32> {
+        let slot = self.waiting.remove(&key)?;
+        if self.negotiate == Some(key) {
+            self.negotiate = None;
+        }
+        let exchange = self.slab.get_mut(slot as usize)?;
+        for lost in std::mem::take(&mut exchange.older) {
+            self.close(lost, time, link, out);
+        }
+        Some(slot)
+    }
+
+    /// The same for a request whose number is used again.
+    fn take_older(
+        &mut self,
+        key: u32,
+        at: usize,
+        time: i64,
+        link: &mut Link,
+        out: &mut Output,
+    ) -> Option<u32> {
+        let latest = *self.waiting.get(&key)?;
+        let exchange = self.slab.get_mut(latest as usize)?;
+        let mut lost: Vec<u32> = exchange.older.drain(..=at).collect();
+        let slot = lost.pop();
+        for lost in lost {
+            self.close(lost, time, link, out);
+        }
+        slot
+    }
+
+    /// Emits an exchange that is answered; locks sent before it that are not must be waiting.
+    fn complete(&mut self, slot: u32, time: i64, link: &mut Link, out: &mut Output) {
+        if !self.locks.is_empty() {
+            self.locks.retain(|&lock| lock != slot);
+            let sequence = self.sequence_of(slot);
+            let is_alone = self.slab.get(slot as usize).is_none_or(|exchange| exchange.alone);
+            let slab = &mut self.slab;
+            self.locks.retain(|&lock| {
+                let Some(exchange) = slab.get_mut(lock as usize) else { return false };
+                let overtaken = !is_alone && exchange.sequence < sequence;
+                if overtaken {
+                    exchange.wait(time, link);
+                }
+                !overtaken
+            });
+        }
+        if let Some(exchange) = self.slab.get_mut(slot as usize) {
+            for member in exchange.members() {
+                match (member.opened(), &member.answer) {
+                    (Some((fid, uid)), Answer::Open(_)) => drop(self.owners.insert(fid, uid)),
+                    (Some((fid, _)), Answer::Close) => drop(self.owners.remove(&fid)),
+                    _ => {}
+                }
+            }
+            exchange.finish(link, out);
+        }
+        self.free.push(slot);
+    }
+
+    /// A break that the server sends unasked: a row of its own, without a request.
+    fn notification(
+        &self,
+        view: smb1::Message<'_>,
+        header: &Header,
+        message: &Message<'_>,
+        link: &mut Link,
+        out: &mut Output,
+    ) {
+        let Some(block) = view.blocks().next() else { return };
+        link.table.breaks += 1;
+        let view = LockingAndXRequest::new(block);
+        let mut row = exchange::row(header, header.command);
+        request::set_break(&mut row, &view, true);
+        let owner = view.fid().and_then(|fid| self.owners.get(&fid));
+        if let (None, Some(&uid)) = (row.session_id(), owner) {
+            row.set_session_id(u64::from(uid));
+        }
+        link.notification(out, row, &Seen::of(message));
+    }
+
+    /// Ends an exchange that is not answered, or only in part. It is no longer in `waiting`.
+    fn close(&mut self, slot: u32, time: i64, link: &mut Link, out: &mut Output) {
+        let Some(exchange) = self.slab.get_mut(slot as usize) else { return };
+        let key = exchange.key;
+        for lost in std::mem::take(&mut exchange.older) {
+            self.close_one(lost, time, link, out);
+        }
+        for expected in [&mut self.negotiate, &mut self.raw_read, &mut self.raw_write] {
+            if *expected == Some(key) {
+                *expected = None;
+            }
+        }
+        self.close_one(slot, time, link, out);
+    }
+
+    fn close_one(&mut self, slot: u32, time: i64, link: &mut Link, out: &mut Output) {
+        let early = self.take_early(slot);
+        let Some(exchange) = self.slab.get_mut(slot as usize) else { return };
+        if let Some((view, header, seen)) = early.as_ref().and_then(Early::parts) {
+            // Its reply came before it.
+            exchange.reply(view, &header, &seen, link);
+        }
+        if exchange.is_begun() {
+            self.complete(slot, time, link, out);
+            return;
+        }
+        if exchange.headless {
+            out.coverage.messages_malformed += 1;
+            exchange.drop(time, link);
+        } else if !exchange.alone {
+            let count = exchange.members().len() as u64;
+            out.coverage.operations_unanswered += count;
+            link.table.unanswered += count;
+            exchange.give_up(time, link, out);
+        }
+        self.locks.retain(|&lock| lock != slot);
+        self.free.push(slot);
+    }
+
+    fn allocate(&mut self, key: u32) -> u32 {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slab.push(Exchange::default());
+            self.slab.len() as u32 - 1
+        });
+        self.sequence += 1;
+        if let Some(exchange) = self.slab.get_mut(slot as usize) {
+            exchange.reset(self.sequence, key);
+        }
+        slot
+    }
+}
+
+/// Where the request of a reply is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// It was not seen.
+    Nowhere,
+    /// The latest of its number.
+    Latest,
+    /// One whose number is used again.
+    Older(usize),
+}
+
+/// What pairs a reply with its request.
+fn key_of(header: &Header) -> u32 {
+    header.pid << 16 | u32::from(header.mid)
+}
+
+/// Whether the message begins an oplock break, or answers one.
+fn is_break(view: smb1::Message<'_>) -> bool {
+    view.blocks().next().is_some_and(|block| {
+        block.command() == Command::LOCKING_AND_X
+            && LockingAndXRequest::new(block).is_oplock_release() == Some(true)
+    })
+}
+
+/// Commands whose TID means something (MS-CIFS section 2.2.3.1).
+fn has_tree(command: Command) -> bool {
+    !matches!(
+        command,
+        Command::NEGOTIATE
+            | Command::SESSION_SETUP_AND_X
+            | Command::LOGOFF_AND_X
+            | Command::TREE_CONNECT
+            | Command::TREE_CONNECT_AND_X
+            | Command::ECHO
+            | Command::NT_CANCEL
+            | Command::PROCESS_EXIT
+    )
+}

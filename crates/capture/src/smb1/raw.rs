@@ -1,0 +1,102 @@
+//! Raw mode: messages without any SMB header (MS-CIFS sections 2.2.4.22 and 2.2.4.25).
+//!
+//! The next message of the server answers a ReadRaw, whatever it begins with; an empty one says
+//! the end of the file as well as an error. A WriteRaw is answered by an interim reply, upon
+//! which the client sends the rest; a WriteComplete follows if it asked for write-through.
+
+use smbscope_wire::smb1::{self, Command, Header};
+
+use super::exchange::Stage;
+use super::{Smb1, key_of};
+use crate::link::{Link, Seen};
+use crate::output::Output;
+use crate::stream::Message;
+
+/// Whether a command writes (true) or reads (false) file data; none for all others.
+pub fn data_direction(command: u8) -> Option<bool> {
+    match Command(command) {
+        Command::WRITE
+        | Command::WRITE_AND_UNLOCK
+        | Command::WRITE_RAW
+        | Command::WRITE_MPX
+        | Command::WRITE_AND_CLOSE
+        | Command::WRITE_AND_X => Some(true),
+        Command::READ
+        | Command::LOCK_AND_READ
+        | Command::READ_RAW
+        | Command::READ_MPX
+        | Command::READ_AND_X => Some(false),
+        _ => None,
+    }
+}
+
+impl Smb1 {
+    /// Whether a message that begins as SMB1 does is data of raw mode after all.
+    pub(super) fn is_raw(
+        &self,
+        message: &Message<'_>,
+        header: Option<Header>,
+        to_server: bool,
+    ) -> bool {
+        if to_server {
+            let exchange = self.raw_write.and_then(|key| self.find(key));
+            return exchange.is_some_and(|exchange| {
+                matches!(exchange.stage, Stage::WriteRaw(raw) if raw.rest == message.length)
+            });
+        }
+        self.raw_read.is_some()
+            && !header.is_some_and(|header| {
+                header.mid == smb1::OPLOCK_BREAK_MID && header.command == Command::LOCKING_AND_X
+                    || header.is_reply() && self.answers(key_of(&header), header.command)
+            })
+    }
+
+    pub(super) fn raw_to_server(
+        &mut self,
+        message: &Message<'_>,
+        link: &mut Link,
+        out: &mut Output,
+    ) {
+        let Some(key) = self.raw_write.take() else { return };
+        let slot = self.waiting.get(&key).copied();
+        let Some(exchange) = slot.and_then(|slot| self.slab.get_mut(slot as usize)) else { return };
+        exchange.extend(message);
+        let Stage::WriteRaw(raw) = exchange.stage else { return };
+        if raw.through {
+            return;
+        }
+        // Nobody confirms it; what was sent was transferred.
+        for member in exchange.members() {
+            let sent = member.pending.row.requested_bytes().unwrap_or(0);
+            let sent = sent.saturating_sub(u64::from(raw.rest));
+            member.pending.row.set_transferred_bytes(sent + u64::from(message.length));
+        }
+        let time = message.end.unwrap_or(message.start);
+        let Some(slot) = self.take(key, time, link, out) else { return };
+        if let Some(exchange) = self.slab.get_mut(slot as usize) {
+            exchange.give_up(time, link, out);
+        }
+        self.free.push(slot);
+    }
+
+    pub(super) fn raw_to_client(
+        &mut self,
+        message: &Message<'_>,
+        link: &mut Link,
+        out: &mut Output,
+    ) {
+        let Some(key) = self.raw_read.take() else { return };
+        let Some(slot) = self.take(key, message.start, link, out) else { return };
+        if let Some(exchange) = self.slab.get_mut(slot as usize) {
+            for member in exchange.members() {
+                member.pending.row.set_transferred_bytes(u64::from(message.length));
+                // An empty one is the end of the file or an error, nobody knows which.
+                if message.length > 0 {
+                    member.pending.row.set_status(0);
+                }
+            }
+            exchange.finish_with(&Seen::of(message), link, out);
+        }
+        self.free.push(slot);
+    }
+}

@@ -1,0 +1,229 @@
+//! The manifest of a run folder (`manifest.json`): what was run or imported, on which clocks, and
+//! which complete Parquet parts hold which rows.
+//!
+//! It is written anew after each part, so it never names a part that is not complete. It is an
+//! index, not the truth: a folder without it, or with parts that it does not name yet, is still
+//! readable. It does not own the files themselves (`store`). Reading tolerates fields that it does
+//! not know; [`fix_up`] brings manifests of older schemas to the present one.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::SCHEMA_VERSION;
+use crate::anonymize::Tokenizer;
+use crate::column::Sensitivity;
+use crate::tables::Coverage;
+
+/// The manifest's file name in the run folder.
+pub const FILE_NAME: &str = "manifest.json";
+
+/// Why a manifest could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ManifestError {
+    /// Not JSON, or not a manifest.
+    #[error("not a manifest: {0}")]
+    Json(#[from] serde_json::Error),
+    /// Written by a newer smbscope.
+    #[error(
+        "written with schema version {found}, this smbscope reads versions up to {SCHEMA_VERSION}: use a newer smbscope"
+    )]
+    Newer {
+        /// The version that it says.
+        found: u64,
+    },
+    /// No schema version: some other program's file.
+    #[error("not a manifest of smbscope: it has no schema_version")]
+    NoVersion,
+}
+
+/// What made the folder.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// Captures were imported.
+    #[default]
+    Import,
+    /// Simulated users ran against a server.
+    Load,
+    /// A running server was recorded.
+    Record,
+    /// A kind that this version does not know.
+    #[serde(other)]
+    Other,
+}
+
+/// One input of an import.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct InputFile {
+    /// Its name, as given.
+    pub name: String,
+    /// Its size; unknown for a stream.
+    pub size_bytes: Option<u64>,
+    /// Its format: pcap, pcapng, dataset ...
+    pub format: String,
+}
+
+/// One clock that time stamps were taken from.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Clock {
+    /// Its name: the recording's, or a machine's.
+    pub name: String,
+    /// How far it is ahead of the folder's first clock.
+    pub offset_ns: i64,
+    /// By how much faster it runs than the first, in parts per thousand million.
+    pub drift_ppb: i64,
+    /// Uncertainty of the offset; null when it was not measured.
+    pub error_ns: Option<u64>,
+    /// Resolution of its time stamps.
+    pub resolution_ns: Option<u64>,
+}
+
+/// One complete Parquet file.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PartFile {
+    /// Its path in the folder, with forward slashes.
+    pub file: String,
+    /// Its rows.
+    pub rows: u64,
+    /// Its size.
+    pub size_bytes: u64,
+    /// Earliest time of its rows: of operations the least `response_end`, of the others the least
+    /// begin. Null when no row has one.
+    pub time_min: Option<i64>,
+    /// Latest time of its rows: of operations the greatest `response_end`, of the others the
+    /// greatest begin.
+    pub time_max: Option<i64>,
+}
+
+/// The manifest.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Manifest {
+    /// Version of all schemas.
+    pub schema_version: u32,
+    /// Version of the smbscope that wrote it.
+    pub smbscope_version: String,
+    /// When the folder was made: nanoseconds since 1970-01-01 00:00 UTC.
+    pub created_at: i64,
+    /// What made it.
+    pub kind: Kind,
+    /// Whether it was finished; false while it is written and after a kill.
+    pub complete: bool,
+    /// What was imported.
+    pub inputs: Vec<InputFile>,
+    /// Clocks.
+    pub clocks: Vec<Clock>,
+    /// Parts of each table, in the order in which they were written.
+    pub tables: BTreeMap<String, Vec<PartFile>>,
+    /// Coverage of each recording.
+    pub coverage: Vec<Coverage>,
+}
+
+impl Manifest {
+    /// An empty manifest of the present version.
+    pub fn new(kind: Kind, created_at: i64) -> Manifest {
+        Manifest {
+            schema_version: SCHEMA_VERSION,
+            smbscope_version: env!("CARGO_PKG_VERSION").to_owned(),
+            created_at,
+            kind,
+            ..Manifest::default()
+        }
+    }
+
+    /// Reads a manifest of this or an older version.
+    pub fn from_json(bytes: &[u8]) -> Result<Manifest, ManifestError> {
+        let mut value: Value = serde_json::from_slice(bytes)?;
+        let found =
+            value.get("schema_version").and_then(Value::as_u64).ok_or(ManifestError::NoVersion)?;
+        if found > u64::from(SCHEMA_VERSION) {
+            return Err(ManifestError::Newer { found });
+        }
+        for version in found..u64::from(SCHEMA_VERSION) {
+            fix_up(version, &mut value);
+        }
+        Ok(serde_json::from_value(value)?)
+    }
+
+    /// The file's text.
+    pub fn to_json(&self) -> Result<String, ManifestError> {
+        Ok(serde_json::to_string_pretty(self)? + "\n")
+    }
+
+    /// Replaces the inputs' and clocks' names by tokens. Coverage comes from rows, which are
+    /// anonymised where they are made.
+    pub fn anonymize(&mut self, tokenizer: &Tokenizer) {
+        let names = self.inputs.iter_mut().map(|input| &mut input.name);
+        for name in names.chain(self.clocks.iter_mut().map(|clock| &mut clock.name)) {
+            *name = tokenizer.text("recording", Sensitivity::Machine, name);
+        }
+    }
+
+    /// Rows of a table in all complete parts.
+    pub fn rows(&self, table: &str) -> u64 {
+        let parts = self.tables.get(table).map_or(&[][..], Vec::as_slice);
+        parts.iter().map(|part| part.rows).sum()
+    }
+}
+
+/// Brings a manifest from `version` to the next. Version 1 is the first, so nothing is older yet.
+fn fix_up(_version: u64, _manifest: &mut Value) {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> Manifest {
+        let mut manifest = Manifest::new(Kind::Import, 17);
+        manifest.inputs.push(InputFile {
+            name: "a.pcap".into(),
+            size_bytes: Some(24),
+            format: "pcap".into(),
+        });
+        manifest.tables.insert(
+            "operations".into(),
+            vec![PartFile {
+                file: "operations/part-000000.parquet".into(),
+                rows: 5,
+                time_min: Some(-1),
+                ..PartFile::default()
+            }],
+        );
+        manifest.coverage.push(Coverage { frames: 9, ..Coverage::default() });
+        manifest
+    }
+
+    #[test]
+    fn survives_the_way_through_json() {
+        let manifest = sample();
+        let text = manifest.to_json().unwrap();
+        assert_eq!(Manifest::from_json(text.as_bytes()).unwrap(), manifest);
+        assert_eq!((manifest.rows("operations"), manifest.rows("x")), (5, 0));
+    }
+
+    #[test]
+    fn unknown_fields_and_kinds_are_tolerated_newer_versions_are_not() {
+        let text = sample().to_json().unwrap();
+        let other = text.replace("\"import\"", "\"replay\"").replacen('{', "{\"novelty\": [1],", 1);
+        let read = Manifest::from_json(other.as_bytes()).unwrap();
+        assert_eq!((read.kind, read.inputs.len()), (Kind::Other, 1));
+        let newer = text.replace("\"schema_version\": 1", "\"schema_version\": 99");
+        let error = Manifest::from_json(newer.as_bytes()).unwrap_err();
+        assert!(error.to_string().contains("schema version 99"), "{error}");
+        for text in ["", "[]", "{}", "{\"schema_version\": \"1\"}"] {
+            assert!(Manifest::from_json(text.as_bytes()).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn names_of_inputs_become_tokens() {
+        let mut manifest = sample();
+        manifest.anonymize(&Tokenizer::new([1; 32]));
+        assert!(manifest.inputs[0].name.starts_with("recording-"));
+    }
+}

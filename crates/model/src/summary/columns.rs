@@ -1,0 +1,229 @@
+//! One batch of operations, column by column: which columns the summary reads, and access to
+//! them that does not care whether text is dictionary-encoded, nor whether a column is there.
+
+use arrow::array::{Array, ArrowPrimitiveType, AsArray, BooleanArray, RecordBatch, StringArray};
+use arrow::buffer::{NullBuffer, ScalarBuffer};
+use arrow::compute::cast;
+use arrow::datatypes::{
+    ArrowNativeType, DataType, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
+use arrow::error::ArrowError;
+use smbscope_event::column::text_type;
+
+macro_rules! columns {
+    ($($name:ident: $kind:ident,)*) => {
+        /// The columns of the operations table that the summary reads; others need not be decoded.
+        pub const COLUMNS: &[&str] = &[$(stringify!($name),)*];
+
+        /// The columns of one batch.
+        pub(crate) struct Columns { $(pub(crate) $name: columns!(@type $kind),)* }
+
+        impl Columns {
+            pub(crate) fn of(batch: &RecordBatch) -> Result<Columns, ArrowError> {
+                Ok(Columns { $($name: columns!(@read $kind, batch, stringify!($name)),)* })
+            }
+        }
+    };
+    (@type text) => { Text };
+    (@type bool) => { Flags };
+    (@type u8) => { Numbers<u8> };
+    (@type u16) => { Numbers<u16> };
+    (@type u32) => { Numbers<u32> };
+    (@type u64) => { Numbers<u64> };
+    (@type i64) => { Numbers<i64> };
+    (@read text, $batch:ident, $name:expr) => { Text::of($batch, $name)? };
+    (@read bool, $batch:ident, $name:expr) => { Flags::of($batch, $name)? };
+    (@read u8, $batch:ident, $name:expr) => { numbers::<UInt8Type>($batch, $name)? };
+    (@read u16, $batch:ident, $name:expr) => { numbers::<UInt16Type>($batch, $name)? };
+    (@read u32, $batch:ident, $name:expr) => { numbers::<UInt32Type>($batch, $name)? };
+    (@read u64, $batch:ident, $name:expr) => { numbers::<UInt64Type>($batch, $name)? };
+    (@read i64, $batch:ident, $name:expr) => { numbers::<Int64Type>($batch, $name)? };
+}
+
+columns! {
+    recording: text,
+    operation: u64,
+    compound: u64,
+    compound_index: u16,
+    compound_size: u16,
+    related: bool,
+    connection: u64,
+    client: text,
+    client_port: u16,
+    server: text,
+    user: text,
+    share: text,
+    dialect: text,
+    protocol: u8,
+    command: text,
+    detail: text,
+    message_id: u64,
+    status: u32,
+    status_name: text,
+    path: text,
+    extension: text,
+    create_options: u32,
+    oplock_granted: text,
+    lease_requested: text,
+    lease_granted: text,
+    requested_bytes: u64,
+    transferred_bytes: u64,
+    request_wire_bytes: u64,
+    response_wire_bytes: u64,
+    credit_charge: u16,
+    credits_requested: u16,
+    credits_granted: u16,
+    outstanding: u32,
+    request_start: i64,
+    response_end: i64,
+    elapsed_ns: i64,
+    request_transfer_ns: i64,
+    turnaround_ns: i64,
+    response_transfer_ns: i64,
+    server_ns: i64,
+    client_gap_ns: i64,
+    busy_ns: i64,
+    waits: bool,
+    signed: bool,
+    encrypted: bool,
+    compressed: bool,
+    request_frame: u64,
+    response_frame: u64,
+}
+
+/// A column of numbers; one that is absent or null throughout is empty.
+pub(crate) struct Numbers<T: ArrowNativeType> {
+    values: ScalarBuffer<T>,
+    nulls: Option<NullBuffer>,
+}
+
+impl<T: ArrowNativeType> Numbers<T> {
+    #[inline(always)]
+    pub(crate) fn get(&self, row: usize) -> Option<T> {
+        match &self.nulls {
+            Some(nulls) if row < nulls.len() && nulls.is_null(row) => None,
+            _ => self.values.get(row).copied(),
+        }
+    }
+}
+
+fn numbers<T: ArrowPrimitiveType>(
+    batch: &RecordBatch,
+    name: &str,
+) -> Result<Numbers<T::Native>, ArrowError> {
+    let column = match batch.column_by_name(name) {
+        Some(column) if column.logical_null_count() < column.len() => column,
+        _ => {
+            return Ok(Numbers { values: Vec::new().into(), nulls: None });
+        }
+    };
+    let array = match column.as_primitive_opt::<T>() {
+        Some(array) => array.clone(),
+        None => cast(column, &T::DATA_TYPE)?.as_primitive::<T>().clone(),
+    };
+    let nulls = array.nulls().filter(|nulls| nulls.null_count() > 0);
+    Ok(Numbers { nulls: nulls.cloned(), values: array.values().clone() })
+}
+
+/// A column of yes and no.
+pub(crate) struct Flags(Option<BooleanArray>);
+
+impl Flags {
+    fn of(batch: &RecordBatch, name: &str) -> Result<Flags, ArrowError> {
+        let column = match batch.column_by_name(name) {
+            Some(column) if column.logical_null_count() < column.len() => column,
+            _ => return Ok(Flags(None)),
+        };
+        Ok(Flags(Some(match column.as_boolean_opt() {
+            Some(array) => array.clone(),
+            None => cast(column, &DataType::Boolean)?.as_boolean().clone(),
+        })))
+    }
+
+    /// Whether the value is known and true.
+    #[inline(always)]
+    pub(crate) fn is_set(&self, row: usize) -> bool {
+        match &self.0 {
+            Some(array) => row < array.len() && array.is_valid(row) && array.value(row),
+            None => false,
+        }
+    }
+}
+
+/// A column of text as numbers of a dictionary.
+pub(crate) struct Text {
+    keys: Numbers<i32>,
+    texts: StringArray,
+}
+
+impl Text {
+    fn of(batch: &RecordBatch, name: &str) -> Result<Text, ArrowError> {
+        let column = match batch.column_by_name(name) {
+            Some(column) if column.logical_null_count() < column.len() => column,
+            _ => {
+                return Ok(Text {
+                    keys: Numbers { values: Vec::new().into(), nulls: None },
+                    texts: StringArray::new_null(0),
+                });
+            }
+        };
+        let encoded = match column.data_type() == &text_type() {
+            true => column.clone(),
+            false => cast(column, &text_type())?,
+        };
+        let dictionary = encoded.as_dictionary::<Int32Type>();
+        let keys = dictionary.keys();
+        Ok(Text {
+            keys: Numbers {
+                values: keys.values().clone(),
+                nulls: keys.nulls().filter(|nulls| nulls.null_count() > 0).cloned(),
+            },
+            texts: dictionary.values().as_string::<i32>().clone(),
+        })
+    }
+
+    /// The text's number in the batch's dictionary.
+    #[inline(always)]
+    pub(crate) fn key(&self, row: usize) -> Option<usize> {
+        self.keys.get(row).map(|key| key as usize)
+    }
+
+    /// The text of a number.
+    pub(crate) fn text(&self, key: usize) -> Option<&str> {
+        (key < self.texts.len() && self.texts.is_valid(key)).then(|| self.texts.value(key))
+    }
+
+    /// The row's text.
+    pub(crate) fn get(&self, row: usize) -> Option<&str> {
+        self.text(self.key(row)?)
+    }
+
+    /// How many numbers the dictionary has.
+    pub(crate) fn keys(&self) -> usize {
+        self.texts.len()
+    }
+}
+
+/// What the keys of one batch's dictionary mean elsewhere, found out on first use.
+pub(crate) struct Resolved(Vec<u32>);
+
+impl Resolved {
+    const UNKNOWN: u32 = u32::MAX;
+
+    pub(crate) fn new(keys: usize) -> Resolved {
+        Resolved(vec![Self::UNKNOWN; keys])
+    }
+
+    #[inline(always)]
+    pub(crate) fn get(&mut self, key: usize, resolve: impl FnOnce() -> u32) -> u32 {
+        match self.0.get_mut(key) {
+            Some(slot) => {
+                if *slot == Self::UNKNOWN {
+                    *slot = resolve();
+                }
+                *slot
+            }
+            None => resolve(),
+        }
+    }
+}

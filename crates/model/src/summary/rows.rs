@@ -1,0 +1,350 @@
+//! The walk over one batch: what a row means for each part of the summary. Text is resolved once
+//! per batch and dictionary entry, so that a row costs vector look-ups and no hashing of text.
+
+use arrow::array::RecordBatch;
+use arrow::error::ArrowError;
+use hashbrown::HashMap;
+
+use super::chains::Member;
+use super::columns::{Columns, Resolved, Text};
+use super::data::StatusClass;
+use super::kind::{Commands, Kind};
+use super::latency::Sample;
+use super::paths::{PathSums, parent};
+use super::tally::{Dimension, Facts, Parts};
+use super::{Summary, slowest, status};
+
+/// FILE_DIRECTORY_FILE of MS-SMB2 2.2.13's CreateOptions.
+const DIRECTORY_FILE: u32 = 1;
+
+/// Adds a batch.
+pub(crate) fn add(summary: &mut Summary, batch: &RecordBatch) -> Result<(), ArrowError> {
+    let columns = Columns::of(batch)?;
+    let mut keys = Keys::new(&columns);
+    let mut paths = BatchPaths::new(columns.path.keys());
+    for row in 0..batch.num_rows() {
+        add_row(summary, &columns, &mut keys, &mut paths, row);
+    }
+    paths.flush(summary, &columns.path);
+    Ok(())
+}
+
+/// What the batch's dictionaries mean in the summary.
+struct Keys {
+    commands: [Resolved; 3],
+    recording: Resolved,
+    share: Resolved,
+    client: Resolved,
+    user: Resolved,
+    extension: Resolved,
+    dialect: Resolved,
+}
+
+impl Keys {
+    fn new(columns: &Columns) -> Keys {
+        let of = |text: &Text| Resolved::new(text.keys());
+        Keys {
+            commands: std::array::from_fn(|_| of(&columns.command)),
+            recording: of(&columns.recording),
+            share: of(&columns.share),
+            client: of(&columns.client),
+            user: of(&columns.user),
+            extension: of(&columns.extension),
+            dialect: of(&columns.dialect),
+        }
+    }
+}
+
+fn group(keys: &mut Resolved, text: &Text, row: usize, groups: &mut Dimension) -> u32 {
+    match text.key(row) {
+        Some(key) => keys.get(key, || groups.resolve(text.text(key))),
+        None => Dimension::NONE,
+    }
+}
+
+fn command(keys: &mut Keys, columns: &Columns, row: usize, commands: &mut Commands) -> u32 {
+    let protocol = columns.protocol.get(row);
+    let Some(key) = columns.command.key(row) else {
+        let name = match columns.encrypted.is_set(row) {
+            true => "(encrypted)",
+            false => "(unknown)",
+        };
+        return commands.resolve(name, None);
+    };
+    let mut resolve =
+        || commands.resolve(columns.command.text(key).unwrap_or("(unknown)"), protocol);
+    let known = match protocol {
+        Some(1) => keys.commands.get_mut(1),
+        Some(2) => keys.commands.get_mut(2),
+        None => keys.commands.get_mut(0),
+        Some(_) => None,
+    };
+    match known {
+        Some(known) => known.get(key, resolve),
+        None => resolve(),
+    }
+}
+
+#[inline(always)]
+fn add_row(
+    summary: &mut Summary,
+    columns: &Columns,
+    keys: &mut Keys,
+    paths: &mut BatchPaths,
+    row: usize,
+) {
+    let number = command(keys, columns, row, &mut summary.commands);
+    let kind = summary.commands.kind(number);
+    let (facts, parts) = facts(columns, row, kind);
+    summary.commands.add(number, &facts, &parts);
+    summary.statuses.record(columns.status.get(row), number, || {
+        columns.status_name.get(row).map(str::to_owned)
+    });
+
+    let share = group(&mut keys.share, &columns.share, row, &mut summary.shares);
+    summary.shares.add(share, &facts);
+    let client = group(&mut keys.client, &columns.client, row, &mut summary.clients);
+    summary.clients.add(client, &facts);
+    let user = group(&mut keys.user, &columns.user, row, &mut summary.users);
+    summary.users.add(user, &facts);
+    let extension = group(&mut keys.extension, &columns.extension, row, &mut summary.extensions);
+    summary.extensions.add(extension, &facts);
+    let dialect = group(&mut keys.dialect, &columns.dialect, row, &mut summary.dialects);
+    summary.dialects.count(dialect);
+    if let Some(key) = columns.path.key(row) {
+        paths.add(share, key, columns, row, kind, &facts);
+    }
+
+    let (start, end) = (columns.request_start.get(row), columns.response_end.get(row));
+    let outstanding = columns.outstanding.get(row).filter(|_| !facts.waits);
+    let chain = columns.compound.get(row).map(|chain| (columns.connection.get(row), chain));
+    // A member of a compound has no time of its own: it belongs where its lead is.
+    let at = start.or(end).or_else(|| {
+        let (lead, at) = summary.last_timed_chain?;
+        (Some(lead) == chain).then_some(at)
+    });
+    if let (Some(chain), Some(at)) = (chain, at) {
+        summary.last_timed_chain = Some((chain, at));
+    }
+    summary.series.record(at, &facts, outstanding);
+    summary.seen(start);
+    summary.seen(end);
+    if let Some(outstanding) = outstanding {
+        summary.outstanding_max = summary.outstanding_max.max(outstanding);
+        summary.outstanding_sum += u64::from(outstanding);
+        summary.outstanding_n += 1;
+    }
+    if let Some(gap) = columns.client_gap_ns.get(row) {
+        summary.client_gap.record(&Sample::new(gap));
+    }
+    let encrypted = columns.encrypted.is_set(row);
+    let protection = &mut summary.protection;
+    protection.signed += u64::from(columns.signed.is_set(row));
+    protection.encrypted += u64::from(encrypted);
+    protection.encrypted_unread += u64::from(encrypted && columns.command.key(row).is_none());
+    protection.compressed += u64::from(columns.compressed.is_set(row));
+    if let Some(elapsed_ns) = facts.elapsed.map(|elapsed| elapsed.value) {
+        let commands = &summary.commands;
+        summary
+            .slowest
+            .offer(elapsed_ns, || slowest::slow(columns, row, commands.name(number), elapsed_ns));
+    }
+
+    let recording = group(&mut keys.recording, &columns.recording, row, &mut summary.recordings);
+    let connection = columns.connection.get(row);
+    if let Some(link) = connection.and_then(|number| summary.links.link((recording, number))) {
+        let credits = [
+            columns.credit_charge.get(row),
+            columns.credits_requested.get(row),
+            columns.credits_granted.get(row),
+        ];
+        link.add(&facts, credits);
+        if kind == Kind::Create {
+            if let Some(oplock) = columns.oplock_granted.get(row) {
+                link.oplocks.add(oplock);
+            }
+            if let Some(lease) = columns.lease_granted.get(row) {
+                link.leases.add(lease);
+            }
+        }
+    }
+    if let (Some(chain), Some(size)) = (columns.compound.get(row), columns.compound_size.get(row)) {
+        summary.chains.record(&Member {
+            chain: (recording, connection.unwrap_or(u64::MAX), chain),
+            index: columns.compound_index.get(row).unwrap_or(0),
+            size,
+            related: columns.related.is_set(row),
+            command: number,
+        });
+    }
+    match kind {
+        Kind::Read | Kind::Write => {
+            let sizes = match kind {
+                Kind::Read => &mut summary.reads,
+                _ => &mut summary.writes,
+            };
+            sizes.record(columns.requested_bytes.get(row), columns.transferred_bytes.get(row));
+        }
+        Kind::Break => lease_break(summary, columns, row),
+        _ => {}
+    }
+}
+
+/// What a row adds to its groups.
+#[inline(always)]
+fn facts(columns: &Columns, row: usize, kind: Kind) -> (Facts, Parts) {
+    let waits = columns.waits.is_set(row);
+    let elapsed = columns.elapsed_ns.get(row);
+    let status = columns.status.get(row);
+    let replied = status.is_some()
+        || columns.response_end.get(row).is_some()
+        || columns.response_frame.get(row).is_some();
+    let requested = columns.request_start.get(row).is_some()
+        || columns.request_frame.get(row).is_some()
+        || columns.compound_index.get(row).is_some_and(|index| index > 0);
+    let transferred = columns.transferred_bytes.get(row).unwrap_or(0);
+    let wire = columns.request_wire_bytes.get(row).unwrap_or(0);
+    let class = match status {
+        None | Some(0) => StatusClass::Usual,
+        Some(status) => status::class(status),
+    };
+    let timed = |value: Option<i64>| if waits { None } else { value };
+    let facts = Facts {
+        unanswered: !replied && kind != Kind::Cancel,
+        request_unseen: !requested && kind != Kind::Break,
+        error: class == StatusClass::Error,
+        not_found: class == StatusClass::NotFound,
+        waits,
+        waiting_ns: if waits { elapsed.unwrap_or(0) } else { 0 },
+        busy_ns: columns.busy_ns.get(row).unwrap_or(0),
+        read_bytes: if kind == Kind::Read { transferred } else { 0 },
+        written_bytes: if kind == Kind::Write { transferred } else { 0 },
+        wire_bytes: wire.saturating_add(columns.response_wire_bytes.get(row).unwrap_or(0)),
+        elapsed: timed(elapsed).map(Sample::new),
+        server: timed(columns.server_ns.get(row)).map(Sample::new),
+    };
+    let parts = Parts {
+        request_ns: timed(columns.request_transfer_ns.get(row)),
+        turnaround_ns: timed(columns.turnaround_ns.get(row)),
+        response_ns: timed(columns.response_transfer_ns.get(row)),
+    };
+    (facts, parts)
+}
+
+/// Counts a break that the server sent (it has no request), or its acknowledgement.
+fn lease_break(summary: &mut Summary, columns: &Columns, row: usize) {
+    let breaks = &mut summary.breaks;
+    let detail = columns.detail.get(row).unwrap_or("");
+    let requested =
+        columns.request_start.get(row).is_some() || columns.request_frame.get(row).is_some();
+    if requested || detail.ends_with("acknowledgement") {
+        breaks.acknowledgements += 1;
+        return;
+    }
+    breaks.breaks += 1;
+    let word = |text: &Text| text.get(row).unwrap_or("?").to_owned();
+    let change = match detail.starts_with("Lease") {
+        true => {
+            let old = word(&columns.lease_requested);
+            format!("Lease {old} → {}", word(&columns.lease_granted))
+        }
+        false => format!("Oplock → {}", word(&columns.oplock_granted)),
+    };
+    summary.changes.add(&change);
+}
+
+/// Sums by path in one batch, so that each path is hashed once per batch.
+struct BatchPaths {
+    /// By the dictionary's key: the share first seen with it, and the place of its sums.
+    first: Vec<(u32, u32)>,
+    /// The same for other shares.
+    more: HashMap<(u32, usize), u32, foldhash::fast::RandomState>,
+    sums: Vec<PathInBatch>,
+}
+
+struct PathInBatch {
+    share: u32,
+    key: usize,
+    all: PathSums,
+    /// Of them those that list the path as a directory.
+    listing: PathSums,
+}
+
+impl BatchPaths {
+    const NONE: u32 = u32::MAX;
+
+    fn new(keys: usize) -> BatchPaths {
+        BatchPaths {
+            first: vec![(0, Self::NONE); keys],
+            more: HashMap::default(),
+            sums: Vec::new(),
+        }
+    }
+
+    #[inline]
+    fn add(
+        &mut self,
+        share: u32,
+        key: usize,
+        columns: &Columns,
+        row: usize,
+        kind: Kind,
+        facts: &Facts,
+    ) {
+        let next = self.sums.len() as u32;
+        let place = match self.first.get_mut(key) {
+            Some((of, place)) if *place == Self::NONE => {
+                (*of, *place) = (share, next);
+                next
+            }
+            Some((of, place)) if *of == share => *place,
+            Some(_) => *self.more.entry((share, key)).or_insert(next),
+            None => return,
+        };
+        if place == next {
+            self.sums.push(PathInBatch {
+                share,
+                key,
+                all: PathSums::default(),
+                listing: PathSums::default(),
+            });
+        }
+        let Some(path) = self.sums.get_mut(place as usize) else {
+            return;
+        };
+        let opens_directory = || {
+            let options = columns.create_options.get(row);
+            kind == Kind::Create && options.is_some_and(|bits| bits & DIRECTORY_FILE != 0)
+        };
+        let sums = PathSums {
+            operations: 1,
+            busy_ns: facts.busy_ns,
+            read_bytes: facts.read_bytes,
+            written_bytes: facts.written_bytes,
+            errors: facts.error.into(),
+            not_found: facts.not_found.into(),
+            directory: kind == Kind::Listing || opens_directory(),
+        };
+        path.all.add(&sums);
+        if kind == Kind::Listing {
+            path.listing.add(&sums);
+        }
+    }
+
+    /// Work on a path counts for the directory that it is in; listing a directory for itself.
+    fn flush(self, summary: &mut Summary, text: &Text) {
+        for path in &self.sums {
+            let Some(name) = text.text(path.key) else {
+                continue;
+            };
+            summary.files.add(path.share, name, &path.all);
+            if path.listing.operations > 0 {
+                summary.directories.add(path.share, name, &path.listing);
+            }
+            let inside = path.all.less(&path.listing);
+            if inside.operations > 0 {
+                summary.directories.add(path.share, parent(name), &inside);
+            }
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! Numbers and text for people: durations, bytes, counts, times, and text from outside made
+//! harmless for a terminal.
+
+/// Three significant digits with a unit: 850 ns, 45.3 µs, 1.23 ms, 3 min 20 s.
+pub fn duration(ns: i64) -> String {
+    let sign = if ns < 0 { "−" } else { "" };
+    let ns = ns.unsigned_abs();
+    let text = match ns {
+        0..1_000 => format!("{ns} ns"),
+        1_000..999_500 => format!("{} µs", three(ns as f64 / 1e3)),
+        999_500..999_500_000 => format!("{} ms", three(ns as f64 / 1e6)),
+        999_500_000..99_950_000_000 => format!("{} s", three(ns as f64 / 1e9)),
+        _ => {
+            let seconds = (ns + 500_000_000) / 1_000_000_000;
+            let (minutes, hours) = (seconds / 60, seconds / 3600);
+            match hours {
+                0 => format!("{minutes} min {:02} s", seconds % 60),
+                1..48 => format!("{hours} h {:02} min", minutes % 60),
+                _ => format!("{} d {:02} h", hours / 24, hours % 24),
+            }
+        }
+    };
+    format!("{sign}{text}")
+}
+
+/// Three significant digits with a binary unit: 512 B, 1.25 MiB.
+pub fn bytes(bytes: u64) -> String {
+    if bytes < 1024 {
+        return format!("{bytes} B");
+    }
+    let mut value = bytes as f64 / 1024.0;
+    let mut units = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"].into_iter();
+    let mut unit = units.next().unwrap_or("");
+    while value >= 999.5 {
+        let Some(next) = units.next() else { break };
+        value /= 1024.0;
+        unit = next;
+    }
+    format!("{} {unit}", three(value))
+}
+
+/// With a comma between thousands.
+pub fn count(count: u64) -> String {
+    let digits = count.to_string();
+    let mut text = String::with_capacity(digits.len() * 4 / 3 + 1);
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A part of a whole in per cent.
+pub fn share(share: f64) -> String {
+    match share * 100.0 {
+        0.0 => "0 %".to_owned(),
+        percent if percent.abs() < 0.05 => "<0.1 %".to_owned(),
+        percent => format!("{percent:.1} %"),
+    }
+}
+
+/// A plain number with at most two decimals.
+pub fn number(value: f64) -> String {
+    if value.fract() == 0.0 && value.abs() < 1e15 {
+        return format!("{value:.0}");
+    }
+    match value.abs() {
+        0.0..100.0 => format!("{value:.2}"),
+        _ => format!("{value:.0}"),
+    }
+}
+
+/// A point in time, to the millisecond: 2026-11-20 18:01:08.123 UTC.
+pub fn time(ns: i64) -> String {
+    let seconds = ns.div_euclid(1_000_000_000);
+    let (year, month, day) = date(seconds.div_euclid(86_400));
+    let in_day = seconds.rem_euclid(86_400);
+    let millis = ns.rem_euclid(1_000_000_000) / 1_000_000;
+    format!(
+        "{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02}.{millis:03} UTC",
+        in_day / 3600,
+        in_day / 60 % 60,
+        in_day % 60
+    )
+}
+
+/// Text from outside without what steers a terminal or turns the reading direction.
+pub fn harmless(text: &str) -> String {
+    let steers = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+    };
+    if !text.contains(steers) {
+        return text.to_owned();
+    }
+    let mut clean = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        match steers(c) {
+            true => clean.extend(c.escape_unicode()),
+            false => clean.push(c),
+        }
+    }
+    clean
+}
+
+/// The text with its middle left out where it is longer than `most` characters.
+pub fn shortened(text: &str, most: usize) -> String {
+    let length = text.chars().count();
+    if length <= most {
+        return text.to_owned();
+    }
+    let kept = most.saturating_sub(1);
+    let end = kept * 2 / 3;
+    let start: String = text.chars().take(kept - end).collect();
+    let end: String = text.chars().skip(length - end).collect();
+    format!("{start}…{end}")
+}
+
+/// Counts as a row of blocks, the highest one full.
+pub fn sparkline(values: &[f64]) -> String {
+    const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let most = values.iter().copied().fold(0.0, f64::max);
+    let block = |&value: &f64| {
+        if value.is_nan() || value <= 0.0 || most <= 0.0 {
+            return if value.is_nan() { ' ' } else { '·' };
+        }
+        let place = (value / most * 8.0).ceil().clamp(1.0, 8.0) as usize - 1;
+        BLOCKS.get(place).copied().unwrap_or('█')
+    };
+    values.iter().map(block).collect()
+}
+
+fn three(value: f64) -> String {
+    match value {
+        _ if value < 9.995 => format!("{value:.2}"),
+        _ if value < 99.95 => format!("{value:.1}"),
+        _ => format!("{value:.0}"),
+    }
+}
+
+/// The civil date of a day since 1970-01-01, by counting in eras of 400 years from March on.
+fn date(day: i64) -> (i64, i64, i64) {
+    let shifted = day + 719_468;
+    let (era, in_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
+    let year = (in_era - in_era / 1460 + in_era / 36_524 - in_era / 146_096) / 365;
+    let in_year = in_era - (365 * year + year / 4 - year / 100);
+    let month = (5 * in_year + 2) / 153;
+    let day = in_year - (153 * month + 2) / 5 + 1;
+    let (month, carry) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
+    (year + era * 400 + carry, month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations() {
+        for (ns, text) in [
+            (0, "0 ns"),
+            (999, "999 ns"),
+            (1_234, "1.23 µs"),
+            (45_300, "45.3 µs"),
+            (999_499, "999 µs"),
+            (999_600, "1.00 ms"),
+            (1_500_000_000, "1.50 s"),
+            (-2_000_000, "−2.00 ms"),
+            (200_000_000_000, "3 min 20 s"),
+            (7_500_000_000_000, "2 h 05 min"),
+            (i64::MIN, "106751 d 23 h"),
+        ] {
+            assert_eq!(duration(ns).replace('−', if ns == i64::MIN { "" } else { "−" }), text);
+        }
+    }
+
+    #[test]
+    fn bytes_counts_and_shares() {
+        assert_eq!((bytes(0), bytes(1023)), ("0 B".into(), "1023 B".into()));
+        assert_eq!((bytes(65_536), bytes(1_048_575)), ("64.0 KiB".into(), "1.00 MiB".into()));
+        assert_eq!(bytes(u64::MAX), "16.0 EiB");
+        assert_eq!((count(999), count(1_234_567)), ("999".into(), "1,234,567".into()));
+        assert_eq!(
+            (share(0.1234), share(0.0001), share(0.0)),
+            ("12.3 %".into(), "<0.1 %".into(), "0 %".into())
+        );
+        assert_eq!((number(3.0), number(1.23456)), ("3".into(), "1.23".into()));
+    }
+
+    #[test]
+    fn times() {
+        assert_eq!(time(0), "1970-01-01 00:00:00.000 UTC");
+        assert_eq!(time(1_709_164_800_123_456_789), "2024-02-29 00:00:00.123 UTC");
+        assert_eq!(time(-1), "1969-12-31 23:59:59.999 UTC");
+        assert_eq!(time(i64::MAX), "2262-04-11 23:47:16.854 UTC");
+    }
+
+    #[test]
+    fn text_from_outside_cannot_steer_the_terminal() {
+        assert_eq!(harmless("a\u{1b}[2Jb\u{202e}c\n"), "a\\u{1b}[2Jb\\u{202e}c\\u{a}");
+        assert_eq!(harmless("Übung\\x.txt"), "Übung\\x.txt");
+        assert_eq!(shortened("abcdefghij", 7), "ab…ghij");
+        assert_eq!(sparkline(&[0.0, 1.0, 8.0, f64::NAN]), "·▁█ ");
+    }
+}

@@ -1,0 +1,239 @@
+//! Charts as inline SVG. Shapes stretch with the page while text stays HTML, so that both are
+//! legible on a phone and on paper; every drawing has a `<title>` that says what it shows.
+
+use std::fmt::Write;
+
+use super::escape;
+use crate::document::{Histograms, Lines, Stacked, show};
+use crate::fields::Format;
+use crate::format;
+
+/// Height of a line chart's own coordinates; its width is the number of bins.
+const HEIGHT: f64 = 100.0;
+
+fn open(out: &mut String, caption: &str, unit: &str, help: &str) {
+    let unit = match unit {
+        "" => String::new(),
+        unit => format!(" <span class=\"unit\">{}</span>", escape(unit)),
+    };
+    let _ = writeln!(
+        out,
+        "<figure><figcaption><b>{}</b>{unit} <span class=\"help\">{}</span></figcaption>",
+        escape(caption),
+        escape(help)
+    );
+}
+
+fn legend(out: &mut String, names: &[(usize, &str)]) {
+    if names.len() < 2 {
+        return;
+    }
+    out.push_str("<ul class=\"legend\">");
+    for (place, name) in names {
+        let _ = write!(out, "<li><i class=\"k{place}\"></i>{}</li>", escape(name));
+    }
+    out.push_str("</ul>\n");
+}
+
+/// Bars of parts, the longest as wide as there is room.
+pub(super) fn stacked(out: &mut String, chart: &Stacked) {
+    let unit = match chart.format {
+        Format::Share => "% of busy time",
+        _ => "operations",
+    };
+    open(out, &chart.caption, unit, &chart.help);
+    legend(out, &chart.parts);
+    let sum = |parts: &[f64]| parts.iter().sum::<f64>();
+    let most = chart.rows.iter().map(|(_, parts)| sum(parts)).fold(0.0, f64::max).max(1e-12);
+    out.push_str("<div class=\"bars\">\n");
+    for (label, parts) in &chart.rows {
+        let total = show(chart.format, sum(parts));
+        let mut words = Vec::new();
+        let mut shapes = String::new();
+        let mut before = 0.0;
+        for (&part, (place, name)) in parts.iter().zip(&chart.parts) {
+            let (x, width) = (before / most * 100.0, part / most * 100.0);
+            before += part;
+            if part > 0.0 {
+                words.push(format!("{name} {}", show(chart.format, part)));
+                let _ = write!(
+                    shapes,
+                    "<rect class=\"k{place}\" x=\"{x:.2}%\" width=\"{width:.2}%\" height=\"100%\"/>"
+                );
+            }
+        }
+        let title = format!("{label}: {total} ({})", words.join(", "));
+        let _ = writeln!(
+            out,
+            "<div class=\"row\"><span>{}</span><svg role=\"img\"><title>{}</title>{shapes}</svg><b>{}</b></div>",
+            escape(label),
+            escape(&title),
+            escape(&total)
+        );
+    }
+    out.push_str("</div></figure>\n");
+}
+
+/// Lines over time, all charts with the same axis.
+pub(super) fn lines(out: &mut String, chart: &Lines) {
+    let unit = match (chart.format, chart.per) {
+        (Format::Bytes, per) => format!("bytes{per}"),
+        (Format::Duration, _) => "time".to_owned(),
+        (_, "") => "count".to_owned(),
+        (_, per) => format!("operations{per}"),
+    };
+    open(out, &chart.caption, &unit, &chart.help);
+    out.push_str("<div class=\"lines\">");
+    let names = chart.lines.iter().enumerate();
+    let names: Vec<_> = names.map(|(place, (name, _))| (place, *name)).collect();
+    legend(out, &names);
+    let known = chart.lines.iter().flat_map(|(_, values)| values).copied();
+    let most = known.filter(|value| !value.is_nan()).fold(0.0, f64::max);
+    let bins = chart.lines.iter().map(|(_, values)| values.len()).max().unwrap_or(0).max(1);
+    let scale = |value: f64| HEIGHT - value / most.max(1e-12) * HEIGHT;
+    let highest = format!("{}{}", show(chart.format, most), chart.per);
+    let _ = write!(
+        out,
+        "<div class=\"plot\"><div class=\"y\"><span>{}</span><span>0</span></div>\
+         <svg role=\"img\" viewBox=\"0 0 {bins} {HEIGHT}\" preserveAspectRatio=\"none\"><title>{}</title>\
+         <path class=\"grid\" d=\"M0 0H{bins}M0 50H{bins}M0 100H{bins}\"/>",
+        escape(&highest),
+        escape(&format!("{}: at most {highest}. {}", chart.caption, chart.help))
+    );
+    for (place, (_, values)) in chart.lines.iter().enumerate() {
+        if chart.lines.len() == 1 {
+            let _ = write!(out, "<path class=\"a{place}\" d=\"{}\"/>", area(values, scale));
+        }
+        let _ = write!(out, "<path class=\"l{place}\" d=\"{}\"/>", path(values, scale));
+    }
+    let whole = chart.bin_ns.saturating_mul(bins as i64);
+    let _ = writeln!(
+        out,
+        "</svg></div><div class=\"x\"><span>{}</span><span>+{}</span><span>+{}</span></div></div></figure>",
+        escape(&clock(chart.start_ns)),
+        format::duration(whole / 2),
+        format::duration(whole)
+    );
+}
+
+/// "09:00:00" of "2026-01-05 09:00:00.000 UTC".
+fn clock(ns: i64) -> String {
+    let time = format::time(ns);
+    let clock = time.split(' ').nth(1).and_then(|clock| clock.split('.').next());
+    format!("{} UTC", clock.unwrap_or(""))
+}
+
+/// A line through the middles of the bins, broken where there is no value.
+fn path(values: &[f64], scale: impl Fn(f64) -> f64) -> String {
+    let mut path = String::new();
+    let mut drawing = false;
+    for (place, &value) in values.iter().enumerate() {
+        if value.is_nan() {
+            drawing = false;
+            continue;
+        }
+        let (x, y) = (place as f64 + 0.5, scale(value));
+        // The short stroke shows a value without neighbours.
+        let _ = match drawing {
+            true => write!(path, "L{x} {y:.2}"),
+            false => write!(path, "M{x} {y:.2}h.01"),
+        };
+        drawing = true;
+    }
+    path
+}
+
+fn area(values: &[f64], scale: impl Fn(f64) -> f64) -> String {
+    let mut path = format!("M.5 {HEIGHT}");
+    for (place, &value) in values.iter().enumerate() {
+        let value = if value.is_nan() { 0.0 } else { value };
+        let _ = write!(path, "L{} {:.2}", place as f64 + 0.5, scale(value));
+    }
+    let _ = write!(path, "V{HEIGHT}Z");
+    path
+}
+
+/// Histograms one below the other, with one axis.
+pub(super) fn histograms(out: &mut String, chart: &Histograms) {
+    open(out, &chart.caption, "operations by elapsed time, logarithmic", &chart.help);
+    out.push_str("<div class=\"histograms\">\n");
+    let bars = chart.bounds.len().saturating_sub(1).max(1);
+    let name = |place: usize| match chart.bounds.get(place).copied().flatten() {
+        Some(bound) => format::duration(bound).replace(".00", "").replace(".0 ", " "),
+        None if place == 0 => "0".to_owned(),
+        None => "∞".to_owned(),
+    };
+    for (label, counts) in &chart.rows {
+        let most = counts.iter().copied().max().unwrap_or(0).max(1) as f64;
+        let all: u64 = counts.iter().sum();
+        let mut shapes = String::new();
+        for (place, &count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
+            let height = (count as f64 / most * 100.0).max(3.0);
+            let _ = write!(
+                shapes,
+                "<rect class=\"k1\" x=\"{:.2}%\" y=\"{:.1}%\" width=\"{:.2}%\" height=\"{height:.1}%\"><title>{} to {}: {}</title></rect>",
+                place as f64 / bars as f64 * 100.0 + 0.2,
+                100.0 - height,
+                100.0 / bars as f64 - 0.4,
+                name(place),
+                name(place + 1),
+                format::count(count)
+            );
+        }
+        let _ = writeln!(
+            out,
+            "<div class=\"row\"><span>{}</span><svg role=\"img\"><title>{}</title>{shapes}</svg><b>n {}</b></div>",
+            escape(label),
+            escape(&format!("{label}: {} operations by elapsed time", format::count(all))),
+            format::count(all)
+        );
+    }
+    out.push_str("<div class=\"row axis\"><span></span><div class=\"ticks\">");
+    for place in (0..=bars).filter(|place| place % bars.div_ceil(6) == 0) {
+        let _ = write!(
+            out,
+            "<i style=\"left:{:.2}%\">{}</i>",
+            place as f64 / bars as f64 * 100.0,
+            name(place)
+        );
+    }
+    out.push_str("</div><b></b></div>\n</div></figure>\n");
+}
+
+/// A histogram in a table's cell.
+pub(super) fn small(counts: &[u64]) -> String {
+    let most = counts.iter().copied().max().unwrap_or(0);
+    if most == 0 {
+        return String::new();
+    }
+    let width = counts.len().max(1) * 8;
+    let mut out = format!(
+        "<svg class=\"small\" role=\"img\" viewBox=\"0 0 {width} 24\" width=\"{width}\" height=\"24\"><title>{}</title>",
+        escape(&format!(
+            "Counts: {}",
+            counts.iter().map(u64::to_string).collect::<Vec<_>>().join(", ")
+        ))
+    );
+    for (place, &count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
+        let height = (count as f64 / most as f64 * 24.0).max(1.5);
+        let _ = write!(
+            out,
+            "<rect class=\"k1\" x=\"{}\" y=\"{:.1}\" width=\"7\" height=\"{height:.1}\"/>",
+            place * 8,
+            24.0 - height
+        );
+    }
+    out.push_str("</svg>");
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_break_where_nothing_is_known() {
+        let drawn = path(&[1.0, 2.0, f64::NAN, 0.0], |value| 100.0 - value * 50.0);
+        assert_eq!(drawn, "M0.5 50.00h.01L1.5 0.00M3.5 100.00h.01");
+    }
+}

@@ -1,0 +1,95 @@
+//! The report as JSON, and its schema (JSON Schema 2020-12), which is made from
+//! [`fields`](crate::fields) and published as `docs/report.schema.json`. Times stay integer
+//! nanoseconds; units stand in the keys.
+
+use serde_json::{Map, Value, json};
+
+use crate::fields::{Field, Format, Object, Presence, objects};
+use crate::{Meta, Report};
+
+/// The report as a JSON value: the summary with version and inputs.
+pub fn json(report: &Report, meta: &Meta) -> Result<Value, serde_json::Error> {
+    let mut value = serde_json::to_value(report)?;
+    if let Some(object) = value.as_object_mut() {
+        let inputs = meta.inputs.iter().map(|name| json!({ "name": name }));
+        object.insert("version".to_owned(), json!(meta.version));
+        object.insert("inputs".to_owned(), inputs.collect());
+    }
+    Ok(value)
+}
+
+/// The schema of that value.
+pub fn schema() -> Value {
+    let mut definitions = Map::new();
+    for object in objects() {
+        definitions.insert(object.name.to_owned(), object_schema(object));
+    }
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": "https://github.com/smbscope/smbscope/docs/report.schema.json",
+        "title": "smbscope report",
+        "$ref": "#/$defs/report",
+        "$defs": definitions,
+    })
+}
+
+/// An object's own fields and those that it includes; its own come first and win.
+pub(crate) fn all_fields(object: &Object) -> Vec<&'static Field> {
+    let own = objects().iter().find(|known| known.name == object.name);
+    let included = object
+        .includes
+        .iter()
+        .filter_map(|name| objects().iter().find(|known| known.name == *name));
+    let all = own.into_iter().chain(included);
+    all.flat_map(|object| object.fields.iter()).collect()
+}
+
+fn object_schema(object: &Object) -> Value {
+    let fields = all_fields(object);
+    let properties: Map<_, _> =
+        fields.iter().map(|field| (field.name.to_owned(), field_schema(field))).collect();
+    let required: Vec<_> = fields
+        .iter()
+        .filter(|field| field.presence != Presence::Optional)
+        .map(|field| field.name)
+        .collect();
+    json!({
+        "type": "object",
+        "description": object.help,
+        "properties": properties,
+        "required": required,
+        "additionalProperties": false,
+    })
+}
+
+fn field_schema(field: &Field) -> Value {
+    let kind = match field.format {
+        Format::Text | Format::Code => "string",
+        Format::Flag => "boolean",
+        Format::Count | Format::Bytes | Format::Duration | Format::Time => "integer",
+        Format::Number | Format::Share => "number",
+        Format::Counts | Format::List(_) => "array",
+        Format::Object(_) => "object",
+    };
+    let mut schema = match field.format {
+        Format::Object(of) => json!({ "$ref": format!("#/$defs/{of}") }),
+        Format::List(of) => json!({ "type": kind, "items": { "$ref": format!("#/$defs/{of}") } }),
+        Format::Counts => json!({ "type": kind, "items": { "type": "integer" } }),
+        _ => json!({ "type": kind }),
+    };
+    if field.presence == Presence::Nullable {
+        schema = match field.format {
+            Format::Object(_) => json!({ "anyOf": [schema, { "type": "null" }] }),
+            _ => {
+                schema["type"] = json!([kind, "null"]);
+                schema
+            }
+        };
+    }
+    schema["title"] = json!(field.title);
+    schema["description"] = json!(field.help);
+    if !field.format.unit().is_empty() {
+        schema["x-unit"] = json!(field.format.unit());
+    }
+    schema
+}

@@ -1,0 +1,197 @@
+//! Coverage first: what was seen, lost and not understood, and where the capture was taken.
+
+use smbscope_event::tables::Coverage;
+use smbscope_model::summary::Report;
+
+use crate::document::{Block, Cell, Fact, Facts, Section, Table, column, fact};
+
+/// Recordings that get a list of facts of their own; more are a table.
+const LISTED_MAX: usize = 4;
+
+pub(crate) fn coverage(report: &Report) -> Section {
+    let mut blocks = Vec::new();
+    if report.coverage.is_empty() {
+        blocks.push(Block::Note(
+            "No coverage record came with these operations: what was lost is not known.".to_owned(),
+        ));
+    } else if report.coverage.len() <= LISTED_MAX {
+        for row in &report.coverage {
+            blocks.push(Block::Facts(seen(row)));
+            blocks.push(lost(row));
+        }
+    } else {
+        blocks.push(Block::Table(table(&report.coverage)));
+        blocks.push(lost(&sum(&report.coverage)));
+    }
+    Section {
+        id: "coverage",
+        title: "Coverage",
+        help: "What was seen, what was lost, and how far the numbers below can be trusted.",
+        blocks,
+    }
+}
+
+fn seen(row: &Coverage) -> Facts {
+    let of = |name: &str, value: Cell| fact("coverage", name, value);
+    let span = match (row.start, row.end) {
+        (Some(start), Some(end)) => of("start", Cell::Time(start))
+            .noted(format!("for {}", crate::format::duration(end.saturating_sub(start)))),
+        _ => of("start", Cell::Empty),
+    };
+    let resolution = match row.resolution_ns {
+        Some(ns) => format!(
+            "{}, time stamps to {}",
+            row.format,
+            crate::format::duration(i64::try_from(ns).unwrap_or(i64::MAX))
+        ),
+        None => row.format.clone(),
+    };
+    Facts {
+        caption: row.recording.clone(),
+        rows: vec![
+            of("format", Cell::Text(resolution)),
+            span,
+            of(
+                "vantage",
+                Cell::Text(row.vantage.clone().unwrap_or_else(|| "not known".to_owned())),
+            )
+            .titled("Taken at")
+            .noted(row.vantage_reason.clone()),
+            of("frames", Cell::Count(row.frames))
+                .titled("Packets")
+                .noted(format!("{} on the wire", crate::format::bytes(row.wire_bytes))),
+            of("connections", Cell::Count(row.connections)).noted(mid_stream(row)),
+            of("messages", Cell::Count(row.messages)),
+            of("operations", Cell::Count(row.operations)),
+            drops(row),
+        ],
+    }
+}
+
+fn mid_stream(row: &Coverage) -> String {
+    let parts = [
+        (row.connections_mid_stream, "begun before the capture"),
+        (row.connections_one_direction, "seen in one direction only"),
+    ];
+    let parts: Vec<_> = parts
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{} {what}", crate::format::count(*count)))
+        .collect();
+    parts.join(", ")
+}
+
+fn drops(row: &Coverage) -> Fact {
+    match row.frames_dropped {
+        Some(dropped) => fact("coverage", "frames_dropped", Cell::Count(dropped)),
+        None => fact("coverage", "frames_dropped", Cell::Text("not known".to_owned()))
+            .noted("the recorder does not say"),
+    }
+    .titled("Dropped by recorder")
+}
+
+type Counter = (&'static str, fn(&mut Coverage) -> &mut u64);
+
+/// The counters of what was lost or not understood.
+const LOST: [Counter; 26] = [
+    ("frames_cut", |row| &mut row.frames_cut),
+    ("frames_fragment", |row| &mut row.frames_fragment),
+    ("frames_malformed", |row| &mut row.frames_malformed),
+    ("frames_not_tcp", |row| &mut row.frames_not_tcp),
+    ("frames_not_smb", |row| &mut row.frames_not_smb),
+    ("frames_time_backwards", |row| &mut row.frames_time_backwards),
+    ("connections_evicted", |row| &mut row.connections_evicted),
+    ("retransmissions", |row| &mut row.retransmissions),
+    ("out_of_order", |row| &mut row.out_of_order),
+    ("gaps", |row| &mut row.gaps),
+    ("gap_bytes", |row| &mut row.gap_bytes),
+    ("segments_discarded", |row| &mut row.segments_discarded),
+    ("resynchronised", |row| &mut row.resynchronised),
+    ("skipped_bytes", |row| &mut row.skipped_bytes),
+    ("messages_cut", |row| &mut row.messages_cut),
+    ("messages_malformed", |row| &mut row.messages_malformed),
+    ("messages_unknown", |row| &mut row.messages_unknown),
+    ("decryption_failed", |row| &mut row.decryption_failed),
+    ("decompression_failed", |row| &mut row.decompression_failed),
+    ("operations_unanswered", |row| &mut row.operations_unanswered),
+    ("replies_unmatched", |row| &mut row.replies_unmatched),
+    ("operations_discarded", |row| &mut row.operations_discarded),
+    ("commands_unknown", |row| &mut row.commands_unknown),
+    ("handles_forgotten", |row| &mut row.handles_forgotten),
+    ("paths_unknown", |row| &mut row.paths_unknown),
+    ("messages_encrypted", |row| &mut row.messages_encrypted),
+];
+
+fn lost(row: &Coverage) -> Block {
+    let mut row = row.clone();
+    let mut rows = Vec::new();
+    if let Some(how) = &row.cut_off {
+        rows.push(fact("coverage", "cut_off", Cell::Text(how.clone())));
+    }
+    let decrypted = row.messages_decrypted;
+    for (name, counter) in LOST {
+        let value = *counter(&mut row);
+        if value == 0 {
+            continue;
+        }
+        let cell = match crate::fields::field("coverage", name).format {
+            crate::fields::Format::Bytes => Cell::Bytes(value),
+            _ => Cell::Count(value),
+        };
+        let fact = fact("coverage", name, cell);
+        rows.push(match name {
+            "messages_encrypted" => {
+                fact.noted(format!("{} of them decrypted", crate::format::count(decrypted)))
+            }
+            _ => {
+                let help = fact.help;
+                fact.noted(help)
+            }
+        });
+    }
+    if rows.is_empty() {
+        return Block::Note("Nothing was lost, cut or not understood.".to_owned());
+    }
+    Block::Facts(Facts { caption: "Lost, cut or not understood".to_owned(), rows })
+}
+
+fn sum(rows: &[Coverage]) -> Coverage {
+    let mut sum = Coverage::default();
+    for row in rows {
+        let mut row = row.clone();
+        for (_, counter) in LOST {
+            let value = *counter(&mut row);
+            let total = counter(&mut sum);
+            *total = total.saturating_add(value);
+        }
+        sum.messages_decrypted = sum.messages_decrypted.saturating_add(row.messages_decrypted);
+        let cut = row.cut_off.map(|how| format!("{}: {how}", row.recording));
+        sum.cut_off = sum.cut_off.or(cut);
+    }
+    sum
+}
+
+fn table(rows: &[Coverage]) -> Table {
+    let of = "coverage";
+    let columns = vec![
+        column(of, "recording", 0, |row: &Coverage| Cell::Code(row.recording.clone())),
+        column(of, "start", 2, |row: &Coverage| row.start.map_or(Cell::Empty, Cell::Time)),
+        column(of, "vantage", 1, |row: &Coverage| Cell::text(&row.vantage)).titled("Taken at"),
+        column(of, "frames", 1, |row: &Coverage| Cell::Count(row.frames)).titled("Packets"),
+        column(of, "frames_dropped", 1, |row: &Coverage| Cell::count(row.frames_dropped))
+            .titled("Dropped"),
+        column(of, "gaps", 2, |row: &Coverage| Cell::some(row.gaps)),
+        column(of, "connections", 1, |row: &Coverage| Cell::Count(row.connections)),
+        column(of, "operations", 0, |row: &Coverage| Cell::Count(row.operations)),
+        column(of, "operations_unanswered", 2, |row: &Coverage| {
+            Cell::some(row.operations_unanswered)
+        })
+        .titled("Unanswered"),
+        column(of, "cut_off", 1, |row: &Coverage| Cell::text(&row.cut_off)),
+    ];
+    Table::new("Recordings", "One line for each input.", rows, columns).cut(
+        20,
+        200,
+        "select * from coverage",
+    )
+}

@@ -1,0 +1,324 @@
+//! The report for a terminal: tables that fit its width, charts as rows of blocks, no colour.
+
+use std::fmt::{self, Write};
+
+use comfy_table::{
+    Cell as TableCell, CellAlignment, ContentArrangement, Table as TextTable, presets,
+};
+
+use crate::document::{Block, Cell, Facts, Histograms, Join, Lines, Section, Stacked, Table, show};
+use crate::format::{harmless, shortened, sparkline};
+use crate::{Meta, Report, sections};
+
+/// Narrower terminals are written to as if they were this wide.
+const WIDTH_MIN: usize = 60;
+/// What is left of a text cell at least when it is shortened.
+const CELL_MIN: usize = 16;
+
+/// The report as text of at most `width` columns, as far as that is possible.
+pub fn text(report: &Report, meta: &Meta, width: usize) -> String {
+    let mut out = String::new();
+    // Writing to a String cannot fail.
+    let _ = write(&mut out, report, meta, width.max(WIDTH_MIN));
+    out
+}
+
+fn write(out: &mut String, report: &Report, meta: &Meta, width: usize) -> fmt::Result {
+    for section in sections::sections(report) {
+        write_section(out, &section, width)?;
+    }
+    writeln!(out, "{}", "─".repeat(width))?;
+    writeln!(
+        out,
+        "smbscope {}, schema {}, of {}",
+        meta.version,
+        report.schema_version,
+        harmless(&meta.inputs.join(", "))
+    )
+}
+
+fn write_section(out: &mut String, section: &Section, width: usize) -> fmt::Result {
+    let title = section.title.to_uppercase();
+    let line = width.saturating_sub(title.chars().count() + 4);
+    writeln!(out, "── {title} {}\n", "─".repeat(line))?;
+    wrapped(out, section.help, width)?;
+    writeln!(out)?;
+    for block in &section.blocks {
+        match block {
+            Block::Table(table) => write_table(out, table, width)?,
+            Block::Facts(facts) => write_facts(out, facts, width)?,
+            Block::Stacked(bars) => write_bars(out, bars, width)?,
+            Block::Lines(lines) => write_lines(out, lines, width)?,
+            // The table of commands has them.
+            Block::Histograms(Histograms { .. }) => continue,
+            Block::Note(note) => wrapped(out, &harmless(note), width)?,
+        }
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+/// Text in lines of at most `width`.
+fn wrapped(out: &mut String, text: &str, width: usize) -> fmt::Result {
+    let mut used = 0;
+    for word in text.split([' ', '\n']).filter(|word| !word.is_empty()) {
+        let length = word.chars().count();
+        if used > 0 && used + 1 + length > width {
+            writeln!(out)?;
+            used = 0;
+        }
+        if used > 0 {
+            out.push(' ');
+            used += 1;
+        }
+        out.push_str(word);
+        used += length;
+    }
+    writeln!(out)
+}
+
+fn write_facts(out: &mut String, facts: &Facts, width: usize) -> fmt::Result {
+    let caption = harmless(&facts.caption);
+    writeln!(out, "{}", shortened(&caption, width))?;
+    let longest = |lengths: &mut dyn Iterator<Item = usize>| lengths.max().unwrap_or(0);
+    let title = longest(&mut facts.rows.iter().map(|fact| fact.title.chars().count()));
+    let rest = width.saturating_sub(title + 4);
+    let value = longest(
+        &mut facts
+            .rows
+            .iter()
+            .filter(|fact| !fact.note.is_empty())
+            .map(|fact| fact.value.show().chars().count()),
+    );
+    for fact in &facts.rows {
+        let shown = fact.value.show();
+        write!(out, "  {:title$}  ", fact.title)?;
+        if fact.note.is_empty() {
+            writeln!(out, "{}", shortened(&shown, rest))?;
+            continue;
+        }
+        let note = harmless(&fact.note);
+        let indent = title + 4 + value + 2;
+        write!(out, "{shown:value$}  ")?;
+        let mut lines = String::new();
+        wrapped(&mut lines, &note, width.saturating_sub(indent).max(CELL_MIN))?;
+        for (number, line) in lines.lines().enumerate() {
+            match number {
+                0 => writeln!(out, "{line}")?,
+                _ => writeln!(out, "{:indent$}{line}", "")?,
+            }
+        }
+    }
+    Ok(())
+}
+
+fn write_table(out: &mut String, table: &Table, width: usize) -> fmt::Result {
+    writeln!(out, "{}", table.caption)?;
+    if table.rows.is_empty() {
+        return writeln!(out, "  none");
+    }
+    let rows: Vec<Vec<String>> = table
+        .rows
+        .iter()
+        .take(table.in_text)
+        .map(|row| row.iter().map(Cell::show).collect())
+        .collect();
+    // A column without any value says nothing.
+    let filled = |place: usize| {
+        let mut cells = table.rows.iter().filter_map(|row| row.get(place));
+        cells.any(|cell| *cell != Cell::Empty)
+    };
+    let mut shown: Vec<usize> = (0..table.headings.len()).filter(|&place| filled(place)).collect();
+    let length = |place: usize, shown: &[usize]| {
+        let heading = heading(table, shown, place);
+        let cells = rows.iter().filter_map(|row| row.get(place)).map(String::as_str);
+        let lines = cells.chain(heading.lines());
+        lines.map(|line| line.chars().count()).max().unwrap_or(0)
+    };
+    let numeric = |place: usize| table.headings.get(place).is_some_and(|heading| heading.numeric);
+    let is_code = |place: usize| {
+        let first = table.rows.first().and_then(|row| row.get(place));
+        matches!(first, Some(Cell::Code(_) | Cell::Histogram(_)))
+    };
+    let is_fixed = |place: usize| numeric(place) || is_code(place);
+    // Text may be shortened; numbers may not.
+    let least = |place: usize, shown: &[usize]| match is_fixed(place) {
+        true => length(place, shown),
+        false => length(place, shown).min(CELL_MIN + 8),
+    };
+    let needed = |shown: &[usize]| -> usize {
+        shown.iter().map(|&place| least(place, shown) + 2).sum::<usize>() + 1
+    };
+    while needed(&shown) > width {
+        let rank = |place: &usize| table.headings.get(*place).map_or(0, |heading| heading.rank);
+        let Some(highest) = shown.iter().map(rank).max().filter(|&rank| rank > 0) else {
+            break;
+        };
+        let Some(last) = shown.iter().rposition(|place| rank(place) == highest) else {
+            break;
+        };
+        shown.remove(last);
+    }
+    let mut spare = width.saturating_sub(needed(&shown));
+    let mut limits = vec![usize::MAX; table.headings.len()];
+    for &place in shown.iter().filter(|&&place| !is_fixed(place)) {
+        let least = least(place, &shown);
+        let more = length(place, &shown).saturating_sub(least).min(spare);
+        spare -= more;
+        if let Some(limit) = limits.get_mut(place) {
+            *limit = least + more;
+        }
+    }
+    let mut text = TextTable::new();
+    text.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+    let align = |place: usize| match numeric(place) {
+        true => CellAlignment::Right,
+        false => CellAlignment::Left,
+    };
+    text.set_header(
+        shown.iter().map(|&place| {
+            TableCell::new(heading(table, &shown, place)).set_alignment(align(place))
+        }),
+    );
+    for row in &rows {
+        text.add_row(shown.iter().map(|&place| {
+            let cell = row.get(place).map_or("", String::as_str);
+            let limit = limits.get(place).copied().unwrap_or(usize::MAX);
+            TableCell::new(shortened(cell, limit)).set_alignment(align(place))
+        }));
+    }
+    for line in text.lines() {
+        writeln!(out, " {}", line.trim_end())?;
+    }
+    let more = table.total.saturating_sub(rows.len() as u64);
+    if more > 0 {
+        let more = crate::format::count(more);
+        match &table.sql {
+            Some(sql) => {
+                writeln!(out, "  … and {more} more:")?;
+                writeln!(out, "    smbscope query INPUT \"{sql}\"")?;
+            }
+            None => writeln!(out, "  … and {more} more")?,
+        }
+    }
+    Ok(())
+}
+
+/// The heading, with that of its group where it is the group's first column shown.
+fn heading(table: &Table, shown: &[usize], place: usize) -> String {
+    let Some(heading) = table.headings.get(place) else {
+        return String::new();
+    };
+    let Some(group) = heading.group else {
+        let grouped = shown.iter().filter_map(|&place| table.headings.get(place));
+        return match grouped.into_iter().any(|heading| heading.group.is_some()) {
+            true => format!("\n{}", heading.title),
+            false => heading.title.clone(),
+        };
+    };
+    let first = shown
+        .iter()
+        .find(|&&place| table.headings.get(place).and_then(|heading| heading.group) == Some(group));
+    match first == Some(&place) {
+        true => format!("{group}\n{}", heading.title),
+        false => format!("\n{}", heading.title),
+    }
+}
+
+fn write_bars(out: &mut String, bars: &Stacked, width: usize) -> fmt::Result {
+    writeln!(out, "{}", bars.caption)?;
+    const FILLS: [char; 5] = ['░', '█', '▓', '·', '▒'];
+    let several = bars.parts.len() > 1;
+    let label = bars.rows.iter().map(|(label, _)| label.chars().count()).max().unwrap_or(0);
+    let sum = |parts: &[f64]| parts.iter().sum::<f64>();
+    let most = bars.rows.iter().map(|(_, parts)| sum(parts)).fold(0.0, f64::max);
+    let room = width.saturating_sub(label + 14).max(10) as f64;
+    for (name, parts) in &bars.rows {
+        let mut bar = String::new();
+        let (mut before, mut drawn) = (0.0, 0);
+        for (place, part) in parts.iter().enumerate() {
+            before += part;
+            let end = match most > 0.0 {
+                true => (before / most * room).round() as usize,
+                false => 0,
+            };
+            let fill = match several {
+                true => FILLS.get(bars.place(place)).copied().unwrap_or('█'),
+                false => '█',
+            };
+            bar.extend(std::iter::repeat_n(fill, end.saturating_sub(drawn)));
+            drawn = drawn.max(end);
+        }
+        let total = show(bars.format, sum(parts));
+        writeln!(out, "  {:label$}  {total:>8}  {bar}", harmless(name))?;
+    }
+    if several {
+        let legend: Vec<_> = bars
+            .parts
+            .iter()
+            .enumerate()
+            .map(|(place, part)| {
+                let fill = FILLS.get(bars.place(place)).copied().unwrap_or('█');
+                // A space that does not break.
+                format!("{fill}\u{a0}{}", part.1.replace(' ', "\u{a0}"))
+            })
+            .collect();
+        let mut lines = String::new();
+        wrapped(&mut lines, &legend.join(" "), room as usize)?;
+        for line in lines.lines() {
+            writeln!(out, "  {:label$}  {:8}  {line}", "", "")?;
+        }
+    }
+    Ok(())
+}
+
+fn write_lines(out: &mut String, chart: &Lines, width: usize) -> fmt::Result {
+    writeln!(out, "{}", chart.caption)?;
+    let label = chart.lines.iter().map(|(label, _)| label.chars().count()).max().unwrap_or(0);
+    let room = width.saturating_sub(label + 24).max(10);
+    for (name, values) in &chart.lines {
+        let joined = joined(values, room, chart.join);
+        let most = values.iter().copied().filter(|value| !value.is_nan()).fold(f64::NAN, f64::max);
+        let most = match most.is_nan() {
+            true => "–".to_owned(),
+            false => format!("most {}{}", show(chart.format, most), chart.per),
+        };
+        writeln!(out, "  {name:label$}  {:room$}  {most}", sparkline(&joined))?;
+    }
+    Ok(())
+}
+
+/// As many values as there is room for.
+fn joined(values: &[f64], room: usize, join: Join) -> Vec<f64> {
+    let size = values.len().div_ceil(room).max(1);
+    let join = |values: &[f64]| {
+        let known = values.iter().copied().filter(|value| !value.is_nan());
+        let n = known.clone().count();
+        match (n, join) {
+            (0, _) => f64::NAN,
+            (_, Join::Mean) => known.sum::<f64>() / n as f64,
+            (_, Join::Most) => known.fold(f64::MIN, f64::max),
+        }
+    };
+    values.chunks(size).map(join).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbours_join_where_there_is_no_room() {
+        let values = [1.0, 3.0, f64::NAN, 5.0, f64::NAN, f64::NAN];
+        assert_eq!(joined(&values, 3, Join::Most)[..2], [3.0, 5.0]);
+        assert_eq!(joined(&values, 3, Join::Mean)[..2], [2.0, 5.0]);
+        assert!(joined(&values, 3, Join::Mean)[2].is_nan());
+    }
+
+    #[test]
+    fn long_text_is_wrapped_between_words() {
+        let mut out = String::new();
+        wrapped(&mut out, "one two three", 8).unwrap();
+        assert_eq!(out, "one two\nthree\n");
+    }
+}

@@ -1,0 +1,168 @@
+//! The reports of a small synthetic recording: golden files, the published schema, escaping.
+
+mod sample;
+
+use serde_json::Value;
+use smbscope_report::fields::{Format, Object, Presence, objects};
+use smbscope_report::{Meta, html, json, schema, text};
+
+fn meta() -> Meta {
+    Meta { version: "0.0.0".into(), inputs: vec!["monday.pcapng".into(), "<b>&.pcap".into()] }
+}
+
+#[test]
+fn text_is_as_blessed() {
+    let report = sample::report(60);
+    insta::assert_snapshot!("narrow", text(&report, &meta(), 80));
+    insta::assert_snapshot!("wide", text(&report, &meta(), 200));
+}
+
+#[test]
+fn json_is_as_blessed() {
+    let mut value = json(&sample::report(12), &meta()).unwrap();
+    // The bins are many and all alike.
+    let bins = value["series"]["bins"].as_array_mut().unwrap();
+    bins.truncate(1);
+    insta::assert_json_snapshot!("report", value);
+}
+
+#[test]
+fn text_fits_its_width() {
+    let report = sample::report(3_000);
+    for width in [80, 100, 132, 240] {
+        for line in text(&report, &meta(), width).lines() {
+            let fits = line.chars().count() <= width;
+            assert!(fits || line.contains("smbscope query"), "{width}: {line}");
+        }
+    }
+}
+
+#[test]
+fn an_empty_summary_can_be_shown() {
+    let report = smbscope_report::Report::default();
+    assert!(text(&report, &meta(), 80).contains("No coverage record"));
+    assert!(html(&report, &meta()).ends_with("</html>\n"));
+    check(&json(&report, &meta()).unwrap(), "report", "$");
+}
+
+#[test]
+fn names_from_strangers_cannot_leave_their_place() {
+    let report = sample::report(2_000);
+    let page = html(&report, &meta());
+    assert!(page.contains("&lt;script&gt;alert(&#39;1&#39;)"));
+    assert!(page.contains("&lt;b&gt;&amp;.pcap"));
+    assert_eq!(page.matches("<script").count(), 1);
+    for place in ["<b>&.pcap", "\u{1b}", "\u{202e}", "http://", "https://", "src="] {
+        assert!(!page.contains(place), "{place:?}");
+    }
+    let text = text(&report, &meta(), 240);
+    assert!(text.contains("\\u{1b}[2J") && !text.contains(['\u{1b}', '\u{202e}']));
+    assert!(!page.contains(">?<") && !text.contains(" ? "), "a heading without a title");
+}
+
+#[test]
+fn every_chart_and_table_says_what_it_is() {
+    let page = html(&sample::report(2_000), &meta());
+    assert_eq!(page.matches("<table").count(), page.matches("<caption>").count());
+    assert_eq!(page.matches("<figure>").count(), page.matches("<figcaption>").count());
+    assert_eq!(page.matches("role=\"img\"").count(), {
+        let drawings = page.split("role=\"img\"").skip(1);
+        drawings
+            .filter(|rest| {
+                rest.split_once('>').is_some_and(|(_, rest)| rest.starts_with("<title>"))
+            })
+            .count()
+    });
+    for tag in ["table", "section", "figure", "svg", "div", "ul", "dl", "span", "tr", "td", "th"] {
+        let opened =
+            page.matches(&format!("<{tag}>")).count() + page.matches(&format!("<{tag} ")).count();
+        assert_eq!(opened, page.matches(&format!("</{tag}>")).count(), "{tag}");
+    }
+}
+
+#[test]
+fn the_published_schema_is_the_fields() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/report.schema.json");
+    let made = format!("{:#}\n", schema());
+    if std::env::var_os("INSTA_UPDATE").is_some_and(|update| update == "always") {
+        std::fs::write(path, &made).unwrap();
+    }
+    let published = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(
+        published == made,
+        "docs/report.schema.json is old: INSTA_UPDATE=always writes it anew"
+    );
+}
+
+#[test]
+fn the_output_has_exactly_the_fields() {
+    for operations in [0, 12, 5_000] {
+        check(&json(&sample::report(operations), &meta()).unwrap(), "report", "$");
+    }
+}
+
+fn object(name: &str) -> &'static Object {
+    objects().iter().find(|object| object.name == name).unwrap()
+}
+
+/// Compares a value with the fields of an object: names both ways, and every value's type.
+fn check(value: &Value, name: &str, place: &str) {
+    let map = value.as_object().unwrap_or_else(|| panic!("{place}: {value} is no object"));
+    let own = object(name);
+    let fields: Vec<_> = own
+        .includes
+        .iter()
+        .map(|name| object(name))
+        .chain([own])
+        .flat_map(|object| &object.fields)
+        .collect();
+    for key in map.keys() {
+        assert!(fields.iter().any(|field| field.name == key), "{place}.{key} is in no list");
+    }
+    for field in fields {
+        let place = format!("{place}.{}", field.name);
+        let Some(value) = map.get(field.name) else {
+            assert_eq!(field.presence, Presence::Optional, "{place} is missing");
+            continue;
+        };
+        if value.is_null() {
+            assert_eq!(field.presence, Presence::Nullable, "{place} is null");
+            continue;
+        }
+        let fits = match field.format {
+            Format::Text | Format::Code => value.is_string(),
+            Format::Flag => value.is_boolean(),
+            Format::Count | Format::Bytes => value.is_u64(),
+            Format::Duration | Format::Time => value.is_i64(),
+            Format::Number | Format::Share => value.is_number(),
+            Format::Counts => value.as_array().is_some_and(|list| list.iter().all(Value::is_i64)),
+            Format::Object(name) => {
+                check(value, name, &place);
+                true
+            }
+            Format::List(name) => {
+                let list = value.as_array().unwrap_or_else(|| panic!("{place} is no list"));
+                list.iter().for_each(|value| check(value, name, &format!("{place}[]")));
+                true
+            }
+        };
+        assert!(fits, "{place}: {value}");
+    }
+}
+
+#[test]
+fn units_stand_in_the_keys() {
+    for object in
+        objects().iter().filter(|object| !matches!(object.name, "coverage" | "connection"))
+    {
+        for field in &object.fields {
+            let end = match field.format {
+                Format::Duration | Format::Time => "_ns",
+                Format::Bytes => "_bytes",
+                _ => continue,
+            };
+            let named = field.name.ends_with(end) || field.name.starts_with("bytes_to_");
+            assert!(named, "{}.{}", object.name, field.name);
+        }
+    }
+}

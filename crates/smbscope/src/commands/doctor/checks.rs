@@ -1,0 +1,238 @@
+//! The checks. Each looks at one thing, changes nothing, and takes no longer than a moment.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use smbscope_event::SCHEMA_VERSION;
+use smbscope_report::format::bytes;
+
+use super::Check;
+use crate::terminal;
+
+/// A query may hold 96 MiB, decoding about as much.
+const MEMORY_NEEDED: u64 = 256 << 20;
+/// A dataset takes about a tenth of the capture; this is that of a capture of 10 GB.
+const TEMPORARY_WANTED: u64 = 1 << 30;
+/// 2024-01-01: earlier than every release of smbscope.
+const CLOCK_MIN_S: u64 = 1_704_067_200;
+/// Bit of CAP_NET_RAW (linux/capability.h).
+const CAP_NET_RAW: u64 = 1 << 13;
+
+/// All checks in the order in which they are shown.
+pub(super) fn all() -> Vec<Check> {
+    vec![
+        version(),
+        terminal(),
+        threads(),
+        memory(),
+        temporary(),
+        clock(),
+        clock_source(),
+        tshark(),
+        recorder(),
+        rights(),
+    ]
+}
+
+fn version() -> Check {
+    let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
+    let found = format!("{}, schema {SCHEMA_VERSION}, {os} {arch}", env!("CARGO_PKG_VERSION"));
+    match os {
+        "linux" => Check::ok("version", found),
+        _ => Check::warn(
+            "version",
+            found,
+            "smbscope is tested on Linux: please report what differs here.",
+        ),
+    }
+}
+
+fn terminal() -> Check {
+    let found = match terminal::width() {
+        Some(width) => format!("{width} columns"),
+        None => "output goes to a file or a pipe: no colour, no width".to_owned(),
+    };
+    let progress = match terminal::stderr_is_terminal() {
+        true => "progress is shown",
+        false => "no progress",
+    };
+    Check::ok("terminal", format!("{found}; {progress}"))
+}
+
+fn threads() -> Check {
+    match std::thread::available_parallelism() {
+        Ok(threads) => Check::ok("threads", format!("{threads} for decoding (--threads)")),
+        Err(error) => Check::warn("threads", error.to_string(), "Say how many with --threads."),
+    }
+}
+
+fn memory() -> Check {
+    let Some(available) = meminfo("MemAvailable:") else {
+        return Check::ok("memory", "not known on this system");
+    };
+    let found = format!("{} available", bytes(available));
+    if available < MEMORY_NEEDED {
+        let remedy = format!("Free some: smbscope may need {}.", bytes(MEMORY_NEEDED));
+        return Check::warn("memory", found, remedy);
+    }
+    Check::ok("memory", found)
+}
+
+/// A line of /proc/meminfo (proc(5)) in bytes.
+fn meminfo(key: &str) -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find(|line| line.starts_with(key))?;
+    line.split_whitespace().nth(1)?.parse::<u64>().ok()?.checked_mul(1024)
+}
+
+fn temporary() -> Check {
+    let dir = std::env::temp_dir();
+    let remedy = "Set TMPDIR to a folder that can be written; streams and large queries need it.";
+    if let Err(error) = tempfile::tempfile_in(&dir) {
+        return Check::missing("temporary", format!("{}: {error}", dir.display()), remedy);
+    }
+    match free_bytes(&dir) {
+        Some(free) if free < TEMPORARY_WANTED => {
+            let found = format!("{}: {} free", dir.display(), bytes(free));
+            let remedy =
+                format!("Set TMPDIR to a folder with more than {}.", bytes(TEMPORARY_WANTED));
+            Check::warn("temporary", found, remedy)
+        }
+        Some(free) => Check::ok("temporary", format!("{}: {} free", dir.display(), bytes(free))),
+        None => Check::ok("temporary", dir.display().to_string()),
+    }
+}
+
+#[cfg(unix)]
+fn free_bytes(dir: &std::path::Path) -> Option<u64> {
+    let stat = rustix::fs::statvfs(dir).ok()?;
+    Some(stat.f_bavail.saturating_mul(stat.f_frsize))
+}
+
+#[cfg(not(unix))]
+fn free_bytes(_dir: &std::path::Path) -> Option<u64> {
+    None
+}
+
+fn clock() -> Check {
+    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let now = smbscope_report::format::time(
+        i64::try_from(seconds).unwrap_or(0).saturating_mul(1_000_000_000),
+    );
+    if seconds < CLOCK_MIN_S {
+        return Check::warn("clock", now, "Set the clock: captures taken here get its time.");
+    }
+    match synchronized() {
+        Some(false) => Check::warn(
+            "clock",
+            format!("{now}, not synchronized"),
+            "Run an NTP client (chrony, systemd-timesyncd), so that captures of two machines can be compared.",
+        ),
+        Some(true) => Check::ok("clock", format!("{now}, synchronized")),
+        None => Check::ok("clock", now),
+    }
+}
+
+/// What systemd says about the clock; nothing without systemd.
+fn synchronized() -> Option<bool> {
+    let answer = answer_of("timedatectl", &["show", "--property=NTPSynchronized", "--value"])?;
+    match answer.trim() {
+        "yes" => Some(true),
+        "no" => Some(false),
+        _ => None,
+    }
+}
+
+fn clock_source() -> Check {
+    let path = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+    let Ok(source) = std::fs::read_to_string(path) else {
+        return Check::ok("clock source", "not known on this system");
+    };
+    let source = source.trim().to_owned();
+    match source.as_str() {
+        "hpet" | "acpi_pm" | "jiffies" => Check::warn(
+            "clock source",
+            source,
+            "Captures taken here have coarse or slow time stamps: see why the kernel gave up the tsc (dmesg).",
+        ),
+        _ => Check::ok("clock source", source),
+    }
+}
+
+fn tshark() -> Check {
+    match answer_of("tshark", &["--version"]) {
+        Some(text) => Check::ok("tshark", text.lines().next().unwrap_or_default().to_owned()),
+        None => Check::warn(
+            "tshark",
+            "not found",
+            "Only the comparison with Wireshark needs it: install the package tshark.",
+        ),
+    }
+}
+
+fn recorder() -> Check {
+    let found: Vec<_> = ["dumpcap", "tcpdump"].into_iter().filter_map(program).collect();
+    if found.is_empty() {
+        let remedy = "To take captures here, install tcpdump or wireshark-common (dumpcap).";
+        return Check::warn("recorder", "neither dumpcap nor tcpdump found", remedy);
+    }
+    let found: Vec<_> = found.iter().map(|path| path.display().to_string()).collect();
+    Check::ok("recorder", found.join(", "))
+}
+
+/// Whether this user can take a capture.
+fn rights() -> Check {
+    if capabilities().is_some_and(|set| set & CAP_NET_RAW != 0) {
+        return Check::ok("capture rights", "CAP_NET_RAW");
+    }
+    // dumpcap can have the right of its own; it lists interfaces only when it may open them.
+    if answer_of("dumpcap", &["-D"]).is_some_and(|list| !list.trim().is_empty()) {
+        return Check::ok("capture rights", "through dumpcap");
+    }
+    Check::warn(
+        "capture rights",
+        "none",
+        "Take captures as root, or join the group wireshark where dumpcap has the right.",
+    )
+}
+
+/// The effective capabilities of this process (proc(5)).
+fn capabilities() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/self/status").ok()?;
+    let set = text.lines().find_map(|line| line.strip_prefix("CapEff:"))?;
+    u64::from_str_radix(set.trim(), 16).ok()
+}
+
+/// Where a program is: on PATH, or where administrators' programs are.
+fn program(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut dirs: Vec<_> = std::env::split_paths(&path).collect();
+    dirs.extend(["/usr/sbin", "/sbin"].map(PathBuf::from));
+    dirs.into_iter().map(|dir| dir.join(name)).find(|file| file.is_file())
+}
+
+/// What a program prints when it succeeds.
+fn answer_of(name: &str, arguments: &[&str]) -> Option<String> {
+    let output = Command::new(program(name)?)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .output()
+        .ok()
+        .filter(|output| output.status.success())?;
+    Some(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_that_is_not_ok_has_a_remedy() {
+        for check in all() {
+            assert_eq!(check.remedy.is_some(), check.state != super::super::State::Ok, "{check:?}");
+            assert!(!check.found.contains('\n'));
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! `smbscope import`: inputs to a Parquet dataset, which is valid whenever it ends.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use smbscope_event::manifest::{Kind, Manifest};
+use smbscope_report::format;
+use smbscope_store::Table;
+use smbscope_store::dataset::{DatasetWriter, ManifestSeed, WriteOptions};
+use smbscope_store::source::{Parts, Request};
+
+use crate::cli::Import;
+use crate::exit::{Code, Failure};
+use crate::interrupt;
+use crate::options::Talk;
+use crate::progress::Shown;
+
+/// Writes the dataset.
+pub fn run(args: &Import, talk: Talk) -> anyhow::Result<()> {
+    let begin = Instant::now();
+    // The writer replaces names, so that it can do so in the manifest too.
+    let tokenizer = args.anonymize.tokenizer()?;
+    let source = args.decode.reading.open(&args.decode.inputs, None)?;
+    let seed = ManifestSeed::now(Kind::Import, source.describe());
+    let options = WriteOptions { overwrite: args.force, tokenizer, ..WriteOptions::default() };
+    let parts = source.parts(&Request::all())?;
+    let progress = parts.progress();
+    let mut writer =
+        DatasetWriter::create(&args.out, seed, options).with_context(|| cannot(&args.out))?;
+    let mut shown = Shown::begin(talk, progress.clone());
+    let read = copy(parts, &mut writer, &args.out);
+    // Also after an error: what was read until then stays.
+    let manifest = writer.finish(matches!(read, Ok(End::All)));
+    shown.end();
+    let end = read?;
+    let manifest = manifest.with_context(|| cannot(&args.out))?;
+    let took = begin.elapsed();
+    talk.say(&summary(&args.out, &manifest, progress.bytes_done(), took));
+    match end {
+        End::All => {
+            talk.say(&hint(&args.out));
+            Ok(())
+        }
+        End::Interrupted => {
+            let done = format::bytes(progress.bytes_done());
+            let of = progress.bytes_total().map_or("the stream".to_owned(), format::bytes);
+            let message = format!(
+                "interrupted after {done} of {of}: the dataset in {} is valid and says that it is incomplete",
+                args.out.display()
+            );
+            Err(Failure::new(Code::Interrupted, message).into())
+        }
+    }
+}
+
+/// Why copying ended.
+enum End {
+    All,
+    Interrupted,
+}
+
+fn copy(parts: Parts, writer: &mut DatasetWriter, out: &Path) -> anyhow::Result<End> {
+    for part in parts {
+        writer.part(part?).with_context(|| cannot(out))?;
+        if interrupt::asked() {
+            return Ok(End::Interrupted);
+        }
+    }
+    Ok(End::All)
+}
+
+fn cannot(out: &Path) -> Failure {
+    Failure::new(Code::Output, format!("{}: dataset cannot be written", out.display()))
+}
+
+fn summary(out: &Path, manifest: &Manifest, read_bytes: u64, took: Duration) -> String {
+    let parts = |table: Table| manifest.tables.get(table.name()).into_iter().flatten();
+    let rows = |table: Table| parts(table).map(|part| part.rows).sum::<u64>();
+    let files = manifest.tables.values().flatten();
+    let (count, bytes) = files.fold((0, 0), |(n, bytes), file| (n + 1, bytes + file.size_bytes));
+    let seconds = took.as_secs_f64().max(1e-3);
+    let operations = rows(Table::Operations);
+    let others = [Table::Connections, Table::Sessions, Table::Trees, Table::Handles];
+    let others = others.map(|table| format!("{} {}", format::count(rows(table)), table.name()));
+    format!(
+        "{}: {} operations, {}; {} in {count} files from {} in {seconds:.1} s ({}/s, {} operations/s)",
+        out.display(),
+        format::count(operations),
+        others.join(", "),
+        format::bytes(bytes),
+        format::bytes(read_bytes),
+        format::bytes((read_bytes as f64 / seconds) as u64),
+        format::count((operations as f64 / seconds) as u64),
+    )
+}
+
+fn hint(out: &Path) -> String {
+    let parts = out.join("operations").join("*.parquet");
+    format!(
+        "DuckDB reads it as it is: duckdb -c \"select command, count(*) from '{}' group by 1\"",
+        parts.display()
+    )
+}

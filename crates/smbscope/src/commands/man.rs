@@ -1,0 +1,95 @@
+//! `smbscope man`: manual pages made from the same help texts.
+
+use std::io::Write as _;
+use std::path::Path;
+
+use anyhow::Context as _;
+use clap::{Command, CommandFactory as _};
+use clap_mangen::Man;
+
+use crate::cli::{Cli, Man as Args};
+use crate::exit::{Code, Failure};
+use crate::output::Output;
+
+/// Writes the main page, or all pages into a folder.
+pub fn run(args: &Args) -> anyhow::Result<()> {
+    let mut command = Cli::command().disable_help_subcommand(true);
+    command.build();
+    let Some(dir) = &args.dir else {
+        return write(Output::stdout(), command);
+    };
+    std::fs::create_dir_all(dir).with_context(|| {
+        Failure::new(Code::Output, format!("{}: cannot be made", dir.display()))
+    })?;
+    for sub in command.get_subcommands() {
+        write_file(dir, sub.clone())?;
+    }
+    write_file(dir, command)
+}
+
+fn write_file(dir: &Path, command: Command) -> anyhow::Result<()> {
+    let name = Man::new(command.clone()).get_filename();
+    write(Output::file(&dir.join(name))?, command)
+}
+
+/// One page. What help ends with is examples and exit codes, so it gets that as its heading.
+fn write(mut output: Output, command: Command) -> anyhow::Result<()> {
+    let watch = output.watch();
+    let is_main = command.has_subcommands();
+    let ending = command.get_after_long_help().or(command.get_after_help());
+    let ending = ending.map(|text| text.to_string());
+    let page = Man::new(command.clone()).manual("smbscope manual");
+    let mut write = || -> std::io::Result<()> {
+        page.render_title(&mut output)?;
+        page.render_name_section(&mut output)?;
+        page.render_synopsis_section(&mut output)?;
+        page.render_description_section(&mut output)?;
+        page.render_options_section(&mut output)?;
+        if is_main {
+            page.render_subcommands_section(&mut output)?;
+        }
+        match &ending {
+            Some(text) => output.write_all(sections(text).as_bytes()),
+            None => Ok(()),
+        }
+    };
+    watch.check(write())?;
+    output.finish()
+}
+
+/// Blocks of `Title:` and lines as sections in roff, lines kept as they are.
+fn sections(text: &str) -> String {
+    let mut page = String::new();
+    for line in text.lines() {
+        if let Some(title) = line.strip_suffix(':').filter(|line| !line.starts_with(' ')) {
+            if !page.is_empty() {
+                page.push_str(".fi\n");
+            }
+            let title = if title == "Exit codes" { "Exit status" } else { title };
+            page.push_str(&format!(".SH {}\n.nf\n", title.to_uppercase()));
+        } else if !line.is_empty() {
+            let line = line.replace('\\', "\\e").replace('-', "\\-");
+            // A line that begins with one of these would be a command.
+            let guard = if line.starts_with(['.', '\'']) { "\\&" } else { "" };
+            page.push_str(&format!("{guard}{line}\n"));
+        }
+    }
+    if !page.is_empty() {
+        page.push_str(".fi\n");
+    }
+    page
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn help_s_ending_becomes_sections() {
+        let page = sections("Exit codes:\n    0  ok\n\nEnvironment:\n  A\\B  --x\n");
+        assert_eq!(
+            page,
+            ".SH EXIT STATUS\n.nf\n    0  ok\n.fi\n.SH ENVIRONMENT\n.nf\n  A\\eB  \\-\\-x\n.fi\n"
+        );
+    }
+}

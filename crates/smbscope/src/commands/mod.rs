@@ -1,0 +1,28 @@
+//! The commands, one file each.
+
+mod completions;
+mod decode;
+mod doctor;
+mod import;
+mod man;
+mod ops;
+mod query;
+mod report;
+mod schema;
+
+use crate::cli::{Cli, Command};
+
+/// Runs the command.
+pub fn run(cli: &Cli) -> anyhow::Result<()> {
+    match &cli.command {
+        Command::Ops(args) => ops::run(args, cli.talk),
+        Command::Query(args) => query::run(args, cli.talk),
+        Command::Import(args) => import::run(args, cli.talk),
+        Command::Report(args) => report::run(args, cli.talk),
+        Command::Schema(args) => schema::run(args),
+        Command::Doctor(args) => doctor::run(args),
+        Command::Completions(args) => completions::run(args),
+        Command::Man(args) => man::run(args),
+        Command::Decode(args) => decode::run(args),
+    }
+}

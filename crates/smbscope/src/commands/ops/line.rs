@@ -1,0 +1,268 @@
+//! One operation as a line, in the style of a log.
+//!
+//! Time, client, command, detail, status unless it is success, path, offset+length, elapsed and
+//! the server's part of it, frames. What is not known reads `-`; what an operation does not have
+//! (an offset of a Create) is left out.
+
+use anstyle::{AnsiColor, Effects, Style};
+use arrow::array::{Array, AsArray, BooleanArray, RecordBatch, StringArray};
+use arrow::compute::cast;
+use arrow::datatypes::{ArrowPrimitiveType, DataType, Int64Type, UInt32Type, UInt64Type};
+use arrow::error::ArrowError;
+use smbscope_report::format::{duration, harmless};
+
+use crate::cli::TimeForm;
+use crate::format::RowWriter;
+use crate::output::Output;
+use crate::text::{seconds, utc};
+
+/// The columns that a line is made of.
+pub const COLUMNS: &[&str] = &[
+    "client",
+    "share",
+    "command",
+    "detail",
+    "status",
+    "status_name",
+    "path",
+    "offset",
+    "requested_bytes",
+    "transferred_bytes",
+    "request_start",
+    "response_start",
+    "elapsed_ns",
+    "server_ns",
+    "encrypted",
+    "request_frame",
+    "response_frame",
+];
+
+/// Widths that align most lines; longer texts push the rest to the right.
+const CLIENT: usize = 15;
+const COMMAND: usize = 14;
+
+/// Writes lines.
+pub struct LineWriter {
+    time: TimeForm,
+    /// What relative times count from.
+    first: Option<i64>,
+    faint: (String, &'static str),
+    bold: (String, &'static str),
+    red: (String, &'static str),
+    output: Output,
+}
+
+impl LineWriter {
+    /// Lines to `output`.
+    pub fn new(time: TimeForm, output: Output) -> LineWriter {
+        LineWriter {
+            time,
+            first: None,
+            faint: output.style(Style::new().effects(Effects::DIMMED)),
+            bold: output.bold(),
+            red: output.style(AnsiColor::Red.on_default()),
+            output,
+        }
+    }
+
+    fn push_line(&mut self, out: &mut String, rows: &Rows, row: usize) {
+        let time = rows.request_start.get(row).or_else(|| rows.response_start.get(row));
+        self.first = self.first.or(time);
+        let time = match (time, self.time) {
+            (None, _) => "-".to_owned(),
+            (Some(time), TimeForm::Utc) => utc(time),
+            (Some(time), TimeForm::Epoch) => seconds(time),
+            (Some(time), TimeForm::Relative) => {
+                seconds(time.saturating_sub(self.first.unwrap_or(time)))
+            }
+        };
+        let width = match self.time {
+            TimeForm::Utc => 27,
+            TimeForm::Epoch => 17,
+            TimeForm::Relative => 10,
+        };
+        out.push_str(&format!("{}{time:>width$}{}", self.faint.0, self.faint.1));
+        let client = rows.client.get(row).unwrap_or("-");
+        push_field(out, |out| out.push_str(&harmless(client)));
+        pad(out, CLIENT.saturating_sub(client.len()));
+        let command = match rows.command.get(row) {
+            Some(command) => command,
+            None if rows.encrypted.get(row) => "(encrypted)",
+            None => "-",
+        };
+        push_field(out, |out| {
+            out.push_str(&self.bold.0);
+            out.push_str(&harmless(command));
+            out.push_str(self.bold.1);
+        });
+        pad(out, COMMAND.saturating_sub(command.len()));
+        if let Some(detail) = rows.detail.get(row) {
+            push_field(out, |out| out.push_str(&harmless(detail)));
+        }
+        self.push_status(out, rows, row);
+        push_path(out, rows, row);
+        if let Some(offset) = rows.offset.get(row) {
+            let bytes = rows.transferred_bytes.get(row).or_else(|| rows.requested_bytes.get(row));
+            let bytes = bytes.map_or("-".to_owned(), |bytes| bytes.to_string());
+            push_field(out, |out| out.push_str(&format!("{offset}+{bytes}")));
+        }
+        let elapsed = rows.elapsed_ns.get(row).map_or("-".to_owned(), duration);
+        let server = rows.server_ns.get(row).map_or("-".to_owned(), duration);
+        push_field(out, |out| out.push_str(&format!("{elapsed} ({server})")));
+        let frame = |frame: Option<u64>| frame.map_or("-".to_owned(), |frame| frame.to_string());
+        let frames = (frame(rows.request_frame.get(row)), frame(rows.response_frame.get(row)));
+        push_field(out, |out| {
+            out.push_str(&format!("{}#{}/{}{}", self.faint.0, frames.0, frames.1, self.faint.1));
+        });
+        out.push('\n');
+    }
+
+    fn push_status(&self, out: &mut String, rows: &Rows, row: usize) {
+        let status = match (rows.status.get(row), rows.response_frame.get(row)) {
+            (Some(0), _) => return,
+            (Some(_), _) => rows.status_name.get(row).unwrap_or("-"),
+            (None, None) => "(no reply)",
+            (None, Some(_)) => return,
+        };
+        push_field(out, |out| {
+            out.push_str(&self.red.0);
+            out.push_str(&harmless(status));
+            out.push_str(self.red.1);
+        });
+    }
+}
+
+impl RowWriter for LineWriter {
+    fn write(&mut self, batch: &RecordBatch) -> anyhow::Result<()> {
+        let rows = Rows::of(batch)?;
+        let mut out = String::with_capacity(batch.num_rows() * 160);
+        for row in 0..batch.num_rows() {
+            self.push_line(&mut out, &rows, row);
+        }
+        self.output.text(&out)?;
+        // A reader sees lines when they are known, not when a buffer is full.
+        let flushed = std::io::Write::flush(&mut self.output);
+        self.output.watch().check(flushed)
+    }
+
+    fn finish(self: Box<Self>) -> anyhow::Result<()> {
+        self.output.finish()
+    }
+}
+
+/// The share stands before a path, and alone where the share itself is connected.
+fn push_path(out: &mut String, rows: &Rows, row: usize) {
+    let (share, path) = (rows.share.get(row), rows.path.get(row));
+    let about_share = rows.command.get(row).is_some_and(|command| command.starts_with("Tree"));
+    match (share, path) {
+        (share, Some(path)) => push_field(out, |out| {
+            if let Some(share) = share {
+                out.push_str(&harmless(share));
+                if !path.starts_with('\\') {
+                    out.push('\\');
+                }
+            }
+            out.push_str(&harmless(path));
+        }),
+        (Some(share), None) if about_share => push_field(out, |out| out.push_str(&harmless(share))),
+        _ => {}
+    }
+}
+
+fn push_field(out: &mut String, push: impl FnOnce(&mut String)) {
+    out.push_str("  ");
+    push(out);
+}
+
+fn pad(out: &mut String, blanks: usize) {
+    out.extend(std::iter::repeat_n(' ', blanks));
+}
+
+/// A batch's columns by name; those that it lacks read as not known.
+struct Rows {
+    client: Text,
+    share: Text,
+    command: Text,
+    detail: Text,
+    status: Numbers<UInt32Type>,
+    status_name: Text,
+    path: Text,
+    offset: Numbers<UInt64Type>,
+    requested_bytes: Numbers<UInt64Type>,
+    transferred_bytes: Numbers<UInt64Type>,
+    request_start: Numbers<Int64Type>,
+    response_start: Numbers<Int64Type>,
+    elapsed_ns: Numbers<Int64Type>,
+    server_ns: Numbers<Int64Type>,
+    encrypted: Flags,
+    request_frame: Numbers<UInt64Type>,
+    response_frame: Numbers<UInt64Type>,
+}
+
+impl Rows {
+    fn of(batch: &RecordBatch) -> Result<Rows, ArrowError> {
+        Ok(Rows {
+            client: Text::of(batch, "client")?,
+            share: Text::of(batch, "share")?,
+            command: Text::of(batch, "command")?,
+            detail: Text::of(batch, "detail")?,
+            status: Numbers::of(batch, "status")?,
+            status_name: Text::of(batch, "status_name")?,
+            path: Text::of(batch, "path")?,
+            offset: Numbers::of(batch, "offset")?,
+            requested_bytes: Numbers::of(batch, "requested_bytes")?,
+            transferred_bytes: Numbers::of(batch, "transferred_bytes")?,
+            request_start: Numbers::of(batch, "request_start")?,
+            response_start: Numbers::of(batch, "response_start")?,
+            elapsed_ns: Numbers::of(batch, "elapsed_ns")?,
+            server_ns: Numbers::of(batch, "server_ns")?,
+            encrypted: Flags::of(batch, "encrypted")?,
+            request_frame: Numbers::of(batch, "request_frame")?,
+            response_frame: Numbers::of(batch, "response_frame")?,
+        })
+    }
+}
+
+struct Text(Option<StringArray>);
+
+impl Text {
+    fn of(batch: &RecordBatch, name: &str) -> Result<Text, ArrowError> {
+        let column = batch.column_by_name(name);
+        let column = column.map(|column| cast(column, &DataType::Utf8)).transpose()?;
+        Ok(Text(column.and_then(|column| column.as_string_opt().cloned())))
+    }
+
+    fn get(&self, row: usize) -> Option<&str> {
+        let column = self.0.as_ref()?;
+        (row < column.len() && column.is_valid(row)).then(|| column.value(row))
+    }
+}
+
+struct Numbers<T: ArrowPrimitiveType>(Option<arrow::array::PrimitiveArray<T>>);
+
+impl<T: ArrowPrimitiveType> Numbers<T> {
+    fn of(batch: &RecordBatch, name: &str) -> Result<Numbers<T>, ArrowError> {
+        let column = batch.column_by_name(name);
+        let column = column.map(|column| cast(column, &T::DATA_TYPE)).transpose()?;
+        Ok(Numbers(column.and_then(|column| column.as_primitive_opt().cloned())))
+    }
+
+    fn get(&self, row: usize) -> Option<T::Native> {
+        let column = self.0.as_ref()?;
+        (row < column.len() && column.is_valid(row)).then(|| column.value(row))
+    }
+}
+
+struct Flags(Option<BooleanArray>);
+
+impl Flags {
+    fn of(batch: &RecordBatch, name: &str) -> Result<Flags, ArrowError> {
+        let column = batch.column_by_name(name);
+        Ok(Flags(column.and_then(|column| column.as_boolean_opt().cloned())))
+    }
+
+    fn get(&self, row: usize) -> bool {
+        let value = self.0.as_ref();
+        value.is_some_and(|flags| row < flags.len() && flags.is_valid(row) && flags.value(row))
+    }
+}

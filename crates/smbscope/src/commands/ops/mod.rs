@@ -1,0 +1,133 @@
+//! `smbscope ops`: operations as log lines or rows, as they come.
+//!
+//! Without a condition the rows come straight from the inputs, in the order in which operations
+//! ended; a condition is SQL and goes through the store's engine, with one thread so that the order
+//! stays. How a line looks stands in [`line`].
+
+mod line;
+
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use smbscope_event::operation;
+use smbscope_store::source::{Request, Source};
+use smbscope_store::sql::{Engine, EngineOptions};
+use smbscope_store::{Part, Table};
+
+use crate::cli::Ops;
+use crate::exit::{Code, Failure};
+use crate::format::{JsonNulls, RowFormat, RowWriter, row_writer};
+use crate::interrupt;
+use crate::options::Talk;
+use crate::output::Output;
+use crate::progress::Shown;
+
+/// Shows the operations.
+pub fn run(args: &Ops, talk: Talk) -> anyhow::Result<()> {
+    Output::check(args.out.as_ref(), args.format.is_binary())?;
+    let columns = columns(args)?;
+    let tokenizer = args.anonymize.tokenizer()?;
+    let source = args.decode.reading.open(&args.decode.inputs, tokenizer)?;
+    // Lines and a progress bar on one terminal would mix.
+    let output = Output::open(args.out.as_ref())?;
+    let talk = Talk { no_progress: talk.no_progress || output.is_terminal(), ..talk };
+    match &args.condition {
+        None => unconditional(args, talk, &source, columns, output),
+        Some(condition) => conditional(args, talk, source, condition, columns, output),
+    }
+}
+
+/// The places in the schema of the columns that are wanted; `None` for all.
+fn columns(args: &Ops) -> anyhow::Result<Option<Vec<usize>>> {
+    let schema = operation::schema();
+    let place = |name: &str| {
+        schema.index_of(name.trim()).map_err(|_| {
+            let message =
+                format!("{name}: no such column; `smbscope schema operations` lists them");
+            Failure::usage(message)
+        })
+    };
+    let as_lines = args.format == RowFormat::Text;
+    match &args.columns {
+        Some(names) => names.iter().map(|name| place(name)).collect::<Result<_, _>>().map(Some),
+        None if as_lines => {
+            line::COLUMNS.iter().map(|name| place(name)).collect::<Result<_, _>>().map(Some)
+        }
+        None => Ok(None),
+    }
+}
+
+fn unconditional(
+    args: &Ops,
+    talk: Talk,
+    source: &Source,
+    columns: Option<Vec<usize>>,
+    output: Output,
+) -> anyhow::Result<()> {
+    let schema = match &columns {
+        Some(places) => operation::schema().project(places)?.into(),
+        None => operation::schema(),
+    };
+    let parts = source.parts(&Request { tables: vec![Table::Operations], projection: columns })?;
+    let _shown = Shown::begin(talk, parts.progress());
+    let batches = parts.filter_map(|part| match part {
+        Ok(Part::Operations(batch)) => Some(Ok(batch)),
+        Ok(_) => None,
+        Err(error) => Some(Err(error)),
+    });
+    write(args, &schema, batches, output)
+}
+
+fn conditional(
+    args: &Ops,
+    talk: Talk,
+    source: Source,
+    condition: &str,
+    columns: Option<Vec<usize>>,
+    output: Output,
+) -> anyhow::Result<()> {
+    let schema = operation::schema();
+    let names: Vec<_> = match &columns {
+        Some(places) => places.iter().filter_map(|&place| schema.fields().get(place)).collect(),
+        None => schema.fields().iter().collect(),
+    };
+    let names: Vec<_> = names.into_iter().map(|field| format!("\"{}\"", field.name())).collect();
+    let mut sql = format!("select {} from operations where (\n{condition}\n)", names.join(", "));
+    if let Some(limit) = args.limit {
+        sql.push_str(&format!(" limit {limit}"));
+    }
+    let options = EngineOptions { threads: 1, ..EngineOptions::default() };
+    let engine = Arc::new(Engine::with_options(source, options)?);
+    let of = engine.clone();
+    let _shown = Shown::begin_of(talk, move || of.progress());
+    let answer = engine.query(&sql).context(Failure::new(Code::Query, "--where"))?;
+    write(args, &answer.schema(), answer, output)
+}
+
+fn write(
+    args: &Ops,
+    schema: &SchemaRef,
+    batches: impl Iterator<Item = smbscope_store::Result<RecordBatch>>,
+    output: Output,
+) -> anyhow::Result<()> {
+    let mut writer: Box<dyn RowWriter> = match (args.format, &args.columns) {
+        (RowFormat::Text, None) => Box::new(line::LineWriter::new(args.time, output)),
+        (format, None) => row_writer(format, JsonNulls::LeftOut, schema, output)?,
+        (format, Some(_)) => row_writer(format, JsonNulls::Explicit, schema, output)?,
+    };
+    let mut left = args.limit.unwrap_or(u64::MAX);
+    for batch in batches {
+        let batch = batch?;
+        let rows = usize::try_from(left).unwrap_or(usize::MAX).min(batch.num_rows());
+        writer.write(&batch.slice(0, rows))?;
+        left -= rows as u64;
+        if left == 0 || interrupt::asked() {
+            break;
+        }
+    }
+    // Also after Ctrl-C: a file that was begun gets its end.
+    writer.finish()?;
+    if left > 0 { interrupt::check() } else { Ok(()) }
+}

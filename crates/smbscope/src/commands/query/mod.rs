@@ -1,0 +1,106 @@
+//! `smbscope query`: SQL over the inputs, from the command line, a file, a named question,
+//! standard input, or a prompt.
+
+mod answer;
+mod arguments;
+mod prompt;
+mod statements;
+
+use std::io::{IsTerminal as _, Read as _};
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use smbscope_store::questions;
+use smbscope_store::sql::{Engine, EngineOptions};
+
+use crate::cli::Query;
+use crate::exit::{Code, Failure};
+use crate::format::{Align, Column, lines};
+use crate::options::{Talk, read_text};
+use crate::output::Output;
+use crate::terminal;
+
+use answer::Form;
+
+/// Answers.
+pub fn run(args: &Query, talk: Talk) -> anyhow::Result<()> {
+    if args.questions {
+        let mut output = Output::stdout();
+        let text = question_list(&output);
+        output.text(&text)?;
+        return output.finish();
+    }
+    let (inputs, sql) = arguments::resolve(args)?;
+    let sql = match (&args.file, &args.question) {
+        (Some(path), _) => Some(read_text(path)?),
+        (_, Some(name)) => Some(question(name)?.to_owned()),
+        _ => sql,
+    };
+    let form = Form { format: args.format, out: args.out.clone(), talk };
+    let statements = match sql {
+        Some(sql) => Some(statements::all(&sql)),
+        None if std::io::stdin().is_terminal() && terminal::stdout_is_terminal() => None,
+        None if inputs.iter().any(|input| input == "-") => {
+            return Err(Failure::usage(
+                "standard input is the capture, so the SQL must be on the command line or in --file",
+            ));
+        }
+        None => {
+            let mut sql = String::new();
+            std::io::stdin().read_to_string(&mut sql).with_context(|| {
+                Failure::new(Code::Input, "standard input: the SQL cannot be read")
+            })?;
+            Some(statements::all(&sql))
+        }
+    };
+    check(statements.as_deref(), &form)?;
+    let tokenizer = args.anonymize.tokenizer()?;
+    let source = args
+        .reading
+        .open(&inputs, tokenizer)
+        .map_err(|error| arguments::explain(error, args, inputs.len()))?;
+    let options = EngineOptions { threads: args.reading.threads, ..EngineOptions::default() };
+    let engine = Arc::new(Engine::with_options(source, options)?);
+    match statements {
+        None => prompt::run(&engine, &form, &inputs),
+        Some(statements) => {
+            for sql in statements {
+                answer::write(&engine, &sql, &form)?;
+            }
+            Ok(())
+        }
+    }
+}
+
+/// What can be said before anything is read.
+fn check(statements: Option<&[String]>, form: &Form) -> anyhow::Result<()> {
+    Output::check(form.out.as_ref(), form.format.is_binary())?;
+    match statements {
+        Some([]) => Err(Failure::new(Code::Query, "the SQL is empty").into()),
+        Some([_, _, ..]) if form.is_single() => {
+            Err(Failure::usage("several statements, and a form of output that holds one answer"))
+        }
+        None if form.is_single() => {
+            Err(Failure::usage("the prompt shows text, json or csv, and takes no --out"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The SQL of a named question.
+fn question(name: &str) -> anyhow::Result<&'static str> {
+    let question = questions::get(name).ok_or_else(|| {
+        Failure::usage(format!("{name}: no such question; `smbscope query --questions` lists them"))
+    })?;
+    Ok(question.sql)
+}
+
+/// The named questions with a sentence each.
+fn question_list(output: &Output) -> String {
+    let columns = ["question", "what it answers"];
+    let columns = columns.map(|title| Column { title: title.into(), align: Align::Left });
+    let rows = questions::list().iter();
+    let rows = rows.map(|question| vec![question.name.to_owned(), question.title().to_owned()]);
+    let (bold, end) = output.bold();
+    lines(&columns, &rows.collect::<Vec<_>>(), (&bold, end))
+}

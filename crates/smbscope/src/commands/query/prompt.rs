@@ -1,0 +1,122 @@
+//! The prompt: statements over several lines until `;`, a history that lasts, commands that begin
+//! with a backslash. Ctrl-C cancels the running query or the line, Ctrl-D leaves.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use rustyline::error::ReadlineError;
+use rustyline::{Config, DefaultEditor};
+use smbscope_store::Table;
+use smbscope_store::sql::Engine;
+
+use super::answer::{self, Form};
+use super::{question, question_list, statements};
+use crate::commands::schema::table_text;
+use crate::exit::{Code, code_of};
+use crate::output::Output;
+use crate::{interrupt, one_line};
+
+const PROMPT: &str = "smbscope> ";
+const CONTINUED: &str = "       -> ";
+const HISTORY_MAX: usize = 1000;
+
+const HELP: &str = "\
+A statement ends with `;` and may take several lines.
+  \\d               tables
+  \\d TABLE         columns of a table
+  \\questions       questions that have a name
+  \\question NAME   ask one of them
+  \\q               leave (or Ctrl-D)
+Ctrl-C cancels the running query.
+";
+
+/// Reads and answers until the user leaves.
+pub fn run(engine: &Arc<Engine>, form: &Form, inputs: &[String]) -> anyhow::Result<()> {
+    let config = Config::builder().max_history_size(HISTORY_MAX)?.auto_add_history(false).build();
+    let mut editor = DefaultEditor::with_config(config)?;
+    let history = history_file();
+    if let Some(path) = &history {
+        // The first time there is none.
+        let _ = editor.load_history(path);
+    }
+    form.talk.say(&format!("SQL over {}; \\? explains, \\q leaves", inputs.join(", ")));
+    let mut pending = String::new();
+    loop {
+        let line = editor.readline(if pending.is_empty() { PROMPT } else { CONTINUED });
+        let line = match line {
+            Ok(line) => line,
+            Err(ReadlineError::Interrupted) => {
+                pending.clear();
+                continue;
+            }
+            Err(ReadlineError::Eof) => break,
+            Err(error) => return Err(error.into()),
+        };
+        let entry = line.trim();
+        if pending.is_empty() && entry.starts_with('\\') {
+            editor.add_history_entry(entry)?;
+            if matches!(entry, "\\q" | "\\quit") {
+                break;
+            }
+            told(command(engine, form, entry))?;
+            continue;
+        }
+        pending.push_str(&line);
+        pending.push('\n');
+        let (complete, rest) = statements::complete(&pending);
+        if !complete.is_empty() {
+            editor.add_history_entry(pending.trim())?;
+        }
+        pending = if statements::is_blank(rest) { String::new() } else { rest.to_owned() };
+        for sql in complete {
+            told(answer::write(engine, &sql, form))?;
+        }
+    }
+    if let Some(path) = &history {
+        // A history that cannot be kept is no reason to fail on leaving.
+        let _ = path.parent().map(std::fs::create_dir_all);
+        let _ = editor.save_history(path);
+    }
+    Ok(())
+}
+
+/// Tells an error and goes on, unless nobody reads the answers any more.
+fn told(result: anyhow::Result<()>) -> anyhow::Result<()> {
+    interrupt::reset();
+    match result {
+        Err(error) if code_of(&error) == Code::Ok => Err(error),
+        Err(error) => {
+            anstream::eprintln!("{}", one_line(&error));
+            Ok(())
+        }
+        Ok(()) => Ok(()),
+    }
+}
+
+fn command(engine: &Arc<Engine>, form: &Form, entry: &str) -> anyhow::Result<()> {
+    let mut words = entry.split_whitespace();
+    let (name, argument) = (words.next().unwrap_or_default(), words.next());
+    let mut output = Output::stdout();
+    let text = match (name, argument) {
+        ("\\question", Some(name)) => return answer::write(engine, question(name)?, form),
+        ("\\questions" | "\\question", _) => question_list(&output),
+        ("\\d", None) => Table::ALL.map(|table| format!("{}\n", table.name())).concat(),
+        ("\\d", Some(name)) => match Table::from_name(name.trim_end_matches(';')) {
+            Some(table) => table_text(table, &output),
+            None => anyhow::bail!("{name}: no such table; \\d lists them"),
+        },
+        ("\\?" | "\\h" | "\\help", _) => HELP.to_owned(),
+        _ => anyhow::bail!("{name}: no such command; \\? lists them"),
+    };
+    output.text(&text)?;
+    output.finish()
+}
+
+/// `$XDG_STATE_HOME/smbscope/history` (XDG Base Directory Specification).
+fn history_file() -> Option<PathBuf> {
+    let absolute =
+        |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let state = absolute("XDG_STATE_HOME")
+        .or_else(|| absolute("HOME").map(|home| home.join(".local").join("state")))?;
+    Some(state.join("smbscope").join("history"))
+}

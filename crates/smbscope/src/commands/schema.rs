@@ -1,0 +1,102 @@
+//! `smbscope schema`: what tables and columns mean, from the schemas themselves.
+
+use arrow::datatypes::{DataType, Field};
+use serde_json::{Value, json};
+use smbscope_event::SCHEMA_VERSION;
+use smbscope_event::column::{DOC_KEY, SENSITIVITY_KEY, Sensitivity, UNIT_KEY};
+use smbscope_store::Table;
+
+use crate::cli::Schema;
+use crate::exit::Failure;
+use crate::format::{Align, Column, TextFormat, lines};
+use crate::output::Output;
+
+/// What the report's JSON is called among the tables.
+const REPORT: &str = "report";
+
+/// Shows one table or all, or the JSON Schema of the report.
+pub fn run(args: &Schema) -> anyhow::Result<()> {
+    let mut output = Output::stdout();
+    if args.table.as_deref() == Some(REPORT) {
+        output.text(&format!("{:#}\n", smbscope_report::schema()))?;
+        return output.finish();
+    }
+    let tables = match &args.table {
+        None => Table::ALL.to_vec(),
+        Some(name) => vec![Table::from_name(name).ok_or_else(|| {
+            let names: Vec<_> = Table::ALL.iter().map(|table| table.name()).collect();
+            Failure::usage(format!(
+                "{name}: no such table; there are {}, and {REPORT}",
+                names.join(", ")
+            ))
+        })?],
+    };
+    match args.format {
+        TextFormat::Json => {
+            let tables: Vec<_> = tables.into_iter().map(table_json).collect();
+            let schema = json!({ "schema_version": SCHEMA_VERSION, "tables": tables });
+            output.text(&format!("{schema:#}\n"))?;
+        }
+        TextFormat::Text => {
+            for (place, table) in tables.into_iter().enumerate() {
+                if place > 0 {
+                    output.text("\n")?;
+                }
+                let text = table_text(table, &output);
+                output.text(&text)?;
+            }
+        }
+    }
+    output.finish()
+}
+
+/// A table's columns as text.
+pub fn table_text(table: Table, output: &Output) -> String {
+    let titles = ["column", "type", "unit", "names", "meaning"];
+    let columns = titles.map(|title| Column { title: title.into(), align: Align::Left });
+    let schema = table.schema();
+    let rows = schema.fields().iter().map(|field| {
+        vec![
+            field.name().clone(),
+            type_name(field.data_type()),
+            note(field, UNIT_KEY).to_owned(),
+            note(field, SENSITIVITY_KEY).to_owned(),
+            note(field, DOC_KEY).to_owned(),
+        ]
+    });
+    let (bold, end) = output.bold();
+    let list = lines(&columns, &rows.collect::<Vec<_>>(), (&bold, end));
+    format!("{bold}Table {}{end}\n{list}", table.name())
+}
+
+fn table_json(table: Table) -> Value {
+    let schema = table.schema();
+    let columns = schema.fields().iter().map(|field| {
+        let unit = Some(note(field, UNIT_KEY)).filter(|unit| !unit.is_empty());
+        let sensitivity = Some(note(field, SENSITIVITY_KEY)).filter(|word| !word.is_empty());
+        json!({
+            "name": field.name(),
+            "type": type_name(field.data_type()),
+            "nullable": field.is_nullable(),
+            "unit": unit,
+            "sensitivity": sensitivity.unwrap_or(Sensitivity::Public.name()),
+            "meaning": note(field, DOC_KEY),
+        })
+    });
+    json!({ "name": table.name(), "columns": columns.collect::<Vec<_>>() })
+}
+
+fn note<'a>(field: &'a Field, key: &str) -> &'a str {
+    field.metadata().get(key).map_or("", String::as_str)
+}
+
+/// The type in a word.
+fn type_name(data_type: &DataType) -> String {
+    match data_type {
+        DataType::Dictionary(_, values) => type_name(values),
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => "text".to_owned(),
+        DataType::Boolean => "boolean".to_owned(),
+        DataType::FixedSizeBinary(bytes) => format!("{bytes} bytes"),
+        other => other.to_string().to_lowercase(),
+    }
+}

@@ -1,0 +1,137 @@
+//! Exit codes: all of them, what they mean, and which one an error gets.
+//!
+//! They are a stable interface (README, `smbscope --help`, the man pages). Nothing else in the
+//! program knows the numbers.
+
+use std::io::ErrorKind;
+
+use smbscope_capture as capture;
+use smbscope_capture::file::FileError;
+use smbscope_store as store;
+
+/// How the program ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Code {
+    /// Everything was done; also when the reader of a pipe left early.
+    Ok = 0,
+    /// Something went wrong that no other code names.
+    Runtime = 1,
+    /// The command line is wrong.
+    Usage = 2,
+    /// An input is neither a capture nor a dataset.
+    NotRecognised = 3,
+    /// An input is not there or cannot be read.
+    Input = 4,
+    /// The output cannot be written.
+    Output = 5,
+    /// The query is wrong.
+    Query = 6,
+    /// Ended by Ctrl-C or a signal.
+    Interrupted = 130,
+}
+
+impl Code {
+    /// Every code with its meaning, as help and man pages show them.
+    pub const ALL: [(Code, &'static str); 8] = [
+        (Code::Ok, "success, also when the reader of a pipe stopped reading"),
+        (Code::Runtime, "an error that no other code names"),
+        (Code::Usage, "the command line is wrong"),
+        (Code::NotRecognised, "an input is neither a capture nor a dataset of smbscope"),
+        (Code::Input, "an input does not exist or cannot be read"),
+        (Code::Output, "the output exists already or cannot be written"),
+        (Code::Query, "the SQL is wrong, or it could not be answered"),
+        (Code::Interrupted, "interrupted; what was written until then is valid"),
+    ];
+}
+
+impl From<Code> for std::process::ExitCode {
+    fn from(code: Code) -> Self {
+        std::process::ExitCode::from(code as u8)
+    }
+}
+
+/// An error that names its exit code. As context of another error it overrides that one's code.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct Failure {
+    code: Code,
+    message: String,
+}
+
+impl Failure {
+    /// What went wrong, where, and what to do, in one line.
+    pub fn new(code: Code, message: impl Into<String>) -> Failure {
+        Failure { code, message: message.into() }
+    }
+
+    /// The command line is wrong in a way that clap cannot know.
+    pub fn usage(message: impl Into<String>) -> anyhow::Error {
+        Failure::new(Code::Usage, message).into()
+    }
+}
+
+/// The code of an error: the first in its chain of causes that names one.
+pub fn code_of(error: &anyhow::Error) -> Code {
+    error.chain().find_map(code_of_cause).unwrap_or(Code::Runtime)
+}
+
+fn code_of_cause(cause: &(dyn std::error::Error + 'static)) -> Option<Code> {
+    if let Some(failure) = cause.downcast_ref::<Failure>() {
+        return Some(failure.code);
+    }
+    let error = cause.downcast_ref::<store::Error>()?;
+    Some(match error {
+        store::Error::NotFound(_) => Code::Input,
+        store::Error::Io { error, .. } if error.kind() == ErrorKind::BrokenPipe => Code::Ok,
+        store::Error::Io { .. } => Code::Input,
+        store::Error::NotRecognised { .. }
+        | store::Error::Parquet { .. }
+        | store::Error::Manifest { .. }
+        | store::Error::Newer { .. } => Code::NotRecognised,
+        store::Error::Exists { .. } => Code::Output,
+        store::Error::Sql(_) | store::Error::Query(_) => Code::Query,
+        store::Error::Capture(capture::Error::File(error)) => code_of_file(error),
+        _ => return None,
+    })
+}
+
+fn code_of_file(error: &FileError) -> Code {
+    match error {
+        FileError::Empty { .. }
+        | FileError::NotACapture { .. }
+        | FileError::NothingInside { .. }
+        | FileError::Unsupported { .. } => Code::NotRecognised,
+        // It is not there, may not be read, or reading failed.
+        _ => Code::Input,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anyhow::Context as _;
+    use std::path::PathBuf;
+
+    #[test]
+    fn errors_get_the_code_of_their_kind() {
+        let missing = || store::Error::NotFound(PathBuf::from("x"));
+        assert_eq!(code_of(&missing().into()), Code::Input);
+        let error = anyhow::Error::from(missing()).context("while reading");
+        assert_eq!(code_of(&error), Code::Input);
+        assert_eq!(code_of(&store::Error::Sql("no".into()).into()), Code::Query);
+        let empty = FileError::Empty { name: "x".into() };
+        let error = store::Error::Capture(capture::Error::File(empty));
+        assert_eq!(code_of(&error.into()), Code::NotRecognised);
+        assert_eq!(code_of(&anyhow::anyhow!("other")), Code::Runtime);
+        assert_eq!(code_of(&Failure::usage("no")), Code::Usage);
+        let outer = Err::<(), _>(missing()).context(Failure::new(Code::Output, "out"));
+        assert_eq!(code_of(&outer.unwrap_err()), Code::Output);
+    }
+
+    #[test]
+    fn the_table_lists_each_code_once_in_order() {
+        let codes: Vec<u8> = Code::ALL.iter().map(|(code, _)| *code as u8).collect();
+        assert_eq!(codes, [0, 1, 2, 3, 4, 5, 6, 130]);
+    }
+}

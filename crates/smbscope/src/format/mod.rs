@@ -1,0 +1,82 @@
+//! Rows in the form that `--format` asks for, written as they come.
+//!
+//! text is for people: numbers right-aligned, what is not known left blank. The others are for
+//! programs and lose nothing: csv (RFC 4180), json (one object per line), parquet, arrow (the IPC
+//! stream format).
+
+mod machine;
+mod table;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use clap::ValueEnum;
+
+use crate::output::Output;
+
+pub use table::{Align, Column, lines};
+
+/// Forms of rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum RowFormat {
+    /// Lines or an aligned table, for people.
+    #[default]
+    Text,
+    /// One JSON object per line.
+    Json,
+    /// Comma-separated values with a header.
+    Csv,
+    /// A Parquet file.
+    Parquet,
+    /// An Arrow IPC stream.
+    Arrow,
+}
+
+/// Forms of everything that is not rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum TextFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// For programs.
+    Json,
+}
+
+impl RowFormat {
+    /// Whether a terminal cannot show it.
+    pub fn is_binary(self) -> bool {
+        matches!(self, RowFormat::Parquet | RowFormat::Arrow)
+    }
+}
+
+/// Takes rows and writes them.
+pub trait RowWriter {
+    /// Writes rows.
+    fn write(&mut self, batch: &RecordBatch) -> anyhow::Result<()>;
+    /// Writes what stands at the end, and hands everything on.
+    fn finish(self: Box<Self>) -> anyhow::Result<()>;
+}
+
+/// What a JSON object does with a value that is not known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JsonNulls {
+    /// Says null.
+    Explicit,
+    /// Leaves it out.
+    LeftOut,
+}
+
+/// Begins to write rows of `schema`.
+pub fn row_writer(
+    format: RowFormat,
+    nulls: JsonNulls,
+    schema: &SchemaRef,
+    output: Output,
+) -> anyhow::Result<Box<dyn RowWriter>> {
+    match format {
+        RowFormat::Text => Ok(Box::new(table::TableWriter::new(schema, output))),
+        RowFormat::Json => Ok(Box::new(machine::Json::new(nulls, output))),
+        RowFormat::Csv => machine::Csv::begin(schema, output),
+        RowFormat::Parquet => machine::Parquet::begin(schema, output),
+        RowFormat::Arrow => machine::Arrow::begin(schema, output),
+    }
+}

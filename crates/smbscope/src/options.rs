@@ -1,0 +1,163 @@
+//! Options that several commands have, and what they make: opened inputs, keys, tokens for names.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use clap::Args;
+use smbscope_capture as capture;
+use smbscope_event::anonymize::Tokenizer;
+use smbscope_store::source::{OpenOptions, Source};
+use smbscope_wire::crypto::{KeyEntry, parse_key, parse_key_list};
+
+use crate::exit::{Code, Failure};
+use crate::terminal::Color;
+
+/// Inputs and how they are read.
+#[derive(Debug, Args)]
+pub struct Decode {
+    /// Capture files, datasets, or `-` for a capture on standard input.
+    #[arg(value_name = "INPUT", required = true)]
+    pub inputs: Vec<String>,
+    /// How they are read.
+    #[command(flatten)]
+    pub reading: Reading,
+}
+
+/// How inputs are read.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Reading")]
+pub struct Reading {
+    /// Decrypt with the keys in this file (Wireshark's smb2_seskey_list: session id, session key or
+    /// the keys of both directions).
+    #[arg(long, value_name = "FILE", env = "SMBSCOPE_KEYS", hide_env_values = true)]
+    pub keys: Option<PathBuf>,
+    /// Decrypt with this key, written like a line of such a file. Everybody on this machine can read
+    /// command lines, and the shell keeps them: prefer --keys.
+    #[arg(long = "key", value_name = "ID,KEY")]
+    pub key: Vec<String>,
+    /// Threads that decode; 0 takes as many as the machine has.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub threads: usize,
+}
+
+/// Tokens instead of names.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Privacy")]
+pub struct Anonymize {
+    /// Replace names of persons, machines and paths by tokens, before anything looks at them: the
+    /// same name gives the same token.
+    #[arg(long)]
+    pub anonymize: bool,
+    /// Make the tokens with the key in this file (64 hexadecimal digits), so that they are the same
+    /// next time; without it the key is random and forgotten.
+    #[arg(long, value_name = "FILE", requires = "anonymize")]
+    pub anonymize_key: Option<PathBuf>,
+}
+
+/// How much to say beside the answer.
+#[derive(Clone, Copy, Debug, Args)]
+#[command(next_help_heading = "Talk")]
+pub struct Talk {
+    /// Say nothing on standard error but errors.
+    #[arg(long, short, global = true)]
+    pub quiet: bool,
+    /// Show no progress (there is none anyway when standard error is no terminal).
+    #[arg(long, global = true)]
+    pub no_progress: bool,
+    /// When to use colour.
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t)]
+    pub color: Color,
+}
+
+impl Talk {
+    /// Says a line on standard error.
+    pub fn say(&self, line: &str) {
+        if !self.quiet {
+            anstream::eprintln!("{line}");
+        }
+    }
+}
+
+impl Reading {
+    /// Opens `inputs`. Names are replaced as they are read when there is a tokenizer.
+    pub fn open(&self, inputs: &[String], tokenizer: Option<Tokenizer>) -> anyhow::Result<Source> {
+        if inputs.iter().filter(|input| *input == "-").count() > 1 {
+            return Err(Failure::usage("`-` can be given once only: there is one standard input"));
+        }
+        let decode = capture::Options {
+            keys: self.keys()?,
+            threads: self.threads,
+            ..capture::Options::default()
+        };
+        Ok(Source::open(inputs, OpenOptions { decode, tokenizer })?)
+    }
+
+    fn keys(&self) -> anyhow::Result<Vec<KeyEntry>> {
+        let mut entries = Vec::new();
+        for key in &self.key {
+            let entry =
+                parse_key(key).map_err(|error| Failure::usage(format!("--key: {error}")))?;
+            entries.push(entry);
+        }
+        if let Some(path) = &self.keys {
+            let text = read_text(path)?;
+            let more = parse_key_list(&text)
+                .map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;
+            entries.extend(more);
+        }
+        Ok(entries)
+    }
+}
+
+impl Anonymize {
+    /// Makes the tokens, when they are wanted.
+    pub fn tokenizer(&self) -> anyhow::Result<Option<Tokenizer>> {
+        match &self.anonymize_key {
+            _ if !self.anonymize => Ok(None),
+            Some(path) => {
+                let text = read_text(path)?;
+                let key = parse_hex_key(text.trim()).ok_or_else(|| {
+                    Failure::usage(format!(
+                        "{}: is not a key of 64 hexadecimal digits; `openssl rand -hex 32` makes one",
+                        path.display()
+                    ))
+                })?;
+                Ok(Some(Tokenizer::new(key)))
+            }
+            None => Ok(Some(Tokenizer::random().context("no random key for --anonymize")?)),
+        }
+    }
+}
+
+/// Reads a small file that an option names.
+pub fn read_text(path: &Path) -> anyhow::Result<String> {
+    std::fs::read_to_string(path)
+        .with_context(|| Failure::new(Code::Input, format!("{}: cannot be read", path.display())))
+}
+
+fn parse_hex_key(text: &str) -> Option<[u8; 32]> {
+    let mut key = [0; 32];
+    if text.len() != 64 || !text.is_ascii() {
+        return None;
+    }
+    for (place, byte) in key.iter_mut().enumerate() {
+        let digits = text.get(place * 2..place * 2 + 2)?;
+        // from_str_radix takes a sign, which is no digit.
+        *byte = u8::from_str_radix(digits, 16).ok().filter(|_| !digits.starts_with('+'))?;
+    }
+    Some(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_of_tokens_are_32_bytes_in_hexadecimal() {
+        let key = parse_hex_key(&"0f".repeat(32)).unwrap();
+        assert_eq!(key, [15; 32]);
+        assert!(parse_hex_key(&"0f".repeat(31)).is_none());
+        assert!(parse_hex_key(&"+f".repeat(32)).is_none());
+        assert!(parse_hex_key(&"gg".repeat(32)).is_none());
+    }
+}

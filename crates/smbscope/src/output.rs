@@ -1,0 +1,173 @@
+//! Standard output, or the file that `--out` names, as the place where an answer goes.
+//!
+//! Writers of formats wrap errors in their own ways, some only as text. Here the first error is
+//! remembered as it happened, so that a pipe whose reader left is told from a full disk.
+
+use std::fs::File;
+use std::io::{self, BufWriter, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use anstream::{AutoStream, ColorChoice};
+use anstyle::{Effects, Style};
+use anyhow::Context as _;
+
+use crate::exit::{Code, Failure};
+use crate::terminal;
+
+/// Where an answer goes.
+pub struct Output {
+    inner: BufWriter<Box<dyn Write + Send>>,
+    watch: Watch,
+    terminal: bool,
+    colour: bool,
+}
+
+/// Knows whether writing failed, also after the output was given away.
+#[derive(Clone)]
+pub struct Watch {
+    name: Arc<str>,
+    failed: Arc<OnceLock<(ErrorKind, String)>>,
+}
+
+impl Output {
+    /// Standard output, with colour where that is wanted.
+    pub fn stdout() -> Output {
+        let mut output = Output::new(Box::new(io::stdout()), "standard output");
+        output.terminal = terminal::stdout_is_terminal();
+        output.colour = AutoStream::choice(&io::stdout()) != ColorChoice::Never;
+        output
+    }
+
+    /// A new or replaced file.
+    pub fn file(path: &Path) -> anyhow::Result<Output> {
+        let name = path.display().to_string();
+        let file = File::create(path)
+            .with_context(|| Failure::new(Code::Output, format!("{name}: cannot be written")))?;
+        Ok(Output::new(Box::new(file), &name))
+    }
+
+    /// `--out`, or standard output.
+    pub fn open(out: Option<&PathBuf>) -> anyhow::Result<Output> {
+        out.map_or_else(|| Ok(Output::stdout()), |path| Output::file(path))
+    }
+
+    /// An error where binary data would go to a terminal.
+    pub fn check(out: Option<&PathBuf>, binary: bool) -> anyhow::Result<()> {
+        if binary && out.is_none() && terminal::stdout_is_terminal() {
+            let advice = "this format is not for terminals: add --out FILE, or redirect the output";
+            return Err(Failure::usage(advice));
+        }
+        Ok(())
+    }
+
+    fn new(inner: Box<dyn Write + Send>, name: &str) -> Output {
+        let watch = Watch { name: name.into(), failed: Arc::default() };
+        let inner = BufWriter::with_capacity(1 << 16, inner);
+        Output { inner, watch, terminal: false, colour: false }
+    }
+
+    /// Whether a person reads along.
+    pub fn is_terminal(&self) -> bool {
+        self.terminal
+    }
+
+    /// The text that begins a style, and the one that ends it; both empty without colour.
+    pub fn style(&self, style: Style) -> (String, &'static str) {
+        if self.colour { (style.render().to_string(), "\x1b[0m") } else { (String::new(), "") }
+    }
+
+    /// What headings stand in.
+    pub fn bold(&self) -> (String, &'static str) {
+        self.style(Style::new().effects(Effects::BOLD))
+    }
+
+    /// Knows later whether writing failed.
+    pub fn watch(&self) -> Watch {
+        self.watch.clone()
+    }
+
+    /// Writes text.
+    pub fn text(&mut self, text: &str) -> anyhow::Result<()> {
+        let written = self.write_all(text.as_bytes());
+        self.watch.check(written)
+    }
+
+    /// Hands everything on. To be called at the end: what fails on being dropped is not seen.
+    pub fn finish(mut self) -> anyhow::Result<()> {
+        let flushed = self.flush();
+        self.watch.check(flushed)
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.inner.write(bytes);
+        self.watch.note(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let flushed = self.inner.flush();
+        self.watch.note(flushed)
+    }
+}
+
+impl Watch {
+    fn note<T>(&self, result: io::Result<T>) -> io::Result<T> {
+        if let Err(error) = &result
+            && error.kind() != ErrorKind::Interrupted
+        {
+            let _ = self.failed.set((error.kind(), error.to_string()));
+        }
+        result
+    }
+
+    /// An error of a format's writer as what it really was.
+    pub fn check<T, E>(&self, result: Result<T, E>) -> anyhow::Result<T>
+    where
+        E: std::error::Error + Send + Sync + 'static,
+    {
+        let error = match result {
+            Ok(value) => return Ok(value),
+            Err(error) => error,
+        };
+        Err(match self.failed.get() {
+            Some((ErrorKind::BrokenPipe, _)) => {
+                Failure::new(Code::Ok, "the reader of the output left").into()
+            }
+            Some((_, why)) => {
+                let message = format!("{}: cannot be written: {why}", self.name);
+                Failure::new(Code::Output, message).into()
+            }
+            None => anyhow::Error::new(error).context(format!("{}: cannot be made", self.name)),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exit::code_of;
+
+    struct Refuses(ErrorKind);
+
+    impl Write for Refuses {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(self.0.into())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_closed_pipe_is_success_and_a_full_disk_is_not() {
+        for (kind, code) in
+            [(ErrorKind::BrokenPipe, Code::Ok), (ErrorKind::StorageFull, Code::Output)]
+        {
+            let mut output = Output::new(Box::new(Refuses(kind)), "x");
+            output.text("some").unwrap();
+            assert_eq!(code_of(&output.finish().unwrap_err()), code);
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! The progress of long work on a terminal's standard error: bytes done of total, rate, operations
+//! found, time left. Where standard error is no terminal there is none.
+
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use smbscope_report::format;
+use smbscope_store::source::Progress;
+
+use crate::options::Talk;
+use crate::terminal;
+
+const REFRESH: Duration = Duration::from_millis(100);
+const TOTAL_KNOWN: &str =
+    "{bar:24} {percent:>3}% {bytes} of {total_bytes}, {bytes_per_sec}, {msg}, {eta} left";
+const TOTAL_UNKNOWN: &str = "{spinner} {bytes}, {bytes_per_sec}, {msg}, {elapsed}";
+
+/// Shows a pass's progress until it is dropped.
+pub struct Shown {
+    stop: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Shown {
+    /// Begins to show `progress` where that is wanted and possible.
+    pub fn begin(talk: Talk, progress: Arc<Progress>) -> Shown {
+        Shown::begin_of(talk, move || Some(progress.clone()))
+    }
+
+    /// The same with a progress that may not be there yet.
+    pub fn begin_of<F>(talk: Talk, progress: F) -> Shown
+    where
+        F: Fn() -> Option<Arc<Progress>> + Send + 'static,
+    {
+        if talk.quiet || talk.no_progress || !terminal::stderr_is_terminal() {
+            return Shown { stop: None, thread: None };
+        }
+        let (stop, stopped) = channel();
+        let thread = std::thread::Builder::new().name("progress".into()).spawn(move || {
+            let mut shown: Option<ProgressBar> = None;
+            while stopped.recv_timeout(REFRESH) == Err(RecvTimeoutError::Timeout) {
+                if let Some(progress) = progress() {
+                    show(shown.get_or_insert_with(|| bar(&progress)), &progress);
+                }
+            }
+            if let Some(bar) = shown {
+                bar.finish_and_clear();
+            }
+        });
+        // Without a thread there is no progress, which is no reason to fail.
+        Shown { stop: Some(stop), thread: thread.ok() }
+    }
+
+    /// Ends it and clears the line, so that something else can be written there.
+    pub fn end(&mut self) {
+        self.stop = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Shown {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn show(bar: &ProgressBar, progress: &Progress) {
+    bar.set_position(progress.bytes_done());
+    bar.set_message(format!("{} operations", format::count(progress.operations())));
+}
+
+fn bar(progress: &Progress) -> ProgressBar {
+    let (bar, template) = match progress.bytes_total() {
+        Some(total) => (ProgressBar::new(total), TOTAL_KNOWN),
+        None => (ProgressBar::new_spinner(), TOTAL_UNKNOWN),
+    };
+    bar.set_draw_target(ProgressDrawTarget::stderr());
+    // A template that does not parse would be a mistake here; the default one does as well.
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
+    }
+    bar
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_templates_parse() {
+        for template in [TOTAL_KNOWN, TOTAL_UNKNOWN] {
+            assert!(ProgressStyle::with_template(template).is_ok());
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! What the terminal is like: whether there is one, how wide, and whether colour is wanted.
+//!
+//! Width and colour exist on terminals only, so that a pipe or a file gets the same bytes
+//! everywhere. `NO_COLOR` (no-color.org), `CLICOLOR`, `CLICOLOR_FORCE` and `TERM=dumb` are
+//! honoured by anstream.
+
+use std::io::IsTerminal;
+
+use anstream::ColorChoice;
+use clap::ValueEnum;
+
+/// `--color`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// On a terminal, unless NO_COLOR or CLICOLOR=0 is set.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+impl Color {
+    /// Makes this the choice of the whole program.
+    pub fn apply(self) {
+        let choice = match self {
+            Color::Auto => ColorChoice::Auto,
+            Color::Always => ColorChoice::Always,
+            Color::Never => ColorChoice::Never,
+        };
+        choice.write_global();
+    }
+}
+
+/// Whether standard output is a terminal.
+pub fn stdout_is_terminal() -> bool {
+    std::io::stdout().is_terminal()
+}
+
+/// Whether standard error is a terminal.
+pub fn stderr_is_terminal() -> bool {
+    std::io::stderr().is_terminal()
+}
+
+/// Columns of the terminal behind standard output: `COLUMNS`, or what the terminal says; `None`
+/// when output goes elsewhere.
+pub fn width() -> Option<usize> {
+    if !stdout_is_terminal() {
+        return None;
+    }
+    let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    columns
+        .filter(|&columns| columns > 0)
+        .or_else(|| terminal_size::terminal_size().map(|(width, _)| usize::from(width.0)))
+}

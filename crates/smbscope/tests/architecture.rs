@@ -1,0 +1,105 @@
+//! The crates depend on each other as the design says and not otherwise, and every file says what
+//! it owns. A new edge is a change of its own that says why, here too.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Normal dependencies between the workspace's crates; tests and benches may reach further.
+const EDGES: [(&str, &[&str]); 7] = [
+    ("smbscope-wire", &[]),
+    ("smbscope-event", &["smbscope-wire"]),
+    ("smbscope-capture", &["smbscope-event", "smbscope-wire"]),
+    ("smbscope-store", &["smbscope-capture", "smbscope-event"]),
+    ("smbscope-model", &["smbscope-event"]),
+    ("smbscope-report", &["smbscope-event", "smbscope-model"]),
+    (
+        "smbscope",
+        &[
+            "smbscope-capture",
+            "smbscope-event",
+            "smbscope-model",
+            "smbscope-report",
+            "smbscope-store",
+            "smbscope-wire",
+        ],
+    ),
+];
+
+#[test]
+fn crates_depend_on_each_other_as_the_design_says() {
+    let wanted: BTreeMap<String, BTreeSet<String>> = EDGES
+        .iter()
+        .map(|(name, edges)| (name.to_string(), edges.iter().map(|to| to.to_string()).collect()))
+        .collect();
+    assert_eq!(edges(), wanted);
+}
+
+#[test]
+fn datafusion_stays_behind_the_store() {
+    for (name, manifest) in manifests() {
+        let uses = manifest.contains("\ndatafusion");
+        assert_eq!(uses, name == "store", "crates/{name}/Cargo.toml");
+    }
+}
+
+#[test]
+fn every_file_says_what_it_owns() {
+    let mut without = Vec::new();
+    let mut folders: Vec<PathBuf> =
+        manifests().keys().map(|name| workspace().join("crates").join(name).join("src")).collect();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let text = std::fs::read_to_string(&path).unwrap();
+                if !text.starts_with("//!") {
+                    without.push(path);
+                }
+            }
+        }
+    }
+    assert!(without.is_empty(), "files that do not open with //!: {without:?}");
+}
+
+fn workspace() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+/// Manifests by the crate's folder.
+fn manifests() -> BTreeMap<String, String> {
+    let crates = std::fs::read_dir(workspace().join("crates")).unwrap();
+    let crates = crates.map(|entry| entry.unwrap().path()).filter(|path| path.is_dir());
+    crates
+        .map(|path| {
+            let text = std::fs::read_to_string(path.join("Cargo.toml")).unwrap();
+            (path.file_name().unwrap().to_str().unwrap().to_owned(), text)
+        })
+        .collect()
+}
+
+/// What cargo says about the workspace's own crates.
+fn edges() -> BTreeMap<String, BTreeSet<String>> {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
+        .current_dir(workspace())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+    let packages = metadata["packages"].as_array().unwrap();
+    packages
+        .iter()
+        .map(|package| {
+            let dependencies = package["dependencies"].as_array().unwrap().iter();
+            // `kind` is null for normal dependencies, else "dev" or "build".
+            let normal = dependencies.filter(|dependency| dependency["kind"].is_null());
+            let own = normal.map(|dependency| text(&dependency["name"]));
+            let own = own.filter(|name| name.starts_with("smbscope"));
+            (text(&package["name"]), own.collect())
+        })
+        .collect()
+}

@@ -1,0 +1,87 @@
+//! What is wrong with inputs and outputs: one line, and the documented exit code.
+
+use super::{answer, capture, complaint, folder, smbscope, stdout};
+
+fn assert_one_line(text: &str) {
+    assert!(text.starts_with("smbscope: ") && text.lines().count() == 1, "{text:?}");
+}
+
+#[test]
+fn a_missing_input_is_code_4() {
+    for command in ["ops", "report", "query"] {
+        let said = complaint(4, [command, "/nowhere/missing.pcap"]);
+        assert_one_line(&said);
+        assert!(said.contains("/nowhere/missing.pcap: no such file"), "{said}");
+    }
+    let said = complaint(4, ["import", "/nowhere/missing.pcap", "--out", "/nowhere/else"]);
+    assert_one_line(&said);
+}
+
+#[test]
+fn what_is_no_capture_is_code_3() {
+    let (_guard, dir) = folder();
+    let text = dir.join("notes.txt");
+    std::fs::write(&text, "hello, this is text\n").unwrap();
+    for command in ["ops", "report"] {
+        let said = complaint(3, [command, text.to_str().unwrap()]);
+        assert_one_line(&said);
+        assert!(said.contains("notes.txt"), "{said}");
+    }
+    let empty = dir.join("empty");
+    std::fs::write(&empty, "").unwrap();
+    assert_one_line(&complaint(3, ["ops", empty.to_str().unwrap()]));
+    assert_one_line(&complaint(3, ["ops", dir.to_str().unwrap()]));
+    let assert = smbscope(["ops", "-"]).write_stdin("hello, this is text\n").assert().code(3);
+    assert_one_line(std::str::from_utf8(&assert.get_output().stderr).unwrap());
+}
+
+#[test]
+fn a_truncated_capture_gives_what_is_there() {
+    let (_guard, dir) = folder();
+    let cut = dir.join("cut.pcap");
+    let whole = std::fs::read(capture()).unwrap();
+    std::fs::write(&cut, &whole[..whole.len() / 2]).unwrap();
+    let lines = answer(["ops", cut.to_str().unwrap()]).lines().count();
+    assert!((20..121).contains(&lines), "{lines}");
+    let sql = "select cut_off from coverage";
+    let row = answer(["query", cut.to_str().unwrap(), sql, "--format", "json"]);
+    assert!(!row.contains("null") && row.contains("cut_off"), "{row}");
+    assert!(answer(["report", cut.to_str().unwrap()]).len() > 100);
+}
+
+#[test]
+fn an_output_that_cannot_be_written_is_code_5() {
+    let capture = capture();
+    let said = complaint(5, ["ops", &capture, "--out", "/nowhere/file"]);
+    assert_one_line(&said);
+    assert_one_line(&complaint(5, ["report", &capture, "--html", "/nowhere/page.html"]));
+    assert_one_line(&complaint(5, ["import", &capture, "--out", "/dev/null/dataset"]));
+    if std::path::Path::new("/dev/full").exists() {
+        assert_one_line(&complaint(5, ["ops", &capture, "--out", "/dev/full"]));
+    }
+}
+
+#[test]
+fn keys_that_are_none_are_code_2_and_are_not_repeated() {
+    let capture = capture();
+    let said = complaint(2, ["ops", &capture, "--key", "0011,secret"]);
+    assert_one_line(&said);
+    assert!(!said.contains("secret"), "{said}");
+    assert_one_line(&complaint(4, ["ops", &capture, "--keys", "/nowhere/keys"]));
+    let (_guard, dir) = folder();
+    let keys = dir.join("keys");
+    std::fs::write(&keys, "not,keys\n").unwrap();
+    assert_one_line(&complaint(2, ["ops", &capture, "--keys", keys.to_str().unwrap()]));
+}
+
+#[test]
+fn standard_input_is_an_input() {
+    let bytes = std::fs::read(capture()).unwrap();
+    let from_file = answer(["ops", &capture(), "--columns", "message_id,path,elapsed_ns"]);
+    let assert = smbscope(["ops", "-", "--columns", "message_id,path,elapsed_ns"])
+        .write_stdin(bytes)
+        .assert()
+        .success();
+    assert_eq!(stdout(&assert), from_file);
+    complaint(2, ["ops", "-", "-"]);
+}

@@ -1,0 +1,26 @@
+//! Help texts, as they are: whoever changes one sees it here.
+
+use super::{answer, complaint};
+
+#[test]
+fn help_texts() {
+    insta::assert_snapshot!("smbscope", answer(["--help"]));
+    for command in ["ops", "query", "import", "report", "schema", "doctor", "completions", "man"] {
+        insta::assert_snapshot!(command, answer([command, "--help"]));
+    }
+}
+
+#[test]
+fn a_wrong_command_line_is_code_2() {
+    assert!(complaint(2, ["explain"]).contains("explain"));
+    complaint(2, ["ops"]);
+    complaint(2, ["ops", "x", "--format", "xml"]);
+    complaint(2, ["--anonymize-key", "x"]);
+    complaint(2, [] as [&str; 0]);
+}
+
+#[test]
+fn version_and_help_go_to_standard_output() {
+    assert!(answer(["--version"]).starts_with("smbscope 0."));
+    assert!(answer(["help", "ops"]).contains("--where"));
+}

@@ -1,0 +1,85 @@
+//! The program as its users see it: help, answers, exit codes, pipes. Each test runs the binary on
+//! the repository's fixtures.
+
+mod errors;
+mod help;
+mod import;
+mod ops;
+mod other;
+mod query;
+mod report;
+mod terminal;
+
+use std::path::{Path, PathBuf};
+
+use assert_cmd::Command;
+
+/// 121 operations of one client (tests/fixtures/README.md counts them with tshark).
+const CAPTURE: &str = "smb302.pcap";
+/// Of [`CAPTURE`], by command.
+const COMMANDS: [(&str, u64); 14] = [
+    ("Close", 35),
+    ("Create", 35),
+    ("Echo", 1),
+    ("Ioctl", 7),
+    ("Logoff", 1),
+    ("Negotiate", 1),
+    ("QueryDirectory", 12),
+    ("QueryInfo", 12),
+    ("Read", 1),
+    ("SessionSetup", 2),
+    ("SetInfo", 7),
+    ("TreeConnect", 3),
+    ("TreeDisconnect", 2),
+    ("Write", 2),
+];
+const OPERATIONS: u64 = 121;
+
+/// The program with nothing from the environment that changes what it does.
+fn smbscope<S: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("smbscope"));
+    for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "SMBSCOPE_KEYS"] {
+        command.env_remove(name);
+    }
+    command.args(arguments);
+    command
+}
+
+/// Runs it, expects success, gives standard output.
+fn answer<S: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = S>) -> String {
+    stdout(&smbscope(arguments).assert().success())
+}
+
+/// Runs it, expects that exit code, gives what it says on standard error.
+fn complaint<S: AsRef<std::ffi::OsStr>>(
+    code: i32,
+    arguments: impl IntoIterator<Item = S>,
+) -> String {
+    let assert = smbscope(arguments).assert().code(code);
+    String::from_utf8(assert.get_output().stderr.clone()).unwrap()
+}
+
+fn stdout(assert: &assert_cmd::assert::Assert) -> String {
+    String::from_utf8(assert.get_output().stdout.clone()).unwrap()
+}
+
+/// A file of tests/fixtures.
+fn fixture(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures").join(name);
+    path.canonicalize().unwrap().to_str().unwrap().to_owned()
+}
+
+fn capture() -> String {
+    fixture(CAPTURE)
+}
+
+fn folder() -> (tempfile::TempDir, PathBuf) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().to_owned();
+    (dir, path)
+}
+
+/// Lines of JSON objects.
+fn objects(text: &str) -> Vec<serde_json::Value> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}

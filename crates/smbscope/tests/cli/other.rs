@@ -1,0 +1,52 @@
+//! `smbscope schema`, `doctor`, `completions`, `man`.
+
+use super::{answer, complaint, folder};
+
+#[test]
+fn the_schema_explains_every_column() {
+    let text = answer(["schema", "operations"]);
+    assert!(text.contains("server_ns") && text.contains("Turnaround less the round trip"));
+    let json: serde_json::Value =
+        serde_json::from_str(&answer(["schema", "--format", "json"])).unwrap();
+    for table in json["tables"].as_array().unwrap() {
+        for column in table["columns"].as_array().unwrap() {
+            assert!(!column["meaning"].as_str().unwrap().is_empty(), "{column}");
+            assert!(column["sensitivity"].is_string() && column["type"].is_string());
+        }
+    }
+    assert!(complaint(2, ["schema", "nonsense"]).contains("operations"));
+    let report: serde_json::Value = serde_json::from_str(&answer(["schema", "report"])).unwrap();
+    assert!(report["$schema"].is_string());
+}
+
+#[test]
+fn the_doctor_says_what_to_do() {
+    let text = answer(["doctor"]);
+    assert!(text.lines().any(|line| line.starts_with("ok       version")), "{text}");
+    let json: serde_json::Value =
+        serde_json::from_str(&answer(["doctor", "--format", "json"])).unwrap();
+    for check in json["checks"].as_array().unwrap() {
+        let ok = check["state"] == "ok";
+        assert_eq!(check["remedy"].is_null(), ok, "{check}");
+    }
+}
+
+#[test]
+fn a_doctor_who_misses_what_is_required_fails() {
+    let assert = super::smbscope(["doctor"]).env("TMPDIR", "/nowhere").assert().code(1);
+    assert!(super::stdout(&assert).contains("TMPDIR"));
+}
+
+#[test]
+fn completions_and_manual_pages() {
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(answer(["completions", shell]).contains("smbscope"));
+    }
+    let page = answer(["man"]);
+    assert!(page.contains(".SH EXIT STATUS") && page.contains("130"));
+    let (_guard, dir) = folder();
+    answer(["man", "--dir", dir.to_str().unwrap()]);
+    let page = std::fs::read_to_string(dir.join("smbscope-ops.1")).unwrap();
+    assert!(page.contains(".SH EXAMPLES"), "{page}");
+    assert!(dir.join("smbscope.1").exists());
+}

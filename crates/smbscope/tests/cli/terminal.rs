@@ -1,0 +1,112 @@
+//! Pipes and terminals. Terminals come from util-linux's `script`; without it those tests say so
+//! and end.
+
+use std::process::{Command, Stdio};
+
+use super::{answer, capture, folder};
+
+fn shell(script: &str) -> std::process::Output {
+    let mut command = Command::new("bash");
+    command.args(["-c", script]).stdin(Stdio::null());
+    for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS"] {
+        command.env_remove(name);
+    }
+    let program = assert_cmd::cargo::cargo_bin!("smbscope");
+    command
+        .env("SMBSCOPE", program)
+        .env("CAPTURE", capture())
+        .env("TERM", "xterm")
+        .output()
+        .unwrap()
+}
+
+/// What a terminal would show, or nothing where there is no `script`.
+fn on_terminal(command: &str) -> Option<String> {
+    if !Command::new("script").arg("--version").output().is_ok_and(|out| out.status.success()) {
+        eprintln!("skipped: no script(1) here");
+        return None;
+    }
+    let output = shell(&format!("script -qec '{command}' /dev/null"));
+    assert!(output.status.success());
+    Some(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+#[test]
+fn a_reader_who_leaves_is_no_error() {
+    for format in ["text", "json", "csv", "arrow", "parquet"] {
+        // Enough rows that they do not fit into the pipe.
+        let inputs = "$CAPTURE ".repeat(40);
+        let script = format!(
+            "$SMBSCOPE ops {inputs} --format {format} | head -c 10 >/dev/null; echo ${{PIPESTATUS[0]}}"
+        );
+        let output = shell(&script);
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "0\n", "{format}");
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{format}");
+    }
+    let output = shell("$SMBSCOPE report $CAPTURE >&-; echo $? >&2");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "0\n");
+}
+
+#[test]
+fn colour_is_for_terminals() {
+    assert!(!answer(["ops", &capture()]).contains('\x1b'));
+    assert!(answer(["ops", &capture(), "--color", "always"]).contains("\x1b["));
+    let Some(shown) = on_terminal("$SMBSCOPE ops $CAPTURE") else { return };
+    assert!(shown.contains("\x1b["));
+    for without in [
+        "NO_COLOR=1 $SMBSCOPE ops $CAPTURE",
+        "CLICOLOR=0 $SMBSCOPE ops $CAPTURE",
+        "$SMBSCOPE ops $CAPTURE --color never",
+    ] {
+        assert!(!on_terminal(without).unwrap().contains('\x1b'), "{without}");
+    }
+}
+
+#[test]
+fn tables_fit_the_terminal() {
+    let sql = "select path, share, request_start, client from operations";
+    let command =
+        format!("COLUMNS=60 $SMBSCOPE query $CAPTURE \"{sql}\" --color never --no-progress");
+    let Some(shown) = on_terminal(&command) else { return };
+    for line in shown.lines() {
+        assert!(line.trim_end().chars().count() <= 60, "{line:?}");
+    }
+}
+
+#[test]
+fn binary_forms_do_not_go_to_terminals() {
+    let command = "$SMBSCOPE ops $CAPTURE --format parquet; test $? = 2";
+    let Some(shown) = on_terminal(command) else { return };
+    assert!(shown.contains("--out FILE"), "{shown}");
+}
+
+#[test]
+fn progress_is_for_terminals() {
+    let (_guard, dir) = folder();
+    let out = dir.join("dataset").to_str().unwrap().to_owned();
+    let quiet = shell(&format!("$SMBSCOPE import $CAPTURE --out {out} --quiet"));
+    assert_eq!(quiet.stderr, b"");
+    let Some(shown) = on_terminal(&format!("$SMBSCOPE import $CAPTURE --out {out} --force")) else {
+        return;
+    };
+    assert!(shown.contains("121 operations"), "{shown}");
+}
+
+#[test]
+fn the_prompt_answers_and_remembers() {
+    let (_guard, dir) = folder();
+    let state = dir.to_str().unwrap();
+    let typed = r"\\d\nselect count(*) as n\nfrom operations;\nselect nonsense;\n\\q\n";
+    let command = format!(
+        "printf \"{typed}\" | XDG_STATE_HOME={state} script -qec \"$SMBSCOPE query $CAPTURE\" /dev/null"
+    );
+    if on_terminal("true").is_none() {
+        return;
+    }
+    let output = shell(&command);
+    let shown = String::from_utf8_lossy(&output.stdout);
+    assert!(shown.contains("connections") && shown.contains("121"), "{shown}");
+    assert!(shown.contains("nonsense"), "{shown}");
+    let history = std::fs::read_to_string(dir.join("smbscope/history")).unwrap();
+    assert!(history.contains("count(*)"), "{history}");
+}

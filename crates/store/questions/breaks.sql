@@ -1,0 +1,25 @@
+-- Oplock and lease breaks
+-- Which files' caching rights the server took back, from what state to what: files that several
+-- clients want at once. A lease break names no file: it is the lease key's of an earlier open.
+WITH leases AS (
+  SELECT recording, client, lease_key, max(share) AS share, max(path) AS path
+  FROM operations
+  WHERE command = 'Create' AND lease_key IS NOT NULL
+  GROUP BY recording, client, lease_key
+)
+SELECT
+  coalesce(o.share, l.share) AS share,
+  coalesce(o.path, l.path) AS path,
+  o.client,
+  o.detail,
+  o.lease_requested AS lease_before,
+  o.lease_granted AS lease_after,
+  o.oplock_granted AS oplock_after,
+  count(*) AS breaks
+FROM operations o
+LEFT JOIN leases l
+  ON l.recording = o.recording AND l.client = o.client AND l.lease_key = o.lease_key
+WHERE o.command = 'OplockBreak'
+GROUP BY 1, 2, 3, 4, 5, 6, 7
+ORDER BY breaks DESC, 1, 2, 3, 4, 5, 6
+LIMIT 50

@@ -1,0 +1,17 @@
+-- Chatty paths
+-- Names that one client opened again and again: candidates for leases, directory caching or a
+-- better behaved application.
+SELECT
+  client,
+  share,
+  path,
+  count(*) AS opens,
+  count(*) FILTER (WHERE status >= 3221225472) AS failed,
+  (max(response_end) - min(response_end)) / (count(response_end) - 1) AS interval_ns_mean,
+  sum(busy_ns) AS busy_ns
+FROM operations
+WHERE command IN ('Create', 'NtCreateAndX', 'OpenAndX', 'Open') AND path IS NOT NULL
+GROUP BY client, share, path
+HAVING count(response_end) > 2
+ORDER BY opens DESC, client, share, path
+LIMIT 50

@@ -1,0 +1,25 @@
+-- Compounds
+-- What clients send in one message, by the commands of the chain: a compound saves a round trip for
+-- every member but its first.
+WITH chains AS (
+  SELECT
+    recording,
+    connection,
+    compound,
+    count(*) AS members,
+    string_agg(command, '+' ORDER BY compound_index) AS commands,
+    max(elapsed_ns) AS elapsed_ns
+  FROM operations
+  WHERE compound IS NOT NULL
+  GROUP BY recording, connection, compound
+)
+SELECT
+  commands,
+  count(*) AS compounds,
+  sum(members) AS operations,
+  CAST(approx_percentile_cont(elapsed_ns, 0.5) AS BIGINT) AS elapsed_ns_p50,
+  CAST(approx_percentile_cont(elapsed_ns, 0.95) AS BIGINT) AS elapsed_ns_p95
+FROM chains
+GROUP BY commands
+ORDER BY compounds DESC, commands
+LIMIT 50

@@ -1,0 +1,27 @@
+-- Credits
+-- By connection: what clients asked for and got, and whether credits held them back. credits_min
+-- near zero while outstanding_max is high means that a client waited for credits.
+SELECT
+  c.recording,
+  c.connection,
+  c.client,
+  c.dialect,
+  c.credits_max,
+  c.credits_min,
+  c.outstanding_max,
+  o.charged,
+  o.requested,
+  o.granted
+FROM connections c
+LEFT JOIN (
+  SELECT
+    recording,
+    connection,
+    sum(credit_charge) AS charged,
+    sum(credits_requested) AS requested,
+    sum(credits_granted) AS granted
+  FROM operations
+  GROUP BY recording, connection
+) o ON o.connection = c.connection AND o.recording = c.recording
+ORDER BY c.credits_min NULLS LAST, c.recording, c.connection
+LIMIT 100

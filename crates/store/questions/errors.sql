@@ -1,0 +1,17 @@
+-- Replies that are no success
+-- Every other NTSTATUS by command, most frequent first. Not all are failures: a listing ends
+-- with STATUS_NO_MORE_FILES, and many clients try names that do not exist as a matter of course.
+-- STATUS_MORE_PROCESSING_REQUIRED, a step of every logon, is left out.
+SELECT
+  command,
+  status_name,
+  CASE status / 1073741824 WHEN 3 THEN 'error' WHEN 2 THEN 'warning' ELSE 'information' END AS severity,
+  count(*) AS operations,
+  count(DISTINCT client) AS clients,
+  count(DISTINCT path) AS paths,
+  max(path) AS example_path
+FROM operations
+WHERE status <> 0 AND status_name <> 'STATUS_MORE_PROCESSING_REQUIRED'
+GROUP BY command, status_name, status
+ORDER BY operations DESC, command, status_name
+LIMIT 100

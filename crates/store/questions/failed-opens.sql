@@ -1,0 +1,16 @@
+-- Opens that fail
+-- Names that clients tried in vain, with the reason: search paths that are too long, missing
+-- rights, sharing conflicts.
+SELECT
+  share,
+  path,
+  status_name,
+  count(*) AS operations,
+  count(DISTINCT client) AS clients,
+  count(DISTINCT "user") AS users,
+  sum(busy_ns) AS busy_ns
+FROM operations
+WHERE command IN ('Create', 'NtCreateAndX', 'OpenAndX', 'Open') AND status >= 3221225472
+GROUP BY share, path, status_name
+ORDER BY operations DESC, share, path, status_name
+LIMIT 50

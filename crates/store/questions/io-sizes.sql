@@ -1,0 +1,16 @@
+-- Sizes of reads and writes
+-- Requests by size, in powers of two: how many, how long, how much was really transferred.
+SELECT
+  command,
+  CASE WHEN requested_bytes = 0 THEN 0
+       ELSE CAST(power(2, ceil(log2(CAST(requested_bytes AS DOUBLE)))) AS BIGINT) END AS requested_bytes_up_to,
+  count(*) AS operations,
+  sum(requested_bytes) AS requested_bytes,
+  sum(transferred_bytes) AS transferred_bytes,
+  CAST(approx_percentile_cont(elapsed_ns, 0.5) AS BIGINT) AS elapsed_ns_p50,
+  CAST(approx_percentile_cont(elapsed_ns, 0.95) AS BIGINT) AS elapsed_ns_p95
+FROM operations
+WHERE requested_bytes IS NOT NULL
+  AND command IN ('Read', 'Write', 'ReadAndX', 'WriteAndX', 'ReadRaw', 'WriteRaw')
+GROUP BY 1, 2
+ORDER BY 1, 2

@@ -1,0 +1,21 @@
+-- Latency by command
+-- Which commands take the time, with percentiles from request to reply and of the server alone.
+-- busy_percent: share of the connections' busy time; timed: operations with times of their own
+-- (later members of a compound have none). Notifications and blocked locks are left out.
+SELECT
+  command,
+  count(*) AS operations,
+  round(100.0 * sum(busy_ns) / sum(sum(busy_ns)) OVER (), 2) AS busy_percent,
+  count(elapsed_ns) AS timed,
+  CAST(approx_percentile_cont(elapsed_ns, 0.5) AS BIGINT) AS elapsed_ns_p50,
+  CAST(approx_percentile_cont(elapsed_ns, 0.95) AS BIGINT) AS elapsed_ns_p95,
+  CAST(approx_percentile_cont(elapsed_ns, 0.99) AS BIGINT) AS elapsed_ns_p99,
+  max(elapsed_ns) AS elapsed_ns_max,
+  CAST(approx_percentile_cont(server_ns, 0.5) AS BIGINT) AS server_ns_p50,
+  CAST(approx_percentile_cont(server_ns, 0.95) AS BIGINT) AS server_ns_p95,
+  sum(transferred_bytes) AS transferred_bytes
+FROM operations
+WHERE waits IS NOT TRUE
+GROUP BY command
+ORDER BY sum(busy_ns) DESC NULLS LAST, command
+LIMIT 100

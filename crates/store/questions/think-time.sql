@@ -1,0 +1,16 @@
+-- Think time by client
+-- How long clients pause between a reply and their next request while nothing is in flight: time
+-- that no faster server would save.
+SELECT
+  client,
+  count(*) AS operations,
+  count(client_gap_ns) AS gaps,
+  sum(client_gap_ns) AS gap_ns,
+  CAST(approx_percentile_cont(client_gap_ns, 0.5) AS BIGINT) AS gap_ns_p50,
+  CAST(approx_percentile_cont(client_gap_ns, 0.95) AS BIGINT) AS gap_ns_p95,
+  max(client_gap_ns) AS gap_ns_max,
+  sum(busy_ns) AS busy_ns
+FROM operations
+GROUP BY client
+ORDER BY gap_ns DESC NULLS LAST, client
+LIMIT 100

@@ -1,0 +1,17 @@
+-- Files and directories by opens
+-- Which names were opened most often, successfully or not.
+SELECT
+  share,
+  path,
+  sum(busy_ns) AS busy_ns,
+  count(*) AS operations,
+  count(*) FILTER (WHERE command IN ('Create', 'NtCreateAndX', 'OpenAndX', 'Open')) AS opens,
+  count(DISTINCT client) AS clients,
+  sum(transferred_bytes) FILTER (WHERE command IN ('Read', 'ReadAndX', 'ReadRaw')) AS read_bytes,
+  sum(transferred_bytes) FILTER (WHERE command IN ('Write', 'WriteAndX', 'WriteRaw')) AS written_bytes,
+  max(elapsed_ns) AS elapsed_ns_max
+FROM operations
+WHERE path IS NOT NULL AND waits IS NOT TRUE
+GROUP BY share, path
+ORDER BY opens DESC, share, path
+LIMIT 50

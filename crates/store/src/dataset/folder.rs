@@ -1,0 +1,217 @@
+//! The files of a run folder while they are written.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use arrow::array::{AsArray, RecordBatch};
+use arrow::compute::{max, min};
+use arrow::datatypes::{DataType, Int64Type};
+use parquet::arrow::ArrowWriter;
+use smbscope_event::anonymize::Tokenizer;
+use smbscope_event::manifest::{Clock, FILE_NAME, Manifest, PartFile};
+use smbscope_event::tables::Coverage;
+
+use super::UNFINISHED;
+use super::properties::properties;
+use super::writer::WriteOptions;
+use crate::error::{Error, Result};
+use crate::table::{Part, Table, anonymize, to_batch};
+
+/// A run folder that is being written.
+pub(super) struct Folder {
+    dir: PathBuf,
+    manifest: Manifest,
+    tokenizer: Option<Tokenizer>,
+    row_group_rows: usize,
+    open: BTreeMap<Table, OpenPart>,
+}
+
+struct OpenPart {
+    writer: ArrowWriter<File>,
+    columns: usize,
+    unfinished: PathBuf,
+    path: PathBuf,
+    entry: PartFile,
+}
+
+impl Folder {
+    pub(super) fn new(dir: &Path, manifest: Manifest, options: &WriteOptions) -> Folder {
+        Folder {
+            dir: dir.to_owned(),
+            manifest,
+            tokenizer: options.tokenizer.clone(),
+            row_group_rows: options.row_group_rows,
+            open: BTreeMap::new(),
+        }
+    }
+
+    /// Encodes rows into their table's open part.
+    pub(super) fn add(&mut self, part: Part) -> Result<()> {
+        let part = match &self.tokenizer {
+            Some(tokenizer) => anonymize(part, tokenizer)?,
+            None => part,
+        };
+        if let Part::Coverage(coverage) = &part {
+            self.note(coverage);
+        }
+        let (table, batch) = to_batch(&part)?;
+        let open = self.open_part(table)?;
+        if batch.num_columns() != open.columns {
+            return Err(Error::Internal("rows to be stored lack columns"));
+        }
+        open.writer.write(&batch).map_err(Error::parquet(&open.unfinished))?;
+        open.entry.rows += batch.num_rows() as u64;
+        let (least, greatest) = times(&batch, table.time_column());
+        let entry = &mut open.entry;
+        entry.time_min = entry.time_min.into_iter().chain(least).min();
+        entry.time_max = entry.time_max.into_iter().chain(greatest).max();
+        Ok(())
+    }
+
+    /// Most rows of one table that are in no complete part.
+    pub(super) fn rows_open(&self) -> u64 {
+        let rows = self.open.values().map(|open| open.entry.rows);
+        rows.max().unwrap_or(0)
+    }
+
+    /// Completes what is open and says so in the manifest.
+    pub(super) fn complete_parts(&mut self) -> Result<()> {
+        if self.open.is_empty() {
+            return Ok(());
+        }
+        for (table, open) in std::mem::take(&mut self.open) {
+            let entry = open.complete()?;
+            let parts = self.manifest.tables.entry(table.name().to_owned());
+            parts.or_default().push(entry);
+        }
+        self.write_manifest()
+    }
+
+    /// Completes everything. Tables without rows get an empty part, so that a reader which knows
+    /// only files finds every table.
+    pub(super) fn finish(mut self, complete: bool) -> Result<Manifest> {
+        for table in Table::ALL {
+            if !self.manifest.tables.contains_key(table.name()) {
+                self.open_part(table)?;
+            }
+        }
+        self.complete_parts()?;
+        self.manifest.complete = complete;
+        self.write_manifest()?;
+        Ok(self.manifest)
+    }
+
+    /// Deletes what is not complete.
+    pub(super) fn abandon(self) {
+        for open in self.open.into_values() {
+            drop(open.writer);
+            let _ = std::fs::remove_file(&open.unfinished);
+        }
+    }
+
+    /// Replaces the manifest as a whole.
+    pub(super) fn write_manifest(&self) -> Result<()> {
+        let path = self.dir.join(FILE_NAME);
+        let unfinished = path.with_extension(UNFINISHED);
+        let text = self
+            .manifest
+            .to_json()
+            .map_err(|error| Error::Manifest { path: path.clone(), error })?;
+        let write = || -> std::io::Result<()> {
+            let mut file = File::create(&unfinished)?;
+            file.write_all(text.as_bytes())?;
+            file.sync_all()?;
+            std::fs::rename(&unfinished, &path)?;
+            sync_folder(&self.dir)
+        };
+        write().map_err(Error::io(&path))
+    }
+
+    fn open_part(&mut self, table: Table) -> Result<&mut OpenPart> {
+        match self.open.entry(table) {
+            std::collections::btree_map::Entry::Occupied(open) => Ok(open.into_mut()),
+            std::collections::btree_map::Entry::Vacant(vacant) => {
+                let parts = self.manifest.tables.get(table.name());
+                let number = parts.map_or(0, Vec::len);
+                Ok(vacant.insert(OpenPart::create(&self.dir, table, number, self.row_group_rows)?))
+            }
+        }
+    }
+
+    /// What the coverage says about the input and its clock.
+    fn note(&mut self, coverage: &Coverage) {
+        let name = &coverage.recording;
+        for input in &mut self.manifest.inputs {
+            let file = Path::new(&input.name).file_name();
+            if &input.name == name || file.is_some_and(|file| file == name.as_str()) {
+                input.format.clone_from(&coverage.format);
+            }
+        }
+        if !self.manifest.clocks.iter().any(|clock| &clock.name == name) {
+            self.manifest.clocks.push(Clock {
+                name: name.clone(),
+                resolution_ns: coverage.resolution_ns,
+                ..Clock::default()
+            });
+        }
+        self.manifest.coverage.push(coverage.clone());
+    }
+}
+
+impl OpenPart {
+    fn create(dir: &Path, table: Table, number: usize, row_group_rows: usize) -> Result<OpenPart> {
+        let folder = dir.join(table.name());
+        std::fs::create_dir_all(&folder).map_err(Error::io(&folder))?;
+        let name = format!("part-{number:06}.parquet");
+        let path = folder.join(&name);
+        let unfinished = folder.join(format!("{name}.{UNFINISHED}"));
+        let file = File::create(&unfinished).map_err(Error::io(&unfinished))?;
+        let schema = table.schema();
+        let columns = schema.fields().len();
+        let writer = properties(table, &schema, row_group_rows)
+            .and_then(|properties| ArrowWriter::try_new(file, schema, Some(properties)))
+            .map_err(Error::parquet(&unfinished))?;
+        let entry = PartFile { file: format!("{}/{name}", table.name()), ..PartFile::default() };
+        Ok(OpenPart { writer, columns, unfinished, path, entry })
+    }
+
+    /// Writes the footer, waits for the disk, then gives the file its name.
+    fn complete(self) -> Result<PartFile> {
+        let OpenPart { writer, unfinished, path, mut entry, .. } = self;
+        let file = writer.into_inner().map_err(Error::parquet(&unfinished))?;
+        let finish = || -> std::io::Result<u64> {
+            file.sync_all()?;
+            let size = file.metadata()?.len();
+            std::fs::rename(&unfinished, &path)?;
+            path.parent().map_or(Ok(()), sync_folder)?;
+            Ok(size)
+        };
+        entry.size_bytes = finish().map_err(Error::io(&path))?;
+        Ok(entry)
+    }
+}
+
+/// Makes a rename in `folder` last.
+#[cfg(unix)]
+fn sync_folder(folder: &Path) -> std::io::Result<()> {
+    File::open(folder)?.sync_all()
+}
+
+/// Other systems keep the order themselves and cannot open a folder.
+#[cfg(not(unix))]
+fn sync_folder(_folder: &Path) -> std::io::Result<()> {
+    Ok(())
+}
+
+/// Least and greatest value of a time column.
+fn times(batch: &RecordBatch, column: Option<&str>) -> (Option<i64>, Option<i64>) {
+    match column.and_then(|column| batch.column_by_name(column)) {
+        Some(column) if column.data_type() == &DataType::Int64 => {
+            let times = column.as_primitive::<Int64Type>();
+            (min(times), max(times))
+        }
+        _ => (None, None),
+    }
+}

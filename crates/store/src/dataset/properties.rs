@@ -1,0 +1,80 @@
+//! How each column stands in a Parquet file: encoding, dictionary, statistics.
+//!
+//! Chosen by measuring rows like a metadata workload's (`docs/benchmarks.md`): a dictionary costs a
+//! hash per row and pays where few values repeat; numbers that grow or vary little are shortest and
+//! cheapest as differences (DELTA_BINARY_PACKED); statistics pay where one prunes by them.
+
+use arrow::datatypes::{DataType, Schema};
+use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::schema::types::ColumnPath;
+use smbscope_event::SCHEMA_VERSION;
+
+use crate::table::Table;
+
+/// Key of the table's name in a file's metadata.
+pub const TABLE_KEY: &str = "smbscope.table";
+/// Key of the version of the schemas.
+pub const SCHEMA_VERSION_KEY: &str = "smbscope.schema_version";
+/// Key of the version of smbscope that wrote the file.
+pub const VERSION_KEY: &str = "smbscope.version";
+
+/// Usual rows of a row group: small enough for bounded memory and for pruning by time.
+pub const ROW_GROUP_ROWS: usize = 64 * 1024;
+
+/// The writer's properties for `table`.
+pub fn properties(
+    table: Table,
+    schema: &Schema,
+    row_group_rows: usize,
+) -> Result<WriterProperties, ParquetError> {
+    let note = |key: &str, value: String| KeyValue::new(key.to_owned(), value);
+    let mut builder = WriterProperties::builder()
+        .set_created_by(concat!("smbscope ", env!("CARGO_PKG_VERSION")).to_owned())
+        .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
+        .set_max_row_group_row_count(Some(row_group_rows))
+        .set_statistics_enabled(EnabledStatistics::Chunk)
+        .set_key_value_metadata(Some(vec![
+            note(TABLE_KEY, table.name().to_owned()),
+            note(SCHEMA_VERSION_KEY, SCHEMA_VERSION.to_string()),
+            note(VERSION_KEY, env!("CARGO_PKG_VERSION").to_owned()),
+        ]));
+    if table == Table::Operations {
+        for field in schema.fields() {
+            let path = ColumnPath::from(field.name().as_str());
+            builder = match layout(field.name(), field.data_type()) {
+                Layout::Plain => builder.set_column_dictionary_enabled(path, false),
+                Layout::Differences => builder
+                    .set_column_dictionary_enabled(path.clone(), false)
+                    .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED),
+                Layout::Dictionary => {
+                    builder.set_column_statistics_enabled(path, EnabledStatistics::None)
+                }
+            };
+        }
+    }
+    Ok(builder.build())
+}
+
+/// How one column of the operations is written.
+enum Layout {
+    /// As it is: compression makes little of what hardly varies.
+    Plain,
+    /// As differences: numbers that grow, and durations.
+    Differences,
+    /// As a dictionary, without statistics: nobody prunes by them, and they cost a comparison a row.
+    Dictionary,
+}
+
+fn layout(name: &str, data_type: &DataType) -> Layout {
+    match (data_type, name) {
+        // Arbitrary numbers of which there are few: their differences would not be small.
+        (_, "session_id") => Layout::Dictionary,
+        (_, "outstanding" | "tcp_sequence") => Layout::Differences,
+        (DataType::Int64 | DataType::UInt64, _) => Layout::Differences,
+        (DataType::Dictionary(..) | DataType::FixedSizeBinary(_), _) => Layout::Dictionary,
+        _ => Layout::Plain,
+    }
+}

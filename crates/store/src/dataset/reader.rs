@@ -1,0 +1,209 @@
+//! Finds and reads the parts of a run folder, and Parquet files of smbscope that stand alone.
+//!
+//! The manifest is not needed: after a kill it may lack the newest parts. A part that it names and
+//! that is missing is an error, because then rows were lost.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use parquet::file::metadata::ParquetMetaData;
+use smbscope_event::SCHEMA_VERSION;
+use smbscope_event::manifest::{FILE_NAME, Manifest, ManifestError};
+
+use super::UNFINISHED;
+use super::properties::{SCHEMA_VERSION_KEY, TABLE_KEY};
+use crate::error::{Error, Result};
+use crate::table::Table;
+
+/// A run folder that can be read.
+#[derive(Clone, Debug)]
+pub struct Dataset {
+    dir: PathBuf,
+    manifest: Option<Manifest>,
+    parts: BTreeMap<Table, Vec<PathBuf>>,
+}
+
+impl Dataset {
+    /// Whether there is a run folder at `dir`, of whatever version.
+    pub fn is_at(dir: &Path) -> bool {
+        let named = std::fs::read(dir.join(FILE_NAME))
+            .map(|bytes| Manifest::from_json(&bytes))
+            .is_ok_and(|read| matches!(read, Ok(_) | Err(ManifestError::Newer { .. })));
+        named
+            || Table::ALL.iter().any(|&table| {
+                let parts = list(dir, table).unwrap_or_default();
+                parts.iter().any(|part| FileInfo::of(part).is_ok())
+            })
+    }
+
+    /// Opens the run folder at `dir`.
+    pub fn open(dir: &Path) -> Result<Dataset> {
+        if !dir.exists() {
+            return Err(Error::NotFound(dir.to_owned()));
+        }
+        let path = dir.join(FILE_NAME);
+        let manifest = match std::fs::read(&path) {
+            Ok(bytes) => {
+                let read = Manifest::from_json(&bytes);
+                Some(read.map_err(|error| Error::Manifest { path: path.clone(), error })?)
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+            Err(error) => return Err(Error::io(&path)(error)),
+        };
+        let mut parts = BTreeMap::new();
+        for table in Table::ALL {
+            parts.insert(table, list(dir, table)?);
+        }
+        if manifest.is_none() {
+            let first = parts.values().flatten().next();
+            let first = first.ok_or_else(|| Error::NotRecognised {
+                path: dir.to_owned(),
+                what: "is a folder without a dataset".into(),
+            })?;
+            FileInfo::of(first)?;
+        }
+        let dataset = Dataset { dir: dir.to_owned(), manifest, parts };
+        dataset.check()?;
+        Ok(dataset)
+    }
+
+    /// The folder.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Its manifest, when there is one.
+    pub fn manifest(&self) -> Option<&Manifest> {
+        self.manifest.as_ref()
+    }
+
+    /// Whether everything was written that was to be.
+    pub fn is_complete(&self) -> bool {
+        self.manifest.as_ref().is_some_and(|it| it.complete)
+    }
+
+    /// The files of a table, in the order in which they were written.
+    pub fn parts(&self, table: Table) -> &[PathBuf] {
+        self.parts.get(&table).map_or(&[], Vec::as_slice)
+    }
+
+    /// Deletes a dataset's own files in `dir`, the manifest first.
+    pub(super) fn remove(dir: &Path) -> Result<()> {
+        let remove = |path: &Path| match std::fs::remove_file(path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(Error::io(path)(error))
+            }
+            _ => Ok(()),
+        };
+        let manifest = dir.join(FILE_NAME);
+        remove(&manifest)?;
+        remove(&manifest.with_extension(UNFINISHED))?;
+        for table in Table::ALL {
+            for part in entries(&dir.join(table.name()))? {
+                let extension = part.extension();
+                if extension.is_some_and(|end| end == "parquet" || end == UNFINISHED) {
+                    remove(&part)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn check(&self) -> Result<()> {
+        let Some(manifest) = &self.manifest else {
+            return Ok(());
+        };
+        for part in manifest.tables.values().flatten() {
+            let path = self.dir.join(&part.file);
+            if !path.is_file() {
+                return Err(Error::NotRecognised {
+                    path,
+                    what: "is named by the manifest and missing; the dataset is damaged".into(),
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a Parquet file of smbscope says of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileInfo {
+    /// Its table.
+    pub table: Table,
+    /// Its size.
+    pub size_bytes: u64,
+}
+
+impl FileInfo {
+    /// Reads the footer of the file at `path`.
+    pub fn of(path: &Path) -> Result<FileInfo> {
+        let file = File::open(path).map_err(Error::io(path))?;
+        let size_bytes = file.metadata().map_err(Error::io(path))?.len();
+        let reader =
+            ParquetRecordBatchReaderBuilder::try_new(file).map_err(Error::parquet(path))?;
+        let table = table_of(path, reader.metadata())?;
+        Ok(FileInfo { table, size_bytes })
+    }
+}
+
+/// Reads the columns at `projection` (names of the table's columns; all when `None`), `rows` at a
+/// time. Columns that the file lacks are left out.
+pub fn read_file(
+    path: &Path,
+    columns: Option<&[&str]>,
+    rows: usize,
+) -> Result<ParquetRecordBatchReader> {
+    let file = File::open(path).map_err(Error::io(path))?;
+    let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(Error::parquet(path))?;
+    table_of(path, builder.metadata())?;
+    let mask = match columns {
+        None => ProjectionMask::all(),
+        Some(columns) => {
+            let places = builder.schema().fields().iter().enumerate();
+            let places = places.filter(|(_, field)| columns.contains(&field.name().as_str()));
+            ProjectionMask::roots(builder.parquet_schema(), places.map(|(place, _)| place))
+        }
+    };
+    builder.with_projection(mask).with_batch_size(rows).build().map_err(Error::parquet(path))
+}
+
+fn table_of(path: &Path, metadata: &ParquetMetaData) -> Result<Table> {
+    let notes = metadata.file_metadata().key_value_metadata();
+    let note = |key: &str| {
+        let notes = notes.into_iter().flatten();
+        notes.filter(|note| note.key == key).find_map(|note| note.value.as_deref())
+    };
+    let version = note(SCHEMA_VERSION_KEY).and_then(|version| version.parse::<u32>().ok());
+    match (note(TABLE_KEY).and_then(Table::from_name), version) {
+        (_, Some(version)) if version > SCHEMA_VERSION => {
+            Err(Error::Newer { path: path.to_owned(), version })
+        }
+        (Some(table), Some(_)) => Ok(table),
+        _ => Err(Error::NotRecognised {
+            path: path.to_owned(),
+            what: "is a Parquet file that smbscope did not write".into(),
+        }),
+    }
+}
+
+/// The complete parts of a table, by name.
+fn list(dir: &Path, table: Table) -> Result<Vec<PathBuf>> {
+    let mut parts = entries(&dir.join(table.name()))?;
+    parts.retain(|path| path.extension().is_some_and(|end| end == "parquet"));
+    parts.sort();
+    Ok(parts)
+}
+
+/// What is in a folder; nothing when it does not exist.
+fn entries(dir: &Path) -> Result<Vec<PathBuf>> {
+    let entries = match std::fs::read_dir(dir) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(Error::io(dir)(error)),
+    };
+    entries.map(|entry| Ok(entry.map_err(Error::io(dir))?.path())).collect()
+}

@@ -1,0 +1,213 @@
+//! Writes a run folder so that it is valid at every moment.
+//!
+//! A thread of its own encodes and writes, so that decoding goes on meanwhile and parts are
+//! completed in time even when no rows come. What is not yet in a complete part is lost in a kill:
+//! ten seconds at most.
+
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant, SystemTime};
+
+use smbscope_event::anonymize::Tokenizer;
+use smbscope_event::manifest::{InputFile, Kind, Manifest};
+
+use super::folder::Folder;
+use super::properties::ROW_GROUP_ROWS;
+use super::reader::Dataset;
+use crate::error::{Error, Result};
+use crate::table::Part;
+
+/// What the manifest says from the start.
+#[derive(Clone, Debug)]
+pub struct ManifestSeed {
+    /// What makes the folder.
+    pub kind: Kind,
+    /// When: nanoseconds since 1970-01-01 00:00 UTC.
+    pub created_at: i64,
+    /// What is imported.
+    pub inputs: Vec<InputFile>,
+}
+
+impl ManifestSeed {
+    /// A seed of this moment.
+    pub fn now(kind: Kind, inputs: Vec<InputFile>) -> ManifestSeed {
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let created_at = since.map_or(0, |since| i64::try_from(since.as_nanos()).unwrap_or(0));
+        ManifestSeed { kind, created_at, inputs }
+    }
+}
+
+/// How a folder is written.
+#[derive(Clone)]
+pub struct WriteOptions {
+    /// Whether a dataset in the folder is replaced; otherwise it is an error.
+    pub overwrite: bool,
+    /// Parts are completed at least this often.
+    pub interval: Duration,
+    /// Parts are completed after so many rows of a table.
+    pub part_rows: u64,
+    /// Rows of a Parquet row group: what is held in memory, and what can be skipped in reading.
+    pub row_group_rows: usize,
+    /// Names become tokens before they are written. Leave it out when the source does that.
+    pub tokenizer: Option<Tokenizer>,
+}
+
+impl Default for WriteOptions {
+    fn default() -> WriteOptions {
+        WriteOptions {
+            overwrite: false,
+            interval: Duration::from_secs(10),
+            part_rows: 4 << 20,
+            row_group_rows: ROW_GROUP_ROWS,
+            tokenizer: None,
+        }
+    }
+}
+
+enum Message {
+    Part(Box<Part>),
+    Finish { complete: bool },
+}
+
+/// Writes one run folder. Dropped without [`DatasetWriter::finish`], it keeps complete parts only,
+/// as a kill would.
+pub struct DatasetWriter {
+    dir: PathBuf,
+    sender: Option<SyncSender<Message>>,
+    thread: Option<JoinHandle<Result<Manifest>>>,
+}
+
+impl DatasetWriter {
+    /// Begins a folder, which must be absent, empty or, to overwrite, a dataset.
+    pub fn create(dir: &Path, seed: ManifestSeed, options: WriteOptions) -> Result<DatasetWriter> {
+        prepare(dir, &seed, options.overwrite)?;
+        let mut manifest = Manifest::new(seed.kind, seed.created_at);
+        manifest.inputs = seed.inputs;
+        if let Some(tokenizer) = &options.tokenizer {
+            manifest.anonymize(tokenizer);
+        }
+        let folder = Folder::new(dir, manifest, &options);
+        folder.write_manifest()?;
+        // Two parts: enough to keep both sides busy, little to hold in memory.
+        let (sender, receiver) = sync_channel(2);
+        let thread = std::thread::Builder::new()
+            .name("dataset".into())
+            .spawn(move || run(folder, &receiver, &options))
+            .map_err(Error::io(dir))?;
+        Ok(DatasetWriter { dir: dir.to_owned(), sender: Some(sender), thread: Some(thread) })
+    }
+
+    /// Takes rows. An error may concern rows that were given earlier.
+    pub fn part(&mut self, part: Part) -> Result<()> {
+        self.send(Message::Part(Box::new(part)))
+    }
+
+    /// Completes all parts and the manifest, which says whether everything was written that was
+    /// to be (false after an interruption).
+    pub fn finish(mut self, complete: bool) -> Result<Manifest> {
+        self.send(Message::Finish { complete })?;
+        self.join()
+    }
+
+    /// The folder.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    fn send(&mut self, message: Message) -> Result<()> {
+        let sent = self.sender.as_ref().map(|sender| sender.send(message));
+        match sent {
+            Some(Ok(())) => Ok(()),
+            _ => self.join().and(Err(STOPPED)),
+        }
+    }
+
+    fn join(&mut self) -> Result<Manifest> {
+        self.sender = None;
+        match self.thread.take().map(JoinHandle::join) {
+            Some(Ok(result)) => result,
+            _ => Err(STOPPED),
+        }
+    }
+}
+
+const STOPPED: Error = Error::Internal("the thread that writes the dataset stopped");
+
+impl Drop for DatasetWriter {
+    fn drop(&mut self) {
+        if self.thread.is_some() {
+            let _ = self.join();
+        }
+    }
+}
+
+fn run(
+    mut folder: Folder,
+    messages: &Receiver<Message>,
+    options: &WriteOptions,
+) -> Result<Manifest> {
+    match take_parts(&mut folder, messages, options) {
+        Ok(complete) => folder.finish(complete),
+        Err(error) => {
+            folder.abandon();
+            Err(error)
+        }
+    }
+}
+
+/// Writes parts until told to finish; says whether that is all there was to write.
+fn take_parts(
+    folder: &mut Folder,
+    messages: &Receiver<Message>,
+    options: &WriteOptions,
+) -> Result<bool> {
+    let mut completed = Instant::now();
+    loop {
+        let wait = options.interval.saturating_sub(completed.elapsed());
+        match messages.recv_timeout(wait) {
+            Ok(Message::Part(part)) => folder.add(*part)?,
+            Ok(Message::Finish { complete }) => return Ok(complete),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return Err(STOPPED),
+        }
+        if completed.elapsed() >= options.interval || folder.rows_open() >= options.part_rows {
+            folder.complete_parts()?;
+            completed = Instant::now();
+        }
+    }
+}
+
+/// Makes sure that the folder is there, and that nothing of value is in it.
+fn prepare(dir: &Path, seed: &ManifestSeed, overwrite: bool) -> Result<()> {
+    let exists = |what| {
+        let path = dir.to_owned();
+        Err(Error::Exists { path, what })
+    };
+    if dir.exists() && !dir.is_dir() {
+        return exists("is a file; choose a folder for the dataset");
+    }
+    std::fs::create_dir_all(dir).map_err(Error::io(dir))?;
+    let mut entries = std::fs::read_dir(dir).map_err(Error::io(dir))?;
+    if entries.next().is_none() {
+        return Ok(());
+    }
+    if !Dataset::is_at(dir) {
+        return exists("is not empty and holds no dataset; choose another folder");
+    }
+    if !overwrite {
+        return exists("holds a dataset already; choose another folder, or --force to replace it");
+    }
+    let same = |input: &InputFile| {
+        let path = Path::new(&input.name).canonicalize().ok();
+        path.zip(dir.canonicalize().ok()).is_some_and(|(input, dir)| input.starts_with(dir))
+    };
+    if seed.inputs.iter().any(same) {
+        return exists("is an input as well; choose another folder");
+    }
+    Dataset::remove(dir)
+}
+
+#[cfg(test)]
+#[path = "writer_tests.rs"]
+mod tests;

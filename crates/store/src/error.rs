@@ -1,0 +1,98 @@
+//! What can go wrong here, in one sentence that says what, where and what to do.
+
+use std::path::{Path, PathBuf};
+
+use smbscope_event::manifest::ManifestError;
+
+/// Result of this crate.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// What went wrong.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// An input does not exist.
+    #[error("{}: no such file or folder", .0.display())]
+    NotFound(PathBuf),
+    /// A file or folder that smbscope cannot read.
+    #[error("{}: {what}", .path.display())]
+    NotRecognised {
+        /// The input.
+        path: PathBuf,
+        /// What it is instead.
+        what: String,
+    },
+    /// The folder to be written exists.
+    #[error("{}: {what}", .path.display())]
+    Exists {
+        /// The folder.
+        path: PathBuf,
+        /// What it holds and what to do.
+        what: &'static str,
+    },
+    /// The operating system refused.
+    #[error("{}: {error}", .path.display())]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// A Parquet file could not be written or read.
+    #[error("{}: {error}", .path.display())]
+    Parquet {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: parquet::errors::ParquetError,
+    },
+    /// A manifest could not be read.
+    #[error("{}: {error}", .path.display())]
+    Manifest {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: ManifestError,
+    },
+    /// A dataset of a newer smbscope.
+    #[error(
+        "{}: written with schema version {version}, which is newer than this smbscope: use a newer one",
+        .path.display()
+    )]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        version: u32,
+    },
+    /// A capture could not be decoded.
+    #[error(transparent)]
+    Capture(#[from] crate::capture::Error),
+    /// Rows could not be converted.
+    #[error("rows could not be converted: {0}")]
+    Arrow(#[from] arrow::error::ArrowError),
+    /// The question is at fault.
+    #[error("{0}")]
+    Sql(String),
+    /// A query failed while it ran.
+    #[error("{0}")]
+    Query(String),
+    /// Something that must not happen.
+    #[error("internal error: {0}; please report it")]
+    Internal(&'static str),
+}
+
+impl Error {
+    pub(crate) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Error {
+        let path = path.to_owned();
+        move |error| match error.kind() {
+            std::io::ErrorKind::NotFound => Error::NotFound(path),
+            _ => Error::Io { path, error },
+        }
+    }
+
+    pub(crate) fn parquet(path: &Path) -> impl FnOnce(parquet::errors::ParquetError) -> Error {
+        let path = path.to_owned();
+        move |error| Error::Parquet { path, error }
+    }
+}

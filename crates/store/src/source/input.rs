@@ -1,0 +1,102 @@
+//! What an input is, by what it holds.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use smbscope_event::manifest::InputFile;
+
+use crate::capture;
+use crate::capture::file::{Limits, Reader};
+use crate::dataset::Dataset;
+use crate::dataset::reader::FileInfo;
+use crate::error::{Error, Result};
+
+/// A recognised input.
+#[derive(Clone, Debug)]
+pub enum Input {
+    /// A capture file.
+    Capture {
+        /// Where it is.
+        path: PathBuf,
+        /// Its size.
+        size_bytes: u64,
+        /// Its format and compression.
+        format: String,
+    },
+    /// Standard input.
+    Stdin,
+    /// A pipe or device, which can be read once only.
+    Pipe(PathBuf),
+    /// A run folder.
+    Dataset(Dataset),
+    /// A Parquet file of smbscope.
+    File {
+        /// Where it is.
+        path: PathBuf,
+        /// What it holds.
+        info: FileInfo,
+    },
+}
+
+/// First bytes of a Parquet file.
+const PARQUET_MAGIC: &[u8] = b"PAR1";
+
+impl Input {
+    /// Recognises one input by content; `-` is standard input.
+    pub fn recognise(name: &str) -> Result<Input> {
+        if name == "-" {
+            return Ok(Input::Stdin);
+        }
+        let path = PathBuf::from(name);
+        let metadata = std::fs::metadata(&path).map_err(Error::io(&path))?;
+        if metadata.is_dir() {
+            return Dataset::open(&path).map(Input::Dataset);
+        }
+        if !metadata.is_file() {
+            return Ok(Input::Pipe(path));
+        }
+        if has_parquet_magic(&path)? {
+            let info = FileInfo::of(&path)?;
+            return Ok(Input::File { path, info });
+        }
+        let reader = Reader::open(&path, Limits::default()).map_err(capture::Error::from)?;
+        let format = reader.summary().description();
+        Ok(Input::Capture { path, size_bytes: metadata.len(), format })
+    }
+
+    /// Whether it can be read once only.
+    pub fn is_stream(&self) -> bool {
+        matches!(self, Input::Stdin | Input::Pipe(_))
+    }
+
+    /// Whether it is decoded, not read.
+    pub fn is_capture(&self) -> bool {
+        self.is_stream() || matches!(self, Input::Capture { .. })
+    }
+
+    /// Name, size and format.
+    pub fn describe(&self) -> InputFile {
+        let (name, size_bytes, format) = match self {
+            Input::Capture { path, size_bytes, format } => {
+                (text(path), Some(*size_bytes), format.as_str())
+            }
+            Input::Stdin => ("-".to_owned(), None, "capture"),
+            Input::Pipe(path) => (text(path), None, "capture"),
+            Input::Dataset(dataset) => (text(dataset.dir()), None, "dataset"),
+            Input::File { path, info } => (text(path), Some(info.size_bytes), "parquet"),
+        };
+        InputFile { name, size_bytes, format: format.to_owned() }
+    }
+}
+
+fn text(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+fn has_parquet_magic(path: &Path) -> Result<bool> {
+    let mut first = Vec::new();
+    let file = File::open(path).map_err(Error::io(path))?;
+    file.take(PARQUET_MAGIC.len() as u64).read_to_end(&mut first).map_err(Error::io(path))?;
+    Ok(first == PARQUET_MAGIC)
+}

@@ -1,0 +1,191 @@
+//! Inputs, whatever they are, as one set of tables.
+//!
+//! An input is recognised by what it holds: a capture, a run folder, a Parquet file of smbscope,
+//! or a stream (`-`, a pipe) that is taken for a capture. Several inputs are one table. Nothing is
+//! kept in memory: every pass ([`Source::parts`]) decodes or reads anew, and the columns that
+//! nobody asked for cost nothing.
+
+mod input;
+mod parts;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use smbscope_event::anonymize::Tokenizer;
+use smbscope_event::manifest::{InputFile, Kind};
+
+use crate::capture;
+use crate::dataset::{Dataset, DatasetWriter, ManifestSeed, WriteOptions};
+use crate::error::{Error, Result};
+use crate::table::Table;
+
+pub use input::Input;
+pub use parts::{Parts, Progress};
+
+/// How inputs are opened.
+#[derive(Clone, Default)]
+pub struct OpenOptions {
+    /// How captures are decoded. Its projection and tables are replaced by each pass's.
+    pub decode: capture::Options,
+    /// Names become tokens in everything that leaves the source.
+    pub tokenizer: Option<Tokenizer>,
+}
+
+/// What one pass is to yield.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Request {
+    /// The tables.
+    pub tables: Vec<Table>,
+    /// Columns of the operations, as places in their schema; all when `None`. The other tables
+    /// come whole.
+    pub projection: Option<Vec<usize>>,
+}
+
+impl Request {
+    /// All columns of all tables.
+    pub fn all() -> Request {
+        Request { tables: Table::ALL.to_vec(), projection: None }
+    }
+}
+
+/// Which inputs a pass is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Inputs {
+    /// All.
+    All,
+    /// Captures and streams only.
+    Captures,
+}
+
+/// Opened inputs.
+pub struct Source {
+    inputs: Vec<Input>,
+    options: OpenOptions,
+    consumed: AtomicBool,
+    latest: Mutex<Option<Arc<Progress>>>,
+    spool: Option<tempfile::TempDir>,
+}
+
+impl Source {
+    /// Recognises `inputs`: paths, or `-` for standard input.
+    pub fn open(inputs: &[String], options: OpenOptions) -> Result<Source> {
+        let inputs = inputs.iter().map(|input| Input::recognise(input));
+        let inputs = inputs.collect::<Result<Vec<_>>>()?;
+        if inputs.iter().filter(|input| input.is_stream()).count() > 1 {
+            return Err(Error::Sql(
+                "only one input can be a stream: save the others to files first".into(),
+            ));
+        }
+        Ok(Source {
+            inputs,
+            options,
+            consumed: AtomicBool::new(false),
+            latest: Mutex::new(None),
+            spool: None,
+        })
+    }
+
+    /// The inputs.
+    pub fn inputs(&self) -> &[Input] {
+        &self.inputs
+    }
+
+    /// Names, sizes and formats, for a manifest.
+    pub fn describe(&self) -> Vec<InputFile> {
+        self.inputs.iter().map(Input::describe).collect()
+    }
+
+    /// How it was opened.
+    pub fn options(&self) -> &OpenOptions {
+        &self.options
+    }
+
+    /// Whether it can be read once only, because a stream is among the inputs.
+    pub fn is_stream(&self) -> bool {
+        self.inputs.iter().any(Input::is_stream)
+    }
+
+    /// One pass over all inputs: rows of each input in the order of time, its coverage last.
+    pub fn parts(&self, request: &Request) -> Result<Parts> {
+        self.parts_of(Inputs::All, request)
+    }
+
+    /// One pass over some inputs.
+    pub fn parts_of(&self, inputs: Inputs, request: &Request) -> Result<Parts> {
+        if self.is_stream() && self.consumed.swap(true, Ordering::Relaxed) {
+            return Err(Error::Internal("a stream was read twice"));
+        }
+        let wanted = |input: &&Input| inputs == Inputs::All || input.is_capture();
+        let inputs: Vec<_> = self.inputs.iter().filter(wanted).collect();
+        let parts = Parts::new(&inputs, &self.options, request)?;
+        *self.latest.lock().unwrap_or_else(PoisonError::into_inner) = Some(parts.progress());
+        Ok(parts)
+    }
+
+    /// How far the latest pass is.
+    pub fn progress(&self) -> Option<Arc<Progress>> {
+        self.latest.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The Parquet files of a table.
+    pub fn files(&self, table: Table) -> Vec<PathBuf> {
+        let files = self.inputs.iter().flat_map(|input| match input {
+            Input::Dataset(dataset) => dataset.parts(table).to_vec(),
+            Input::File { path, info } if info.table == table => vec![path.clone()],
+            _ => Vec::new(),
+        });
+        files.collect()
+    }
+
+    /// Whether there is anything to decode.
+    pub fn has_captures(&self) -> bool {
+        self.inputs.iter().any(Input::is_capture)
+    }
+
+    /// Makes several passes possible: a stream is imported into a temporary folder, which is
+    /// deleted with the source.
+    pub fn spool(&mut self) -> Result<()> {
+        let Some(place) = self.inputs.iter().position(Input::is_stream) else {
+            return Ok(());
+        };
+        if self.consumed.swap(true, Ordering::Relaxed) {
+            return Err(Error::Internal("a stream was read twice"));
+        }
+        let temporary = std::env::temp_dir();
+        let dir = tempfile::Builder::new()
+            .prefix("smbscope-")
+            .tempdir_in(&temporary)
+            .map_err(Error::io(&temporary))?;
+        let stream: Vec<_> = self.inputs.iter().skip(place).take(1).collect();
+        // Names stay as they are: the source replaces them when the folder is read.
+        let options = OpenOptions { decode: self.options.decode.clone(), tokenizer: None };
+        let parts = Parts::new(&stream, &options, &Request::all())?;
+        import(parts, dir.path(), &stream)?;
+        if let Some(input) = self.inputs.get_mut(place) {
+            *input = Input::Dataset(Dataset::open(dir.path())?);
+        }
+        self.spool = Some(dir);
+        self.consumed.store(false, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+impl std::fmt::Debug for Source {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Source").field("inputs", &self.inputs).finish_non_exhaustive()
+    }
+}
+
+fn import(parts: Parts, dir: &Path, inputs: &[&Input]) -> Result<()> {
+    let inputs = inputs.iter().map(|input| input.describe()).collect();
+    let seed = ManifestSeed::now(Kind::Import, inputs);
+    let mut writer = DatasetWriter::create(dir, seed, WriteOptions::default())?;
+    for part in parts {
+        writer.part(part?)?;
+    }
+    writer.finish(true).map(drop)
+}
+
+#[cfg(test)]
+mod tests;

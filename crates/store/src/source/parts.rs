@@ -1,0 +1,300 @@
+//! One pass over inputs: decoding captures, reading Parquet files, both piece by piece.
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
+use arrow::compute::cast;
+use arrow::datatypes::SchemaRef;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
+use smbscope_event::anonymize::Tokenizer;
+
+use super::{Input, OpenOptions, Request};
+use crate::capture;
+use crate::dataset::reader::read_file;
+use crate::error::{Error, Result};
+use crate::table::{Part, Table, anonymize, to_parts};
+
+/// How far a pass is. May be looked at from another thread.
+#[derive(Debug, Default)]
+pub struct Progress {
+    total: Option<u64>,
+    state: Mutex<Done>,
+}
+
+#[derive(Debug, Default)]
+struct Done {
+    bytes: u64,
+    operations: u64,
+    decoding: Option<Arc<capture::Progress>>,
+}
+
+impl Progress {
+    /// Bytes of the inputs that were read.
+    pub fn bytes_done(&self) -> u64 {
+        let done = self.state();
+        done.bytes + done.decoding.as_ref().map_or(0, |decoding| decoding.bytes_done())
+    }
+
+    /// Bytes of the inputs; unknown when a stream is among them.
+    pub fn bytes_total(&self) -> Option<u64> {
+        self.total
+    }
+
+    /// Operations found.
+    pub fn operations(&self) -> u64 {
+        let done = self.state();
+        done.operations + done.decoding.as_ref().map_or(0, |decoding| decoding.operations())
+    }
+
+    fn state(&self) -> MutexGuard<'_, Done> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(&self, bytes: u64, operations: u64) {
+        let mut done = self.state();
+        done.bytes += bytes;
+        done.operations += operations;
+    }
+
+    fn set_decoding(&self, progress: Option<Arc<capture::Progress>>) {
+        let mut done = self.state();
+        if let Some(ended) = std::mem::replace(&mut done.decoding, progress) {
+            done.bytes += ended.bytes_done();
+            done.operations += ended.operations();
+        }
+    }
+}
+
+/// The parts that a pass yields, one after the other. Dropping it ends the pass.
+pub struct Parts {
+    steps: VecDeque<Step>,
+    current: Option<Current>,
+    ready: VecDeque<Part>,
+    request: Request,
+    options: OpenOptions,
+    progress: Arc<Progress>,
+}
+
+enum Step {
+    Decode(Vec<capture::Input>),
+    Alone(capture::Input),
+    Read(Table, PathBuf),
+}
+
+enum Current {
+    Decode(Box<capture::Decoder>),
+    Read {
+        table: Table,
+        path: PathBuf,
+        size_bytes: u64,
+        schema: SchemaRef,
+        reader: Box<ParquetRecordBatchReader>,
+    },
+}
+
+impl Parts {
+    pub(super) fn new(
+        inputs: &[&Input],
+        options: &OpenOptions,
+        request: &Request,
+    ) -> Result<Parts> {
+        let mut parts = Parts {
+            steps: VecDeque::new(),
+            current: None,
+            ready: VecDeque::new(),
+            request: request.clone(),
+            options: options.clone(),
+            progress: Arc::default(),
+        };
+        let mut total = Some(0u64);
+        for input in inputs {
+            match input {
+                Input::Capture { path, size_bytes, .. } => {
+                    parts.decode(capture::Input::Path(path.clone()));
+                    total = total.map(|total| total + size_bytes);
+                }
+                Input::Pipe(path) => {
+                    parts.decode_alone(capture::Input::Path(path.clone()));
+                    total = None;
+                }
+                Input::Stdin => {
+                    parts.decode_alone(capture::Input::Stdin);
+                    total = None;
+                }
+                Input::Dataset(dataset) => {
+                    for table in Table::ALL {
+                        for path in dataset.parts(table) {
+                            total = total.map(|total| total + parts.read(table, path));
+                        }
+                    }
+                }
+                Input::File { path, info } => {
+                    total = total.map(|total| total + parts.read(info.table, path));
+                }
+            }
+        }
+        parts.progress = Arc::new(Progress { total, ..Progress::default() });
+        Ok(parts)
+    }
+
+    /// How far the pass is.
+    pub fn progress(&self) -> Arc<Progress> {
+        self.progress.clone()
+    }
+
+    /// Captures that follow each other are decoded together: a connection can go on in the next.
+    fn decode(&mut self, input: capture::Input) {
+        match self.steps.back_mut() {
+            Some(Step::Decode(inputs)) => inputs.push(input),
+            _ => self.steps.push_back(Step::Decode(vec![input])),
+        }
+    }
+
+    /// Nobody may look into a pipe before its turn.
+    fn decode_alone(&mut self, input: capture::Input) {
+        self.steps.push_back(Step::Alone(input));
+    }
+
+    fn read(&mut self, table: Table, path: &Path) -> u64 {
+        if !self.request.tables.contains(&table) {
+            return 0;
+        }
+        self.steps.push_back(Step::Read(table, path.to_owned()));
+        size(path)
+    }
+
+    fn begin(&self, step: Step) -> Result<Current> {
+        match step {
+            Step::Alone(input) => self.begin(Step::Decode(vec![input])),
+            Step::Decode(inputs) => {
+                let wanted = |table| self.request.tables.contains(&table);
+                let mut options = self.options.decode.clone();
+                options.projection.clone_from(&self.request.projection);
+                options.tables = capture::Tables {
+                    operations: wanted(Table::Operations),
+                    connections: wanted(Table::Connections),
+                    sessions: wanted(Table::Sessions),
+                    trees: wanted(Table::Trees),
+                    handles: wanted(Table::Handles),
+                    referrals: wanted(Table::Referrals),
+                };
+                let decoder = capture::Decoder::open(inputs, options)?;
+                self.progress.set_decoding(Some(decoder.progress()));
+                Ok(Current::Decode(Box::new(decoder)))
+            }
+            Step::Read(table, path) => {
+                let full = table.schema();
+                let schema = match (&self.request.projection, table) {
+                    (Some(places), Table::Operations) => Arc::new(full.project(places)?),
+                    _ => full,
+                };
+                let fields = schema.fields().iter();
+                let columns: Vec<_> = fields.map(|field| field.name().as_str()).collect();
+                let reader = read_file(&path, Some(&columns), self.options.decode.batch_rows)?;
+                Ok(Current::Read {
+                    table,
+                    size_bytes: size(&path),
+                    path,
+                    schema,
+                    reader: Box::new(reader),
+                })
+            }
+        }
+    }
+
+    /// The next part, or what stands in its way; `None` at the end of the present step.
+    fn step(&mut self) -> Result<bool> {
+        match &mut self.current {
+            None => Ok(false),
+            Some(Current::Decode(decoder)) => match decoder.next() {
+                None => {
+                    self.progress.set_decoding(None);
+                    Ok(false)
+                }
+                Some(part) => {
+                    let part = part?;
+                    let coverage = matches!(part, Part::Coverage(_));
+                    if !coverage || self.request.tables.contains(&Table::Coverage) {
+                        self.ready.push_back(part);
+                    }
+                    Ok(true)
+                }
+            },
+            Some(Current::Read { table, path, size_bytes, schema, reader }) => {
+                match reader.next() {
+                    None => {
+                        self.progress.add(*size_bytes, 0);
+                        Ok(false)
+                    }
+                    Some(batch) => {
+                        let batch = batch.map_err(|error| error.into());
+                        let batch = conform(&batch.map_err(Error::parquet(path))?, schema)?;
+                        if *table == Table::Operations {
+                            self.progress.add(0, batch.num_rows() as u64);
+                        }
+                        self.ready.extend(to_parts(*table, batch));
+                        Ok(true)
+                    }
+                }
+            }
+        }
+    }
+
+    fn advance(&mut self) -> Result<Option<Part>> {
+        loop {
+            if let Some(part) = self.ready.pop_front() {
+                return Ok(Some(tokens(part, self.options.tokenizer.as_ref())?));
+            }
+            if self.step()? {
+                continue;
+            }
+            self.current = None;
+            match self.steps.pop_front() {
+                None => return Ok(None),
+                Some(step) => self.current = Some(self.begin(step)?),
+            }
+        }
+    }
+}
+
+impl Iterator for Parts {
+    type Item = Result<Part>;
+
+    fn next(&mut self) -> Option<Result<Part>> {
+        let next = self.advance();
+        if next.is_err() {
+            // Nothing sensible follows an error.
+            self.steps.clear();
+            self.ready.clear();
+            self.current = None;
+        }
+        next.transpose()
+    }
+}
+
+fn tokens(part: Part, tokenizer: Option<&Tokenizer>) -> Result<Part> {
+    match tokenizer {
+        Some(tokenizer) => anonymize(part, tokenizer),
+        None => Ok(part),
+    }
+}
+
+fn size(path: &Path) -> u64 {
+    std::fs::metadata(path).map_or(0, |metadata| metadata.len())
+}
+
+/// The batch with exactly the columns of `schema`: those that an older file lacks are null.
+fn conform(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
+    let column = |field: &arrow::datatypes::FieldRef| -> Result<ArrayRef> {
+        match batch.column_by_name(field.name()) {
+            None => Ok(new_null_array(field.data_type(), batch.num_rows())),
+            Some(column) if column.data_type() == field.data_type() => Ok(column.clone()),
+            Some(column) => Ok(cast(column, field.data_type())?),
+        }
+    };
+    let columns = schema.fields().iter().map(column).collect::<Result<_>>()?;
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    Ok(RecordBatch::try_new_with_options(schema.clone(), columns, &options)?)
+}

@@ -1,0 +1,129 @@
+use super::*;
+use crate::synthetic_rest::{capture, dataset};
+use crate::table::{Part, to_batch};
+use smbscope_event::operation::Column;
+use std::collections::BTreeMap;
+
+fn open(inputs: &[&str]) -> Result<Source> {
+    let inputs: Vec<_> = inputs.iter().map(ToString::to_string).collect();
+    Source::open(&inputs, OpenOptions::default())
+}
+
+fn counts(source: &Source) -> BTreeMap<Table, usize> {
+    let mut counts = BTreeMap::new();
+    for part in source.parts(&Request::all()).unwrap() {
+        let (table, batch) = to_batch(&part.unwrap()).unwrap();
+        *counts.entry(table).or_default() += batch.num_rows();
+    }
+    counts
+}
+
+#[test]
+fn what_is_no_input_is_one_clear_sentence() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).display().to_string();
+    let error = |name: &str| open(&[&path(name)]).unwrap_err().to_string();
+    assert!(error("absent").contains("no such file"));
+    std::fs::write(path("empty.pcap"), "").unwrap();
+    std::fs::write(path("letter.pcap"), "Dear Sir, ".repeat(30)).unwrap();
+    for name in ["empty.pcap", "letter.pcap"] {
+        let error = error(name);
+        assert!(error.contains(name) && error.lines().count() == 1, "{error}");
+    }
+    let folder = error("");
+    assert!(folder.contains("folder without a dataset"), "{folder}");
+    assert!(open(&["-", "-"]).is_err());
+}
+
+#[test]
+fn a_dataset_and_its_single_files_read_alike() {
+    let dir = tempfile::tempdir().unwrap();
+    dataset(dir.path(), 2500);
+    let folder = dir.path().display().to_string();
+    let source = open(&[&folder]).unwrap();
+    assert_eq!(counts(&source)[&Table::Operations], 2500);
+    // Recognised by content: the name says something else.
+    let file = dir.path().join("capture.pcap");
+    std::fs::rename(dir.path().join("operations/part-000000.parquet"), &file).unwrap();
+    let file = file.display().to_string();
+    let source = open(&[&file, &file]).unwrap();
+    assert_eq!(counts(&source), [(Table::Operations, 5000)].into());
+    assert_eq!(source.describe()[0].format, "parquet");
+}
+
+#[test]
+fn a_projection_reads_its_columns_in_its_order_and_progress_adds_up() {
+    let dir = tempfile::tempdir().unwrap();
+    dataset(dir.path(), 2500);
+    let source = open(&[&dir.path().display().to_string()]).unwrap();
+    let projection = vec![Column::status as usize, Column::operation as usize];
+    let request = Request { tables: vec![Table::Operations], projection: Some(projection) };
+    let mut parts = source.parts(&request).unwrap();
+    let progress = parts.progress();
+    let mut rows = 0;
+    for part in parts.by_ref() {
+        let Part::Operations(batch) = part.unwrap() else { panic!() };
+        let schema = batch.schema();
+        let names: Vec<_> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+        assert_eq!(names, ["status", "operation"]);
+        rows += batch.num_rows() as u64;
+    }
+    assert_eq!((progress.operations(), rows), (2500, 2500));
+    assert_eq!(Some(progress.bytes_done()), progress.bytes_total());
+    let none = Request { tables: vec![Table::Operations], projection: Some(Vec::new()) };
+    let batches = source.parts(&none).unwrap().map(|part| to_batch(&part.unwrap()).unwrap().1);
+    assert_eq!(batches.map(|batch| batch.num_rows()).sum::<usize>(), 2500);
+}
+
+#[test]
+fn the_tokenizer_of_the_source_reaches_every_part() {
+    let dir = tempfile::tempdir().unwrap();
+    dataset(dir.path(), 100);
+    let options =
+        OpenOptions { tokenizer: Some(Tokenizer::new([1; 32])), ..OpenOptions::default() };
+    let source = Source::open(&[dir.path().display().to_string()], options).unwrap();
+    for part in source.parts(&Request::all()).unwrap() {
+        let text = format!("{:?}", part.unwrap());
+        assert!(!text.contains("synthetic.pcap") && !text.contains("10.0.0."), "{text}");
+    }
+}
+
+#[test]
+fn captures_and_datasets_mix() {
+    let Some(capture) = capture("smb2-delete.pcap") else { return };
+    let dir = tempfile::tempdir().unwrap();
+    dataset(dir.path(), 100);
+    let alone = counts(&open(&[&capture]).unwrap())[&Table::Operations];
+    let mixed = open(&[&capture, &dir.path().display().to_string()]).unwrap();
+    let counts = counts(&mixed);
+    assert!(alone > 0);
+    assert_eq!(counts[&Table::Operations], alone + 100);
+    assert_eq!(counts[&Table::Coverage], 2);
+    assert_eq!(mixed.describe()[0].format, "pcap");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_is_read_once_or_kept_for_several_passes() {
+    let Some(capture) = capture("smb2-delete.pcap") else { return };
+    let expected = counts(&open(&[&capture]).unwrap());
+    let dir = tempfile::tempdir().unwrap();
+    let pipe = dir.path().join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    if !made.is_ok_and(|status| status.success()) {
+        println!("skipped: no mkfifo");
+        return;
+    }
+    let bytes = std::fs::read(&capture).unwrap();
+    let writer = pipe.clone();
+    let thread = std::thread::spawn(move || std::fs::write(writer, bytes).unwrap());
+    let mut source = open(&[&pipe.display().to_string()]).unwrap();
+    assert!(source.is_stream());
+    source.spool().unwrap();
+    thread.join().unwrap();
+    for _ in 0..2 {
+        let found = counts(&source);
+        assert_eq!(found[&Table::Operations], expected[&Table::Operations]);
+        assert_eq!(found[&Table::Coverage], 1);
+    }
+}

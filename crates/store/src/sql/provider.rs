@@ -1,0 +1,197 @@
+//! The tables as DataFusion sees them.
+
+use std::sync::Arc;
+
+use arrow::datatypes::SchemaRef;
+use async_trait::async_trait;
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::common::Result as DataFusionResult;
+use datafusion::datasource::TableType;
+use datafusion::datasource::file_format::parquet::ParquetFormat;
+use datafusion::datasource::listing::{
+    ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl,
+};
+use datafusion::error::DataFusionError;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::stream::RecordBatchReceiverStreamBuilder;
+use datafusion::physical_plan::streaming::{PartitionStream, StreamingTableExec};
+use datafusion::physical_plan::union::UnionExec;
+
+use super::failure;
+use crate::error::{Error, Result};
+use crate::source::{Inputs, Request, Source};
+use crate::table::{Table, project, to_batch};
+
+/// One table of a source: Parquet files through DataFusion's reader, everything else (captures,
+/// and files whose names become tokens) as a stream of decoded parts.
+#[derive(Debug)]
+pub(super) struct SourceTable {
+    table: Table,
+    schema: SchemaRef,
+    source: Arc<Source>,
+    files: Option<ListingTable>,
+    streamed: Option<Inputs>,
+}
+
+impl SourceTable {
+    pub(super) fn new(table: Table, source: Arc<Source>) -> Result<SourceTable> {
+        let (files, streamed) = if source.options().tokenizer.is_some() {
+            // A filter would see the names before they become tokens.
+            (None, Some(Inputs::All))
+        } else {
+            let paths = source.files(table);
+            let streamed = source.has_captures().then_some(Inputs::Captures);
+            (listing(table, &paths)?, streamed)
+        };
+        // An empty dataset's table has no files and is still a table.
+        let streamed = match files {
+            None => Some(streamed.unwrap_or(Inputs::Captures)),
+            Some(_) => streamed,
+        };
+        Ok(SourceTable { table, schema: table.schema(), source, files, streamed })
+    }
+
+    fn stream(
+        &self,
+        inputs: Inputs,
+        projection: Option<&Vec<usize>>,
+        limit: Option<usize>,
+    ) -> DataFusionResult<Arc<dyn ExecutionPlan>> {
+        let schema = match projection {
+            Some(places) => Arc::new(self.schema.project(places)?),
+            None => self.schema.clone(),
+        };
+        let stream = PartStream {
+            table: self.table,
+            schema: schema.clone(),
+            source: self.source.clone(),
+            inputs,
+            projection: projection.cloned(),
+        };
+        let streams: Vec<Arc<dyn PartitionStream>> = vec![Arc::new(stream)];
+        let plan = StreamingTableExec::try_new(schema, streams, None, [], false, limit)?;
+        Ok(Arc::new(plan))
+    }
+}
+
+#[async_trait]
+impl TableProvider for SourceTable {
+    fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    async fn scan(
+        &self,
+        state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> DataFusionResult<Arc<dyn ExecutionPlan>> {
+        let mut plans = Vec::new();
+        if let Some(files) = &self.files {
+            plans.push(files.scan(state, projection, filters, limit).await?);
+        }
+        if let Some(inputs) = self.streamed {
+            plans.push(self.stream(inputs, projection, limit)?);
+        }
+        match plans.len() {
+            1 => Ok(plans.remove(0)),
+            _ => UnionExec::try_new(plans),
+        }
+    }
+
+    fn supports_filters_pushdown(
+        &self,
+        filters: &[&Expr],
+    ) -> DataFusionResult<Vec<TableProviderFilterPushDown>> {
+        // Files skip row groups by them; every row is tested again above.
+        let answer = match self.files {
+            Some(_) => TableProviderFilterPushDown::Inexact,
+            None => TableProviderFilterPushDown::Unsupported,
+        };
+        Ok(vec![answer; filters.len()])
+    }
+}
+
+/// Parts of one table, decoded on a thread of their own while somebody wants them.
+#[derive(Debug)]
+struct PartStream {
+    table: Table,
+    schema: SchemaRef,
+    source: Arc<Source>,
+    inputs: Inputs,
+    projection: Option<Vec<usize>>,
+}
+
+impl PartitionStream for PartStream {
+    fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    fn execute(&self, _context: Arc<TaskContext>) -> SendableRecordBatchStream {
+        // Few batches wait: decoding is not to run far ahead of a query that ends early.
+        let mut stream = RecordBatchReceiverStreamBuilder::new(self.schema.clone(), 2);
+        let sender = stream.tx();
+        let (table, inputs) = (self.table, self.inputs);
+        let (source, projection) = (self.source.clone(), self.projection.clone());
+        stream.spawn_blocking(move || {
+            let operations = table == Table::Operations;
+            let request = Request {
+                tables: vec![table],
+                projection: projection.clone().filter(|_| operations),
+            };
+            let parts = source.parts_of(inputs, &request);
+            for part in parts.map_err(failure::outside)? {
+                let part = part.and_then(|part| to_batch(&part));
+                let (found, mut batch) = part.map_err(failure::outside)?;
+                if found != table {
+                    continue;
+                }
+                if let Some(places) = projection.as_ref().filter(|_| !operations) {
+                    batch = project(&batch, places).map_err(failure::outside)?;
+                }
+                if sender.blocking_send(Ok(batch)).is_err() {
+                    // Nobody wants more: dropping the parts ends decoding.
+                    return Ok(());
+                }
+            }
+            Ok(())
+        });
+        stream.build()
+    }
+}
+
+/// DataFusion's table over Parquet files; none without files.
+fn listing(table: Table, paths: &[std::path::PathBuf]) -> Result<Option<ListingTable>> {
+    if paths.is_empty() {
+        return Ok(None);
+    }
+    let urls = paths.iter().map(|path| {
+        let absolute = std::path::absolute(path).map_err(Error::io(path))?;
+        // Not parsed: a name may hold characters that would read as a pattern.
+        let url = url::Url::from_file_path(&absolute).map_err(|()| Error::NotRecognised {
+            path: absolute,
+            what: "has no usable path".into(),
+        })?;
+        ListingTableUrl::try_new(url, None).map_err(failure::planning)
+    });
+    let urls = urls.collect::<Result<Vec<_>>>()?;
+    let options = ListingOptions::new(Arc::new(ParquetFormat::default())).with_file_extension("");
+    let config = ListingTableConfig::new_with_multi_paths(urls)
+        .with_listing_options(options)
+        .with_schema(table.schema());
+    let listing = ListingTable::try_new(config).map_err(failure::planning)?;
+    Ok(Some(listing))
+}
+
+impl From<Error> for DataFusionError {
+    fn from(error: Error) -> DataFusionError {
+        failure::outside(error)
+    }
+}

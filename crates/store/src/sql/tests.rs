@@ -1,0 +1,202 @@
+use super::*;
+use crate::dataset::{DatasetWriter, ManifestSeed, WriteOptions};
+use crate::source::{OpenOptions, Request};
+use crate::synthetic_rest::{capture, dataset};
+use arrow::array::AsArray;
+use arrow::datatypes::Int64Type;
+use arrow::util::pretty::pretty_format_batches;
+use smbscope_event::anonymize::Tokenizer;
+use std::path::Path;
+
+fn engine(inputs: &[&str], tokenizer: Option<Tokenizer>) -> Engine {
+    let inputs: Vec<_> = inputs.iter().map(ToString::to_string).collect();
+    let options = OpenOptions { tokenizer, ..OpenOptions::default() };
+    let limits = EngineOptions { threads: 2, ..EngineOptions::default() };
+    Engine::with_options(Source::open(&inputs, options).unwrap(), limits).unwrap()
+}
+
+fn folder(rows: u64) -> (tempfile::TempDir, Engine) {
+    let dir = tempfile::tempdir().unwrap();
+    dataset(dir.path(), rows);
+    let engine = engine(&[&dir.path().display().to_string()], None);
+    (dir, engine)
+}
+
+fn table(engine: &Engine, sql: &str) -> String {
+    let batches: Vec<_> = engine.query(sql).unwrap().map(|batch| batch.unwrap()).collect();
+    pretty_format_batches(&batches).unwrap().to_string()
+}
+
+fn number(engine: &Engine, sql: &str) -> i64 {
+    let batch = engine.query(sql).unwrap().next().unwrap().unwrap();
+    batch.column(0).as_primitive::<Int64Type>().value(0)
+}
+
+#[test]
+fn answers_over_a_dataset() {
+    let (_dir, engine) = folder(3000);
+    assert_eq!(number(&engine, "SELECT count(*) FROM operations"), 3000);
+    assert_eq!(number(&engine, "SELECT count(*) FROM handles WHERE closed_at IS NULL"), 60);
+    let sql = "SELECT command, count(*) AS n, max(response_end) - min(response_end) AS span
+               FROM operations GROUP BY command ORDER BY n DESC, command LIMIT 3";
+    assert_eq!(
+        table(&engine, sql),
+        "+-----------+-----+----------+\n\
+         | command   | n   | span     |\n\
+         +-----------+-----+----------+\n\
+         | Close     | 600 | 59900000 |\n\
+         | Create    | 600 | 59880000 |\n\
+         | QueryInfo | 600 | 59860000 |\n\
+         +-----------+-----+----------+"
+    );
+    let joined = "SELECT count(*) FROM operations o
+                  JOIN connections c ON o.connection = c.connection AND o.recording = c.recording";
+    assert_eq!(number(&engine, joined), 3000);
+}
+
+#[test]
+fn tables_explain_themselves_and_nothing_can_be_changed() {
+    let (dir, engine) = folder(10);
+    let tables = table(&engine, "SHOW TABLES");
+    for name in Table::ALL.map(Table::name) {
+        assert!(tables.contains(name), "{tables}");
+    }
+    assert!(table(&engine, "DESCRIBE operations").contains("response_end"));
+    assert!(table(&engine, "EXPLAIN SELECT path FROM operations").contains("path"));
+    let file = dir.path().join("out.parquet");
+    let copy = format!("COPY (SELECT 1) TO '{}'", file.display());
+    for sql in [
+        "CREATE TABLE x AS SELECT 1",
+        "INSERT INTO operations SELECT * FROM operations",
+        "DROP TABLE operations",
+        "SET datafusion.execution.batch_size = 1",
+        "CREATE EXTERNAL TABLE t STORED AS PARQUET LOCATION '/tmp'",
+        &copy,
+    ] {
+        let error = engine.query(sql).err().unwrap().to_string();
+        assert!(error.contains("a query only reads"), "{sql}: {error}");
+    }
+    assert!(!file.exists());
+}
+
+#[test]
+fn errors_are_one_sentence() {
+    let (_dir, engine) = folder(10);
+    let error = |sql: &str| {
+        let error = engine.query(sql).err().unwrap().to_string();
+        assert_eq!(error.lines().count(), 1, "{error}");
+        error
+    };
+    assert!(error("SELECT comand FROM operations").contains("'operations.command'"));
+    assert!(error("SELECT 1 FROM opertions").contains("SHOW TABLES"));
+    assert!(error("SELEC 1").starts_with("not valid SQL"));
+    assert!(error("SELECT 1; SELECT 2").contains("one"));
+    let failed = engine.query("SELECT 1 / (operation - operation) FROM operations").unwrap();
+    let failed = failed.last().unwrap().unwrap_err().to_string();
+    assert!(failed.to_lowercase().contains("divide by zero"), "{failed}");
+}
+
+#[test]
+fn row_groups_are_skipped_by_time() {
+    let (_dir, engine) = folder(4000);
+    let sql = "SELECT count(*) AS n, min(operation) AS least FROM operations
+               WHERE response_end >= 1700000000070400000";
+    assert!(table(&engine, sql).contains("| 500 | 3500  |"));
+    let plan = table(&engine, &format!("EXPLAIN ANALYZE {sql}"));
+    let pruned = plan.split("row_groups_pruned_statistics=").nth(1).unwrap_or_default();
+    assert!(pruned.starts_with("4 total → 1 matched"), "{plan}");
+}
+
+#[test]
+fn queries_run_side_by_side() {
+    let (_dir, engine) = folder(20_000);
+    std::thread::scope(|scope| {
+        for status in [0, 0xc000_0034u32, 0, 0xc000_0034] {
+            let engine = &engine;
+            let expected = if status == 0 { 19_333 } else { 667 };
+            scope.spawn(move || {
+                let sql = format!("SELECT count(*) FROM operations WHERE status = {status}");
+                assert_eq!(number(engine, &sql), expected);
+            });
+        }
+    });
+    // Two answers, taken in turns.
+    let sql = "SELECT operation FROM operations ORDER BY operation LIMIT 10000";
+    let (mut one, mut other) = (engine.query(sql).unwrap(), engine.query(sql).unwrap());
+    while let Some(batch) = one.next() {
+        assert_eq!(batch.unwrap(), other.next().unwrap().unwrap());
+    }
+    assert!(other.next().is_none());
+}
+
+#[test]
+fn a_limit_ends_decoding_early() {
+    let Some(path) = capture("smb311-multichannel.pcap") else { return };
+    let mut inputs = Vec::new();
+    inputs.resize(40, path.as_str());
+    let engine = engine(&inputs, None);
+    let count = |sql: &str| {
+        let rows: usize = engine.query(sql).unwrap().map(|batch| batch.unwrap().num_rows()).sum();
+        let progress = engine.progress().unwrap();
+        // The decoder may still be ending.
+        while Arc::strong_count(&progress) > 2 {
+            std::thread::yield_now();
+        }
+        (rows, progress.operations())
+    };
+    let (all, decoded) = count("SELECT operation, path FROM operations");
+    assert_eq!(all as u64, decoded);
+    let (few, decoded) = count("SELECT operation, path FROM operations LIMIT 10");
+    assert_eq!(few, 10);
+    assert!(decoded < all as u64 / 2, "{decoded} of {all} operations decoded");
+}
+
+#[test]
+fn a_capture_and_its_dataset_answer_alike() {
+    for name in ["smb302-signed-leases-compounds.pcap", "smb21-compounds.pcap"] {
+        let Some(path) = capture(name) else { return };
+        let dir = tempfile::tempdir().unwrap();
+        import(&path, dir.path());
+        let capture = engine(&[&path], None);
+        let dataset = engine(&[&dir.path().display().to_string()], None);
+        for table_name in Table::ALL.map(Table::name) {
+            let sql = format!("SELECT * FROM {table_name}");
+            let sort = |text: String| {
+                let mut lines: Vec<_> = text.lines().map(str::to_owned).collect();
+                lines.sort();
+                lines
+            };
+            let (one, other) = (table(&capture, &sql), table(&dataset, &sql));
+            assert_eq!(sort(one), sort(other), "{table_name} of {name}");
+        }
+        let sql = "SELECT command, count(*), sum(elapsed_ns), max(path) FROM operations
+                   GROUP BY command ORDER BY command";
+        assert_eq!(table(&capture, sql), table(&dataset, sql));
+        let both = engine(&[&path, &dir.path().display().to_string()], None);
+        let count = "SELECT count(*) FROM operations";
+        assert_eq!(number(&both, count), 2 * number(&capture, count));
+    }
+}
+
+#[test]
+fn no_answer_over_an_anonymous_source_holds_a_name() {
+    let dir = tempfile::tempdir().unwrap();
+    dataset(dir.path(), 200);
+    let folder = dir.path().display().to_string();
+    let engine = engine(&[&folder], Some(Tokenizer::new([9; 32])));
+    let sql = "SELECT upper(path) AS p, client, \"user\", count(*) AS n FROM operations
+               WHERE path NOT LIKE 'home%' GROUP BY 1, 2, 3 LIMIT 5";
+    let text = table(&engine, sql);
+    assert!(text.contains("NAME-") && text.contains("addr-") && text.contains("user-"), "{text}");
+    assert_eq!(number(&engine, "SELECT count(*) FROM operations WHERE client LIKE '10.%'"), 0);
+}
+
+fn import(capture: &str, dir: &Path) {
+    let source = Source::open(&[capture.to_owned()], OpenOptions::default()).unwrap();
+    let seed = ManifestSeed::now(Default::default(), source.describe());
+    let mut writer = DatasetWriter::create(dir, seed, WriteOptions::default()).unwrap();
+    for part in source.parts(&Request::all()).unwrap() {
+        writer.part(part.unwrap()).unwrap();
+    }
+    writer.finish(true).unwrap();
+}

@@ -1,0 +1,141 @@
+//! The tables by name, and parts of them as batches.
+//!
+//! The operations come as Arrow batches already; the other tables' rows are few and come as
+//! structs. Here both become batches and back, so that writing, reading and SQL need one way only.
+
+use arrow::array::{RecordBatch, RecordBatchOptions};
+use arrow::datatypes::SchemaRef;
+use smbscope_event::anonymize::{Anonymize, Tokenizer};
+use smbscope_event::operation;
+use smbscope_event::tables::{Connection, Coverage, Handle, Referral, Session, Tree};
+
+pub use smbscope_capture::Part;
+
+use crate::error::Result;
+
+/// A table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Table {
+    /// SMB operations.
+    Operations,
+    /// TCP connections.
+    Connections,
+    /// SMB sessions.
+    Sessions,
+    /// Connected shares.
+    Trees,
+    /// Opens.
+    Handles,
+    /// Targets that DFS referrals answered.
+    Referrals,
+    /// What was seen and lost, by recording.
+    Coverage,
+}
+
+impl Table {
+    /// All tables.
+    pub const ALL: [Table; 7] = [
+        Table::Operations,
+        Table::Connections,
+        Table::Sessions,
+        Table::Trees,
+        Table::Handles,
+        Table::Referrals,
+        Table::Coverage,
+    ];
+
+    /// The name in SQL, in folders and in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Table::Operations => "operations",
+            Table::Connections => Connection::TABLE,
+            Table::Sessions => Session::TABLE,
+            Table::Trees => Tree::TABLE,
+            Table::Handles => Handle::TABLE,
+            Table::Referrals => Referral::TABLE,
+            Table::Coverage => Coverage::TABLE,
+        }
+    }
+
+    /// The table of that name.
+    pub fn from_name(name: &str) -> Option<Table> {
+        Table::ALL.into_iter().find(|table| table.name() == name)
+    }
+
+    /// The Arrow schema.
+    pub fn schema(self) -> SchemaRef {
+        match self {
+            Table::Operations => operation::schema(),
+            Table::Connections => Connection::schema(),
+            Table::Sessions => Session::schema(),
+            Table::Trees => Tree::schema(),
+            Table::Handles => Handle::schema(),
+            Table::Referrals => Referral::schema(),
+            Table::Coverage => Coverage::schema(),
+        }
+    }
+
+    /// The time by which parts are described: of operations their end, of others their begin.
+    pub fn time_column(self) -> Option<&'static str> {
+        match self {
+            Table::Operations => Some("response_end"),
+            Table::Handles => Some("opened_at"),
+            Table::Referrals => None,
+            _ => Some("start"),
+        }
+    }
+}
+
+/// The table and rows of a part.
+pub fn to_batch(part: &Part) -> Result<(Table, RecordBatch)> {
+    Ok(match part {
+        Part::Operations(batch) => (Table::Operations, batch.clone()),
+        Part::Connections(rows) => (Table::Connections, Connection::to_batch(rows)?),
+        Part::Sessions(rows) => (Table::Sessions, Session::to_batch(rows)?),
+        Part::Trees(rows) => (Table::Trees, Tree::to_batch(rows)?),
+        Part::Handles(rows) => (Table::Handles, Handle::to_batch(rows)?),
+        Part::Referrals(rows) => (Table::Referrals, Referral::to_batch(rows)?),
+        Part::Coverage(row) => (Table::Coverage, Coverage::to_batch(std::slice::from_ref(row))?),
+    })
+}
+
+/// The parts of a batch of `table`: one, or of coverage one for each row.
+pub fn to_parts(table: Table, batch: RecordBatch) -> Vec<Part> {
+    match table {
+        Table::Operations => vec![Part::Operations(batch)],
+        Table::Connections => vec![Part::Connections(Connection::from_batch(&batch))],
+        Table::Sessions => vec![Part::Sessions(Session::from_batch(&batch))],
+        Table::Trees => vec![Part::Trees(Tree::from_batch(&batch))],
+        Table::Handles => vec![Part::Handles(Handle::from_batch(&batch))],
+        Table::Referrals => vec![Part::Referrals(Referral::from_batch(&batch))],
+        Table::Coverage => Coverage::from_batch(&batch)
+            .into_iter()
+            .map(|row| Part::Coverage(Box::new(row)))
+            .collect(),
+    }
+}
+
+/// The part with tokens for names.
+pub fn anonymize(part: Part, tokenizer: &Tokenizer) -> Result<Part> {
+    Ok(match part {
+        Part::Operations(batch) => Part::Operations(tokenizer.batch(&batch)?),
+        Part::Connections(rows) => Part::Connections(Anonymize::anonymize(&rows, tokenizer)?),
+        Part::Sessions(rows) => Part::Sessions(Anonymize::anonymize(&rows, tokenizer)?),
+        Part::Trees(rows) => Part::Trees(Anonymize::anonymize(&rows, tokenizer)?),
+        Part::Handles(rows) => Part::Handles(Anonymize::anonymize(&rows, tokenizer)?),
+        Part::Referrals(rows) => Part::Referrals(Anonymize::anonymize(&rows, tokenizer)?),
+        Part::Coverage(row) => {
+            let mut rows: Vec<Coverage> = Anonymize::anonymize(&[*row], tokenizer)?;
+            Part::Coverage(Box::new(rows.pop().unwrap_or_default()))
+        }
+    })
+}
+
+/// A batch's columns at `projection`, keeping the number of rows when there are none.
+pub(crate) fn project(batch: &RecordBatch, projection: &[usize]) -> Result<RecordBatch> {
+    let schema = std::sync::Arc::new(batch.schema().project(projection)?);
+    let columns =
+        projection.iter().filter_map(|&place| batch.columns().get(place).cloned()).collect();
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    Ok(RecordBatch::try_new_with_options(schema, columns, &options)?)
+}
