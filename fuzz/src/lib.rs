@@ -72,8 +72,9 @@ fn check(decoded: &Decoded) {
     for batch in &decoded.batches {
         let numbers = batch.column_by_name("operation").expect("operation");
         let numbers = numbers.as_primitive::<UInt64Type>();
-        let columns = ["elapsed_ns", "request_transfer_ns", "turnaround_ns", "response_transfer_ns"]
-            .map(|name| batch.column_by_name(name).expect(name).as_primitive::<Int64Type>());
+        let columns =
+            ["elapsed_ns", "request_transfer_ns", "turnaround_ns", "response_transfer_ns"]
+                .map(|name| batch.column_by_name(name).expect(name).as_primitive::<Int64Type>());
         for row in 0..batch.num_rows() {
             number += 1;
             assert_eq!(numbers.value(row), number, "operations are numbered without a gap");

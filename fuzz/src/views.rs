@@ -3,11 +3,11 @@
 
 use std::hint::black_box;
 
+use smbscope_wire::smb1::transaction::{self, Part};
 use smbscope_wire::smb1::{self, Message};
 use smbscope_wire::smb1::{
     create, lock, names, negotiate, nt_transact, open, path, read, session, trans2, tree, write,
 };
-use smbscope_wire::smb1::transaction::{self, Part};
 use smbscope_wire::smb2;
 use smbscope_wire::smb2::create_context::CreateContext;
 use smbscope_wire::smb2::header::{Header, members, signature};

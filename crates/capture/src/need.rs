@@ -28,8 +28,10 @@ fn smb2_need(message: &[u8], length: usize) -> usize {
         let own = smb2::need(member.header.command, !member.header.is_response());
         let own = if own <= member.bytes.len() { smb2::need_more(member.bytes) } else { own };
         need = member.offset.saturating_add(own);
-        if member.header.next_command != 0 {
-            let next = member.offset.saturating_add(member.header.next_command as usize);
+        // One that leads back into its header leads nowhere, as for `members`.
+        let length = member.header.next_command as usize;
+        if length >= smb2::HEADER_BYTES {
+            let next = member.offset.saturating_add(length);
             need = next.saturating_add(smb2::HEADER_BYTES);
         }
     }

@@ -6,6 +6,8 @@
 //! [`code`](crate::code) names. [`OperationBuilder`](crate::builder::OperationBuilder) turns rows
 //! into Arrow. The columns are listed once, below; names follow MS-SMB2, Wireshark and Zeek.
 
+use std::sync::{Arc, LazyLock};
+
 use arrow::datatypes::{DataType, Schema, SchemaRef};
 
 use crate::column::{ColumnSpec, Sensitivity, Unit, text_type};
@@ -315,8 +317,11 @@ impl Operation {
 
 /// The schema of the operations table.
 pub fn schema() -> SchemaRef {
-    let fields: Vec<_> = specs().iter().map(ColumnSpec::field).collect();
-    std::sync::Arc::new(Schema::new(fields))
+    static SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
+        let fields: Vec<_> = specs().iter().map(ColumnSpec::field).collect();
+        Arc::new(Schema::new(fields))
+    });
+    SCHEMA.clone()
 }
 
 #[cfg(test)]

@@ -217,17 +217,25 @@ impl Smb2 {
             return;
         }
         if self.waiting.len() >= limits.pending {
-            // The oldest by number; clients number upwards.
-            let oldest = self.waiting.iter().map(|(&id, &slot)| (id, slot)).min();
-            if let Some((id, slot)) = oldest {
-                self.waiting.remove(&id);
-                out.coverage.operations_discarded += 1;
-                self.give_up(slot, time, link, out);
-            }
+            self.discard_oldest(time, link, out);
         }
         if let Some(lost) = self.waiting.insert(id, slot) {
             // The number is used again: the first one's reply was lost.
             self.give_up(lost, time, link, out);
+        }
+    }
+
+    /// Makes room: the oldest eighth by number, since clients number upwards. Many at once, so that
+    /// a capture without replies does not search them all for each request.
+    #[cold]
+    fn discard_oldest(&mut self, time: i64, link: &mut Link, out: &mut Output) {
+        let mut oldest: Vec<(u64, u32)> =
+            self.waiting.iter().map(|(&id, &slot)| (id, slot)).collect();
+        oldest.sort_unstable();
+        for &(id, slot) in oldest.iter().take(oldest.len() / 8 + 1) {
+            self.waiting.remove(&id);
+            out.coverage.operations_discarded += 1;
+            self.give_up(slot, time, link, out);
         }
     }
 

@@ -145,7 +145,7 @@ impl Framer {
         if let Some(header) = nbss::Header::parse(piece.bytes) {
             let total = nbss::HEADER_BYTES + header.length as usize;
             if let Some(bytes) = piece.bytes.get(nbss::HEADER_BYTES..total)
-                && is_message(header, bytes, sink)
+                && self.is_message(header, bytes, sink)
             {
                 self.synchronised = true;
                 let begun = sink.begin(piece.time);
@@ -230,10 +230,10 @@ impl Framer {
             self.kind = header.kind;
             self.want = nbss::HEADER_BYTES + length.min(4);
             self.total = nbss::HEADER_BYTES as u64 + u64::from(header.length);
-            return self.want > self.buffer.len() || is_message(header, message, sink);
+            return self.want > self.buffer.len() || self.is_message(header, message, sink);
         }
         if self.begun.is_none() {
-            if !is_message(header, message, sink) {
+            if !self.is_message(header, message, sink) {
                 return false;
             }
             self.synchronised = true;
@@ -326,6 +326,20 @@ impl Framer {
         piece.length
     }
 
+    /// Whether a framed message is one of ours. A stream in step may hold messages without magic
+    /// (raw mode) or without anything; before that, zeros are rather the rest of file data.
+    #[inline]
+    fn is_message(&self, header: nbss::Header, message: &[u8], sink: &impl MessageSink) -> bool {
+        match header.kind {
+            Kind::SESSION_MESSAGE => {
+                has_magic(message)
+                    || (header.length == 0 && self.synchronised)
+                    || sink.expects_raw()
+            }
+            kind => kind.is_known() && header.length <= 1024,
+        }
+    }
+
     /// Goes on with a message whose first `carried` bytes are in the buffer.
     fn resume(&mut self, piece: &Piece<'_>, carried: u32) {
         self.state = State::Message;
@@ -344,16 +358,6 @@ impl Framer {
         } else {
             self.want = nbss::HEADER_BYTES;
         }
-    }
-}
-
-/// Whether a framed message is one of ours. A stream in step may hold messages without magic
-/// (raw mode), but nothing else.
-#[inline]
-fn is_message(header: nbss::Header, message: &[u8], sink: &impl MessageSink) -> bool {
-    match header.kind {
-        Kind::SESSION_MESSAGE => has_magic(message) || header.length == 0 || sink.expects_raw(),
-        kind => kind.is_known() && header.length <= 1024,
     }
 }
 

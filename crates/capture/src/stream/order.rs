@@ -4,6 +4,8 @@
 //! up when the receiver has acknowledged it (so that only the recorder missed it) and a few more
 //! packets have passed, or when too much waits.
 
+use std::collections::VecDeque;
+
 use super::Piece;
 
 /// Packets of the connection after which a hole that the receiver acknowledged is given up.
@@ -12,6 +14,10 @@ const PATIENCE_ACKNOWLEDGED: u32 = 16;
 const PATIENCE_ONE_DIRECTION: u32 = 256;
 /// Time after which such a hole is given up in any case.
 const PATIENCE_NS: i64 = 2_000_000_000;
+/// Segments that may wait, however small: a window of 8 MiB has 6,000 of the usual size.
+const WAITING_MAX: usize = 16_384;
+/// What a segment that waits costs beside its bytes.
+const WAITING_OVERHEAD: usize = size_of::<Waiting>() + 32;
 /// A jump in the stream beyond any window: not a hole but a stream that was lost sight of.
 const JUMP_BYTES: i32 = 64 << 20;
 
@@ -44,7 +50,7 @@ struct Waiting {
 #[derive(Debug, Default)]
 pub struct Order {
     next: Option<u32>,
-    waiting: Vec<Waiting>,
+    waiting: VecDeque<Waiting>,
     waiting_bytes: usize,
     hole_since: i64,
     hole_packets: u32,
@@ -73,7 +79,7 @@ impl Order {
         self.hole_since
     }
 
-    /// Bytes kept for segments that wait.
+    /// Memory of the segments that wait.
     #[inline]
     pub fn waiting_bytes(&self) -> usize {
         self.waiting_bytes
@@ -126,7 +132,7 @@ impl Order {
             same.length = piece.length;
             return true;
         }
-        self.waiting_bytes += piece.bytes.len();
+        self.waiting_bytes += piece.bytes.len() + WAITING_OVERHEAD;
         let waiting = Waiting {
             bytes: piece.bytes.to_vec(),
             length: piece.length,
@@ -146,9 +152,9 @@ impl Order {
         time: i64,
         limit_bytes: usize,
     ) -> bool {
-        let Some(first) = self.waiting.first() else { return false };
+        let Some(first) = self.waiting.front() else { return false };
         self.hole_packets = self.hole_packets.saturating_add(1);
-        if self.waiting_bytes > limit_bytes {
+        if self.waiting_bytes > limit_bytes || self.waiting.len() > WAITING_MAX {
             return true;
         }
         let age = time - self.hole_since;
@@ -164,13 +170,13 @@ impl Order {
     /// The hole before the first segment that waits: its start and its bytes.
     pub fn hole(&self) -> Option<(u32, u32)> {
         let next = self.next?;
-        Some((next, self.waiting.first()?.sequence.wrapping_sub(next)))
+        Some((next, self.waiting.front()?.sequence.wrapping_sub(next)))
     }
 
     /// Takes the next segment that waited and now is in order, and hands it to `use_it` without
     /// the bytes seen before. Returns whether there was one.
     pub fn release(&mut self, use_it: impl FnOnce(Piece<'_>)) -> bool {
-        let Some(first) = self.waiting.first() else { return false };
+        let Some(first) = self.waiting.front() else { return false };
         let verdict = match self.next {
             Some(next) if first.sequence.wrapping_sub(next) as i32 > 0 => return false,
             _ => {
@@ -178,9 +184,9 @@ impl Order {
                 self.judge(sequence, length)
             }
         };
-        let waiting = self.waiting.remove(0);
-        self.waiting_bytes -= waiting.bytes.len();
-        self.hole_since = self.waiting.first().map_or(0, |next| next.time);
+        let Some(waiting) = self.waiting.pop_front() else { return false };
+        self.waiting_bytes -= waiting.bytes.len() + WAITING_OVERHEAD;
+        self.hole_since = self.waiting.front().map_or(0, |next| next.time);
         self.hole_packets = 0;
         if let Verdict::Use { skip } = verdict {
             let piece = Piece {

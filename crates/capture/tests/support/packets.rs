@@ -169,13 +169,20 @@ pub fn disturb(packets: &[Packet], dice: &mut Dice, window: usize, again: usize)
             }
             sent.push(copy);
         }
-        for index in 0..sent.len() {
-            let other = (index + dice.below(window + 1)).min(sent.len() - 1);
-            sent.swap(index, other);
-        }
-        out.extend(sent);
+        out.extend(shuffled(sent, dice, window));
     }
     out
+}
+
+/// In another order: each is overtaken by `window` others at most.
+pub fn shuffled(packets: Vec<Packet>, dice: &mut Dice, window: usize) -> Vec<Packet> {
+    let mut placed: Vec<(usize, Packet)> = packets
+        .into_iter()
+        .enumerate()
+        .map(|(index, packet)| (index + dice.below(window + 1), packet))
+        .collect();
+    placed.sort_by_key(|(place, _)| *place);
+    placed.into_iter().map(|(_, packet)| packet).collect()
 }
 
 /// Packets of several connections in the order of time.
@@ -203,9 +210,6 @@ pub fn pcap(packets: &[Packet], snap: usize, timestamps: bool) -> Vec<u8> {
     }
     out
 }
-
-/// Bytes of the pcap's own header.
-pub const FILE_HEADER: usize = 24;
 
 fn frame(packet: &Packet, timestamps: bool) -> Vec<u8> {
     let options: &[u8] = if packet.flags & SYN != 0 {

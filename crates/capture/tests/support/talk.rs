@@ -71,7 +71,7 @@ pub fn everything(mut fill: impl FnMut() -> u8) -> Talk {
     talk.answer(created(6, 60).framed());
     talk.pass(30_000);
     talk.exchange(read(7, 50, 0, 65_536), 2_000_000, data(7, &data_of(65_536)));
-    talk.exchange(write(8, 50, 65_536, &data_of(65_536)), 1_500_000, written(8, 65_536));
+    talk.exchange(write(8, 50, 65_536, &data_of(65_533)), 1_500_000, written(8, 65_533));
     // Answered in another order.
     talk.ask(read(9, 40, 0, 100).framed());
     talk.pass(1_000);

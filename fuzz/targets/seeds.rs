@@ -1,0 +1,173 @@
+//! Makes the seeds of all targets from captures: `seeds FOLDER FILE...`. Key lists (`*.keys`) are
+//! taken as they are. It is no target itself, but linked as one: the instrumented crates want
+//! libFuzzer beside them.
+#![no_main]
+// Behind the exit stands what the macro adds.
+#![allow(unreachable_code)]
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+
+use libfuzzer_sys::fuzz_target;
+use smbscope_capture::file::{Limits, Reader};
+use smbscope_capture::frame::{TcpSegment, dissect};
+use smbscope_wire::nbss;
+use smbscope_wire::smb2::header::members;
+use smbscope_wire::smb2::ioctl::{IoctlRequest, IoctlResponse};
+use smbscope_wire::smb2::negotiate::NegotiateResponse;
+use smbscope_wire::smb2::session::{SessionSetupRequest, SessionSetupResponse};
+
+/// Seeds of one target from one capture, bytes of one seed.
+const SEEDS: usize = 40;
+const BYTES: usize = 4_096;
+
+struct Seeds {
+    folder: PathBuf,
+    from_this: HashMap<&'static str, usize>,
+}
+
+impl Seeds {
+    fn add(&mut self, target: &'static str, prefix: &[u8], bytes: &[u8]) {
+        let count = self.from_this.entry(target).or_default();
+        *count += 1;
+        if *count > SEEDS {
+            return;
+        }
+        let seed: Vec<u8> = prefix.iter().chain(bytes).copied().take(BYTES).collect();
+        let mut hasher = DefaultHasher::new();
+        seed.hash(&mut hasher);
+        let path = self.folder.join(target).join(format!("{:016x}", hasher.finish()));
+        std::fs::write(path, seed).expect("the seed can be written");
+    }
+
+    fn capture(&mut self, path: &Path) {
+        let whole = std::fs::read(path).expect("the capture can be read");
+        self.add("file", &[], &whole);
+        let Ok(mut reader) = Reader::open(path, Limits::default()) else { return };
+        let (mut records, mut next) = (vec![0], HashMap::new());
+        while let Ok(Some(chunk)) = reader.next_chunk(None) {
+            for frame in &chunk.frames {
+                let bytes = chunk.frame(frame);
+                self.add("frame", &[0], bytes);
+                let Ok(segment) = dissect(frame.link, bytes, frame.original) else { continue };
+                self.message(segment.payload);
+                record(&segment, &mut records, &mut next);
+                if records.len() > BYTES {
+                    self.add("stream", &[], &records);
+                    self.add("split", &[], &records);
+                    records.truncate(1);
+                }
+            }
+        }
+        self.add("stream", &[], &records);
+        self.add("split", &[], &records);
+    }
+
+    fn message(&mut self, payload: &[u8]) {
+        if nbss::Header::parse(payload).is_none() {
+            return;
+        }
+        let message = payload.get(4..).unwrap_or_default();
+        match message.first() {
+            Some(0xff) => {
+                self.add("smb1", &[0], message);
+                if let Some(at) = message.windows(7).position(|bytes| bytes == b"NTLMSSP") {
+                    self.add("auth", &[], &message[at..]);
+                }
+            }
+            Some(0xfe) => {
+                self.add("smb2", &[], message);
+                for member in members(message) {
+                    let bytes = member.bytes;
+                    let blobs = match (member.header.command.0, member.header.is_response()) {
+                        (0, true) => NegotiateResponse(bytes).security_blob(),
+                        (1, false) => SessionSetupRequest(bytes).security_blob(),
+                        (1, true) => SessionSetupResponse(bytes).security_blob(),
+                        (11, false) => IoctlRequest(bytes).input(),
+                        (11, true) => IoctlResponse(bytes).output(),
+                        _ => None,
+                    };
+                    if let Some(blob) = blobs.filter(|blob| !blob.is_empty()) {
+                        self.add("auth", &[], blob);
+                    }
+                }
+            }
+            Some(0xfd) => self.add("decrypt", &[7; 32], message),
+            Some(0xfc) => self.add("compression", &[], message),
+            _ => {}
+        }
+    }
+}
+
+/// A segment as the targets `stream` and `split` read it.
+fn record(segment: &TcpSegment<'_>, out: &mut Vec<u8>, next: &mut HashMap<(u16, u16), u32>) {
+    let from = u8::from(segment.source_port < segment.destination_port);
+    let flags = segment.flags.0;
+    let mut what = from | (flags >> 1 & 1) << 3 | (flags & 1) << 4 | (flags >> 2 & 1) << 5 | 0x80;
+    if segment.source_port.min(segment.destination_port) == 139 {
+        what |= 2;
+    }
+    let flow = (segment.source_port, segment.destination_port);
+    let expected = next.insert(flow, segment.sequence.wrapping_add(segment.payload_len));
+    // Whatever is not in order is sent again by the step back that a shift can express.
+    let shift = match expected {
+        Some(expected) if expected != segment.sequence && segment.payload_len > 0 => 0xe0,
+        _ => 0,
+    };
+    let length = (segment.payload.len().min(BYTES) as u16).to_le_bytes();
+    out.extend_from_slice(&[what, shift, length[0], length[1]]);
+    out.extend_from_slice(&segment.payload[..segment.payload.len().min(BYTES)]);
+}
+
+/// Compressed messages of every form; captures hardly hold any.
+fn compressed(seeds: &mut Seeds) {
+    for algorithm in 0..6_u8 {
+        for chained in [0, 1] {
+            let mut message = b"\xfcSMB\x40\0\0\0".to_vec();
+            message.extend_from_slice(&[algorithm, 0, chained, 0, 8, 0, 0, 0]);
+            message.extend_from_slice(&[b'a', 0, 0, 0, 40, 0, 0, 0]);
+            message.extend_from_slice(b"\x17abcd\x04\0 the same the same the same");
+            seeds.add("compression", &[], &message);
+        }
+    }
+}
+
+fuzz_target!(
+    init: {
+        make();
+        std::process::exit(0);
+    },
+    |_bytes: &[u8]| {}
+);
+
+fn make() {
+    let mut args = std::env::args_os().skip(1).map(PathBuf::from);
+    let folder = args.next().expect("usage: seeds FOLDER FILE...");
+    let mut seeds = Seeds { folder, from_this: HashMap::new() };
+    let targets = [
+        "file",
+        "frame",
+        "stream",
+        "split",
+        "smb2",
+        "smb1",
+        "auth",
+        "compression",
+        "decrypt",
+        "keys",
+    ];
+    for target in targets {
+        std::fs::create_dir_all(seeds.folder.join(target)).expect("the folder can be made");
+    }
+    compressed(&mut seeds);
+    for path in args {
+        seeds.from_this.clear();
+        if path.extension().is_some_and(|extension| extension == "keys") {
+            let keys = std::fs::read(&path).expect("the list can be read");
+            seeds.add("keys", &[], &keys);
+        } else {
+            seeds.capture(&path);
+        }
+    }
+}
