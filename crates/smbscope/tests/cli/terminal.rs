@@ -96,15 +96,23 @@ fn progress_is_for_terminals() {
 fn the_prompt_answers_and_remembers() {
     let (_guard, dir) = folder();
     let state = dir.to_str().unwrap();
-    let typed = r"\\d\nselect count(*) as n\nfrom operations;\nselect nonsense;\n\\q\n";
-    let command = format!(
-        "printf \"{typed}\" | XDG_STATE_HOME={state} script -qec \"$SMBSCOPE query $CAPTURE\" /dev/null"
-    );
     if on_terminal("true").is_none() {
         return;
     }
-    let output = shell(&command);
-    let shown = String::from_utf8_lossy(&output.stdout);
+    // What is typed before the prompt is there is lost, as on any terminal: type slower and slower.
+    let lines = [r"\d", "select count(*) as n", "from operations;", "select nonsense;", r"\q"];
+    let mut shown = String::new();
+    for pause in [1, 3, 10] {
+        let typed: String =
+            lines.iter().map(|line| format!("sleep {pause}; printf '%s\\n' '{line}'; ")).collect();
+        let command = format!(
+            "{{ {typed} }} | XDG_STATE_HOME={state} script -qec \"$SMBSCOPE query $CAPTURE\" /dev/null"
+        );
+        shown = String::from_utf8_lossy(&shell(&command).stdout).into_owned();
+        if shown.contains("121") && shown.contains("nonsense") {
+            break;
+        }
+    }
     assert!(shown.contains("connections") && shown.contains("121"), "{shown}");
     assert!(shown.contains("nonsense"), "{shown}");
     let history = std::fs::read_to_string(dir.join("smbscope/history")).unwrap();

@@ -37,28 +37,34 @@ pub fn run(args: &Query, talk: Talk) -> anyhow::Result<()> {
         _ => sql,
     };
     let form = Form { format: args.format, out: args.out.clone(), talk };
-    let statements = match sql {
-        Some(sql) => Some(statements::all(&sql)),
-        None if std::io::stdin().is_terminal() && terminal::stdout_is_terminal() => None,
-        None if inputs.iter().any(|input| input == "-") => {
-            return Err(Failure::usage(
-                "standard input is the capture, so the SQL must be on the command line or in --file",
-            ));
-        }
-        None => {
-            let mut sql = String::new();
-            std::io::stdin().read_to_string(&mut sql).with_context(|| {
-                Failure::new(Code::Input, "standard input: the SQL cannot be read")
-            })?;
-            Some(statements::all(&sql))
-        }
-    };
-    check(statements.as_deref(), &form)?;
+    let statements = sql.map(|sql| statements::all(&sql));
+    let prompts = std::io::stdin().is_terminal() && terminal::stdout_is_terminal();
+    if statements.is_none() && !prompts && inputs.iter().any(|input| input == "-") {
+        return Err(Failure::usage(
+            "standard input is the capture, so the SQL must be on the command line or in --file",
+        ));
+    }
+    if statements.is_some() || prompts {
+        check(statements.as_deref(), &form)?;
+    }
     let tokenizer = args.anonymize.tokenizer()?;
     let source = args
         .reading
         .open(&inputs, tokenizer)
         .map_err(|error| arguments::explain(error, args, inputs.len()))?;
+    // A missing input is said before anybody waits for SQL on standard input.
+    let statements = match statements {
+        None if !prompts => {
+            let mut sql = String::new();
+            std::io::stdin().read_to_string(&mut sql).with_context(|| {
+                Failure::new(Code::Input, "standard input: the SQL cannot be read")
+            })?;
+            let statements = statements::all(&sql);
+            check(Some(&statements), &form)?;
+            Some(statements)
+        }
+        statements => statements,
+    };
     let options = EngineOptions { threads: args.reading.threads, ..EngineOptions::default() };
     let engine = Arc::new(Engine::with_options(source, options)?);
     match statements {
