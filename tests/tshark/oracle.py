@@ -6,6 +6,7 @@ smbscope. tshark's own pairing (smb2.response_to, smb2.time) is kept beside it. 
 comparison (compare.py).
 """
 
+import functools
 import os
 import re
 import subprocess
@@ -236,6 +237,7 @@ def nanoseconds(text):
     return int(seconds) * 1_000_000_000 + int((fraction + "000000000")[:9])
 
 
+@functools.cache
 def loses_segments(path, stream):
     """Whether tshark misses a segment of the connection."""
     wanted = f"tcp.stream == {stream} && tcp.analysis.lost_segment"
