@@ -1,5 +1,8 @@
 //! The summary of synthetic batches with known answers.
 
+// A test may panic.
+#![allow(clippy::unwrap_used)]
+
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch};

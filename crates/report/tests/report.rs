@@ -1,5 +1,8 @@
 //! The reports of a small synthetic recording: golden files, the published schema, escaping.
 
+// A test may panic.
+#![allow(clippy::unwrap_used)]
+
 mod sample;
 
 use serde_json::Value;

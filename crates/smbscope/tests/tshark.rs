@@ -4,6 +4,9 @@
 //! Needs tshark, editcap and Python 3; says so and passes where one is missing. The captures are
 //! found in `SMBSCOPE_SHARED` or in `../shared` beside the workspace.
 
+// A test may panic.
+#![allow(clippy::unwrap_used)]
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

@@ -4,6 +4,9 @@
 //! The walk is naive on purpose (Ethernet, IPv4, messages that start a segment): streams belong to
 //! the capture crate. Captures are read in place and the tests skip where the folder is absent.
 
+// A test may panic.
+#![allow(clippy::unwrap_used)]
+
 use smbscope_wire::nbss;
 use smbscope_wire::smb2::create::{CreateRequest, CreateResponse};
 use smbscope_wire::smb2::create_context::{RequestContext, ResponseContext};

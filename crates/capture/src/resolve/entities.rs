@@ -435,12 +435,18 @@ impl HandleState {
         Handle {
             recording: recording.to_owned(),
             path: self.path.is_known().then(|| self.path.text().to_owned()),
-            file_id: bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
+            file_id: hex(bytes),
             oplock: text(Column::oplock_granted, self.oplock),
             lease: text(Column::lease_granted, self.lease),
             ..self.row
         }
     }
+}
+
+/// Bytes in hexadecimal, without a formatter for each: every open has some.
+fn hex(bytes: &[u8]) -> String {
+    let digit = |nibble: u8| char::from_digit(u32::from(nibble), 16).unwrap_or('0');
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 /// Adds one set of counters to another; what is no counter stays.

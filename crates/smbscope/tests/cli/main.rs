@@ -1,6 +1,9 @@
 //! The program as its users see it: help, answers, exit codes, pipes. Each test runs the binary on
 //! the repository's fixtures.
 
+// A test may panic.
+#![allow(clippy::unwrap_used)]
+
 mod errors;
 mod help;
 mod import;
