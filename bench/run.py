@@ -17,22 +17,24 @@ import tempfile
 
 def run(command):
     """Runs a command; its output, CPU seconds and peak memory in bytes."""
-    with tempfile.TemporaryFile() as out:
+    with open(os.devnull, "wb") if command[0] == "cat" else tempfile.TemporaryFile() as out:
         process = subprocess.Popen(command, stdout=out, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode != 0:
             sys.exit(f"bench: {' '.join(command)} ended with {process.returncode}")
+        if not out.readable():
+            return "", usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
         out.seek(0)
         return out.read().decode(errors="replace"), usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
 
 
 def operations(text):
-    """Operations in a program's output: 'N operations', or tshark's table of counts."""
-    found = re.search(r"\b(\d[\d,]*) operations\b", text)
+    """Operations in a program's output: 'N operations', a report's fact, or tshark's table of counts."""
+    found = re.search(r"\b(\d[\d,]*) operations\b|^  Operations +(\d[\d,]*)", text, re.M)
     if found:
-        return int(found[1].replace(",", ""))
-    rows = re.findall(r"^\S.*?\s+\d+\s+(\d+)\s+[\d.]+\s+[\d.]+\s+[\d.]+\s+[\d.]+\s*$", text, re.M)
+        return int((found[1] or found[2]).replace(",", ""))
+    rows = re.findall(r"^.*\S\s+(\d+)\s+[\d.]+\s+[\d.]+\s+[\d.]+\s+[\d.]+\s*$", text, re.M)
     return sum(map(int, rows)) if rows else None
 
 

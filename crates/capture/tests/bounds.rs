@@ -1,7 +1,5 @@
 //! State is bounded whatever a capture holds, and what is discarded is counted.
 
-// A test may panic.
-#![allow(clippy::unwrap_used)]
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod support;

@@ -1,8 +1,6 @@
 //! Conversations over TCP, cut, mixed up, repeated, lost and begun in the middle: what must stay
 //! the same does, and what cannot be known is counted (RFC 9293 section 3.4, MS-SMB2 section 3).
 
-// A test may panic.
-#![allow(clippy::unwrap_used)]
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod support;

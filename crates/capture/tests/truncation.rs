@@ -4,8 +4,6 @@
 //! The shared captures are read in place and skipped with a message when they are not there; the
 //! fixtures of this repository always are.
 
-// A test may panic.
-#![allow(clippy::unwrap_used)]
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod support;

@@ -1,8 +1,6 @@
 //! Captures taken at the client, at the server and between, with round trips that are known:
 //! server time and think time must come out right within the error that is given.
 
-// A test may panic.
-#![allow(clippy::unwrap_used)]
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod support;

@@ -39,7 +39,7 @@ fn main() {
         row.set_dialect(0x311);
         row.set_protocol(2);
         row.set_command(code::command(2, [5, 16, 8, 6][(number % 4) as usize]));
-        row.set_status(if noise % 10 == 0 { 0xc000_0034 } else { 0 });
+        row.set_status(if noise.is_multiple_of(10) { 0xc000_0034 } else { 0 });
         row.set_status_name(code::status_name(0));
         row.set_connection(user);
         row.set_message_id(number);
