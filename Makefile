@@ -9,7 +9,7 @@ export PATH := $(HOME)/.cargo/bin:$(PATH)
 SMBSCOPE := $(CARGO_TARGET_DIR)/release/smbscope
 DEMO := $(CURDIR)/smbscope-demo.html
 export FUZZ_TARGET_DIR ?= $(HOME)/.cache/smbscope/fuzz
-FUZZ_SECONDS ?= 5
+FUZZ_SECONDS ?= 3
 
 .PHONY: demo test bench bless build fuzz
 
