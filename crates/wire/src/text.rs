@@ -6,13 +6,26 @@ use crate::read::u16_at;
 
 /// Appends UTF-16LE as UTF-8; unpaired surrogates become U+FFFD, an odd last byte is ignored.
 pub fn push_utf16le(out: &mut String, bytes: &[u8]) {
-    let units = bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]]));
-    if bytes.chunks_exact(2).all(|pair| pair[1] == 0 && pair[0] < 0x80) {
-        out.extend(bytes.chunks_exact(2).map(|pair| char::from(pair[0])));
-    } else {
-        out.extend(
-            char::decode_utf16(units).map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER)),
-        );
+    let mut rest = bytes;
+    while rest.len() >= 2 {
+        // Most names are ASCII: piece by piece, without a branch for each character.
+        let mut ascii = [0; 32];
+        let mut high = 0;
+        let mut count = 0;
+        for (low, pair) in ascii.iter_mut().zip(rest.chunks_exact(2)) {
+            *low = pair[0];
+            high |= pair[0] & 0x80 | pair[1];
+            count += 1;
+        }
+        let text = ascii.get(..count).and_then(|ascii| std::str::from_utf8(ascii).ok());
+        let Some(text) = text.filter(|_| high == 0) else {
+            let units = rest.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]]));
+            let decoded = char::decode_utf16(units);
+            out.extend(decoded.map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER)));
+            return;
+        };
+        out.push_str(text);
+        rest = rest.get(2 * count..).unwrap_or_default();
     }
 }
 
@@ -49,6 +62,9 @@ mod tests {
     #[test]
     fn reads_ascii_other_planes_and_broken_surrogates() {
         assert_eq!(utf16le(b"a\0b\0"), "ab");
+        let long = "a name that is longer than one piece of characters, and then \u{fc}\u{1f600}";
+        let bytes: Vec<u8> = long.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        assert_eq!(utf16le(&bytes), long);
         assert_eq!(utf16le(&[0x3d, 0xd8, 0x00, 0xde]), "\u{1f600}");
         assert_eq!(utf16le(&[0x3d, 0xd8, 0x41, 0x00, 0x99]), "\u{fffd}A");
         assert_eq!(utf16le_terminated(b"a\0\0\0b\0"), (&b"a\0"[..], 4));
