@@ -205,9 +205,9 @@ impl Decoder {
 
     fn take(&mut self, event: Event) -> Result<(), Error> {
         match event {
-            Event::Begin(name) => self.resolver.begin_recording(&name),
-            Event::Outputs(outputs) => {
-                self.resolver.take(&outputs)?;
+            Event::Begin(name) => self.resolver.begin_input(&name),
+            Event::Outputs(mut outputs) => {
+                self.resolver.take(&mut outputs)?;
                 self.progress.set_operations(self.resolver.operations());
                 // The reading thread may be gone already.
                 let _ = self.recycle.send(outputs);
@@ -229,7 +229,7 @@ impl Decoder {
                 sum.frames_dropped = summary.dropped();
                 sum.frames_cut = summary.frames_cut;
                 sum.cut_off.clone_from(&summary.cut_off);
-                self.resolver.end_recording(last)?;
+                self.resolver.end_input(last)?;
             }
             Event::Failed(error) => return Err(error.into()),
         }

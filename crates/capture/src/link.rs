@@ -383,8 +383,8 @@ impl Link {
         table.encrypted += u64::from(row.encrypted() == Some(true));
         table.compressed += u64::from(row.compressed() == Some(true));
         let path = pending.has_name.then(|| out.push_text(&pending.name));
+        out.rows.extend_from_slice(std::slice::from_ref(row));
         out.done.push(Done {
-            row: *row,
             link: self.index,
             order: out.order,
             chain: pending.chain,
@@ -396,20 +396,20 @@ impl Link {
 
 /// Keeps what an open tells, for `resolve`.
 pub fn open_effect(out: &mut Output, open: Open) -> Effect {
-    out.opens.push(open);
-    Effect::Open(out.opens.len() as u32 - 1)
+    out.told.opens.push(open);
+    Effect::Open(out.told.opens.len() as u32 - 1)
 }
 
 /// Keeps what a session setup tells, for `resolve`.
 pub fn session_effect(out: &mut Output, session: Session) -> Effect {
-    out.sessions.push(session);
-    Effect::Session(out.sessions.len() as u32 - 1)
+    out.told.sessions.push(session);
+    Effect::Session(out.told.sessions.len() as u32 - 1)
 }
 
 /// Keeps what a tree connect tells, for `resolve`.
 pub fn tree_effect(out: &mut Output, tree: Tree) -> Effect {
-    out.trees.push(tree);
-    Effect::Tree(out.trees.len() as u32 - 1)
+    out.told.trees.push(tree);
+    Effect::Tree(out.told.trees.len() as u32 - 1)
 }
 
 /// Keeps what a DFS referral tells, for `resolve`.
@@ -422,8 +422,8 @@ pub fn referral_effect(
     for referral in &mut told {
         referral.path.clone_from(&path);
     }
-    let (first, count) = (out.referrals.len() as u32, told.len() as u32);
-    out.referrals.extend(told);
+    let (first, count) = (out.told.referrals.len() as u32, told.len() as u32);
+    out.told.referrals.extend(told);
     Effect::Referrals(first, count)
 }
 

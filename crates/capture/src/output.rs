@@ -13,11 +13,9 @@ pub struct Span {
     length: u32,
 }
 
-/// An operation that ended, or of which no more will be seen.
+/// An operation that ended, or of which no more will be seen; its row is in [`Output::rows`].
 #[derive(Clone, Copy, Debug)]
 pub struct Done {
-    /// The row, without names and numbers.
-    pub row: Operation,
     /// The connection, as its shard numbers it.
     pub link: u32,
     /// Global number of the packet with which it ended.
@@ -54,7 +52,7 @@ pub enum Effect {
 }
 
 /// What a successful open tells.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Open {
     /// Whether it is a directory.
     pub directory: Option<bool>,
@@ -119,13 +117,9 @@ pub struct Started {
     pub server: std::net::SocketAddr,
 }
 
-/// Everything that one shard made of one chunk.
+/// What operations tell beside their rows.
 #[derive(Debug, Default)]
-pub struct Output {
-    /// Connections that began, in order.
-    pub started: Vec<Started>,
-    /// Operations that ended, in order.
-    pub done: Vec<Done>,
+pub struct Told {
     /// Names.
     pub text: String,
     /// See [`Effect::Open`].
@@ -136,6 +130,19 @@ pub struct Output {
     pub trees: Vec<Tree>,
     /// See [`Effect::Referrals`].
     pub referrals: Vec<Referral>,
+}
+
+/// Everything that one shard made of one chunk.
+#[derive(Debug, Default)]
+pub struct Output {
+    /// Connections that began, in order.
+    pub started: Vec<Started>,
+    /// Operations that ended, in order.
+    pub done: Vec<Done>,
+    /// Their rows, without names and numbers: large, so that they are copied once.
+    pub rows: Vec<Operation>,
+    /// What they tell.
+    pub told: Told,
     /// Connections that ended (as the shard numbers them), with their row but for number and names.
     pub ended: Vec<(u32, u64, Box<Connection>)>,
     /// Counters since the last chunk.
@@ -149,22 +156,25 @@ impl Output {
     pub fn reset(&mut self) {
         self.started.clear();
         self.done.clear();
-        self.text.clear();
-        self.opens.clear();
-        self.sessions.clear();
-        self.trees.clear();
-        self.referrals.clear();
+        self.rows.clear();
+        self.told.text.clear();
+        self.told.opens.clear();
+        self.told.sessions.clear();
+        self.told.trees.clear();
+        self.told.referrals.clear();
         self.ended.clear();
         *self.coverage = Coverage::default();
     }
 
     /// Keeps a text.
     pub fn push_text(&mut self, text: &str) -> Span {
-        let start = self.text.len() as u32;
-        self.text.push_str(text);
+        let start = self.told.text.len() as u32;
+        self.told.text.push_str(text);
         Span { start, length: text.len() as u32 }
     }
+}
 
+impl Told {
     /// A text that was kept.
     pub fn text(&self, span: Span) -> &str {
         self.text.get(span.start as usize..(span.start + span.length) as usize).unwrap_or_default()

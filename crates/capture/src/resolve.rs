@@ -3,66 +3,59 @@
 //! Takes what the shards made, in the order of the packets, so that the result does not depend on
 //! how many shards there were. Everything kept is bounded; what is forgotten is counted.
 
+mod bounded;
 mod entities;
+mod known;
+mod links;
+mod vantage;
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use arrow::error::ArrowError;
 use hashbrown::HashMap;
 use smbscope_event::builder::{Names, OperationBuilder, extension_of};
 use smbscope_event::operation::{Column, Operation};
-use smbscope_event::tables::{Coverage, Handle, Referral, Session, Tree};
+use smbscope_event::tables::{Coverage, Referral, Session, Tree};
 
 use crate::decoder::{Options, Part};
 use crate::limits::Limits;
-use crate::output::{self, Done, Effect, Output};
+use crate::output::{self, Done, Effect, Output, Told};
+use bounded::Entities;
 pub use entities::add_counters;
-use entities::{Entities, HandleState, Known, SessionState, TreeState};
+use entities::{Closed, HandleState, SessionState, TreeState};
+use known::Known;
+use links::{Link, LinkKey, Links};
+use vantage::Vantages;
 
 type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
 
-/// Rows are handed to the builder in groups that stay in the cache.
-const GROUP: usize = 128;
+/// Rows are handed to the builder in groups that stay in the cache: as many as it looks at together.
+const GROUP: usize = 64;
 /// Rows of the small tables that make a part.
 const TABLE_ROWS: usize = 4_096;
 /// Text of one batch; beyond it the batch ends early.
 const TEXT_BYTES: usize = 4 << 20;
-/// Sessions of one connection that are looked up without a hash.
-const LINKS: usize = 64;
-
-/// A connection as the shards number it.
-type LinkKey = (u32, u32);
-
-struct Link {
-    number: u64,
-    client: IpAddr,
-    server: IpAddr,
-    client_name: Known,
-    server_name: Known,
-    client_port: u16,
-    server_port: u16,
-    /// Sessions on the connection and their channel number, the latest used first.
-    sessions: Vec<(u64, u32, u32)>,
-    /// Path of the create that a compound began with.
-    chain: (u64, Known),
-}
-
 /// Adds to rows what spans connections, and makes the parts.
 pub struct Resolver {
     limits: Limits,
     batch_rows: usize,
     tables: crate::decoder::Tables,
     builder: OperationBuilder,
-    group: Vec<Operation>,
-    recording: String,
+    recording: Arc<str>,
     recording_name: Known,
-    links: Map<LinkKey, Link>,
+    capture_file: String,
+    capture_file_name: Known,
+    /// The next input begins a recording; otherwise it continues the one before.
+    recording_over: bool,
+    links: Links,
     by_guid: Map<([u8; 16], u64), u32>,
     by_address: Map<(IpAddr, IpAddr, u64), u32>,
-    sessions: Entities<u64, SessionState>,
-    trees: Entities<(u32, u32), TreeState>,
-    handles: Entities<(u32, [u8; 16]), HandleState>,
+    sessions: Entities<SessionState>,
+    trees: Entities<TreeState>,
+    handles: Entities<HandleState>,
+    closed: Closed,
     connections_seen: u64,
     sessions_seen: u64,
     operations: u64,
@@ -70,7 +63,7 @@ pub struct Resolver {
     rows: Rows,
     /// Counters of the file at hand.
     pub coverage: Box<Coverage>,
-    vantages: Map<(Option<String>, String), u64>,
+    vantages: Vantages,
     parts: VecDeque<Part>,
 }
 
@@ -79,7 +72,6 @@ struct Rows {
     connections: Vec<smbscope_event::tables::Connection>,
     sessions: Vec<Session>,
     trees: Vec<Tree>,
-    handles: Vec<Handle>,
     referrals: Vec<Referral>,
 }
 
@@ -96,22 +88,25 @@ impl Resolver {
             batch_rows: options.batch_rows.max(1),
             tables: options.tables,
             builder: OperationBuilder::new(wanted)?,
-            group: Vec::with_capacity(GROUP),
-            recording: String::new(),
+            recording: Arc::default(),
             recording_name: Known::default(),
-            links: Map::default(),
+            capture_file: String::new(),
+            capture_file_name: Known::default(),
+            recording_over: true,
+            links: Links::default(),
             by_guid: Map::default(),
             by_address: Map::default(),
             sessions: Entities::new(options.limits.sessions),
             trees: Entities::new(options.limits.sessions),
             handles: Entities::new(options.limits.handles),
+            closed: Closed { is_wanted: options.tables.handles, ..Closed::default() },
             connections_seen: 0,
             sessions_seen: 0,
             operations: 0,
             handle_numbers: 0,
             rows: Rows::default(),
             coverage: Box::default(),
-            vantages: Map::default(),
+            vantages: Vantages::default(),
             parts: VecDeque::new(),
         })
     }
@@ -126,42 +121,27 @@ impl Resolver {
         self.operations
     }
 
-    /// Rows come from this input from now on.
-    pub fn begin_recording(&mut self, name: &str) {
-        name.clone_into(&mut self.recording);
-        self.recording_name = Known::new(name);
+    /// Rows come from this input from now on. Inputs that continue each other are one recording
+    /// with the first one's name, so that an operation, its connection and its open, which began
+    /// and end in different files, have the same key.
+    pub fn begin_input(&mut self, name: &str) {
+        if self.recording_over {
+            self.recording = name.into();
+            self.closed.recording = self.recording.clone();
+            self.recording_name = Known::new(name);
+        }
+        name.clone_into(&mut self.capture_file);
+        self.capture_file_name = Known::new(name);
         *self.coverage = Coverage::default();
-        self.vantages.clear();
+        self.vantages = Vantages::default();
     }
 
     /// Takes what the shards made of one chunk.
-    pub fn take(&mut self, outputs: &[Output]) -> Result<(), ArrowError> {
-        let mut started: Vec<(u64, u32, &output::Started)> = Vec::new();
-        for (shard, output) in outputs.iter().enumerate() {
-            started.extend(output.started.iter().map(|one| (one.order, shard as u32, one)));
-        }
-        started.sort_by_key(|&(order, shard, _)| (order, shard));
-        for (_, shard, one) in started {
-            self.connections_seen += 1;
-            let link = Link {
-                number: self.connections_seen,
-                client: one.client.ip(),
-                server: one.server.ip(),
-                client_name: Known::new(&one.client.ip().to_string()),
-                server_name: Known::new(&one.server.ip().to_string()),
-                client_port: one.client.port(),
-                server_port: one.server.port(),
-                sessions: Vec::new(),
-                chain: (0, Known::default()),
-            };
-            self.links.insert((shard, one.link), link);
-        }
-        if let [output] = outputs {
-            for done in &output.done {
-                self.operation(0, done, output)?;
-            }
-        } else {
-            self.merge(outputs)?;
+    pub fn take(&mut self, outputs: &mut [Output]) -> Result<(), ArrowError> {
+        self.connections_started(outputs);
+        match outputs {
+            [output] => self.in_order(output)?,
+            _ => self.merge(outputs)?,
         }
         let mut ended: Vec<(u64, LinkKey, &smbscope_event::tables::Connection)> = Vec::new();
         for (shard, output) in outputs.iter().enumerate() {
@@ -178,37 +158,98 @@ impl Resolver {
         Ok(())
     }
 
-    /// Operations of several shards in the order of the packets that ended them.
-    fn merge(&mut self, outputs: &[Output]) -> Result<(), ArrowError> {
-        let mut next = vec![0_usize; outputs.len()];
-        loop {
-            let earliest = outputs
-                .iter()
-                .zip(&next)
-                .enumerate()
-                .filter_map(|(shard, (output, &at))| Some((output.done.get(at)?.order, shard)))
-                .min();
-            let Some((_, shard)) = earliest else { return Ok(()) };
-            if let (Some(output), Some(at)) = (outputs.get(shard), next.get_mut(shard)) {
-                if let Some(done) = output.done.get(*at) {
-                    self.operation(shard as u32, done, output)?;
-                }
-                *at += 1;
-            }
+    fn connections_started(&mut self, outputs: &[Output]) {
+        let mut started: Vec<(u64, u32, &output::Started)> = Vec::new();
+        for (shard, output) in outputs.iter().enumerate() {
+            started.extend(output.started.iter().map(|one| (one.order, shard as u32, one)));
+        }
+        started.sort_by_key(|&(order, shard, _)| (order, shard));
+        for (_, shard, one) in started {
+            self.connections_seen += 1;
+            self.links.insert((shard, one.link), Link::new(self.connections_seen, one));
         }
     }
 
+    /// The operations of the only shard.
+    fn in_order(&mut self, output: &mut Output) -> Result<(), ArrowError> {
+        let (mut done, mut rows) = (&output.done[..], &mut output.rows[..]);
+        while !rows.is_empty() {
+            let count = self.room().min(rows.len());
+            let (group, later) = rows.split_at_mut(count);
+            for (done, row) in done.iter().zip(group.iter_mut()) {
+                self.operation(0, done, row, &output.told);
+            }
+            self.append(group)?;
+            (done, rows) = (done.get(count..).unwrap_or_default(), later);
+        }
+        Ok(())
+    }
+
+    /// Operations of several shards in the order of the packets that ended them.
+    fn merge(&mut self, outputs: &mut [Output]) -> Result<(), ArrowError> {
+        let mut next = vec![0_usize; outputs.len()];
+        let mut group = Vec::with_capacity(GROUP);
+        loop {
+            group.clear();
+            while group.len() < self.room() {
+                let earliest = outputs
+                    .iter()
+                    .zip(&next)
+                    .enumerate()
+                    .filter_map(|(shard, (output, &at))| Some((output.done.get(at)?.order, shard)))
+                    .min();
+                let Some((_, shard)) = earliest else { break };
+                let (Some(Output { done, rows, told, .. }), Some(at)) =
+                    (outputs.get_mut(shard), next.get_mut(shard))
+                else {
+                    break;
+                };
+                if let (Some(done), Some(row)) = (done.get(*at), rows.get_mut(*at)) {
+                    self.operation(shard as u32, done, row, told);
+                    group.push((shard, *at));
+                }
+                *at += 1;
+            }
+            if group.is_empty() {
+                return Ok(());
+            }
+            let rows: Vec<&Operation> = (group.iter())
+                .filter_map(|&(shard, at)| outputs.get(shard)?.rows.get(at))
+                .collect();
+            self.append(&rows)?;
+        }
+    }
+
+    /// Rows that are resolved before they go to the builder: their names are numbers that hold
+    /// until its batch is finished.
+    fn room(&self) -> usize {
+        GROUP.min(self.batch_rows - self.builder.len())
+    }
+
+    fn append<R: AsRef<Operation>>(&mut self, rows: &[R]) -> Result<(), ArrowError> {
+        if !self.tables.operations {
+            return Ok(());
+        }
+        self.builder.append(rows);
+        if self.builder.len() >= self.batch_rows || self.builder.names.text_bytes() > TEXT_BYTES {
+            self.parts.push_back(Part::Operations(self.builder.finish()?));
+        }
+        Ok(())
+    }
+
+    /// Adds to an operation's row what spans connections.
     #[inline]
-    fn operation(&mut self, shard: u32, done: &Done, output: &Output) -> Result<(), ArrowError> {
+    fn operation(&mut self, shard: u32, done: &Done, row: &mut Operation, told: &Told) {
         self.operations += 1;
         self.coverage.operations += 1;
-        let mut row = done.row;
+        let key = (shard, done.link);
         row.set_operation(self.operations);
         let names = &mut self.builder.names;
         row.set_recording(self.recording_name.in_pool(names, |names| &mut names.recording));
-        let Some(link) = self.links.get_mut(&(shard, done.link)) else {
-            return self.push(row);
-        };
+        let file = self.capture_file_name.in_pool(names, |names| &mut names.capture_file);
+        row.set_capture_file(file);
+        let Some((place, mut link)) = self.links.take(key) else { return };
+        let names = &mut self.builder.names;
         row.set_connection(link.number);
         row.set_client(link.client_name.in_pool(names, |names| &mut names.client));
         row.set_client_port(link.client_port);
@@ -219,43 +260,26 @@ impl Resolver {
             row.set_compound(link.number << 32 | done.chain & 0xffff_ffff);
         }
         let time = row.response_end().or(row.request_end()).or(row.request_start()).unwrap_or(0);
-        let session = self.session(shard, done, output, &mut row, time);
-        let tree = self.tree(session, done, output, &mut row, time);
-        self.file(shard, session, tree, done, output, &mut row, time);
+        let session = self.session(&mut link, done, told, row, time);
+        let tree = self.tree(&mut link, session, done, told, row, time);
+        self.file(&mut link, session, tree, done, told, row, time);
+        self.links.put(place, link);
         if let Effect::Referrals(first, count) = done.effect {
-            self.referrals(&row, output, first, count);
+            self.referrals(row, told, first, count);
         }
-        self.push(row)
-    }
-
-    fn push(&mut self, row: Operation) -> Result<(), ArrowError> {
-        if !self.tables.operations {
-            return Ok(());
-        }
-        self.group.push(row);
-        if self.group.len() == GROUP {
-            self.builder.append(&self.group);
-            self.group.clear();
-            if self.builder.len() >= self.batch_rows || self.builder.names.text_bytes() > TEXT_BYTES
-            {
-                self.parts.push_back(Part::Operations(self.builder.finish()?));
-            }
-        }
-        Ok(())
     }
 
     fn session(
         &mut self,
-        shard: u32,
+        link: &mut Link,
         done: &Done,
-        output: &Output,
+        told: &Told,
         row: &mut Operation,
         time: i64,
     ) -> Option<u32> {
         let id = row.session_id().filter(|&id| id != 0 && id != u64::MAX)?;
-        let link = self.links.get_mut(&(shard, done.link))?;
         let told = match done.effect {
-            Effect::Session(index) => output.sessions.get(index as usize),
+            Effect::Session(index) => told.sessions.get(index as usize),
             _ => None,
         };
         if let Some(told) = told.filter(|told| told.refused) {
@@ -289,11 +313,10 @@ impl Resolver {
                     Some(place) => place,
                     None => {
                         self.sessions_seen += 1;
-                        let state = SessionState::new(self.sessions_seen, id, link.number, time);
-                        let (place, evicted) = self.sessions.insert(state);
-                        if let Some(state) = evicted {
+                        let place = self.sessions.insert(self.sessions_seen, &mut |state| {
                             self.rows.sessions.push(state.row(&self.recording));
-                        }
+                        });
+                        self.sessions.get_mut(place)?.begin(id, link.number, time);
                         place
                     }
                 };
@@ -306,12 +329,11 @@ impl Resolver {
                 let session = self.sessions.get_mut(place)?;
                 let channel = session.row.channels as u32;
                 session.row.channels += 1;
-                if session.row.client.is_empty() {
-                    session.row.client = link.client_name.text().to_owned();
+                if session.client.is_empty() {
+                    session.client = link.client_name.shared().unwrap_or_default();
                     session.row.server = link.server_name.text().to_owned();
                 }
-                link.sessions.insert(0, (id, place, channel));
-                link.sessions.truncate(LINKS);
+                link.join(id, place, channel);
                 place
             }
         };
@@ -340,34 +362,35 @@ impl Resolver {
 
     fn tree(
         &mut self,
+        link: &mut Link,
         session: Option<u32>,
         done: &Done,
-        output: &Output,
+        told: &Told,
         row: &mut Operation,
         time: i64,
     ) -> Option<u32> {
         let (session, id) = (session?, row.tree_id()?);
         let key = (session, id);
-        let told = match done.effect {
-            Effect::Tree(index) => output.trees.get(index as usize),
+        let tree_told = match done.effect {
+            Effect::Tree(index) => told.trees.get(index as usize),
             _ => None,
         };
-        let place = match self.trees.find(&key) {
-            Some(place) if told.is_none() => place,
+        let place = match self.trees.find(&key, link.tree) {
+            Some(place) if tree_told.is_none() => place,
             _ => {
-                let state = TreeState::new(key, row, time);
-                let (place, evicted) = self.trees.insert(state);
-                if let Some(state) = evicted {
+                let place = self.trees.insert(key, &mut |state| {
                     self.rows.trees.push(state.row(&self.recording));
-                }
+                });
+                self.trees.get_mut(place)?.begin(row, time);
                 place
             }
         };
+        link.tree = place;
         let tree = self.trees.get_mut(place)?;
         tree.row.operations += 1;
         tree.row.end = tree.row.end.max(time);
-        if let Some(told) = told {
-            tree.learn(told, told.share.map(|share| output.text(share)));
+        if let Some(one) = tree_told {
+            tree.learn(one, one.share.map(|share| told.text(share)));
         }
         if tree.share.is_known() {
             row.set_share(tree.share.in_pool(&mut self.builder.names, |names| &mut names.share));
@@ -378,110 +401,100 @@ impl Resolver {
     #[allow(clippy::too_many_arguments)]
     fn file(
         &mut self,
-        shard: u32,
+        link: &mut Link,
         session: Option<u32>,
         tree: Option<u32>,
         done: &Done,
-        output: &Output,
+        told: &Told,
         row: &mut Operation,
         time: i64,
     ) {
-        let path = done.path.map(|path| output.text(path));
-        if let Effect::Open(index) = done.effect
+        let path = done.path.map(|path| told.text(path));
+        let handle = if let Effect::Open(index) = done.effect
             && let (Some(session), Some(file)) = (session, row.file_id())
         {
-            self.handle_numbers += 1;
-            let mut state = HandleState::new((session, file), self.handle_numbers, row);
-            state.open(row, output.opens.get(index as usize), path, time);
-            self.describe(&mut state, session, tree);
-            let (_, evicted) = self.handles.insert(state);
-            self.handle_ended(evicted);
-        }
-        let handle = match (session, row.file_id()) {
-            (Some(session), Some(file)) => self.handle(session, tree, file, row),
-            _ => None,
+            let place = self.begin_handle((session, file), tree, row);
+            if let Some(state) = self.handles.get_mut(place) {
+                state.open(row, told.opens.get(index as usize), path, time);
+            }
+            Some(place)
+        } else if let (Some(session), Some(file)) = (session, row.file_id()) {
+            // One that was opened before the capture began gets a number and no path.
+            let key = (session, file);
+            Some(self.handles.find(&key, link.handle).unwrap_or_else(|| {
+                self.coverage.paths_unknown += 1;
+                self.begin_handle(key, tree, row)
+            }))
+        } else {
+            None
         };
         let names = &mut self.builder.names;
-        let Some(link) = self.links.get_mut(&(shard, done.link)) else { return };
         if let Some(place) = handle
             && let Some(state) = self.handles.get_mut(place)
         {
-            row.set_handle(state.row.handle);
+            link.handle = place;
+            row.set_handle(state.handle);
             state.count(row);
-            if path.is_none() && state.path.is_known() {
+            let opened = matches!(done.effect, Effect::Open(_));
+            if (opened || path.is_none()) && state.path.is_known() {
                 set_path(row, names, &mut state.path);
+                if opened && done.chain != 0 {
+                    link.chain = done.chain;
+                    link.chain_path.set(state.path.text());
+                }
             }
             match done.effect {
                 Effect::Close(size) => {
                     state.close(row, size, time);
-                    let closed = self.handles.retire(place);
-                    self.handle_ended(closed);
+                    self.handles.retire(place, &mut |state| self.closed.take(state));
                     return;
                 }
-                Effect::Rename(name) => state.path = Known::new(output.text(name)),
+                Effect::Rename(name) => state.path.set(told.text(name)),
                 _ => {}
             }
         }
-        if let Some(path) = path {
-            let mut known = Known::new(path);
-            set_path(row, names, &mut known);
-            if done.chain != 0 {
-                link.chain = (done.chain, known);
-            }
-        } else if !row.has(Column::path) && done.chain != 0 && link.chain.0 == done.chain {
-            // Members that work on a file that could not be opened.
-            set_path(row, names, &mut link.chain.1);
-        }
-    }
-
-    /// The open that a row works on; one that was opened before the capture began gets a number
-    /// and no path.
-    fn handle(
-        &mut self,
-        session: u32,
-        tree: Option<u32>,
-        file: [u8; 16],
-        row: &Operation,
-    ) -> Option<u32> {
-        if let Some(place) = self.handles.find(&(session, file)) {
-            return Some(place);
-        }
-        self.coverage.paths_unknown += 1;
-        self.handle_numbers += 1;
-        let mut state = HandleState::new((session, file), self.handle_numbers, row);
-        self.describe(&mut state, session, tree);
-        let (place, evicted) = self.handles.insert(state);
-        self.handle_ended(evicted);
-        Some(place)
-    }
-
-    fn describe(&self, state: &mut HandleState, session: u32, tree: Option<u32>) {
-        if !self.tables.handles {
+        if row.has(Column::path) {
             return;
         }
-        if let Some(session) = self.sessions.get(session) {
-            state.row.client.clone_from(&session.row.client);
-            state.row.user = session.user.is_known().then(|| session.user.text().to_owned());
-        }
-        if let Some(tree) = tree.and_then(|tree| self.trees.get(tree)) {
-            state.row.share = tree.share.is_known().then(|| tree.share.text().to_owned());
+        if let Some(path) = path {
+            let known = match done.chain {
+                0 => &mut link.path,
+                chain => {
+                    link.chain = chain;
+                    &mut link.chain_path
+                }
+            };
+            known.set(path);
+            set_path(row, names, known);
+        } else if done.chain != 0 && link.chain == done.chain {
+            // Members of a compound work on its file even where it could not be opened.
+            set_path(row, names, &mut link.chain_path);
         }
     }
 
-    fn handle_ended(&mut self, state: Option<HandleState>) {
-        if let Some(state) = state {
-            self.coverage.handles_forgotten += u64::from(state.row.closed_at.is_none());
+    fn begin_handle(&mut self, key: (u32, [u8; 16]), tree: Option<u32>, row: &Operation) -> u32 {
+        let place = self.handles.insert(key, &mut |state| self.closed.take(state));
+        self.handle_numbers += 1;
+        if let Some(state) = self.handles.get_mut(place) {
+            state.begin(self.handle_numbers, row);
             if self.tables.handles {
-                self.rows.handles.push(state.row(&self.recording));
+                let session = self.sessions.get(key.0);
+                let tree = tree.and_then(|tree| self.trees.get(tree));
+                state.names = [
+                    session.map(|session| session.client.clone()),
+                    session.and_then(|session| session.user.shared()),
+                    tree.and_then(|tree| tree.share.shared()),
+                ];
             }
         }
+        place
     }
 
-    fn referrals(&mut self, row: &Operation, output: &Output, first: u32, count: u32) {
+    fn referrals(&mut self, row: &Operation, told: &Told, first: u32, count: u32) {
         let range = first as usize..(first as usize).saturating_add(count as usize);
-        for told in output.referrals.get(range).unwrap_or_default() {
+        for told in told.referrals.get(range).unwrap_or_default() {
             self.rows.referrals.push(Referral {
-                recording: self.recording.clone(),
+                recording: self.recording.to_string(),
                 operation: row.operation().unwrap_or_default(),
                 ..told.clone()
             });
@@ -489,14 +502,11 @@ impl Resolver {
     }
 
     fn connection_ended(&mut self, key: LinkKey, row: &smbscope_event::tables::Connection) {
-        let Some(link) = self.links.remove(&key) else { return };
-        let vantage = (row.vantage.clone(), row.vantage_reason.clone());
-        if self.vantages.len() < 64 {
-            *self.vantages.entry(vantage).or_default() += row.operations.max(1);
-        }
+        let Some(link) = self.links.remove(key) else { return };
+        self.vantages.add(row);
         if self.tables.connections {
             self.rows.connections.push(smbscope_event::tables::Connection {
-                recording: self.recording.clone(),
+                recording: self.recording.to_string(),
                 connection: link.number,
                 ..row.clone()
             });
@@ -511,61 +521,27 @@ impl Resolver {
         self.parts.extend(emit(&mut rows.connections, at_least, Part::Connections));
         self.parts.extend(emit(&mut rows.sessions, at_least, Part::Sessions));
         self.parts.extend(emit(&mut rows.trees, at_least, Part::Trees));
-        self.parts.extend(emit(&mut rows.handles, at_least, Part::Handles));
+        self.parts.extend(emit(&mut self.closed.rows, at_least, Part::Handles));
         self.parts.extend(emit(&mut rows.referrals, at_least, Part::Referrals));
     }
 
-    /// Where the capture was taken: what most operations' connections say.
-    fn judge_vantage(&mut self) {
-        let mut judged: Vec<_> = self.vantages.drain().collect();
-        judged.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-        let known: Vec<_> = judged.iter().filter(|((vantage, _), _)| vantage.is_some()).collect();
-        let coverage = &mut *self.coverage;
-        match known.as_slice() {
-            [] => {
-                coverage.vantage = None;
-                coverage.vantage_reason = "no round trip was seen on both sides".to_owned();
-            }
-            [((first, reason), operations), rest @ ..] => {
-                let same = rest.iter().filter(|((vantage, _), _)| vantage == first);
-                let agree = operations + same.map(|(_, operations)| operations).sum::<u64>();
-                let all: u64 = known.iter().map(|(_, operations)| operations).sum();
-                // One odd connection in a hundred does not make a capture mixed.
-                if agree * 100 >= all * 99 {
-                    coverage.vantage.clone_from(first);
-                    coverage.vantage_reason.clone_from(reason);
-                } else {
-                    coverage.vantage = Some("mixed".to_owned());
-                    let word = first.as_deref().unwrap_or_default();
-                    coverage.vantage_reason = format!(
-                        "{} % of the operations were seen from: {word} ({reason})",
-                        agree * 100 / all.max(1)
-                    );
-                }
-            }
-        }
-    }
-
     /// The input ends; with `last` so does everything that was open.
-    pub fn end_recording(&mut self, last: bool) -> Result<(), ArrowError> {
+    pub fn end_input(&mut self, last: bool) -> Result<(), ArrowError> {
+        self.recording_over = last;
         if last {
-            for state in self.handles.drain() {
-                if self.tables.handles {
-                    self.rows.handles.push(state.row(&self.recording));
+            self.handles.drain(&mut |state| {
+                self.closed.keep(state);
+                if self.closed.rows.len() >= TABLE_ROWS {
+                    self.parts.push_back(Part::Handles(std::mem::take(&mut self.closed.rows)));
                 }
-                if self.rows.handles.len() >= TABLE_ROWS {
-                    self.parts.push_back(Part::Handles(std::mem::take(&mut self.rows.handles)));
-                }
-            }
+            });
             let recording = &self.recording;
-            self.rows.trees.extend(self.trees.drain().map(|state| state.row(recording)));
-            self.rows.sessions.extend(self.sessions.drain().map(|state| state.row(recording)));
+            self.trees.drain(&mut |state| self.rows.trees.push(state.row(recording)));
+            self.sessions.drain(&mut |state| self.rows.sessions.push(state.row(recording)));
             self.by_guid.clear();
             self.by_address.clear();
-            self.links.clear();
+            self.links = Links::default();
         }
-        self.builder.append(&self.group);
-        self.group.clear();
         if !self.builder.is_empty() {
             self.parts.push_back(Part::Operations(self.builder.finish()?));
         }
@@ -576,14 +552,16 @@ impl Resolver {
             self.rows.trees.clear();
         }
         self.emit_tables(1);
-        self.judge_vantage();
-        self.coverage.recording.clone_from(&self.recording);
+        std::mem::take(&mut self.vantages).judge(&mut self.coverage);
+        self.coverage.handles_forgotten += std::mem::take(&mut self.closed.forgotten);
+        self.coverage.recording = self.recording.to_string();
+        self.coverage.capture_file = Some(self.capture_file.clone());
         self.parts.push_back(Part::Coverage(std::mem::take(&mut self.coverage)));
         Ok(())
     }
 }
 
-fn set_path(row: &mut Operation, names: &mut Names, path: &mut Known) {
+fn set_path(row: &mut Operation, names: &mut Names, path: &mut Known<String>) {
     let fresh = path.generation() != names.generation + 1;
     row.set_path(path.in_pool(names, |names| &mut names.path));
     if fresh {

@@ -181,7 +181,7 @@ proptest! {
 #[test]
 fn two_files_that_continue_each_other_are_as_one() {
     let packets = sent(&everything(noise()));
-    let left_out = &["recording", "request_frame", "response_frame"];
+    let left_out = &["recording", "capture_file", "request_frame", "response_frame"];
     let expected = rows_of(&packets, left_out);
     for split in 1..packets.len() {
         let parts = [pcap(&packets[..split], ALL, false), pcap(&packets[split..], ALL, false)];
@@ -191,6 +191,16 @@ fn two_files_that_continue_each_other_are_as_one() {
             assert_same(&expected, &decoded.rows_without(left_out), "two files");
             assert_eq!(decoded.coverage.len(), 2);
             assert_eq!(decoded.connections.len(), 1);
+            // Keys of one table are found in the others.
+            let recording = &decoded.coverage[0].recording;
+            assert!(decoded.rows().iter().all(|row| &row["recording"] == recording));
+            assert_eq!(&decoded.connections[0].recording, recording);
+            assert!(decoded.sessions.iter().all(|row| &row.recording == recording));
+            assert!(decoded.trees.iter().all(|row| &row.recording == recording));
+            assert!(decoded.handles.iter().all(|row| *row.recording == **recording));
+            assert_eq!(decoded.coverage[0].capture_file.as_ref(), Some(recording));
+            assert_eq!(&decoded.coverage[1].recording, recording);
+            assert_ne!(decoded.coverage[1].capture_file.as_ref(), Some(recording));
         }
     }
 }

@@ -86,7 +86,9 @@ impl Tokenizer {
         match sensitivity {
             Sensitivity::Public => text.to_owned(),
             Sensitivity::Person => self.token("user", SHORT, text),
-            Sensitivity::Machine if name == "recording" => self.token("recording", SHORT, text),
+            Sensitivity::Machine if matches!(name, "recording" | "capture_file") => {
+                self.token("recording", SHORT, text)
+            }
             Sensitivity::Machine => self.machine(text),
             Sensitivity::Path => self.path(text),
             Sensitivity::Extension => self.extension(text),
@@ -341,7 +343,7 @@ mod tests {
         assert_eq!(row.path.as_deref(), Some(path("a\\b.txt").as_str()));
         assert_eq!((row.operations, row.share.as_deref()), (4, None));
         let user = tokenizer().text("user", Sensitivity::Person, "alice");
-        assert_eq!(row.user, Some(user));
+        assert_eq!(row.user.as_deref(), Some(&*user));
     }
 
     #[test]

@@ -5,19 +5,13 @@
 
 use std::sync::Arc;
 
-use arrow::array::{
-    ArrayRef, BooleanArray, DictionaryArray, FixedSizeBinaryArray, Int32Array, PrimitiveArray,
-    RecordBatch, RecordBatchOptions, StringArray, new_null_array,
-};
-use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
-use arrow::datatypes::{
-    ArrowPrimitiveType, Int64Type, SchemaRef, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
-};
+use arrow::array::{RecordBatch, RecordBatchOptions};
+use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
 
-use crate::code;
-use crate::operation::{Column, Operation, Values, schema};
+use crate::operation::{Column, Operation, schema};
 use crate::pool::Pool;
+use crate::values::{Build, GROUP, nulls, transpose};
 
 /// The texts that rows of one batch refer to by number.
 #[derive(Default)]
@@ -38,6 +32,8 @@ pub struct Names {
     pub path: Pool,
     /// Of the `extension` column.
     pub extension: Pool,
+    /// Of the `capture_file` column.
+    pub capture_file: Pool,
 }
 
 impl Names {
@@ -50,6 +46,7 @@ impl Names {
             Column::share => Some(&mut self.share),
             Column::path => Some(&mut self.path),
             Column::extension => Some(&mut self.extension),
+            Column::capture_file => Some(&mut self.capture_file),
             _ => None,
         }
     }
@@ -63,22 +60,33 @@ impl Names {
 /// The end of a file's name after its last dot, as the `extension` column has it: at most 16
 /// characters, none for a name that only begins with a dot. Lower case is up to the caller.
 pub fn extension_of(path: &str) -> Option<&str> {
-    let name = path.rsplit(['\\', '/']).next()?;
-    // A stream's name and type follow the file's: "a.doc:Zone.Identifier:$DATA".
-    let name = name.split(':').next()?;
-    let dot = name.rfind('.').filter(|&dot| dot > 0)?;
-    let extension = name.get(dot + 1..)?;
-    let plain = !extension.is_empty()
-        && extension.len() <= 16
-        && extension.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '~' || c == '-');
-    plain.then_some(extension)
+    // Every open has a path: bytes from its end are looked at once.
+    let bytes = path.as_bytes();
+    let (mut end, mut dot) = (bytes.len(), None);
+    let mut start = 0;
+    for (at, byte) in bytes.iter().enumerate().rev() {
+        match byte {
+            b'\\' | b'/' => {
+                start = at + 1;
+                break;
+            }
+            // A stream's name and type follow the file's: "a.doc:Zone.Identifier:$DATA".
+            b':' => (end, dot) = (at, None),
+            b'.' if dot.is_none() => dot = Some(at),
+            _ => {}
+        }
+    }
+    let dot = dot.filter(|&dot| dot > start)?;
+    let extension = path.get(dot + 1..end)?;
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '~' | '-');
+    (matches!(extension.len(), 1..=16) && extension.chars().all(plain)).then_some(extension)
 }
 
 /// Builds record batches of the operations table, or of some of its columns.
 pub struct OperationBuilder {
     schema: SchemaRef,
-    columns: Vec<(Column, Values)>,
-    present: Vec<u128>,
+    columns: Vec<Build>,
+    len: usize,
     /// The texts that appended rows refer to. Emptied by [`OperationBuilder::finish`].
     pub names: Names,
 }
@@ -94,8 +102,8 @@ impl OperationBuilder {
                 places.iter().filter_map(|&place| Column::ALL.get(place).copied()).collect(),
             ),
         };
-        let columns = columns.into_iter().map(|column| (column, column.empty())).collect();
-        Ok(OperationBuilder { schema, columns, present: Vec::new(), names: Names::default() })
+        let columns = columns.into_iter().map(Build::new).collect();
+        Ok(OperationBuilder { schema, columns, len: 0, names: Names::default() })
     }
 
     /// The schema of the batches.
@@ -105,152 +113,69 @@ impl OperationBuilder {
 
     /// Rows appended since the last batch.
     pub fn len(&self) -> usize {
-        self.present.len()
+        self.len
     }
 
     /// Whether no row was appended since the last batch.
     pub fn is_empty(&self) -> bool {
-        self.present.is_empty()
+        self.len == 0
     }
 
-    /// Appends rows, whose names are numbers in [`OperationBuilder::names`].
-    pub fn append(&mut self, rows: &[Operation]) {
-        self.present.extend(rows.iter().map(|row| row.present));
-        for (column, values) in &mut self.columns {
-            column.append(rows, values);
+    /// Appends rows, whose names are numbers in [`OperationBuilder::names`]. Best in groups of 64,
+    /// while they are in the cache.
+    pub fn append<R: AsRef<Operation>>(&mut self, rows: &[R]) {
+        for group in rows.chunks(GROUP) {
+            let (mut low, mut high) = ([0; GROUP], [0; GROUP]);
+            for ((row, low), high) in group.iter().zip(&mut low).zip(&mut high) {
+                let present = row.as_ref().present;
+                (*low, *high) = (present as u64, (present >> 64) as u64);
+            }
+            transpose(&mut low);
+            transpose(&mut high);
+            for build in &mut self.columns {
+                let place = build.column as usize;
+                let known = if place < 64 { low[place] } else { high[place - 64] };
+                if known != 0 {
+                    build.catch_up(self.len);
+                    build.known.push(known, group.len());
+                    build.column.append(group, known, &mut build.values);
+                }
+            }
+            self.len += group.len();
         }
     }
 
     /// The batch of everything appended; the builder and its names start anew.
     pub fn finish(&mut self) -> Result<RecordBatch, ArrowError> {
-        let rows = self.present.len();
-        let any = self.present.iter().fold(0, |any, present| any | present);
-        let all = self.present.iter().fold(u128::MAX, |all, present| all & present);
+        let rows = std::mem::take(&mut self.len);
         let mut arrays = Vec::with_capacity(self.columns.len());
-        for (place, (column, values)) in self.columns.iter_mut().enumerate() {
-            let bit = *column as u32;
-            let array = if any >> bit & 1 == 0 {
-                clear(values);
-                new_null_array(self.schema.field(place).data_type(), rows)
-            } else {
-                let present = &self.present;
-                let nulls = (all >> bit & 1 == 0).then(|| {
-                    NullBuffer::new(BooleanBuffer::collect_bool(rows, |row| {
-                        present.get(row).is_some_and(|bits| bits >> bit & 1 == 1)
-                    }))
-                });
-                array_of(*column, values, nulls, self.names.pool(*column))?
-            };
-            arrays.push(array);
+        for (build, field) in self.columns.iter_mut().zip(self.schema.fields()) {
+            arrays.push(match build.is_empty() {
+                true => build.absent(field.data_type(), rows),
+                false => {
+                    build.catch_up(rows);
+                    let pool = self.names.pool(build.column);
+                    build.values.take(nulls(&mut build.known), pool)?
+                }
+            });
         }
-        self.present.clear();
-        let generation = self.names.generation + 1;
         for column in Column::ALL {
-            if let Some(pool) = self.names.pool(*column)
-                && !pool.is_empty()
-            {
-                pool.take();
+            if let Some(pool) = self.names.pool(*column) {
+                pool.clear();
             }
         }
-        self.names.generation = generation;
+        self.names.generation += 1;
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options)
     }
 }
 
-fn clear(values: &mut Values) {
-    match values {
-        Values::U64(v) => v.clear(),
-        Values::U32(v) => v.clear(),
-        Values::U16(v) => v.clear(),
-        Values::U8(v) => v.clear(),
-        Values::I64(v) => v.clear(),
-        Values::Bool(v) => v.clear(),
-        Values::Bytes16(v) => v.clear(),
-        Values::Name(v) => v.clear(),
-        Values::Code(v) => v.clear(),
-    }
-}
-
-fn array_of(
-    column: Column,
-    values: &mut Values,
-    nulls: Option<NullBuffer>,
-    pool: Option<&mut Pool>,
-) -> Result<ArrayRef, ArrowError> {
-    Ok(match values {
-        Values::U64(v) => primitive::<UInt64Type>(v, nulls)?,
-        Values::U32(v) => primitive::<UInt32Type>(v, nulls)?,
-        Values::U16(v) => primitive::<UInt16Type>(v, nulls)?,
-        Values::U8(v) => primitive::<UInt8Type>(v, nulls)?,
-        Values::I64(v) => primitive::<Int64Type>(v, nulls)?,
-        Values::Bool(v) => {
-            let array = BooleanArray::new(BooleanBuffer::from(v.as_slice()), nulls);
-            v.clear();
-            Arc::new(array)
-        }
-        Values::Bytes16(v) => {
-            let bytes = Buffer::from(v.as_flattened());
-            v.clear();
-            Arc::new(FixedSizeBinaryArray::try_new(16, bytes, nulls)?)
-        }
-        Values::Name(v) => {
-            let texts = match pool {
-                Some(pool) => pool.take(),
-                None => Arc::new(StringArray::new_null(0)),
-            };
-            let keys = v.iter().map(|&number| number as i32).collect::<Vec<_>>();
-            v.clear();
-            dictionary(keys, nulls, texts)?
-        }
-        Values::Code(v) => {
-            let mut pool = Pool::default();
-            let mut known: hashbrown::HashMap<u64, i32, foldhash::fast::RandomState> =
-                Default::default();
-            let (mut last_code, mut last_key) = (None, 0);
-            let mut keys = Vec::with_capacity(v.len());
-            for (row, &code) in v.iter().enumerate() {
-                if nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
-                    keys.push(0);
-                    continue;
-                }
-                if last_code != Some(code) {
-                    last_code = Some(code);
-                    last_key = *known
-                        .entry(code)
-                        .or_insert_with(|| pool.intern(&code::text(column, code)) as i32);
-                }
-                keys.push(last_key);
-            }
-            v.clear();
-            dictionary(keys, nulls, pool.take())?
-        }
-    })
-}
-
-fn primitive<T: ArrowPrimitiveType>(
-    values: &mut Vec<T::Native>,
-    nulls: Option<NullBuffer>,
-) -> Result<ArrayRef, ArrowError> {
-    let capacity = values.len();
-    let values = std::mem::replace(values, Vec::with_capacity(capacity));
-    Ok(Arc::new(PrimitiveArray::<T>::try_new(ScalarBuffer::from(values), nulls)?))
-}
-
-fn dictionary(
-    keys: Vec<i32>,
-    nulls: Option<NullBuffer>,
-    texts: ArrayRef,
-) -> Result<ArrayRef, ArrowError> {
-    let keys = Int32Array::try_new(ScalarBuffer::from(keys), nulls)?;
-    Ok(Arc::new(DictionaryArray::try_new(keys, texts)?))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::code;
     use arrow::array::{Array, AsArray};
-    use arrow::datatypes::Int32Type;
+    use arrow::datatypes::{Int32Type, UInt64Type};
 
     #[test]
     fn builds_what_was_set_and_nulls_for_the_rest() {

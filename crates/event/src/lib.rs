@@ -16,6 +16,7 @@ pub mod operation;
 pub mod pool;
 pub mod table;
 pub mod tables;
+mod values;
 
 /// Version of all schemas together. A changed column raises it and adds a fix-up for old files.
 pub const SCHEMA_VERSION: u32 = 1;

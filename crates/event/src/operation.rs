@@ -11,6 +11,7 @@ use std::sync::{Arc, LazyLock};
 use arrow::datatypes::{DataType, Schema, SchemaRef};
 
 use crate::column::{ColumnSpec, Sensitivity, Unit, text_type};
+use crate::values::{Bits, Codes, Values};
 
 macro_rules! storage {
     (name) => {
@@ -57,49 +58,33 @@ macro_rules! arrow_type {
     };
 }
 
-/// How a column's values are kept while a batch is being built.
-#[derive(Debug)]
-pub(crate) enum Values {
-    U64(Vec<u64>),
-    U32(Vec<u32>),
-    U16(Vec<u16>),
-    U8(Vec<u8>),
-    I64(Vec<i64>),
-    Bool(Vec<bool>),
-    Bytes16(Vec<[u8; 16]>),
-    /// Numbers in the column's pool.
-    Name(Vec<u32>),
-    /// Codes, named when the batch is finished.
-    Code(Vec<u64>),
-}
-
 macro_rules! empty_values {
-    (u64) => {
+    (u64 $column:expr) => {
         Values::U64(Vec::new())
     };
-    (u32) => {
+    (u32 $column:expr) => {
         Values::U32(Vec::new())
     };
-    (u16) => {
+    (u16 $column:expr) => {
         Values::U16(Vec::new())
     };
-    (u8) => {
+    (u8 $column:expr) => {
         Values::U8(Vec::new())
     };
-    (i64) => {
+    (i64 $column:expr) => {
         Values::I64(Vec::new())
     };
-    (bool) => {
-        Values::Bool(Vec::new())
-    };
-    (bytes16) => {
+    (bytes16 $column:expr) => {
         Values::Bytes16(Vec::new())
     };
-    (name) => {
+    (name $column:expr) => {
         Values::Name(Vec::new())
     };
-    (code) => {
-        Values::Code(Vec::new())
+    (bool $column:expr) => {
+        Values::Bool(Bits::default())
+    };
+    (code $column:expr) => {
+        Values::Code(Box::new(Codes::new($column)))
     };
 }
 
@@ -109,13 +94,28 @@ macro_rules! append_values {
     (u16 $args:tt) => { append_values!(@ U16 $args) };
     (u8 $args:tt) => { append_values!(@ U8 $args) };
     (i64 $args:tt) => { append_values!(@ I64 $args) };
-    (bool $args:tt) => { append_values!(@ Bool $args) };
     (bytes16 $args:tt) => { append_values!(@ Bytes16 $args) };
-    (name $args:tt) => { append_values!(@ Name $args) };
-    (code $args:tt) => { append_values!(@ Code $args) };
-    (@ $variant:ident ($out:ident, $rows:ident, $field:ident)) => {
+    (bool ($out:ident, $rows:ident, $known:ident, $field:ident)) => {
+        if let Values::Bool(bits) = $out {
+            let word = $rows.iter().enumerate().fold(0, |word, (place, row)| {
+                word | u64::from(row.as_ref().$field) << place
+            });
+            bits.push(word, $rows.len());
+        }
+    };
+    (name ($out:ident, $rows:ident, $known:ident, $field:ident)) => {
+        if let Values::Name(keys) = $out {
+            keys.extend($rows.iter().map(|row| row.as_ref().$field as i32));
+        }
+    };
+    (code ($out:ident, $rows:ident, $known:ident, $field:ident)) => {
+        if let Values::Code(codes) = $out {
+            codes.extend($rows.iter().map(|row| row.as_ref().$field), $known);
+        }
+    };
+    (@ $variant:ident ($out:ident, $rows:ident, $known:ident, $field:ident)) => {
         if let Values::$variant(values) = $out {
-            values.extend($rows.iter().map(|row| row.$field));
+            values.extend($rows.iter().map(|row| row.as_ref().$field));
         }
     };
 }
@@ -135,12 +135,18 @@ macro_rules! operation_columns {
             pub const ALL: &'static [Column] = &[$(Column::$name,)*];
 
             pub(crate) fn empty(self) -> Values {
-                match self { $(Column::$name => empty_values!($kind),)* }
+                match self { $(Column::$name => empty_values!($kind self),)* }
             }
 
-            /// Appends the column's value of every row, known or not.
-            pub(crate) fn append(self, rows: &[Operation], out: &mut Values) {
-                match self { $(Column::$name => append_values!($kind (out, rows, $name)),)* }
+            /// Appends the column's value of every row of a group, known or not; `known` has a bit
+            /// for each row.
+            pub(crate) fn append<R: AsRef<Operation>>(
+                self,
+                rows: &[R],
+                known: u64,
+                out: &mut Values,
+            ) {
+                match self { $(Column::$name => append_values!($kind (out, rows, known, $name)),)* }
             }
         }
 
@@ -183,7 +189,7 @@ macro_rules! operation_columns {
 }
 
 operation_columns! {
-    recording, set_recording: name, None, Machine, "The input that the row comes from: a file's name or a run's.";
+    recording, set_recording: name, None, Machine, "The recording that the row belongs to, part of every key: a run's name, or a file's; of files that continue each other the first one's.";
     operation, set_operation: u64, None, Public, "Number of the operation, unique in its recording, in the order in which operations ended.";
     scenario_run, set_scenario_run: u64, None, Public, "Run of a load scenario that the operation belongs to.";
     handle, set_handle: u64, None, Public, "Number of the open that the operation works on (table handles).";
@@ -278,9 +284,16 @@ operation_columns! {
 
     source, set_source: code, None, Public, "What made the row: capture, probe or load.";
     vantage, set_vantage: code, None, Public, "Where the row was seen: client, server, between, inside.";
-    request_frame, set_request_frame: u64, None, Public, "Frame of the request's first byte, counted from 1 in its file.";
+    capture_file, set_capture_file: name, None, Machine, "The capture file in which the operation ended; other than the recording where files continue each other.";
+    request_frame, set_request_frame: u64, None, Public, "Frame of the request's first byte, counted from 1 in its file (which may be the one before capture_file).";
     response_frame, set_response_frame: u64, None, Public, "Frame of the final reply's first byte.";
     tcp_sequence, set_tcp_sequence: u32, None, Public, "TCP sequence number of the request's first byte (its NetBIOS header).";
+}
+
+impl AsRef<Operation> for Operation {
+    fn as_ref(&self) -> &Operation {
+        self
+    }
 }
 
 impl Operation {

@@ -7,7 +7,7 @@ use arrow::array::{ArrayRef, StringArray};
 use hashbrown::HashTable;
 
 /// Distinct texts, numbered in the order in which they came.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct Pool {
     hasher: foldhash::fast::RandomState,
     index: HashTable<(u32, u32)>,
@@ -56,16 +56,26 @@ impl Pool {
         self.bytes.len()
     }
 
-    /// All texts as an array, leaving the pool empty.
-    pub fn take(&mut self) -> ArrayRef {
-        let array = StringArray::from_iter_values(
+    /// All texts as an array.
+    pub fn array(&self) -> ArrayRef {
+        std::sync::Arc::new(StringArray::from_iter_values(
             (0..self.ends.len() as u32)
                 .map(|n| get(&self.bytes, &self.ends, n).unwrap_or_default()),
-        );
+        ))
+    }
+
+    /// All texts as an array, leaving the pool empty.
+    pub fn take(&mut self) -> ArrayRef {
+        let array = self.array();
+        self.clear();
+        array
+    }
+
+    /// Forgets all texts.
+    pub fn clear(&mut self) {
         self.index.clear();
         self.bytes.clear();
         self.ends.clear();
-        std::sync::Arc::new(array)
     }
 }
 

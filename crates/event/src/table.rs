@@ -2,9 +2,14 @@
 //!
 //! The operations table, whose rows are many, has its own builder.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array, StringArray, UInt64Array};
+use arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, FixedSizeBinaryArray, Int64Array, StringArray,
+    UInt64Array,
+};
+use arrow::buffer::Buffer;
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Int64Type, UInt64Type};
 
@@ -68,6 +73,57 @@ cell!(String, false, DataType::Utf8, StringArray, |c, r| {
 cell!(Option<String>, true, DataType::Utf8, StringArray, |c, r| {
     known(c, r, || c.as_string::<i32>().value(r).to_owned())
 });
+
+/// Text that many rows share.
+macro_rules! shared_text {
+    ($type:ty) => {
+        impl Cell for $type {
+            const TYPE: DataType = DataType::Utf8;
+            const NULLABLE: bool = false;
+            fn column(values: Vec<Self>) -> ArrayRef {
+                Arc::new(StringArray::from_iter_values(values))
+            }
+            fn at(column: &ArrayRef, row: usize) -> Self {
+                Option::<$type>::at(column, row).unwrap_or_default()
+            }
+            fn absent() -> Self {
+                Self::default()
+            }
+        }
+
+        impl Cell for Option<$type> {
+            const TYPE: DataType = DataType::Utf8;
+            const NULLABLE: bool = true;
+            fn column(values: Vec<Self>) -> ArrayRef {
+                Arc::new(StringArray::from_iter(values))
+            }
+            fn at(column: &ArrayRef, row: usize) -> Self {
+                known(column, row, || column.as_string::<i32>().value(row).to_owned().into())
+            }
+            fn absent() -> Self {
+                None
+            }
+        }
+    };
+}
+
+shared_text!(Arc<str>);
+shared_text!(Cow<'static, str>);
+
+impl Cell for [u8; 16] {
+    const TYPE: DataType = DataType::FixedSizeBinary(16);
+    const NULLABLE: bool = false;
+    fn column(values: Vec<Self>) -> ArrayRef {
+        Arc::new(FixedSizeBinaryArray::new(16, Buffer::from(values.as_flattened()), None))
+    }
+    fn at(column: &ArrayRef, row: usize) -> Self {
+        let bytes = known(column, row, || column.as_fixed_size_binary().value(row));
+        bytes.and_then(|bytes| bytes.try_into().ok()).unwrap_or_default()
+    }
+    fn absent() -> Self {
+        Self::default()
+    }
+}
 
 /// The values of one column of a batch, by name; absent columns and foreign types that cannot be
 /// cast read as [`Cell::absent`].

@@ -3,12 +3,15 @@
 //! Columns that speak of a direction end in `to_server` or `to_client`; those that speak of one
 //! side of the capture point begin with `server_` or `client_`.
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
 use crate::table::table;
 
 table! {
     /// One TCP connection that carried SMB.
     Connection, "connections" {
-        recording: String, None, Machine, "The input that the row comes from.";
+        recording: String, None, Machine, "The recording that the row belongs to.";
         connection: u64, None, Public, "Number of the connection in its recording.";
         client: String, None, Machine, "The client's address.";
         client_port: u64, None, Public, "The client's TCP port.";
@@ -78,7 +81,7 @@ table! {
 table! {
     /// One SMB session.
     Session, "sessions" {
-        recording: String, None, Machine, "The input that the row comes from.";
+        recording: String, None, Machine, "The recording that the row belongs to.";
         session_id: u64, None, Public, "SMB2 SessionId, or SMB1 UID.";
         connection: u64, None, Public, "Connection on which it was seen first.";
         client: String, None, Machine, "The client's address.";
@@ -98,7 +101,7 @@ table! {
 table! {
     /// One connected share of one session.
     Tree, "trees" {
-        recording: String, None, Machine, "The input that the row comes from.";
+        recording: String, None, Machine, "The recording that the row belongs to.";
         session_id: u64, None, Public, "The session.";
         tree_id: u64, None, Public, "TreeId (SMB1: TID).";
         connection: u64, None, Public, "Connection on which it was seen first.";
@@ -117,16 +120,16 @@ table! {
 table! {
     /// One open, from Create to Close.
     Handle, "handles" {
-        recording: String, None, Machine, "The input that the row comes from.";
+        recording: Arc<str>, None, Machine, "The recording that the row belongs to.";
         handle: u64, None, Public, "Number of the open in its recording.";
         connection: u64, None, Public, "Connection on which it was opened or first seen.";
         session_id: Option<u64>, None, Public, "The session.";
         tree_id: Option<u64>, None, Public, "The tree.";
-        client: String, None, Machine, "The client's address.";
-        user: Option<String>, None, Person, "User.";
-        share: Option<String>, None, Path, "Share.";
-        path: Option<String>, None, Path, "File or directory; null when it was opened before the capture began.";
-        file_id: String, None, Public, "FileId in hexadecimal.";
+        client: Arc<str>, None, Machine, "The client's address.";
+        user: Option<Arc<str>>, None, Person, "User.";
+        share: Option<Arc<str>>, None, Path, "Share.";
+        path: Option<Arc<str>>, None, Path, "File or directory; null when it was opened before the capture began.";
+        file_id: [u8; 16], None, Public, "FileId (persistent and volatile, as on the wire; SMB1: FID in the first two bytes).";
         directory: Option<bool>, None, Public, "Whether it is a directory.";
         opened_at: Option<i64>, Time, Public, "End of the Create reply; null when it was opened before the capture began.";
         closed_at: Option<i64>, Time, Public, "End of the Close reply; null when it stayed open.";
@@ -136,8 +139,8 @@ table! {
         share_access: Option<u64>, None, Public, "ShareAccess.";
         create_options: Option<u64>, None, Public, "CreateOptions.";
         write_through: Option<bool>, None, Public, "Whether it was opened write-through.";
-        oplock: Option<String>, None, Public, "Oplock level granted.";
-        lease: Option<String>, None, Public, "Lease state granted.";
+        oplock: Option<Cow<'static, str>>, None, Public, "Oplock level granted.";
+        lease: Option<Cow<'static, str>>, None, Public, "Lease state granted.";
         durable: Option<bool>, None, Public, "Whether the server made the handle durable.";
         persistent: Option<bool>, None, Public, "Whether the server made the handle persistent.";
         disk_file_id: Option<u64>, None, Public, "The file's own number on disk (query on disk id).";
@@ -153,7 +156,7 @@ table! {
 table! {
     /// One target that a DFS referral answered (MS-DFSC section 2.2.5).
     Referral, "referrals" {
-        recording: String, None, Machine, "The input that the row comes from.";
+        recording: String, None, Machine, "The recording that the row belongs to.";
         operation: u64, None, Public, "Number of the operation that asked.";
         path: Option<String>, None, Path, "The path that was asked for.";
         dfs_path: Option<String>, None, Path, "The part of it that the answer is about.";
@@ -165,9 +168,10 @@ table! {
 }
 
 table! {
-    /// What was seen, lost and not understood in one recording. Every report shows it.
+    /// What was seen, lost and not understood in one input. Every report shows it.
     Coverage, "coverage" {
-        recording: String, None, Machine, "The input.";
+        recording: String, None, Machine, "The recording that the input belongs to.";
+        capture_file: Option<String>, None, Machine, "The capture file: a recording can consist of several that continue each other.";
         format: String, None, Public, "Format of the file.";
         vantage: Option<String>, None, Public, "Where the capture was taken: client, server, between, or mixed.";
         vantage_reason: String, None, Public, "How that is known.";

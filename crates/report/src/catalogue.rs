@@ -16,7 +16,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("schema_version", "Schema version", Number, Always, "Version of the tables' schemas."),
         ("start_ns", "Start", Time, Nullable, "First packet or operation."),
         ("end_ns", "End", Time, Nullable, "Last packet or operation."),
-        ("coverage", "Coverage", List("coverage"), Always, "What was seen, lost and not understood, one for each recording."),
+        ("coverage", "Coverage", List("coverage"), Always, "What was seen, lost and not understood, one for each input."),
         ("totals", "Totals", Object("totals"), Always, "All operations together."),
         ("latency_bounds_ns", "Bounds", Counts, Always, "Bounds of every histogram, in ns: its first count is of values below the first bound, its last of values from the last bound on."),
         ("commands", "Commands", List("command"), Always, "Operations by command, those with the most busy time first."),
@@ -256,7 +256,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("leases", "Leases", List("count"), Always, "Lease states granted: R read, H handle, W write."),
     ]),
     ("slow", "One of the slowest operations.", &[], &[
-        ("recording", "Recording", Code, Nullable, "The input that it was seen in."),
+        ("recording", "Recording", Code, Nullable, "The recording that it was seen in."),
         ("operation", "Operation", Number, Nullable, "Its number in the table operations."),
         ("command", "Command", Text, Always, "The command."),
         ("detail", "Detail", Text, Nullable, "Information class, FSCTL, disposition or transaction."),
@@ -278,6 +278,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("response_transfer_ns", "Reply transfer", Duration, Nullable, "First to last byte of the reply."),
         ("request_frame", "Request frame", Number, Nullable, "Frame of the request's first byte."),
         ("response_frame", "Reply frame", Number, Nullable, "Frame of the reply's first byte."),
+        ("capture_file", "File", Code, Nullable, "The capture file in which it ended and its frames are counted."),
         ("filter", "Wireshark filter", Code, Nullable, "A display filter that shows the operation's messages."),
     ]),
 ];

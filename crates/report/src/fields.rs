@@ -132,7 +132,7 @@ pub fn objects() -> &'static [Object] {
             .collect();
         objects.push(table(
             "coverage",
-            "What was seen, lost and not understood in one recording.",
+            "What was seen, lost and not understood in one input.",
             Coverage::specs(),
         ));
         objects.push(table(

@@ -12,7 +12,8 @@ SELECT
   h.lease,
   h.durable
 FROM handles h
-LEFT JOIN coverage c ON c.recording = h.recording
+LEFT JOIN (SELECT recording, max("end") AS "end" FROM coverage GROUP BY recording) c
+  ON c.recording = h.recording
 WHERE h.closed_at IS NULL
 ORDER BY h.opened_at NULLS FIRST, h.client, h.path
 LIMIT 100

@@ -2,7 +2,7 @@
 -- The operations that took longest from first byte of the request to last byte of the reply, with
 -- the frames to look at in Wireshark. Notifications and blocked locks are left out.
 SELECT
-  recording, operation, command, detail, status_name, client, share, path,
+  recording, operation, capture_file, command, detail, status_name, client, share, path,
   elapsed_ns, server_ns, request_transfer_ns, response_transfer_ns, outstanding,
   transferred_bytes, request_frame, response_frame
 FROM operations

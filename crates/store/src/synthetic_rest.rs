@@ -44,11 +44,11 @@ pub fn rest(rows: u64) -> Vec<Part> {
         ..Tree::default()
     });
     let handles = (0..rows / 5).map(|handle| Handle {
-        recording: recording(),
+        recording: recording().into(),
         handle,
         connection: handle % 7,
-        client: format!("10.0.0.{}", handle % 7),
-        path: Some(format!("home\\file{handle}.docx")),
+        client: format!("10.0.0.{}", handle % 7).into(),
+        path: Some(format!("home\\file{handle}.docx").into()),
         opened_at: Some(START + handle as i64 * 100_000),
         closed_at: (!handle.is_multiple_of(10)).then_some(START + handle as i64 * 100_000 + 50_000),
         operations: 5,

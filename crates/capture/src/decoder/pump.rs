@@ -13,8 +13,11 @@ use crate::file::{self, Chunk, FileError, Reader};
 use crate::frame::{FlowKey, NotTcp, TcpSegment, dissect};
 use crate::output::Output;
 
-/// Files that follow each other within this time are one recording in pieces (a ring of files).
-const CONTINUES_WITHIN_NS: i64 = 3_600_000_000_000;
+/// Files that follow each other within this time are one recording in pieces (a ring of files),
+const CONTINUES_WITHIN_NS: i64 = 60_000_000_000;
+/// or within this time when their names differ in digits only, as recorders number pieces: a quiet
+/// network can leave a piece without packets for long.
+const NUMBERED_WITHIN_NS: i64 = 3_600_000_000_000;
 /// Clocks of the pieces may overlap a little.
 const OVERLAP_NS: i64 = 1_000_000_000;
 /// More shards than this only cost.
@@ -136,7 +139,7 @@ impl Pump {
             self.progress.begin_file();
             send(events, Event::Begin(input.name()))?;
             let next = files.get(index + 1);
-            self.read_file(reader, next, events, recycled)?;
+            self.read_file(reader, input, next, events, recycled)?;
         }
         Ok(())
     }
@@ -144,6 +147,7 @@ impl Pump {
     fn read_file(
         &mut self,
         mut reader: Reader,
+        input: &Input,
         next: Option<&Input>,
         events: &Sender<Event>,
         recycled: &Receiver<Vec<Output>>,
@@ -161,7 +165,7 @@ impl Pump {
                 Err(error) => break Some(error),
             }
         };
-        let last = failure.is_some() || !next.is_some_and(|next| self.continues_in(next));
+        let last = failure.is_some() || !next.is_some_and(|next| self.continues(input, next));
         if last {
             let outputs = self.end_connections()?;
             send(events, Event::Outputs(outputs))?;
@@ -178,11 +182,14 @@ impl Pump {
         }
     }
 
-    fn continues_in(&self, next: &Input) -> bool {
+    fn continues(&self, input: &Input, next: &Input) -> bool {
+        let within = match is_numbered_alike(&input.name(), &next.name()) {
+            true => NUMBERED_WITHIN_NS,
+            false => CONTINUES_WITHIN_NS,
+        };
         first_time(next).is_ok_and(|first| {
             first.is_some_and(|first| {
-                let gap = first.saturating_sub(self.last_time);
-                (-OVERLAP_NS..CONTINUES_WITHIN_NS).contains(&gap)
+                (-OVERLAP_NS..within).contains(&first.saturating_sub(self.last_time))
             })
         })
     }
@@ -357,4 +364,30 @@ fn order_by_time(inputs: &mut [Input]) -> Result<(), FileError> {
         *place = input;
     }
     Ok(())
+}
+
+/// Whether two names differ in digits only, or end in a number (`tcpdump -C` begins with none).
+fn is_numbered_alike(one: &str, other: &str) -> bool {
+    let letters = |name: &str| -> String {
+        let name = name.trim_end_matches(".gz").trim_end_matches(".zst");
+        name.chars().filter(|c| !c.is_ascii_digit()).collect()
+    };
+    letters(one) == letters(other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_of_one_recording_are_known_by_their_names() {
+        for (one, other) in [
+            ("ring_00001_20261121120000.pcapng", "ring_00002_20261121120500.pcapng"),
+            ("trace.pcap", "trace.pcap1"),
+            ("trace.pcap1.gz", "trace.pcap2"),
+        ] {
+            assert!(is_numbered_alike(one, other), "{one} {other}");
+        }
+        assert!(!is_numbered_alike("client.pcap", "server.pcap"));
+    }
 }

@@ -1,215 +1,25 @@
-//! Sessions, trees and opens while they live: bounded tables, and their rows.
+//! Sessions, trees and opens while they live, and their rows.
 
-use std::collections::VecDeque;
-use std::hash::Hash;
+use std::sync::Arc;
 
-use hashbrown::HashMap;
-use smbscope_event::builder::Names;
 use smbscope_event::code;
 use smbscope_event::operation::{Column, Operation};
-use smbscope_event::pool::Pool;
 use smbscope_event::tables::{Coverage, Handle, Session, Tree};
 
+use super::bounded::Entity;
+use super::known::Known;
 use crate::output;
 
-/// A text and its number in the batch's pool, looked up once per batch.
-#[derive(Clone, Debug, Default)]
-pub struct Known {
-    text: Option<Box<str>>,
-    /// One more than the pool's generation in which `number` is valid; 0 for none.
-    generation: u64,
-    number: u32,
-    /// Number of a path's extension, valid as long as `number`.
-    pub extension: Option<u32>,
-}
-
-impl Known {
-    /// Keeps a text.
-    pub fn new(text: &str) -> Known {
-        Known { text: Some(text.into()), ..Known::default() }
-    }
-
-    /// Whether there is a text.
-    #[inline]
-    pub fn is_known(&self) -> bool {
-        self.text.is_some()
-    }
-
-    /// The text, empty when there is none.
-    pub fn text(&self) -> &str {
-        self.text.as_deref().unwrap_or_default()
-    }
-
-    /// One more than the generation of its number.
-    #[inline]
-    pub fn generation(&self) -> u64 {
-        self.generation
-    }
-
-    /// Its number in the pool.
-    #[inline]
-    pub fn in_pool(&mut self, names: &mut Names, pool: impl Fn(&mut Names) -> &mut Pool) -> u32 {
-        let generation = names.generation + 1;
-        if self.generation != generation {
-            self.number = pool(names).intern(self.text.as_deref().unwrap_or_default());
-            self.generation = generation;
-        }
-        self.number
-    }
-}
-
-/// Something with a key that lives for a while.
-pub trait Entity {
-    /// What it is found by.
-    type Key: Copy + Eq + Hash;
-    /// Its key.
-    fn key(&self) -> Self::Key;
-}
-
-struct Slot<E> {
-    entity: Option<E>,
-    /// Told apart from an earlier entity in the same slot by the queue.
-    stamp: u64,
-}
-
-/// A bounded table. Beyond its limit the oldest goes.
-pub struct Entities<K, E> {
-    index: HashMap<K, u32, foldhash::fast::RandomState>,
-    slots: Vec<Slot<E>>,
-    free: Vec<u32>,
-    ages: VecDeque<(u32, u64)>,
-    retired: VecDeque<(u32, u64)>,
-    stamp: u64,
-    limit: usize,
-    live: usize,
-}
-
-/// Closed opens that late replies may still name.
-const RETIRED: usize = 512;
-
-impl<K: Copy + Eq + Hash, E: Entity<Key = K>> Entities<K, E> {
-    /// An empty table for `limit` entities.
-    pub fn new(limit: usize) -> Self {
-        Entities {
-            index: HashMap::default(),
-            slots: Vec::new(),
-            free: Vec::new(),
-            ages: VecDeque::new(),
-            retired: VecDeque::new(),
-            stamp: 0,
-            limit: limit.max(1),
-            live: 0,
-        }
-    }
-
-    /// The place of an entity.
-    #[inline]
-    pub fn find(&self, key: &K) -> Option<u32> {
-        self.index.get(key).copied()
-    }
-
-    /// The entity at a place.
-    #[inline]
-    pub fn get(&self, place: u32) -> Option<&E> {
-        self.slots.get(place as usize)?.entity.as_ref()
-    }
-
-    /// The entity at a place, to change.
-    #[inline]
-    pub fn get_mut(&mut self, place: u32) -> Option<&mut E> {
-        self.slots.get_mut(place as usize)?.entity.as_mut()
-    }
-
-    /// Adds an entity; one with the same key, or the oldest beyond the limit, comes back.
-    pub fn insert(&mut self, entity: E) -> (u32, Option<E>) {
-        let key = entity.key();
-        let mut evicted = self.index.get(&key).copied().and_then(|place| self.remove(place));
-        if self.live >= self.limit && evicted.is_none() {
-            evicted = self.remove_oldest();
-        }
-        self.stamp += 1;
-        let slot = Slot { entity: Some(entity), stamp: self.stamp };
-        let place = match self.free.pop() {
-            Some(place) => {
-                if let Some(old) = self.slots.get_mut(place as usize) {
-                    *old = slot;
-                }
-                place
-            }
-            None => {
-                self.slots.push(slot);
-                self.slots.len() as u32 - 1
-            }
-        };
-        self.index.insert(key, place);
-        self.live += 1;
-        self.ages.push_back((place, self.stamp));
-        if self.ages.len() > 2 * self.live + 1024 {
-            let slots = &self.slots;
-            self.ages.retain(|&(place, stamp)| {
-                slots
-                    .get(place as usize)
-                    .is_some_and(|slot| slot.stamp == stamp && slot.entity.is_some())
-            });
-        }
-        (place, evicted)
-    }
-
-    /// Lets an entity live on a little for late replies; an earlier such one comes back.
-    pub fn retire(&mut self, place: u32) -> Option<E> {
-        let stamp = self.slots.get(place as usize)?.stamp;
-        self.retired.push_back((place, stamp));
-        if self.retired.len() <= RETIRED {
-            return None;
-        }
-        let (place, stamp) = self.retired.pop_front()?;
-        let same = self.slots.get(place as usize).is_some_and(|slot| slot.stamp == stamp);
-        if same { self.remove(place) } else { None }
-    }
-
-    fn remove_oldest(&mut self) -> Option<E> {
-        while let Some((place, stamp)) = self.ages.pop_front() {
-            if self.slots.get(place as usize).is_some_and(|slot| slot.stamp == stamp)
-                && let Some(entity) = self.remove(place)
-            {
-                return Some(entity);
-            }
-        }
-        None
-    }
-
-    fn remove(&mut self, place: u32) -> Option<E> {
-        let entity = self.slots.get_mut(place as usize)?.entity.take()?;
-        let key = entity.key();
-        if self.index.get(&key) == Some(&place) {
-            self.index.remove(&key);
-        }
-        self.free.push(place);
-        self.live -= 1;
-        Some(entity)
-    }
-
-    /// Takes all out, oldest first.
-    pub fn drain(&mut self) -> impl Iterator<Item = E> + use<'_, K, E> {
-        self.index.clear();
-        self.retired.clear();
-        self.free.clear();
-        self.live = 0;
-        let mut slots = std::mem::take(&mut self.slots);
-        std::mem::take(&mut self.ages).into_iter().filter_map(move |(place, stamp)| {
-            let slot = slots.get_mut(place as usize)?;
-            if slot.stamp == stamp { slot.entity.take() } else { None }
-        })
-    }
-}
-
 /// A session while it lives.
+#[derive(Default)]
 pub struct SessionState {
     /// SessionId or UID.
     pub id: u64,
     key: u64,
-    /// Its row so far.
+    /// Its row so far, without names that others share.
     pub row: Session,
+    /// The client's address.
+    pub client: Arc<str>,
     /// DOMAIN\user.
     pub user: Known,
 }
@@ -220,23 +30,17 @@ impl Entity for SessionState {
     fn key(&self) -> u64 {
         self.key
     }
+    fn renew(&mut self, key: u64) {
+        *self = SessionState { key, ..SessionState::default() };
+    }
 }
 
 impl SessionState {
-    /// A session that was just seen; `key` tells it apart from all others of the recording.
-    pub fn new(key: u64, id: u64, connection: u64, time: i64) -> SessionState {
-        SessionState {
-            id,
-            key,
-            row: Session {
-                session_id: id,
-                connection,
-                start: time,
-                end: time,
-                ..Session::default()
-            },
-            user: Known::default(),
-        }
+    /// It was just seen.
+    pub fn begin(&mut self, id: u64, connection: u64, time: i64) {
+        self.id = id;
+        self.row =
+            Session { session_id: id, connection, start: time, end: time, ..Session::default() };
     }
 
     /// Takes what a session setup tells.
@@ -256,16 +60,18 @@ impl SessionState {
     }
 
     /// Its row.
-    pub fn row(self, recording: &str) -> Session {
+    pub fn row(&mut self, recording: &str) -> Session {
         Session {
             recording: recording.to_owned(),
+            client: self.client.to_string(),
             user: self.user.is_known().then(|| self.user.text().to_owned()),
-            ..self.row
+            ..std::mem::take(&mut self.row)
         }
     }
 }
 
 /// A tree while it lives.
+#[derive(Default)]
 pub struct TreeState {
     key: (u32, u32),
     /// Its row so far.
@@ -279,23 +85,22 @@ impl Entity for TreeState {
     fn key(&self) -> (u32, u32) {
         self.key
     }
+    fn renew(&mut self, key: (u32, u32)) {
+        *self = TreeState { key, ..TreeState::default() };
+    }
 }
 
 impl TreeState {
-    /// A tree that was just seen.
-    pub fn new(key: (u32, u32), row: &Operation, time: i64) -> TreeState {
-        TreeState {
-            key,
-            row: Tree {
-                session_id: row.session_id().unwrap_or_default(),
-                tree_id: u64::from(key.1),
-                connection: row.connection().unwrap_or_default(),
-                start: row.request_start().unwrap_or(time),
-                end: time,
-                ..Tree::default()
-            },
-            share: Known::default(),
-        }
+    /// It was just seen.
+    pub fn begin(&mut self, row: &Operation, time: i64) {
+        self.row = Tree {
+            session_id: row.session_id().unwrap_or_default(),
+            tree_id: u64::from(self.key.1),
+            connection: row.connection().unwrap_or_default(),
+            start: row.request_start().unwrap_or(time),
+            end: time,
+            ..Tree::default()
+        };
     }
 
     /// Takes what a tree connect tells.
@@ -312,25 +117,51 @@ impl TreeState {
     }
 
     /// Its row.
-    pub fn row(self, recording: &str) -> Tree {
+    pub fn row(&mut self, recording: &str) -> Tree {
         Tree {
             recording: recording.to_owned(),
             share: self.share.is_known().then(|| self.share.text().to_owned()),
-            ..self.row
+            ..std::mem::take(&mut self.row)
         }
     }
 }
 
 /// An open while it lives.
+#[derive(Default)]
 pub struct HandleState {
     key: (u32, [u8; 16]),
     protocol: u8,
-    /// Its row so far.
-    pub row: Handle,
+    /// Its number.
+    pub handle: u64,
+    connection: u64,
+    session_id: Option<u64>,
+    tree_id: Option<u32>,
     /// File or directory.
-    pub path: Known,
+    pub path: Known<String>,
+    /// Names of client, user and share, where the table of handles is wanted.
+    pub names: [Option<Arc<str>>; 3],
+    is_opened: bool,
+    opened: Opened,
+    closed_at: Option<i64>,
+    close_operation: u64,
+    size_bytes: Option<u64>,
+    operations: u64,
+    /// Reads and writes, and their bytes.
+    transfers: [(u64, u64); 2],
+}
+
+/// What a Create tells of an open.
+#[derive(Default)]
+struct Opened {
+    at: i64,
+    operation: u64,
+    desired_access: Option<u32>,
+    share_access: Option<u32>,
+    create_options: Option<u32>,
+    write_through: Option<bool>,
     oplock: Option<u64>,
     lease: Option<u64>,
+    told: output::Open,
 }
 
 impl Entity for HandleState {
@@ -338,25 +169,26 @@ impl Entity for HandleState {
     fn key(&self) -> (u32, [u8; 16]) {
         self.key
     }
+    fn renew(&mut self, key: (u32, [u8; 16])) {
+        self.key = key;
+        self.path.clear();
+        self.names = [const { None }; 3];
+        self.is_opened = false;
+        self.closed_at = None;
+        self.size_bytes = None;
+        self.operations = 0;
+        self.transfers = [(0, 0); 2];
+    }
 }
 
 impl HandleState {
-    /// An open that was just seen.
-    pub fn new(key: (u32, [u8; 16]), number: u64, row: &Operation) -> HandleState {
-        HandleState {
-            key,
-            protocol: row.protocol().unwrap_or(2),
-            row: Handle {
-                handle: number,
-                connection: row.connection().unwrap_or_default(),
-                session_id: row.session_id(),
-                tree_id: row.tree_id().map(u64::from),
-                ..Handle::default()
-            },
-            path: Known::default(),
-            oplock: None,
-            lease: None,
-        }
+    /// It was just seen.
+    pub fn begin(&mut self, number: u64, row: &Operation) {
+        self.protocol = row.protocol().unwrap_or(2);
+        self.handle = number;
+        self.connection = row.connection().unwrap_or_default();
+        self.session_id = row.session_id();
+        self.tree_id = row.tree_id();
     }
 
     /// Takes what a create tells.
@@ -368,24 +200,22 @@ impl HandleState {
         time: i64,
     ) {
         if let Some(path) = path {
-            self.path = Known::new(path);
+            self.path.set(path);
         }
-        self.oplock = row.oplock_granted();
-        self.lease = row.lease_granted();
-        let handle = &mut self.row;
-        handle.opened_at = Some(time);
-        handle.create_operation = row.operation();
-        handle.desired_access = row.desired_access().map(u64::from);
-        handle.share_access = row.share_access().map(u64::from);
-        handle.create_options = row.create_options().map(u64::from);
-        handle.write_through = row.write_through();
-        if let Some(told) = told {
-            handle.directory = told.directory;
-            handle.size_bytes = told.size_bytes;
-            handle.durable = told.durable;
-            handle.persistent = told.persistent;
-            handle.disk_file_id = told.disk_file_id;
-        }
+        let told = told.copied().unwrap_or_default();
+        self.size_bytes = told.size_bytes;
+        self.is_opened = true;
+        self.opened = Opened {
+            at: time,
+            operation: row.operation().unwrap_or_default(),
+            desired_access: row.desired_access(),
+            share_access: row.share_access(),
+            create_options: row.create_options(),
+            write_through: row.write_through(),
+            oplock: row.oplock_granted(),
+            lease: row.lease_granted(),
+            told,
+        };
     }
 
     /// Counts an operation on it.
@@ -393,60 +223,105 @@ impl HandleState {
     pub fn count(&mut self, row: &Operation) {
         const READ: u64 = 2 << 16 | 8;
         const WRITE: u64 = 2 << 16 | 9;
-        let handle = &mut self.row;
-        handle.operations += 1;
-        let bytes = row.transferred_bytes().unwrap_or(0);
-        match row.command() {
-            Some(READ) => {
-                handle.reads += 1;
-                handle.read_bytes += bytes;
-            }
-            Some(WRITE) => {
-                handle.writes += 1;
-                handle.written_bytes += bytes;
-            }
-            Some(other) if self.protocol == 1 => match crate::smb1::data_direction(other as u8) {
-                Some(true) => {
-                    handle.writes += 1;
-                    handle.written_bytes += bytes;
-                }
-                Some(false) => {
-                    handle.reads += 1;
-                    handle.read_bytes += bytes;
-                }
-                None => {}
-            },
-            _ => {}
+        self.operations += 1;
+        let writes = match row.command() {
+            Some(READ) => Some(false),
+            Some(WRITE) => Some(true),
+            Some(other) if self.protocol == 1 => crate::smb1::data_direction(other as u8),
+            _ => None,
+        };
+        if let Some(writes) = writes {
+            let (transfers, bytes) = &mut self.transfers[usize::from(writes)];
+            *transfers += 1;
+            *bytes += row.transferred_bytes().unwrap_or(0);
         }
+    }
+
+    /// Whether its Close was seen.
+    pub fn is_closed(&self) -> bool {
+        self.closed_at.is_some()
     }
 
     /// Takes what a close tells.
     pub fn close(&mut self, row: &Operation, size: Option<u64>, time: i64) {
-        self.row.closed_at = Some(time);
-        self.row.close_operation = row.operation();
-        self.row.size_bytes = size.or(self.row.size_bytes);
+        self.closed_at = Some(time);
+        self.close_operation = row.operation().unwrap_or_default();
+        self.size_bytes = size.or(self.size_bytes);
     }
 
     /// Its row.
-    pub fn row(self, recording: &str) -> Handle {
-        let bytes: &[u8] = if self.protocol == 1 { &self.key.1[..2] } else { &self.key.1 };
-        let text =
-            |column, value: Option<u64>| value.map(|value| code::text(column, value).into_owned());
+    pub fn row(&mut self, recording: Arc<str>) -> Handle {
+        let [client, user, share] = std::mem::take(&mut self.names);
+        let [(reads, read_bytes), (writes, written_bytes)] = self.transfers;
+        let row = Handle {
+            recording,
+            handle: self.handle,
+            connection: self.connection,
+            session_id: self.session_id,
+            tree_id: self.tree_id.map(u64::from),
+            client: client.unwrap_or_default(),
+            user,
+            share,
+            path: self.path.is_known().then(|| self.path.text().into()),
+            file_id: self.key.1,
+            closed_at: self.closed_at,
+            close_operation: self.closed_at.map(|_| self.close_operation),
+            operations: self.operations,
+            reads,
+            writes,
+            read_bytes,
+            written_bytes,
+            size_bytes: self.size_bytes,
+            ..Handle::default()
+        };
+        if !self.is_opened {
+            return row;
+        }
+        let opened = &self.opened;
         Handle {
-            recording: recording.to_owned(),
-            path: self.path.is_known().then(|| self.path.text().to_owned()),
-            file_id: hex(bytes),
-            oplock: text(Column::oplock_granted, self.oplock),
-            lease: text(Column::lease_granted, self.lease),
-            ..self.row
+            directory: opened.told.directory,
+            opened_at: Some(opened.at),
+            create_operation: Some(opened.operation),
+            desired_access: opened.desired_access.map(u64::from),
+            share_access: opened.share_access.map(u64::from),
+            create_options: opened.create_options.map(u64::from),
+            write_through: opened.write_through,
+            oplock: opened.oplock.map(|level| code::text(Column::oplock_granted, level)),
+            lease: opened.lease.map(|state| code::text(Column::lease_granted, state)),
+            durable: opened.told.durable,
+            persistent: opened.told.persistent,
+            disk_file_id: opened.told.disk_file_id,
+            ..row
         }
     }
 }
 
-/// Bytes in hexadecimal, without a formatter for each: every open has some.
-fn hex(bytes: &[u8]) -> String {
-    let digit = |nibble: u8| char::from_digit(u32::from(nibble), 16).unwrap_or('0');
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+/// Takes opens that ended.
+#[derive(Default)]
+pub struct Closed {
+    /// Whether the table is wanted.
+    pub is_wanted: bool,
+    /// The recording.
+    pub recording: Arc<str>,
+    /// Rows.
+    pub rows: Vec<Handle>,
+    /// Opens that were forgotten before their Close.
+    pub forgotten: u64,
+}
+
+impl Closed {
+    /// Takes one that was closed, or forgotten for the limit.
+    pub fn take(&mut self, state: &mut HandleState) {
+        self.forgotten += u64::from(!state.is_closed());
+        self.keep(state);
+    }
+
+    /// Takes one that stays open.
+    pub fn keep(&mut self, state: &mut HandleState) {
+        if self.is_wanted {
+            self.rows.push(state.row(self.recording.clone()));
+        }
+    }
 }
 
 /// Adds one set of counters to another; what is no counter stays.

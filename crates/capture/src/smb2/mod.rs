@@ -6,10 +6,10 @@
 
 mod reply;
 mod request;
+mod waiting;
 
 use std::collections::VecDeque;
 
-use hashbrown::HashMap;
 use smbscope_event::code;
 use smbscope_event::operation::Operation;
 use smbscope_wire::smb2::header::{Header, Member, members};
@@ -21,6 +21,7 @@ use crate::output::{Effect, Output};
 use crate::stream::Message;
 use reply::Reply;
 pub use reply::negotiate as negotiated;
+use waiting::Waiting;
 
 /// How a message was wrapped.
 #[derive(Clone, Copy, Debug, Default)]
@@ -49,7 +50,7 @@ const EARLY_PACKETS: u64 = 4_096;
 /// Pairing on one connection.
 #[derive(Debug, Default)]
 pub struct Smb2 {
-    waiting: HashMap<u64, u32, foldhash::fast::RandomState>,
+    waiting: Waiting,
     slab: Vec<Pending>,
     free: Vec<u32>,
     early: VecDeque<Early>,
@@ -205,15 +206,15 @@ impl Smb2 {
         while let Some(place) = self.early.iter().position(|early| early.header.message_id == id)
             && let Some(early) = self.early.remove(place)
         {
-            let Early { header, seen, wrapping, reply, lead, .. } = early;
+            let Early { header, seen, wrapping, mut reply, lead, .. } = early;
             self.waiting.insert(id, slot);
             if header.is_interim() {
                 // The final reply may have come as well.
                 self.interim(&header, &seen, lead, link);
-                self.waiting.remove(&id);
+                self.waiting.remove(id);
                 continue;
             }
-            self.answer(&header, &seen, wrapping, reply, lead, link, out);
+            self.answer(&header, &seen, wrapping, &mut reply, lead, link, out);
             return;
         }
         if self.waiting.len() >= limits.pending {
@@ -229,11 +230,9 @@ impl Smb2 {
     /// a capture without replies does not search them all for each request.
     #[cold]
     fn discard_oldest(&mut self, time: i64, link: &mut Link, out: &mut Output) {
-        let mut oldest: Vec<(u64, u32)> =
-            self.waiting.iter().map(|(&id, &slot)| (id, slot)).collect();
-        oldest.sort_unstable();
+        let oldest = self.waiting.sorted();
         for &(id, slot) in oldest.iter().take(oldest.len() / 8 + 1) {
-            self.waiting.remove(&id);
+            self.waiting.remove(id);
             out.coverage.operations_discarded += 1;
             self.give_up(slot, time, link, out);
         }
@@ -269,7 +268,8 @@ impl Smb2 {
                 self.notification(&member, &seen, wrapping, link, out);
                 continue;
             }
-            if header.is_interim() && self.waiting.contains_key(&header.message_id) {
+            let known = self.waiting.get(header.message_id).is_some();
+            if known && header.is_interim() {
                 self.interim(&header, &seen, index == 0, link);
                 continue;
             }
@@ -279,10 +279,9 @@ impl Smb2 {
             } else if reply.file_id.is_none() {
                 reply.file_id = chain_file;
             }
-            let known = self.waiting.contains_key(&header.message_id);
             let early_is_full = !link.requests_seen && self.early.len() >= limits.early;
             if known || early_is_full && !header.is_interim() {
-                self.answer(&header, &seen, wrapping, reply, index == 0, link, out);
+                self.answer(&header, &seen, wrapping, &mut reply, index == 0, link, out);
             } else {
                 let (lead, order) = (index == 0, out.order);
                 self.early.push_back(Early { header, seen, wrapping, reply, lead, order });
@@ -297,10 +296,10 @@ impl Smb2 {
             || self.early.front().is_some_and(|early| early.order < before)
         {
             let Some(early) = self.early.pop_front() else { break };
-            let Early { header, seen, wrapping, reply, lead, .. } = early;
+            let Early { header, seen, wrapping, mut reply, lead, .. } = early;
             // An interim reply alone says nothing that the final one does not.
             if !header.is_interim() {
-                self.answer(&header, &seen, wrapping, reply, lead, link, out);
+                self.answer(&header, &seen, wrapping, &mut reply, lead, link, out);
             }
         }
     }
@@ -311,12 +310,12 @@ impl Smb2 {
         header: &Header,
         seen: &Seen,
         wrapping: Wrapping,
-        mut reply: Reply,
+        reply: &mut Reply,
         lead: bool,
         link: &mut Link,
         out: &mut Output,
     ) {
-        let slot = self.waiting.remove(&header.message_id);
+        let slot = self.waiting.remove(header.message_id);
         let Some((slot, pending)) =
             slot.and_then(|slot| Some((slot, self.slab.get_mut(slot as usize)?)))
         else {
@@ -334,7 +333,7 @@ impl Smb2 {
             row.set_signed(header.flags.is_signed());
             row.set_encrypted(wrapping.encrypted);
             row.set_compressed(wrapping.compressed);
-            set_reply(&mut row, header, &reply);
+            set_reply(&mut row, header, reply);
             let effect = reply.effect(None, out);
             link.reply_alone(out, row, seen, lead, effect);
             return;
@@ -369,7 +368,7 @@ impl Smb2 {
         if wrapping.compressed {
             pending.row.set_compressed(true);
         }
-        set_reply(&mut pending.row, header, &reply);
+        set_reply(&mut pending.row, header, reply);
         let effect = reply.effect(Some(pending), out);
         link.finish(out, pending, seen, lead, effect);
         self.free.push(slot);
@@ -378,7 +377,7 @@ impl Smb2 {
     /// STATUS_PENDING: the operation goes on, its final reply carries the same AsyncId.
     fn interim(&mut self, header: &Header, seen: &Seen, lead: bool, link: &mut Link) {
         let Some(pending) =
-            self.waiting.get(&header.message_id).and_then(|&slot| self.slab.get_mut(slot as usize))
+            self.waiting.get(header.message_id).and_then(|slot| self.slab.get_mut(slot as usize))
         else {
             return;
         };
@@ -497,8 +496,7 @@ impl Smb2 {
     /// The connection ends: everything that waits becomes a row.
     pub fn end(&mut self, time: i64, link: &mut Link, out: &mut Output) {
         self.expire(0, u64::MAX, link, out);
-        let mut slots: Vec<(u64, u32)> = self.waiting.drain().collect();
-        slots.sort_unstable();
+        let mut slots = self.waiting.drain();
         slots.extend(self.sealed.drain(..).map(|slot| (0, slot)));
         for (_, slot) in slots {
             self.give_up(slot, time, link, out);

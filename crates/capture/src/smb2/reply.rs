@@ -46,7 +46,7 @@ pub struct Reply {
     /// Size of the file, from Close.
     pub size_bytes: Option<u64>,
     /// From Create.
-    pub open: Option<Box<Open>>,
+    pub open: Open,
     /// From SessionSetup, unless it is refused: flags of the session, if captured.
     pub session: Option<Option<SessionFlags>>,
     /// From TreeConnect.
@@ -125,13 +125,10 @@ fn create(bytes: &[u8], reply: &mut Reply) {
     let view = CreateResponse(bytes);
     reply.file_id = view.file_id().map(file_bytes);
     reply.oplock = view.oplock_level().map(|level| level.0);
-    let mut open = Open {
-        directory: view
-            .file_attributes()
-            .map(|attributes| attributes.contains(FileAttributes::DIRECTORY)),
-        size_bytes: view.end_of_file(),
-        ..Open::default()
-    };
+    let open = &mut reply.open;
+    open.directory =
+        view.file_attributes().map(|attributes| attributes.contains(FileAttributes::DIRECTORY));
+    open.size_bytes = view.end_of_file();
     for context in view.contexts() {
         match context.response() {
             ResponseContext::Lease(lease) => reply.lease = Some(lease),
@@ -146,7 +143,6 @@ fn create(bytes: &[u8], reply: &mut Reply) {
             _ => {}
         }
     }
-    reply.open = Some(Box::new(open));
 }
 
 /// Takes what a Negotiate reply says of the connection.
@@ -220,10 +216,7 @@ impl Reply {
             return Effect::None;
         }
         match self.command {
-            Command::CREATE => {
-                let open = self.open.take().map(|open| *open).unwrap_or_default();
-                open_effect(out, open)
-            }
+            Command::CREATE => open_effect(out, self.open),
             Command::CLOSE => Effect::Close(self.size_bytes),
             Command::IOCTL if !self.referrals.is_empty() => {
                 let asked = pending.filter(|pending| pending.has_name);

@@ -87,6 +87,7 @@ columns! {
     signed: bool,
     encrypted: bool,
     compressed: bool,
+    capture_file: text,
     request_frame: u64,
     response_frame: u64,
 }

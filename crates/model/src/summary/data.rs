@@ -366,6 +366,7 @@ pub struct Slow {
     pub response_transfer_ns: Option<i64>,
     pub request_frame: Option<u64>,
     pub response_frame: Option<u64>,
+    pub capture_file: Option<String>,
     /// A Wireshark display filter that shows the operation's messages.
     pub filter: Option<String>,
 }

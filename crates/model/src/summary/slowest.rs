@@ -85,6 +85,7 @@ pub(crate) fn slow(columns: &Columns, row: usize, command: String, elapsed_ns: i
         response_transfer_ns: columns.response_transfer_ns.get(row),
         request_frame: frames[0],
         response_frame: frames[1],
+        capture_file: text(&columns.capture_file),
         filter: filter(protocol, client_port, message_id, frames),
     }
 }

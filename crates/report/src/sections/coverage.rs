@@ -47,7 +47,7 @@ fn seen(row: &Coverage) -> Facts {
         None => row.format.clone(),
     };
     Facts {
-        caption: row.recording.clone(),
+        caption: name(row).to_owned(),
         rows: vec![
             of("format", Cell::Text(resolution)),
             span,
@@ -155,6 +155,11 @@ fn lost(row: &Coverage) -> Block {
     Block::Facts(Facts { caption: "Lost, cut or not understood".to_owned(), rows })
 }
 
+/// The input's own name.
+fn name(row: &Coverage) -> &str {
+    row.capture_file.as_deref().unwrap_or(&row.recording)
+}
+
 fn sum(rows: &[Coverage]) -> Coverage {
     let mut sum = Coverage::default();
     for row in rows {
@@ -165,7 +170,7 @@ fn sum(rows: &[Coverage]) -> Coverage {
             *total = total.saturating_add(value);
         }
         sum.messages_decrypted = sum.messages_decrypted.saturating_add(row.messages_decrypted);
-        let cut = row.cut_off.map(|how| format!("{}: {how}", row.recording));
+        let cut = row.cut_off.as_ref().map(|how| format!("{}: {how}", name(&row)));
         sum.cut_off = sum.cut_off.or(cut);
     }
     sum
@@ -174,7 +179,7 @@ fn sum(rows: &[Coverage]) -> Coverage {
 fn table(rows: &[Coverage]) -> Table {
     let of = "coverage";
     let columns = vec![
-        column(of, "recording", 0, |row: &Coverage| Cell::Code(row.recording.clone())),
+        column(of, "capture_file", 0, |row: &Coverage| Cell::Code(name(row).to_owned())),
         column(of, "start", 2, |row: &Coverage| row.start.map_or(Cell::Empty, Cell::Time)),
         column(of, "vantage", 1, |row: &Coverage| Cell::text(&row.vantage)).titled("Taken at"),
         column(of, "frames", 1, |row: &Coverage| Cell::Count(row.frames)).titled("Packets"),

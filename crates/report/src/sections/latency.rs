@@ -331,7 +331,9 @@ pub(crate) fn slowest(report: &Report) -> Section {
         column(of, "filter", 0, |row: &Slow| row.filter.clone().map_or(Cell::Empty, Cell::Code)),
     ];
     if report.coverage.len() > 1 {
-        columns.push(column(of, "recording", 1, |row: &Slow| Cell::text(&row.recording)));
+        columns.push(column(of, "capture_file", 1, |row: &Slow| {
+            Cell::text(if row.capture_file.is_some() { &row.capture_file } else { &row.recording })
+        }));
     }
     let table = Table::new(
         "Slowest operations",

@@ -142,7 +142,7 @@ impl Folder {
 
     /// What the coverage says about the input and its clock.
     fn note(&mut self, coverage: &Coverage) {
-        let name = &coverage.recording;
+        let name = coverage.capture_file.as_ref().unwrap_or(&coverage.recording);
         for input in &mut self.manifest.inputs {
             let file = Path::new(&input.name).file_name();
             if &input.name == name || file.is_some_and(|file| file == name.as_str()) {

@@ -28,7 +28,7 @@ fn members_are_rows_and_the_file_is_the_one_that_was_opened() {
     assert_eq!(rows[0].text(Column::detail), "FILE_OPEN");
     assert_eq!(rows[0].text(Column::oplock_granted), "II");
     assert!(matches!(rows[0].effect, Effect::Open(0)));
-    assert_eq!(wire.out.opens[0].size_bytes, Some(0x900));
+    assert_eq!(wire.out.told.opens[0].size_bytes, Some(0x900));
     assert_eq!((rows[1].row.offset(), rows[1].row.transferred_bytes()), (Some(4096), Some(512)));
     let place = |row: &Row| {
         (row.row.compound(), row.row.compound_index(), row.row.compound_size(), row.row.related())
@@ -80,10 +80,10 @@ fn logging_on_and_connecting_in_one_message() {
     wire.server(reply.chained(33, 0x75, &last(6, &[]), b"A:\0"));
     let rows = wire.rows();
     assert_eq!(rows[0].user.as_deref(), Some("LAB\\alice"));
-    assert_eq!(wire.out.sessions[0].guest, Some(true));
-    assert_eq!(wire.out.sessions[0].mechanism.as_deref(), Some("NTLM"));
+    assert_eq!(wire.out.told.sessions[0].guest, Some(true));
+    assert_eq!(wire.out.told.sessions[0].mechanism.as_deref(), Some("NTLM"));
     assert_eq!(rows[1].share.as_deref(), Some("\\\\S\\X"));
-    assert_eq!(wire.out.trees[0].share_type.as_deref(), Some("DISK"));
+    assert_eq!(wire.out.told.trees[0].share_type.as_deref(), Some("DISK"));
     assert_eq!((rows[0].row.session_id(), rows[1].row.session_id()), (Some(77), Some(77)));
     assert_eq!((rows[0].row.tree_id(), rows[1].row.tree_id()), (None, Some(8)));
 }
@@ -95,7 +95,7 @@ fn a_refused_logon_names_who_was_refused() {
     let row =
         wire.call(Smb::new(0x73, 1, &setup, b"eve\0LAB\0"), Smb::failed(0x73, 1, 0xc000_006d));
     assert_eq!(row.user.as_deref(), Some("LAB\\eve"));
-    assert!(wire.out.sessions[0].refused);
+    assert!(wire.out.told.sessions[0].refused);
 }
 
 #[test]

@@ -49,7 +49,7 @@ fn opens_of_all_kinds() {
     assert_eq!(row.text(Column::detail), "FILE_OPEN_IF");
     assert_eq!(row.text(Column::oplock_granted), "Exclusive");
     assert_eq!(row.row.write_through(), Some(true));
-    assert_eq!(wire.out.opens.last().unwrap().size_bytes, Some(5));
+    assert_eq!(wire.out.told.opens.last().unwrap().size_bytes, Some(5));
 
     let row =
         wire.call(Smb::new(0x0f, 4, &[0; 6], b"\x04\\new\0"), Smb::reply(0x0f, 4, &[9, 0], &[]));
