@@ -86,8 +86,12 @@ impl Smb1 {
         } else if !to_server && is_break(view) {
             link.unbegin(message.start, message.begun);
             self.notification(view, &header, message, link, out);
-        } else {
+        } else if to_server {
             self.request(view, &header, message, link, out, limits);
+        } else {
+            // Servers ask for nothing but breaks: data of a raw read whose request was lost.
+            out.coverage.messages_malformed += 1;
+            link.unbegin(message.start, message.begun);
         }
     }
 

@@ -6,6 +6,7 @@
 
 use smbscope_wire::smb1::{self, Command, Header};
 
+use super::early::EARLY_NS;
 use super::exchange::Stage;
 use super::{Smb1, key_of};
 use crate::link::{Link, Seen};
@@ -44,11 +45,17 @@ impl Smb1 {
                 matches!(exchange.stage, Stage::WriteRaw(raw) if raw.rest == message.length)
             });
         }
-        self.raw_read.is_some()
+        self.raw_read.is_some_and(|key| self.may_be_data(key, message))
             && !header.is_some_and(|header| {
                 header.mid == smb1::OPLOCK_BREAK_MID && header.command == Command::LOCKING_AND_X
                     || header.is_reply() && self.answers(key_of(&header), header.command)
             })
+    }
+
+    /// Whether a message may answer a ReadRaw: one from long before it was held up behind a hole.
+    fn may_be_data(&self, key: u32, message: &Message<'_>) -> bool {
+        let start = self.find(key).and_then(|exchange| exchange.start());
+        start.is_none_or(|start| start <= message.start.saturating_add(EARLY_NS))
     }
 
     pub(super) fn raw_to_server(
@@ -85,7 +92,10 @@ impl Smb1 {
         link: &mut Link,
         out: &mut Output,
     ) {
-        let Some(key) = self.raw_read.take() else { return };
+        let Some(key) = self.raw_read.filter(|&key| self.may_be_data(key, message)) else {
+            return;
+        };
+        self.raw_read = None;
         let Some(slot) = self.take(key, message.start, link, out) else { return };
         if let Some(exchange) = self.slab.get_mut(slot as usize) {
             for member in exchange.members() {
