@@ -158,8 +158,8 @@ pub enum Error {
 enum Event {
     /// An input begins.
     Begin(String),
-    /// What the shards made of a chunk.
-    Outputs(Vec<Output>),
+    /// What the shards made of one chunk or more; of a live input rows are wanted at once.
+    Outputs { outputs: Vec<Output>, is_live: bool },
     /// An input ends; with `last` all connections do.
     End { summary: Box<FileSummary>, coverage: Box<Coverage>, last: bool },
     /// Nothing more can be read.
@@ -206,8 +206,11 @@ impl Decoder {
     fn take(&mut self, event: Event) -> Result<(), Error> {
         match event {
             Event::Begin(name) => self.resolver.begin_input(&name),
-            Event::Outputs(mut outputs) => {
+            Event::Outputs { mut outputs, is_live } => {
                 self.resolver.take(&mut outputs)?;
+                if is_live {
+                    self.resolver.flush()?;
+                }
                 self.progress.set_operations(self.resolver.operations());
                 // The reading thread may be gone already.
                 let _ = self.recycle.send(outputs);

@@ -158,6 +158,14 @@ impl Resolver {
         Ok(())
     }
 
+    /// Makes a batch of the rows that there are.
+    pub fn flush(&mut self) -> Result<(), ArrowError> {
+        if !self.builder.is_empty() {
+            self.parts.push_back(Part::Operations(self.builder.finish()?));
+        }
+        Ok(())
+    }
+
     fn connections_started(&mut self, outputs: &[Output]) {
         let mut started: Vec<(u64, u32, &output::Started)> = Vec::new();
         for (shard, output) in outputs.iter().enumerate() {
@@ -542,9 +550,7 @@ impl Resolver {
             self.by_address.clear();
             self.links = Links::default();
         }
-        if !self.builder.is_empty() {
-            self.parts.push_back(Part::Operations(self.builder.finish()?));
-        }
+        self.flush()?;
         if !self.tables.sessions {
             self.rows.sessions.clear();
         }

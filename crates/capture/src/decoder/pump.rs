@@ -20,6 +20,10 @@ const CONTINUES_WITHIN_NS: i64 = 60_000_000_000;
 const NUMBERED_WITHIN_NS: i64 = 3_600_000_000_000;
 /// Clocks of the pieces may overlap a little.
 const OVERLAP_NS: i64 = 1_000_000_000;
+/// Rows that are worth waking the consumer for.
+const ROWS: usize = 1_024;
+/// Chunks after which it is woken in any case.
+const CHUNKS: usize = 16;
 /// More shards than this only cost.
 const SHARDS_MAX: usize = 8;
 
@@ -60,6 +64,27 @@ pub struct Pump {
     packets: u64,
     last_time: i64,
     progress: Arc<Progress>,
+}
+
+/// What was made of chunks and not sent yet.
+#[derive(Default)]
+struct Held {
+    outputs: Vec<Output>,
+    chunks: usize,
+    /// Several shards' outputs are of one chunk each.
+    is_shards: bool,
+}
+
+impl Held {
+    fn is_enough(&self) -> bool {
+        let rows: usize = self.outputs.iter().map(|output| output.rows.len()).sum();
+        self.is_shards || rows >= ROWS || self.chunks >= CHUNKS
+    }
+
+    fn take(&mut self) -> Vec<Output> {
+        self.chunks = 0;
+        std::mem::take(&mut self.outputs)
+    }
 }
 
 /// The consumer is gone.
@@ -153,22 +178,33 @@ impl Pump {
         recycled: &Receiver<Vec<Output>>,
     ) -> Result<(), Gone> {
         let mut coverage = Box::<Coverage>::default();
+        let is_live = reader.is_live();
+        // What chunks gave that was not sent yet: waking another thread costs as much as decoding
+        // a few.
+        let mut held = Held::default();
         let failure = loop {
             match reader.next_chunk(self.unused_chunk()) {
                 Ok(Some(chunk)) => {
                     self.progress.advance(chunk.consumed, chunk.frames.len() as u64);
-                    let outputs = recycled.try_recv().unwrap_or_default();
-                    let outputs = self.follow(chunk, outputs, &mut coverage)?;
-                    send(events, Event::Outputs(outputs))?;
+                    if held.chunks == 0 {
+                        held.outputs = recycled.try_recv().unwrap_or_default();
+                    }
+                    self.follow(chunk, &mut held, &mut coverage)?;
+                    if is_live || held.is_enough() {
+                        send(events, Event::Outputs { outputs: held.take(), is_live })?;
+                    }
                 }
                 Ok(None) => break None,
                 Err(error) => break Some(error),
             }
         };
+        if held.chunks > 0 {
+            send(events, Event::Outputs { outputs: held.take(), is_live })?;
+        }
         let last = failure.is_some() || !next.is_some_and(|next| self.continues(input, next));
         if last {
             let outputs = self.end_connections()?;
-            send(events, Event::Outputs(outputs))?;
+            send(events, Event::Outputs { outputs, is_live })?;
             self.last_time = i64::MIN;
         }
         let summary = Box::new(reader.summary().clone());
@@ -200,19 +236,24 @@ impl Pump {
         Arc::into_inner(self.chunks.swap_remove(place))
     }
 
+    /// Adds what a chunk gives to what is held.
     fn follow(
         &mut self,
         chunk: Chunk,
-        mut outputs: Vec<Output>,
+        held: &mut Held,
         coverage: &mut Coverage,
-    ) -> Result<Vec<Output>, Gone> {
+    ) -> Result<(), Gone> {
+        held.chunks += 1;
+        let outputs = &mut held.outputs;
         let base = self.packets;
         self.packets += chunk.frames.len() as u64;
         let mut last_time = self.last_time;
         match &mut self.followers {
             Followers::Here(engine) => {
                 let mut output = outputs.pop().unwrap_or_default();
-                output.reset();
+                if held.chunks == 1 {
+                    output.reset();
+                }
                 for (index, frame) in chunk.frames.iter().enumerate() {
                     coverage.frames_time_backwards += u64::from(frame.time_ns < last_time);
                     last_time = frame.time_ns;
@@ -228,7 +269,7 @@ impl Pump {
                 self.chunks.push(Arc::new(chunk));
                 outputs.clear();
                 outputs.push(output);
-                Ok(outputs)
+                Ok(())
             }
             Followers::Shards(shards) => {
                 let mut deals: Vec<Vec<u32>> = vec![Vec::new(); shards.len()];
@@ -255,7 +296,9 @@ impl Pump {
                     shard.tasks.send(Task::Work(job)).map_err(|_| Gone)?;
                 }
                 self.chunks.push(chunk);
-                collect(shards)
+                *outputs = collect(shards)?;
+                held.is_shards = true;
+                Ok(())
             }
         }
     }

@@ -141,6 +141,11 @@ impl Reader {
         &self.summary
     }
 
+    /// Whether it is read from a pipe, perhaps while it is being recorded.
+    pub fn is_live(&self) -> bool {
+        self.source.is_live
+    }
+
     /// The file's size as stored, if it has one.
     pub fn total_bytes(&self) -> Option<u64> {
         self.source.total()
@@ -184,6 +189,9 @@ impl Reader {
                 self.format.parse(read, &self.limits, &mut chunk.frames, &mut self.summary);
             match state {
                 Ok(true) if parsed.consumed == 0 && parsed.corrupt.is_none() => {
+                    if filled < bytes.len() {
+                        continue;
+                    }
                     // Doubling, so that a lying length costs no more than the file has bytes.
                     let room = (2 * bytes.len()).min(2 * self.limits.block_bytes);
                     bytes.resize(room.max(filled + 1), 0);

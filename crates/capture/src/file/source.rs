@@ -19,6 +19,8 @@ pub(super) struct Source {
     gauge: Arc<Gauge>,
     total: Option<u64>,
     compression: Option<Compression>,
+    /// A pipe: what it has so far is worth having, the rest may be long in coming.
+    pub(super) is_live: bool,
     /// Why the decompressor gave up; asked again, it might claim a regular end.
     damage: Option<String>,
 }
@@ -59,6 +61,7 @@ impl Source {
             gauge,
             total,
             compression: None,
+            is_live: false,
             damage: None,
         }
     }
@@ -94,8 +97,8 @@ impl Source {
         }
     }
 
-    /// Reads until the buffer is full (`true`) or the input ends (`false`); `filled` counts also
-    /// what was read before an error.
+    /// Reads until the buffer is full, or what a pipe has (`true`), or until the input ends
+    /// (`false`); `filled` counts also what was read before an error.
     pub(super) fn fill(&mut self, bytes: &mut [u8], filled: &mut usize) -> Result<bool, Cause> {
         while let Some(room) = bytes.get_mut(*filled..)
             && !room.is_empty()
@@ -105,7 +108,12 @@ impl Source {
             }
             match self.input.read(room) {
                 Ok(0) => return Ok(false),
-                Ok(count) => *filled += count,
+                Ok(count) => {
+                    *filled += count;
+                    if self.is_live {
+                        return Ok(true);
+                    }
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(self.cause(error)),
             }
@@ -137,13 +145,20 @@ impl Source {
         }
         // A pipe's length says nothing.
         let total = meta.filter(|meta| meta.is_file()).map(|meta| meta.len());
-        Ok(Source::new(Box::new(file), name, total))
+        let mut source = Source::new(Box::new(file), name, total);
+        source.is_live = total.is_none();
+        Ok(source)
     }
 
     fn head(&mut self) -> Result<Vec<u8>, Cause> {
         let mut bytes = vec![0; HEAD_BYTES];
         let mut filled = 0;
-        let result = self.fill(&mut bytes, &mut filled);
+        let result = loop {
+            match self.fill(&mut bytes, &mut filled) {
+                Ok(true) if filled < bytes.len() => {}
+                result => break result,
+            }
+        };
         bytes.truncate(filled);
         match result {
             // What was unpacked before the damage may be enough; the damage shows again.
@@ -155,6 +170,7 @@ impl Source {
 
     fn unpack(&mut self, compression: Compression, head: Vec<u8>) -> Result<(), FileError> {
         self.compression = Some(compression);
+        self.is_live = false;
         let rest = std::mem::replace(&mut self.input, Box::new(io::empty()));
         let packed = BufReader::with_capacity(128 << 10, Cursor::new(head).chain(rest));
         self.input = match compression {

@@ -78,3 +78,36 @@ fn an_interrupted_import_leaves_a_valid_dataset() {
     assert!(said.contains("interrupted after") && said.contains("is valid"), "{said}");
     answer(["ops", dataset.to_str().unwrap()]);
 }
+
+#[cfg(unix)]
+#[test]
+fn a_killed_import_leaves_a_valid_dataset() {
+    let (_guard, dir) = folder();
+    let dataset = dir.join("dataset");
+    let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin!("smbscope"))
+        .args(["import", "-", "--out", dataset.to_str().unwrap()])
+        .stdin(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let bytes = std::fs::read(capture()).unwrap();
+    let (first, rest) = bytes.split_at(bytes.len() / 2);
+    stdin.write_all(first).unwrap();
+    // Parts are completed every ten seconds, as long as something comes.
+    let part = dataset.join("operations/part-000000.parquet");
+    for piece in rest.chunks(rest.len() / 60) {
+        if part.exists() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(500));
+        stdin.write_all(piece).unwrap();
+    }
+    assert!(part.exists(), "no part was completed in half a minute");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let kept = answer(["ops", dataset.to_str().unwrap()]).lines().count() as u64;
+    assert!(0 < kept && kept < OPERATIONS, "{kept} of {OPERATIONS} operations");
+    let report = answer(["report", dataset.to_str().unwrap()]);
+    assert!(report.contains("Create"), "{report}");
+}

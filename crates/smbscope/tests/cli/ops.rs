@@ -18,6 +18,32 @@ fn every_operation_is_a_line() {
 }
 
 #[test]
+fn a_pipe_is_followed_while_it_is_written() {
+    use std::io::{BufRead, Write};
+    let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin!("smbscope"))
+        .args(["ops", "-"])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let bytes = std::fs::read(capture()).unwrap();
+    stdin.write_all(&bytes[..bytes.len() / 2]).unwrap();
+    let mut lines = std::io::BufReader::new(child.stdout.take().unwrap()).lines();
+    let (send, receive) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let first = lines.next();
+        send.send(first).unwrap();
+        lines.count()
+    });
+    // The pipe is still open: what came must be there all the same.
+    let first = receive.recv_timeout(std::time::Duration::from_secs(60));
+    assert!(first.unwrap().unwrap().unwrap().contains("Negotiate"));
+    drop(stdin);
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
 fn times_can_be_relative_or_seconds() {
     let relative = answer(["ops", &capture(), "--time", "relative", "--limit", "1"]);
     assert!(relative.trim_start().starts_with("0.000000  "), "{relative}");
