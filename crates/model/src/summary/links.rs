@@ -52,6 +52,8 @@ pub(crate) struct Link {
     pub(crate) elapsed: Latency,
     pub(crate) oplocks: Words,
     pub(crate) leases: Words,
+    /// Place of its share, client and user in the cells.
+    pub(crate) cell: u32,
 }
 
 impl Link {
@@ -74,11 +76,15 @@ impl Link {
 /// A connection's key: its recording (a name's number) and its number there.
 type Key = (u32, u64);
 
+/// Connections that are found without a hash.
+const RECENT: usize = 64;
+
 /// Connections by their numbers, up to a limit.
 pub(crate) struct LinkTally {
     links: Vec<Link>,
     index: HashMap<Key, u32, foldhash::fast::RandomState>,
-    last: Option<(Key, u32)>,
+    /// The connections that were used last, by their numbers' low bits.
+    recent: [Option<(Key, u32)>; RECENT],
     limit: usize,
     grain: Grain,
     rows: Vec<Connection>,
@@ -90,7 +96,7 @@ impl LinkTally {
         LinkTally {
             links: Vec::new(),
             index: HashMap::default(),
-            last: None,
+            recent: [None; RECENT],
             limit: limit.max(1),
             grain,
             rows: Vec::new(),
@@ -101,8 +107,8 @@ impl LinkTally {
     /// The sums of a connection's operations; none past the limit.
     #[inline]
     pub(crate) fn link(&mut self, key: Key) -> Option<&mut Link> {
-        let number = match self.last {
-            Some((last, number)) if last == key => number,
+        let number = match self.recent[key.1 as usize % RECENT] {
+            Some((recent, number)) if recent == key => number,
             _ => self.find(key)?,
         };
         self.links.get_mut(number as usize)
@@ -124,13 +130,14 @@ impl LinkTally {
                     elapsed: Latency::new(self.grain),
                     oplocks: Words::default(),
                     leases: Words::default(),
+                    cell: 0,
                 });
                 self.index.insert(key, number);
                 number
             }
             None => return None,
         };
-        self.last = Some((key, number));
+        self.recent[key.1 as usize % RECENT] = Some((key, number));
         Some(number)
     }
 

@@ -9,6 +9,7 @@
 //! - A share of time is `busy_ns` over that of all operations, so that shares add up to one.
 //! - Groups, paths, connections and bins have limits ([`Options`]); what is past them is said.
 
+mod cells;
 mod chains;
 mod columns;
 mod data;
@@ -33,6 +34,7 @@ pub use latency::{BOUNDS_NS, FEW};
 pub use slowest::filter;
 pub use status::class;
 
+use cells::Cells;
 use chains::ChainTally;
 use kind::Commands;
 use latency::{Grain, Latency};
@@ -85,6 +87,7 @@ pub struct Summary {
     recordings: Dimension,
     commands: Commands,
     statuses: StatusTally,
+    cells: Cells,
     shares: Dimension,
     clients: Dimension,
     users: Dimension,
@@ -124,6 +127,7 @@ impl Summary {
             recordings: groups(),
             commands: Commands::new(FINE),
             statuses: StatusTally::default(),
+            cells: Cells::new(MANY),
             shares: groups(),
             clients: groups(),
             users: groups(),
@@ -195,6 +199,7 @@ impl Summary {
 
     /// The numbers.
     pub fn finish(mut self) -> Report {
+        self.cells.finish([&mut self.shares, &mut self.clients, &mut self.users]);
         let mut all = CommandTally::new(FINE);
         self.commands.all().for_each(|command| all.absorb(command));
         let whole = Whole { operations: all.tally.operations, busy_ns: all.tally.busy_ns };

@@ -102,11 +102,34 @@ fn add_row(
     });
 
     let share = group(&mut keys.share, &columns.share, row, &mut summary.shares);
-    summary.shares.add(share, &facts);
     let client = group(&mut keys.client, &columns.client, row, &mut summary.clients);
-    summary.clients.add(client, &facts);
     let user = group(&mut keys.user, &columns.user, row, &mut summary.users);
-    summary.users.add(user, &facts);
+    let recording = group(&mut keys.recording, &columns.recording, row, &mut summary.recordings);
+    let connection = columns.connection.get(row);
+    let mut link = connection.and_then(|number| summary.links.link((recording, number)));
+    let mut no_hint = 0;
+    let hint = link.as_mut().map_or(&mut no_hint, |link| &mut link.cell);
+    if !summary.cells.add([share, client, user], hint, &facts) {
+        summary.shares.add(share, &facts);
+        summary.clients.add(client, &facts);
+        summary.users.add(user, &facts);
+    }
+    if let Some(link) = link {
+        let credits = [
+            columns.credit_charge.get(row),
+            columns.credits_requested.get(row),
+            columns.credits_granted.get(row),
+        ];
+        link.add(&facts, credits);
+        if kind == Kind::Create {
+            if let Some(oplock) = columns.oplock_granted.get(row) {
+                link.oplocks.add(oplock);
+            }
+            if let Some(lease) = columns.lease_granted.get(row) {
+                link.leases.add(lease);
+            }
+        }
+    }
     let extension = group(&mut keys.extension, &columns.extension, row, &mut summary.extensions);
     summary.extensions.add(extension, &facts);
     let dialect = group(&mut keys.dialect, &columns.dialect, row, &mut summary.dialects);
@@ -150,24 +173,6 @@ fn add_row(
             .offer(elapsed_ns, || slowest::slow(columns, row, commands.name(number), elapsed_ns));
     }
 
-    let recording = group(&mut keys.recording, &columns.recording, row, &mut summary.recordings);
-    let connection = columns.connection.get(row);
-    if let Some(link) = connection.and_then(|number| summary.links.link((recording, number))) {
-        let credits = [
-            columns.credit_charge.get(row),
-            columns.credits_requested.get(row),
-            columns.credits_granted.get(row),
-        ];
-        link.add(&facts, credits);
-        if kind == Kind::Create {
-            if let Some(oplock) = columns.oplock_granted.get(row) {
-                link.oplocks.add(oplock);
-            }
-            if let Some(lease) = columns.lease_granted.get(row) {
-                link.leases.add(lease);
-            }
-        }
-    }
     if let (Some(chain), Some(size)) = (columns.compound.get(row), columns.compound_size.get(row)) {
         summary.chains.record(&Member {
             chain: (recording, connection.unwrap_or(u64::MAX), chain),

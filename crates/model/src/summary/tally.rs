@@ -271,6 +271,13 @@ impl Dimension {
         }
     }
 
+    /// Adds what was counted elsewhere.
+    pub(crate) fn absorb(&mut self, number: u32, other: &Tally) {
+        if let Some((_, tally)) = self.groups.get_mut(number as usize) {
+            tally.absorb(other);
+        }
+    }
+
     /// Counts an operation without its facts.
     #[inline]
     pub(crate) fn count(&mut self, number: u32) {
