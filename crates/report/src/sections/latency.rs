@@ -150,7 +150,7 @@ pub(crate) fn commands(report: &Report) -> Section {
         column(of, "unanswered", 2, |row: &Command| Cell::some(row.tally.unanswered)),
     ];
     columns
-        .extend(distribution(of, "elapsed", [1, 0, 0, 1, 0], |row: &Command| &row.tally.elapsed));
+        .extend(distribution(of, "elapsed", [0, 0, 0, 1, 0], |row: &Command| &row.tally.elapsed));
     columns.push(
         column("distribution", "histogram", 1, |row: &Command| Cell::Histogram(within(row)))
             .titled(axis),

@@ -51,7 +51,7 @@ fn group_table(caption: &str, name: &str, without: &'static str, groups: &Groups
         column(of, "not_found", 3, |row: &Group| Cell::some(row.tally.not_found)),
         column(of, "unanswered", 3, |row: &Group| Cell::some(row.tally.unanswered)),
     ];
-    columns.extend(distribution(of, "elapsed", [2, 0, 0, 1, 1], |row: &Group| &row.tally.elapsed));
+    columns.extend(distribution(of, "elapsed", [1, 0, 0, 1, 1], |row: &Group| &row.tally.elapsed));
     columns.extend(distribution(of, "server", [3, 1, 1, 3, 3], |row: &Group| &row.tally.server));
     Table::new(caption, field("report", plural(name)).help, &groups.rows, columns).cut(
         10,
