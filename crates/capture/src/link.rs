@@ -314,7 +314,7 @@ impl Link {
             row.set_server_ns(turnaround - behind);
             row.set_server_error_ns(error);
         }
-        self.emit(out, pending, effect);
+        self.emit(out, pending, end, effect);
     }
 
     /// Takes a message off the busy clock that turned out to be no request.
@@ -340,14 +340,15 @@ impl Link {
         if let Some(dialect) = self.dialect {
             row.set_dialect(dialect);
         }
-        self.emit(out, &mut pending, Effect::None);
+        self.emit(out, &mut pending, seen.end_or_start(), Effect::None);
     }
 
     /// Emits a row of which no (more) reply is to be expected: a Cancel, or a request at the end.
     pub fn give_up(&mut self, out: &mut Output, pending: &mut Pending, time: i64) {
         self.arrive(pending, time);
         pending.row.clear(smbscope_event::operation::Column::busy_ns);
-        self.emit(out, pending, Effect::None);
+        let time = pending.row.request_end().or(pending.row.request_start()).unwrap_or(time);
+        self.emit(out, pending, time, Effect::None);
     }
 
     /// Emits a row from a reply alone, whose request was not seen.
@@ -368,7 +369,7 @@ impl Link {
     }
 
     #[inline]
-    fn emit(&mut self, out: &mut Output, pending: &mut Pending, effect: Effect) {
+    fn emit(&mut self, out: &mut Output, pending: &mut Pending, time: i64, effect: Effect) {
         let row = &mut pending.row;
         if let Some(vantage) = self.vantage {
             row.set_vantage(vantage as u64);
@@ -387,6 +388,7 @@ impl Link {
         out.done.push(Done {
             link: self.index,
             order: out.order,
+            time,
             chain: pending.chain,
             path,
             effect,

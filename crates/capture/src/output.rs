@@ -20,6 +20,9 @@ pub struct Done {
     pub link: u32,
     /// Global number of the packet with which it ended.
     pub order: u64,
+    /// When: end of the reply, or of the request when none came. A later member of a compound has
+    /// no times of its own in its row.
+    pub time: i64,
     /// Number of its compound on the connection; 0 for none.
     pub chain: u64,
     /// Name in the message: a path (Create and SMB1's path commands).

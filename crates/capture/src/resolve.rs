@@ -267,7 +267,7 @@ impl Resolver {
             // Unique in the recording without any table: a connection numbers its own.
             row.set_compound(link.number << 32 | done.chain & 0xffff_ffff);
         }
-        let time = row.response_end().or(row.request_end()).or(row.request_start()).unwrap_or(0);
+        let time = done.time;
         let session = self.session(&mut link, done, told, row, time);
         let tree = self.tree(&mut link, session, done, told, row, time);
         self.file(&mut link, session, tree, done, told, row, time);

@@ -57,7 +57,17 @@ fn everything_is_decoded_as_it_was_said() {
     assert_eq!(told("20", "status_name"), Some("STATUS_OBJECT_NAME_NOT_FOUND"));
     assert_eq!(told("16", "path"), Some("two"));
     assert_eq!(decoded.handles.len(), 5);
-    assert!(decoded.handles.iter().all(|handle| handle.closed_at.is_some()));
+    // Also where a later member of a compound, which has no times of its own, opens or closes.
+    let (start, end) = (coverage.start.unwrap(), coverage.end.unwrap());
+    for handle in &decoded.handles {
+        let (opened, closed) = (handle.opened_at.unwrap(), handle.closed_at.unwrap());
+        assert!(start < opened && opened <= closed && closed <= end, "{handle:?}");
+    }
+    for (begun, ended) in (decoded.sessions.iter().map(|row| (row.start, row.end)))
+        .chain(decoded.trees.iter().map(|row| (row.start, row.end)))
+    {
+        assert!(start < begun && begun < ended && ended <= end);
+    }
 }
 
 #[test]
