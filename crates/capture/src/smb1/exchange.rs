@@ -149,9 +149,10 @@ impl Exchange {
         self.seen.is_some()
     }
 
-    /// When its request began.
+    /// When its request began; when it ended, if the beginning was not seen.
     pub fn start(&self) -> Option<i64> {
-        self.members.first()?.pending.row.request_start()
+        let row = &self.members.first()?.pending.row;
+        row.request_start().or(row.request_end())
     }
 
     /// Takes a further message of the request into account. One that comes when the reply has
