@@ -7,7 +7,8 @@
 
 use smbscope_event::code;
 use smbscope_event::operation::{Column, Operation};
-use smbscope_wire::smb1::transaction::{Part, is_interim};
+use smbscope_wire::smb1::extent::Extent;
+use smbscope_wire::smb1::transaction::is_interim;
 use smbscope_wire::smb1::{self, Command, Header, read};
 use smbscope_wire::status::Status;
 
@@ -287,7 +288,7 @@ impl Exchange {
         let Some(block) = message.blocks().last() else { return false };
         match &mut self.stage {
             Stage::Transaction(state) => {
-                Part::parse(block, false).is_some_and(|part| !state.answer(part.counts()))
+                Extent::of(block, false).is_some_and(|extent| !state.answer(extent))
             }
             Stage::Echo(left) => {
                 *left = left.saturating_sub(1);

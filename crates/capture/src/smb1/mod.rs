@@ -21,7 +21,6 @@ use std::collections::VecDeque;
 use hashbrown::HashMap;
 use smbscope_event::operation::Column;
 use smbscope_wire::smb1::lock::LockingAndXRequest;
-use smbscope_wire::smb1::transaction::Part;
 use smbscope_wire::smb1::{self, Command, Header};
 
 use crate::limits::Limits;
@@ -325,10 +324,9 @@ impl Smb1 {
         exchange.extend(message);
         let mut stage = std::mem::take(&mut exchange.stage);
         if let Stage::Transaction(state) = &mut stage
-            && let Some(part) = Part::parse(block, true)
             && let Some(member) = exchange.members().last_mut()
         {
-            state.secondary(part, member);
+            state.secondary(block, member);
         }
         exchange.stage = stage;
         true
