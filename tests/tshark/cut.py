@@ -24,7 +24,8 @@ SNAP_LENGTHS = (256, 128)
 
 @dataclass(frozen=True)
 class Header:
-    """A message's header, and where in its frame it ends (through the session id, or the MID)."""
+    """A message's header, and where in its frame it ends (through the session id, or the
+    MID; a related member of a compound through the MessageId)."""
 
     frame: int
     end: int
@@ -79,15 +80,19 @@ def headers_in(path):
             at = payload.find(magic)
             while at >= 0:
                 header = payload[at : at + 64]
-                add(found, header, protocol, *place, begin + at)
+                begins = at >= 4 and payload[at - 4] == 0 and payload[at - 3 : at] >= b"\0\0\x40"
+                add(found, header, protocol, *place, begin + at, not begins)
                 at = payload.find(magic, at + 4)
     return found
 
 
-def add(found, header, protocol, stream, frame, port, offset):
+def add(found, header, protocol, stream, frame, port, offset, member):
     value = lambda start, end: int.from_bytes(header[start:end], "little")  # noqa: E731
     if protocol == 2 and len(header) >= 48:
-        at = Header(frame, offset + 48, port, bool(header[16] & 1), value(8, 12), value(12, 14))
+        # A related member of a compound has tree and session of the one before it, unless it has an
+        # AsyncId instead.
+        size = 32 if member and header[16] & 6 == 4 else 48
+        at = Header(frame, offset + size, port, bool(header[16] & 1), value(8, 12), value(12, 14))
         found[stream, 2, value(24, 32)].append(at)
     elif protocol == 1 and len(header) >= 32:
         at = Header(frame, offset + 32, port, bool(header[9] & 0x80), value(5, 9), header[4])

@@ -173,12 +173,11 @@ def cuts(results):
     yield (
         "Copies cut with `editcap -s`. `whole` is what smbscope finds in the uncut file, `there` the "
         "operations of which a header is still in the cut one through the session id (SMB1: the "
-        "MID), looked up in the frames' bytes; `found` must be the same ones, with the same "
+        "MID; related members of a compound: the MessageId), looked up in the frames' bytes; `found` must be the same ones, with the same "
         "statuses, and their times, `server_ns` and sizes must not change. An operation is not "
         "there when the capture does not hold its header any more: a later member of a compound, "
-        "or a message that begins late in a long segment. tshark counts a message from its command "
-        "and MessageId on, so it may show a few more compound members whose session id was cut "
-        "off; the same header without its request or reply is a row too."
+        "or a message that begins late in a long segment. tshark counts any message from its "
+        "command and MessageId on, so it may show a few more."
     )
     yield ""
     yield (
