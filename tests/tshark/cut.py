@@ -20,6 +20,8 @@ import oracle
 import rows as ours
 
 SNAP_LENGTHS = (256, 128)
+# Of SMB1.
+TRANSACTIONS = {oracle.command_name(1, code) for code in oracle.SECONDARY.values()}
 
 
 @dataclass(frozen=True)
@@ -153,17 +155,20 @@ def identity(row, sent, answered):
 
 
 def agrees(row, whole):
-    """A side that is not there has no times; a request of which only a further message is there
-    has its end alone, and an interim reply has bytes, but no times. All else is as in the whole
-    file."""
+    """A side that is not there has no times; a transaction of which only a secondary request is
+    there has that one's end alone, and an interim reply has bytes, but no times. All else is as in
+    the whole file."""
+    requests = [(None,) * 3, whole.request()]
+    if row.command in TRANSACTIONS:
+        requests.append((None, whole.request_end, None))
     interim = row.pending_at and row.response_wire_bytes
-    sides = (
-        (row.request(), ((None,) * 3, whole.request(), (None, whole.request_end, None))),
-        (row.response(), (whole.response(), (None, None, interim))),
-        (row.pending_at, (None, whole.pending_at)),
-        (row.server_ns, (None, whole.server_ns)),
+    both = row.request_end is not None and row.response_end is not None
+    return (
+        row.request() in requests
+        and row.response() in (whole.response(), (None, None, interim))
+        and row.pending_at in (None, whole.pending_at)
+        and (row.server_ns == whole.server_ns or row.server_ns is None and not both)
     )
-    return all(mine in allowed for mine, allowed in sides)
 
 
 def changed(rows, before):
