@@ -264,20 +264,19 @@ def arguments():
     parser.add_argument("--captures", type=Path, default=ROOT / "../shared/captures")
     parser.add_argument("--markdown", type=Path, help="write the result to this file")
     parser.add_argument("--all", action="store_true", help="list explained differences too")
-    parser.add_argument("--no-cuts", action="store_true", help="leave out the snap lengths")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="files at a time")
     parser.add_argument("files", nargs="*", type=Path, metavar="FILE")
     return parser.parse_args()
 
 
-def one_file(path, program, cuts):
+def one_file(path, program):
     """Everything about one capture: without keys, and with them if there are any."""
     results = []
     keys = keys_of(path)
     for some in [(), keys] if keys else [()]:
         comparison = Comparison(program, path, some)
         result = comparison.run()
-        if cuts and not some:
+        if not some:
             with tempfile.TemporaryDirectory(prefix="smbscope-tshark-") as folder:
                 result.cuts, result.srt = cut.compare(program, comparison, Path(folder))
         # Only the document's needs travel between processes.
@@ -295,9 +294,7 @@ def main():
     ]
     results = []
     with concurrent.futures.ProcessPoolExecutor(options.jobs) as pool:
-        todo = [
-            pool.submit(one_file, path, options.smbscope, not options.no_cuts) for path in files
-        ]
+        todo = [pool.submit(one_file, path, options.smbscope) for path in files]
         for done in todo:
             for result in done.result():
                 results.append(result)
@@ -308,7 +305,7 @@ def main():
     if options.markdown:
         options.markdown.write_text(document.render(results, third))
     unexplained = [d for r in results for d in r.differences if d.reason is None]
-    lost = [c for r in results for c in r.cuts.values() if c.missing or c.unexpected]
+    lost = [c for r in results for c in r.cuts.values() if c.wrong()]
     print(
         f"{len(results)} comparisons, {len(unexplained)} unexplained differences, "
         f"{len(lost)} cut captures wrong"
@@ -327,7 +324,7 @@ def report(result, everything):
         if difference.reason is None or everything:
             print(f"  {difference.reason or 'UNEXPLAINED'}: {difference}")
     for snap, done in result.cuts.items():
-        for name, rows in (("missing", done.missing), ("unexpected", done.unexpected)):
+        for name, rows in done.wrong().items():
             for row in rows:
                 print(f"  UNEXPLAINED: cut to {snap} bytes: {name}: {row}")
     sys.stdout.flush()

@@ -173,12 +173,18 @@ def cuts(results):
     yield (
         "Copies cut with `editcap -s`. `whole` is what smbscope finds in the uncut file, `there` the "
         "operations of which a header is still in the cut one through the session id (SMB1: the "
-        "MID), looked up in the frames' bytes; `found` must be the same ones, with the same "
-        "statuses, and their times must not change. An operation is not there when the capture "
-        "does not hold its header any more: a later member of a compound, or a message that begins "
-        "late in a long segment. tshark counts a message from its command and MessageId on, so it "
-        "may show a few more compound members whose session id was cut off; the same header "
-        "without its request or reply is a row too."
+        "MID; related members of a compound: the MessageId), looked up in the frames' bytes; `found` must be the same ones, with the same "
+        "statuses, and their times, `server_ns` and sizes must not change. An operation is not "
+        "there when the capture does not hold its header any more: a later member of a compound, "
+        "or a message that begins late in a long segment. tshark counts any message from its "
+        "command and MessageId on, so it may show a few more."
+    )
+    yield ""
+    yield (
+        "Of SMB1: the answer of a ReadRaw has no header, and is there when its NetBIOS length is. A "
+        "transaction of which only a secondary request is there is a row if it is answered; its "
+        "request has an end, but no beginning. What the server sends without the bit that says "
+        "reply (oplock breaks, Samba's interim replies) is no request."
     )
     yield ""
     rows = []
@@ -187,9 +193,9 @@ def cuts(results):
             wrong = len(cut.missing) + len(cut.unexpected)
             rows.append(
                 (result.file, snap, len(result.rows), cut.expected, cut.operations, wrong,
-                 cut.retimed, cut.theirs)
+                 len(cut.changed), cut.theirs)
             )  # fmt: skip
-    head = ("file", "bytes", "whole", "there", "found", "wrong", "times changed", "tshark")
+    head = ("file", "bytes", "whole", "there", "found", "wrong", "changed", "tshark")
     yield from table(head, rows)
     yield ""
 

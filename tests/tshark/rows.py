@@ -12,7 +12,7 @@ NUMBERS = (
     "protocol", "message_id", "status", "session_id", "compound", "compound_index",
     "connection", "client_port", "server_port", "request_start", "request_end", "pending_at",
     "response_start", "response_end", "request_frame", "response_frame",
-    "requested_bytes",
+    "requested_bytes", "request_wire_bytes", "response_wire_bytes", "server_ns",
 )  # fmt: skip
 TEXTS = ("command", "detail", "client", "server", "user", "share", "path")
 COLUMNS = (*NUMBERS, *TEXTS, "encrypted")
@@ -39,6 +39,9 @@ class Row:
     request_frame: int | None
     response_frame: int | None
     requested_bytes: int | None
+    request_wire_bytes: int | None
+    response_wire_bytes: int | None
+    server_ns: int | None
     command: str | None
     detail: str | None
     client: str | None
@@ -77,8 +80,11 @@ class Row:
             self.command, self.message_id, self.status, self.compound_index,
         )  # fmt: skip
 
-    def times(self):
-        return (self.request_start, self.request_end, self.response_start, self.response_end)
+    def request(self):
+        return self.request_start, self.request_end, self.request_wire_bytes
+
+    def response(self):
+        return self.response_start, self.response_end, self.response_wire_bytes
 
 
 def read(program, path, keys=()):

@@ -30,8 +30,6 @@ fn agrees_with_tshark() {
         .arg(env!("CARGO_BIN_EXE_smbscope"))
         .arg("--captures")
         .arg(&captures)
-        // Eight cut SMB1 captures still differ in a few operations: docs/decoder.md lists them.
-        .arg("--no-cuts")
         .output()
         .unwrap();
     let (out, err) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));

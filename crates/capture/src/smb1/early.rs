@@ -6,7 +6,6 @@
 //! number: an early reply is paired only once no other has come.
 
 use smbscope_event::operation::Column;
-use smbscope_wire::smb1::transaction::Part;
 use smbscope_wire::smb1::{self, Command, Header};
 
 use super::Smb1;
@@ -111,8 +110,8 @@ pub fn begins_unseen(exchange: &mut Exchange, view: smb1::Message<'_>) {
     let mut state = Transaction::default();
     exchange.headless = true;
     if let Some(lead) = exchange.members().first_mut() {
-        if let Some(part) = view.blocks().next().and_then(|block| Part::parse(block, true)) {
-            state.secondary(part, lead);
+        if let Some(block) = view.blocks().next() {
+            state.secondary(block, lead);
         }
         let row = &mut lead.pending.row;
         for column in [Column::request_start, Column::request_wire_bytes, Column::client_gap_ns] {

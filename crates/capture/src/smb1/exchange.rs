@@ -7,7 +7,8 @@
 
 use smbscope_event::code;
 use smbscope_event::operation::{Column, Operation};
-use smbscope_wire::smb1::transaction::{Part, is_interim};
+use smbscope_wire::smb1::extent::Extent;
+use smbscope_wire::smb1::transaction::is_interim;
 use smbscope_wire::smb1::{self, Command, Header, read};
 use smbscope_wire::status::Status;
 
@@ -149,9 +150,10 @@ impl Exchange {
         self.seen.is_some()
     }
 
-    /// When its request began.
+    /// When its request began; when it ended, if the beginning was not seen.
     pub fn start(&self) -> Option<i64> {
-        self.members.first()?.pending.row.request_start()
+        let row = &self.members.first()?.pending.row;
+        row.request_start().or(row.request_end())
     }
 
     /// Takes a further message of the request into account. One that comes when the reply has
@@ -286,7 +288,7 @@ impl Exchange {
         let Some(block) = message.blocks().last() else { return false };
         match &mut self.stage {
             Stage::Transaction(state) => {
-                Part::parse(block, false).is_some_and(|part| !state.answer(part.counts()))
+                Extent::of(block, false).is_some_and(|extent| !state.answer(extent))
             }
             Stage::Echo(left) => {
                 *left = left.saturating_sub(1);

@@ -21,7 +21,6 @@ use std::collections::VecDeque;
 use hashbrown::HashMap;
 use smbscope_event::operation::Column;
 use smbscope_wire::smb1::lock::LockingAndXRequest;
-use smbscope_wire::smb1::transaction::Part;
 use smbscope_wire::smb1::{self, Command, Header};
 
 use crate::limits::Limits;
@@ -158,16 +157,14 @@ impl Smb1 {
     fn answers(&self, key: u32, command: Command) -> bool {
         self.find(key).is_some_and(|exchange| {
             exchange.answers(command)
-                || !exchange.older.is_empty() && self.older(exchange, command).is_some()
+                || self.older(exchange, |older| older.answers(command)).is_some()
         })
     }
 
-    /// Place of the request that a reply answers, among those whose number is used again.
-    fn older(&self, exchange: &Exchange, command: Command) -> Option<usize> {
-        let answers = |&slot: &u32| {
-            self.slab.get(slot as usize).is_some_and(|exchange| exchange.answers(command))
-        };
-        exchange.older.iter().position(answers)
+    /// Place of the first request that is answered, among those whose number is used again.
+    fn older(&self, exchange: &Exchange, is_answered: impl Fn(&Exchange) -> bool) -> Option<usize> {
+        let is_it = |&slot: &u32| self.slab.get(slot as usize).is_some_and(&is_answered);
+        exchange.older.iter().position(is_it)
     }
 
     fn sequence_of(&self, slot: u32) -> u64 {
@@ -331,10 +328,9 @@ impl Smb1 {
         exchange.extend(message);
         let mut stage = std::mem::take(&mut exchange.stage);
         if let Stage::Transaction(state) = &mut stage
-            && let Some(part) = Part::parse(block, true)
             && let Some(member) = exchange.members().last_mut()
         {
-            state.secondary(part, member);
+            state.secondary(block, member);
         }
         exchange.stage = stage;
         true
@@ -402,7 +398,7 @@ impl Smb1 {
         if may_answer(exchange, command, seen) {
             return Some((slot, Place::Latest));
         }
-        let at = self.older(exchange, command)?;
+        let at = self.older(exchange, |older| may_answer(older, command, seen))?;
         Some((*exchange.older.get(at)?, Place::Older(at)))
     }
 
@@ -559,9 +555,11 @@ fn key_of(header: &Header) -> u32 {
 
 /// Whether the message begins an oplock break, or answers one.
 fn is_break(view: smb1::Message<'_>) -> bool {
+    // Where the header is all that was captured, no client uses this number.
+    let is_numbered_so = || view.mid() == Some(smb1::OPLOCK_BREAK_MID);
     view.blocks().next().is_some_and(|block| {
         block.command() == Command::LOCKING_AND_X
-            && LockingAndXRequest::new(block).is_oplock_release() == Some(true)
+            && LockingAndXRequest::new(block).is_oplock_release().unwrap_or_else(is_numbered_so)
     })
 }
 

@@ -101,7 +101,7 @@ pub fn decode(
         Command::LOCKING_AND_X => return locking(block, row),
         Command::TRANSACTION | Command::TRANSACTION2 | Command::NT_TRANSACT => {
             let Some(part) = Part::parse(block, true) else {
-                return Stage::Transaction(Transaction::default());
+                return Stage::Transaction(Transaction::cut(block, member));
             };
             let state = Transaction::request(part, member, dfs);
             return if is_one_way(part) { Stage::Silent } else { Stage::Transaction(state) };

@@ -6,10 +6,11 @@
 //! relied on.
 
 use smbscope_event::code::{self, Detail};
+use smbscope_wire::smb1::extent::Extent;
 use smbscope_wire::smb1::nt_transact::{self, IoctlSetup, NtFunction};
 use smbscope_wire::smb1::trans2::{self, Trans2};
-use smbscope_wire::smb1::transaction::{Counts, Part, PipeCommand};
-use smbscope_wire::smb1::{Command, Text};
+use smbscope_wire::smb1::transaction::{Part, PipeCommand};
+use smbscope_wire::smb1::{Block, Command, Text};
 
 use super::exchange::Member;
 use super::reply::Answer;
@@ -18,39 +19,37 @@ use crate::link::Pending;
 use crate::output::Open;
 use crate::user;
 
-/// Parameters and data that were seen, and how many there are to be.
+/// Bytes of parameters and data that were seen, and how many there are to be.
 #[derive(Clone, Copy, Debug)]
 struct Parts {
-    total_parameters: u32,
-    total_data: u32,
-    parameters: u32,
-    data: u32,
+    total: u64,
+    seen: u64,
 }
 
 impl Default for Parts {
     fn default() -> Parts {
-        Parts { total_parameters: u32::MAX, total_data: u32::MAX, parameters: 0, data: 0 }
+        Parts { total: u64::MAX, seen: 0 }
     }
 }
 
 impl Parts {
     /// Totals may shrink on the way: the smallest counts.
-    fn add(&mut self, counts: Counts) {
-        self.total_parameters = self.total_parameters.min(counts.total_parameter_count);
-        self.total_data = self.total_data.min(counts.total_data_count);
-        self.parameters = self.parameters.saturating_add(counts.parameter_count);
-        self.data = self.data.saturating_add(counts.data_count);
+    fn add(&mut self, extent: Extent) {
+        self.total = self.total.min(extent.total);
+        self.seen = self.seen.saturating_add(extent.brings);
     }
 
     fn is_whole(&self) -> bool {
-        self.parameters >= self.total_parameters && self.data >= self.total_data
+        self.seen >= self.total
     }
 }
 
 /// What counts as the answer of a subcommand.
 #[derive(Clone, Copy, Debug, Default)]
 enum Bulk {
+    /// Not known, as the subcommand is not: data, if there is any.
     #[default]
+    Unknown,
     Data,
     Parameters,
     None,
@@ -76,15 +75,20 @@ impl Transaction {
     }
 
     /// Takes a part of the answer; whether that is all of it.
-    pub fn answer(&mut self, counts: Counts) -> bool {
-        self.got.add(counts);
+    pub fn answer(&mut self, extent: Extent) -> bool {
+        self.got.add(extent);
         self.got.is_whole()
     }
 
-    /// Takes a secondary message of the request.
-    pub fn secondary(&mut self, part: Part<'_>, member: &mut Member) {
-        self.sent.add(part.counts());
-        if part.counts().parameter_displacement == 0 && part.counts().parameter_count > 0 {
+    /// Takes a secondary message of the request, as far as captured.
+    pub fn secondary(&mut self, block: Block<'_>, member: &mut Member) {
+        if let Some(extent) = Extent::of(block, true) {
+            self.sent.add(extent);
+        }
+        if let Some(part) = Part::parse(block, true)
+            && part.counts().parameter_displacement == 0
+            && part.counts().parameter_count > 0
+        {
             self.parameters(part, member);
         }
     }
@@ -105,7 +109,7 @@ impl Transaction {
                     row.set_file_id(file_bytes(fid));
                 }
                 // A name that goes on in a secondary message is not to be had.
-                let whole = part.counts().parameter_count >= self.sent.total_parameters;
+                let whole = part.counts().parameter_count >= part.counts().total_parameter_count;
                 if whole && let Some(path) = trans2::path_of(subcommand, part) {
                     self.path(subcommand, path, &mut member.pending);
                 }
@@ -140,10 +144,28 @@ impl Transaction {
         }
     }
 
+    /// Fills the row from a primary message whose words were not captured whole.
+    pub fn cut(block: Block<'_>, member: &mut Member) -> Transaction {
+        let mut state = Transaction::default();
+        if let Some(extent) = Extent::of(block, true) {
+            state.sent.add(extent);
+        }
+        // What waits for minutes must not count as latency because it was cut.
+        if nt_transact::is_notify_change(block) {
+            let code = code::detail(Detail::NtTransact, u32::from(NtFunction::NOTIFY_CHANGE.0));
+            member.pending.row.set_detail(code);
+            member.pending.row.set_waits(true);
+            state.bulk = Bulk::Parameters;
+        }
+        state
+    }
+
     /// Fills the row from the primary message.
     pub fn request(part: Part<'_>, member: &mut Member, dfs: bool) -> Transaction {
-        let mut state = Transaction { dfs, ..Transaction::default() };
-        state.sent.add(part.counts());
+        let mut state = Transaction { dfs, bulk: Bulk::Data, ..Transaction::default() };
+        if let Some(extent) = Extent::of(part.block(), true) {
+            state.sent.add(extent);
+        }
         match part.block().command() {
             Command::TRANSACTION => state.pipe(part, member),
             Command::TRANSACTION2 => {
@@ -217,6 +239,7 @@ impl Transaction {
     pub fn reply(&self, part: Part<'_>, member: &mut Member) {
         let counts = part.counts();
         let bytes = match self.bulk {
+            Bulk::Unknown => Some(counts.data_count).filter(|&bytes| bytes > 0),
             Bulk::Data => Some(counts.data_count),
             Bulk::Parameters => Some(counts.parameter_count),
             Bulk::None => None,

@@ -120,6 +120,11 @@ impl Command {
         )
     }
 
+    /// Whether its request may come in several messages of counted parameters and data.
+    pub fn is_transaction(self) -> bool {
+        matches!(self, Command::TRANSACTION | Command::TRANSACTION2 | Command::NT_TRANSACT)
+    }
+
     /// The command of the operation to which a secondary request belongs, otherwise itself.
     pub fn primary(self) -> Command {
         match self {

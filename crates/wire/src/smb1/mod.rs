@@ -11,6 +11,7 @@ pub mod block;
 mod captures;
 mod command;
 pub mod create;
+pub mod extent;
 pub mod file;
 pub mod level;
 pub mod lock;

@@ -2,11 +2,11 @@
 //!
 //! MS-CIFS section 2.2.7, MS-SMB section 2.2.7 (quota).
 
-use super::Command;
 use super::block::view;
 use super::create::{CreateFlags, OplockLevel, ResourceType, requested_oplock};
 use super::strings::Text;
 use super::transaction::{Part, Role};
+use super::{Block, Command};
 
 /// A function of NtTransact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -45,6 +45,18 @@ pub fn function(part: Part<'_>) -> Option<NtFunction> {
         Command::NT_TRANSACT => part.nt_function().map(NtFunction),
         _ => None,
     }
+}
+
+/// Whether a request is a NotifyChange by its counts alone, where its function was not captured:
+/// WordCount says that there are four setup words, as only Ioctl has too, and what is asked for
+/// are parameters, which Ioctl does not return.
+pub fn is_notify_change(block: Block<'_>) -> bool {
+    let count = |at| block.word::<u32>(at);
+    block.command() == Command::NT_TRANSACT
+        && block.word_count() == Some(19 + 4)
+        && (count(3), count(7)) == (Some(0), Some(0))
+        && count(11).is_some_and(|parameters| parameters > 0)
+        && count(15) == Some(0)
 }
 
 /// The file of a request, by id; `function` comes from the primary, `part` may be a secondary.
@@ -196,6 +208,7 @@ impl Part<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Message;
     use super::super::testing::{block, message, reply, truncate, utf16, words};
     use super::*;
 
@@ -253,6 +266,20 @@ mod tests {
         assert_eq!(function(part), Some(NtFunction::NOTIFY_CHANGE));
         let notify = NotifyChangeSetup::new(part);
         assert_eq!((notify.fid(), notify.watch_tree()), (Some(7), Some(1)));
+
+        // Cut before the function.
+        let is_notify = |fixed: &[u8], captured: usize| {
+            let bytes = message(0xa0, 0, fixed, &[]);
+            let cut = Message::new(&bytes[..captured], bytes.len()).unwrap();
+            is_notify_change(cut.blocks().next().unwrap())
+        };
+        fixed[11] = 32;
+        assert!(is_notify(&fixed, 52) && !is_notify(&fixed, 51));
+        // An Ioctl that returns data, one that sends some, and what has fewer setup words.
+        for other in [words(46, &[(15, &[32])]), words(46, &[(7, &[4]), (11, &[32])])] {
+            assert!(!is_notify(&other, 52));
+        }
+        assert!(!is_notify(&fixed[..38], 52));
 
         let fixed = words(38, &[(3, &[8]), (19, &[8]), (23, &[76]), (36, &[6])]);
         let bytes = message(0xa0, 0, &fixed, &[0, 0, 0, 7, 0, 0, 0, 4, 0, 0, 0]);

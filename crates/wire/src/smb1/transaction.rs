@@ -229,7 +229,7 @@ impl<'a> Part<'a> {
 /// Whether a response to a transaction's request only asks for its secondaries: no words and no
 /// error.
 pub fn is_interim(block: Block<'_>) -> bool {
-    matches!(block.command(), Command::TRANSACTION | Command::TRANSACTION2 | Command::NT_TRANSACT)
+    block.command().is_transaction()
         && block.word_count() == Some(0)
         && block.message().status() == Some(0)
 }

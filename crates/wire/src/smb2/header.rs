@@ -2,7 +2,8 @@
 //!
 //! Owns the header alone, not what follows it nor the transforms that wrap it (`transform`).
 //! MS-SMB2 section 2.2.1. A header is decoded as soon as it is captured through the session id
-//! (48 bytes); only the signature stands behind that.
+//! (48 bytes); only the signature stands behind that. A related member of a compound has the
+//! session and tree of the one before it, so that it is decoded from the MessageId on (32 bytes).
 
 use super::Command;
 use super::view::{Field, flags};
@@ -17,6 +18,9 @@ pub const HEADER_BYTES: usize = 64;
 
 /// Bytes of the header that must be captured for it to count: through the session id.
 pub const HEADER_BYTES_MIN: usize = 48;
+
+/// The same of a related member of a compound: through the MessageId.
+pub const RELATED_BYTES_MIN: usize = 32;
 
 flags! {
     /// Flags of the header (MS-SMB2 section 2.2.1.2).
@@ -112,6 +116,21 @@ impl Header {
         })
     }
 
+    /// Decodes the header of a related member that is cut behind its MessageId; tree and session
+    /// are those of the member before it. An AsyncId would be its own.
+    #[cold]
+    fn parse_related(bytes: &[u8], before: &Header) -> Option<Header> {
+        let mut head = [0; HEADER_BYTES_MIN];
+        head.get_mut(..RELATED_BYTES_MIN)?.copy_from_slice(bytes.get(..RELATED_BYTES_MIN)?);
+        let header = Header::parse(&head)?;
+        let inherits = header.flags.is_related() && !header.flags.is_async();
+        (inherits && !before.flags.is_async()).then_some(Header {
+            tree_or_async_id: before.tree_or_async_id,
+            session_id: before.session_id,
+            ..header
+        })
+    }
+
     /// Whether the message goes from the server to the client.
     #[inline]
     pub fn is_response(&self) -> bool {
@@ -162,7 +181,7 @@ pub fn signature(message: &[u8]) -> Option<&[u8; 16]> {
 /// Only NextCommand is believed. It ends at a header that is not there or has no magic, and at a
 /// NextCommand that would lead back into the header it stands in.
 pub fn members(message: &[u8]) -> Members<'_> {
-    Members { message, at: Some(0) }
+    Members { message, at: Some(0), last: None }
 }
 
 /// Iterator of [`members`].
@@ -170,6 +189,7 @@ pub fn members(message: &[u8]) -> Members<'_> {
 pub struct Members<'a> {
     message: &'a [u8],
     at: Option<usize>,
+    last: Option<Header>,
 }
 
 /// One message of a compound.
@@ -190,12 +210,17 @@ impl<'a> Iterator for Members<'a> {
     fn next(&mut self) -> Option<Member<'a>> {
         let offset = self.at.take()?;
         let rest = self.message.get(offset..)?;
-        let header = Header::parse(rest)?;
+        let header = match (Header::parse(rest), &self.last) {
+            (Some(header), _) => header,
+            (None, Some(before)) => Header::parse_related(rest, before)?,
+            (None, None) => return None,
+        };
         let mut bytes = rest;
         if header.next_command != 0 {
             let length = header.next_command as usize;
             if length >= HEADER_BYTES {
                 self.at = offset.checked_add(length);
+                self.last = Some(header);
                 bytes = rest.get(..length).unwrap_or(rest);
             }
         }
@@ -259,6 +284,32 @@ mod tests {
         let mut other = bytes;
         other[0] = 0xff;
         assert_eq!(Header::parse(&other), None);
+    }
+
+    #[test]
+    fn a_related_member_counts_from_its_message_id_on() {
+        let compound = |first: u32, second: u32| {
+            let mut bytes = sample(first);
+            put(&mut bytes, 20, &72u32.to_le_bytes());
+            put(&mut bytes, 72, &sample(second));
+            put(&mut bytes, 72 + 24, &78u64.to_le_bytes());
+            put(&mut bytes, 72 + 32, &[0xff; 16]);
+            bytes
+        };
+        let bytes = compound(0, 4);
+        let last = |bytes: &[u8]| members(bytes).last().unwrap().header;
+        assert_eq!(members(&bytes[..72 + 31]).count(), 1);
+        for captured in [32, 47] {
+            let header = last(&bytes[..72 + captured]);
+            assert_eq!((header.message_id, header.tree_id()), (78, Some(5)));
+            assert_eq!(header.session_id, 0x1234_5678_9abc_def0);
+        }
+        assert_eq!(last(&bytes[..72 + 48]).session_id, u64::MAX);
+        // Neither one that is not related, nor one with a number of its own instead of the tree.
+        for bytes in [compound(0, 0), compound(0, 6), compound(2, 4)] {
+            assert_eq!(members(&bytes[..72 + 47]).count(), 1);
+        }
+        assert_eq!(members(&compound(0, 4)[72..72 + 47]).count(), 0);
     }
 
     #[test]

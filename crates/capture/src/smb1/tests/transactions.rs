@@ -3,7 +3,7 @@
 use super::*;
 
 /// Transaction2 with parameters in front, `data` bytes of data of which none is in the message.
-fn trans2(mid: u16, subcommand: u8, parameters: &[u8], data: u8) -> Smb {
+pub fn trans2(mid: u16, subcommand: u8, parameters: &[u8], data: u8) -> Smb {
     let count = parameters.len() as u8;
     let fixed = words(
         30,
@@ -12,13 +12,13 @@ fn trans2(mid: u16, subcommand: u8, parameters: &[u8], data: u8) -> Smb {
     Smb::new(0x32, mid, &fixed, parameters)
 }
 
-fn secondary(mid: u16, data: &[u8], before: u8, total: u8) -> Smb {
+pub fn secondary(mid: u16, data: &[u8], before: u8, total: u8) -> Smb {
     let count = data.len() as u8;
     let fixed = words(18, &[(0, &[0, 0, total]), (10, &[count, 0, 53, 0, before])]);
     Smb::new(0x33, mid, &fixed, data)
 }
 
-fn response(command: u8, mid: u16, data: &[u8], before: u8, total: u8) -> Smb {
+pub fn response(command: u8, mid: u16, data: &[u8], before: u8, total: u8) -> Smb {
     let count = data.len() as u8;
     let fixed = words(20, &[(2, &[total]), (12, &[count, 0, 55, 0, before])]);
     Smb::reply(command, mid, &fixed, data)
@@ -124,7 +124,7 @@ fn pipes_mailslots_and_rap() {
     assert_eq!(wire.out.coverage.operations_unanswered, 0);
 }
 
-fn nt_transact(mid: u16, function: u8, setup: &[u8], parameters: &[u8]) -> Smb {
+pub fn nt_transact(mid: u16, function: u8, setup: &[u8], parameters: &[u8]) -> Smb {
     let count = parameters.len() as u8;
     let at = (32 + 1 + 38 + setup.len() + 2) as u8;
     let mut fixed = words(38, &[(3, &[count]), (15, &[0, 2]), (19, &[count]), (23, &[at])]);
@@ -134,7 +134,7 @@ fn nt_transact(mid: u16, function: u8, setup: &[u8], parameters: &[u8]) -> Smb {
     Smb::new(0xa0, mid, &fixed, parameters)
 }
 
-fn nt_response(mid: u16, parameters: &[u8]) -> Smb {
+pub fn nt_response(mid: u16, parameters: &[u8]) -> Smb {
     let count = parameters.len() as u8;
     let fixed = words(36, &[(3, &[count]), (11, &[count]), (15, &[71])]);
     Smb::reply(0xa0, mid, &fixed, parameters)
