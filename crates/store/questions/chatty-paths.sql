@@ -6,7 +6,7 @@ SELECT
   share,
   path,
   count(*) AS opens,
-  count(*) FILTER (WHERE status >= 3221225472) AS failed,
+  count(*) FILTER (WHERE status >= 3221225472 OR status_name LIKE 'ERR%') AS failed,
   (max(response_end) - min(response_end)) / (count(response_end) - 1) AS interval_ns_mean,
   sum(busy_ns) AS busy_ns
 FROM operations

@@ -5,7 +5,8 @@
 SELECT
   command,
   status_name,
-  CASE status / 1073741824 WHEN 3 THEN 'error' WHEN 2 THEN 'warning' ELSE 'information' END AS severity,
+  CASE WHEN status >= 3221225472 OR status_name LIKE 'ERR%' THEN 'error'
+    WHEN status >= 2147483648 THEN 'warning' ELSE 'information' END AS severity,
   count(*) AS operations,
   count(DISTINCT client) AS clients,
   count(DISTINCT path) AS paths,

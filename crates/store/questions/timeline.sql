@@ -5,7 +5,8 @@ SELECT
   to_timestamp_seconds(response_end / 1000000000) AS second,
   count(*) AS operations,
   count(*) FILTER (
-    WHERE status >= 3221225472 AND status_name <> 'STATUS_MORE_PROCESSING_REQUIRED'
+    WHERE (status >= 3221225472 OR status_name LIKE 'ERR%')
+      AND status_name NOT IN ('STATUS_MORE_PROCESSING_REQUIRED', 'ERRnofiles')
   ) AS errors,
   sum(transferred_bytes) AS transferred_bytes,
   CAST(approx_percentile_cont(elapsed_ns, 0.5) AS BIGINT) AS elapsed_ns_p50,
