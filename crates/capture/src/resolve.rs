@@ -22,7 +22,7 @@ use smbscope_event::tables::{Coverage, Referral, Session, Tree};
 use crate::decoder::{Options, Part};
 use crate::limits::Limits;
 use crate::output::{self, Done, Effect, Output, Told};
-use bounded::Entities;
+use bounded::{Entities, Entity as _};
 pub use entities::add_counters;
 use entities::{Closed, HandleState, SessionState, TreeState};
 use known::Known;
@@ -37,6 +37,7 @@ const GROUP: usize = 64;
 const TABLE_ROWS: usize = 4_096;
 /// Text of one batch; beyond it the batch ends early.
 const TEXT_BYTES: usize = 4 << 20;
+
 /// Adds to rows what spans connections, and makes the parts.
 pub struct Resolver {
     limits: Limits,
@@ -235,12 +236,16 @@ impl Resolver {
     }
 
     fn append<R: AsRef<Operation>>(&mut self, rows: &[R]) -> Result<(), ArrowError> {
-        if !self.tables.operations {
-            return Ok(());
+        if self.tables.operations {
+            self.builder.append(rows);
         }
-        self.builder.append(rows);
-        if self.builder.len() >= self.batch_rows || self.builder.names.text_bytes() > TEXT_BYTES {
-            self.parts.push_back(Part::Operations(self.builder.finish()?));
+        let is_full = self.builder.len() >= self.batch_rows;
+        if is_full || self.builder.names.text_bytes() > TEXT_BYTES {
+            let batch = self.builder.finish()?;
+            // Also where nobody wants the rows: their names must not pile up.
+            if self.tables.operations {
+                self.parts.push_back(Part::Operations(batch));
+            }
         }
         Ok(())
     }
@@ -277,6 +282,8 @@ impl Resolver {
         }
     }
 
+    /// The session's place and number. Places are used again, so what belongs to a session is
+    /// found by its number.
     fn session(
         &mut self,
         link: &mut Link,
@@ -284,7 +291,7 @@ impl Resolver {
         told: &Told,
         row: &mut Operation,
         time: i64,
-    ) -> Option<u32> {
+    ) -> Option<(u32, u64)> {
         let id = row.session_id().filter(|&id| id != 0 && id != u64::MAX)?;
         let told = match done.effect {
             Effect::Session(index) => told.sessions.get(index as usize),
@@ -297,13 +304,17 @@ impl Resolver {
             return None;
         }
         let known = link.sessions.iter().position(|&(known, _, _)| known == id);
+        if let Some(at) = known.filter(|&at| at > 0) {
+            link.sessions.swap(0, at);
+        }
+        let known = link.sessions.first().filter(|_| known.is_some()).map(|&(_, place, _)| place);
+        // It may have been forgotten for the limit, and its place be another's.
+        let known =
+            known.filter(|&place| self.sessions.get(place).is_some_and(|session| session.id == id));
         let place = match known {
-            Some(0) => link.sessions[0].1,
-            Some(at) => {
-                link.sessions.swap(0, at);
-                link.sessions[0].1
-            }
+            Some(place) => place,
             None => {
+                link.sessions.retain(|&(known, _, _)| known != id);
                 let address = (link.client, link.server, id);
                 let elsewhere = match told {
                     Some(told) if !told.binding => None,
@@ -347,6 +358,7 @@ impl Resolver {
         };
         row.set_channel(link.sessions.first().map_or(0, |&(_, _, channel)| channel));
         let session = self.sessions.get_mut(place)?;
+        let number = session.key();
         session.row.operations += 1;
         session.row.end = session.row.end.max(time);
         if let Some(told) = told {
@@ -365,20 +377,19 @@ impl Resolver {
             link.sessions.retain(|&(known, _, _)| known != id);
             self.by_address.remove(&(link.client, link.server, id));
         }
-        Some(place)
+        Some((place, number))
     }
 
     fn tree(
         &mut self,
         link: &mut Link,
-        session: Option<u32>,
+        session: Option<(u32, u64)>,
         done: &Done,
         told: &Told,
         row: &mut Operation,
         time: i64,
     ) -> Option<u32> {
-        let (session, id) = (session?, row.tree_id()?);
-        let key = (session, id);
+        let key = (session?.1, row.tree_id()?);
         let tree_told = match done.effect {
             Effect::Tree(index) => told.trees.get(index as usize),
             _ => None,
@@ -410,7 +421,7 @@ impl Resolver {
     fn file(
         &mut self,
         link: &mut Link,
-        session: Option<u32>,
+        session: Option<(u32, u64)>,
         tree: Option<u32>,
         done: &Done,
         told: &Told,
@@ -421,17 +432,17 @@ impl Resolver {
         let handle = if let Effect::Open(index) = done.effect
             && let (Some(session), Some(file)) = (session, row.file_id())
         {
-            let place = self.begin_handle((session, file), tree, row);
+            let place = self.begin_handle((session.1, file), session.0, tree, row);
             if let Some(state) = self.handles.get_mut(place) {
                 state.open(row, told.opens.get(index as usize), path, time);
             }
             Some(place)
         } else if let (Some(session), Some(file)) = (session, row.file_id()) {
             // One that was opened before the capture began gets a number and no path.
-            let key = (session, file);
+            let key = (session.1, file);
             Some(self.handles.find(&key, link.handle).unwrap_or_else(|| {
                 self.coverage.paths_unknown += 1;
-                self.begin_handle(key, tree, row)
+                self.begin_handle(key, session.0, tree, row)
             }))
         } else {
             None
@@ -480,13 +491,19 @@ impl Resolver {
         }
     }
 
-    fn begin_handle(&mut self, key: (u32, [u8; 16]), tree: Option<u32>, row: &Operation) -> u32 {
+    fn begin_handle(
+        &mut self,
+        key: (u64, [u8; 16]),
+        session: u32,
+        tree: Option<u32>,
+        row: &Operation,
+    ) -> u32 {
         let place = self.handles.insert(key, &mut |state| self.closed.take(state));
         self.handle_numbers += 1;
         if let Some(state) = self.handles.get_mut(place) {
             state.begin(self.handle_numbers, row);
             if self.tables.handles {
-                let session = self.sessions.get(key.0);
+                let session = self.sessions.get(session);
                 let tree = tree.and_then(|tree| self.trees.get(tree));
                 state.names = [
                     session.map(|session| session.client.clone()),

@@ -168,3 +168,23 @@ fn sessions_beyond_the_limit_are_forgotten() {
     assert_eq!(decoded.operations(), 301);
     assert_eq!(decoded.sessions.len(), 300);
 }
+
+#[test]
+fn a_forgotten_session_does_not_become_the_one_that_takes_its_place() {
+    let mut talk = Talk::new();
+    talk.exchange(smb2::negotiate(0), 1_000, smb2::negotiated(0));
+    for (id, user) in [(1, "ada"), (2, "bob")] {
+        let request = smb2::session_setup(id, Some(user)).session(id);
+        talk.exchange(request, 1_000, smb2::session_ready(id, smb2::SUCCESS).session(id));
+    }
+    for (id, session) in [(3, 1), (4, 2)] {
+        let request = smb2::tree_connect(id, r"\\files\home").session(session);
+        talk.exchange(request, 1_000, smb2::tree_connected(id).session(session));
+    }
+    let limits = Limits { sessions: 1, ..Limits::default() };
+    let decoded = decoded(&Sending::default().aligned(&talk), limits);
+    let rows = decoded.by_id();
+    assert_eq!(rows["12"]["user"], "bob");
+    // Bob's session has Ada's place by now: whose this is nobody knows any more.
+    assert_eq!(rows["13"].get("user"), None);
+}

@@ -73,7 +73,7 @@ impl SessionState {
 /// A tree while it lives.
 #[derive(Default)]
 pub struct TreeState {
-    key: (u32, u32),
+    key: (u64, u32),
     /// Its row so far.
     pub row: Tree,
     /// `\\server\share`.
@@ -81,11 +81,11 @@ pub struct TreeState {
 }
 
 impl Entity for TreeState {
-    type Key = (u32, u32);
-    fn key(&self) -> (u32, u32) {
+    type Key = (u64, u32);
+    fn key(&self) -> (u64, u32) {
         self.key
     }
-    fn renew(&mut self, key: (u32, u32)) {
+    fn renew(&mut self, key: (u64, u32)) {
         *self = TreeState { key, ..TreeState::default() };
     }
 }
@@ -126,10 +126,13 @@ impl TreeState {
     }
 }
 
+/// Bytes of a path that is kept for an open: more than Linux's PATH_MAX.
+const PATH_BYTES: usize = 8_192;
+
 /// An open while it lives.
 #[derive(Default)]
 pub struct HandleState {
-    key: (u32, [u8; 16]),
+    key: (u64, [u8; 16]),
     protocol: u8,
     /// Its number.
     pub handle: u64,
@@ -165,11 +168,11 @@ struct Opened {
 }
 
 impl Entity for HandleState {
-    type Key = (u32, [u8; 16]);
-    fn key(&self) -> (u32, [u8; 16]) {
+    type Key = (u64, [u8; 16]);
+    fn key(&self) -> (u64, [u8; 16]) {
         self.key
     }
-    fn renew(&mut self, key: (u32, [u8; 16])) {
+    fn renew(&mut self, key: (u64, [u8; 16])) {
         self.key = key;
         self.path.clear();
         self.names = [const { None }; 3];
@@ -199,7 +202,8 @@ impl HandleState {
         path: Option<&str>,
         time: i64,
     ) {
-        if let Some(path) = path {
+        // One that no server opens is not remembered for the operations that follow.
+        if let Some(path) = path.filter(|path| path.len() <= PATH_BYTES) {
             self.path.set(path);
         }
         let told = told.copied().unwrap_or_default();

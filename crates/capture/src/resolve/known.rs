@@ -41,6 +41,8 @@ impl Known<String> {
     /// Forgets the text, but keeps its memory.
     pub fn clear(&mut self) {
         self.text.clear();
+        // But not that of an enormous one.
+        self.text.shrink_to(1024);
         self.is_known = false;
         self.generation = 0;
     }
