@@ -108,12 +108,15 @@ impl<'a> Strings<'a> {
         self.oem()
     }
 
-    /// The next string, which has a given length in bytes; a terminator in it ends it.
+    /// The next string, which has a given length in bytes; a terminator in it ends it. `None` when
+    /// it would reach past the field.
     pub fn counted(&mut self, length: usize) -> Option<Text<'a>> {
         let unicode = self.unicode;
         let at = self.at + if unicode && length > 0 { self.at & 1 } else { 0 };
+        // What lies behind the field is another's, as for whoever skips it as payload (`need`).
+        let end = at.checked_add(length).filter(|&end| end <= self.end)?;
         let bytes = slice_at(self.message, at, length)?;
-        self.at = at.saturating_add(length);
+        self.at = end;
         Some(Text { bytes: until_terminator(bytes, unicode).0, unicode })
     }
 
@@ -198,6 +201,8 @@ mod tests {
         assert_eq!(strings.offset(), 16);
         assert_eq!(strings.counted(4).unwrap().decode().chars().count(), 2);
         assert_eq!(strings.counted(1), None);
+        let mut short = Strings::new(b"abcdef", 0, 4, false);
+        assert_eq!(short.counted(5), None, "past the field, though captured");
         assert!(strings.counted(0).unwrap().is_empty());
     }
 }
