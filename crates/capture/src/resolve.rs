@@ -5,8 +5,10 @@
 
 mod bounded;
 mod entities;
+mod files;
 mod known;
 mod links;
+mod sessions;
 mod vantage;
 
 use std::collections::VecDeque;
@@ -15,14 +17,14 @@ use std::sync::Arc;
 
 use arrow::error::ArrowError;
 use hashbrown::HashMap;
-use smbscope_event::builder::{Names, OperationBuilder, extension_of};
-use smbscope_event::operation::{Column, Operation};
+use smbscope_event::builder::OperationBuilder;
+use smbscope_event::operation::Operation;
 use smbscope_event::tables::{Coverage, Referral, Session, Tree};
 
 use crate::decoder::{Options, Part};
 use crate::limits::Limits;
 use crate::output::{self, Done, Effect, Output, Told};
-use bounded::{Entities, Entity as _};
+use bounded::Entities;
 pub use entities::add_counters;
 use entities::{Closed, HandleState, SessionState, TreeState};
 use known::Known;
@@ -282,239 +284,6 @@ impl Resolver {
         }
     }
 
-    /// The session's place and number. Places are used again, so what belongs to a session is
-    /// found by its number.
-    fn session(
-        &mut self,
-        link: &mut Link,
-        done: &Done,
-        told: &Told,
-        row: &mut Operation,
-        time: i64,
-    ) -> Option<(u32, u64)> {
-        let id = row.session_id().filter(|&id| id != 0 && id != u64::MAX)?;
-        let told = match done.effect {
-            Effect::Session(index) => told.sessions.get(index as usize),
-            _ => None,
-        };
-        if let Some(told) = told.filter(|told| told.refused) {
-            if let Some(user) = &told.user {
-                row.set_user(self.builder.names.user.intern(user));
-            }
-            return None;
-        }
-        let known = link.sessions.iter().position(|&(known, _, _)| known == id);
-        if let Some(at) = known.filter(|&at| at > 0) {
-            link.sessions.swap(0, at);
-        }
-        let known = link.sessions.first().filter(|_| known.is_some()).map(|&(_, place, _)| place);
-        // It may have been forgotten for the limit, and its place be another's.
-        let known =
-            known.filter(|&place| self.sessions.get(place).is_some_and(|session| session.id == id));
-        let place = match known {
-            Some(place) => place,
-            None => {
-                link.sessions.retain(|&(known, _, _)| known != id);
-                let address = (link.client, link.server, id);
-                let elsewhere = match told {
-                    Some(told) if !told.binding => None,
-                    Some(told) => told
-                        .client_guid
-                        .and_then(|guid| self.by_guid.get(&(guid, id)))
-                        .or_else(|| self.by_address.get(&address)),
-                    None if row.protocol() == Some(1) => None,
-                    None => self.by_address.get(&address),
-                };
-                let elsewhere = elsewhere.copied().filter(|&place| {
-                    self.sessions.get(place).is_some_and(|session| session.id == id)
-                });
-                let place = match elsewhere {
-                    Some(place) => place,
-                    None => {
-                        self.sessions_seen += 1;
-                        let place = self.sessions.insert(self.sessions_seen, &mut |state| {
-                            self.rows.sessions.push(state.row(&self.recording));
-                        });
-                        self.sessions.get_mut(place)?.begin(id, link.number, time);
-                        place
-                    }
-                };
-                if self.by_address.len() > 2 * self.limits.sessions {
-                    self.by_address.clear();
-                }
-                if row.protocol() != Some(1) {
-                    self.by_address.insert(address, place);
-                }
-                let session = self.sessions.get_mut(place)?;
-                let channel = session.row.channels as u32;
-                session.row.channels += 1;
-                if session.client.is_empty() {
-                    session.client = link.client_name.shared().unwrap_or_default();
-                    session.row.server = link.server_name.text().to_owned();
-                }
-                link.join(id, place, channel);
-                place
-            }
-        };
-        row.set_channel(link.sessions.first().map_or(0, |&(_, _, channel)| channel));
-        let session = self.sessions.get_mut(place)?;
-        let number = session.key();
-        session.row.operations += 1;
-        session.row.end = session.row.end.max(time);
-        if let Some(told) = told {
-            session.learn(told);
-            if let Some(guid) = told.client_guid.filter(|_| !told.binding) {
-                if self.by_guid.len() > 2 * self.limits.sessions {
-                    self.by_guid.clear();
-                }
-                self.by_guid.insert((guid, id), place);
-            }
-        }
-        if session.user.is_known() {
-            row.set_user(session.user.in_pool(&mut self.builder.names, |names| &mut names.user));
-        }
-        if done.effect == Effect::Logoff {
-            link.sessions.retain(|&(known, _, _)| known != id);
-            self.by_address.remove(&(link.client, link.server, id));
-        }
-        Some((place, number))
-    }
-
-    fn tree(
-        &mut self,
-        link: &mut Link,
-        session: Option<(u32, u64)>,
-        done: &Done,
-        told: &Told,
-        row: &mut Operation,
-        time: i64,
-    ) -> Option<u32> {
-        let key = (session?.1, row.tree_id()?);
-        let tree_told = match done.effect {
-            Effect::Tree(index) => told.trees.get(index as usize),
-            _ => None,
-        };
-        let place = match self.trees.find(&key, link.tree) {
-            Some(place) if tree_told.is_none() => place,
-            _ => {
-                let place = self.trees.insert(key, &mut |state| {
-                    self.rows.trees.push(state.row(&self.recording));
-                });
-                self.trees.get_mut(place)?.begin(row, time);
-                place
-            }
-        };
-        link.tree = place;
-        let tree = self.trees.get_mut(place)?;
-        tree.row.operations += 1;
-        tree.row.end = tree.row.end.max(time);
-        if let Some(one) = tree_told {
-            tree.learn(one, one.share.map(|share| told.text(share)));
-        }
-        if tree.share.is_known() {
-            row.set_share(tree.share.in_pool(&mut self.builder.names, |names| &mut names.share));
-        }
-        Some(place)
-    }
-
-    #[allow(clippy::too_many_arguments)]
-    fn file(
-        &mut self,
-        link: &mut Link,
-        session: Option<(u32, u64)>,
-        tree: Option<u32>,
-        done: &Done,
-        told: &Told,
-        row: &mut Operation,
-        time: i64,
-    ) {
-        let path = done.path.map(|path| told.text(path));
-        let handle = if let Effect::Open(index) = done.effect
-            && let (Some(session), Some(file)) = (session, row.file_id())
-        {
-            let place = self.begin_handle((session.1, file), session.0, tree, row);
-            if let Some(state) = self.handles.get_mut(place) {
-                state.open(row, told.opens.get(index as usize), path, time);
-            }
-            Some(place)
-        } else if let (Some(session), Some(file)) = (session, row.file_id()) {
-            // One that was opened before the capture began gets a number and no path.
-            let key = (session.1, file);
-            Some(self.handles.find(&key, link.handle).unwrap_or_else(|| {
-                self.coverage.paths_unknown += 1;
-                self.begin_handle(key, session.0, tree, row)
-            }))
-        } else {
-            None
-        };
-        let names = &mut self.builder.names;
-        if let Some(place) = handle
-            && let Some(state) = self.handles.get_mut(place)
-        {
-            link.handle = place;
-            row.set_handle(state.handle);
-            state.count(row);
-            let opened = matches!(done.effect, Effect::Open(_));
-            if (opened || path.is_none()) && state.path.is_known() {
-                set_path(row, names, &mut state.path);
-                if opened && done.chain != 0 {
-                    link.chain = done.chain;
-                    link.chain_path.set(state.path.text());
-                }
-            }
-            match done.effect {
-                Effect::Close(size) => {
-                    state.close(row, size, time);
-                    self.handles.retire(place, &mut |state| self.closed.take(state));
-                    return;
-                }
-                Effect::Rename(name) => state.path.set(told.text(name)),
-                _ => {}
-            }
-        }
-        if row.has(Column::path) {
-            return;
-        }
-        if let Some(path) = path {
-            let known = match done.chain {
-                0 => &mut link.path,
-                chain => {
-                    link.chain = chain;
-                    &mut link.chain_path
-                }
-            };
-            known.set(path);
-            set_path(row, names, known);
-        } else if done.chain != 0 && link.chain == done.chain {
-            // Members of a compound work on its file even where it could not be opened.
-            set_path(row, names, &mut link.chain_path);
-        }
-    }
-
-    fn begin_handle(
-        &mut self,
-        key: (u64, [u8; 16]),
-        session: u32,
-        tree: Option<u32>,
-        row: &Operation,
-    ) -> u32 {
-        let place = self.handles.insert(key, &mut |state| self.closed.take(state));
-        self.handle_numbers += 1;
-        if let Some(state) = self.handles.get_mut(place) {
-            state.begin(self.handle_numbers, row);
-            if self.tables.handles {
-                let session = self.sessions.get(session);
-                let tree = tree.and_then(|tree| self.trees.get(tree));
-                state.names = [
-                    session.map(|session| session.client.clone()),
-                    session.and_then(|session| session.user.shared()),
-                    tree.and_then(|tree| tree.share.shared()),
-                ];
-            }
-        }
-        place
-    }
-
     fn referrals(&mut self, row: &Operation, told: &Told, first: u32, count: u32) {
         let range = first as usize..(first as usize).saturating_add(count as usize);
         for told in told.referrals.get(range).unwrap_or_default() {
@@ -581,22 +350,5 @@ impl Resolver {
         self.coverage.capture_file = Some(self.capture_file.clone());
         self.parts.push_back(Part::Coverage(std::mem::take(&mut self.coverage)));
         Ok(())
-    }
-}
-
-fn set_path(row: &mut Operation, names: &mut Names, path: &mut Known<String>) {
-    let fresh = path.generation() != names.generation + 1;
-    row.set_path(path.in_pool(names, |names| &mut names.path));
-    if fresh {
-        path.extension = extension_of(path.text()).map(|extension| {
-            if extension.bytes().any(|byte| byte.is_ascii_uppercase() || !byte.is_ascii()) {
-                names.extension.intern(&extension.to_lowercase())
-            } else {
-                names.extension.intern(extension)
-            }
-        });
-    }
-    if let Some(extension) = path.extension {
-        row.set_extension(extension);
     }
 }
