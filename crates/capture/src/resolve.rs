@@ -13,7 +13,6 @@ mod vantage;
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
-use std::sync::Arc;
 
 use arrow::error::ArrowError;
 use hashbrown::HashMap;
@@ -46,10 +45,8 @@ pub struct Resolver {
     batch_rows: usize,
     tables: crate::decoder::Tables,
     builder: OperationBuilder,
-    recording: Arc<str>,
-    recording_name: Known,
-    capture_file: String,
-    capture_file_name: Known,
+    recording: Known,
+    capture_file: Known,
     /// The next input begins a recording; otherwise it continues the one before.
     recording_over: bool,
     links: Links,
@@ -91,10 +88,8 @@ impl Resolver {
             batch_rows: options.batch_rows.max(1),
             tables: options.tables,
             builder: OperationBuilder::new(wanted)?,
-            recording: Arc::default(),
-            recording_name: Known::default(),
-            capture_file: String::new(),
-            capture_file_name: Known::default(),
+            recording: Known::default(),
+            capture_file: Known::default(),
             recording_over: true,
             links: Links::default(),
             by_guid: Map::default(),
@@ -129,12 +124,10 @@ impl Resolver {
     /// and end in different files, have the same key.
     pub fn begin_input(&mut self, name: &str) {
         if self.recording_over {
-            self.recording = name.into();
-            self.closed.recording = self.recording.clone();
-            self.recording_name = Known::new(name);
+            self.recording = Known::new(name);
+            self.closed.recording = name.into();
         }
-        name.clone_into(&mut self.capture_file);
-        self.capture_file_name = Known::new(name);
+        self.capture_file = Known::new(name);
         *self.coverage = Coverage::default();
         self.vantages = Vantages::default();
     }
@@ -260,8 +253,8 @@ impl Resolver {
         let key = (shard, done.link);
         row.set_operation(self.operations);
         let names = &mut self.builder.names;
-        row.set_recording(self.recording_name.in_pool(names, |names| &mut names.recording));
-        let file = self.capture_file_name.in_pool(names, |names| &mut names.capture_file);
+        row.set_recording(self.recording.in_pool(names, |names| &mut names.recording));
+        let file = self.capture_file.in_pool(names, |names| &mut names.capture_file);
         row.set_capture_file(file);
         let Some((place, mut link)) = self.links.take(key) else { return };
         let names = &mut self.builder.names;
@@ -274,10 +267,9 @@ impl Resolver {
             // Unique in the recording without any table: a connection numbers its own.
             row.set_compound(link.number << 32 | done.chain & 0xffff_ffff);
         }
-        let time = done.time;
-        let session = self.session(&mut link, done, told, row, time);
-        let tree = self.tree(&mut link, session, done, told, row, time);
-        self.file(&mut link, session, tree, done, told, row, time);
+        let session = self.session(&mut link, done, told, row);
+        let tree = self.tree(&mut link, session, done, told, row);
+        self.file(&mut link, session, tree, done, told, row);
         self.links.put(place, link);
         if let Effect::Referrals(first, count) = done.effect {
             self.referrals(row, told, first, count);
@@ -288,7 +280,7 @@ impl Resolver {
         let range = first as usize..(first as usize).saturating_add(count as usize);
         for told in told.referrals.get(range).unwrap_or_default() {
             self.rows.referrals.push(Referral {
-                recording: self.recording.to_string(),
+                recording: self.recording.text().to_owned(),
                 operation: row.operation().unwrap_or_default(),
                 ..told.clone()
             });
@@ -300,7 +292,7 @@ impl Resolver {
         self.vantages.add(row);
         if self.tables.connections {
             self.rows.connections.push(smbscope_event::tables::Connection {
-                recording: self.recording.to_string(),
+                recording: self.recording.text().to_owned(),
                 connection: link.number,
                 ..row.clone()
             });
@@ -329,7 +321,7 @@ impl Resolver {
                     self.parts.push_back(Part::Handles(std::mem::take(&mut self.closed.rows)));
                 }
             });
-            let recording = &self.recording;
+            let recording = self.recording.text();
             self.trees.drain(&mut |state| self.rows.trees.push(state.row(recording)));
             self.sessions.drain(&mut |state| self.rows.sessions.push(state.row(recording)));
             self.by_guid.clear();
@@ -346,8 +338,8 @@ impl Resolver {
         self.emit_tables(1);
         std::mem::take(&mut self.vantages).judge(&mut self.coverage);
         self.coverage.handles_forgotten += std::mem::take(&mut self.closed.forgotten);
-        self.coverage.recording = self.recording.to_string();
-        self.coverage.capture_file = Some(self.capture_file.clone());
+        self.coverage.recording = self.recording.text().to_owned();
+        self.coverage.capture_file = Some(self.capture_file.text().to_owned());
         self.parts.push_back(Part::Coverage(std::mem::take(&mut self.coverage)));
         Ok(())
     }

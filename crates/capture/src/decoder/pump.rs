@@ -71,14 +71,12 @@ pub struct Pump {
 struct Held {
     outputs: Vec<Output>,
     chunks: usize,
-    /// Several shards' outputs are of one chunk each.
-    is_shards: bool,
 }
 
 impl Held {
     fn is_enough(&self) -> bool {
         let rows: usize = self.outputs.iter().map(|output| output.rows.len()).sum();
-        self.is_shards || rows >= ROWS || self.chunks >= CHUNKS
+        rows >= ROWS || self.chunks >= CHUNKS
     }
 
     fn take(&mut self) -> Vec<Output> {
@@ -179,6 +177,8 @@ impl Pump {
     ) -> Result<(), Gone> {
         let mut coverage = Box::<Coverage>::default();
         let is_live = reader.is_live();
+        // Several shards' outputs are of one chunk each.
+        let at_once = is_live || matches!(self.followers, Followers::Shards(_));
         // What chunks gave that was not sent yet: waking another thread costs as much as decoding
         // a few.
         let mut held = Held::default();
@@ -190,7 +190,7 @@ impl Pump {
                         held.outputs = recycled.try_recv().unwrap_or_default();
                     }
                     self.follow(chunk, &mut held, &mut coverage)?;
-                    if is_live || held.is_enough() {
+                    if at_once || held.is_enough() {
                         send(events, Event::Outputs { outputs: held.take(), is_live })?;
                     }
                 }
@@ -297,7 +297,6 @@ impl Pump {
                 }
                 self.chunks.push(chunk);
                 *outputs = collect(shards)?;
-                held.is_shards = true;
                 Ok(())
             }
         }

@@ -143,10 +143,9 @@ pub struct HandleState {
     pub path: Known<String>,
     /// Names of client, user and share, where the table of handles is wanted.
     pub names: [Option<Arc<str>>; 3],
-    is_opened: bool,
-    opened: Opened,
-    closed_at: Option<i64>,
-    close_operation: u64,
+    opened: Option<Opened>,
+    /// When, and by which operation.
+    closed: Option<(i64, u64)>,
     size_bytes: Option<u64>,
     operations: u64,
     /// Reads and writes, and their bytes.
@@ -154,7 +153,6 @@ pub struct HandleState {
 }
 
 /// What a Create tells of an open.
-#[derive(Default)]
 struct Opened {
     at: i64,
     operation: u64,
@@ -176,8 +174,8 @@ impl Entity for HandleState {
         self.key = key;
         self.path.clear();
         self.names = [const { None }; 3];
-        self.is_opened = false;
-        self.closed_at = None;
+        self.opened = None;
+        self.closed = None;
         self.size_bytes = None;
         self.operations = 0;
         self.transfers = [(0, 0); 2];
@@ -202,14 +200,12 @@ impl HandleState {
         path: Option<&str>,
         time: i64,
     ) {
-        // One that no server opens is not remembered for the operations that follow.
-        if let Some(path) = path.filter(|path| path.len() <= PATH_BYTES) {
-            self.path.set(path);
+        if let Some(path) = path {
+            self.name(path);
         }
         let told = told.copied().unwrap_or_default();
         self.size_bytes = told.size_bytes;
-        self.is_opened = true;
-        self.opened = Opened {
+        self.opened = Some(Opened {
             at: time,
             operation: row.operation().unwrap_or_default(),
             desired_access: row.desired_access(),
@@ -219,7 +215,15 @@ impl HandleState {
             oplock: row.oplock_granted(),
             lease: row.lease_granted(),
             told,
-        };
+        });
+    }
+
+    /// Its path from now on; one that no server opens is not remembered.
+    pub fn name(&mut self, path: &str) {
+        self.path.clear();
+        if path.len() <= PATH_BYTES {
+            self.path.set(path);
+        }
     }
 
     /// Counts an operation on it.
@@ -243,13 +247,12 @@ impl HandleState {
 
     /// Whether its Close was seen.
     pub fn is_closed(&self) -> bool {
-        self.closed_at.is_some()
+        self.closed.is_some()
     }
 
     /// Takes what a close tells.
     pub fn close(&mut self, row: &Operation, size: Option<u64>, time: i64) {
-        self.closed_at = Some(time);
-        self.close_operation = row.operation().unwrap_or_default();
+        self.closed = Some((time, row.operation().unwrap_or_default()));
         self.size_bytes = size.or(self.size_bytes);
     }
 
@@ -268,8 +271,8 @@ impl HandleState {
             share,
             path: self.path.is_known().then(|| self.path.text().into()),
             file_id: self.key.1,
-            closed_at: self.closed_at,
-            close_operation: self.closed_at.map(|_| self.close_operation),
+            closed_at: self.closed.map(|(at, _)| at),
+            close_operation: self.closed.map(|(_, operation)| operation),
             operations: self.operations,
             reads,
             writes,
@@ -278,10 +281,7 @@ impl HandleState {
             size_bytes: self.size_bytes,
             ..Handle::default()
         };
-        if !self.is_opened {
-            return row;
-        }
-        let opened = &self.opened;
+        let Some(opened) = &self.opened else { return row };
         Handle {
             directory: opened.told.directory,
             opened_at: Some(opened.at),

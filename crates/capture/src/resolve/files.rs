@@ -9,7 +9,6 @@ use super::links::Link;
 use crate::output::{Done, Effect, Told};
 
 impl Resolver {
-    #[allow(clippy::too_many_arguments)]
     pub(super) fn file(
         &mut self,
         link: &mut Link,
@@ -18,7 +17,6 @@ impl Resolver {
         done: &Done,
         told: &Told,
         row: &mut Operation,
-        time: i64,
     ) {
         let path = done.path.map(|path| told.text(path));
         let handle = if let Effect::Open(index) = done.effect
@@ -26,7 +24,7 @@ impl Resolver {
         {
             let place = self.begin_handle((session.1, file), session.0, tree, row);
             if let Some(state) = self.handles.get_mut(place) {
-                state.open(row, told.opens.get(index as usize), path, time);
+                state.open(row, told.opens.get(index as usize), path, done.time);
             }
             Some(place)
         } else if let (Some(session), Some(file)) = (session, row.file_id()) {
@@ -56,11 +54,11 @@ impl Resolver {
             }
             match done.effect {
                 Effect::Close(size) => {
-                    state.close(row, size, time);
+                    state.close(row, size, done.time);
                     self.handles.retire(place, &mut |state| self.closed.take(state));
                     return;
                 }
-                Effect::Rename(name) => state.path.set(told.text(name)),
+                Effect::Rename(name) => state.name(told.text(name)),
                 _ => {}
             }
         }

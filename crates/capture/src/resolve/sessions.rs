@@ -16,7 +16,6 @@ impl Resolver {
         done: &Done,
         told: &Told,
         row: &mut Operation,
-        time: i64,
     ) -> Option<(u32, u64)> {
         let id = row.session_id().filter(|&id| id != 0 && id != u64::MAX)?;
         let told = match done.effect {
@@ -59,9 +58,9 @@ impl Resolver {
                     None => {
                         self.sessions_seen += 1;
                         let place = self.sessions.insert(self.sessions_seen, &mut |state| {
-                            self.rows.sessions.push(state.row(&self.recording));
+                            self.rows.sessions.push(state.row(self.recording.text()));
                         });
-                        self.sessions.get_mut(place)?.begin(id, link.number, time);
+                        self.sessions.get_mut(place)?.begin(id, link.number, done.time);
                         place
                     }
                 };
@@ -86,7 +85,7 @@ impl Resolver {
         let session = self.sessions.get_mut(place)?;
         let number = session.key();
         session.row.operations += 1;
-        session.row.end = session.row.end.max(time);
+        session.row.end = session.row.end.max(done.time);
         if let Some(told) = told {
             session.learn(told);
             if let Some(guid) = told.client_guid.filter(|_| !told.binding) {
@@ -113,7 +112,6 @@ impl Resolver {
         done: &Done,
         told: &Told,
         row: &mut Operation,
-        time: i64,
     ) -> Option<u32> {
         let key = (session?.1, row.tree_id()?);
         let tree_told = match done.effect {
@@ -124,16 +122,16 @@ impl Resolver {
             Some(place) if tree_told.is_none() => place,
             _ => {
                 let place = self.trees.insert(key, &mut |state| {
-                    self.rows.trees.push(state.row(&self.recording));
+                    self.rows.trees.push(state.row(self.recording.text()));
                 });
-                self.trees.get_mut(place)?.begin(row, time);
+                self.trees.get_mut(place)?.begin(row, done.time);
                 place
             }
         };
         link.tree = place;
         let tree = self.trees.get_mut(place)?;
         tree.row.operations += 1;
-        tree.row.end = tree.row.end.max(time);
+        tree.row.end = tree.row.end.max(done.time);
         if let Some(one) = tree_told {
             tree.learn(one, one.share.map(|share| told.text(share)));
         }
