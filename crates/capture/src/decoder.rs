@@ -11,9 +11,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use arrow::array::RecordBatch;
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
-use smbscope_event::tables::{Connection, Coverage, Handle, Referral, Session, Tree};
+use smbscope_event::part::Part;
+use smbscope_event::tables::Coverage;
 use smbscope_wire::crypto::KeyEntry;
 
 use crate::file::{FileError, FileSummary};
@@ -117,25 +117,6 @@ impl Input {
             Input::Path(path) => path.clone(),
         }
     }
-}
-
-/// What decoding yields, in the order of time.
-#[derive(Clone, Debug)]
-pub enum Part {
-    /// Operations, in the order in which they ended.
-    Operations(RecordBatch),
-    /// Connections that ended.
-    Connections(Vec<Connection>),
-    /// Sessions, at the end.
-    Sessions(Vec<Session>),
-    /// Trees, at the end.
-    Trees(Vec<Tree>),
-    /// Opens that were closed, at the end those that were not.
-    Handles(Vec<Handle>),
-    /// Targets that DFS referrals answered.
-    Referrals(Vec<Referral>),
-    /// The last part of every input.
-    Coverage(Box<Coverage>),
 }
 
 /// Why decoding stops.

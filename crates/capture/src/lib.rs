@@ -20,5 +20,6 @@ mod smb2;
 pub mod stream;
 mod user;
 
-pub use decoder::{Decoder, Error, Input, Options, Part, Progress, Tables};
+pub use decoder::{Decoder, Error, Input, Options, Progress, Tables};
 pub use limits::Limits;
+pub use smbscope_event::part::Part;

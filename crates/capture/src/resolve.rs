@@ -18,9 +18,10 @@ use arrow::error::ArrowError;
 use hashbrown::HashMap;
 use smbscope_event::builder::OperationBuilder;
 use smbscope_event::operation::Operation;
+use smbscope_event::part::Part;
 use smbscope_event::tables::{Coverage, Referral, Session, Tree};
 
-use crate::decoder::{Options, Part};
+use crate::decoder::Options;
 use crate::limits::Limits;
 use crate::output::{self, Done, Effect, Output, Told};
 use bounded::Entities;

@@ -6,12 +6,12 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, FixedSizeBinaryArray, Int64Array, StringArray,
-    UInt64Array,
+    Array, ArrayRef, AsArray, BooleanArray, FixedSizeBinaryArray, Float64Array, Int64Array,
+    StringArray, UInt64Array,
 };
 use arrow::buffer::Buffer;
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, Int64Type, UInt64Type};
+use arrow::datatypes::{DataType, Float64Type, Int64Type, UInt64Type};
 
 /// A value that can stand in a column.
 pub trait Cell: Sized {
@@ -60,6 +60,12 @@ cell!(i64, false, DataType::Int64, Int64Array, |c, r| {
 });
 cell!(Option<i64>, true, DataType::Int64, Int64Array, |c, r| {
     known(c, r, || c.as_primitive::<Int64Type>().value(r))
+});
+cell!(f64, false, DataType::Float64, Float64Array, |c, r| {
+    known(c, r, || c.as_primitive::<Float64Type>().value(r)).unwrap_or_default()
+});
+cell!(Option<f64>, true, DataType::Float64, Float64Array, |c, r| {
+    known(c, r, || c.as_primitive::<Float64Type>().value(r))
 });
 cell!(bool, false, DataType::Boolean, BooleanArray, |c, r| {
     known(c, r, || c.as_boolean().value(r)).unwrap_or_default()

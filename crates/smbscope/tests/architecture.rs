@@ -9,10 +9,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Normal dependencies between the workspace's crates; tests and benches may reach further.
-const EDGES: [(&str, &[&str]); 7] = [
+const EDGES: [(&str, &[&str]); 8] = [
     ("smbscope-wire", &[]),
     ("smbscope-event", &["smbscope-wire"]),
     ("smbscope-capture", &["smbscope-event", "smbscope-wire"]),
+    ("smbscope-load", &["smbscope-event", "smbscope-wire"]),
     ("smbscope-store", &["smbscope-capture", "smbscope-event"]),
     ("smbscope-model", &["smbscope-event"]),
     ("smbscope-report", &["smbscope-event", "smbscope-model"]),
@@ -21,6 +22,7 @@ const EDGES: [(&str, &[&str]); 7] = [
         &[
             "smbscope-capture",
             "smbscope-event",
+            "smbscope-load",
             "smbscope-model",
             "smbscope-report",
             "smbscope-store",

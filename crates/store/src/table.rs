@@ -7,9 +7,10 @@ use arrow::array::{RecordBatch, RecordBatchOptions};
 use arrow::datatypes::SchemaRef;
 use smbscope_event::anonymize::{Anonymize, Tokenizer};
 use smbscope_event::operation;
+use smbscope_event::run::{Counter, Scenario, Step};
 use smbscope_event::tables::{Connection, Coverage, Handle, Referral, Session, Tree};
 
-pub use smbscope_capture::Part;
+pub use smbscope_event::part::Part;
 
 use crate::error::Result;
 
@@ -28,19 +29,28 @@ pub enum Table {
     Handles,
     /// Targets that DFS referrals answered.
     Referrals,
+    /// Scenarios of simulated users.
+    Scenarios,
+    /// Steps of a load run.
+    Steps,
+    /// Samples of counters.
+    Counters,
     /// What was seen and lost, by recording.
     Coverage,
 }
 
 impl Table {
     /// All tables.
-    pub const ALL: [Table; 7] = [
+    pub const ALL: [Table; 10] = [
         Table::Operations,
         Table::Connections,
         Table::Sessions,
         Table::Trees,
         Table::Handles,
         Table::Referrals,
+        Table::Scenarios,
+        Table::Steps,
+        Table::Counters,
         Table::Coverage,
     ];
 
@@ -53,6 +63,9 @@ impl Table {
             Table::Trees => Tree::TABLE,
             Table::Handles => Handle::TABLE,
             Table::Referrals => Referral::TABLE,
+            Table::Scenarios => Scenario::TABLE,
+            Table::Steps => Step::TABLE,
+            Table::Counters => Counter::TABLE,
             Table::Coverage => Coverage::TABLE,
         }
     }
@@ -71,6 +84,9 @@ impl Table {
             Table::Trees => Tree::schema(),
             Table::Handles => Handle::schema(),
             Table::Referrals => Referral::schema(),
+            Table::Scenarios => Scenario::schema(),
+            Table::Steps => Step::schema(),
+            Table::Counters => Counter::schema(),
             Table::Coverage => Coverage::schema(),
         }
     }
@@ -80,6 +96,8 @@ impl Table {
         match self {
             Table::Operations => Some("response_end"),
             Table::Handles => Some("opened_at"),
+            Table::Scenarios => Some("scheduled_at"),
+            Table::Counters => Some("time"),
             Table::Referrals => None,
             _ => Some("start"),
         }
@@ -95,6 +113,9 @@ pub fn to_batch(part: &Part) -> Result<(Table, RecordBatch)> {
         Part::Trees(rows) => (Table::Trees, Tree::to_batch(rows)?),
         Part::Handles(rows) => (Table::Handles, Handle::to_batch(rows)?),
         Part::Referrals(rows) => (Table::Referrals, Referral::to_batch(rows)?),
+        Part::Scenarios(rows) => (Table::Scenarios, Scenario::to_batch(rows)?),
+        Part::Steps(rows) => (Table::Steps, Step::to_batch(rows)?),
+        Part::Counters(rows) => (Table::Counters, Counter::to_batch(rows)?),
         Part::Coverage(row) => (Table::Coverage, Coverage::to_batch(std::slice::from_ref(row))?),
     })
 }
@@ -108,6 +129,9 @@ pub fn to_parts(table: Table, batch: RecordBatch) -> Vec<Part> {
         Table::Trees => vec![Part::Trees(Tree::from_batch(&batch))],
         Table::Handles => vec![Part::Handles(Handle::from_batch(&batch))],
         Table::Referrals => vec![Part::Referrals(Referral::from_batch(&batch))],
+        Table::Scenarios => vec![Part::Scenarios(Scenario::from_batch(&batch))],
+        Table::Steps => vec![Part::Steps(Step::from_batch(&batch))],
+        Table::Counters => vec![Part::Counters(Counter::from_batch(&batch))],
         Table::Coverage => Coverage::from_batch(&batch)
             .into_iter()
             .map(|row| Part::Coverage(Box::new(row)))
@@ -124,6 +148,9 @@ pub fn anonymize(part: Part, tokenizer: &Tokenizer) -> Result<Part> {
         Part::Trees(rows) => Part::Trees(Anonymize::anonymize(&rows, tokenizer)?),
         Part::Handles(rows) => Part::Handles(Anonymize::anonymize(&rows, tokenizer)?),
         Part::Referrals(rows) => Part::Referrals(Anonymize::anonymize(&rows, tokenizer)?),
+        Part::Scenarios(rows) => Part::Scenarios(Anonymize::anonymize(&rows, tokenizer)?),
+        Part::Steps(rows) => Part::Steps(Anonymize::anonymize(&rows, tokenizer)?),
+        Part::Counters(rows) => Part::Counters(Anonymize::anonymize(&rows, tokenizer)?),
         Part::Coverage(row) => {
             let mut rows: Vec<Coverage> = Anonymize::anonymize(&[*row], tokenizer)?;
             Part::Coverage(Box::new(rows.pop().unwrap_or_default()))

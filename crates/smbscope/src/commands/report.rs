@@ -64,7 +64,7 @@ fn summarize(source: &Source, talk: Talk) -> anyhow::Result<smbscope_report::Rep
             Part::Handles(rows) => summary.handles(&rows),
             Part::Coverage(row) => summary.coverage(&row),
             // The report says nothing about single referrals.
-            Part::Referrals(_) => {}
+            Part::Referrals(_) | Part::Scenarios(_) | Part::Steps(_) | Part::Counters(_) => {}
         }
         // A report of a part would be read as one of the whole.
         interrupt::check()?;
