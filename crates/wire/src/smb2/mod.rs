@@ -11,6 +11,7 @@ mod command;
 pub mod create;
 pub mod create_context;
 pub mod directory;
+pub mod encode;
 pub mod error;
 pub mod flush;
 pub mod fsctl;
