@@ -12,6 +12,7 @@ pub mod builder;
 pub mod code;
 pub mod column;
 pub mod manifest;
+pub mod message;
 pub mod operation;
 pub mod part;
 pub mod pool;

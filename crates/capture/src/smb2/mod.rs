@@ -421,7 +421,7 @@ impl Smb2 {
         row.set_encrypted(wrapping.encrypted);
         row.set_compressed(wrapping.compressed);
         row.set_status(member.header.status_or_channel_sequence);
-        request::set_break(&mut row, member.bytes, true);
+        smbscope_event::message::set_break(&mut row, member.bytes, true);
         link.notification(out, row, seen);
     }
 
@@ -547,13 +547,4 @@ fn has_tree(command: Command) -> bool {
             | Command::CANCEL
             | Command::OPLOCK_BREAK
     )
-}
-
-/// A FileId as the row keeps it: as on the wire.
-fn file_bytes(id: FileId) -> [u8; 16] {
-    let mut bytes = [0; 16];
-    let (persistent, volatile) = bytes.split_at_mut(8);
-    persistent.copy_from_slice(&id.persistent.to_le_bytes());
-    volatile.copy_from_slice(&id.volatile.to_le_bytes());
-    bytes
 }

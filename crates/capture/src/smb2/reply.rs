@@ -1,5 +1,6 @@
 //! What a reply's body adds to its operation (MS-SMB2 section 2.2, the responses).
 
+use smbscope_event::message::file_bytes;
 use smbscope_event::tables::Referral;
 use smbscope_wire::smb2::access::FileAttributes;
 use smbscope_wire::smb2::close::CloseResponse;
@@ -21,7 +22,6 @@ use smbscope_wire::smb2::write::WriteResponse;
 use smbscope_wire::smb2::{Command, Dialect};
 use smbscope_wire::status::Status;
 
-use super::file_bytes;
 use crate::link::{Link, Pending, open_effect, referral_effect, session_effect, tree_effect};
 use crate::output::{Effect, Open, Output, Session, Tree};
 use crate::user;
