@@ -4,20 +4,12 @@
 //! the header from the nonce on is authenticated, the signature is the tag of CCM (11 bytes of the
 //! nonce) or GCM (12 bytes). The header's other fields are read by `smb2`.
 
+use super::aead::Aead;
 use super::{Cipher, Key};
 use crate::read::{array_at, slice_at, u32_at};
-use aes::{Aes128, Aes256};
-use aes_gcm::aead::consts::{U11, U16};
-use aes_gcm::aead::{AeadInOut, KeyInit};
-use aes_gcm::{Aes128Gcm, Aes256Gcm};
-use ccm::Ccm;
+use crate::smb2::transform::{ENCRYPTED_MAGIC, TRANSFORM_HEADER_BYTES};
 use std::fmt;
-
-/// Bytes of the header before the ciphertext.
-pub const TRANSFORM_HEADER_BYTES: usize = 52;
-
-type Aes128Ccm = Ccm<Aes128, U16, U11>;
-type Aes256Ccm = Ccm<Aes256, U16, U11>;
+use std::ops::Range;
 
 /// Why a message was not decrypted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,25 +44,10 @@ impl std::error::Error for DecryptError {}
 /// A cipher with the key of one direction of a session, its round keys expanded.
 pub struct Decryptor(Box<Aead>);
 
-enum Aead {
-    Aes128Ccm(Aes128Ccm),
-    Aes128Gcm(Aes128Gcm),
-    Aes256Ccm(Aes256Ccm),
-    Aes256Gcm(Aes256Gcm),
-}
-
 impl Decryptor {
     /// `None` when the cipher is not known or the key has not its length.
     pub fn new(cipher: Cipher, key: &Key) -> Option<Decryptor> {
-        let key = key.as_bytes();
-        let aead = match cipher {
-            Cipher::AES_128_CCM => Aead::Aes128Ccm(KeyInit::new_from_slice(key).ok()?),
-            Cipher::AES_128_GCM => Aead::Aes128Gcm(KeyInit::new_from_slice(key).ok()?),
-            Cipher::AES_256_CCM => Aead::Aes256Ccm(KeyInit::new_from_slice(key).ok()?),
-            Cipher::AES_256_GCM => Aead::Aes256Gcm(KeyInit::new_from_slice(key).ok()?),
-            _ => return None,
-        };
-        Some(Decryptor(Box::new(aead)))
+        Some(Decryptor(Box::new(Aead::new(cipher, key)?)))
     }
 
     /// Decrypts and verifies `message` (all of it, from `FD 'SMB'` on; bytes behind its end are
@@ -78,25 +55,24 @@ impl Decryptor {
     pub fn decrypt(&self, message: &[u8], out: &mut Vec<u8>) -> Result<(), DecryptError> {
         out.clear();
         let parts = Parts::of(message)?;
-        let Some(ciphertext) = slice_at(parts.body, 0, parts.length) else {
-            return Err(DecryptError::Truncated {
-                captured: message.len(),
-                needed: TRANSFORM_HEADER_BYTES.saturating_add(parts.length),
-            });
-        };
-        out.extend_from_slice(ciphertext);
-        let buffer = out.as_mut_slice();
-        let verified = match &*self.0 {
-            Aead::Aes128Ccm(aead) => open(aead, parts.nonce_11(), &parts, buffer),
-            Aead::Aes128Gcm(aead) => open(aead, parts.nonce_12(), &parts, buffer),
-            Aead::Aes256Ccm(aead) => open(aead, parts.nonce_11(), &parts, buffer),
-            Aead::Aes256Gcm(aead) => open(aead, parts.nonce_12(), &parts, buffer),
-        };
-        if !verified {
+        let body = message.get(TRANSFORM_HEADER_BYTES..).unwrap_or_default();
+        out.extend_from_slice(slice_at(body, 0, parts.length).ok_or(parts.truncated(message))?);
+        let opened = parts.open(&self.0, out);
+        if opened.is_err() {
             out.clear();
-            return Err(DecryptError::Unverified);
         }
-        Ok(())
+        opened
+    }
+
+    /// The same where the message stands: gives the range of the plaintext in it. After
+    /// [`DecryptError::Unverified`] the encrypted bytes may be lost; after another error nothing
+    /// is changed.
+    pub fn decrypt_in_place(&self, message: &mut [u8]) -> Result<Range<usize>, DecryptError> {
+        let parts = Parts::of(message)?;
+        let range = TRANSFORM_HEADER_BYTES..TRANSFORM_HEADER_BYTES.saturating_add(parts.length);
+        let truncated = parts.truncated(message);
+        parts.open(&self.0, message.get_mut(range.clone()).ok_or(truncated)?)?;
+        Ok(range)
     }
 
     /// Decrypts the part of a message that was captured, for captures cut to headers. The tag
@@ -105,14 +81,9 @@ impl Decryptor {
     pub fn decrypt_prefix(&self, message: &[u8], out: &mut Vec<u8>) -> Result<(), DecryptError> {
         out.clear();
         let parts = Parts::of(message)?;
-        out.extend_from_slice(parts.body.get(..parts.length).unwrap_or(parts.body));
-        let buffer = out.as_mut_slice();
-        let applied = match &*self.0 {
-            Aead::Aes128Ccm(aead) => apply(aead, parts.nonce_11(), buffer),
-            Aead::Aes128Gcm(aead) => apply(aead, parts.nonce_12(), buffer),
-            Aead::Aes256Ccm(aead) => apply(aead, parts.nonce_11(), buffer),
-            Aead::Aes256Gcm(aead) => apply(aead, parts.nonce_12(), buffer),
-        };
+        let body = message.get(TRANSFORM_HEADER_BYTES..).unwrap_or_default();
+        out.extend_from_slice(body.get(..parts.length).unwrap_or(body));
+        let applied = self.0.apply(&parts.nonce, out);
         if out.len() < 4 {
             out.clear();
             return Err(DecryptError::Truncated {
@@ -130,36 +101,29 @@ impl Decryptor {
 
 impl fmt::Debug for Decryptor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match &*self.0 {
-            Aead::Aes128Ccm(_) => "Decryptor(AES-128-CCM)",
-            Aead::Aes128Gcm(_) => "Decryptor(AES-128-GCM)",
-            Aead::Aes256Ccm(_) => "Decryptor(AES-256-CCM)",
-            Aead::Aes256Gcm(_) => "Decryptor(AES-256-GCM)",
-        })
+        write!(f, "Decryptor({})", self.0.name())
     }
 }
 
-/// The parts of a transform message.
-struct Parts<'a> {
-    tag: &'a [u8; 16],
-    nonce: &'a [u8; 16],
-    associated: &'a [u8],
+/// What a transform header says: copied, so that the body may be changed meanwhile.
+struct Parts {
+    tag: [u8; 16],
+    nonce: [u8; 16],
+    associated: [u8; 32],
     length: usize,
-    body: &'a [u8],
 }
 
-impl<'a> Parts<'a> {
-    fn of(message: &'a [u8]) -> Result<Parts<'a>, DecryptError> {
-        if !message.starts_with(b"\xfdSMB") {
+impl Parts {
+    fn of(message: &[u8]) -> Result<Parts, DecryptError> {
+        if !message.starts_with(&ENCRYPTED_MAGIC) {
             return Err(DecryptError::NotEncrypted);
         }
         let parts = || {
             Some(Parts {
-                tag: array_at(message, 4)?,
-                nonce: array_at(message, 20)?,
-                associated: slice_at(message, 20, 32)?,
+                tag: *array_at(message, 4)?,
+                nonce: *array_at(message, 20)?,
+                associated: *array_at(message, 20)?,
                 length: usize::try_from(u32_at(message, 36)?).ok()?,
-                body: message.get(TRANSFORM_HEADER_BYTES..)?,
             })
         };
         parts().ok_or(DecryptError::Truncated {
@@ -168,38 +132,24 @@ impl<'a> Parts<'a> {
         })
     }
 
-    fn nonce_11(&self) -> [u8; 11] {
-        std::array::from_fn(|index| self.nonce[index])
+    fn truncated(&self, message: &[u8]) -> DecryptError {
+        DecryptError::Truncated {
+            captured: message.len(),
+            needed: TRANSFORM_HEADER_BYTES.saturating_add(self.length),
+        }
     }
 
-    fn nonce_12(&self) -> [u8; 12] {
-        std::array::from_fn(|index| self.nonce[index])
+    fn open(&self, aead: &Aead, body: &mut [u8]) -> Result<(), DecryptError> {
+        let opened = aead.open(&self.nonce, &self.associated, body, &self.tag);
+        opened.then_some(()).ok_or(DecryptError::Unverified)
     }
-}
-
-fn open<A, const N: usize>(aead: &A, nonce: [u8; N], parts: &Parts<'_>, buffer: &mut [u8]) -> bool
-where
-    A: AeadInOut<TagSize = U16>,
-    aes_gcm::aead::Nonce<A>: From<[u8; N]>,
-{
-    let nonce = nonce.into();
-    let tag = (*parts.tag).into();
-    aead.decrypt_inout_detached(&nonce, parts.associated, buffer.into(), &tag).is_ok()
-}
-
-/// Applies the key stream. Both modes are counter modes, so that encrypting is decrypting.
-fn apply<A, const N: usize>(aead: &A, nonce: [u8; N], buffer: &mut [u8]) -> bool
-where
-    A: AeadInOut,
-    aes_gcm::aead::Nonce<A>: From<[u8; N]>,
-{
-    aead.encrypt_inout_detached(&nonce.into(), &[], buffer.into()).is_ok()
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::key_list::tests::{hex, key};
     use super::*;
+    use crate::crypto::Encryptor;
     use proptest::prelude::*;
 
     /// From Microsoft's "SMB 3.1.1 Encryption in Windows 10": a Write and its reply.
@@ -264,35 +214,15 @@ mod tests {
         assert_eq!(out, hex(expected));
     }
 
-    /// Encrypts as a sender does, to reach the ciphers without published messages.
-    fn encrypted<A, const N: usize>(aead: &A, nonce: [u8; N], plain: &[u8]) -> Vec<u8>
-    where
-        A: AeadInOut<TagSize = U16>,
-        aes_gcm::aead::Nonce<A>: From<[u8; N]>,
-    {
-        let mut header = b"\xfdSMB".to_vec();
-        header.extend([0; 16]);
-        header.extend(nonce);
-        header.resize(36, 0);
-        header.extend((plain.len() as u32).to_le_bytes());
-        header.extend([0, 0, 1, 0, 5, 0, 0, 0, 0, 0x10, 0, 0]);
-        let mut body = plain.to_vec();
-        let nonce = nonce.into();
-        let tag =
-            aead.encrypt_inout_detached(&nonce, &header[20..], body.as_mut_slice().into()).unwrap();
-        header[4..20].copy_from_slice(&tag);
-        [header, body].concat()
-    }
-
     #[test]
     fn the_256_bit_ciphers() {
         let plain: Vec<u8> = b"\xfeSMB".iter().copied().chain(0..200).collect();
         let secret = [7u8; 32];
         let key = Key::new(&secret).unwrap();
-        let ccm = encrypted(&Aes256Ccm::new(&secret.into()), [3; 11], &plain);
-        let gcm = encrypted(&Aes256Gcm::new(&secret.into()), [4; 12], &plain);
         let mut out = Vec::new();
-        for (cipher, message) in [(Cipher::AES_256_CCM, ccm), (Cipher::AES_256_GCM, gcm)] {
+        for cipher in [Cipher::AES_256_CCM, Cipher::AES_256_GCM] {
+            let mut message = [&[0; TRANSFORM_HEADER_BYTES], plain.as_slice()].concat();
+            Encryptor::new(cipher, &key).unwrap().encrypt(5, &mut message).unwrap();
             let decryptor = Decryptor::new(cipher, &key).unwrap();
             decryptor.decrypt(&message, &mut out).unwrap();
             assert_eq!(out, plain);

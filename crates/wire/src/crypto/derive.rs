@@ -8,14 +8,14 @@ use super::{Cipher, Key, PreauthIntegrity};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-/// The keys of one session that reading a capture needs.
+/// The keys of one session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionKeys {
-    /// Decrypts what the client sent.
+    /// Encrypts and decrypts what the client sends.
     pub client_to_server: Key,
-    /// Decrypts what the server sent.
+    /// Encrypts and decrypts what the server sends.
     pub server_to_client: Key,
-    /// Signs in both directions (AES-CMAC or AES-GMAC).
+    /// Signs in both directions on the session's first connection.
     pub signing: Key,
 }
 
@@ -32,32 +32,52 @@ pub fn derive_session_keys(
     let key_bytes = cipher.key_bytes()?;
     let short_key = session_key.first_16();
     let encryption_key = match key_bytes {
-        32 => session_key.as_bytes(),
+        32 => session_key,
         _ => &short_key,
     };
     let encryption = |label, context| kdf(encryption_key, label, context, key_bytes);
-    let signing = |label, context| kdf(&short_key, label, context, 16);
+    let signing = derive_signing_key(dialect, session_key, preauth)?;
     match dialect {
         0x0300 | 0x0302 => Some(SessionKeys {
             client_to_server: encryption(b"SMB2AESCCM\0", b"ServerIn \0")?,
             server_to_client: encryption(b"SMB2AESCCM\0", b"ServerOut\0")?,
-            signing: signing(b"SMB2AESCMAC\0", b"SmbSign\0")?,
+            signing,
         }),
         0x0311 => {
             let context = preauth?.value();
             Some(SessionKeys {
                 client_to_server: encryption(b"SMBC2SCipherKey\0", context)?,
                 server_to_client: encryption(b"SMBS2CCipherKey\0", context)?,
-                signing: signing(b"SMBSigningKey\0", context)?,
+                signing,
             })
         }
         _ => None,
     }
 }
 
-fn kdf(key: &[u8], label: &[u8], context: &[u8], length: usize) -> Option<Key> {
+/// Derives the key that signs a session's messages on a connection, 16 bytes, for every dialect:
+/// before 3.0 the start of the session key itself, from 3.0 on a key made of it.
+///
+/// For another channel of a session, `session_key` is the one that authenticating this channel
+/// gave out, and `preauth` this channel's hash. `None` when the dialect is not known or 3.1.1
+/// lacks the hash.
+pub fn derive_signing_key(
+    dialect: u16,
+    session_key: &Key,
+    preauth: Option<&PreauthIntegrity>,
+) -> Option<Key> {
+    let key = session_key.first_16();
+    match dialect {
+        0x0202 | 0x0210 => Some(key),
+        0x0300 | 0x0302 => kdf(&key, b"SMB2AESCMAC\0", b"SmbSign\0", 16),
+        0x0311 => kdf(&key, b"SMBSigningKey\0", preauth?.value(), 16),
+        _ => None,
+    }
+}
+
+fn kdf(key: &Key, label: &[u8], context: &[u8], length: usize) -> Option<Key> {
     let bits = u32::try_from(length * 8).ok()?;
-    let mut mac = Hmac::<Sha256>::new_from_slice(key).ok()?;
+    let mut mac = Hmac::<Sha256>::new_from_slice(key.as_bytes()).ok()?;
     mac.update(&1u32.to_be_bytes());
     mac.update(label);
     mac.update(&[0]);

@@ -1,21 +1,30 @@
-//! Decryption of SMB3 messages by somebody who has the keys.
+//! Signing and encryption of SMB2 and SMB3 messages by somebody who has the keys.
 //!
 //! Owns: ciphers and keys, their derivation (`derive`), the preauthentication integrity hash
-//! (`preauth`), decryption of one transform message (`decrypt`), and Wireshark's list of keys
-//! (`key_list`). It does not own which session a message belongs to (`capture`), and it neither
-//! encrypts nor signs. MS-SMB2 sections 2.2.41, 3.1.4.2, 3.1.4.3.
+//! (`preauth`), signing one message (`sign`) with its algorithms (`mac`), encrypting and
+//! decrypting one transform message (`encrypt`, `decrypt`) with its ciphers (`aead`), and
+//! Wireshark's list of keys (`key_list`). It does not own which session a message belongs to, nor
+//! what must be protected (`capture`, `load`). MS-SMB2 sections 2.2.41, 3.1.4.1 to 3.1.4.3, 3.1.5.1.
 
+mod aead;
 mod decrypt;
 mod derive;
+mod encrypt;
 mod key_list;
+mod mac;
 mod preauth;
+mod sign;
 
-pub use decrypt::{DecryptError, Decryptor, TRANSFORM_HEADER_BYTES};
-pub use derive::{SessionKeys, derive_session_keys};
+pub use crate::smb2::transform::TRANSFORM_HEADER_BYTES;
+pub use decrypt::{DecryptError, Decryptor};
+pub use derive::{SessionKeys, derive_session_keys, derive_signing_key};
+pub use encrypt::{EncryptError, Encryptor};
 pub use key_list::{KeyEntry, KeyListError, parse_key, parse_key_list};
 pub use preauth::PreauthIntegrity;
+pub use sign::Signer;
 
 use std::fmt;
+use zeroize::Zeroize;
 
 /// A cipher of SMB2_ENCRYPTION_CAPABILITIES (MS-SMB2 section 2.2.3.1.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -67,8 +76,16 @@ impl Key {
     }
 
     /// The first 16 bytes, with zeros behind a shorter key (`Session.SessionKey`).
-    fn first_16(&self) -> [u8; 16] {
-        std::array::from_fn(|index| self.bytes[index])
+    fn first_16(&self) -> Key {
+        let mut key = Key { bytes: [0; Key::BYTES_MAX], length: 16 };
+        key.bytes[..16].copy_from_slice(&self.bytes[..16]);
+        key
+    }
+}
+
+impl Drop for Key {
+    fn drop(&mut self) {
+        self.bytes.zeroize();
     }
 }
 
@@ -89,7 +106,7 @@ mod tests {
         assert_eq!(Key::new(&[1; 33]), None);
         let key = Key::new(&[0xab; 8]).unwrap();
         assert_eq!(key.as_bytes(), [0xab; 8]);
-        assert_eq!(key.first_16()[7..9], [0xab, 0]);
+        assert_eq!(key.first_16().as_bytes()[7..9], [0xab, 0]);
         assert_eq!(format!("{key:?}"), "Key(8 bytes)");
     }
 }
