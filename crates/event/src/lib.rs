@@ -9,6 +9,7 @@
 
 pub mod anonymize;
 pub mod builder;
+pub mod busy;
 pub mod code;
 pub mod column;
 pub mod manifest;

@@ -1,0 +1,63 @@
+//! The busy clock of a connection, which the `busy_ns` column is read from.
+
+/// Divides every moment among the messages in flight in it (processor sharing): the share of a
+/// request is the clock's reading at its reply less that at its start, however many were in flight.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BusyClock {
+    in_flight: u32,
+    time: i64,
+    /// Nanoseconds in 1/1024, so that division loses nothing that counts.
+    reading: i64,
+}
+
+impl BusyClock {
+    /// Moves to `time`, which never goes back.
+    #[inline]
+    fn advance(&mut self, time: i64) {
+        let passed = time.saturating_sub(self.time);
+        if passed > 0 {
+            if self.in_flight > 0 {
+                self.reading = self
+                    .reading
+                    .wrapping_add(passed.saturating_mul(1024) / i64::from(self.in_flight));
+            }
+            self.time = time;
+        }
+    }
+
+    /// A request message begins; the clock's reading.
+    #[inline]
+    pub fn begin(&mut self, time: i64) -> i64 {
+        self.advance(time);
+        self.in_flight += 1;
+        self.reading
+    }
+
+    /// It ended, or waits by design; its share in nanoseconds.
+    #[inline]
+    pub fn end(&mut self, time: i64, begun: i64) -> i64 {
+        self.advance(time);
+        self.in_flight = self.in_flight.saturating_sub(1);
+        self.reading.wrapping_sub(begun) / 1024
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn busy_shares_add_up_to_the_busy_time() {
+        let mut clock = BusyClock::default();
+        let a = clock.begin(1_000);
+        let b = clock.begin(2_000);
+        let share_b = clock.end(4_000, b);
+        let c = clock.begin(5_000);
+        let share_a = clock.end(6_000, a);
+        let share_c = clock.end(9_000, c);
+        let idle = clock.begin(20_000);
+        assert_eq!(clock.end(20_500, idle), 500);
+        assert_eq!((share_a, share_b, share_c), (1_000 + 1_000 + 1_000 + 500, 1_000, 500 + 3_000));
+        assert_eq!(share_a + share_b + share_c, 8_000);
+    }
+}

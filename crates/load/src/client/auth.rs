@@ -1,0 +1,158 @@
+//! Logging on: NTLM tokens for SESSION_SETUP, by the `sspi` crate.
+//!
+//! Owns the way from a credential to tokens and a session key. The tokens are plain NTLMSSP
+//! without SPNEGO around them, which MS-SMB2 servers take (MS-SMB2 section 3.3.5.5.3, MS-NLMP).
+
+use std::fmt;
+
+use smbscope_wire::crypto::Key;
+use sspi::{
+    AuthIdentity, BufferType, ClientRequestFlags, CredentialUse, DataRepresentation, Ntlm, Secret,
+    SecurityBuffer, SecurityStatus, Sspi, SspiImpl, Username,
+};
+
+use super::error::ClientError;
+
+/// Who logs on. The password appears in no output.
+#[derive(Clone)]
+pub struct Credential {
+    /// The account's name.
+    pub user: String,
+    /// Its domain; empty for the server's own accounts.
+    pub domain: String,
+    /// Its password.
+    pub password: Secret<String>,
+}
+
+impl fmt::Debug for Credential {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Credential({}\\{})", self.domain, self.user)
+    }
+}
+
+impl Credential {
+    /// A credential of `DOMAIN\user`, `user@domain` or `user`.
+    pub fn new(name: &str, password: &str) -> Credential {
+        let (domain, user) = match (name.split_once('\\'), name.split_once('@')) {
+            (Some((domain, user)), _) => (domain, user),
+            (None, Some((user, domain))) => (domain, user),
+            (None, None) => ("", name),
+        };
+        Credential {
+            user: user.to_owned(),
+            domain: domain.to_owned(),
+            password: Secret::new(password.to_owned()),
+        }
+    }
+
+    /// The name as the `user` column has it: `DOMAIN\user`, or the user alone.
+    pub fn name(&self) -> String {
+        match self.domain.as_str() {
+            "" => self.user.clone(),
+            domain => format!("{domain}\\{}", self.user),
+        }
+    }
+}
+
+/// One logon while it goes on.
+pub struct Logon {
+    ntlm: Ntlm,
+    identity: AuthIdentity,
+    credentials: Option<<Ntlm as SspiImpl>::CredentialsHandle>,
+    target: String,
+}
+
+impl Logon {
+    /// Begins a logon at `server`.
+    pub fn new(credential: &Credential, server: &str) -> Result<Logon, ClientError> {
+        let domain = (!credential.domain.is_empty()).then_some(credential.domain.as_str());
+        let username = Username::new(&credential.user, domain)
+            .map_err(|error| ClientError::Logon(format!("user name: {error}")))?;
+        let identity = AuthIdentity { username, password: credential.password.clone() };
+        let target = format!("cifs/{server}");
+        Ok(Logon { ntlm: Ntlm::new(), identity, credentials: None, target })
+    }
+
+    /// The next token for the server in answer to `token` (empty at the begin).
+    pub fn step(&mut self, token: &[u8]) -> Result<Vec<u8>, ClientError> {
+        let failed = |error: sspi::Error| ClientError::Logon(error.to_string());
+        if self.credentials.is_none() {
+            let acquired = self
+                .ntlm
+                .acquire_credentials_handle()
+                .with_credential_use(CredentialUse::Outbound)
+                .with_auth_data(&self.identity)
+                .execute(&mut self.ntlm)
+                .map_err(failed)?;
+            self.credentials = Some(acquired.credentials_handle);
+        }
+        let Some(credentials) = self.credentials.as_mut() else {
+            return Err(ClientError::Logon("no credentials".into()));
+        };
+        let mut input = [SecurityBuffer::new(token.to_vec(), BufferType::Token)];
+        let mut output = [SecurityBuffer::new(Vec::new(), BufferType::Token)];
+        let builder = self
+            .ntlm
+            .initialize_security_context()
+            .with_credentials_handle(credentials)
+            .with_context_requirements(
+                ClientRequestFlags::CONFIDENTIALITY
+                    | ClientRequestFlags::INTEGRITY
+                    | ClientRequestFlags::ALLOCATE_MEMORY,
+            )
+            .with_target_data_representation(DataRepresentation::Native)
+            .with_target_name(&self.target)
+            .with_output(&mut output);
+        let mut builder = match token {
+            [] => builder,
+            _ => builder.with_input(&mut input),
+        };
+        let result = self
+            .ntlm
+            .initialize_security_context_impl(&mut builder)
+            .map_err(failed)?
+            .resolve_to_result()
+            .map_err(failed)?;
+        if matches!(
+            result.status,
+            SecurityStatus::CompleteAndContinue | SecurityStatus::CompleteNeeded
+        ) {
+            self.ntlm.complete_auth_token(&mut output).map_err(failed)?;
+        }
+        let [output] = output;
+        Ok(output.buffer)
+    }
+
+    /// The session key that both sides have now.
+    pub fn session_key(&self) -> Result<Key, ClientError> {
+        let keys = self
+            .ntlm
+            .query_context_session_key()
+            .map_err(|error| ClientError::Logon(error.to_string()))?;
+        Key::new(keys.session_key.as_ref())
+            .ok_or_else(|| ClientError::Logon("the session key has an impossible length".into()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_told_apart_and_passwords_do_not_show() {
+        let credential = Credential::new("LAB\\alice", "secret");
+        assert_eq!((credential.user.as_str(), credential.domain.as_str()), ("alice", "LAB"));
+        assert_eq!(credential.name(), "LAB\\alice");
+        assert_eq!(Credential::new("bob@lab.test", "x").name(), "lab.test\\bob");
+        assert_eq!(Credential::new("carol", "x").name(), "carol");
+        assert!(!format!("{credential:?}").contains("secret"));
+    }
+
+    #[test]
+    fn the_first_token_is_an_ntlmssp_negotiate() {
+        let mut logon = Logon::new(&Credential::new("alice", "x"), "server").unwrap();
+        let token = logon.step(&[]).unwrap();
+        assert!(token.starts_with(b"NTLMSSP\0\x01\0\0\0"), "{token:02x?}");
+        assert!(logon.step(b"no challenge").is_err());
+    }
+}

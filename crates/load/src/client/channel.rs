@@ -1,0 +1,843 @@
+//! One TCP connection: requests out, replies in, credits, signatures and encryption, and a row for
+//! every operation.
+//!
+//! Everything happens in the task that uses the connection: replies are read while one is waited
+//! for, or while the user thinks ([`Channel::receive`]). It does not know sessions (`session`)
+//! nor what is sent for (`scenario`). MS-SMB2 sections 3.2.4.1, 3.2.5.1.
+
+use std::cell::RefCell;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use smbscope_event::busy::BusyClock;
+use smbscope_event::code::{self, Source, Vantage};
+use smbscope_event::message;
+use smbscope_event::operation::{Column, Operation};
+use smbscope_event::tables::Connection;
+use smbscope_wire::crypto::{Decryptor, Encryptor, PreauthIntegrity, Signer};
+use smbscope_wire::nbss;
+use smbscope_wire::smb2::encode::{Body, Cancel, Frame, Head};
+use smbscope_wire::smb2::header::{Flags, Header, Member, members};
+use smbscope_wire::smb2::oplock::{NOTIFICATION_MESSAGE_ID, OplockBreak};
+use smbscope_wire::smb2::{Command, Dialect, HEADER_BYTES};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
+
+use super::error::ClientError;
+use super::reply::{Reply, Want};
+use crate::clock::Clock;
+use crate::row::{LinkNames, Row};
+
+/// What a connection runs over: TCP, or in tests a pipe in memory.
+pub trait Transport: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Transport for T {}
+
+/// Longest message that is taken from a server: the largest read there is, and its headers.
+const MESSAGE_BYTES_MAX: usize = (16 << 20) - 1;
+/// Of the frame of a large read's reply that need not be verified only this much is kept.
+const HEAD_BYTES: usize = 256;
+/// A read from the socket takes at most this.
+const SCRATCH_BYTES: usize = 256 << 10;
+/// Buffers larger than this are given back when the connection is idle.
+const IDLE_BYTES: usize = 2 << 10;
+
+thread_local! {
+    /// Shared by all connections of a worker thread, so that an idle one needs no buffer.
+    static SCRATCH: RefCell<Box<[u8]>> = RefCell::new(vec![0; SCRATCH_BYTES].into_boxed_slice());
+}
+
+/// How a session's messages are protected on this connection.
+#[derive(Clone, Default)]
+pub struct Protection {
+    /// Signs requests and checks replies.
+    pub signer: Option<Arc<Signer>>,
+    /// Whether all requests are signed, not only those that must be.
+    pub sign_all: bool,
+    /// Encrypts requests, of all channels of the session, and decrypts replies.
+    pub seal: Option<Seal>,
+}
+
+/// The ciphers of both directions of a session.
+pub type Seal = (Arc<Encryptor>, Arc<Decryptor>);
+
+/// What is asked beside the request itself.
+#[derive(Clone, Debug, Default)]
+pub struct Ask {
+    /// Bytes that request or reply may carry: what credits are charged for.
+    pub payload_bytes: u32,
+    /// How much of the reply is kept.
+    pub want: Want,
+    /// Whether it waits by design (a notification, a lock that may block).
+    pub waits: bool,
+    /// Whether it must be signed although the session is not.
+    pub sign: bool,
+    /// For the row: the file.
+    pub path: Option<Arc<str>>,
+    /// For the row: the open's number.
+    pub handle: Option<u64>,
+}
+
+/// What rows say of the user's present scenario.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Scene {
+    /// Number of the scenario's execution.
+    pub scenario_run: Option<u64>,
+    /// When it was to begin.
+    pub scheduled_at: Option<i64>,
+}
+
+/// A request that waits for its reply.
+struct Pending {
+    message_id: u64,
+    want: Want,
+    waits: bool,
+    /// First of its frame: the frame's times stand on its row.
+    lead: bool,
+    /// Reading of the busy clock at the begin, while it counts as in flight.
+    busy: Option<i64>,
+    async_id: Option<u64>,
+    row: Option<Box<Row>>,
+}
+
+/// A frame that has not come whole.
+#[derive(Default)]
+enum Partial {
+    /// There is none.
+    #[default]
+    None,
+    /// Its first bytes.
+    Head(Vec<u8>),
+    /// All of it is kept.
+    Whole { bytes: Vec<u8>, length: usize },
+    /// Of a read's payload nothing is kept.
+    Skip { head: Vec<u8>, length: usize, left: usize },
+}
+
+/// One connection.
+pub struct Channel {
+    stream: Box<dyn Transport>,
+    frame: Frame,
+    /// Places in `pending` of the requests in `frame`.
+    unsent: usize,
+    sign_next: bool,
+    partial: Partial,
+    first_byte_at: i64,
+    next_message_id: u64,
+    credits: u32,
+    credits_wanted: u32,
+    pending: Vec<Pending>,
+    done: Vec<(u64, Reply)>,
+    breaks: Vec<OplockBreak>,
+    clock: Clock,
+    busy: BusyClock,
+    in_flight: u32,
+    last_reply: Option<i64>,
+    /// Number of the next compound of the connection.
+    compound: u64,
+    /// Rows that ended; `None` when none are wanted.
+    rows: Option<Vec<Box<Row>>>,
+    /// What all rows have in common.
+    blank: Operation,
+    names: Arc<LinkNames>,
+    spare_seal: Option<Seal>,
+    /// What the connection's own row says.
+    pub table: Box<Connection>,
+    /// Protection of the session.
+    pub protection: Protection,
+    /// The user's present scenario.
+    pub scene: Scene,
+    /// The dialect, once negotiated.
+    pub dialect: Option<Dialect>,
+    /// Whether credits are charged by size.
+    pub large_mtu: bool,
+}
+
+/// Who is at the ends of a connection.
+#[derive(Clone, Debug)]
+pub struct Ends {
+    /// Its number in the recording.
+    pub connection: u64,
+    /// Its place among the session's channels.
+    pub channel: u32,
+    /// Ports of client and server.
+    pub ports: (u16, u16),
+    /// Nanoseconds from SYN to SYN-ACK as the connect call showed them.
+    pub connect_ns: Option<i64>,
+    /// Texts of its rows.
+    pub names: Arc<LinkNames>,
+}
+
+impl Channel {
+    /// A connection before its Negotiate; it holds one credit.
+    pub fn new(
+        stream: Box<dyn Transport>,
+        ends: Ends,
+        clock: Clock,
+        credits_wanted: u16,
+        record: bool,
+    ) -> Channel {
+        let mut blank = Operation::default();
+        blank.set_protocol(2);
+        blank.set_source(Source::Load as u64);
+        blank.set_vantage(Vantage::Client as u64);
+        blank.set_connection(ends.connection);
+        blank.set_channel(ends.channel);
+        blank.set_client_port(ends.ports.0);
+        blank.set_server_port(ends.ports.1);
+        let start = clock.now();
+        let table = Connection {
+            connection: ends.connection,
+            client: ends.names.client.clone(),
+            client_port: u64::from(ends.ports.0),
+            server: ends.names.server.clone(),
+            server_port: u64::from(ends.ports.1),
+            start,
+            handshake_seen: ends.connect_ns.is_some(),
+            vantage: Some(Vantage::Client.name().to_owned()),
+            vantage_reason: "the load generator is the client".into(),
+            server_rtt_ns: ends.connect_ns,
+            server_rtt_handshake_ns: ends.connect_ns,
+            server_rtt_samples: u64::from(ends.connect_ns.is_some()),
+            client_rtt_ns: Some(0),
+            ..Connection::default()
+        };
+        Channel {
+            stream,
+            frame: Frame::new(),
+            unsent: 0,
+            sign_next: false,
+            partial: Partial::None,
+            first_byte_at: 0,
+            next_message_id: 0,
+            credits: 1,
+            credits_wanted: u32::from(credits_wanted),
+            pending: Vec::new(),
+            done: Vec::new(),
+            breaks: Vec::new(),
+            clock,
+            busy: BusyClock::default(),
+            in_flight: 0,
+            last_reply: None,
+            compound: 0,
+            rows: record.then(Vec::new),
+            blank,
+            names: ends.names,
+            spare_seal: None,
+            table: Box::new(table),
+            protection: Protection::default(),
+            scene: Scene::default(),
+            dialect: None,
+            large_mtu: false,
+        }
+    }
+
+    /// The dialect is known; rows say so.
+    pub fn negotiated(&mut self, dialect: Dialect, large_mtu: bool) {
+        self.dialect = Some(dialect);
+        self.large_mtu = large_mtu;
+        self.blank.set_dialect(code::dialect(dialect));
+    }
+
+    /// The texts of further rows.
+    pub fn name(&mut self, names: Arc<LinkNames>) {
+        self.names = names;
+    }
+
+    /// Credits that sending such a request takes.
+    pub fn charge(&self, payload_bytes: u32) -> u32 {
+        if self.large_mtu { payload_bytes.saturating_sub(1) / 65_536 + 1 } else { 1 }
+    }
+
+    /// Waits until the server has granted that many credits.
+    pub async fn have_credits(&mut self, credits: u32) -> Result<(), ClientError> {
+        while self.credits < credits {
+            if self.pending.is_empty() {
+                let held = self.credits;
+                return Err(ClientError::Protocol(format!(
+                    "the server grants {held} credits, the request needs {credits}: use smaller blocks"
+                )));
+            }
+            self.receive().await?;
+        }
+        Ok(())
+    }
+
+    /// Appends a request to the frame that [`Channel::send`] sends: alone in it, or a member of a
+    /// compound. A member with `related` works on the file of the one before. Returns the
+    /// MessageId, by which the reply is waited for.
+    pub fn add<B: Body>(
+        &mut self,
+        session_id: u64,
+        tree_id: u32,
+        related: bool,
+        body: &B,
+        ask: Ask,
+    ) -> u64 {
+        let charge = self.charge(ask.payload_bytes);
+        let message_id = self.next_message_id;
+        self.next_message_id += u64::from(charge);
+        self.credits = self.credits.saturating_sub(charge);
+        let wanted = self.credits_wanted.saturating_sub(self.credits).clamp(charge, 512);
+        let head = Head {
+            credit_charge: if self.large_mtu { charge as u16 } else { 0 },
+            credits: wanted as u16,
+            flags: if related { Flags::RELATED } else { Flags::default() },
+            message_id,
+            tree_or_async_id: u64::from(tree_id) << 32,
+            session_id,
+            ..Head::default()
+        };
+        if self.unsent == 0 {
+            self.frame.clear();
+        }
+        let before = self.frame.message().len();
+        self.frame.member(&head, body);
+        self.sign_next |= ask.sign;
+        let row = self.rows.is_some().then(|| {
+            let mut row =
+                Box::new(Row { operation: self.blank, path: ask.path, link: self.names.clone() });
+            let operation = &mut row.operation;
+            fill_head(operation, B::COMMAND, &head, tree_id);
+            if let Some(handle) = ask.handle {
+                operation.set_handle(handle);
+            }
+            let bytes = self.frame.message();
+            let start = before.next_multiple_of(8);
+            message::request(B::COMMAND, bytes.get(start..).unwrap_or_default(), operation);
+            self.scene.fill(operation);
+            row
+        });
+        self.pending.push(Pending {
+            message_id,
+            want: ask.want,
+            waits: ask.waits,
+            lead: self.unsent == 0,
+            busy: None,
+            async_id: None,
+            row,
+        });
+        self.unsent += 1;
+        message_id
+    }
+
+    /// The texts of its rows.
+    pub fn names(&self) -> &Arc<LinkNames> {
+        &self.names
+    }
+
+    /// Whether requests are encrypted.
+    pub fn seals(&self) -> bool {
+        self.protection.seal.is_some()
+    }
+
+    /// Keeps ciphers for a share that demands encryption.
+    pub fn keep_spare_seal(&mut self, seal: Seal) {
+        self.spare_seal = Some(seal);
+    }
+
+    /// The ciphers that were kept.
+    pub fn take_spare_seal(&mut self) -> Option<Seal> {
+        self.spare_seal.take()
+    }
+
+    /// Sends what was added.
+    pub async fn send(&mut self) -> Result<(), ClientError> {
+        self.send_hashed(None).await
+    }
+
+    /// Sends what was added, and takes it into a preauthentication hash.
+    pub async fn send_hashed(
+        &mut self,
+        preauth: Option<&mut PreauthIntegrity>,
+    ) -> Result<(), ClientError> {
+        let count = std::mem::take(&mut self.unsent);
+        let first = self.pending.len().saturating_sub(count);
+        let sign = std::mem::take(&mut self.sign_next) || self.protection.sign_all;
+        let session_id = self.session_in_frame();
+        let (bytes, signed, encrypted) =
+            protect(&mut self.frame, &self.protection, session_id, sign)?;
+        if let Some(preauth) = preauth {
+            preauth.update(bytes.get(nbss::HEADER_BYTES..).unwrap_or_default());
+        }
+        let start = self.clock.now();
+        let outstanding = self.in_flight;
+        // What waits by design is not in flight; a message that was sent counts once.
+        for pending in self.pending.iter_mut().skip(first).filter(|pending| !pending.waits) {
+            self.in_flight += 1;
+            pending.busy = pending.lead.then(|| self.busy.begin(start));
+        }
+        self.stream.write_all(bytes).await.map_err(ClientError::Lost)?;
+        let end = self.clock.now();
+        self.table.packets_to_server += 1;
+        self.table.bytes_to_server += bytes.len() as u64;
+        self.table.outstanding_max = self.table.outstanding_max.max(u64::from(self.in_flight));
+        let wire_bytes = bytes.len() as u64;
+        let compound = (count > 1).then_some(self.compound);
+        self.compound += u64::from(count > 1);
+        self.table.compounds += u64::from(count > 1);
+        let idle = outstanding == 0;
+        for (index, pending) in self.pending.iter_mut().skip(first).enumerate() {
+            let Some(row) = pending.row.as_mut().map(|row| &mut row.operation) else { continue };
+            row.set_signed(signed);
+            row.set_encrypted(encrypted);
+            row.set_outstanding(outstanding + index as u32);
+            if let Some(compound) = compound {
+                row.set_compound(compound);
+                row.set_compound_index(index as u16);
+                row.set_compound_size(count as u16);
+            }
+            if index == 0 {
+                row.set_request_start(start);
+                row.set_request_end(end);
+                row.set_request_wire_bytes(wire_bytes);
+                if let (true, Some(last)) = (idle, self.last_reply) {
+                    row.set_client_gap_ns(start - last);
+                }
+            }
+        }
+        self.frame.shrink(IDLE_BYTES);
+        Ok(())
+    }
+
+    /// The session id that stands in the frame's first header.
+    fn session_in_frame(&self) -> u64 {
+        Header::parse(self.frame.message()).map_or(0, |header| header.session_id)
+    }
+
+    /// Cancels a request that waits. The Cancel itself has no reply; the request's own comes.
+    pub async fn cancel(
+        &mut self,
+        session_id: u64,
+        tree_id: u32,
+        message_id: u64,
+    ) -> Result<(), ClientError> {
+        let Some(pending) = self.pending.iter().find(|pending| pending.message_id == message_id)
+        else {
+            return Ok(());
+        };
+        let mut head = Head { session_id, message_id, ..Head::default() };
+        match pending.async_id {
+            Some(id) => {
+                head.flags = Flags::ASYNC;
+                head.tree_or_async_id = id;
+            }
+            None => head.tree_or_async_id = u64::from(tree_id) << 32,
+        }
+        self.frame.clear();
+        self.frame.member(&head, &Cancel);
+        let sign = self.protection.sign_all;
+        let (bytes, signed, encrypted) =
+            protect(&mut self.frame, &self.protection, session_id, sign)?;
+        let start = self.clock.now();
+        self.stream.write_all(bytes).await.map_err(ClientError::Lost)?;
+        self.table.bytes_to_server += bytes.len() as u64;
+        if let Some(rows) = &mut self.rows {
+            let mut row =
+                Box::new(Row { operation: self.blank, path: None, link: self.names.clone() });
+            let operation = &mut row.operation;
+            fill_head(operation, Command::CANCEL, &head, 0);
+            operation.clear(Column::tree_id);
+            operation.set_signed(signed);
+            operation.set_encrypted(encrypted);
+            operation.set_request_start(start);
+            operation.set_request_end(self.clock.now());
+            operation.set_request_wire_bytes(bytes.len() as u64);
+            operation.set_outstanding(self.in_flight);
+            self.scene.fill(operation);
+            rows.push(row);
+            self.table.operations += 1;
+        }
+        Ok(())
+    }
+
+    /// Waits for the final reply to a request.
+    pub async fn wait(&mut self, message_id: u64) -> Result<Reply, ClientError> {
+        loop {
+            if let Some(reply) = self.take(message_id) {
+                return Ok(reply);
+            }
+            self.receive().await?;
+        }
+    }
+
+    /// The final reply to a request, if it has come.
+    pub fn take(&mut self, message_id: u64) -> Option<Reply> {
+        let place = self.done.iter().position(|(id, _)| *id == message_id)?;
+        Some(self.done.swap_remove(place).1)
+    }
+
+    /// Whether a request has its interim reply, or its final one.
+    pub fn is_pending_at_server(&self, message_id: u64) -> bool {
+        let pending = self.pending.iter().find(|pending| pending.message_id == message_id);
+        pending.is_none_or(|pending| pending.async_id.is_some())
+    }
+
+    /// Requests that wait for their reply, notifications included.
+    pub fn waiting(&self) -> usize {
+        self.pending.len()
+    }
+
+    /// Breaks that came and were not taken yet.
+    pub fn take_break(&mut self) -> Option<OplockBreak> {
+        (!self.breaks.is_empty()).then(|| self.breaks.remove(0))
+    }
+
+    /// Whether breaks wait to be taken.
+    pub fn has_breaks(&self) -> bool {
+        !self.breaks.is_empty()
+    }
+
+    /// Rows that ended since the last time.
+    pub fn take_rows(&mut self) -> Vec<Box<Row>> {
+        self.rows.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Ends the connection: rows of requests without a reply, and the connection's own row.
+    pub fn end(&mut self, reason: &str) -> (Vec<Box<Row>>, Connection) {
+        let now = self.clock.now();
+        for pending in std::mem::take(&mut self.pending) {
+            self.table.unanswered += 1;
+            self.table.operations += 1;
+            if let Some(row) = pending.row {
+                self.rows.get_or_insert_default().push(row);
+            }
+        }
+        let mut table = (*self.table).clone();
+        table.end = now;
+        table.end_reason = reason.to_owned();
+        (self.take_rows(), table)
+    }
+
+    /// Reads once from the connection and takes in the replies that are whole. Can be dropped at
+    /// any time without losing anything.
+    pub async fn receive(&mut self) -> Result<(), ClientError> {
+        poll_fn(|context| self.poll_receive(context)).await
+    }
+
+    /// [`Channel::receive`] as a poll, to wait on several connections at once.
+    pub fn poll_receive(&mut self, context: &mut Context<'_>) -> Poll<Result<(), ClientError>> {
+        SCRATCH.with_borrow_mut(|scratch| {
+            let mut buffer = ReadBuf::new(scratch);
+            ready!(Pin::new(&mut self.stream).poll_read(context, &mut buffer))
+                .map_err(ClientError::Lost)?;
+            let filled = buffer.filled_mut();
+            if filled.is_empty() {
+                return Poll::Ready(Err(ClientError::Lost(std::io::Error::new(
+                    std::io::ErrorKind::UnexpectedEof,
+                    "the server closed the connection",
+                ))));
+            }
+            let now = self.clock.now();
+            self.table.packets_to_client += 1;
+            self.table.bytes_to_client += filled.len() as u64;
+            Poll::Ready(self.take_in(filled, now))
+        })
+    }
+
+    /// Takes bytes as they came from the connection.
+    fn take_in(&mut self, mut bytes: &mut [u8], now: i64) -> Result<(), ClientError> {
+        while !bytes.is_empty() {
+            match std::mem::take(&mut self.partial) {
+                Partial::None => {
+                    self.first_byte_at = now;
+                    match frame_length(bytes)? {
+                        // The usual case: a whole frame, read where it is.
+                        Some(length) if length <= bytes.len() => {
+                            let (frame, rest) = bytes.split_at_mut(length);
+                            bytes = rest;
+                            self.message(frame, length, now)?;
+                        }
+                        _ => self.partial = Partial::Head(Vec::new()),
+                    }
+                }
+                Partial::Head(mut head) => {
+                    let length = frame_length(&head)?;
+                    let goal = length.map_or(nbss::HEADER_BYTES, |length| length.min(HEAD_BYTES));
+                    bytes = append(&mut head, goal, bytes);
+                    self.partial = match length {
+                        Some(length) if head.len() == length => {
+                            self.message(&mut head, length, now)?;
+                            Partial::None
+                        }
+                        Some(length) if head.len() == HEAD_BYTES => {
+                            if self.may_skip(&head) {
+                                let left = length - head.len();
+                                Partial::Skip { head, length, left }
+                            } else {
+                                head.reserve_exact(length - head.len());
+                                Partial::Whole { bytes: head, length }
+                            }
+                        }
+                        _ => Partial::Head(head),
+                    };
+                }
+                Partial::Whole { bytes: mut kept, length } => {
+                    bytes = append(&mut kept, length, bytes);
+                    if kept.len() == length {
+                        self.message(&mut kept, length, now)?;
+                    } else {
+                        self.partial = Partial::Whole { bytes: kept, length };
+                    }
+                }
+                Partial::Skip { mut head, length, left } => {
+                    let skipped = left.min(bytes.len());
+                    bytes = &mut bytes[skipped..];
+                    if skipped == left {
+                        self.message(&mut head, length, now)?;
+                    } else {
+                        self.partial = Partial::Skip { head, length, left: left - skipped };
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the rest of the frame with this head is a read's payload that nobody wants: then it
+    /// is not kept.
+    fn may_skip(&self, head: &[u8]) -> bool {
+        let message = head.get(nbss::HEADER_BYTES..).unwrap_or_default();
+        let Some(header) = Header::parse(message) else { return false };
+        let plain = !header.flags.is_signed() || self.protection.signer.is_none();
+        header.command == Command::READ
+            && header.next_command == 0
+            && plain
+            && self.pending.iter().any(|pending| {
+                pending.message_id == header.message_id && pending.want != Want::Message
+            })
+    }
+
+    /// Takes a whole frame, or the head of one with a read's reply, and its length.
+    fn message(&mut self, frame: &mut [u8], length: usize, now: i64) -> Result<(), ClientError> {
+        let bytes = frame.get_mut(nbss::HEADER_BYTES..).unwrap_or_default();
+        let mut message: &[u8] = bytes;
+        let mut verified = false;
+        if bytes.starts_with(b"\xfdSMB") {
+            let Some((_, decryptor)) = &self.protection.seal else {
+                return Err(ClientError::Unverified("encrypted, but there is no key"));
+            };
+            let place = decryptor
+                .decrypt_in_place(bytes)
+                .map_err(|_| ClientError::Unverified("it cannot be decrypted"))?;
+            message = bytes.get(place).unwrap_or_default();
+            verified = true;
+        } else if message.is_empty() {
+            // A keep-alive of the session service.
+            return Ok(());
+        }
+        let mut any = false;
+        for (index, member) in members(message).enumerate() {
+            any = true;
+            if !verified {
+                self.verify(&member)?;
+            }
+            self.reply(&member, index == 0, length as u64, now);
+        }
+        if any {
+            return Ok(());
+        }
+        Err(ClientError::Protocol("the server sent something that is no SMB2 message".into()))
+    }
+
+    /// Checks a reply's signature where there must be one (MS-SMB2 section 3.2.5.1.3).
+    fn verify(&self, member: &Member<'_>) -> Result<(), ClientError> {
+        let Some(signer) = &self.protection.signer else { return Ok(()) };
+        let header = &member.header;
+        let exempt = header.message_id == NOTIFICATION_MESSAGE_ID || header.is_interim();
+        if !self.protection.sign_all || exempt || header.command == Command::SESSION_SETUP {
+            return Ok(());
+        }
+        if signer.verify(member.bytes) {
+            return Ok(());
+        }
+        Err(ClientError::Unverified("its signature is wrong or missing"))
+    }
+
+    fn reply(&mut self, member: &Member<'_>, first: bool, wire_bytes: u64, now: i64) {
+        let header = &member.header;
+        self.credits += u32::from(header.credits);
+        self.table.credits_max = self.table.credits_max.max(u64::from(self.credits));
+        if header.message_id == NOTIFICATION_MESSAGE_ID {
+            self.notification(member, now);
+            return;
+        }
+        let Some(place) =
+            self.pending.iter().position(|pending| pending.message_id == header.message_id)
+        else {
+            return;
+        };
+        let Some(pending) = self.pending.get_mut(place) else { return };
+        if header.is_interim() {
+            pending.async_id = header.async_id();
+            if header.command == Command::LOCK && !pending.waits {
+                pending.waits = true;
+                if let Some(mark) = pending.busy.take() {
+                    self.busy.end(now, mark);
+                }
+                self.in_flight = self.in_flight.saturating_sub(1);
+            }
+            if let Some(row) = pending.row.as_mut().map(|row| &mut row.operation) {
+                row.set_pending_at(now);
+                row.set_waits(pending.waits);
+                if let Some(id) = header.async_id() {
+                    row.set_async_id(id);
+                }
+                let granted = row.credits_granted().unwrap_or(0);
+                row.set_credits_granted(granted.saturating_add(header.credits));
+                if first && pending.lead {
+                    let bytes = row.response_wire_bytes().unwrap_or(0) + wire_bytes;
+                    row.set_response_wire_bytes(bytes);
+                }
+            }
+            return;
+        }
+        let mut pending = self.pending.swap_remove(place);
+        let busy = pending.busy.take().map(|mark| self.busy.end(now, mark));
+        if !pending.waits {
+            self.in_flight = self.in_flight.saturating_sub(1);
+        }
+        self.last_reply = Some(now);
+        self.table.operations += 1;
+        let row = pending.row.as_mut().map(|row| &mut row.operation);
+        let reply = Reply::read(member, pending.want, row);
+        if let Some(mut row) = pending.row {
+            let operation = &mut row.operation;
+            if pending.waits {
+                operation.set_waits(true);
+            } else if let Some(busy) = busy {
+                operation.set_busy_ns(busy);
+            }
+            let granted = operation.credits_granted().unwrap_or(0);
+            operation.set_credits_granted(granted.saturating_add(header.credits));
+            if operation.session_id().is_none() && header.session_id != 0 {
+                operation.set_session_id(header.session_id);
+            }
+            if let (Command::TREE_CONNECT, Some(tree)) = (header.command, header.tree_id()) {
+                operation.set_tree_id(tree);
+            }
+            if pending.lead || first {
+                operation.set_response_start(self.first_byte_at);
+                operation.set_response_end(now);
+                let bytes = operation.response_wire_bytes().unwrap_or(0) + wire_bytes;
+                operation.set_response_wire_bytes(bytes);
+                operation.derive_durations();
+            }
+            if let (true, false, Some(turnaround), Some(round_trip)) =
+                (pending.lead, pending.waits, operation.turnaround_ns(), self.table.server_rtt_ns)
+            {
+                operation.set_server_ns(turnaround - round_trip);
+                // One sample: it says as much as half of itself.
+                operation.set_server_error_ns(round_trip / 2);
+            }
+            self.table.signed += u64::from(operation.signed() == Some(true));
+            self.table.encrypted += u64::from(operation.encrypted() == Some(true));
+            if let Some(rows) = &mut self.rows {
+                rows.push(row);
+            }
+        }
+        if pending.want != Want::Nothing {
+            self.done.push((pending.message_id, reply));
+        }
+    }
+
+    /// A break that the server sends unasked: a row of its own.
+    fn notification(&mut self, member: &Member<'_>, now: i64) {
+        self.table.breaks += 1;
+        if let Some(rows) = &mut self.rows {
+            let mut row =
+                Box::new(Row { operation: self.blank, path: None, link: self.names.clone() });
+            let operation = &mut row.operation;
+            operation.set_command(code::command(2, member.header.command.0));
+            operation.set_message_id(member.header.message_id);
+            operation.set_status(member.header.status_or_channel_sequence);
+            operation.set_status_name(code::status_name(member.header.status_or_channel_sequence));
+            operation.set_response_start(self.first_byte_at);
+            operation.set_response_end(now);
+            operation.set_signed(false);
+            operation.set_encrypted(self.protection.seal.is_some());
+            message::set_break(operation, member.bytes, true);
+            self.scene.fill(operation);
+            rows.push(row);
+        }
+        self.table.operations += 1;
+        self.breaks.extend(OplockBreak::parse(member.bytes));
+    }
+}
+
+impl Scene {
+    fn fill(&self, row: &mut Operation) {
+        if let Some(run) = self.scenario_run {
+            row.set_scenario_run(run);
+        }
+        if let Some(time) = self.scheduled_at {
+            row.set_scheduled_at(time);
+        }
+    }
+}
+
+/// The columns that a request's header fills.
+fn fill_head(row: &mut Operation, command: Command, head: &Head, tree_id: u32) {
+    row.set_command(code::command(2, command.0));
+    row.set_message_id(head.message_id);
+    if head.session_id != 0 {
+        row.set_session_id(head.session_id);
+    }
+    if tree_id != 0 {
+        row.set_tree_id(tree_id);
+    }
+    row.set_credit_charge(head.credit_charge);
+    row.set_credits_requested(head.credits);
+    row.set_related(head.flags.is_related());
+}
+
+/// Appends from `bytes` until `kept` has `goal` bytes; what is left.
+fn append<'a>(kept: &mut Vec<u8>, goal: usize, bytes: &'a mut [u8]) -> &'a mut [u8] {
+    let missing = goal.saturating_sub(kept.len()).min(bytes.len());
+    let (taken, rest) = bytes.split_at_mut(missing);
+    kept.extend_from_slice(taken);
+    rest
+}
+
+/// Signs or encrypts what the frame holds: the bytes for the transport, whether they are signed,
+/// whether encrypted.
+fn protect<'a>(
+    frame: &'a mut Frame,
+    protection: &Protection,
+    session_id: u64,
+    sign: bool,
+) -> Result<(&'a [u8], bool, bool), ClientError> {
+    match (&protection.seal, &protection.signer) {
+        (Some((encryptor, _)), _) => {
+            let mut sealed = Ok(());
+            let bytes = frame.encrypted(|bytes| sealed = encryptor.encrypt(session_id, bytes));
+            sealed.map_err(|error| ClientError::Protocol(error.to_string()))?;
+            Ok((bytes, false, true))
+        }
+        (None, Some(signer)) if sign => {
+            frame.each_member(|member| {
+                signer.sign(member);
+            });
+            Ok((frame.plain(), true, false))
+        }
+        _ => Ok((frame.plain(), false, false)),
+    }
+}
+
+/// Bytes of the frame that begins here, its NetBIOS header included; `None` while that has not
+/// come whole.
+fn frame_length(bytes: &[u8]) -> Result<Option<usize>, ClientError> {
+    let Some(header) = nbss::Header::parse(bytes) else { return Ok(None) };
+    let length = header.length as usize;
+    let keep_alive = header.kind == nbss::Kind::KEEP_ALIVE && length == 0;
+    if keep_alive || header.kind == nbss::Kind::SESSION_MESSAGE && length <= MESSAGE_BYTES_MAX {
+        return Ok(Some(nbss::HEADER_BYTES + length));
+    }
+    let kind = header.kind.0;
+    Err(ClientError::Protocol(format!(
+        "the server sent a NetBIOS header of type 0x{kind:02x} and length {length}"
+    )))
+}
+
+const _: () = assert!(HEAD_BYTES > nbss::HEADER_BYTES + HEADER_BYTES + 16);

@@ -1,0 +1,68 @@
+//! What can go wrong between client and server.
+
+use smbscope_wire::smb2::Command;
+use smbscope_wire::status::Status;
+
+/// Why the client cannot go on. An operation's own failure is no error but a status.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// No TCP connection.
+    #[error("{server}: cannot connect: {error}")]
+    Connect {
+        /// Where to.
+        server: String,
+        /// Why not.
+        error: std::io::Error,
+    },
+    /// The connection ended.
+    #[error("connection lost: {0}")]
+    Lost(std::io::Error),
+    /// A request without which nothing else works was refused.
+    #[error("{}: {}", command.name().unwrap_or("request"), status_text(*.status))]
+    Refused {
+        /// What was asked.
+        command: Command,
+        /// The answer.
+        status: Status,
+    },
+    /// The logon failed on this side.
+    #[error("logon: {0}")]
+    Logon(String),
+    /// The server said what the protocol does not allow, or nothing that both sides understand.
+    #[error("protocol: {0}")]
+    Protocol(String),
+    /// A reply whose signature or encryption does not verify.
+    #[error("a reply does not verify: {0}")]
+    Unverified(&'static str),
+    /// No reply in time.
+    #[error("no reply within {0:?}")]
+    Timeout(std::time::Duration),
+}
+
+impl ClientError {
+    /// The word under which it is counted beside NTSTATUS names.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            ClientError::Connect { .. } => "CONNECT_FAILED",
+            ClientError::Lost(_) => "CONNECTION_LOST",
+            ClientError::Refused { .. } => "REFUSED",
+            ClientError::Logon(_) => "LOGON_ERROR",
+            ClientError::Protocol(_) => "PROTOCOL_ERROR",
+            ClientError::Unverified(_) => "NOT_VERIFIED",
+            ClientError::Timeout(_) => "TIMEOUT",
+        }
+    }
+
+    /// What stands in the `status_name` column of a scenario that failed for it.
+    pub fn status_name(&self) -> String {
+        match self {
+            ClientError::Refused { status, .. } => status_text(*status),
+            other => other.kind().to_owned(),
+        }
+    }
+}
+
+/// The status by its name, or as a number.
+pub fn status_text(status: Status) -> String {
+    status.name().map_or_else(|| format!("0x{:08x}", status.0), str::to_owned)
+}

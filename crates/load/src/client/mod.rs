@@ -1,0 +1,21 @@
+//! The SMB client of the simulated users, on `wire`'s messages.
+//!
+//! One task drives one [`Session`]: there is no task for each connection and no lock. Owns
+//! connections ([`channel`]), logon ([`auth`]), sessions with their channels, tree and opens
+//! ([`session`]), leases and breaks ([`lease`]). It does not own what a user does (`scenario`).
+
+pub mod auth;
+pub mod channel;
+pub mod config;
+mod delay;
+pub mod error;
+pub mod lease;
+pub mod reply;
+pub mod session;
+
+pub use auth::Credential;
+pub use channel::{Ask, Scene};
+pub use config::{Config, Encryption, Signing, Target};
+pub use error::ClientError;
+pub use reply::{Open, Reply, Want};
+pub use session::{Host, Session};

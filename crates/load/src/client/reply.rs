@@ -1,0 +1,140 @@
+//! What a client needs of a reply, and how it is read from the message.
+
+use smbscope_event::code;
+use smbscope_event::message::file_bytes;
+use smbscope_event::operation::Operation;
+use smbscope_wire::smb2::access::FileAttributes;
+use smbscope_wire::smb2::create::{CreateResponse, OplockLevel};
+use smbscope_wire::smb2::create_context::{Lease, ResponseContext};
+use smbscope_wire::smb2::directory::QueryDirectoryResponse;
+use smbscope_wire::smb2::error::is_error_response;
+use smbscope_wire::smb2::header::{Header, Member};
+use smbscope_wire::smb2::info::QueryInfoResponse;
+use smbscope_wire::smb2::ioctl::IoctlResponse;
+use smbscope_wire::smb2::notify::ChangeNotifyResponse;
+use smbscope_wire::smb2::read::ReadResponse;
+use smbscope_wire::smb2::write::WriteResponse;
+use smbscope_wire::smb2::{Command, FileId};
+use smbscope_wire::status::Status;
+
+/// How much of a reply is kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Want {
+    /// Nobody waits for it.
+    Nothing,
+    /// Status, counts, and what a Create tells.
+    #[default]
+    Result,
+    /// The whole message as well.
+    Message,
+}
+
+/// A final reply.
+#[derive(Clone, Debug, Default)]
+pub struct Reply {
+    /// The operation's status.
+    pub status: Status,
+    /// The header's session id.
+    pub session_id: u64,
+    /// The header's tree id; 0 in an asynchronous reply.
+    pub tree_id: u32,
+    /// Bytes read, written or answered.
+    pub transferred: u32,
+    /// What a successful Create tells.
+    pub open: Option<Open>,
+    /// The message from its header on, with [`Want::Message`].
+    pub message: Vec<u8>,
+}
+
+/// A file that was opened.
+#[derive(Clone, Copy, Debug)]
+pub struct Open {
+    /// The open.
+    pub file_id: FileId,
+    /// Size in bytes.
+    pub size_bytes: u64,
+    /// Whether it is a directory.
+    pub directory: bool,
+    /// The oplock granted.
+    pub oplock: OplockLevel,
+    /// The lease granted.
+    pub lease: Option<Lease>,
+    /// Whether it survives the connection.
+    pub durable: bool,
+}
+
+impl Reply {
+    /// Reads a final reply and fills the columns that it adds.
+    pub fn read(member: &Member<'_>, want: Want, row: Option<&mut Operation>) -> Reply {
+        let header = &member.header;
+        let mut reply = Reply {
+            status: Status(header.status_or_channel_sequence),
+            session_id: header.session_id,
+            tree_id: header.tree_id().unwrap_or_default(),
+            ..Reply::default()
+        };
+        let mut transferred = None;
+        if !is_error_response(header, member.bytes) {
+            transferred = reply.body(header, member.bytes);
+        }
+        reply.transferred = transferred.unwrap_or_default();
+        if want == Want::Message {
+            reply.message = member.bytes.to_vec();
+        }
+        if let Some(row) = row {
+            reply.fill(row, transferred);
+        }
+        reply
+    }
+
+    fn body(&mut self, header: &Header, bytes: &[u8]) -> Option<u32> {
+        match header.command {
+            Command::CREATE => {
+                self.open = open(bytes);
+                None
+            }
+            Command::READ => ReadResponse(bytes).data_length(),
+            Command::WRITE => WriteResponse(bytes).count(),
+            Command::IOCTL => IoctlResponse(bytes).output_count(),
+            Command::QUERY_DIRECTORY => QueryDirectoryResponse(bytes).output_buffer_length(),
+            Command::QUERY_INFO => QueryInfoResponse(bytes).output_buffer_length(),
+            Command::CHANGE_NOTIFY => ChangeNotifyResponse(bytes).output_buffer_length(),
+            _ => None,
+        }
+    }
+
+    fn fill(&self, row: &mut Operation, transferred: Option<u32>) {
+        row.set_status(self.status.0);
+        row.set_status_name(code::status_name(self.status.0));
+        if let Some(bytes) = transferred {
+            row.set_transferred_bytes(u64::from(bytes));
+        }
+        if let Some(open) = &self.open {
+            row.set_file_id(file_bytes(open.file_id));
+            row.set_oplock_granted(code::oplock(open.oplock.0));
+            if let Some(lease) = &open.lease {
+                row.set_lease_granted(code::lease(lease.state.0));
+            }
+        }
+    }
+}
+
+fn open(bytes: &[u8]) -> Option<Open> {
+    let view = CreateResponse(bytes);
+    let mut open = Open {
+        file_id: view.file_id()?,
+        size_bytes: view.end_of_file()?,
+        directory: view.file_attributes()?.contains(FileAttributes::DIRECTORY),
+        oplock: view.oplock_level()?,
+        lease: None,
+        durable: false,
+    };
+    for context in view.contexts() {
+        match context.response() {
+            ResponseContext::Lease(lease) => open.lease = Some(lease),
+            ResponseContext::Durable | ResponseContext::DurableV2 { .. } => open.durable = true,
+            _ => {}
+        }
+    }
+    Some(open)
+}

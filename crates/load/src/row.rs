@@ -1,0 +1,29 @@
+//! One operation's row on its way from a user's task to the recording.
+
+use std::sync::Arc;
+
+use smbscope_event::operation::Operation;
+
+/// A row whose texts are not yet numbers of a batch's pools.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// The columns.
+    pub operation: Operation,
+    /// File or directory, relative to the share.
+    pub path: Option<Arc<str>>,
+    /// What all rows of a connection have in common.
+    pub link: Arc<LinkNames>,
+}
+
+/// The texts of a connection.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LinkNames {
+    /// The client's address.
+    pub client: String,
+    /// The server's address.
+    pub server: String,
+    /// `DOMAIN\user`.
+    pub user: String,
+    /// `\\server\share`; empty before the tree connect.
+    pub share: String,
+}
