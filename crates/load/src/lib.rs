@@ -7,4 +7,6 @@
 
 pub mod client;
 pub mod clock;
+pub mod fileset;
 pub mod row;
+pub mod workload;

@@ -69,6 +69,16 @@ impl Status {
         names::NAMES.get(at).map(|&(_, name)| name)
     }
 
+    /// The status of a name in MS-ERREF, with its `STATUS_`; `None` for an unknown name.
+    pub fn from_name(name: &str) -> Option<Status> {
+        names::NAMES.iter().find(|&&(_, known)| known == name).map(|&(value, _)| Status(value))
+    }
+
+    /// All names, in the order of their values.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        names::NAMES.iter().map(|&(_, name)| name)
+    }
+
     /// What the two uppermost bits say.
     #[inline]
     pub fn severity(self) -> Severity {
@@ -98,9 +108,12 @@ mod tests {
         assert!(names::NAMES.len() > 500);
         for &(value, name) in names::NAMES {
             assert_eq!(Status(value).name(), Some(name));
+            assert_eq!(Status::from_name(name).and_then(Status::name), Some(name));
             assert!(name.starts_with("STATUS_"), "{name}");
         }
         assert_eq!(Status(0xc123_4567).name(), None);
+        assert_eq!(Status::from_name("STATUS_FINE"), None);
+        assert_eq!(Status::names().count(), names::NAMES.len());
     }
 
     #[test]

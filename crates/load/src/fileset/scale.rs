@@ -1,0 +1,70 @@
+//! `--scale`: a smaller (or larger) file set for the same workload.
+//!
+//! What shrinks, pool by pool: first the repeats of its list of sizes, so that every size stays as
+//! frequent as it was and no average changes. When one repeat is left and that is still too much,
+//! the sizes themselves: then the averages of the scenarios that use the pool change
+//! ([`crate::workload::Expectation`] computes them at the scale). A block count never goes below
+//! one block, a size never below one byte. Of new files their number shrinks, then their sizes.
+
+use super::{FileClass, Pool, Sizes};
+
+/// A factor on the bytes of a file set, 1 for the workload as written.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct Scale(f64);
+
+/// A scale that is none.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[error("a scale of {0} is not possible: it must be more than 0 and at most 100")]
+pub struct BadScale(pub f64);
+
+impl Scale {
+    /// The file set as written.
+    pub const FULL: Scale = Scale(1.0);
+
+    /// A factor above 0 and up to 100.
+    pub fn new(factor: f64) -> Result<Scale, BadScale> {
+        if factor > 0.0 && factor <= 100.0 { Ok(Scale(factor)) } else { Err(BadScale(factor)) }
+    }
+
+    /// The factor.
+    pub fn factor(self) -> f64 {
+        self.0
+    }
+
+    /// The pool at this scale.
+    pub(super) fn apply(self, pool: &Pool) -> Pool {
+        let mut pool = pool.clone();
+        let count = match pool.class {
+            FileClass::New => &mut pool.keep,
+            _ => &mut pool.repeat,
+        };
+        let wanted = f64::from(*count) * self.0;
+        *count = (wanted.round() as u32).max(1);
+        // One repeat is left and is still more than wanted: the sizes shrink as well.
+        if wanted < 1.0 {
+            shrink(&mut pool.sizes, wanted);
+        }
+        pool
+    }
+}
+
+impl Default for Scale {
+    fn default() -> Scale {
+        Scale::FULL
+    }
+}
+
+fn shrink(sizes: &mut Sizes, factor: f64) {
+    match sizes {
+        Sizes::Blocks(list) => {
+            for blocks in list.iter_mut().filter(|blocks| **blocks > 1) {
+                *blocks = ((f64::from(*blocks) * factor).round() as u32).max(1);
+            }
+        }
+        Sizes::Bytes(list) => {
+            for bytes in list.iter_mut().filter(|bytes| **bytes > 1) {
+                *bytes = ((*bytes as f64 * factor).round() as u64).max(1);
+            }
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Workloads as data: what users do, how often, with which files.
+//!
+//! Owns the language (TOML, described in `docs/workloads.md`), the built-in workloads, and the
+//! planning of executions. All of it is pure: no network, no clock, no files but the one that
+//! [`Workload::load`] reads. Who sends what is planned is the client.
+
+mod check;
+mod count;
+mod error;
+mod model;
+mod parse;
+mod parse_request;
+mod plan;
+mod schedule;
+mod table;
+mod template;
+mod words;
+
+use std::path::Path;
+
+pub use count::{ClientCache, Counts, Expectation, counts};
+pub use error::WorkloadError;
+pub use model::{
+    ChangeNotify, Create, Expect, Ioctl, Length, Lock, LockKind, NotifySlot, Op, Pacing, PathId,
+    Pick, PickHow, PickId, QueryDirectory, QueryInfo, Request, Scenario, SetInfo, Slot, Step,
+    Times, Transfer, Workload,
+};
+pub use plan::{Amount, Plan, Planner, UserPlans};
+pub use template::Template;
+pub use words::{format_bytes, parse_bytes};
+
+/// Name and text of the built-in workloads.
+pub const BUILT_IN: [(&str, &str); 1] =
+    [("homefolder", include_str!("../../workloads/homefolder.toml"))];
+
+/// Why a workload cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// No built-in of that name.
+    #[error(
+        "no built-in workload `{0}`: there is homefolder, bulk-copy and metadata; a file of your own is given by its path"
+    )]
+    Unknown(String),
+    /// The file cannot be read.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file.
+        path: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The file says something wrong.
+    #[error(transparent)]
+    Wrong(#[from] WorkloadError),
+}
+
+impl Workload {
+    /// Reads a workload from TOML. `file` stands in error messages, `name` becomes its name.
+    pub fn parse(file: &str, name: &str, toml: &str) -> Result<Workload, WorkloadError> {
+        parse::parse(file, name, toml)
+    }
+
+    /// A built-in workload.
+    pub fn built_in(name: &str) -> Result<Workload, LoadError> {
+        let Some((name, text)) = BUILT_IN.iter().find(|(known, _)| *known == name) else {
+            return Err(LoadError::Unknown(name.into()));
+        };
+        Ok(Workload::parse(name, name, text)?)
+    }
+
+    /// A workload from a file.
+    pub fn load(path: &Path) -> Result<Workload, LoadError> {
+        let shown = path.display().to_string();
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| LoadError::Io { path: shown.clone(), source })?;
+        let name =
+            path.file_stem().map_or(shown.clone(), |stem| stem.to_string_lossy().into_owned());
+        Ok(Workload::parse(&shown, &name, &text)?)
+    }
+}
+
+#[cfg(test)]
+mod tests;

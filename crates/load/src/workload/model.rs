@@ -1,0 +1,439 @@
+//! A workload as it is after reading: scenarios, their steps and requests, the files they touch.
+//!
+//! Owns the types that the executor walks. How they are written in TOML says `parse`, what makes
+//! them sound says `check`, what one execution makes of them says `plan`. Codes are `wire`'s
+//! (MS-SMB2 section 2.2, MS-FSCC sections 2.3 to 2.6).
+
+use std::time::Duration;
+
+use smbscope_wire::smb2::Command;
+use smbscope_wire::smb2::access::{AccessMask, FileAttributes, ShareAccess};
+use smbscope_wire::smb2::create::{CreateDisposition, CreateOptions, OplockLevel};
+use smbscope_wire::smb2::fsctl::Fsctl;
+use smbscope_wire::smb2::info_class::{FileInfoClass, InfoType, SecurityInformation};
+use smbscope_wire::smb2::lease::LeaseState;
+use smbscope_wire::smb2::notify::CompletionFilter;
+use smbscope_wire::status::Status;
+
+use super::template::Template;
+use crate::fileset::Pool;
+
+/// A whole workload: what one user does, how often, and with which files.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Workload {
+    /// Name of a built-in, or the file's name without its ending.
+    pub name: String,
+    /// One sentence or more for people.
+    pub description: String,
+    /// When a user's executions are due.
+    pub pacing: Pacing,
+    /// Folders below the user's home that exist although no pool names them.
+    pub folders: Vec<String>,
+    /// The files, in the order of the TOML file; a pick names one by its index.
+    pub pools: Vec<Pool>,
+    /// The scenarios, in the order of the TOML file.
+    pub scenarios: Vec<Scenario>,
+}
+
+impl Workload {
+    /// Executions that one user starts in an hour, all scenarios together.
+    pub fn runs_per_hour(&self) -> f64 {
+        self.scenarios.iter().map(|scenario| scenario.runs_per_hour).sum()
+    }
+
+    /// Mean distance between two executions of one user.
+    pub fn mean_interval(&self) -> Duration {
+        Duration::from_secs_f64(3600.0 / self.runs_per_hour())
+    }
+
+    /// The scenario of that name.
+    pub fn scenario(&self, name: &str) -> Option<&Scenario> {
+        self.scenarios.iter().find(|scenario| scenario.name == name)
+    }
+}
+
+/// When a user's executions are due; the mean interval follows from the frequencies.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Pacing {
+    /// One execution in every interval, at a random point of the interval's first part. `jitter`
+    /// is that part, 0 (a metronome) to 1 (anywhere).
+    Slotted {
+        /// Share of the interval in which the begin is drawn.
+        jitter: f64,
+    },
+    /// Exponential distances: a Poisson process for each user.
+    Exponential,
+}
+
+/// One thing that a user does, always by the same steps.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scenario {
+    /// Its name, unique in the workload.
+    pub name: String,
+    /// What it stands for.
+    pub description: String,
+    /// Executions per user and hour, positive.
+    pub runs_per_hour: f64,
+    /// The files that one execution is about.
+    pub picks: Vec<Pick>,
+    /// All paths and search patterns of the steps; a [`PathId`] is an index.
+    pub paths: Vec<Template>,
+    /// Names of the handles; a [`Slot`] is an index.
+    pub handles: Vec<String>,
+    /// Names of the notifications; a [`NotifySlot`] is an index.
+    pub notifications: Vec<String>,
+    /// What is sent, in order.
+    pub steps: Vec<Step>,
+}
+
+/// A file that an execution is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pick {
+    /// Its name in path templates.
+    pub name: String,
+    /// How it is found.
+    pub how: PickHow,
+}
+
+/// How an execution finds its file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PickHow {
+    /// Any file of the pool, all alike.
+    Any {
+        /// Index of a static or volatile pool.
+        pool: usize,
+    },
+    /// The next name of a pool of new files; its file is made by this execution.
+    Make {
+        /// Index of a pool of class new.
+        pool: usize,
+    },
+    /// A file that this execution deletes: the next of the first pool that has one left.
+    Take {
+        /// Indices of volatile and new pools, in the order in which they are used up.
+        pools: Vec<usize>,
+    },
+}
+
+/// Index of a path in [`Scenario::paths`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PathId(pub u16);
+
+/// Index of a file in [`Scenario::picks`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PickId(pub u8);
+
+/// Index of an open handle; the executor keeps an array of [`Scenario::handles`]' length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Slot(pub u8);
+
+/// Index of a notification that waits at the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NotifySlot(pub u8);
+
+/// One message of the client: a request, or several as one compound.
+///
+/// A read or write is the exception: its [`Transfer`] is sent as as many messages as it has blocks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    /// What the application does by it.
+    pub action: String,
+    /// Notifications whose answer is awaited before this is sent (they were fired by a change).
+    pub wait: Vec<NotifySlot>,
+    /// What is sent. More than one is a compound of related requests on one handle: the first
+    /// names the handle (or is the Create that opens it), the others carry
+    /// `SMB2_FLAGS_RELATED_OPERATIONS` and a FileId of all ones.
+    pub requests: Vec<Request>,
+}
+
+/// One request.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Request {
+    /// What is asked.
+    pub op: Op,
+    /// The handle that it works on, or that a successful Create opens; `None` for a Create that
+    /// must fail and for a Cancel.
+    pub slot: Option<Slot>,
+    /// The statuses that are right. For a ChangeNotify that of its last answer.
+    pub expect: Expect,
+    /// Left out by the client cache `collapse`: the open only reaches the client's own cache.
+    pub collapse: bool,
+    /// Left out by the client cache `dirlease` while the client holds a lease on this directory.
+    ///
+    /// The decision is made once for each handle, at its Create: when that is left out, all
+    /// marked requests on the handle are, and the others (queries, notifications) go to the
+    /// handle that the client keeps open under the lease; a compound that lost its first request
+    /// starts with the next. When the Create is sent, all are sent. A marked Create of the
+    /// directory itself, without a ChangeNotify in its compound, is the one to ask for the lease
+    /// ([`Scenario::may_acquire`]) and keeps its handle instead of the Close.
+    pub lease: Option<PathId>,
+}
+
+/// Up to four statuses, any of which is right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Expect {
+    statuses: [Status; 4],
+    count: u8,
+}
+
+impl Expect {
+    /// Only success.
+    pub const SUCCESS: Expect = Expect { statuses: [Status::SUCCESS; 4], count: 1 };
+
+    /// Any of these; `None` without any and for more than four.
+    pub fn any_of(list: &[Status]) -> Option<Expect> {
+        let mut statuses = [Status::SUCCESS; 4];
+        statuses.get_mut(..list.len())?.copy_from_slice(list);
+        (!list.is_empty()).then_some(Expect { statuses, count: list.len() as u8 })
+    }
+
+    /// The statuses.
+    pub fn statuses(&self) -> &[Status] {
+        self.statuses.get(..usize::from(self.count)).unwrap_or(&self.statuses)
+    }
+
+    /// Whether the status is one of them.
+    #[inline]
+    pub fn holds(&self, status: Status) -> bool {
+        self.statuses().contains(&status)
+    }
+
+    /// Whether all of them are errors: a Create with it opens nothing.
+    pub fn fails(&self) -> bool {
+        self.statuses().iter().all(|status| status.is_error())
+    }
+}
+
+/// What a request asks.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub enum Op {
+    Create(Create),
+    Close {
+        /// Asks for the attributes in the reply (SMB2_CLOSE_FLAG_POSTQUERY_ATTRIB).
+        post_query: bool,
+    },
+    Read(Transfer),
+    Write(Transfer),
+    Flush,
+    Lock(Lock),
+    Ioctl(Ioctl),
+    QueryDirectory(QueryDirectory),
+    QueryInfo(QueryInfo),
+    SetInfo(SetInfo),
+    ChangeNotify(ChangeNotify),
+    Cancel {
+        /// The notification that waits.
+        notification: NotifySlot,
+    },
+}
+
+impl Op {
+    /// The command on the wire.
+    pub fn command(&self) -> Command {
+        match self {
+            Op::Create(_) => Command::CREATE,
+            Op::Close { .. } => Command::CLOSE,
+            Op::Read(_) => Command::READ,
+            Op::Write(_) => Command::WRITE,
+            Op::Flush => Command::FLUSH,
+            Op::Lock(_) => Command::LOCK,
+            Op::Ioctl(_) => Command::IOCTL,
+            Op::QueryDirectory(_) => Command::QUERY_DIRECTORY,
+            Op::QueryInfo(_) => Command::QUERY_INFO,
+            Op::SetInfo(_) => Command::SET_INFO,
+            Op::ChangeNotify(_) => Command::CHANGE_NOTIFY,
+            Op::Cancel { .. } => Command::CANCEL,
+        }
+    }
+}
+
+/// An open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Create {
+    /// What is opened.
+    pub path: PathId,
+    /// Rights asked for.
+    pub access: AccessMask,
+    /// What to do when the file is or is not there.
+    pub disposition: CreateDisposition,
+    /// Options, as they go on the wire.
+    pub options: CreateOptions,
+    /// What other opens may do meanwhile.
+    pub share: ShareAccess,
+    /// Attributes of a file that is made.
+    pub attributes: FileAttributes,
+    /// The oplock wished for where no lease is (dialect 2.0.2, or [`Create::lease`] empty).
+    pub oplock: OplockLevel,
+    /// The lease wished for (2.1 and later); `NONE` asks for none.
+    pub lease: LeaseState,
+}
+
+/// A read or write of (a part of) a file in blocks. The executor expands it; how many bytes and
+/// blocks it has in one execution says [`super::Plan::amount`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transfer {
+    /// Whose size and contents.
+    pub file: PickId,
+    /// Where it begins, bytes.
+    pub offset_bytes: u64,
+    /// At most so many bytes; `None` up to the file's end.
+    pub limit_bytes: Option<u64>,
+    /// Bytes of one request; the last may have fewer.
+    pub block_bytes: u32,
+    /// Requests in flight at once.
+    pub depth: u16,
+    /// Writes: with SMB2_WRITEFLAG_WRITE_THROUGH (3.x).
+    pub write_through: bool,
+    /// Without the server's cache (SMB2_READFLAG_READ_UNBUFFERED, SMB2_WRITEFLAG_WRITE_UNBUFFERED;
+    /// 3.0.2 and later).
+    pub unbuffered: bool,
+}
+
+/// A byte-range lock or its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lock {
+    /// First byte.
+    pub offset_bytes: u64,
+    /// How many.
+    pub length_bytes: u64,
+    /// What to do.
+    pub kind: LockKind,
+    /// Fails instead of waiting (SMB2_LOCKFLAG_FAIL_IMMEDIATELY).
+    pub fail_immediately: bool,
+}
+
+/// What a lock request does to its range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum LockKind {
+    Shared,
+    Exclusive,
+    Unlock,
+}
+
+/// A control request. What it needs as input the executor fills in by the code (nothing for
+/// most; the whole file's range for FSCTL_QUERY_ALLOCATED_RANGES).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ioctl {
+    /// The control code.
+    pub code: Fsctl,
+    /// Longest answer.
+    pub output_bytes: u32,
+}
+
+/// A part of a directory's listing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueryDirectory {
+    /// Which information of each entry.
+    pub class: FileInfoClass,
+    /// The search pattern (a name, not a path).
+    pub pattern: PathId,
+    /// Starts again at the first entry (SMB2_RESTART_SCANS).
+    pub restart: bool,
+    /// Only one entry (SMB2_RETURN_SINGLE_ENTRY).
+    pub single: bool,
+    /// Longest answer.
+    pub output_bytes: u32,
+}
+
+/// A query of a file, its file system or its security descriptor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueryInfo {
+    /// What it is about.
+    pub info_type: InfoType,
+    /// The class within the type; 0 for security.
+    pub class: u8,
+    /// For security: which parts.
+    pub security: SecurityInformation,
+    /// Longest answer.
+    pub output_bytes: u32,
+}
+
+/// A change of a file's information.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SetInfo {
+    /// FileDispositionInformation.
+    Disposition {
+        /// Deletes the file when it is closed, or takes that back.
+        delete: bool,
+    },
+    /// FileRenameInformation.
+    Rename {
+        /// The new path.
+        to: PathId,
+        /// Whether a file of that name may be replaced.
+        replace: bool,
+    },
+    /// FileBasicInformation.
+    Basic {
+        /// The four times.
+        times: Times,
+        /// The attributes; 0 leaves them.
+        attributes: FileAttributes,
+    },
+    /// FileEndOfFileInformation.
+    EndOfFile(Length),
+    /// FileAllocationInformation.
+    Allocation(Length),
+}
+
+/// The times of a FileBasicInformation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Times {
+    /// All 0: left as they are.
+    Keep,
+    /// All -1: what this handle does no longer changes them (MS-FSCC section 2.4.7).
+    Freeze,
+    /// Creation and last write of that file ([`crate::fileset::FileRef::modified`]); the others
+    /// left.
+    Of(PickId),
+}
+
+/// A file length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Length {
+    /// That file's.
+    Of(PickId),
+    /// So many bytes.
+    Bytes(u64),
+}
+
+/// A notification that is left waiting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChangeNotify {
+    /// Its name for waits and cancels.
+    pub notification: NotifySlot,
+    /// The changes wanted.
+    pub filter: CompletionFilter,
+    /// Also below the directory's folders (SMB2_WATCH_TREE).
+    pub tree: bool,
+    /// Longest answer.
+    pub output_bytes: u32,
+}
+
+impl Scenario {
+    /// Whether this Create may ask for a lease on its directory and keep its handle under it: it
+    /// is marked for a lease, opens the lease's directory itself, and no notification is sent in
+    /// its compound. (A handle that was watched before would answer a later notification with the
+    /// changes of the meantime: an open with a notification is sent without a lease and closed.)
+    pub fn may_acquire(&self, step: &Step) -> bool {
+        let [Request { op: Op::Create(create), slot: Some(_), lease: Some(lease), .. }, rest @ ..] =
+            step.requests.as_slice()
+        else {
+            return false;
+        };
+        create.path == *lease
+            && !rest.iter().any(|request| matches!(request.op, Op::ChangeNotify(_)))
+    }
+
+    /// The path of an id, as written.
+    pub fn template(&self, path: PathId) -> Option<&Template> {
+        self.paths.get(usize::from(path.0))
+    }
+
+    /// All requests, in order.
+    pub fn requests(&self) -> impl Iterator<Item = &Request> {
+        self.steps.iter().flat_map(|step| &step.requests)
+    }
+}

@@ -1,0 +1,3 @@
+//! Tests of workloads as a whole; those of one file stand in it.
+
+mod facts;
