@@ -5,4 +5,5 @@
 //! things on, and a line with distance. It does not own the rows (`event`), where they are kept
 //! (`store`) nor how they are shown (`report`).
 
+pub mod capacity;
 pub mod stats;
