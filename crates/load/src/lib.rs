@@ -7,3 +7,4 @@
 
 pub mod capacity;
 pub mod stats;
+pub mod watch;

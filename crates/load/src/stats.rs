@@ -499,4 +499,21 @@ mod tests {
         assert_eq!(Failure::Status(0xc000_0022).name(), "STATUS_ACCESS_DENIED");
         assert_eq!(Failure::Status(0xdead_beef).name(), "0xdeadbeef");
     }
+
+    /// `cargo test -p smbscope-load --release --lib -- --ignored --nocapture cost`
+    #[test]
+    #[ignore = "a measurement: prints the cost of counting an operation"]
+    fn cost_of_an_operation() {
+        let mut tally = Tally::new(12);
+        let count = 10_000_000_u64;
+        let begin = std::time::Instant::now();
+        let mut random = 1_u64;
+        for _ in 0..count {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let latency_ns = 20_000 + (random >> 40) as i64 * 4;
+            tally.operation(&operation((random >> 60) as u16, latency_ns));
+        }
+        let each = begin.elapsed().as_nanos() as f64 / count as f64;
+        println!("{each:.1} ns an operation, {} counted", tally.operations());
+    }
 }

@@ -210,7 +210,9 @@ mod tests {
         let idle = errors(&server, 60, 600, 5);
         assert_eq!((idle.early, idle.wrong), (5, 0));
         assert!(idle.seconds / 5 < 300, "{} s", idle.seconds / 5);
+        println!("30 % of the capacity: {} s", idle.seconds / 5);
         let overloaded = errors(&server, 400, 600, 5);
+        println!("200 % of the capacity: {} s", overloaded.seconds / 5);
         assert_eq!((overloaded.early, overloaded.wrong), (5, 0));
         assert!(overloaded.seconds / 5 < 100, "{} s", overloaded.seconds / 5);
     }

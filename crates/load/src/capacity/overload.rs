@@ -183,6 +183,32 @@ mod tests {
     }
 
     #[test]
+    fn slotted_users_are_judged_more_sharply() {
+        for rtt_ms in [0, 80] {
+            let server = Server::for_users(100, 2).rtt_ms(rtt_ms).slotted();
+            assert_eq!(overloaded(&server, 90, 60, 40), 0, "{rtt_ms} ms");
+            assert!(overloaded(&server, 115, 60, 40) >= 36, "{rtt_ms} ms");
+        }
+    }
+
+    #[test]
+    #[ignore = "a measurement: prints the table of docs/load.md"]
+    fn overloaded_by_load() {
+        for (users, seconds) in [(100, 60), (1_000, 60), (100, 600)] {
+            for slotted in [true, false] {
+                let server = Server::for_users(users, 2);
+                let server = if slotted { server.slotted() } else { server };
+                let shares = [50, 80, 90, 95, 100, 105, 110, 120].map(|load| {
+                    let runs = 60_000 / (users * seconds as u64) * 10 + 20;
+                    let steps = overloaded(&server, users * load / 100, seconds, runs);
+                    format!("{load} %: {} of {runs}", steps)
+                });
+                println!("{users} users, {seconds} s, slotted {slotted}: {}", shares.join(", "));
+            }
+        }
+    }
+
+    #[test]
     fn two_scenarios_at_once_by_chance_are_no_overload() {
         // A single user, for a long time: scenarios are late by chance, he is not overloaded.
         let server = Server::for_users(100, 2).rtt_ms(20);

@@ -2,8 +2,8 @@
 //!
 //! Scenarios are 27 operations, one after another, each a round trip and an exponential time on
 //! one of the server's cores, which take operations in the order of their arrival (M/M/k with
-//! users that wait for their replies). Users have exponential spacing: the worst case for a
-//! schedule kept by chance.
+//! users that wait for their replies). Users have exponential spacing, the worst case for a
+//! schedule kept by chance, or slotted spacing as `homefolder` has it.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -44,18 +44,41 @@ pub struct Server {
     cores: usize,
     service_ns: f64,
     rtt_ns: i64,
+    slotted: bool,
 }
 
 impl Server {
     /// One whose cores are just busy all the time with that many users.
     pub fn for_users(users: u64, cores: usize) -> Server {
         let operations_per_ns = users as f64 * f64::from(OPERATIONS) / INTERVAL_NS as f64;
-        Server { cores, service_ns: cores as f64 / operations_per_ns, rtt_ns: 0 }
+        Server { cores, service_ns: cores as f64 / operations_per_ns, rtt_ns: 0, slotted: false }
     }
 
     /// The same at a distance.
     pub fn rtt_ms(self, rtt_ms: i64) -> Server {
         Server { rtt_ns: rtt_ms * 1_000_000, ..self }
+    }
+
+    /// The same for users with one scenario in each interval, in its first half.
+    pub fn slotted(self) -> Server {
+        Server { slotted: true, ..self }
+    }
+
+    /// When a user's scenario is due, from when the one before it was: it follows from the seed,
+    /// the user and the number, so that the book can ask for it as well.
+    fn due_ns(&self, seed: u64, user: usize, number: u64, before_ns: i64) -> i64 {
+        let draw = |number: u64| {
+            let mut random = Random(seed ^ (user as u64) << 40 ^ number << 8);
+            random.next();
+            random
+        };
+        if self.slotted {
+            let phase = draw(u64::MAX >> 8).uniform();
+            let begin = phase + number as f64 + 0.5 * draw(number).uniform();
+            (begin * INTERVAL_NS as f64) as i64
+        } else {
+            before_ns + draw(number).exponential(INTERVAL_NS as f64) as i64
+        }
     }
 }
 
@@ -88,17 +111,10 @@ pub struct World {
     pub late: u64,
 }
 
-/// Spacing that follows from (seed, user, number), as the book asks for it.
-fn gap_ns(seed: u64, user: usize, number: u64) -> i64 {
-    let mut random = Random(seed ^ (user as u64) << 40 ^ number << 8);
-    random.next();
-    random.exponential(INTERVAL_NS as f64) as i64
-}
-
 impl World {
     pub fn new(server: &Server, users: u64, seed: u64) -> World {
         let first: Vec<i64> =
-            (0..users as usize).map(|user| gap_ns(seed, user, u64::MAX >> 8)).collect();
+            (0..users as usize).map(|user| server.due_ns(seed, user, 0, 0)).collect();
         World {
             server: *server,
             rule: Rule::new(INTERVAL_NS),
@@ -121,9 +137,10 @@ impl World {
             self.events.pop();
             self.event(now, event);
         }
-        let seed = self.seed;
-        self.book
-            .snapshot(until_ns, |user, number, due_ns| Some(due_ns + gap_ns(seed, user, number)))
+        let (seed, server) = (self.seed, self.server);
+        self.book.snapshot(until_ns, |user, number, due_ns| {
+            Some(server.due_ns(seed, user, number + 1, due_ns))
+        })
     }
 
     /// A whole step: what its window shows.
@@ -183,7 +200,8 @@ impl World {
             state.left = OPERATIONS;
             self.book.begun(user)
         };
-        let next_due_ns = self.users[user].due_ns + gap_ns(self.seed, user, number);
+        let before_ns = self.users[user].due_ns;
+        let next_due_ns = self.server.due_ns(self.seed, user, number + 1, before_ns);
         self.users[user].due_ns = next_due_ns;
         self.book.begin(user, Some(next_due_ns));
         self.at(next_due_ns.max(now), Event::Due(user));
