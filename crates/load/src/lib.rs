@@ -6,5 +6,6 @@
 //! (`store`) nor how they are shown (`report`).
 
 pub mod capacity;
+pub mod counters;
 pub mod stats;
 pub mod watch;
