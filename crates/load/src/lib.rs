@@ -5,8 +5,12 @@
 //! things on, and a line with distance. It does not own the rows (`event`), where they are kept
 //! (`store`) nor how they are shown (`report`).
 
+pub mod capacity;
 pub mod client;
 pub mod clock;
+pub mod counters;
 pub mod fileset;
 pub mod row;
+pub mod stats;
+pub mod watch;
 pub mod workload;

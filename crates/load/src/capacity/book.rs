@@ -1,0 +1,141 @@
+//! The book of every user's schedule: what was due, begun and ended, at any moment.
+//!
+//! Owns the count, not the schedule (the workload plans it) nor the users. Every user writes down
+//! when its next scenario is due; whoever wants to know how the step stands takes a snapshot.
+//! Scenarios that are due while their user is still busy are counted by asking the schedule, so
+//! that nothing that was due is forgotten because nobody came to begin it.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::overload::Snapshot;
+
+/// Due scenarios that are counted ahead for a user that cannot keep up; more do not change the
+/// verdict.
+const AHEAD_MAX: u64 = 10_000;
+
+/// One user's line.
+#[derive(Clone, Copy, Debug)]
+struct Line {
+    begun: u64,
+    ended: u64,
+    /// When the first scenario that has not begun is due; none when the user has no more.
+    next_due_ns: Option<i64>,
+}
+
+/// The book of some users, which any thread may write.
+#[derive(Debug)]
+pub struct Book {
+    interval_ns: i64,
+    // One lock a user: users never wait for each other, and a line is never seen half written.
+    lines: Box<[Mutex<Line>]>,
+}
+
+impl Book {
+    /// For users whose first scenarios are due then (by place in the book), with the schedule's
+    /// mean interval.
+    pub fn new(interval_ns: i64, first_due_ns: impl IntoIterator<Item = i64>) -> Book {
+        let line = |due_ns| Mutex::new(Line { begun: 0, ended: 0, next_due_ns: Some(due_ns) });
+        Book { interval_ns, lines: first_due_ns.into_iter().map(line).collect() }
+    }
+
+    /// A user begins the scenario that is due; the one after it is due at `next_due_ns`.
+    pub fn begin(&self, user: usize, next_due_ns: Option<i64>) {
+        if let Some(mut line) = self.line(user) {
+            line.begun += 1;
+            line.next_due_ns = next_due_ns;
+        }
+    }
+
+    /// A user ended the scenario that it began, well or not.
+    pub fn end(&self, user: usize) {
+        if let Some(mut line) = self.line(user) {
+            line.ended += 1;
+        }
+    }
+
+    /// A user has nothing more to do.
+    pub fn leave(&self, user: usize) {
+        if let Some(mut line) = self.line(user) {
+            line.next_due_ns = None;
+        }
+    }
+
+    /// How all users stand at `time_ns`, which must not lie before what was written last by more
+    /// than a timer's error. `following(user, number, due_ns)` tells when the scenario after the
+    /// user's scenario `number` (from 0), due at `due_ns`, is due; none when there is none.
+    pub fn snapshot(
+        &self,
+        time_ns: i64,
+        following: impl Fn(usize, u64, i64) -> Option<i64>,
+    ) -> Snapshot {
+        let mut snapshot =
+            Snapshot { time_ns, users: self.lines.len() as u64, ..Snapshot::default() };
+        for (user, line) in self.lines.iter().enumerate() {
+            let line = *line.lock().unwrap_or_else(PoisonError::into_inner);
+            snapshot.begun += line.begun;
+            snapshot.ended += line.ended;
+            snapshot.due += line.begun;
+            let Some(first_ns) = line.next_due_ns else { continue };
+            if first_ns.saturating_add(self.interval_ns) < time_ns {
+                snapshot.users_behind += 1;
+            }
+            let (mut next, mut number) = (Some(first_ns), line.begun);
+            while let Some(due_ns) = next
+                && due_ns <= time_ns
+                && number - line.begun < AHEAD_MAX
+            {
+                snapshot.due += 1;
+                next = following(user, number, due_ns);
+                number += 1;
+            }
+        }
+        snapshot
+    }
+
+    /// How many scenarios a user has begun.
+    pub fn begun(&self, user: usize) -> u64 {
+        self.line(user).map_or(0, |line| line.begun)
+    }
+
+    fn line(&self, user: usize) -> Option<MutexGuard<'_, Line>> {
+        Some(self.lines.get(user)?.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_nobody_began_is_due_all_the_same() {
+        // Three users with a scenario every 10: one keeps up, one is busy since 0, one is gone.
+        let book = Book::new(10, [0, 0, 5]);
+        let every = |_, _, due: i64| Some(due + 10);
+        book.begin(0, Some(10));
+        book.begin(1, Some(10));
+        book.end(0);
+        let at = |time_ns| book.snapshot(time_ns, every);
+        assert_eq!(
+            at(4),
+            Snapshot { time_ns: 4, users: 3, due: 2, begun: 2, ended: 1, users_behind: 0 }
+        );
+        assert_eq!(at(5).due, 3);
+        book.leave(2);
+        book.begin(0, Some(20));
+        book.end(0);
+        // At 20 the second user has not begun what was due at 10: exactly one interval.
+        assert_eq!((at(19).users_behind, at(20).users_behind, at(21).users_behind), (0, 0, 1));
+        assert_eq!((at(20).due, at(20).open()), (3 + 3, 3 + 1));
+        // Users that the book does not have change nothing.
+        book.begin(3, None);
+        book.end(3);
+        assert_eq!(at(4).begun, 3);
+    }
+
+    #[test]
+    fn counting_ahead_ends() {
+        let book = Book::new(1, [0]);
+        assert_eq!(book.snapshot(i64::MAX, |_, _, due| Some(due)).due, AHEAD_MAX);
+        assert_eq!(book.snapshot(5, |_, number, due| (number < 2).then_some(due)).due, 3);
+    }
+}

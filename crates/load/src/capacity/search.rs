@@ -1,0 +1,623 @@
+//! The search for the highest number of users without overload.
+//!
+//! A state machine without clock or network: [`Search::next`] says which step to run,
+//! [`Search::report`] takes what it showed. Users are doubled from a start until a step is
+//! overloaded (or halved until one is not), the gap is bisected down to the resolution, then both
+//! sides of the edge are repeated until the majority of their runs agrees, because near the limit
+//! a single run is a throw of dice. A step counts against its number of users also when the
+//! generator was the limit, or too many scenarios failed: the answer then says so.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::interval::Interval;
+use super::overload::Judgement;
+use super::table::Row;
+
+/// Steps that a search never exceeds, whatever the server does.
+const STEPS_MAX: u32 = 100;
+/// With half of the scenarios failing at the least load nothing can be measured.
+const HOPELESS_PERCENT: f64 = 50.0;
+
+/// What is searched and how.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Settings {
+    /// Users of the first step.
+    pub start: u64,
+    /// Fewest users to try.
+    pub least: u64,
+    /// Most users to try.
+    pub most: u64,
+    /// Bisection ends when the gap is at most this share of the lower side, in percent.
+    pub resolution_percent: f64,
+    /// Runs of each side of the edge, of which the majority decides; 1: none is repeated.
+    pub repeats: u32,
+    /// Length of the measured window, in nanoseconds.
+    pub duration_ns: i64,
+    /// A step with a larger share of failed scenarios carries nobody, in percent.
+    pub errors_limit_percent: f64,
+}
+
+impl Settings {
+    /// Five percent, two runs out of three, one percent of errors.
+    pub fn new(start: u64, most: u64, duration_ns: i64) -> Settings {
+        Settings {
+            start,
+            least: 1,
+            most,
+            resolution_percent: 5.0,
+            repeats: 3,
+            duration_ns,
+            errors_limit_percent: 1.0,
+        }
+    }
+
+    fn sound(mut self) -> Settings {
+        self.least = self.least.max(1);
+        self.most = self.most.max(self.least);
+        self.start = self.start.clamp(self.least, self.most);
+        self.repeats = self.repeats.max(1);
+        // Also what is no number.
+        self.resolution_percent = self.resolution_percent.max(0.0);
+        self
+    }
+}
+
+/// Why a step is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Purpose {
+    /// To find a number of users that is too much.
+    Double,
+    /// To find one that is not.
+    Halve,
+    /// To narrow the gap.
+    Bisect,
+    /// To be sure of one side of the edge.
+    Confirm,
+}
+
+/// A step to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Step {
+    /// Its number, from 1.
+    pub step: u64,
+    /// Its users.
+    pub users: u64,
+    /// Which run with that many users it is, from 1.
+    pub repeat: u32,
+    /// Why.
+    pub purpose: Purpose,
+    /// Length of its measured window, in nanoseconds.
+    pub duration_ns: i64,
+    /// Whether it may end early because it is certainly not overloaded (that it is overloaded may
+    /// always end it): not near the answer, where what builds up slowly must have its time.
+    pub may_end_early: bool,
+}
+
+/// What a step showed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StepResult {
+    /// The step.
+    pub step: Step,
+    /// Its overload.
+    pub judgement: Judgement,
+    /// Scenarios that ended in the window, failed ones included.
+    pub ended: u64,
+    /// Of them, those that failed.
+    pub failed: u64,
+    /// Whether the generator was the limit.
+    pub limited_by_client: bool,
+    /// The server stopped answering: no step makes sense any more.
+    pub server_gone: bool,
+    /// Whether it ended before its time.
+    pub ended_early: bool,
+    /// Its line of the table.
+    pub row: Row,
+}
+
+impl StepResult {
+    /// Failed scenarios, in percent of those that ended.
+    pub fn errors_percent(&self) -> f64 {
+        if self.ended == 0 { 0.0 } else { 100.0 * self.failed as f64 / self.ended as f64 }
+    }
+}
+
+/// Why a number of users is too much.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// The server is overloaded.
+    Overload,
+    /// The generator was the limit.
+    Client,
+    /// Too many scenarios failed.
+    Errors,
+}
+
+/// Why the search ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StopReason {
+    /// The edge was found to the resolution.
+    Resolved,
+    /// The most users that were allowed are carried.
+    MostUsers,
+    /// The fewest users are too many.
+    LeastUsers,
+    /// More users than the answer are more than the generator can simulate.
+    LimitedByClient,
+    /// With more users than the answer too many scenarios fail.
+    TooManyErrors,
+    /// The server stopped answering.
+    ServerGone,
+    /// Too many steps: its verdicts contradict each other.
+    Undecided,
+    /// It was ended from outside.
+    Interrupted,
+}
+
+/// What a search found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    /// Highest number of users that the server carried; zero when none was.
+    pub users: u64,
+    /// Between which numbers overload begins, with a confidence of
+    /// [`CONFIDENCE`](super::interval::CONFIDENCE).
+    pub interval: Interval,
+    /// Lowest number of users that was too much.
+    pub too_many: Option<u64>,
+    /// Why the search ended.
+    pub reason: StopReason,
+    /// Steps that were run.
+    pub steps: u64,
+}
+
+impl Answer {
+    /// The answer as a sentence.
+    pub fn sentence(&self) -> String {
+        let users = self.users;
+        let more = match self.too_many {
+            Some(too_many) => format!("{too_many} users"),
+            None => "more users".to_owned(),
+        };
+        let first = match self.reason {
+            StopReason::Resolved => {
+                format!("The server carries {users} users without overload; {more} are too many")
+            }
+            StopReason::MostUsers => format!(
+                "The server carries {users} users, the most that were to be tried, without overload"
+            ),
+            StopReason::LeastUsers => {
+                format!("The server is overloaded with {more}, the fewest that were to be tried")
+            }
+            StopReason::LimitedByClient => format!(
+                "The server carries at least {users} users: with {more} the load generator was \
+                 the limit, not the server; use a larger machine or several (--shard)"
+            ),
+            StopReason::TooManyErrors if users == 0 => {
+                format!("Too many scenarios failed with {more}: see the errors")
+            }
+            StopReason::TooManyErrors => format!(
+                "The server carries {users} users without overload; with {more} too many \
+                 scenarios failed: see the errors"
+            ),
+            StopReason::ServerGone if users == 0 => {
+                "The server stopped answering before any number of users was carried".to_owned()
+            }
+            StopReason::ServerGone => format!(
+                "The server stopped answering; until then it carried {users} users without \
+                 overload"
+            ),
+            StopReason::Undecided => format!(
+                "The server carries about {users} users, but equal steps contradict each other: \
+                 use longer steps"
+            ),
+            StopReason::Interrupted => format!(
+                "The search was ended before it was done; until then the server carried {users} \
+                 users without overload"
+            ),
+        };
+        let second = match (self.interval.low, self.interval.high) {
+            (Some(low), Some(high)) => format!(
+                " (overload begins between {low:.0} and {high:.0}, 95 % interval, {} steps)",
+                self.steps
+            ),
+            _ => String::new(),
+        };
+        format!("{first}{second}.")
+    }
+}
+
+/// What is known of one number of users.
+#[derive(Clone, Copy, Debug, Default)]
+struct Level {
+    kept: u32,
+    /// Of `kept`, runs of full length.
+    full: u32,
+    too_many: u32,
+    client: u32,
+    errors: u32,
+}
+
+impl Level {
+    fn runs(&self) -> u32 {
+        self.kept + self.too_many
+    }
+
+    fn cause(&self) -> Cause {
+        if self.too_many > self.client + self.errors {
+            Cause::Overload
+        } else if self.errors >= self.client {
+            Cause::Errors
+        } else {
+            Cause::Client
+        }
+    }
+}
+
+/// The search.
+#[derive(Clone, Debug)]
+pub struct Search {
+    settings: Settings,
+    levels: BTreeMap<u64, Level>,
+    verdicts: Vec<(u64, bool)>,
+    steps: u64,
+    stopped: Option<StopReason>,
+}
+
+impl Search {
+    /// A new one. Settings that contradict each other are put right: a start outside of the
+    /// bounds becomes the nearer bound.
+    pub fn new(settings: Settings) -> Search {
+        Search {
+            settings: settings.sound(),
+            levels: BTreeMap::new(),
+            verdicts: Vec::new(),
+            steps: 0,
+            stopped: None,
+        }
+    }
+
+    /// The step to run next; none when the search is done. Asking twice gives the same step.
+    pub fn next(&self) -> Option<Step> {
+        match self.decide() {
+            Ok((users, purpose)) => Some(self.step(users, purpose)),
+            Err(_) => None,
+        }
+    }
+
+    /// Takes what a step showed.
+    pub fn report(&mut self, result: &StepResult) {
+        self.steps += 1;
+        if result.server_gone {
+            self.stopped = Some(StopReason::ServerGone);
+            return;
+        }
+        let errors_percent = result.errors_percent();
+        let errors = errors_percent > self.settings.errors_limit_percent;
+        let overloaded = result.judgement.overloaded;
+        // A generator at its limit spoils only what it makes look overloaded.
+        let client = overloaded && result.limited_by_client;
+        let level = self.levels.entry(result.step.users).or_default();
+        if overloaded || errors {
+            level.too_many += 1;
+            level.client += u32::from(client);
+            level.errors += u32::from(errors && !client);
+        } else {
+            level.kept += 1;
+            level.full += u32::from(!result.ended_early);
+        }
+        if !client && !errors {
+            self.verdicts.push((result.step.users, overloaded));
+        }
+        let nothing_kept = self.levels.values().all(|level| level.kept == 0);
+        if errors_percent > HOPELESS_PERCENT && nothing_kept {
+            self.stopped = Some(StopReason::TooManyErrors);
+        }
+    }
+
+    /// Ends the search from outside (Ctrl-C); the answer is what is known.
+    pub fn interrupt(&mut self) {
+        self.stopped.get_or_insert(StopReason::Interrupted);
+    }
+
+    /// What is known so far.
+    pub fn answer(&self) -> Answer {
+        let reason = match self.decide() {
+            Err(reason) => reason,
+            Ok(_) => StopReason::Interrupted,
+        };
+        let (low, high) = self.bracket();
+        Answer {
+            users: low.unwrap_or(0),
+            interval: Interval::of(&self.verdicts),
+            too_many: high,
+            reason,
+            steps: self.steps,
+        }
+    }
+
+    /// Lowest number of users that is too much, and the highest below it that is carried.
+    fn bracket(&self) -> (Option<u64>, Option<u64>) {
+        let too_many = |level: &Level| level.too_many >= level.kept;
+        let high = self.levels.iter().find(|(_, level)| too_many(level)).map(|(&users, _)| users);
+        let low = self
+            .levels
+            .range(..high.unwrap_or(u64::MAX))
+            .rev()
+            .find(|(_, level)| level.kept > level.too_many)
+            .map(|(&users, _)| users);
+        (low, high)
+    }
+
+    fn decide(&self) -> Result<(u64, Purpose), StopReason> {
+        if let Some(reason) = self.stopped {
+            return Err(reason);
+        }
+        if self.steps >= u64::from(STEPS_MAX) {
+            return Err(StopReason::Undecided);
+        }
+        let Settings { start, least, most, .. } = self.settings;
+        // A draw is decided at once.
+        let draw = |level: &Level| level.kept == level.too_many && level.kept > 0;
+        if let Some((&users, level)) = self.levels.iter().find(|(_, level)| draw(level))
+            && level.runs() <= 2 * self.settings.repeats
+        {
+            return Ok((users, Purpose::Confirm));
+        }
+        match self.bracket() {
+            (None, None) => Ok((start, Purpose::Double)),
+            (Some(low), None) if low < most => {
+                Ok((low.saturating_mul(2).min(most), Purpose::Double))
+            }
+            (Some(low), None) => self.confirm(low).ok_or(StopReason::MostUsers),
+            (None, Some(high)) if high > least => Ok(((high / 2).max(least), Purpose::Halve)),
+            (None, Some(high)) => {
+                self.confirm(high).ok_or_else(|| self.why(high, StopReason::LeastUsers))
+            }
+            (Some(low), Some(high)) => {
+                let gap = low as f64 * self.settings.resolution_percent / 100.0;
+                if (high - low) as f64 > gap.max(1.0) {
+                    return Ok((low + (high - low) / 2, Purpose::Bisect));
+                }
+                self.confirm(low)
+                    .or_else(|| self.confirm(high))
+                    .ok_or_else(|| self.why(high, StopReason::Resolved))
+            }
+        }
+    }
+
+    /// A further run of one side of the edge, unless its majority is certain. What was only seen
+    /// to be kept in short steps needs a full one.
+    fn confirm(&self, users: u64) -> Option<(u64, Purpose)> {
+        let level = self.levels.get(&users)?;
+        let majority = self.settings.repeats / 2 + 1;
+        let certain = level.kept.max(level.too_many) >= majority;
+        let full = level.too_many > level.kept || level.full > 0;
+        (!(certain && full)).then_some((users, Purpose::Confirm))
+    }
+
+    fn why(&self, users: u64, otherwise: StopReason) -> StopReason {
+        match self.levels.get(&users).map(Level::cause) {
+            Some(Cause::Client) => StopReason::LimitedByClient,
+            Some(Cause::Errors) => StopReason::TooManyErrors,
+            _ => otherwise,
+        }
+    }
+
+    fn step(&self, users: u64, purpose: Purpose) -> Step {
+        let runs = self.levels.get(&users).map_or(0, Level::runs);
+        let near = match self.bracket() {
+            (_, Some(high)) => {
+                let gap = self.settings.resolution_percent / 100.0 * users as f64;
+                (high.saturating_sub(users)) as f64 <= 4.0 * gap.max(1.0)
+            }
+            _ => false,
+        };
+        Step {
+            step: self.steps + 1,
+            users,
+            repeat: runs + 1,
+            purpose,
+            duration_ns: self.settings.duration_ns,
+            may_end_early: purpose != Purpose::Confirm && !near,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::simulation::{Random, Server, World};
+    use super::*;
+
+    const SECOND: i64 = 1_000_000_000;
+
+    fn result(step: Step, overloaded: bool) -> StepResult {
+        StepResult {
+            step,
+            judgement: Judgement { overloaded, ..Judgement::default() },
+            ended: 1_000,
+            failed: 0,
+            limited_by_client: false,
+            server_gone: false,
+            ended_early: false,
+            row: Row::default(),
+        }
+    }
+
+    /// Searches a server; gives the answer and the users of the steps.
+    fn search(
+        settings: Settings,
+        mut server: impl FnMut(Step) -> StepResult,
+    ) -> (Answer, Vec<u64>) {
+        let mut search = Search::new(settings);
+        let mut users = Vec::new();
+        while let Some(step) = search.next() {
+            assert_eq!(search.next(), Some(step));
+            users.push(step.users);
+            search.report(&server(step));
+            assert!(users.len() <= STEPS_MAX as usize);
+        }
+        (search.answer(), users)
+    }
+
+    fn knee(capacity: u64) -> impl Fn(Step) -> StepResult {
+        move |step| result(step, step.users > capacity)
+    }
+
+    #[test]
+    fn doubles_bisects_and_repeats() {
+        let (answer, users) = search(Settings::new(10, 10_000, 60 * SECOND), knee(437));
+        assert_eq!(
+            users,
+            [10, 20, 40, 80, 160, 320, 640, 480, 400, 440, 420, 420, 440],
+            "{answer:?}"
+        );
+        assert_eq!((answer.users, answer.too_many), (420, Some(440)));
+        assert_eq!(answer.reason, StopReason::Resolved);
+        let Interval { low: Some(low), high: Some(high) } = answer.interval else { panic!() };
+        assert!(low < 437.0 && 437.0 < high && high / low < 1.2, "{low} {high}");
+        assert!(answer.sentence().starts_with("The server carries 420 users without overload;"));
+    }
+
+    #[test]
+    fn every_knee_is_found_to_the_resolution() {
+        for capacity in (1..200).chain([1_000, 2_299, 9_999]) {
+            let settings =
+                Settings { resolution_percent: 1.0, ..Settings::new(50, 10_000, SECOND) };
+            let (answer, _) = search(settings, knee(capacity));
+            let least = capacity.min(capacity - capacity / 100).max(1);
+            assert!((least..=capacity).contains(&answer.users), "{capacity}: {answer:?}");
+            assert_eq!(answer.reason, StopReason::Resolved);
+        }
+    }
+
+    #[test]
+    fn never_and_always_overloaded() {
+        let (answer, users) = search(Settings::new(100, 1_000, SECOND), knee(u64::MAX));
+        assert_eq!(users, [100, 200, 400, 800, 1_000, 1_000]);
+        assert_eq!((answer.users, answer.reason), (1_000, StopReason::MostUsers));
+        assert_eq!(answer.interval.high, None);
+        let (answer, users) = search(Settings::new(8, 1_000, SECOND), knee(0));
+        assert_eq!(users, [8, 4, 2, 1, 1]);
+        assert_eq!((answer.users, answer.reason), (0, StopReason::LeastUsers));
+        assert_eq!(answer.interval.low, None);
+    }
+
+    #[test]
+    fn trouble_is_told_from_overload() {
+        // The generator gives out at 300 users, the server would at 1,000.
+        let (answer, _) = search(Settings::new(50, 10_000, SECOND), |step| StepResult {
+            limited_by_client: step.users > 250,
+            ..result(step, step.users > 300)
+        });
+        assert_eq!(answer.reason, StopReason::LimitedByClient);
+        assert!((280..=300).contains(&answer.users), "{answer:?}");
+        assert_eq!(answer.interval.high, None);
+        // Logons are refused beyond 64 users.
+        let (answer, _) = search(Settings::new(10, 10_000, SECOND), |step| StepResult {
+            failed: if step.users > 64 { 200 } else { 5 },
+            ..result(step, false)
+        });
+        assert_eq!((answer.users, answer.reason), (62, StopReason::TooManyErrors));
+        // Nothing works at all: one step is enough.
+        let (answer, users) = search(Settings::new(10, 10_000, SECOND), |step| StepResult {
+            failed: 900,
+            ..result(step, false)
+        });
+        assert_eq!((answer.users, answer.reason), (0, StopReason::TooManyErrors));
+        assert_eq!(users, [10]);
+        // The server dies at 100 users.
+        let (answer, users) = search(Settings::new(10, 10_000, SECOND), |step| StepResult {
+            server_gone: step.users > 100,
+            ..result(step, false)
+        });
+        assert_eq!((answer.users, answer.reason), (80, StopReason::ServerGone));
+        assert_eq!(users.last(), Some(&160));
+    }
+
+    #[test]
+    fn one_wrong_verdict_does_not_mislead() {
+        for wrong in 1..=12 {
+            let mut steps = 0;
+            let (answer, _) = search(Settings::new(10, 10_000, SECOND), |step| {
+                steps += 1;
+                result(step, (step.users > 437) != (steps == wrong))
+            });
+            // A wrong "overloaded" in mid-search is only found at the edge it makes; it is found.
+            assert!((400..=460).contains(&answer.users), "step {wrong}: {answer:?}");
+        }
+    }
+
+    #[test]
+    fn what_was_short_is_run_in_full() {
+        let (answer, _) =
+            search(Settings { repeats: 1, ..Settings::new(10, 1_000, SECOND) }, |step| {
+                StepResult { ended_early: step.may_end_early, ..result(step, step.users > 100) }
+            });
+        assert!((95..=100).contains(&answer.users));
+        let mut search = Search::new(Settings { most: 20, ..Settings::new(10, 20, SECOND) });
+        for _ in 0..2 {
+            let step = search.next().unwrap();
+            assert!(step.may_end_early);
+            search.report(&StepResult { ended_early: true, ..result(step, false) });
+        }
+        let step = search.next().unwrap();
+        assert_eq!((step.users, step.repeat, step.may_end_early), (20, 2, false));
+        search.interrupt();
+        assert_eq!(search.next(), None);
+        assert_eq!((search.answer().users, search.answer().reason), (20, StopReason::Interrupted));
+    }
+
+    #[test]
+    fn odd_settings_end_all_the_same() {
+        for (start, least, most, resolution) in
+            [(0, 0, 0, f64::NAN), (5, 9, 2, -1.0), (u64::MAX, 1, u64::MAX, 0.0), (7, 7, 7, 1e9)]
+        {
+            let settings = Settings {
+                least,
+                resolution_percent: resolution,
+                repeats: 0,
+                errors_limit_percent: f64::NAN,
+                ..Settings::new(start, most, 0)
+            };
+            search(settings, knee(6));
+            search(settings, knee(u64::MAX));
+        }
+    }
+
+    #[test]
+    fn the_interval_holds_the_truth() {
+        // Verdicts by a logistic function, as wide as steps of a minute are.
+        let mut random = Random(4);
+        let (mut inside, runs) = (0, 300);
+        for run in 0..runs {
+            let capacity = 200.0 * (1.0 + f64::from(run) / 100.0);
+            let settings =
+                Settings { resolution_percent: 5.0, ..Settings::new(50, 10_000, SECOND) };
+            let (answer, _) = search(settings, |step| {
+                let z = (step.users as f64 / capacity).ln() / 0.03;
+                result(step, random.uniform() < 1.0 / (1.0 + (-z).exp()))
+            });
+            let low = answer.interval.low.unwrap_or(0.0);
+            let high = answer.interval.high.unwrap_or(f64::MAX);
+            inside += i32::from(low <= capacity && capacity <= high);
+        }
+        assert!(inside >= runs * 90 / 100, "{inside} of {runs}");
+    }
+
+    #[test]
+    fn a_simulated_server_gives_its_capacity() {
+        // Two cores that are busy all the time with 150 users; steps of five minutes.
+        let server = Server::for_users(150, 2);
+        let (answer, _) = search(Settings::new(20, 2_000, 300 * SECOND), |step| {
+            let mut world = World::new(&server, step.users, step.step * 1_000 + step.users);
+            let judgement = world.judge(30 * SECOND, step.duration_ns);
+            StepResult { judgement, ..result(step, false) }
+        });
+        assert_eq!(answer.reason, StopReason::Resolved);
+        assert!((138..=158).contains(&answer.users), "{answer:?}");
+    }
+}

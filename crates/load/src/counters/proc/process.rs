@@ -1,0 +1,249 @@
+//! The processes of a server or of the generator: how many, their processor time and memory
+//! (`/proc/PID/stat`, proc(5)).
+//!
+//! Memory is the sum of the resident sets: pages that processes share (a forking smbd shares most
+//! of its code and its databases) count once for each of them. Processor time of a process that
+//! ended since the sample before is lost from that sample on.
+
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::path::Path;
+
+use crate::counters::rate::Reading;
+
+use super::text;
+
+/// Processes that are looked at; beyond it none.
+const PROCESSES_MAX: usize = 100_000;
+/// Ticks of a second in `/proc` (USER_HZ), the same on all architectures of today.
+const TICKS_PER_SECOND: f64 = 100.0;
+
+/// Which processes belong together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Processes {
+    /// All whose name (as `ps -C` shows it) begins so: `smbd` finds `smbd[192.0.2.1]` as well.
+    Named(String),
+    /// One process and all that it started.
+    Tree(u32),
+}
+
+impl Processes {
+    fn label(&self) -> String {
+        match self {
+            Processes::Named(name) => name.clone(),
+            Processes::Tree(pid) => format!("pid {pid}"),
+        }
+    }
+}
+
+/// One process, as its `stat` shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Process {
+    pid: u32,
+    parent: u32,
+    name: String,
+    user_ticks: u64,
+    system_ticks: u64,
+    threads: u64,
+    started: u64,
+    resident_pages: u64,
+}
+
+/// Reads a `stat`. The name stands in parentheses and may hold any, so the last one closes it.
+pub fn parse(text: &str) -> Option<Process> {
+    let (pid, rest) = text.split_once(" (")?;
+    let (name, rest) = rest.rsplit_once(')')?;
+    let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
+    let field = |at: usize| fields.get(at)?.parse::<u64>().ok();
+    Some(Process {
+        pid: pid.parse().ok()?,
+        parent: fields.get(1)?.parse().ok()?,
+        name: name.to_owned(),
+        user_ticks: field(11)?,
+        system_ticks: field(12)?,
+        threads: field(17)?,
+        started: field(19)?,
+        resident_pages: field(21)?,
+    })
+}
+
+/// All processes of a `/proc`.
+pub fn list(root: &Path) -> Vec<Process> {
+    let Ok(entries) = fs::read_dir(root) else { return Vec::new() };
+    entries
+        .flatten()
+        .filter(|entry| {
+            let name = entry.file_name();
+            !name.is_empty() && name.as_encoded_bytes().iter().all(u8::is_ascii_digit)
+        })
+        .take(PROCESSES_MAX)
+        // One that ended meanwhile has no file any more.
+        .filter_map(|entry| parse(&text(&entry.path().join("stat"))?))
+        .collect()
+}
+
+/// Adds up processes from one sample to the next.
+#[derive(Clone, Debug)]
+pub struct Tracker {
+    which: Processes,
+    page_bytes: u64,
+    /// Ticks by process and its start, because numbers are used again.
+    before: HashMap<(u32, u64), (u64, u64)>,
+    first: bool,
+    user_ticks: u64,
+    system_ticks: u64,
+}
+
+impl Tracker {
+    /// For those processes, on a machine with pages of that size.
+    pub fn new(which: Processes, page_bytes: u64) -> Tracker {
+        Tracker {
+            which,
+            page_bytes,
+            before: HashMap::new(),
+            first: true,
+            user_ticks: 0,
+            system_ticks: 0,
+        }
+    }
+
+    /// Readings of a sample.
+    pub fn read(&mut self, processes: &[Process], out: &mut Vec<Reading>) {
+        let mine = self.select(processes);
+        let mut now = HashMap::with_capacity(mine.len());
+        let (mut threads, mut pages) = (0_u64, 0_u64);
+        for process in &mine {
+            let key = (process.pid, process.started);
+            let ticks = (process.user_ticks, process.system_ticks);
+            // What ran before the first sample does not count; what began later counts whole.
+            let before = match self.before.get(&key) {
+                Some(&before) => before,
+                None if self.first => ticks,
+                None => (0, 0),
+            };
+            self.user_ticks = self.user_ticks.saturating_add(ticks.0.saturating_sub(before.0));
+            self.system_ticks = self.system_ticks.saturating_add(ticks.1.saturating_sub(before.1));
+            threads = threads.saturating_add(process.threads);
+            pages = pages.saturating_add(process.resident_pages);
+            now.insert(key, ticks);
+        }
+        self.before = now;
+        self.first = false;
+        let percent = |ticks: u64| ticks as f64 / TICKS_PER_SECOND * 100.0;
+        let label = self.which.label();
+        let readings = [
+            Reading::level("process_count", "", mine.len() as f64),
+            Reading::level("process_threads", "", threads as f64),
+            Reading::level("process_memory_bytes", "bytes", pages as f64 * self.page_bytes as f64),
+            Reading::rate(
+                "process_cpu_percent",
+                "percent of one processor",
+                percent(self.user_ticks.saturating_add(self.system_ticks)),
+            ),
+            Reading::rate(
+                "process_cpu_system_percent",
+                "percent of one processor",
+                percent(self.system_ticks),
+            ),
+        ];
+        out.extend(readings.map(|reading| reading.of(&label)));
+    }
+
+    fn select<'a>(&self, processes: &'a [Process]) -> Vec<&'a Process> {
+        match &self.which {
+            Processes::Named(name) => {
+                processes.iter().filter(|process| process.name.starts_with(name)).collect()
+            }
+            Processes::Tree(root) => {
+                let mut children: HashMap<u32, Vec<&Process>> = HashMap::new();
+                for process in processes {
+                    children.entry(process.parent).or_default().push(process);
+                }
+                let mut found: Vec<&Process> =
+                    processes.iter().filter(|process| process.pid == *root).collect();
+                let mut seen: HashSet<u32> = HashSet::from([*root]);
+                let mut at = 0;
+                while let Some(process) = found.get(at).copied() {
+                    at += 1;
+                    for &child in children.get(&process.pid).into_iter().flatten() {
+                        if seen.insert(child.pid) {
+                            found.push(child);
+                        }
+                    }
+                }
+                found
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn process(pid: u32, parent: u32, name: &str, ticks: u64) -> Process {
+        let line = format!(
+            "{pid} ({name}) S {parent} 1 1 0 -1 4194304 101 0 0 0 {ticks} {ticks} 7 7 20 0 2 0 900 3133440 389 1 2 3"
+        );
+        parse(&line).unwrap()
+    }
+
+    fn values(tracker: &mut Tracker, processes: &[Process]) -> Vec<f64> {
+        let mut out = Vec::new();
+        tracker.read(processes, &mut out);
+        out.iter().map(|reading| reading.value).collect()
+    }
+
+    #[test]
+    fn names_may_hold_anything() {
+        let line = "31180 (a) S (b) R 31167 31167 17549 0 -1 4194304 101 0 0 0 5 6 0 0 20 0 1 0 185783 3133440 389 18446744073709551615";
+        let process = parse(line).unwrap();
+        assert_eq!((process.name.as_str(), process.parent), ("a) S (b", 31_167));
+        assert_eq!((process.user_ticks, process.system_ticks), (5, 6));
+        assert_eq!((process.started, process.resident_pages), (185_783, 389));
+        assert_eq!(parse("1 (x) S 1"), None);
+        assert_eq!(parse(""), None);
+    }
+
+    #[test]
+    fn processor_time_never_shrinks() {
+        let mut tracker = Tracker::new(Processes::Named("smbd".to_owned()), 4_096);
+        let first = [
+            process(10, 1, "smbd", 500),
+            process(11, 10, "smbd[192.0.2.1]", 20),
+            process(12, 1, "bash", 9),
+        ];
+        let memory = 2.0 * 389.0 * 4_096.0;
+        assert_eq!(values(&mut tracker, &first), [2.0, 4.0, memory, 0.0, 0.0]);
+        // One process worked, one ended, one is new.
+        let second = [process(10, 1, "smbd", 530), process(13, 10, "smbd[192.0.2.2]", 5)];
+        assert_eq!(values(&mut tracker, &second), [2.0, 4.0, memory, 70.0, 35.0]);
+        assert_eq!(values(&mut tracker, &[]), [0.0, 0.0, 0.0, 70.0, 35.0]);
+    }
+
+    #[test]
+    fn a_tree_holds_all_that_was_started() {
+        let mut tracker = Tracker::new(Processes::Tree(10), 4_096);
+        let all = [
+            process(10, 1, "smbd", 0),
+            process(11, 10, "x", 0),
+            process(12, 11, "y", 0),
+            process(13, 1, "smbd", 0),
+            // A loop, as a listing may show when numbers are used again.
+            process(10, 12, "smbd", 0),
+        ];
+        assert_eq!(values(&mut tracker, &all[..4])[0], 3.0);
+        values(&mut tracker, &all);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_survived(text in "(?s).{0,120}", fields in "[0-9]{1,12} \\(.{0,9}\\) [A-Z]( [0-9]{1,25}){0,30}") {
+            let processes: Vec<Process> = [parse(&text), parse(&fields)].into_iter().flatten().collect();
+            let mut tracker = Tracker::new(Processes::Named(String::new()), 4_096);
+            values(&mut tracker, &processes);
+            values(&mut tracker, &processes);
+        }
+    }
+}
