@@ -7,4 +7,6 @@
 
 pub mod client;
 pub mod clock;
+#[cfg(target_os = "linux")]
+pub mod lab;
 pub mod row;
