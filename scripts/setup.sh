@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Installs what is missing, and only that.
 #   scripts/setup.sh build   what a build needs: a Rust toolchain and a C compiler
-#   scripts/setup.sh test    that, and what the tests use: tshark, Python with duckdb and pyarrow
-#   scripts/setup.sh bench   that, and what the benchmarks use: Samba, hyperfine, network tools
+#   scripts/setup.sh test    that, and what the tests use: tshark, Samba, Python with duckdb and pyarrow
+#   scripts/setup.sh bench   that, and what the benchmarks use: smbtorture, hyperfine, network tools
 # On Debian and Ubuntu it uses apt-get (as root or by sudo); elsewhere it says what to install.
 set -euo pipefail
 what=${1:-build}
@@ -50,16 +50,24 @@ venv() { # what the dataset tests read Parquet with
   "$cache/venv/bin/pip" install --quiet --disable-pip-version-check duckdb pyarrow
 }
 
+samba_422() { # beside the system's: its tests say that they are skipped without
+  [ -x "$cache/samba-4.22/bin/smbd" ] && return 0
+  say "unpacking Samba 4.22 into $cache/samba-4.22"
+  scripts/samba-4.22.sh "$cache/samba-4.22" >/dev/null || say "without Samba 4.22: tests of directory leases are skipped"
+}
+
 packages cc=gcc
 rust
 case $what in
   build) ;;
   test | bench)
-    packages tshark=tshark python3=python3 zstd=zstd g++=g++
+    PATH=$PATH:/usr/sbin:/sbin
+    packages tshark=tshark python3=python3 zstd=zstd g++=g++ smbd=samba smbclient=smbclient setpriv=util-linux
     python3 -c 'import venv, ensurepip' 2>/dev/null || packages no-such-program=python3-venv
     venv
+    samba_422
     if [ "$what" = bench ]; then
-      packages smbd=samba smbclient=smbclient smbtorture=samba-testsuite tcpdump=tcpdump hyperfine=hyperfine ip=iproute2 ethtool=ethtool
+      packages smbtorture=samba-testsuite tcpdump=tcpdump hyperfine=hyperfine ip=iproute2 ethtool=ethtool
     fi
     ;;
   *)

@@ -10,6 +10,8 @@ pub mod client;
 pub mod clock;
 pub mod counters;
 pub mod fileset;
+#[cfg(target_os = "linux")]
+pub mod lab;
 pub mod row;
 pub mod stats;
 pub mod watch;

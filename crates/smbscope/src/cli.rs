@@ -39,6 +39,9 @@ pub enum Command {
     Import(Import),
     /// Show where the time goes.
     Report(Report),
+    /// Run a private Samba to try things on.
+    #[cfg(target_os = "linux")]
+    Lab(crate::commands::lab::args::Lab),
     /// Explain tables and columns.
     Schema(Schema),
     /// Check what this machine has for smbscope.

@@ -4,6 +4,8 @@ mod completions;
 mod decode;
 mod doctor;
 mod import;
+#[cfg(target_os = "linux")]
+pub mod lab;
 mod man;
 mod ops;
 mod query;
@@ -19,6 +21,8 @@ pub fn run(cli: &Cli) -> anyhow::Result<()> {
         Command::Query(args) => query::run(args, cli.talk),
         Command::Import(args) => import::run(args, cli.talk),
         Command::Report(args) => report::run(args, cli.talk),
+        #[cfg(target_os = "linux")]
+        Command::Lab(args) => lab::run(args, cli.talk),
         Command::Schema(args) => schema::run(args),
         Command::Doctor(args) => doctor::run(args),
         Command::Completions(args) => completions::run(args),

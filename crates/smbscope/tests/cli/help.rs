@@ -8,6 +8,10 @@ fn help_texts() {
     for command in ["ops", "query", "import", "report", "schema", "doctor", "completions", "man"] {
         insta::assert_snapshot!(command, answer([command, "--help"]));
     }
+    insta::assert_snapshot!("lab", answer(["lab", "--help"]));
+    for command in ["up", "down", "status", "conf"] {
+        insta::assert_snapshot!(format!("lab_{command}"), answer(["lab", command, "--help"]));
+    }
 }
 
 #[test]

@@ -7,6 +7,8 @@
 mod errors;
 mod help;
 mod import;
+#[cfg(target_os = "linux")]
+mod lab;
 mod ops;
 mod other;
 mod query;

@@ -1,0 +1,121 @@
+//! What can go wrong with a lab, said so that its user knows what to do next.
+//!
+//! Owns the errors only; where they arise is in the files beside it.
+
+use std::io;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+
+/// Why a lab did not start, was not found or did not end. The text names what, where, and a remedy.
+#[derive(Debug, thiserror::Error)]
+pub enum LabError {
+    /// There is no smbd where it was looked for.
+    #[error(
+        "no smbd {place}: install Samba (Debian, Ubuntu: apt-get install samba; Fedora: dnf \
+         install samba), or name a folder that holds one with --samba"
+    )]
+    NoSmbd {
+        /// "in PATH nor in /usr/sbin", or "at /some/path".
+        place: String,
+    },
+    /// A program is there, but it is no Samba that can be used.
+    #[error("{}: {why}", path.display())]
+    NotSamba {
+        /// The program.
+        path: PathBuf,
+        /// What it did instead of telling its version.
+        why: String,
+    },
+    /// An option that cannot be, or not here; the text is complete.
+    #[error("{0}")]
+    Option(String),
+    /// The lab's folder cannot be used.
+    #[error("{}: {why}", dir.display())]
+    Folder {
+        /// The folder.
+        dir: PathBuf,
+        /// Why not, and what to do.
+        why: String,
+    },
+    /// Another program listens on the port, or this user may not.
+    #[error("port {port} of {address}: {why}")]
+    Port {
+        /// The address that smbd was to listen on.
+        address: IpAddr,
+        /// The port.
+        port: u16,
+        /// Why not, and what to do.
+        why: String,
+    },
+    /// smbd ended while it was starting, or never answered.
+    #[error("{what}; the last it said:{}", indented(log))]
+    Start {
+        /// What happened.
+        what: String,
+        /// The last lines of its log.
+        log: String,
+    },
+    /// There is no lab in the folder.
+    #[error(
+        "{}: no lab is here; `smbscope lab status` lists those that run, --dir names another \
+         folder",
+        dir.display()
+    )]
+    NotALab {
+        /// The folder.
+        dir: PathBuf,
+    },
+    /// Processes that neither SIGTERM nor SIGKILL ended.
+    #[error("{}: process {pid} of this lab does not end; nothing was removed", dir.display())]
+    Stuck {
+        /// The folder.
+        dir: PathBuf,
+        /// One of them.
+        pid: i32,
+    },
+    /// The operating system refused something.
+    #[error("{}: {what}: {error}", path.display())]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What was tried, as in "cannot be written".
+        what: &'static str,
+        /// What it said.
+        error: io::Error,
+    },
+}
+
+impl LabError {
+    /// Whether the options are wrong (and not the machine).
+    pub fn is_usage(&self) -> bool {
+        matches!(self, LabError::Option(_))
+    }
+
+    /// Whether the lab's folder is what is wrong.
+    pub fn is_folder(&self) -> bool {
+        matches!(self, LabError::Folder { .. } | LabError::NotALab { .. })
+    }
+
+    pub(super) fn folder(dir: &Path, why: impl Into<String>) -> LabError {
+        LabError::Folder { dir: dir.to_owned(), why: why.into() }
+    }
+}
+
+/// Makes errors of the operating system into [`LabError::Io`].
+pub(super) trait At<T> {
+    /// Adds the path and what was tried.
+    fn at(self, path: &Path, what: &'static str) -> Result<T, LabError>;
+}
+
+impl<T> At<T> for io::Result<T> {
+    fn at(self, path: &Path, what: &'static str) -> Result<T, LabError> {
+        self.map_err(|error| LabError::Io { path: path.to_owned(), what, error })
+    }
+}
+
+fn indented(log: &str) -> String {
+    if log.is_empty() {
+        return " nothing".to_owned();
+    }
+    log.lines().map(|line| format!("\n  {}", line.trim())).collect()
+}

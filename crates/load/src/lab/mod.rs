@@ -1,0 +1,400 @@
+//! A private Samba on a loopback port, to try things on: `smbscope lab`, and what tests drive.
+//!
+//! Owns: the lab's folder with configuration, state, accounts and share; smbd's start and end. It
+//! does not own what drives the server, nor the Samba itself: the system's is used, or one that was
+//! unpacked beside it (`scripts/samba-4.22.sh`), and nothing of the system's Samba is read, written
+//! or stopped. Works as root (the users then have another system user's rights) and as an ordinary
+//! user (they have that user's). Facts behind it: smb.conf(5), smbd(8), and what Samba 4.17 and
+//! 4.22 were seen to do.
+//!
+//! ```no_run
+//! use smbscope_load::lab::{Lab, Options};
+//!
+//! let lab = Lab::up(&Options { users: 16, ..Options::default() })?.guard();
+//! println!("{} as {} with {}", lab.location(), lab.user(1), lab.password()?);
+//! // Dropping the guard removes the lab.
+//! # Ok::<(), smbscope_load::lab::LabError>(())
+//! ```
+
+mod accounts;
+mod conf;
+mod error;
+mod listen;
+mod options;
+mod places;
+mod process;
+mod record;
+mod samba;
+mod start;
+
+use std::fs;
+use std::io;
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+
+use nix::unistd::{Uid, User, geteuid};
+
+pub use accounts::{USER_PATTERN, user_name};
+pub use conf::parse_setting;
+pub use error::LabError;
+pub use options::{Cipher, Dialect, Encryption, Options, Signing, SigningAlgorithm, USERS_MOST};
+pub use places::default_dir;
+pub use process::Process;
+pub use record::Record;
+
+use conf::Accounts;
+use error::At as _;
+use places::Places;
+use samba::Samba;
+
+/// Whom guests are, the first that is there and is not the owner. Every Linux has these.
+const GUESTS: [&str; 3] = ["nobody", "daemon", "bin"];
+
+/// Starts, lists and ends labs.
+pub struct Lab;
+
+impl Lab {
+    /// Starts a lab and waits until it answers. After an error nothing is left of it.
+    pub fn up(options: &Options) -> Result<Running, LabError> {
+        let dir = options.dir.clone().unwrap_or_else(default_dir);
+        let places = Places::new(&dir)?;
+        let samba = Samba::find(options.samba.as_deref())?;
+        options.check(samba.release)?;
+        let (accounts, owner) = accounts_of(options)?;
+        if owner.uid != geteuid() {
+            places::check_passable(&places.dir, &owner)?;
+        }
+        refuse_second(&places)?;
+        let port = match options.port {
+            Some(port) if options.enter.is_empty() => {
+                listen::check(options.address, port)?;
+                port
+            }
+            Some(port) => port,
+            None => listen::free(options.address)?,
+        };
+        match attempt(options, &places, &samba, &accounts, &owner, port) {
+            // Somebody was faster; a second one asks the kernel.
+            Err(LabError::Port { .. }) if options.port.is_none() => {
+                let port = listen::any(options.address)?;
+                attempt(options, &places, &samba, &accounts, &owner, port)
+            }
+            result => result,
+        }
+    }
+
+    /// Ends the lab in a folder and removes what it made: its processes, its files, the files in
+    /// its share, and the folder if it made that. Files of others stay.
+    pub fn down(dir: &Path) -> Result<Removed, LabError> {
+        let places = Places::new(dir)?;
+        if fs::symlink_metadata(&places.dir).is_err() {
+            return Err(LabError::NotALab { dir: places.dir });
+        }
+        places.check_ours()?;
+        let record = Record::read(&places)?;
+        remove(&places, &record)
+    }
+
+    /// The labs of all users whose folders this user may read: those whose smbd runs, and the one
+    /// in `dir` even if it does not.
+    pub fn list(dir: &Path) -> Vec<Status> {
+        let mut folders: Vec<PathBuf> = process::configurations()
+            .into_iter()
+            .filter(|conf| conf.file_name().is_some_and(|name| name == "smb.conf"))
+            .filter_map(|conf| conf.parent().map(Path::to_owned))
+            .collect();
+        folders.extend(Places::new(dir).ok().map(|places| places.dir));
+        folders.sort();
+        folders.dedup();
+        folders.iter().filter_map(|folder| Lab::status(folder).ok()).collect()
+    }
+
+    /// The lab in one folder.
+    pub fn status(dir: &Path) -> Result<Status, LabError> {
+        let places = Places::new(dir)?;
+        let record = Record::read(&places)?;
+        let running = record.running(&places);
+        let smbd = record.processes.iter().find(|started| started.name == "smbd");
+        let state = match smbd {
+            Some(smbd) if running.iter().any(|it| same(it, smbd)) => State::Running,
+            None if !running.is_empty() => State::Starting,
+            _ => State::Dead,
+        };
+        let connections = match smbd {
+            Some(smbd) if state == State::Running => {
+                listen::connections(smbd.pid, record.address, record.port)
+            }
+            _ => 0,
+        };
+        Ok(Status { record, state, processes: running.len(), connections })
+    }
+
+    /// smb.conf of the lab in a folder.
+    pub fn configuration(dir: &Path) -> Result<String, LabError> {
+        let places = Places::new(dir)?;
+        Record::read(&places)?;
+        fs::read_to_string(places.conf()).at(&places.conf(), "cannot be read")
+    }
+}
+
+/// A lab that runs, and goes on when this is dropped ([`Running::guard`] ends it).
+#[derive(Clone, Debug)]
+pub struct Running {
+    record: Record,
+}
+
+impl Running {
+    /// The users' password.
+    pub fn password(&self) -> Result<String, LabError> {
+        let path = self.password_file();
+        let text = fs::read_to_string(&path).at(&path, "cannot be read")?;
+        Ok(text.trim_end_matches('\n').to_owned())
+    }
+
+    /// The file that holds the password, and nothing else.
+    pub fn password_file(&self) -> PathBuf {
+        self.places().password()
+    }
+
+    /// The file with the first user's name and the password that `smbclient -A` reads.
+    pub fn credentials_file(&self) -> PathBuf {
+        self.places().credentials()
+    }
+
+    /// smbd's log.
+    pub fn log_file(&self) -> PathBuf {
+        self.places().smbd_log()
+    }
+
+    /// The share's folder on this machine.
+    pub fn share_dir(&self) -> PathBuf {
+        self.places().share()
+    }
+
+    /// Bytes free where the share lies.
+    pub fn free_bytes(&self) -> Result<u64, LabError> {
+        let path = self.share_dir();
+        let found = nix::sys::statvfs::statvfs(&path).map_err(io::Error::from);
+        let found = found.at(&path, "cannot be looked at")?;
+        Ok(found.blocks_available().saturating_mul(found.fragment_size()))
+    }
+
+    /// Ends the lab when the guard is dropped.
+    pub fn guard(self) -> Guard {
+        Guard(self)
+    }
+
+    fn places(&self) -> Places {
+        Places { dir: self.record.dir.clone() }
+    }
+}
+
+impl Deref for Running {
+    type Target = Record;
+
+    fn deref(&self) -> &Record {
+        &self.record
+    }
+}
+
+/// A lab that ends with its scope.
+#[derive(Debug)]
+pub struct Guard(Running);
+
+impl Deref for Guard {
+    type Target = Running;
+
+    fn deref(&self) -> &Running {
+        &self.0
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        // A test that ended the lab itself has nothing left to end.
+        let _ = Lab::down(&self.0.record.dir);
+    }
+}
+
+/// Whether a lab runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// smbd runs.
+    Running,
+    /// It is just being started, or whoever did so was killed.
+    Starting,
+    /// smbd is gone; the files are left, and `down` removes them.
+    Dead,
+}
+
+/// A lab that was found.
+#[derive(Clone, Debug)]
+pub struct Status {
+    /// What it is.
+    pub record: Record,
+    /// Whether it runs.
+    pub state: State,
+    /// How many processes it has.
+    pub processes: usize,
+    /// TCP connections of clients.
+    pub connections: usize,
+}
+
+/// What `down` did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Removed {
+    /// The lab's folder.
+    pub dir: PathBuf,
+    /// How many processes were ended.
+    pub processes: usize,
+    /// Whether the folder is gone too.
+    pub dir_removed: bool,
+    /// What others put into the folder, and what therefore stayed.
+    pub left: Vec<PathBuf>,
+}
+
+/// Makes the folder, starts Samba in it, and takes all of it back when that fails.
+fn attempt(
+    options: &Options,
+    places: &Places,
+    samba: &Samba,
+    accounts: &Accounts,
+    owner: &User,
+    port: u16,
+) -> Result<Running, LabError> {
+    let made_dir = places.make(owner.uid != geteuid())?;
+    let mut record = Record {
+        samba: samba.version.clone(),
+        smbd: samba.smbd.clone(),
+        address: options.address,
+        port,
+        share: options.share.clone(),
+        users: options.users,
+        owner: owner.name.clone(),
+        settings: conf::summary(options),
+        ..Record::new(places, made_dir)
+    };
+    let result = record
+        .write(places)
+        .and_then(|()| furnish(options, places, samba, accounts, owner, port))
+        .and_then(|()| start::start(options, samba, places, &mut record))
+        .and_then(|()| record.write(places));
+    match result {
+        Ok(()) => Ok(Running { record }),
+        Err(error) => {
+            // What went wrong first is what the user needs to know.
+            let _ = remove(places, &record);
+            Err(error)
+        }
+    }
+}
+
+/// Writes all that smbd needs before it starts.
+fn furnish(
+    options: &Options,
+    places: &Places,
+    samba: &Samba,
+    accounts: &Accounts,
+    owner: &User,
+    port: u16,
+) -> Result<(), LabError> {
+    places.make_folders()?;
+    let password = match &options.password {
+        Some(password) => password.clone(),
+        None => accounts::random_password().at(&places.dir, "no random password")?,
+    };
+    let conf = conf::text(options, places, port, accounts, samba.wants_helpers());
+    let uid = owner.uid.as_raw();
+    let smbpasswd = accounts::smbpasswd(&accounts.owner, uid, &password);
+    for (path, text) in [
+        (places.conf(), conf),
+        (places.users_map(), accounts::username_map(&accounts.owner, options.users)),
+        (places.dir.join("private/smbpasswd"), smbpasswd),
+        (places.credentials(), accounts::credentials(&password)),
+        (places.password(), password + "\n"),
+    ] {
+        places.write(&path, &text, false)?;
+    }
+    let share = places.share();
+    if owner.uid != geteuid() {
+        std::os::unix::fs::chown(&share, Some(uid), Some(owner.gid.as_raw()))
+            .at(&share, "cannot be given to the users' system user")?;
+    }
+    Ok(())
+}
+
+/// Ends the processes, then removes the files; without the former the latter stay.
+fn remove(places: &Places, record: &Record) -> Result<Removed, LabError> {
+    let processes = process::end(|| record.running(places))
+        .map_err(|pid| LabError::Stuck { dir: places.dir.clone(), pid })?;
+    for name in places::MADE.into_iter().chain(["lab.json.part"]) {
+        let path = places.dir.join(name);
+        // A link among them is removed, not followed.
+        let result = match fs::symlink_metadata(&path) {
+            Ok(found) if found.is_dir() => fs::remove_dir_all(&path),
+            Ok(_) => fs::remove_file(&path),
+            Err(_) => continue,
+        };
+        match result {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(error).at(&path, "cannot be removed");
+            }
+            _ => {}
+        }
+    }
+    let dir_removed = record.made_dir && fs::remove_dir(&places.dir).is_ok();
+    let left = match fs::read_dir(&places.dir) {
+        Ok(entries) if !dir_removed => entries.flatten().map(|entry| entry.path()).collect(),
+        _ => Vec::new(),
+    };
+    Ok(Removed { dir: places.dir.clone(), processes, dir_removed, left })
+}
+
+/// That no lab is in the folder already.
+fn refuse_second(places: &Places) -> Result<(), LabError> {
+    let Ok(status) = Lab::status(&places.dir) else { return Ok(()) };
+    let dir = places.dir.display();
+    let why = match status.state {
+        State::Running => format!(
+            "a lab runs here already, at {}: end it with `smbscope lab down --dir {dir}`, or start \
+             another with --dir",
+            status.record.location()
+        ),
+        State::Starting => "a lab is just being started here".to_owned(),
+        State::Dead => format!(
+            "the files of a lab whose smbd is gone are here: remove them with `smbscope lab down \
+             --dir {dir}`"
+        ),
+    };
+    Err(LabError::folder(&places.dir, why))
+}
+
+/// The system users of a lab: whose rights the users get, and who guests are.
+fn accounts_of(options: &Options) -> Result<(Accounts, User), LabError> {
+    let me = geteuid();
+    let wrong = |text: String| LabError::Option(text);
+    let by_name = |name: &str| User::from_name(name).ok().flatten();
+    let owner = match &options.owner {
+        Some(name) => {
+            by_name(name).filter(|user| me.is_root() || user.uid == me).ok_or_else(|| {
+                wrong(match by_name(name) {
+                    Some(_) => format!("only root can give the lab's users the rights of {name}"),
+                    None => format!("there is no system user {name}"),
+                })
+            })?
+        }
+        None if me.is_root() => GUESTS.iter().find_map(|name| by_name(name)).ok_or_else(|| {
+            wrong("there is no system user nobody: name one with --owner".to_owned())
+        })?,
+        None => User::from_uid(Uid::effective()).ok().flatten().ok_or_else(|| {
+            wrong(format!("user id {me} has no name on this system, and Samba needs one"))
+        })?,
+    };
+    let guest = GUESTS.iter().find(|name| **name != owner.name && by_name(name).is_some());
+    let guest = guest.ok_or_else(|| wrong("no system user is left for guests".to_owned()))?;
+    Ok((Accounts { owner: owner.name.clone(), guest: (*guest).to_owned() }, owner))
+}
+
+fn same(one: &Process, other: &Process) -> bool {
+    one.pid == other.pid && one.start_ticks == other.start_ticks
+}

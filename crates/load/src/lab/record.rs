@@ -1,0 +1,183 @@
+//! `lab.json`: what a lab is, in its own folder, so that a later program can find and end it.
+//!
+//! Written before anything is started and again when it runs. It names no secret.
+
+use std::fs;
+use std::io::{self, Read as _};
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::accounts;
+use super::error::{At as _, LabError};
+use super::places::Places;
+use super::process::{self, Process};
+
+const FORMAT: u32 = 1;
+/// A record has about a kilobyte.
+const BYTES_MOST: u64 = 1 << 20;
+
+/// What a lab is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    /// Version of this form.
+    pub(super) format: u32,
+    /// The lab's folder.
+    pub dir: PathBuf,
+    /// Whether the lab made the folder (and `down` removes it).
+    pub made_dir: bool,
+    /// Samba's version, as in "4.17.12-Debian".
+    pub samba: String,
+    /// The smbd that was started.
+    pub smbd: PathBuf,
+    /// Where it listens.
+    pub address: IpAddr,
+    /// TCP port.
+    pub port: u16,
+    /// Name of the share.
+    pub share: String,
+    /// Users are `user00001` to this number.
+    pub users: u32,
+    /// System user whose rights they get.
+    pub owner: String,
+    /// What was asked for beside Samba's defaults, in words.
+    pub settings: Vec<String>,
+    /// Whether named pipes are served (lists of shares).
+    pub pipes: bool,
+    /// The boot in which it was started (/proc/sys/kernel/random/boot_id).
+    pub boot_id: String,
+    /// What was started; children are not named. Empty until it runs.
+    pub processes: Vec<Process>,
+}
+
+impl Record {
+    /// A record of a lab that is about to start.
+    pub(super) fn new(places: &Places, made_dir: bool) -> Record {
+        Record {
+            format: FORMAT,
+            dir: places.dir.clone(),
+            made_dir,
+            samba: String::new(),
+            smbd: PathBuf::new(),
+            address: IpAddr::from([127, 0, 0, 1]),
+            port: 0,
+            share: String::new(),
+            users: 0,
+            owner: String::new(),
+            settings: Vec::new(),
+            pipes: false,
+            boot_id: process::boot_id(),
+            processes: Vec::new(),
+        }
+    }
+
+    /// The record in a folder, or why there is none. Whoever acts on it (and does not only show it)
+    /// makes sure before that the folder is this user's own.
+    pub(super) fn read(places: &Places) -> Result<Record, LabError> {
+        let path = places.record();
+        let file = match fs::File::open(&path) {
+            Ok(file) => file,
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+                ) =>
+            {
+                return Err(LabError::NotALab { dir: places.dir.clone() });
+            }
+            Err(error) => return Err(error).at(&path, "cannot be read"),
+        };
+        let mut text = String::new();
+        file.take(BYTES_MOST).read_to_string(&mut text).at(&path, "cannot be read")?;
+        let broken = |why: String| LabError::folder(&places.dir, format!("lab.json {why}"));
+        let record: Record = serde_json::from_str(&text)
+            .map_err(|error| broken(format!("is broken ({error}): remove the folder by hand")))?;
+        if record.format > FORMAT {
+            return Err(broken("is of a newer smbscope: end the lab with that one".to_owned()));
+        }
+        // A folder that was moved is where it is now.
+        Ok(Record { dir: places.dir.clone(), ..record })
+    }
+
+    /// Writes it, at once or not at all.
+    pub(super) fn write(&self, places: &Places) -> Result<(), LabError> {
+        let path = places.record();
+        let text = serde_json::to_string_pretty(self).unwrap_or_default();
+        let part = path.with_extension("json.part");
+        let _ = fs::remove_file(&part);
+        places.write(&part, &(text + "\n"), false)?;
+        fs::rename(&part, &path).at(&path, "cannot be written")
+    }
+
+    /// The running processes of the lab.
+    pub(super) fn running(&self, places: &Places) -> Vec<Process> {
+        let same_boot = self.boot_id == process::boot_id();
+        let started = if same_boot { self.processes.as_slice() } else { &[] };
+        process::of_lab(&places.conf(), started)
+    }
+
+    /// Where the share is reached, as in `//127.0.0.1:4450/home`.
+    pub fn location(&self) -> String {
+        match self.address {
+            IpAddr::V4(address) => format!("//{address}:{}/{}", self.port, self.share),
+            IpAddr::V6(address) => format!("//[{address}]:{}/{}", self.port, self.share),
+        }
+    }
+
+    /// The name of a user; they count from 1.
+    pub fn user(&self, number: u32) -> String {
+        accounts::user_name(number)
+    }
+
+    /// The users' domain.
+    pub fn domain(&self) -> &'static str {
+        super::conf::WORKGROUP
+    }
+
+    /// smbd's own process, once it runs.
+    pub fn smbd_pid(&self) -> Option<i32> {
+        self.processes.iter().find(|process| process.name == "smbd").map(|process| process.pid)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_written_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let places = Places::new(folder.path()).unwrap();
+        assert!(matches!(Record::read(&places), Err(LabError::NotALab { .. })));
+        let mut record = Record::new(&places, true);
+        record.write(&places).unwrap();
+        record.port = 4450;
+        record.processes = vec![Process { name: "smbd".into(), pid: 7, start_ticks: 9 }];
+        record.write(&places).unwrap();
+        let read = Record::read(&places).unwrap();
+        assert_eq!(read, record);
+        assert_eq!((read.smbd_pid(), read.location().as_str()), (Some(7), "//127.0.0.1:4450/"));
+    }
+
+    #[test]
+    fn a_broken_or_newer_record_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let places = Places::new(folder.path()).unwrap();
+        fs::write(places.record(), "{").unwrap();
+        assert!(Record::read(&places).unwrap_err().to_string().contains("by hand"));
+        let newer = Record { format: FORMAT + 1, ..Record::new(&places, true) };
+        newer.write(&places).unwrap();
+        assert!(Record::read(&places).unwrap_err().to_string().contains("newer"));
+    }
+
+    #[test]
+    fn a_record_of_another_boot_names_nobody() {
+        let folder = tempfile::tempdir().unwrap();
+        let places = Places::new(folder.path()).unwrap();
+        let me = Process::find("test", std::process::id().cast_signed()).unwrap();
+        let record =
+            Record { boot_id: "another".into(), processes: vec![me], ..Record::new(&places, true) };
+        assert_eq!(record.running(&places), []);
+    }
+}

@@ -1,0 +1,203 @@
+//! Starting smbd and the helpers beside it, and waiting until it answers.
+//!
+//! `smbd -D` leaves for a session of its own, without a terminal. Its exit code only tells that it
+//! could fork: whether it lives is seen from its pid file, its socket and its answer.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{Read as _, Seek as _, SeekFrom};
+use std::net::SocketAddr;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use super::error::{At as _, LabError};
+use super::options::Options;
+use super::places::Places;
+use super::process::{self, Process};
+use super::record::Record;
+use super::samba::Samba;
+use super::{conf, listen};
+
+/// How long smbd may take; a tenth of a second is usual.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How long none of its processes may be seen before it is taken for dead.
+const GONE: Duration = Duration::from_secs(2);
+const LOG_LINES: usize = 12;
+const LOG_BYTES: i64 = 1 << 16;
+
+/// Starts smbd and what it needs, and notes the processes in the record. What it leaves after an
+/// error, the caller removes.
+pub(super) fn start(
+    options: &Options,
+    samba: &Samba,
+    places: &Places,
+    record: &mut Record,
+) -> Result<(), LabError> {
+    let smbd = launch(options, places, &samba.smbd, &[])?;
+    if !smbd {
+        return Err(died(places, "smbd ended at once"));
+    }
+    let smbd = wait_for_smbd(places, record)?;
+    record.processes.push(smbd);
+    if let Some((program, scripts)) = samba.helper(places)? {
+        let scripts: Vec<&OsStr> = scripts.iter().map(AsRef::as_ref).collect();
+        launch(options, places, &program, &scripts)?;
+        record.processes.extend(wait_for_helper(places));
+    }
+    record.pipes = record.processes.len() > 1 || !samba.wants_helpers();
+    if let Some(line) = conf::refused(&said(places)) {
+        return Err(LabError::Option(format!("Samba refuses a setting: {line}")));
+    }
+    if options.enter.is_empty() {
+        let address = SocketAddr::new(record.address, record.port);
+        listen::answers(address, PATIENCE)
+            .map_err(|error| died(places, &format!("smbd does not answer ({error})")))?;
+    }
+    Ok(())
+}
+
+/// Runs a program of Samba as a daemon. False if it says that it could not.
+fn launch(
+    options: &Options,
+    places: &Places,
+    program: &Path,
+    arguments: &[&OsStr],
+) -> Result<bool, LabError> {
+    let out = places.smbd_out();
+    let open = || {
+        fs::OpenOptions::new()
+            .append(true)
+            .create(true)
+            .mode(0o600)
+            .open(&out)
+            .at(&out, "cannot be written")
+    };
+    let mut words = options.enter.iter().map(AsRef::as_ref).chain([program.as_os_str()]);
+    let mut command = Command::new(words.next().unwrap_or(program.as_os_str()));
+    let status = command
+        .args(words)
+        .arg("-D")
+        .arg(format!("--configfile={}", places.conf().display()))
+        .arg(format!("--log-basename={}", places.log().display()))
+        .args(arguments)
+        // Accounts are this Samba's own: it must not ask a winbindd of the system (libwbclient).
+        .env("_NO_WINBINDD", "1")
+        .current_dir("/")
+        .stdin(Stdio::null())
+        .stdout(open()?)
+        .stderr(open()?)
+        .status()
+        .at(program, "cannot be run")?;
+    Ok(status.success())
+}
+
+fn wait_for_smbd(places: &Places, record: &Record) -> Result<Process, LabError> {
+    let begin = Instant::now();
+    let mut seen = begin;
+    loop {
+        let smbd = pid(places, "smbd").and_then(|pid| Process::find("smbd", pid));
+        if let Some(smbd) = smbd {
+            seen = Instant::now();
+            match listen::listeners(smbd.pid, record.address, record.port) {
+                0 => {}
+                1 => return Ok(smbd),
+                _ => {
+                    return Err(LabError::Port {
+                        address: record.address,
+                        port: record.port,
+                        why: "another smbd took it at the same time: try again".to_owned(),
+                    });
+                }
+            }
+        } else if seen.elapsed() > GONE / 10 && !process::of_lab(&places.conf(), &[]).is_empty() {
+            seen = Instant::now();
+        }
+        if seen.elapsed() > GONE {
+            return Err(died(places, "smbd ended while it was starting"));
+        }
+        if begin.elapsed() > PATIENCE {
+            return Err(died(places, &format!("smbd does not listen on port {}", record.port)));
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// The helper, when it is ready for the first pipe. A lab without it only lacks lists of shares.
+fn wait_for_helper(places: &Places) -> Option<Process> {
+    let begin = Instant::now();
+    let ready = places.dir.join("ncalrpc/np/srvsvc");
+    while begin.elapsed() < PATIENCE / 3 {
+        let found = pid(places, "samba-dcerpcd");
+        if ready.exists()
+            && let Some(helper) = found.and_then(|pid| Process::find("samba-dcerpcd", pid))
+        {
+            return Some(helper);
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    None
+}
+
+fn pid(places: &Places, program: &str) -> Option<i32> {
+    fs::read_to_string(places.pid_file(program)).ok()?.trim().parse().ok().filter(|pid| *pid > 0)
+}
+
+fn died(places: &Places, what: &str) -> LabError {
+    let said = said(places);
+    let lines: Vec<&str> = said.lines().filter(|line| tells(line)).collect();
+    let last = lines.len().saturating_sub(LOG_LINES);
+    LabError::Start { what: what.to_owned(), log: lines[last..].join("\n") }
+}
+
+/// Samba puts the time and place of a message into a line before it, and its name into each start.
+fn tells(line: &str) -> bool {
+    let line = line.trim();
+    !line.is_empty() && !line.starts_with('[') && !line.contains("Copyright Andrew Tridgell")
+}
+
+/// What smbd said, at the end of its log and before it had one.
+fn said(places: &Places) -> String {
+    [places.smbd_out(), places.smbd_log()].iter().map(|path| tail(path)).collect()
+}
+
+fn tail(path: &Path) -> String {
+    let mut bytes = Vec::new();
+    if let Ok(mut file) = fs::File::open(path) {
+        // A file that is shorter is read from its start.
+        let _ = file.seek(SeekFrom::End(-LOG_BYTES)).or_else(|_| file.rewind().map(|()| 0));
+        let _ = file.take(LOG_BYTES.unsigned_abs()).read_to_end(&mut bytes);
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_holds_the_last_lines_that_tell_something() {
+        let folder = tempfile::tempdir().unwrap();
+        let places = Places::new(folder.path()).unwrap();
+        places.make_folders().unwrap();
+        let mut text = String::from("  Copyright Andrew Tridgell and the Samba Team 1992-2025\n");
+        for number in 0..40 {
+            text += &format!("[2026/11/22 02:44:00, 0] server.c:1\n  message {number}\n");
+        }
+        fs::write(places.smbd_log(), text).unwrap();
+        let error = died(&places, "smbd ended").to_string();
+        assert!(error.contains("\n  message 39") && error.contains("message 28"), "{error}");
+        assert!(!error.contains("message 27") && !error.contains("server.c"), "{error}");
+    }
+
+    #[test]
+    fn a_long_log_is_read_at_its_end_only() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        fs::write(&path, "x".repeat(200_000) + "end").unwrap();
+        let text = tail(&path);
+        assert!(text.ends_with("end") && text.len() == 65_536);
+        assert_eq!(tail(Path::new("/nowhere")), "");
+    }
+}

@@ -1,0 +1,112 @@
+//! `smbscope lab`: a whole life with the real Samba, and what is said when something is wrong.
+
+use std::path::Path;
+
+use super::{answer, complaint, smbscope, stdout};
+
+/// A folder that others may pass, as root's labs need.
+fn folder() -> tempfile::TempDir {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::Builder::new().prefix("lab").tempdir_in("/tmp").unwrap();
+    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    folder
+}
+
+fn samba() -> bool {
+    let there = Path::new("/usr/sbin/smbd").exists();
+    if !there {
+        eprintln!("skipped: smbd is missing (scripts/setup.sh test installs it)");
+    }
+    there
+}
+
+/// Ends the lab also when the test fails.
+struct Down(String);
+
+impl Drop for Down {
+    fn drop(&mut self) {
+        let _ = smbscope(["lab", "down", "--dir", &self.0]).ok();
+    }
+}
+
+#[test]
+fn up_status_conf_down() {
+    if !samba() {
+        return;
+    }
+    let above = folder();
+    let dir = above.path().join("lab").to_str().unwrap().to_owned();
+    let _down = Down(dir.clone());
+    let options = ["lab", "up", "--dir", &dir, "--users", "7", "--signing", "required"];
+    let said = answer(options);
+    let password = std::fs::read_to_string(format!("{dir}/password")).unwrap();
+    let password = password.trim();
+    assert!(!said.contains(password), "the password is not for the terminal: {said}");
+    for part in [
+        "user00001 to user00007",
+        "signing required",
+        &format!("{dir}/password"),
+        &format!("smbscope lab down --dir {dir}"),
+        "smbclient //127.0.0.1/home -p ",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+
+    let said = complaint(5, options);
+    assert!(said.lines().count() == 1 && said.contains("runs here already"), "{said}");
+
+    let text = answer(["lab", "status", "--dir", &dir, "--format", "json"]);
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let lab = &json["labs"][0];
+    assert_eq!((&lab["state"], &lab["users"]), (&"running".into(), &7.into()), "{text}");
+    let port = lab["port"].as_u64().unwrap();
+    assert!(answer(["lab", "status"]).contains(&format!("//127.0.0.1:{port}/home")));
+    let said =
+        complaint(1, ["lab", "up", "--dir", "/tmp/smbscope-no", "--port", &port.to_string()]);
+    assert!(said.contains("another program listens there"), "{said}");
+
+    assert!(answer(["lab", "conf", "--dir", &dir]).contains("server signing = mandatory"));
+    let assert = smbscope(["lab", "down", "--dir", &dir]).assert().success();
+    let said = String::from_utf8(assert.get_output().stderr.clone()).unwrap();
+    assert!(stdout(&assert).is_empty() && said.contains("the folder is gone"), "{said}");
+    assert!(!Path::new(&dir).exists());
+}
+
+#[test]
+fn the_password_shows_only_when_asked_for() {
+    if !samba() {
+        return;
+    }
+    let above = folder();
+    let dir = above.path().join("lab").to_str().unwrap().to_owned();
+    let file = above.path().join("password");
+    std::fs::write(&file, "chosen by me\nsecond line\n").unwrap();
+    let _down = Down(dir.clone());
+    let given = ["--password-file", file.to_str().unwrap(), "--show-password"];
+    let options = [["lab", "up", "--dir", &dir].as_slice(), &given, &["--format", "json"]].concat();
+    let json: serde_json::Value = serde_json::from_str(&answer(options)).unwrap();
+    assert_eq!(json["password"], "chosen by me");
+    assert_eq!(json["user_pattern"], "user{:05}");
+    assert!(json["pid"].is_number() && json["free_bytes"].is_number(), "{json}");
+}
+
+#[test]
+fn what_is_wrong_is_told_in_one_line() {
+    let above = folder();
+    let dir = above.path().join("lab").to_str().unwrap().to_owned();
+    let missing = complaint(1, ["lab", "up", "--dir", &dir, "--samba", "/nowhere"]);
+    assert!(missing.contains("apt-get install samba"), "{missing}");
+    for command in ["down", "status", "conf"] {
+        let said = complaint(4, ["lab", command, "--dir", &dir]);
+        assert!(said.lines().count() == 1 && said.contains("no lab is here"), "{said}");
+    }
+    complaint(2, ["lab"]);
+    complaint(2, ["lab", "up", "--dir", &dir, "--users", "0"]);
+    complaint(2, ["lab", "up", "--dir", &dir, "--signing", "maybe"]);
+    let said = complaint(2, ["lab", "up", "--dir", &dir, "--set", "lock dir = /var/lib/samba"]);
+    assert!(said.contains("the lab sets this itself"), "{said}");
+    let password = ["--password-file", "/nowhere/password"];
+    let said = complaint(4, [&["lab", "up", "--dir", &dir], password.as_slice()].concat());
+    assert!(said.contains("/nowhere/password"), "{said}");
+    assert!(!Path::new(&dir).exists());
+}
