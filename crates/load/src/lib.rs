@@ -4,3 +4,4 @@
 //! open-loop schedule, the capacity search, counters of server and client, a private Samba to try
 //! things on, and a line with distance. It does not own the rows (`event`), where they are kept
 //! (`store`) nor how they are shown (`report`).
+pub mod units;
