@@ -5,3 +5,4 @@
 //! things on, and a line with distance. It does not own the rows (`event`), where they are kept
 //! (`store`) nor how they are shown (`report`).
 pub mod units;
+pub mod wan;
