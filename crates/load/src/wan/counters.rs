@@ -15,6 +15,8 @@ pub struct Counters {
     /// CPU time of the forwarding thread (ns). On virtual Ethernet pairs it includes what the
     /// receiving end's network stack does with a frame, which the kernel does in the same call.
     pub cpu_ns: u64,
+    /// Whether the thread ran before all ordinary ones; if not, `late` grows as the machine is busy.
+    pub realtime: bool,
     /// From the first end to the second, and back.
     pub directions: [Direction; 2],
 }

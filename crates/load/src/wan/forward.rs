@@ -4,6 +4,7 @@
 //! It does not own the line's arithmetic (`line`) nor the sockets (`port`). One thread does both
 //! directions: waking it costs more than a frame.
 
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -14,16 +15,19 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, clock_gettime};
+use nix::unistd::gettid;
 
 use super::counters::{Counters, Direction, Dropped, Late, Volume};
 use super::error::Error;
 use super::line::{self, Line};
 use super::netns;
 use super::options::Options;
-use super::port::{BATCH, HEADER_BYTES, Headers, Port, headers, is_merged};
+use super::port::{BATCH, HEADER_BYTES, Headers, Port, is_merged};
 
 /// How soon a request to stop is seen.
 const TICK: Duration = Duration::from_millis(100);
+/// Above ordinary threads, below those of interrupts (50).
+const REALTIME_PRIORITY: &str = "10";
 /// The latest that lateness is told apart.
 const LATE_MAX_NS: u64 = 10_000_000_000;
 
@@ -31,6 +35,7 @@ const LATE_MAX_NS: u64 = 10_000_000_000;
 pub struct Forwarder {
     ports: [Port; 2],
     ways: [Way; 2],
+    realtime: bool,
 }
 
 /// One direction.
@@ -76,7 +81,7 @@ impl Forwarder {
         };
         let paths = options.paths();
         let ways = [Way::new(paths.there, options.seed, 0), Way::new(paths.back, options.seed, 1)];
-        Ok(Forwarder { ports, ways })
+        Ok(Forwarder { ports, ways, realtime: false })
     }
 
     /// Forwards frames until `duration` has passed or `stop` says so (asked ten times a second),
@@ -93,7 +98,8 @@ impl Forwarder {
         // Waiting ends 50 us late by default, so that timers can be batched (prctl(2)). Not worth
         // an error.
         let _ = nix::sys::prctl::set_timerslack(1);
-        let headers = &mut headers();
+        self.realtime = realtime();
+        let headers = &mut Headers::new();
         let begin = Instant::now();
         let clock = || u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let ns = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
@@ -125,11 +131,16 @@ impl Forwarder {
     }
 
     /// Forwards frames in a thread of its own until told to stop.
-    pub fn spawn(self) -> Running {
+    ///
+    /// # Errors
+    /// There can be no more threads.
+    pub fn spawn(self) -> Result<Running, Error> {
         let stop = Arc::new(AtomicBool::new(false));
         let asked = Arc::clone(&stop);
         let run = move || self.run(None, || asked.load(Ordering::Relaxed), |_| ());
-        Running { stop, thread: Some(std::thread::spawn(run)) }
+        let thread = std::thread::Builder::new().name("wan".to_owned()).spawn(run);
+        let failed = |error| Error::Io { what: "a thread for the line".into(), error };
+        Ok(Running { stop, thread: Some(thread.map_err(failed)?) })
     }
 
     /// Sends what is due; when the next frame is (ns, `u64::MAX` for none).
@@ -178,7 +189,10 @@ impl Forwarder {
     ) -> Result<bool, Error> {
         let (port, way) = (&mut self.ports[port], &mut self.ways[port]);
         let now_ns = clock();
-        match port.receive(headers, |frame| way.take_in(now_ns, frame)) {
+        // The delay counts from when the kernel saw a frame, not from when this thread woke up.
+        match port
+            .receive(headers, |age_ns, frame| way.take_in(now_ns.saturating_sub(age_ns), frame))
+        {
             Ok(count) => Ok(count == BATCH),
             // The kernel tells once that the interface went down; reading goes on when it is up.
             Err(error) if error.raw_os_error() == Some(Errno::ENETDOWN as i32) => {
@@ -198,14 +212,14 @@ impl Forwarder {
         let name = |port: usize| self.ports[port].name();
         let directions =
             [self.ways[0].counters(name(0), name(1)), self.ways[1].counters(name(1), name(0))];
-        Counters { elapsed_ns, cpu_ns, directions }
+        Counters { elapsed_ns, cpu_ns, realtime: self.realtime, directions }
     }
 }
 
 impl Way {
     fn new(path: line::Path, seed: u64, stream: u64) -> Way {
-        let mut late = Histogram::new(2).unwrap_or_else(|_| unreachable!("two digits are allowed"));
-        late.auto(true);
+        // Its bounds are constants that it allows.
+        let late = Histogram::new_with_bounds(1, LATE_MAX_NS, 2).unwrap_or_else(|_| unreachable!());
         Way {
             line: Line::new(path, seed, stream),
             received: Volume::default(),
@@ -241,7 +255,7 @@ impl Way {
 
     fn counters(&self, from: &str, to: &str) -> Direction {
         let (packets, bytes) = self.line.in_flight();
-        let late = |share| self.late.value_at_quantile(share).min(LATE_MAX_NS);
+        let late = |share| self.late.value_at_quantile(share);
         Direction {
             from: from.to_owned(),
             to: to.to_owned(),
@@ -287,6 +301,16 @@ impl Drop for Running {
 
 fn check(port: &Port) -> Result<(), Error> {
     if port.exists() { Ok(()) } else { Err(Error::Gone(port.name().to_owned())) }
+}
+
+/// Puts this thread before all ordinary ones (SCHED_FIFO, sched(7)), because on a busy machine a
+/// frame would otherwise wait for a time slice of milliseconds; whether that worked. It takes a
+/// program, because nix has no call for it.
+fn realtime() -> bool {
+    let mut command = Command::new("chrt");
+    command.args(["--fifo", "--pid", REALTIME_PRIORITY, &gettid().to_string()]);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
 }
 
 /// CPU time of this thread.

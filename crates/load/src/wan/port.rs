@@ -11,10 +11,12 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use nix::errno::Errno;
 use nix::sys::socket::{
-    AddressFamily, LinkAddr, MsgFlags, MultiHeaders, SockFlag, SockProtocol, SockType, bind,
-    getsockname, getsockopt, recvmmsg, sendmmsg, setsockopt, socket, sockopt,
+    AddressFamily, ControlMessageOwned, LinkAddr, MsgFlags, MultiHeaders, SockFlag, SockProtocol,
+    SockType, bind, getsockname, getsockopt, recvmmsg, sendmmsg, setsockopt, socket, sockopt,
 };
-use nix::{getsockopt_impl, libc, setsockopt_impl, sockopt_impl};
+use nix::sys::time::{TimeSpec, TimeValLike as _};
+use nix::time::{ClockId, clock_gettime};
+use nix::{cmsg_space, getsockopt_impl, libc, setsockopt_impl, sockopt_impl};
 
 use super::error::Error;
 
@@ -67,13 +69,22 @@ pub(super) fn is_merged(frame: &[u8]) -> bool {
     frame.get(1).is_some_and(|kind| *kind != GSO_NONE)
 }
 
-/// Room for what the kernel says about a batch. It cannot move between threads, so it is not the
-/// port's.
-pub(super) type Headers = MultiHeaders<()>;
+/// Room for what is said to the kernel about a batch and what it says. It cannot move between
+/// threads, so it is not the port's.
+pub(super) struct Headers {
+    receive: MultiHeaders<()>,
+    /// Without the room for time stamps, which the kernel would take for orders.
+    send: MultiHeaders<()>,
+}
 
-/// Makes room for a batch.
-pub(super) fn headers() -> Headers {
-    MultiHeaders::preallocate(BATCH, None)
+impl Headers {
+    /// Room for [`BATCH`] frames.
+    pub(super) fn new() -> Headers {
+        Headers {
+            receive: MultiHeaders::preallocate(BATCH, Some(cmsg_space!(TimeSpec))),
+            send: MultiHeaders::preallocate(BATCH, None),
+        }
+    }
 }
 
 /// A network interface, open for whole frames.
@@ -101,6 +112,7 @@ impl Port {
         setsockopt(&socket, VnetHeader, &true).map_err(failed("PACKET_VNET_HDR"))?;
         setsockopt(&socket, IgnoreOutgoing, &true)
             .map_err(failed("PACKET_IGNORE_OUTGOING (needs Linux 4.20 or later)"))?;
+        setsockopt(&socket, sockopt::ReceiveTimestampns, &true).map_err(failed("time stamps"))?;
         let membership = libc::packet_mreq {
             mr_ifindex: i32::try_from(address.ifindex()).unwrap_or_default(),
             mr_type: u16::try_from(libc::PACKET_MR_PROMISC).unwrap_or_default(),
@@ -114,8 +126,10 @@ impl Port {
             .map_err(failed("a send buffer"))?;
         let mut port = Port { name: name.to_owned(), socket, buffer: vec![0; SLOT_BYTES * BATCH] };
         // Between socket and bind, frames of all interfaces came, and without header.
-        let headers = &mut headers();
-        while port.receive(headers, |_| ()).map_err(|error| Error::io(name, error, RIGHTS))? > 0 {}
+        let headers = &mut Headers::new();
+        while port.receive(headers, |_, _| ()).map_err(|error| Error::io(name, error, RIGHTS))? > 0
+        {
+        }
         port.dropped();
         Ok(port)
     }
@@ -130,28 +144,36 @@ impl Port {
         self.socket.as_fd()
     }
 
-    /// Hands out the frames that are there, at most [`BATCH`], each with its header; how many there
-    /// were. A frame larger than any offload makes is cut, which its header's length shows.
+    /// Hands out the frames that are there, at most [`BATCH`]: how long ago the kernel saw it (ns),
+    /// and the frame with its header; how many there were. A frame larger than any offload makes is cut, which its header's length shows.
     pub(super) fn receive(
         &mut self,
         headers: &mut Headers,
-        mut each: impl FnMut(&[u8]),
+        mut each: impl FnMut(u64, &[u8]),
     ) -> io::Result<usize> {
         let slots = self.buffer.chunks_exact_mut(SLOT_BYTES);
         let mut slots: Vec<[IoSliceMut<'_>; 1]> =
             slots.map(|slot| [IoSliceMut::new(slot)]).collect();
         let flags = MsgFlags::MSG_DONTWAIT;
         let fd = self.socket.as_raw_fd();
-        let messages = match recvmmsg(fd, headers, slots.iter_mut(), flags, None) {
+        let messages = match recvmmsg(fd, &mut headers.receive, slots.iter_mut(), flags, None) {
             Ok(messages) => messages,
             Err(Errno::EAGAIN | Errno::EINTR) => return Ok(0),
             Err(error) => return Err(error.into()),
         };
+        let now = clock_gettime(ClockId::CLOCK_REALTIME);
         let mut count = 0;
         for message in messages {
             count += 1;
+            let stamp = message.cmsgs().ok().and_then(|mut parts| {
+                parts.find_map(|part| match part {
+                    ControlMessageOwned::ScmTimestampns(at) => Some(at),
+                    _ => None,
+                })
+            });
+            let age_ns = stamp.zip(now.ok()).map_or(0, |(at, now)| age_ns(at, now));
             // One slice each.
-            message.iovs().for_each(&mut each);
+            message.iovs().for_each(|frame| each(age_ns, frame));
         }
         Ok(count)
     }
@@ -169,7 +191,7 @@ impl Port {
         let fd = self.socket.as_raw_fd();
         while let Some(rest) = slices.get(done..).filter(|rest| !rest.is_empty()) {
             let flags = MsgFlags::MSG_DONTWAIT;
-            match sendmmsg(fd, headers, rest, [None; BATCH], [], flags) {
+            match sendmmsg(fd, &mut headers.send, rest, [None; BATCH], [], flags) {
                 Ok(sent) => done += sent.count().max(1),
                 Err(Errno::EINTR) => {}
                 // The error is the first frame's; the others may do better.
@@ -193,6 +215,14 @@ impl Port {
         let address = getsockname::<LinkAddr>(self.socket.as_raw_fd());
         address.is_ok_and(|address| i32::try_from(address.ifindex()).is_ok_and(|index| index > 0))
     }
+}
+
+/// From a frame's time stamp until now. The wall clock may be set in between: what is negative or
+/// longer than any batch waits is no age.
+fn age_ns(at: TimeSpec, now: TimeSpec) -> u64 {
+    const AGE_MAX_NS: u64 = 1_000_000_000;
+    let age = now.num_nanoseconds().saturating_sub(at.num_nanoseconds());
+    u64::try_from(age).ok().filter(|age| *age < AGE_MAX_NS).unwrap_or(0)
 }
 
 /// The address of an interface, by which a socket is bound to it.
