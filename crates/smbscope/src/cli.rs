@@ -39,6 +39,8 @@ pub enum Command {
     Import(Import),
     /// Show where the time goes.
     Report(Report),
+    /// Put distance between two network interfaces.
+    Wan(crate::commands::wan::Wan),
     /// Explain tables and columns.
     Schema(Schema),
     /// Check what this machine has for smbscope.

@@ -9,6 +9,7 @@ mod ops;
 mod query;
 mod report;
 mod schema;
+pub mod wan;
 
 use crate::cli::{Cli, Command};
 
@@ -19,6 +20,7 @@ pub fn run(cli: &Cli) -> anyhow::Result<()> {
         Command::Query(args) => query::run(args, cli.talk),
         Command::Import(args) => import::run(args, cli.talk),
         Command::Report(args) => report::run(args, cli.talk),
+        Command::Wan(args) => wan::run(args, cli.talk),
         Command::Schema(args) => schema::run(args),
         Command::Doctor(args) => doctor::run(args),
         Command::Completions(args) => completions::run(args),
