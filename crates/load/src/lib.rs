@@ -14,5 +14,7 @@ pub mod fileset;
 pub mod lab;
 pub mod row;
 pub mod stats;
+pub mod units;
+pub mod wan;
 pub mod watch;
 pub mod workload;

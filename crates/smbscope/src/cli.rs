@@ -42,6 +42,8 @@ pub enum Command {
     /// Run a private Samba to try things on.
     #[cfg(target_os = "linux")]
     Lab(crate::commands::lab::args::Lab),
+    /// Put distance between two network interfaces.
+    Wan(crate::commands::wan::Wan),
     /// Explain tables and columns.
     Schema(Schema),
     /// Check what this machine has for smbscope.

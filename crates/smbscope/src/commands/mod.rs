@@ -11,6 +11,7 @@ mod ops;
 mod query;
 mod report;
 mod schema;
+pub mod wan;
 
 use crate::cli::{Cli, Command};
 
@@ -23,6 +24,7 @@ pub fn run(cli: &Cli) -> anyhow::Result<()> {
         Command::Report(args) => report::run(args, cli.talk),
         #[cfg(target_os = "linux")]
         Command::Lab(args) => lab::run(args, cli.talk),
+        Command::Wan(args) => wan::run(args, cli.talk),
         Command::Schema(args) => schema::run(args),
         Command::Doctor(args) => doctor::run(args),
         Command::Completions(args) => completions::run(args),

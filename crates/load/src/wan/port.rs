@@ -1,0 +1,248 @@
+//! One end of a line: whole Ethernet frames in and out of a network interface (packet(7)).
+//!
+//! Owns: the AF_PACKET socket and its options, batches of frames in and out, what the kernel
+//! dropped. It does not own when a frame goes out. Frames carry the virtio_net_hdr of
+//! PACKET_VNET_HDR (linux/virtio_net.h) in front, from one port to the other unchanged, so that a
+//! checksum that the sending machine left to its network card stays a checksum to be filled in
+//! instead of becoming a wrong one.
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+use nix::errno::Errno;
+use nix::sys::socket::{
+    AddressFamily, ControlMessageOwned, LinkAddr, MsgFlags, MultiHeaders, SockFlag, SockProtocol,
+    SockType, bind, getsockname, getsockopt, recvmmsg, sendmmsg, setsockopt, socket, sockopt,
+};
+use nix::sys::time::{TimeSpec, TimeValLike as _};
+use nix::time::{ClockId, clock_gettime};
+use nix::{cmsg_space, getsockopt_impl, libc, setsockopt_impl, sockopt_impl};
+
+use super::error::Error;
+
+/// Frames that one call moves.
+pub(super) const BATCH: usize = 32;
+/// Bytes of the header in front of each frame.
+pub(super) const HEADER_BYTES: usize = 10;
+/// The largest frame: what segmentation offload merges at most (64 KiB of IP), with tags.
+const SLOT_BYTES: usize = HEADER_BYTES + 65_536 + 64;
+/// What the kernel may hold for a port that is not read for a moment: 30 ms at 10 Gb/s.
+const BUFFER_BYTES: usize = 32 << 20;
+const RIGHTS: &str = "the capabilities CAP_NET_RAW and CAP_NET_ADMIN";
+
+sockopt_impl!(
+    /// A virtio_net_hdr in front of each frame.
+    VnetHeader,
+    SetOnly,
+    libc::SOL_PACKET,
+    libc::PACKET_VNET_HDR,
+    bool
+);
+sockopt_impl!(
+    /// Do not show frames that this machine sends (Linux 4.20).
+    IgnoreOutgoing,
+    SetOnly,
+    libc::SOL_PACKET,
+    libc::PACKET_IGNORE_OUTGOING,
+    bool
+);
+sockopt_impl!(
+    /// Promiscuous mode for as long as the socket lives.
+    Membership,
+    SetOnly,
+    libc::SOL_PACKET,
+    libc::PACKET_ADD_MEMBERSHIP,
+    libc::packet_mreq
+);
+sockopt_impl!(
+    /// Frames seen and dropped since it was last asked.
+    Statistics,
+    GetOnly,
+    libc::SOL_PACKET,
+    libc::PACKET_STATISTICS,
+    libc::tpacket_stats
+);
+
+/// What the header in front of a frame says (its gso_type, second byte).
+pub(super) fn is_merged(frame: &[u8]) -> bool {
+    const GSO_NONE: u8 = 0;
+    frame.get(1).is_some_and(|kind| *kind != GSO_NONE)
+}
+
+/// Room for what is said to the kernel about a batch and what it says. It cannot move between
+/// threads, so it is not the port's.
+pub(super) struct Headers {
+    receive: MultiHeaders<()>,
+    /// Without the room for time stamps, which the kernel would take for orders.
+    send: MultiHeaders<()>,
+}
+
+impl Headers {
+    /// Room for [`BATCH`] frames.
+    pub(super) fn new() -> Headers {
+        Headers {
+            receive: MultiHeaders::preallocate(BATCH, Some(cmsg_space!(TimeSpec))),
+            send: MultiHeaders::preallocate(BATCH, None),
+        }
+    }
+}
+
+/// A network interface, open for whole frames.
+pub(super) struct Port {
+    name: String,
+    socket: OwnedFd,
+    buffer: Vec<u8>,
+}
+
+impl Port {
+    /// Opens the interface of this name in the thread's network namespace. It is promiscuous from
+    /// here on, because frames for the other side are not addressed to it.
+    pub(super) fn open(name: &str, place: &str) -> Result<Port, Error> {
+        let failed = |what: &str| {
+            let what = format!("{name}: {what}");
+            move |error: Errno| Error::io(what, error.into(), RIGHTS)
+        };
+        let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+        // Before the address is looked for, so that who has no rights is told that first.
+        let socket = socket(AddressFamily::Packet, SockType::Raw, flags, SockProtocol::EthAll)
+            .map_err(failed("opening a network interface for whole frames"))?;
+        let address = address_of(name, place)?;
+        // Its protocol is 0, which keeps the socket's own: every frame.
+        bind(socket.as_raw_fd(), &address).map_err(failed("cannot be bound"))?;
+        setsockopt(&socket, VnetHeader, &true).map_err(failed("PACKET_VNET_HDR"))?;
+        setsockopt(&socket, IgnoreOutgoing, &true)
+            .map_err(failed("PACKET_IGNORE_OUTGOING (needs Linux 4.20 or later)"))?;
+        setsockopt(&socket, sockopt::ReceiveTimestampns, &true).map_err(failed("time stamps"))?;
+        let membership = libc::packet_mreq {
+            mr_ifindex: i32::try_from(address.ifindex()).unwrap_or_default(),
+            mr_type: u16::try_from(libc::PACKET_MR_PROMISC).unwrap_or_default(),
+            mr_alen: 0,
+            mr_address: [0; 8],
+        };
+        setsockopt(&socket, Membership, &membership).map_err(failed("promiscuous mode"))?;
+        setsockopt(&socket, sockopt::RcvBufForce, &BUFFER_BYTES)
+            .map_err(failed("a receive buffer"))?;
+        setsockopt(&socket, sockopt::SndBufForce, &BUFFER_BYTES)
+            .map_err(failed("a send buffer"))?;
+        let mut port = Port { name: name.to_owned(), socket, buffer: vec![0; SLOT_BYTES * BATCH] };
+        // Between socket and bind, frames of all interfaces came, and without header.
+        let headers = &mut Headers::new();
+        while port.receive(headers, |_, _| ()).map_err(|error| Error::io(name, error, RIGHTS))? > 0
+        {
+        }
+        port.dropped();
+        Ok(port)
+    }
+
+    /// The interface's name.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What to wait on.
+    pub(super) fn fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    /// Hands out the frames that are there, at most [`BATCH`]: how long ago the kernel saw it (ns),
+    /// and the frame with its header; how many there were. A frame larger than any offload makes is cut, which its header's length shows.
+    pub(super) fn receive(
+        &mut self,
+        headers: &mut Headers,
+        mut each: impl FnMut(u64, &[u8]),
+    ) -> io::Result<usize> {
+        let slots = self.buffer.chunks_exact_mut(SLOT_BYTES);
+        let mut slots: Vec<[IoSliceMut<'_>; 1]> =
+            slots.map(|slot| [IoSliceMut::new(slot)]).collect();
+        let flags = MsgFlags::MSG_DONTWAIT;
+        let fd = self.socket.as_raw_fd();
+        let messages = match recvmmsg(fd, &mut headers.receive, slots.iter_mut(), flags, None) {
+            Ok(messages) => messages,
+            Err(Errno::EAGAIN | Errno::EINTR) => return Ok(0),
+            Err(error) => return Err(error.into()),
+        };
+        let now = clock_gettime(ClockId::CLOCK_REALTIME);
+        let mut count = 0;
+        for message in messages {
+            count += 1;
+            let stamp = message.cmsgs().ok().and_then(|mut parts| {
+                parts.find_map(|part| match part {
+                    ControlMessageOwned::ScmTimestampns(at) => Some(at),
+                    _ => None,
+                })
+            });
+            let age_ns = stamp.zip(now.ok()).map_or(0, |(at, now)| age_ns(at, now));
+            // One slice each.
+            message.iovs().for_each(|frame| each(age_ns, frame));
+        }
+        Ok(count)
+    }
+
+    /// Sends frames with their headers, at most [`BATCH`]; which of them were not taken, with the
+    /// last reason.
+    pub(super) fn send(
+        &self,
+        headers: &mut Headers,
+        frames: &[Box<[u8]>],
+    ) -> (Vec<usize>, Option<Errno>) {
+        let slices: Vec<[IoSlice<'_>; 1]> =
+            frames.iter().take(BATCH).map(|frame| [IoSlice::new(frame)]).collect();
+        let (mut done, mut refused, mut why) = (0, Vec::new(), None);
+        let fd = self.socket.as_raw_fd();
+        while let Some(rest) = slices.get(done..).filter(|rest| !rest.is_empty()) {
+            let flags = MsgFlags::MSG_DONTWAIT;
+            match sendmmsg(fd, &mut headers.send, rest, [None; BATCH], [], flags) {
+                Ok(sent) => done += sent.count().max(1),
+                Err(Errno::EINTR) => {}
+                // The error is the first frame's; the others may do better.
+                Err(error) => {
+                    refused.push(done);
+                    why = Some(error);
+                    done += 1;
+                }
+            }
+        }
+        (refused, why)
+    }
+
+    /// Frames that the kernel could not hand over since this was last asked.
+    pub(super) fn dropped(&self) -> u64 {
+        getsockopt(&self.socket, Statistics).map_or(0, |statistics| statistics.tp_drops.into())
+    }
+
+    /// Whether the interface still exists: the kernel takes it from the socket when it goes away.
+    pub(super) fn exists(&self) -> bool {
+        let address = getsockname::<LinkAddr>(self.socket.as_raw_fd());
+        address.is_ok_and(|address| i32::try_from(address.ifindex()).is_ok_and(|index| index > 0))
+    }
+}
+
+/// From a frame's time stamp until now. The wall clock may be set in between: what is negative or
+/// longer than any batch waits is no age.
+fn age_ns(at: TimeSpec, now: TimeSpec) -> u64 {
+    const AGE_MAX_NS: u64 = 1_000_000_000;
+    let age = now.num_nanoseconds().saturating_sub(at.num_nanoseconds());
+    u64::try_from(age).ok().filter(|age| *age < AGE_MAX_NS).unwrap_or(0)
+}
+
+/// The address of an interface, by which a socket is bound to it.
+fn address_of(name: &str, place: &str) -> Result<LinkAddr, Error> {
+    let interfaces = nix::ifaddrs::getifaddrs()
+        .map_err(|error| Error::io("listing network interfaces", error.into(), RIGHTS))?;
+    let mut others = Vec::new();
+    for interface in interfaces {
+        let Some(address) = interface.address.as_ref().and_then(|address| address.as_link_addr())
+        else {
+            continue;
+        };
+        if interface.interface_name == name {
+            return Ok(*address);
+        }
+        others.push(interface.interface_name);
+    }
+    Err(Error::NoInterface {
+        name: name.to_owned(),
+        place: place.to_owned(),
+        others: others.join(", "),
+    })
+}
