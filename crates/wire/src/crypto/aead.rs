@@ -1,27 +1,21 @@
 //! The four ciphers with a key: sealing, opening, and the bare key stream.
 //!
-//! Owns: which part of a transform header's nonce each cipher takes and the call of the library.
-//! It knows neither the header (`encrypt`, `decrypt`) nor where keys come from (`derive`).
-//! MS-SMB2 section 2.2.41; NIST SP 800-38C (CCM) and 800-38D (GCM).
+//! Owns: which part of a transform header's nonce each cipher takes, and which library does it:
+//! GCM is aws-lc's, CCM is made in `ccm` (no library has a fast one). It knows neither the header
+//! (`encrypt`, `decrypt`) nor where keys come from (`derive`). MS-SMB2 section 2.2.41; NIST SP
+//! 800-38C (CCM) and 800-38D (GCM).
 
-use super::{Cipher, Key};
+use super::{Cipher, Key, ccm};
+use aes::cipher::KeyInit;
 use aes::{Aes128Enc, Aes256Enc};
-use aes_gcm::AesGcm;
-use aes_gcm::aead::consts::{U11, U12, U16};
-use aes_gcm::aead::{AeadInOut, KeyInit, Nonce};
-use ccm::Ccm;
-
-type Aes128Ccm = Ccm<Aes128Enc, U16, U11>;
-type Aes256Ccm = Ccm<Aes256Enc, U16, U11>;
-type Aes128Gcm = AesGcm<Aes128Enc, U12>;
-type Aes256Gcm = AesGcm<Aes256Enc, U12>;
+use aws_lc_rs::aead::{AES_128_GCM, AES_256_GCM, Aad, Algorithm, LessSafeKey, Nonce, UnboundKey};
 
 /// A cipher with its key, the round keys expanded.
 pub enum Aead {
-    Aes128Ccm(Aes128Ccm),
-    Aes128Gcm(Aes128Gcm),
-    Aes256Ccm(Aes256Ccm),
-    Aes256Gcm(Aes256Gcm),
+    Aes128Ccm(Aes128Enc),
+    Aes128Gcm(LessSafeKey),
+    Aes256Ccm(Aes256Enc),
+    Aes256Gcm(LessSafeKey),
 }
 
 impl Aead {
@@ -30,44 +24,43 @@ impl Aead {
         let key = key.as_bytes();
         Some(match cipher {
             Cipher::AES_128_CCM => Aead::Aes128Ccm(KeyInit::new_from_slice(key).ok()?),
-            Cipher::AES_128_GCM => Aead::Aes128Gcm(KeyInit::new_from_slice(key).ok()?),
+            Cipher::AES_128_GCM => Aead::Aes128Gcm(gcm(&AES_128_GCM, key)?),
             Cipher::AES_256_CCM => Aead::Aes256Ccm(KeyInit::new_from_slice(key).ok()?),
-            Cipher::AES_256_GCM => Aead::Aes256Gcm(KeyInit::new_from_slice(key).ok()?),
+            Cipher::AES_256_GCM => Aead::Aes256Gcm(gcm(&AES_256_GCM, key)?),
             _ => return None,
         })
     }
 
-    /// Encrypts `buffer` in place and gives the tag; `None` when the buffer is too long (CCM's
-    /// length field has 32 bits).
-    pub fn seal(&self, nonce: &[u8; 16], associated: &[u8], buffer: &mut [u8]) -> Option<[u8; 16]> {
+    /// Encrypts `text` in place and gives the tag; `None` when the text is too long (CCM's length
+    /// field has 32 bits).
+    pub fn seal(&self, nonce: &[u8; 16], aad: &[u8; 32], text: &mut [u8]) -> Option<[u8; 16]> {
         match self {
-            Aead::Aes128Ccm(aead) => seal(aead, first::<11>(nonce), associated, buffer),
-            Aead::Aes128Gcm(aead) => seal(aead, first::<12>(nonce), associated, buffer),
-            Aead::Aes256Ccm(aead) => seal(aead, first::<11>(nonce), associated, buffer),
-            Aead::Aes256Gcm(aead) => seal(aead, first::<12>(nonce), associated, buffer),
+            Aead::Aes128Ccm(cipher) => ccm::seal(cipher, &first(nonce), aad, text),
+            Aead::Aes256Ccm(cipher) => ccm::seal(cipher, &first(nonce), aad, text),
+            Aead::Aes128Gcm(key) | Aead::Aes256Gcm(key) => {
+                let nonce = Nonce::assume_unique_for_key(first(nonce));
+                let tag = key.seal_in_place_separate_tag(nonce, Aad::from(aad), text).ok()?;
+                tag.as_ref().try_into().ok()
+            }
         }
     }
 
-    /// Decrypts `buffer` in place when the tag fits; otherwise its content is not specified, but
-    /// it is no plaintext.
-    pub fn open(
-        &self,
-        nonce: &[u8; 16],
-        associated: &[u8],
-        buffer: &mut [u8],
-        tag: &[u8; 16],
-    ) -> bool {
+    /// Decrypts `text` in place when the tag fits; otherwise its content is not specified, but it
+    /// is no plaintext.
+    pub fn open(&self, nonce: &[u8; 16], aad: &[u8; 32], text: &mut [u8], tag: &[u8; 16]) -> bool {
         match self {
-            Aead::Aes128Ccm(aead) => open(aead, first::<11>(nonce), associated, buffer, tag),
-            Aead::Aes128Gcm(aead) => open(aead, first::<12>(nonce), associated, buffer, tag),
-            Aead::Aes256Ccm(aead) => open(aead, first::<11>(nonce), associated, buffer, tag),
-            Aead::Aes256Gcm(aead) => open(aead, first::<12>(nonce), associated, buffer, tag),
+            Aead::Aes128Ccm(cipher) => ccm::open(cipher, &first(nonce), aad, text, tag),
+            Aead::Aes256Ccm(cipher) => ccm::open(cipher, &first(nonce), aad, text, tag),
+            Aead::Aes128Gcm(key) | Aead::Aes256Gcm(key) => {
+                let nonce = Nonce::assume_unique_for_key(first(nonce));
+                key.open_in_place_separate_tag(nonce, Aad::from(aad), tag, text).is_ok()
+            }
         }
     }
 
     /// Applies the key stream alone. All modes are counter modes, so that it decrypts too.
-    pub fn apply(&self, nonce: &[u8; 16], buffer: &mut [u8]) -> bool {
-        self.seal(nonce, &[], buffer).is_some()
+    pub fn apply(&self, nonce: &[u8; 16], text: &mut [u8]) -> bool {
+        self.seal(nonce, &[0; 32], text).is_some()
     }
 
     /// Bytes of the nonce that count.
@@ -89,35 +82,12 @@ impl Aead {
     }
 }
 
+/// A key of AES-GCM; `None` when it has not the algorithm's length.
+pub fn gcm(algorithm: &'static Algorithm, key: &[u8]) -> Option<LessSafeKey> {
+    Some(LessSafeKey::new(UnboundKey::new(algorithm, key).ok()?))
+}
+
 fn first<const N: usize>(nonce: &[u8; 16]) -> [u8; N] {
     const { assert!(N <= 16) };
     std::array::from_fn(|index| nonce[index])
-}
-
-fn seal<A, const N: usize>(
-    aead: &A,
-    nonce: [u8; N],
-    associated: &[u8],
-    buffer: &mut [u8],
-) -> Option<[u8; 16]>
-where
-    A: AeadInOut<TagSize = U16>,
-    Nonce<A>: From<[u8; N]>,
-{
-    let tag = aead.encrypt_inout_detached(&nonce.into(), associated, buffer.into()).ok()?;
-    Some(tag.into())
-}
-
-fn open<A, const N: usize>(
-    aead: &A,
-    nonce: [u8; N],
-    associated: &[u8],
-    buffer: &mut [u8],
-    tag: &[u8; 16],
-) -> bool
-where
-    A: AeadInOut<TagSize = U16>,
-    Nonce<A>: From<[u8; N]>,
-{
-    aead.decrypt_inout_detached(&nonce.into(), associated, buffer.into(), tag.into()).is_ok()
 }

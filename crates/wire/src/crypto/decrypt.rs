@@ -261,15 +261,19 @@ mod tests {
             let cut = &message[..length];
             let error = decryptor.decrypt(cut, &mut out).unwrap_err();
             assert_ne!(error, DecryptError::Unverified);
+            assert_eq!(decryptor.decrypt_in_place(&mut cut.to_vec()), Err(error));
             let prefix = decryptor.decrypt_prefix(cut, &mut out);
             assert_eq!(prefix.is_ok(), length >= 56, "{length}");
             if length >= 56 {
                 assert_eq!(out, whole[..length - 52]);
             }
         }
-        let padded = [&message[..], &[0; 5]].concat();
+        let mut padded = [&message[..], &[0; 5]].concat();
         decryptor.decrypt(&padded, &mut out).unwrap();
         assert_eq!(out, whole);
+        let range = decryptor.decrypt_in_place(&mut padded).unwrap();
+        assert_eq!(padded[range], whole);
+        assert!(padded.ends_with(&[0; 5]));
     }
 
     proptest! {
@@ -277,9 +281,10 @@ mod tests {
         fn any_bytes_are_survived(tail in proptest::collection::vec(any::<u8>(), 0..200)) {
             let (decryptor, _) = request();
             let mut out = Vec::new();
-            let message = [b"\xfdSMB", tail.as_slice()].concat();
-            prop_assert!(decryptor.decrypt(&message, &mut out).is_err());
+            let mut message = [b"\xfdSMB", tail.as_slice()].concat();
+            let error = decryptor.decrypt(&message, &mut out).unwrap_err();
             let _ = decryptor.decrypt_prefix(&message, &mut out);
+            prop_assert_eq!(decryptor.decrypt_in_place(&mut message), Err(error));
         }
     }
 }

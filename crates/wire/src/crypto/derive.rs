@@ -134,4 +134,40 @@ mod tests {
         assert_eq!(of(Cipher::AES_128_GCM, &long), of(Cipher::AES_128_GCM, &short));
         assert_eq!(wide.signing, of(Cipher::AES_128_GCM, &short).signing);
     }
+
+    /// From Microsoft's "SMB 2 and SMB 3 security in Windows 10: the anatomy of signing and
+    /// cryptographic keys": the sessions and the second channels of its examples.
+    #[test]
+    fn published_signing_keys() {
+        let signing = |dialect, session_key, hash: Option<&str>| {
+            let hash = hash.map(|hash| {
+                PreauthIntegrity::from(<[u8; 64]>::try_from(hex(hash).as_slice()).unwrap())
+            });
+            derive_signing_key(dialect, &key(session_key), hash.as_ref()).unwrap()
+        };
+        let session = "7cd451825d0450d235424e44ba6e78cc";
+        assert_eq!(signing(0x0300, session, None), key("0b7e9c5cac36c0f6ea9ab275298cedce"));
+        let channel = "4e01a2b313bcf660cc250bef021aede6";
+        assert_eq!(signing(0x0302, channel, None), key("ba1a17dbbfec349bca105563d598952f"));
+        let (session, hash) = (
+            "270e1ba896585eeb7af3472d3b4c75a7",
+            concat!(
+                "0dd13628cc3ed218ef9df9772d436d0887ab9814bfae63a80aa845f36909db79",
+                "28622dddad522d9751640a459762c5a9d6bb084cbb3ce6bdadef5d5bce3c6c01"
+            ),
+        );
+        assert_eq!(signing(0x0311, session, Some(hash)), key("73fe7a9a77bef0bde49c650d8ccb5f76"));
+        let (channel, hash) = (
+            "84b9dbb730116a8fa6e9889555c265f9",
+            concat!(
+                "ea3bf912b11cbfec5b1889e8209614218687f82fa5294521ad3063425e49e88a",
+                "10bd022124ce25123bc9111f52d9566ba88bf46344e6063dc5e3ff0389026f6c"
+            ),
+        );
+        assert_eq!(signing(0x0311, channel, Some(hash)), key("c962bca1a9dd1697b030644199705431"));
+        let short = derive_signing_key(0x0210, &Key::new(&[1; 4]).unwrap(), None).unwrap();
+        assert_eq!(short, key("01010101000000000000000000000000"));
+        assert_eq!(derive_signing_key(0x0311, &short, None), None);
+        assert_eq!(derive_signing_key(0x02ff, &short, None), None);
+    }
 }

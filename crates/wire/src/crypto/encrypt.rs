@@ -76,16 +76,17 @@ impl Encryptor {
         let too_long = EncryptError::TooLong { bytes: plain.len() };
         let size = u32::try_from(plain.len()).map_err(|_| too_long)?;
         let nonce = self.next_nonce();
-        let mut fields = [0; TRANSFORM_HEADER_BYTES];
-        fields[..4].copy_from_slice(&ENCRYPTED_MAGIC);
-        fields[20..36].copy_from_slice(&nonce);
-        fields[36..40].copy_from_slice(&size.to_le_bytes());
+        // Nonce, size, reserved, flags, session id: what is authenticated with the message.
+        let mut aad = [0; 32];
+        aad[..16].copy_from_slice(&nonce);
+        aad[16..20].copy_from_slice(&size.to_le_bytes());
         // Flags of 3.1.1: encrypted; EncryptionAlgorithm of 3.0 and 3.0.2: AES-128-CCM. Both 1.
-        fields[42] = 1;
-        fields[44..].copy_from_slice(&session_id.to_le_bytes());
-        let tag = self.aead.seal(&nonce, &fields[20..], plain).ok_or(too_long)?;
-        fields[4..20].copy_from_slice(&tag);
-        *header = fields;
+        aad[22] = 1;
+        aad[24..].copy_from_slice(&session_id.to_le_bytes());
+        let tag = self.aead.seal(&nonce, &aad, plain).ok_or(too_long)?;
+        header[..4].copy_from_slice(&ENCRYPTED_MAGIC);
+        header[4..20].copy_from_slice(&tag);
+        header[20..].copy_from_slice(&aad);
         Ok(())
     }
 
@@ -105,5 +106,107 @@ impl Encryptor {
 impl fmt::Debug for Encryptor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Encryptor({})", self.aead.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::crypto::Decryptor;
+    use crate::smb2::transform::Transform;
+    use proptest::prelude::*;
+    use std::collections::HashSet;
+
+    fn pair(cipher: Cipher) -> (Encryptor, Decryptor) {
+        let key = Key::new(&[9; 32][..cipher.key_bytes().unwrap()]).unwrap();
+        (Encryptor::new(cipher, &key).unwrap(), Decryptor::new(cipher, &key).unwrap())
+    }
+
+    #[test]
+    fn writes_the_transform_header() {
+        for cipher in Cipher::ALL {
+            let (encryptor, _) = pair(cipher);
+            let mut message = vec![0xee; TRANSFORM_HEADER_BYTES + 70];
+            encryptor.encrypt(0x1122_3344_5566_7788, &mut message).unwrap();
+            assert!(message.starts_with(&ENCRYPTED_MAGIC));
+            let view = Transform(&message);
+            assert_eq!(view.original_message_size(), Some(70));
+            assert_eq!(message[40..42], [0, 0]);
+            assert_eq!(view.flags_or_algorithm(), Some(1));
+            assert_eq!(view.session_id(), Some(0x1122_3344_5566_7788));
+            let unused = &message[20 + encryptor.aead.nonce_bytes()..36];
+            assert!(unused.iter().all(|byte| *byte == 0), "{unused:?}");
+            assert_ne!(message[52..], [0xee; 70]);
+        }
+    }
+
+    #[test]
+    fn no_nonce_comes_twice_whoever_shares_the_encryptor() {
+        for cipher in [Cipher::AES_128_CCM, Cipher::AES_256_GCM] {
+            let (encryptor, _) = pair(cipher);
+            let nonces = || {
+                let nonce = |_| {
+                    let mut message = [0; TRANSFORM_HEADER_BYTES];
+                    encryptor.encrypt(1, &mut message).unwrap();
+                    <[u8; 16]>::try_from(&message[20..36]).unwrap()
+                };
+                (0..500).map(nonce).collect::<Vec<_>>()
+            };
+            let found = std::thread::scope(|scope| {
+                let threads = [(); 4].map(|()| scope.spawn(nonces));
+                threads.map(|thread| thread.join().unwrap()).concat()
+            });
+            assert_eq!(found.iter().collect::<HashSet<_>>().len(), 2000);
+            // Another encryptor of the same key starts elsewhere.
+            let (other, _) = pair(cipher);
+            assert!(!found.contains(&other.next_nonce()));
+        }
+    }
+
+    #[test]
+    fn the_counter_may_wrap() {
+        let (mut encryptor, _) = pair(Cipher::AES_128_GCM);
+        encryptor.counter = AtomicU64::new(u64::MAX);
+        encryptor.salt = [1, 2, 3, 4];
+        assert_eq!(encryptor.next_nonce(), 0x0403_0201_ffff_ffff_ffff_ffff_u128.to_le_bytes());
+        assert_eq!(encryptor.next_nonce(), 0x0403_0201_0000_0000_0000_0000_u128.to_le_bytes());
+    }
+
+    #[test]
+    fn wants_room_for_the_header() {
+        let (encryptor, _) = pair(Cipher::AES_128_GCM);
+        let error = encryptor.encrypt(1, &mut [0; 51]).unwrap_err();
+        assert_eq!(error, EncryptError::NoRoom { bytes: 51 });
+        assert!(error.to_string().contains("52 bytes"), "{error}");
+        assert!(Encryptor::new(Cipher(5), &Key::new(&[1; 16]).unwrap()).is_none());
+        assert!(Encryptor::new(Cipher::AES_256_GCM, &Key::new(&[1; 16]).unwrap()).is_none());
+        assert_eq!(format!("{encryptor:?}"), "Encryptor(AES-128-GCM)");
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_encrypted_decrypts(
+            plain in proptest::collection::vec(any::<u8>(), 0..400),
+            session: u64,
+            at: proptest::sample::Index,
+        ) {
+            for cipher in Cipher::ALL {
+                let (encryptor, decryptor) = pair(cipher);
+                let mut message = [&[0; TRANSFORM_HEADER_BYTES], plain.as_slice()].concat();
+                encryptor.encrypt(session, &mut message).unwrap();
+                let mut out = Vec::new();
+                decryptor.decrypt(&message, &mut out).unwrap();
+                prop_assert_eq!(&out, &plain);
+
+                let mut changed = message.clone();
+                let at = 4 + at.index(message.len() - 4);
+                changed[at] ^= 0x10;
+                prop_assert!(decryptor.decrypt(&changed, &mut out).is_err());
+                prop_assert!(decryptor.decrypt_in_place(&mut changed).is_err());
+
+                let range = decryptor.decrypt_in_place(&mut message).unwrap();
+                prop_assert_eq!(&message[range], &plain);
+            }
+        }
     }
 }

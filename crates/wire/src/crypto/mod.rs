@@ -2,11 +2,12 @@
 //!
 //! Owns: ciphers and keys, their derivation (`derive`), the preauthentication integrity hash
 //! (`preauth`), signing one message (`sign`) with its algorithms (`mac`), encrypting and
-//! decrypting one transform message (`encrypt`, `decrypt`) with its ciphers (`aead`), and
+//! decrypting one transform message (`encrypt`, `decrypt`) with its ciphers (`aead`, `ccm`), and
 //! Wireshark's list of keys (`key_list`). It does not own which session a message belongs to, nor
 //! what must be protected (`capture`, `load`). MS-SMB2 sections 2.2.41, 3.1.4.1 to 3.1.4.3, 3.1.5.1.
 
 mod aead;
+mod ccm;
 mod decrypt;
 mod derive;
 mod encrypt;
