@@ -12,7 +12,11 @@ pub mod counters;
 pub mod fileset;
 #[cfg(target_os = "linux")]
 pub mod lab;
+pub mod perform;
+pub mod prepare;
+pub mod recorder;
 pub mod row;
+pub mod run;
 pub mod stats;
 pub mod units;
 pub mod wan;

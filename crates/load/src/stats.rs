@@ -130,6 +130,8 @@ pub enum Trouble {
     Timeout,
     /// A reply that breaks the protocol, or whose signature is wrong.
     Protocol,
+    /// Fewer bytes were read or written than asked.
+    Short,
     /// Anything else on the client's side.
     Client,
 }
@@ -144,6 +146,7 @@ impl Trouble {
             Trouble::Closed => "connection closed",
             Trouble::Timeout => "timeout",
             Trouble::Protocol => "protocol error",
+            Trouble::Short => "short transfer",
             Trouble::Client => "client error",
         }
     }

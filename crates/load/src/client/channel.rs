@@ -30,9 +30,9 @@ use crate::clock::Clock;
 use crate::row::{LinkNames, Row};
 
 /// What a connection runs over: TCP, or in tests a pipe in memory.
-pub trait Transport: AsyncRead + AsyncWrite + Send + Unpin {}
+pub trait Transport: AsyncRead + AsyncWrite + Send + Sync + Unpin {}
 
-impl<T: AsyncRead + AsyncWrite + Send + Unpin> Transport for T {}
+impl<T: AsyncRead + AsyncWrite + Send + Sync + Unpin> Transport for T {}
 
 /// Longest message that is taken from a server: the largest read there is, and its headers.
 const MESSAGE_BYTES_MAX: usize = (16 << 20) - 1;
@@ -248,6 +248,11 @@ impl Channel {
     /// Credits that sending such a request takes.
     pub fn charge(&self, payload_bytes: u32) -> u32 {
         if self.large_mtu { payload_bytes.saturating_sub(1) / 65_536 + 1 } else { 1 }
+    }
+
+    /// Credits that the client holds.
+    pub fn credits(&self) -> u32 {
+        self.credits
     }
 
     /// Waits until the server has granted that many credits.

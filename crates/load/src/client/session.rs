@@ -248,7 +248,8 @@ impl Session {
         let Some(first) = self.channels.first() else {
             return Err(ClientError::Protocol("the session has no connection".into()));
         };
-        let names = LinkNames { client: ends.names.client.clone(), ..LinkNames::clone(first.names()) };
+        let names =
+            LinkNames { client: ends.names.client.clone(), ..LinkNames::clone(first.names()) };
         ends.names = Arc::new(names);
         let seal = first.protection.seal.clone();
         let sign_all = first.protection.sign_all;
@@ -381,6 +382,27 @@ impl Session {
             }
         }
         Ok(())
+    }
+
+    /// Sends what was added to a channel's frame.
+    pub async fn send(&mut self, channel: usize) -> Result<(), ClientError> {
+        match self.channels.get_mut(channel) {
+            Some(channel) => channel.send().await,
+            None => Err(ClientError::Protocol("no such channel".into())),
+        }
+    }
+
+    /// Waits until a channel has that many credits.
+    pub async fn have_credits(&mut self, channel: usize, credits: u32) -> Result<(), ClientError> {
+        match self.channels.get_mut(channel) {
+            Some(channel) => channel.have_credits(credits).await,
+            None => Err(ClientError::Protocol("no such channel".into())),
+        }
+    }
+
+    /// Whether a channel has that many credits now.
+    pub fn has_credits(&self, channel: usize, credits: u32) -> bool {
+        self.channels.get(channel).is_some_and(|channel| channel.credits() >= credits)
     }
 
     /// Cancels a request that waits on the first connection.

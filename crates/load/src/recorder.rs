@@ -1,0 +1,197 @@
+//! Rows of all users to parts of tables.
+//!
+//! Users hand over their rows when a scenario ends. Rows wait in a few shards, so that users do
+//! not wait for each other, and become a batch when there are enough of them or a second passed.
+//! Whoever writes takes the parts from a bounded channel: when the disk cannot keep up, the
+//! generator becomes slow, which it notices itself (`watch`), rather than losing rows.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::SyncSender;
+use std::sync::{Mutex, PoisonError};
+
+use smbscope_event::builder::{OperationBuilder, extension_of};
+use smbscope_event::part::Part;
+use smbscope_event::run::Scenario;
+use smbscope_event::tables::Connection;
+
+use crate::row::Row;
+
+/// Rows of a batch.
+const BATCH_ROWS: usize = 8192;
+
+/// Takes rows from all users of a run.
+pub struct Recorder {
+    recording: String,
+    shards: Vec<Mutex<Shard>>,
+    next_operation: AtomicU64,
+    parts: SyncSender<Part>,
+}
+
+#[derive(Default)]
+struct Shard {
+    rows: Vec<Box<Row>>,
+    scenarios: Vec<Scenario>,
+    connections: Vec<Connection>,
+    builder: Option<OperationBuilder>,
+}
+
+impl Recorder {
+    /// A recorder of the run `recording`, whose parts go to `parts`.
+    pub fn new(recording: &str, shards: usize, parts: SyncSender<Part>) -> Recorder {
+        Recorder {
+            recording: recording.to_owned(),
+            shards: (0..shards.max(1)).map(|_| Mutex::default()).collect(),
+            next_operation: AtomicU64::new(0),
+            parts,
+        }
+    }
+
+    /// The run's name.
+    pub fn recording(&self) -> &str {
+        &self.recording
+    }
+
+    /// Takes rows of a user.
+    pub fn rows(&self, user: u64, rows: Vec<Box<Row>>) {
+        self.with(user, |shard| shard.rows.extend(rows));
+    }
+
+    /// Takes a scenario that a user ended, with its rows.
+    pub fn scenario(&self, mut scenario: Scenario, rows: Vec<Box<Row>>) {
+        scenario.recording.clone_from(&self.recording);
+        self.with(scenario.user_number, |shard| {
+            shard.rows.extend(rows);
+            shard.scenarios.push(scenario);
+        });
+    }
+
+    /// Takes connections that ended.
+    pub fn connections(&self, user: u64, mut connections: Vec<Connection>) {
+        for connection in &mut connections {
+            connection.recording.clone_from(&self.recording);
+        }
+        self.with(user, |shard| shard.connections.extend(connections));
+    }
+
+    /// Takes a part of another table.
+    pub fn part(&self, part: Part) {
+        // The writer is gone only after an error, which it has told.
+        let _ = self.parts.send(part);
+    }
+
+    /// Hands over what waits. To be called each second, and at the end.
+    pub fn flush(&self) {
+        for shard in &self.shards {
+            let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
+            self.empty(&mut shard);
+        }
+    }
+
+    fn with(&self, user: u64, take: impl FnOnce(&mut Shard)) {
+        let place = (user % self.shards.len() as u64) as usize;
+        let Some(shard) = self.shards.get(place) else { return };
+        let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
+        take(&mut shard);
+        if shard.rows.len() >= BATCH_ROWS {
+            self.empty(&mut shard);
+        }
+    }
+
+    fn empty(&self, shard: &mut Shard) {
+        if !shard.scenarios.is_empty() {
+            self.part(Part::Scenarios(std::mem::take(&mut shard.scenarios)));
+        }
+        if !shard.connections.is_empty() {
+            self.part(Part::Connections(std::mem::take(&mut shard.connections)));
+        }
+        if shard.rows.is_empty() {
+            return;
+        }
+        let mut rows = std::mem::take(&mut shard.rows);
+        rows.sort_by_key(|row| row.operation.response_end().or(row.operation.request_end()));
+        // A schema that Arrow does not take would have failed every test.
+        if shard.builder.is_none() {
+            shard.builder = OperationBuilder::new(None).ok();
+        }
+        let Some(builder) = &mut shard.builder else { return };
+        let first = self.next_operation.fetch_add(rows.len() as u64, Ordering::Relaxed);
+        for (number, row) in rows.iter_mut().enumerate() {
+            name(builder, &self.recording, row);
+            row.operation.set_operation(first + number as u64);
+        }
+        let operations: Vec<&_> = rows.iter().map(|row| &row.operation).collect();
+        let operations: Vec<Ref<'_>> = operations.into_iter().map(Ref).collect();
+        builder.append(&operations);
+        if let Ok(batch) = builder.finish() {
+            self.part(Part::Operations(batch));
+        }
+    }
+}
+
+/// A row as the builder takes it.
+struct Ref<'a>(&'a smbscope_event::operation::Operation);
+
+impl AsRef<smbscope_event::operation::Operation> for Ref<'_> {
+    fn as_ref(&self) -> &smbscope_event::operation::Operation {
+        self.0
+    }
+}
+
+/// Gives the row the numbers that its texts have in the builder's pools.
+fn name(builder: &mut OperationBuilder, recording: &str, row: &mut Row) {
+    let (names, link, operation) = (&mut builder.names, &row.link, &mut row.operation);
+    operation.set_recording(names.recording.intern(recording));
+    operation.set_client(names.client.intern(&link.client));
+    operation.set_server(names.server.intern(&link.server));
+    if !link.user.is_empty() {
+        operation.set_user(names.user.intern(&link.user));
+    }
+    if !link.share.is_empty() {
+        operation.set_share(names.share.intern(&link.share));
+    }
+    if let Some(path) = &row.path {
+        operation.set_path(names.path.intern(path));
+        if let Some(extension) = extension_of(path) {
+            operation.set_extension(names.extension.intern(&extension.to_lowercase()));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::mpsc::sync_channel;
+
+    use arrow::array::AsArray;
+    use arrow::datatypes::{Int64Type, UInt64Type};
+    use smbscope_event::operation::Operation;
+
+    use super::*;
+    use crate::row::LinkNames;
+
+    fn row(end: i64, path: &str) -> Box<Row> {
+        let mut operation = Operation::default();
+        operation.set_response_end(end);
+        let link = LinkNames { user: "u".into(), ..LinkNames::default() };
+        Box::new(Row { operation, path: Some(path.into()), link: Arc::new(link) })
+    }
+
+    #[test]
+    fn rows_are_numbered_in_the_order_in_which_they_ended() {
+        let (sender, parts) = sync_channel(9);
+        let recorder = Recorder::new("run", 1, sender);
+        recorder.rows(1, vec![row(30, "a\\b.TXT"), row(10, "c")]);
+        let scenario = Scenario { user_number: 2, ..Scenario::default() };
+        recorder.scenario(scenario, vec![row(20, "a\\b.TXT")]);
+        recorder.flush();
+        let Part::Scenarios(scenarios) = parts.recv().unwrap() else { panic!() };
+        assert_eq!(scenarios[0].recording, "run");
+        let Part::Operations(batch) = parts.recv().unwrap() else { panic!() };
+        let ends = batch["response_end"].as_primitive::<Int64Type>().values().to_vec();
+        let numbers = batch["operation"].as_primitive::<UInt64Type>().values().to_vec();
+        assert_eq!((ends, numbers), (vec![10, 20, 30], vec![0, 1, 2]));
+        assert!(batch["share"].is_null(0) && batch["extension"].is_null(0));
+        recorder.flush();
+        assert!(parts.try_recv().is_err());
+    }
+}

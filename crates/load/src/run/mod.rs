@@ -1,0 +1,528 @@
+//! Running simulated users: a step with so many of them, one after another, and what they showed.
+//!
+//! Owns the users' tasks, the ramp, warm-up, measured window and cool-down of a step, and what is
+//! told while it goes on. What overload is and which step comes next says `capacity`.
+
+pub mod user;
+pub mod who;
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
+use std::time::Duration;
+
+use smbscope_event::operation::Operation;
+use smbscope_event::part::Part;
+use smbscope_event::run::Step as StepRow;
+use tokio::sync::watch as signal;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
+
+use crate::capacity::table::Row;
+use crate::capacity::{Book, Certain, Early, Rule, Snapshot, Step, StepResult};
+use crate::client::{ClientError, Host};
+use crate::clock::{Clock, nanoseconds};
+use crate::perform::Trouble;
+use crate::recorder::Recorder;
+use crate::stats::{Failures, OperationEnd, Tally};
+use crate::watch::{ClientLoad, Watch};
+use crate::workload::{ClientCache, Planner, UserPlans};
+use user::User;
+use who::{Credentials, Shard, home};
+
+/// Different unexpected answers that are remembered for the summary.
+const UNEXPECTED_MAX: usize = 32;
+/// Time for users to end what they are doing when a step is over.
+const FAREWELL: Duration = Duration::from_secs(30);
+
+/// How long the parts of a step last, and how users come.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pace {
+    /// Users that log on in a second, on all machines together.
+    pub ramp_per_second: f64,
+    /// Before the measured window.
+    pub warm_up: Duration,
+    /// After it.
+    pub cool_down: Duration,
+    /// Back to back instead of by schedule.
+    pub closed: bool,
+}
+
+/// What users share.
+pub struct Shared {
+    /// Where the server is.
+    pub host: Arc<Host>,
+    /// The run's clock.
+    pub clock: Clock,
+    /// Who takes the rows.
+    pub recorder: Arc<Recorder>,
+    /// How users log on.
+    pub credentials: Credentials,
+    /// What the client does with its knowledge of directories.
+    pub cache: ClientCache,
+    /// Whether executions follow each other at once.
+    pub closed: bool,
+    /// An execution that takes longer has failed.
+    pub timeout: Duration,
+    sessions: AtomicU64,
+    step: RwLock<Arc<Running>>,
+    tallies: Vec<Mutex<Tally>>,
+    trouble: Mutex<Failures>,
+    unexpected: Mutex<BTreeMap<String, u64>>,
+}
+
+/// The step that is running.
+#[derive(Debug)]
+pub struct Running {
+    /// Its number.
+    pub number: u64,
+    /// Every user's schedule.
+    pub book: Book,
+    window: (i64, i64),
+}
+
+impl Running {
+    /// The phase in which something was scheduled.
+    pub fn phase(&self, time: i64) -> &'static str {
+        match time {
+            time if time < self.window.0 => "warm-up",
+            time if time < self.window.1 => "measured",
+            _ => "cool-down",
+        }
+    }
+}
+
+impl Shared {
+    /// The step that is running.
+    pub fn step(&self) -> Arc<Running> {
+        self.guard().clone()
+    }
+
+    fn guard(&self) -> RwLockReadGuard<'_, Arc<Running>> {
+        self.step.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A number for a user's next session.
+    pub fn next_session(&self) -> u64 {
+        self.sessions.fetch_add(1, Ordering::Relaxed) % (1 << 12)
+    }
+
+    /// Counts trouble of a connection.
+    pub fn trouble(&self, error: &ClientError) {
+        let mut trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+        trouble.add(user::failure_of(error), 1);
+        drop(trouble);
+        self.remember(error.to_string());
+    }
+
+    /// Remembers an unexpected answer, for the people who read the summary.
+    pub fn unexpected(&self, scenario: &str, trouble: &Trouble) {
+        let Trouble { failure, action, .. } = trouble;
+        self.remember(format!("{scenario}, {action}: {}", failure.name()));
+    }
+
+    fn remember(&self, what: String) {
+        let mut known = self.unexpected.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() < UNEXPECTED_MAX || known.contains_key(&what) {
+            *known.entry(what).or_default() += 1;
+        }
+    }
+
+    /// Counts in the tally of the user's group.
+    pub fn tally(&self, user: u64, count: impl FnOnce(&mut Tally)) {
+        let place = (user % self.tallies.len().max(1) as u64) as usize;
+        if let Some(tally) = self.tallies.get(place) {
+            count(&mut tally.lock().unwrap_or_else(PoisonError::into_inner));
+        }
+    }
+
+    fn take_tally(&self) -> Tally {
+        let mut sum = Tally::new(0);
+        for (place, tally) in self.tallies.iter().enumerate() {
+            let taken = tally.lock().unwrap_or_else(PoisonError::into_inner).take();
+            match place {
+                0 => sum = taken,
+                _ => sum.merge(&taken),
+            }
+        }
+        sum
+    }
+
+    fn peek_tally(&self) -> Tally {
+        let mut sum: Option<Tally> = None;
+        for tally in &self.tallies {
+            let tally = tally.lock().unwrap_or_else(PoisonError::into_inner);
+            match &mut sum {
+                None => sum = Some(tally.clone()),
+                Some(sum) => sum.merge(&tally),
+            }
+        }
+        sum.unwrap_or_else(|| Tally::new(0))
+    }
+}
+
+/// What is told while a step runs, about once a second.
+#[derive(Clone, Debug)]
+pub struct Progress {
+    /// The step.
+    pub step: Step,
+    /// warm-up, measured, cool-down or ending.
+    pub phase: &'static str,
+    /// Time in the phase, and its length.
+    pub elapsed: Duration,
+    /// See `elapsed`.
+    pub length: Duration,
+    /// Users that have begun.
+    pub users: u64,
+    /// How the users' schedules stand.
+    pub now: Snapshot,
+    /// The same a second ago.
+    pub before: Snapshot,
+    /// What was measured in the window so far (in the warm-up since its begin).
+    pub tally: Tally,
+    /// The generator itself.
+    pub client: ClientLoad,
+}
+
+/// Runs steps, one after another, and remembers what each user has done.
+pub struct Engine {
+    shared: Arc<Shared>,
+    planner: Planner,
+    shard: Shard,
+    folder: String,
+    pace: Pace,
+    rule: Rule,
+    watch: Arc<Watch>,
+    plans: BTreeMap<u64, UserPlans>,
+    interrupted: signal::Receiver<bool>,
+}
+
+/// What an engine is made of.
+pub struct Parts {
+    /// Where the server is.
+    pub host: Arc<Host>,
+    /// What users do.
+    pub planner: Planner,
+    /// Who takes the rows.
+    pub recorder: Arc<Recorder>,
+    /// How users log on.
+    pub credentials: Credentials,
+    /// What the client does with its knowledge of directories.
+    pub cache: ClientCache,
+    /// This machine's part of the users.
+    pub shard: Shard,
+    /// How steps go.
+    pub pace: Pace,
+    /// An execution that takes longer has failed.
+    pub timeout: Duration,
+    /// Worker threads of the runtime.
+    pub threads: usize,
+    /// Says that the run is to end.
+    pub interrupted: signal::Receiver<bool>,
+}
+
+impl Engine {
+    /// An engine that has not run anything.
+    pub fn new(parts: Parts) -> Engine {
+        let workload = parts.planner.workload();
+        let interval_ns = nanoseconds(workload.mean_interval());
+        let scenarios = workload.scenarios.len();
+        let rule = Rule::new(interval_ns);
+        let idle = Running { number: 0, book: Book::new(interval_ns, []), window: (0, 0) };
+        let folder = parts.host.target.folder.clone();
+        let shared = Shared {
+            clock: parts.host.clock,
+            host: parts.host,
+            recorder: parts.recorder,
+            credentials: parts.credentials,
+            cache: parts.cache,
+            closed: parts.pace.closed,
+            timeout: parts.timeout,
+            sessions: AtomicU64::new(0),
+            step: RwLock::new(Arc::new(idle)),
+            tallies: (0..parts.threads.max(1)).map(|_| Mutex::new(Tally::new(scenarios))).collect(),
+            trouble: Mutex::default(),
+            unexpected: Mutex::default(),
+        };
+        Engine {
+            shared: Arc::new(shared),
+            planner: parts.planner,
+            shard: parts.shard,
+            folder,
+            pace: parts.pace,
+            rule,
+            watch: Arc::new(Watch::new(parts.threads)),
+            plans: BTreeMap::new(),
+            interrupted: parts.interrupted,
+        }
+    }
+
+    /// What users share.
+    pub fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    /// Unexpected answers and trouble, the most frequent first.
+    pub fn unexpected(&self) -> Vec<(String, u64)> {
+        let known = self.shared.unexpected.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut list: Vec<_> = known.iter().map(|(what, count)| (what.clone(), *count)).collect();
+        list.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        list
+    }
+
+    /// Whether the run was asked to end.
+    pub fn interrupted(&self) -> bool {
+        *self.interrupted.borrow()
+    }
+
+    /// Runs one step and tells about it once a second. An interruption ends it early; what was
+    /// measured until then counts.
+    pub async fn step(
+        &mut self,
+        step: Step,
+        cut_short: bool,
+        mut tell: impl FnMut(&Progress),
+    ) -> StepResult {
+        let clock = self.shared.clock;
+        let start = Instant::now();
+        let numbers: Vec<u64> = self.shard.users(step.users).collect();
+        let ramp = Duration::from_secs_f64(step.users as f64 / self.pace.ramp_per_second.max(0.01));
+        let window = start + ramp + self.pace.warm_up;
+        let window_ns = step.duration_ns.max(1);
+        let length = Duration::from_nanos(window_ns as u64);
+        let (stop, stopped) = signal::channel(false);
+
+        // The users' begins, such that each goes on with its schedule where it was.
+        let mut users = Vec::with_capacity(numbers.len());
+        for (place, &number) in numbers.iter().enumerate() {
+            let plans = self
+                .plans
+                .remove(&number)
+                .unwrap_or_else(|| self.planner.user(number, &home(&self.folder, number)));
+            // The ramp goes over all machines' users in the order of their numbers.
+            let log_on = start + ramp.mul_f64((number - 1) as f64 / step.users.max(1) as f64);
+            let first = self.planner.schedule(number, plans.run());
+            let passed = match plans.run() {
+                0 => Duration::ZERO,
+                run => self.planner.schedule(number, run - 1).min(first),
+            };
+            // An instant is not less than zero: what a user did long ago lies before the begin.
+            let begin = log_on.checked_sub(passed).unwrap_or(log_on);
+            users.push(User {
+                shared: self.shared.clone(),
+                number,
+                place,
+                plans,
+                begin,
+                log_on,
+                stop: stopped.clone(),
+            });
+        }
+        let dues: Vec<i64> =
+            users.iter().map(|user| clock.at(user.begin + user.plans.due())).collect();
+        let begins: Vec<Instant> = users.iter().map(|user| user.begin).collect();
+        let runs: Vec<u64> = users.iter().map(|user| user.plans.run()).collect();
+        let running = Running {
+            number: step.step,
+            book: Book::new(self.rule.interval_ns, dues),
+            window: (clock.at(window), clock.at(window + length)),
+        };
+        let running = Arc::new(running);
+        *self.shared.step.write().unwrap_or_else(PoisonError::into_inner) = running.clone();
+        self.shared.take_tally();
+        let mut tasks = JoinSet::new();
+        for user in users {
+            let number = user.number;
+            tasks.spawn(async move { (number, user.live().await) });
+        }
+        let probe = tokio::spawn({
+            let watch = self.watch.clone();
+            async move { watch.probe().await }
+        });
+
+        let planner = &self.planner;
+        let snapshot = |time: Instant| {
+            running.book.snapshot(clock.at(time), |user, number, _| {
+                let begin = *begins.get(user)?;
+                let run = runs.get(user)? + number + 1;
+                Some(clock.at(begin + planner.schedule(*numbers.get(user)?, run)))
+            })
+        };
+        let mut phase = Phase::WarmUp;
+        let mut before = snapshot(start);
+        let mut begun = before;
+        let mut early = None;
+        let mut end: Option<(Snapshot, Instant)> = None;
+        let mut ended_early = false;
+        let mut result_tally = None;
+        let mut ticks = interval(Duration::from_secs(1));
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        self.watch.begin();
+        let window_end = window + length;
+        let stop_at = window_end + self.pace.cool_down;
+        loop {
+            let wake = match phase {
+                Phase::WarmUp => window,
+                Phase::Measured => window_end,
+                Phase::CoolDown => stop_at,
+            };
+            let mut interrupted = self.interrupted.clone();
+            tokio::select! {
+                _ = ticks.tick() => {}
+                () = sleep_until(wake) => {}
+                _ = interrupted.wait_for(|asked| *asked) => {}
+            }
+            let now_at = Instant::now();
+            let now = snapshot(now_at);
+            let interrupted = self.interrupted();
+            if phase == Phase::WarmUp && now_at >= window {
+                phase = Phase::Measured;
+                begun = now;
+                self.shared.take_tally();
+                self.watch.begin();
+                early = Some(Early::new(self.rule, now, window_ns, step.may_end_early));
+            } else if phase == Phase::Measured {
+                let certain = early.as_mut().and_then(|early| early.look(&now));
+                ended_early = cut_short && !self.pace.closed && certain.is_some();
+                if certain == Some(Certain::Kept) && !step.may_end_early {
+                    ended_early = false;
+                }
+                if now_at >= window_end || ended_early || interrupted {
+                    let tally = self.shared.take_tally();
+                    let client = self.watch.load(&tally);
+                    result_tally = Some((tally, client));
+                    end = Some((now, now_at));
+                    phase = Phase::CoolDown;
+                }
+            }
+            self.shared.recorder.flush();
+            let tally = self.shared.peek_tally();
+            let client = self.watch.load(&tally);
+            let (elapsed, whole) = match phase {
+                Phase::WarmUp => (now_at - start, ramp + self.pace.warm_up),
+                Phase::Measured => (now_at - window, length),
+                Phase::CoolDown => {
+                    (now_at.saturating_duration_since(window_end), self.pace.cool_down)
+                }
+            };
+            let begun_users = numbers.len() as f64 * (now_at - start).as_secs_f64()
+                / ramp.as_secs_f64().max(1e-9);
+            tell(&Progress {
+                step,
+                phase: phase.name(),
+                elapsed,
+                length: whole,
+                users: (begun_users as u64).min(numbers.len() as u64),
+                now,
+                before,
+                tally,
+                client,
+            });
+            before = now;
+            if interrupted || phase == Phase::CoolDown && (now_at >= stop_at || ended_early) {
+                break;
+            }
+        }
+        probe.abort();
+        stop.send_replace(true);
+        let farewell = async {
+            while let Some(ended) = tasks.join_next().await {
+                if let Ok((number, plans)) = ended {
+                    self.plans.insert(number, plans);
+                }
+            }
+        };
+        if tokio::time::timeout(FAREWELL, farewell).await.is_err() {
+            tasks.abort_all();
+        }
+        self.shared.recorder.flush();
+
+        // Interrupted before the window: nothing was measured.
+        let (end, end_at) = end.unwrap_or((before, Instant::now()));
+        let (tally, client) = result_tally.unwrap_or_else(|| {
+            let tally = self.shared.take_tally();
+            let client = self.watch.load(&tally);
+            (tally, client)
+        });
+        let judgement =
+            if self.pace.closed { Default::default() } else { self.rule.judge(&begun, &end) };
+        let measured_ns = nanoseconds(end_at.saturating_duration_since(window)).max(1);
+        let workload = self.planner.workload();
+        let names: Vec<&str> =
+            workload.scenarios.iter().map(|scenario| scenario.name.as_str()).collect();
+        let rate = numbers.len() as f64 * 1e9 / self.rule.interval_ns as f64;
+        let row = Row {
+            step: step.step,
+            users: step.users,
+            overload_percent: judgement.overload_percent,
+            overloaded: judgement.overloaded,
+            scheduled_per_second: rate,
+            duration_ns: measured_ns,
+            ended_early,
+            limited_by_client: client.limited(),
+            ..Row::default()
+        }
+        .with_tally(&tally, &names);
+        self.shared.recorder.part(Part::Steps(vec![StepRow {
+            recording: self.shared.recorder.recording().to_owned(),
+            step: step.step,
+            users: step.users,
+            users_here: numbers.len() as u64,
+            rate,
+            start: clock.at(window),
+            end: clock.at(end_at),
+            scheduled: end.due - begun.due.min(end.due),
+            started: end.begun - begun.begun.min(end.begun),
+            on_time: tally.late().count() - tally.late().count_above(self.rule.interval_ns),
+            completed: tally.ended(),
+            failed: tally.failed(),
+            users_overloaded: judgement.users_behind,
+            overload_percent: judgement.overload_percent,
+            client_cpu_percent: client.cpu_percent,
+            client_late_ns: client.late_ns,
+            limited_by_client: client.limited(),
+            overloaded: judgement.overloaded,
+            ended_early,
+        }]));
+        StepResult {
+            step,
+            judgement,
+            ended: tally.ended(),
+            failed: tally.failed(),
+            limited_by_client: client.limited(),
+            server_gone: tally.ended() > 0 && tally.failed() == tally.ended(),
+            ended_early,
+            row,
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    WarmUp,
+    Measured,
+    CoolDown,
+}
+
+impl Phase {
+    fn name(self) -> &'static str {
+        match self {
+            Phase::WarmUp => "warm-up",
+            Phase::Measured => "measured",
+            Phase::CoolDown => "cool-down",
+        }
+    }
+}
+
+/// An operation's row as tallies count it. Whether it was expected knows the scenario alone.
+pub fn operation_end(row: &Operation) -> OperationEnd {
+    // The command's code holds the protocol above its 16 bits.
+    let command = row.command().map_or(u16::MAX, |code| code as u16);
+    let moved = matches!(command, 8 | 9);
+    OperationEnd {
+        command,
+        latency_ns: row.elapsed_ns().filter(|_| row.waits() != Some(true)),
+        bytes: if moved { row.transferred_bytes().unwrap_or(0) } else { 0 },
+        failure: None,
+    }
+}

@@ -1,0 +1,295 @@
+//! One simulated user: keeps a schedule, does what is due, survives trouble.
+//!
+//! Open loop: an execution begins when it is due or, when the one before takes too long, right
+//! after that; none is skipped, and its time counts from when it was due.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use smbscope_event::run::Scenario;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until, timeout};
+
+use super::Shared;
+use crate::client::{ClientError, Scene, Session};
+use crate::clock::nanoseconds;
+use crate::perform::{Outcome, Performer};
+use crate::stats::{Failure, ScenarioEnd, Trouble};
+use crate::workload::{Plan, UserPlans};
+
+/// Pauses between attempts to connect.
+const BACKOFF_LEAST: Duration = Duration::from_millis(100);
+const BACKOFF_MOST: Duration = Duration::from_secs(5);
+/// Executions of a user are numbered within this, so that their numbers are unique in a run.
+const RUNS_MAX: u64 = 1 << 24;
+
+/// One user in one step of the run.
+pub struct User {
+    /// What all users share.
+    pub shared: Arc<Shared>,
+    /// The user's number, from 1.
+    pub number: u64,
+    /// The user's place in the step's book.
+    pub place: usize,
+    /// What is done, from step to step.
+    pub plans: UserPlans,
+    /// When the user begins, so that an execution is due at `begin` + its plan's time.
+    pub begin: Instant,
+    /// When the user logs on.
+    pub log_on: Instant,
+    /// Says that the step is over.
+    pub stop: watch::Receiver<bool>,
+}
+
+/// Why an execution could not be done.
+enum Trying {
+    Done(Outcome),
+    Failed(ClientError),
+}
+
+impl User {
+    /// Lives until the step is over; gives back the plans for the next step.
+    pub async fn live(mut self) -> UserPlans {
+        let mut session = None;
+        let mut performer = Performer::new(self.shared.cache);
+        let mut plan = self.plans.buffer();
+        tokio::select! {
+            () = sleep_until(self.log_on) => {}
+            _ = self.stop.changed() => return self.plans,
+        }
+        session = self.connected(session, &mut performer).await;
+        while !*self.stop.borrow() {
+            let due = self.begin + self.plans.due();
+            if !self.shared.closed && !self.wait(&mut session, &mut performer, due).await {
+                break;
+            }
+            let begin = Instant::now();
+            let due = if self.shared.closed { begin } else { due };
+            self.plans.next_into(&mut plan);
+            self.shared.step().book.begin(self.place, self.next_due());
+            session = self.connected(session, &mut performer).await;
+            let Some(connected) = session.as_mut() else {
+                // The step ended while the server did not answer.
+                self.ended(&plan, due, None, None);
+                break;
+            };
+            let limit = self.shared.timeout;
+            connected.channel().scene = Scene {
+                scenario_run: Some(self.scenario_run(&plan)),
+                scheduled_at: Some(self.shared.clock.at(due)),
+            };
+            let tried = match timeout(limit, performer.perform(connected, &plan)).await {
+                Ok(Ok(outcome)) => Trying::Done(outcome),
+                Ok(Err(error)) => Trying::Failed(error),
+                Err(_) => Trying::Failed(ClientError::Timeout(limit)),
+            };
+            let lost = matches!(tried, Trying::Failed(_));
+            connected.channel().scene = Scene::default();
+            self.ended(&plan, due, Some((begin, tried)), session.as_mut());
+            if lost && let Some(session) = session.take() {
+                performer.forget();
+                self.bury(session, "reset");
+            }
+        }
+        self.shared.step().book.leave(self.place);
+        if let Some(session) = session.take() {
+            let (rows, connections) = session.close().await;
+            self.shared.recorder.rows(self.number, rows);
+            self.shared.recorder.connections(self.number, connections);
+        }
+        self.plans
+    }
+
+    /// When the execution after the present one is due, on the run's clock.
+    fn next_due(&self) -> Option<i64> {
+        (!self.shared.closed).then(|| self.shared.clock.at(self.begin + self.plans.due()))
+    }
+
+    /// Waits until an execution is due, answering breaks meanwhile; false when the step is over.
+    async fn wait(
+        &mut self,
+        session: &mut Option<Session>,
+        performer: &mut Performer,
+        due: Instant,
+    ) -> bool {
+        loop {
+            let Some(connected) = session.as_mut() else {
+                return tokio::select! {
+                    () = sleep_until(due) => true,
+                    _ = self.stop.changed() => false,
+                };
+            };
+            let received = tokio::select! {
+                biased;
+                () = sleep_until(due) => return true,
+                _ = self.stop.changed() => return false,
+                received = connected.receive() => received,
+            };
+            let answered = match received {
+                Ok(()) => performer.maintain(connected).await,
+                Err(error) => Err(error),
+            };
+            if let Err(error) = answered {
+                self.shared.trouble(&error);
+                performer.forget();
+                if let Some(session) = session.take() {
+                    self.bury(session, "reset");
+                }
+            }
+        }
+    }
+
+    /// The session, or a new one; attempts go on until there is one or the step is over.
+    async fn connected(
+        &mut self,
+        session: Option<Session>,
+        performer: &mut Performer,
+    ) -> Option<Session> {
+        if session.is_some() {
+            return session;
+        }
+        let mut pause = BACKOFF_LEAST;
+        loop {
+            if *self.stop.borrow() {
+                return None;
+            }
+            let credential = self.shared.credentials.of(self.number);
+            let host = self.shared.host.clone();
+            let handles = self.number << 32 | self.shared.next_session() << 20;
+            let limit = self.shared.timeout;
+            let attempt = Session::connect(host, &credential, handles, None);
+            let error = match timeout(limit, attempt).await {
+                Ok(Ok(session)) => {
+                    performer.forget();
+                    return Some(session);
+                }
+                Ok(Err(failed)) => {
+                    self.shared.recorder.rows(self.number, failed.rows);
+                    self.shared.recorder.connections(self.number, failed.connections);
+                    failed.error
+                }
+                Err(_) => ClientError::Timeout(limit),
+            };
+            self.shared.trouble(&error);
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                _ = self.stop.changed() => return None,
+            }
+            pause = (pause * 2).min(BACKOFF_MOST);
+        }
+    }
+
+    fn bury(&self, session: Session, reason: &str) {
+        let (rows, connections) = session.end(reason);
+        self.shared.recorder.rows(self.number, rows);
+        self.shared.recorder.connections(self.number, connections);
+    }
+
+    fn scenario_run(&self, plan: &Plan) -> u64 {
+        self.number * RUNS_MAX + plan.run() % RUNS_MAX
+    }
+
+    /// Writes an execution down.
+    fn ended(
+        &self,
+        plan: &Plan,
+        due: Instant,
+        tried: Option<(Instant, Trying)>,
+        session: Option<&mut Session>,
+    ) {
+        let shared = &self.shared;
+        let step = shared.step();
+        let clock = &shared.clock;
+        let scheduled_at = clock.at(due);
+        let mut row = Scenario {
+            scenario_run: self.scenario_run(plan),
+            step: step.number,
+            user_number: self.number,
+            user: Some(shared.credentials.of(self.number).name()),
+            scenario: plan.scenario().name.clone(),
+            phase: step.phase(scheduled_at).to_owned(),
+            scheduled_at,
+            outcome: "not started".into(),
+            ..Scenario::default()
+        };
+        let Some((begin, tried)) = tried else {
+            shared.recorder.scenario(row, Vec::new());
+            return;
+        };
+        let end = Instant::now();
+        let (started_at, ended_at) = (clock.at(begin), clock.at(end));
+        row.started_at = Some(started_at);
+        row.ended_at = Some(ended_at);
+        row.late_ns = Some(started_at - scheduled_at);
+        row.response_ns = Some(ended_at - scheduled_at);
+        let mut failure = None;
+        match &tried {
+            Trying::Done(outcome) => {
+                row.operations = outcome.operations;
+                row.saved = outcome.saved;
+                row.errors = outcome.errors;
+                row.outcome = "done".into();
+                if let Some(trouble) = &outcome.trouble {
+                    row.outcome = "failed".into();
+                    row.status_name = Some(trouble.failure.name());
+                    failure = Some(trouble.failure);
+                    shared.unexpected(plan.scenario().name.as_str(), trouble);
+                }
+            }
+            Trying::Failed(error) => {
+                row.outcome = "failed".into();
+                row.errors = 1;
+                row.status_name = Some(error.status_name());
+                failure = Some(failure_of(error));
+                shared.trouble(error);
+            }
+        }
+        let scenario_end = ScenarioEnd {
+            scenario: plan.scenario_index(),
+            late_ns: nanoseconds(begin.saturating_duration_since(due)),
+            response_ns: nanoseconds(end.saturating_duration_since(due)),
+            operations: row.operations,
+            saved: row.saved,
+            failure,
+        };
+        let rows = match session {
+            Some(session) => {
+                row.connection = Some(session.channel().table.connection);
+                session.take_rows()
+            }
+            None => Vec::new(),
+        };
+        step.book.end(self.place);
+        shared.tally(self.number, |tally| {
+            tally.scenario(&scenario_end);
+            for row in &rows {
+                tally.operation(&super::operation_end(&row.operation));
+            }
+        });
+        shared.recorder.scenario(row, rows);
+    }
+}
+
+/// An error of the client as what tallies count.
+pub fn failure_of(error: &ClientError) -> Failure {
+    use std::io::ErrorKind;
+    let io = |error: &std::io::Error| match error.kind() {
+        ErrorKind::ConnectionRefused => Trouble::Refused,
+        ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => Trouble::Reset,
+        ErrorKind::UnexpectedEof => Trouble::Closed,
+        ErrorKind::TimedOut => Trouble::Timeout,
+        ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable => Trouble::Unreachable,
+        _ => Trouble::Client,
+    };
+    match error {
+        ClientError::Connect { error, .. } | ClientError::Lost(error) => {
+            Failure::Trouble(io(error))
+        }
+        ClientError::Refused { status, .. } => Failure::Status(status.0),
+        ClientError::Logon(_) => Failure::Trouble(Trouble::Client),
+        ClientError::Protocol(_) | ClientError::Unverified(_) => {
+            Failure::Trouble(Trouble::Protocol)
+        }
+        ClientError::Timeout(_) => Failure::Trouble(Trouble::Timeout),
+    }
+}

@@ -1,0 +1,94 @@
+//! Every scenario of `homefolder` against a real Samba: what goes over the wire is what the
+//! published table says, and what the client recorded.
+
+// A test may panic.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use smbscope_load::client::{Config, Credential, Host, Scene, Session, Target};
+use smbscope_load::clock::Clock;
+use smbscope_load::fileset::Scale;
+use smbscope_load::perform::Performer;
+use smbscope_load::prepare;
+use smbscope_load::row::Row;
+use smbscope_load::workload::{ClientCache, Planner, Workload, counts};
+use support::samba;
+
+/// Operations by command, and how many of them are members of a compound other than its first.
+fn sent(rows: &[Box<Row>]) -> BTreeMap<u16, (u64, u64)> {
+    let mut sent = BTreeMap::new();
+    for row in rows {
+        let row = &row.operation;
+        let count: &mut (u64, u64) = sent.entry(row.command().unwrap() as u16).or_default();
+        count.0 += 1;
+        count.1 += u64::from(row.compound_index().is_some_and(|index| index > 0));
+    }
+    sent
+}
+
+#[test]
+fn every_scenario_is_what_the_table_says() {
+    let Some(lab) = samba(|_| {}) else { return };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let wrong = runtime.block_on(async {
+        let clock = Clock::start();
+        let target = Target::parse(&lab.target).unwrap();
+        let host = Host::find(target, Config::default(), clock, true).await.unwrap();
+        let credential = Credential::new("user00001", &lab.password);
+        let connected = Session::connect(host.into(), &credential, 0, None).await;
+        let mut session = connected.map_err(|failed| failed.error).unwrap();
+        let workload = Arc::new(Workload::built_in("homefolder").unwrap());
+        let planner = Planner::new(workload.clone(), 1, Scale::FULL);
+        let mut told = 0;
+        prepare::prepare(&mut session, planner.files(), 1, "user00001", |bytes| told += bytes)
+            .await
+            .unwrap();
+        assert_eq!(told, planner.files().user_bytes(1));
+        let mut wrong = Vec::new();
+        let mut plans = planner.user(1, "user00001");
+        let mut performer = Performer::new(ClientCache::Published);
+        session.take_rows();
+        for round in 0..2 {
+            for (number, scenario) in workload.scenarios.iter().enumerate() {
+                let plan = plans.next_of(number).unwrap();
+                session.channel().scene =
+                    Scene { scenario_run: Some(number as u64), scheduled_at: Some(0) };
+                let outcome = performer.perform(&mut session, &plan).await.unwrap();
+                let found = sent(&session.take_rows());
+                let expected = counts(&plan, ClientCache::Published);
+                let name = &scenario.name;
+                if let Some(trouble) = outcome.trouble {
+                    wrong.push(format!("{name} (round {round}): {trouble:?}"));
+                    continue;
+                }
+                for (command, operations, members) in expected.iter() {
+                    let (count, later) = found.get(&command.0).copied().unwrap_or_default();
+                    if (count as f64, later as f64) != (operations, members) {
+                        wrong.push(format!(
+                            "{name}: {:?} {count} ({later}), expected {operations} ({members})",
+                            command.name()
+                        ));
+                    }
+                }
+                let total: u64 = found.values().map(|count| count.0).sum();
+                if total as f64 != expected.total() || total != outcome.operations {
+                    wrong.push(format!(
+                        "{name}: {total} operations, expected {}, counted {}",
+                        expected.total(),
+                        outcome.operations
+                    ));
+                }
+                if session.channel().waiting() > 0 {
+                    wrong.push(format!("{name}: something is left waiting"));
+                }
+            }
+        }
+        session.close().await;
+        wrong
+    });
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
