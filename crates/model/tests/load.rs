@@ -122,9 +122,7 @@ fn load(report: Report) -> Load {
 
 #[test]
 fn operations_of_measured_scenarios_count_and_the_others_are_said() {
-    for (counted, expected) in
-        [(Counted::Measured, 3), (Counted::Step(2), 1), (Counted::All, 6)]
-    {
+    for (counted, expected) in [(Counted::Measured, 3), (Counted::Step(2), 1), (Counted::All, 6)] {
         let report = one(counted);
         assert_eq!(report.totals.tally.operations, expected, "{counted:?}");
         assert_eq!(report.commands[0].tally.operations, expected);
@@ -195,9 +193,10 @@ fn response_times_are_of_the_highest_load_that_was_carried() {
     let answer = &load.answers[0];
     assert_eq!((answer.users, answer.high, answer.derived), (Some(10), Some(20), true));
     // The second machine's folder was not given.
-    assert_eq!(load.warnings.iter().map(|it| it.kind).collect::<Vec<_>>(), [
-        WarningKind::MissingShard
-    ]);
+    assert_eq!(
+        load.warnings.iter().map(|it| it.kind).collect::<Vec<_>>(),
+        [WarningKind::MissingShard]
+    );
 }
 
 #[test]
