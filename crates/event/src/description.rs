@@ -71,7 +71,7 @@ pub struct RunDescription {
     pub measured_ns: i64,
     /// Cool-down after the last window.
     pub cool_down_ns: i64,
-    /// A step is overloaded when more of its users than this fell behind, in per cent.
+    /// A step with more overload than this is overloaded, in per cent (docs/load.md).
     pub overload_limit_percent: Option<f64>,
     /// The start that all machines agreed on (`--start-at`).
     pub start_at_ns: Option<i64>,
@@ -134,8 +134,8 @@ pub struct Setting {
 pub struct Capacity {
     /// Most users without overload; none when even the fewest were too many.
     pub users: Option<u64>,
-    /// Lower end of the interval.
-    pub low: u64,
+    /// Lower end of the interval; none when every load was too much.
+    pub low: Option<u64>,
     /// Upper end of the interval; none when no load was too much.
     pub high: Option<u64>,
     /// Probability that the interval holds the true value, from 0 to 1.

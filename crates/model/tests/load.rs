@@ -48,6 +48,7 @@ fn step(recording: &str, step: u64, users: u64, behind: u64) -> Step {
         on_time: 60 - behind,
         completed: 60,
         users_overloaded: behind,
+        overload_percent: behind as f64 * 10.0,
         overloaded: behind > 0,
         ..Step::default()
     }
@@ -204,7 +205,7 @@ fn two_machines_are_one_run() {
     let mut summary = Summary::new(Options::default());
     for shard in [1, 2] {
         let mut run = description(shard);
-        run.capacity = Some(Capacity { users: Some(15), low: 10, ..Capacity::default() });
+        run.capacity = Some(Capacity { users: Some(15), low: Some(10), ..Capacity::default() });
         summary.run(&run, true);
     }
     for shard in [1, 2] {

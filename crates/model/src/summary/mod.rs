@@ -317,7 +317,12 @@ fn share_of(part: i64, whole: i64) -> f64 {
     part as f64 / whole as f64
 }
 
-/// To six decimals, so that text forms stay short.
+/// To six decimals, so that text forms stay short; what is no number, which JSON has not, is 0.
 fn rounded(value: f64) -> f64 {
-    (value * 1e6).round() / 1e6
+    match value.is_finite() {
+        // Too large to have decimals.
+        true if value.abs() > 1e15 => value,
+        true => (value * 1e6).round() / 1e6,
+        false => 0.0,
+    }
 }

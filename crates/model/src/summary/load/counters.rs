@@ -11,6 +11,9 @@ use crate::summary::rounded;
 /// Counters that are told apart.
 const COUNTERS_MAX: usize = 256;
 
+/// Greater values are nonsense.
+const VALUE_MAX: f64 = 1e290;
+
 type Key = (String, String, String, Option<String>, String);
 
 /// The counters so far.
@@ -63,7 +66,8 @@ impl CounterTally {
 
     /// Adds a sample; `measured` when it was taken in a measured window.
     pub(crate) fn add(&mut self, row: &Counter, measured: bool) {
-        if !row.value.is_finite() {
+        // Sums of many stay finite.
+        if !row.value.is_finite() || row.value.abs() > VALUE_MAX {
             return;
         }
         let key = (

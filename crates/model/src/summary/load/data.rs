@@ -107,7 +107,7 @@ pub struct Warning {
 pub struct Answer {
     pub run: String,
     pub users: Option<u64>,
-    pub low: u64,
+    pub low: Option<u64>,
     pub high: Option<u64>,
     pub confidence: Option<f64>,
     pub reason: String,

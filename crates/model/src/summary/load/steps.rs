@@ -9,8 +9,9 @@ use super::data::{Answer, StepName, StepRow};
 use super::scenarios::StepKey;
 use crate::summary::rounded;
 
-/// The parts of one step as one. `limit` is the share of users, in per cent, from which on a step
-/// counts as overloaded.
+/// The parts of one step as one. `limit` is the overload in per cent above which a step counts as
+/// overloaded; overload is that of `docs/load.md`: the larger of the share of users behind their
+/// schedule and of the scenarios that remained undone beyond what chance explains.
 pub(super) fn joined(parts: &[&Step], run: &str, limit: Option<f64>) -> StepRow {
     let sum = |of: fn(&Step) -> u64| parts.iter().map(|part| of(part)).fold(0, u64::saturating_add);
     let most = |of: fn(&Step) -> Option<f64>| {
@@ -23,16 +24,23 @@ pub(super) fn joined(parts: &[&Step], run: &str, limit: Option<f64>) -> StepRow 
     let throughput = parts
         .iter()
         .filter(|part| seconds(part) > 0.0)
-        .map(|part| part.completed as f64 / seconds(part))
+        .map(|part| part.completed.saturating_sub(part.failed) as f64 / seconds(part))
         .sum::<f64>();
     let (users_here, users_overloaded) = (sum(|it| it.users_here), sum(|it| it.users_overloaded));
-    let overload = share(users_overloaded, users_here);
-    let overloaded = match (parts, limit) {
-        ([only], _) => only.overloaded,
-        (_, Some(limit)) => overload * 100.0 > limit,
-        _ => parts.iter().any(|part| part.overloaded),
+    let (scheduled, completed) = (sum(|it| it.scheduled), sum(|it| it.completed));
+    let most_overload = most(|it| Some(it.overload_percent / 100.0)).unwrap_or(0.0);
+    let (overload, overloaded) = match (parts, limit) {
+        ([only], _) => (most_overload, only.overloaded),
+        (_, Some(limit)) => {
+            let growth = scheduled.saturating_sub(completed) as f64;
+            let by_chance = (scheduled as f64 * limit / 100.0).max((scheduled as f64).sqrt());
+            let undone = if growth > by_chance { growth / scheduled as f64 } else { 0.0 };
+            let overload = share(users_overloaded, users_here).max(undone);
+            (overload, overload * 100.0 > limit)
+        }
+        _ => (most_overload, parts.iter().any(|part| part.overloaded)),
     };
-    let (started, failed) = (sum(|it| it.started), sum(|it| it.failed));
+    let failed = sum(|it| it.failed);
     StepRow {
         run: run.to_owned(),
         step: parts.first().map_or(0, |part| part.step),
@@ -43,13 +51,13 @@ pub(super) fn joined(parts: &[&Step], run: &str, limit: Option<f64>) -> StepRow 
         end_ns: end,
         duration_ns: end.saturating_sub(start),
         rate: rounded(parts.iter().map(|part| part.rate).sum()),
-        scheduled: sum(|it| it.scheduled),
-        started,
+        scheduled,
+        started: sum(|it| it.started),
         on_time: sum(|it| it.on_time),
-        completed: sum(|it| it.completed),
+        completed,
         throughput: rounded(throughput),
         failed,
-        failed_share: rounded(share(failed, started)),
+        failed_share: rounded(share(failed, completed)),
         users_overloaded,
         overload_share: rounded(overload),
         overloaded,
@@ -148,7 +156,7 @@ fn derived(steps: &[StepRow], run: &str) -> Option<Answer> {
     Some(Answer {
         run: run.to_owned(),
         users: carried,
-        low: carried.unwrap_or(0),
+        low: carried,
         high,
         confidence: None,
         reason: String::new(),
@@ -172,8 +180,10 @@ mod tests {
             users_overloaded: behind,
             start: from,
             end: from + 10_000_000_000,
+            scheduled: 50,
             completed: 50,
-            started: 60,
+            started: 50,
+            overload_percent: 100.0 * behind as f64 / here as f64,
             overloaded: behind > 0,
             ..Step::default()
         }
@@ -189,6 +199,12 @@ mod tests {
         // One of thirty is below the limit, though one of ten was above it.
         assert!(!row.overloaded && (row.overload_share - 1.0 / 30.0).abs() < 1e-6);
         assert!(joined(&[&a, &b], "r", None).overloaded);
+        // What remains undone is overload too, when it is more than chance.
+        let undone = |n| {
+            let late = Step { completed: 50 - n, ..b.clone() };
+            joined(&[&late, &b], "r", Some(2.0)).overload_share
+        };
+        assert_eq!((undone(10), undone(11)), (0.0, 0.11));
     }
 
     #[test]
