@@ -87,7 +87,7 @@ impl Tokenizer {
         match sensitivity {
             Sensitivity::Public => text.to_owned(),
             Sensitivity::Person => self.token("user", SHORT, text),
-            Sensitivity::Machine if matches!(name, "recording" | "capture_file") => {
+            Sensitivity::Machine if matches!(name, "recording" | "capture_file" | "run") => {
                 self.token("recording", SHORT, text)
             }
             Sensitivity::Machine => self.machine(text),

@@ -12,6 +12,7 @@ pub mod builder;
 pub mod busy;
 pub mod code;
 pub mod column;
+pub mod description;
 pub mod manifest;
 pub mod message;
 pub mod operation;

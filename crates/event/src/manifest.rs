@@ -14,6 +14,7 @@ use serde_json::Value;
 use crate::SCHEMA_VERSION;
 use crate::anonymize::Tokenizer;
 use crate::column::Sensitivity;
+use crate::description::RunDescription;
 use crate::tables::Coverage;
 
 /// The manifest's file name in the run folder.
@@ -116,6 +117,8 @@ pub struct Manifest {
     pub complete: bool,
     /// What was imported.
     pub inputs: Vec<InputFile>,
+    /// The load runs whose rows the folder holds: one, or several after an import of several.
+    pub runs: Vec<RunDescription>,
     /// Clocks.
     pub clocks: Vec<Clock>,
     /// Parts of each table, in the order in which they were written.
@@ -155,12 +158,21 @@ impl Manifest {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
 
-    /// Replaces the inputs' and clocks' names by tokens. Coverage comes from rows, which are
-    /// anonymised where they are made.
+    /// Replaces the names of inputs, clocks and in descriptions of runs by tokens. Coverage comes
+    /// from rows, which are anonymised where they are made.
     pub fn anonymize(&mut self, tokenizer: &Tokenizer) {
         let names = self.inputs.iter_mut().map(|input| &mut input.name);
         for name in names.chain(self.clocks.iter_mut().map(|clock| &mut clock.name)) {
             *name = tokenizer.text("recording", Sensitivity::Machine, name);
+        }
+        self.runs.iter_mut().for_each(|run| run.anonymize(tokenizer));
+    }
+
+    /// Adds the description of a run, or replaces what was said of the same recording.
+    pub fn describe(&mut self, run: RunDescription) {
+        match self.runs.iter_mut().find(|known| known.recording == run.recording) {
+            Some(known) => *known = run,
+            None => self.runs.push(run),
         }
     }
 
@@ -221,9 +233,29 @@ mod tests {
     }
 
     #[test]
-    fn names_of_inputs_become_tokens() {
+    fn names_of_inputs_and_runs_become_tokens() {
         let mut manifest = sample();
+        manifest.describe(RunDescription { server: "fs1".into(), ..RunDescription::default() });
         manifest.anonymize(&Tokenizer::new([1; 32]));
         assert!(manifest.inputs[0].name.starts_with("recording-"));
+        assert!(manifest.runs[0].server.starts_with("host-"));
+    }
+
+    #[test]
+    fn a_run_is_described_anew_at_its_end() {
+        let mut manifest = sample();
+        let run = |recording: &str, seed| RunDescription {
+            recording: recording.into(),
+            seed,
+            ..RunDescription::default()
+        };
+        [run("a", 1), run("b", 2), run("a", 3)].map(|run| manifest.describe(run));
+        let seeds: Vec<_> = manifest.runs.iter().map(|run| run.seed).collect();
+        assert_eq!(seeds, [3, 2]);
+        // Manifests from before runs were described are read.
+        let mut value = serde_json::to_value(sample()).unwrap();
+        value.as_object_mut().unwrap().remove("runs");
+        let read = Manifest::from_json(value.to_string().as_bytes()).unwrap();
+        assert!(read.runs.is_empty());
     }
 }

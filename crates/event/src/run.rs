@@ -3,13 +3,31 @@
 //!
 //! Scenarios are recorded one by one, so that every figure of a run (overload, throughput,
 //! response times) is derived from rows. A run is cut into steps of a constant number of users.
+//! What was run on what stands in the manifest ([`crate::description`]).
 
 use crate::table::table;
+
+/// `format` of a load run's coverage: what it counts are operations, not packets.
+pub const LOAD_FORMAT: &str = "load run";
+
+/// [`Scenario::phase`] of scenarios scheduled before the measured window.
+pub const WARM_UP: &str = "warm-up";
+/// [`Scenario::phase`] of scenarios scheduled in the measured window.
+pub const MEASURED: &str = "measured";
+/// [`Scenario::phase`] of scenarios scheduled after the measured window.
+pub const COOL_DOWN: &str = "cool-down";
+
+/// [`Scenario::outcome`] of scenarios that went as the workload says.
+pub const DONE: &str = "done";
+/// [`Scenario::outcome`] of scenarios of which an operation ended otherwise than expected.
+pub const FAILED: &str = "failed";
+/// [`Scenario::outcome`] of scenarios that never began.
+pub const NOT_STARTED: &str = "not started";
 
 table! {
     /// One scenario of one simulated user: an application's action and its operations.
     Scenario, "scenarios" {
-        recording: String, None, Machine, "The run.";
+        recording: String, None, Machine, "The run: one machine's part of it.";
         scenario_run: u64, None, Public, "Number of the scenario's execution, unique in its recording; operations carry it.";
         step: u64, None, Public, "The step of the run in which it was scheduled (table steps).";
         user_number: u64, None, Public, "The simulated user, counted from 1 over all machines.";
@@ -33,7 +51,8 @@ table! {
 table! {
     /// A part of a run with a constant number of users.
     Step, "steps" {
-        recording: String, None, Machine, "The run.";
+        recording: String, None, Machine, "The run: one machine's part of it.";
+        run: String, None, Machine, "Name of the whole run: the same on all machines that share it.";
         step: u64, None, Public, "Number of the step, from 1.";
         users: u64, Count, Public, "Users of the whole run in this step, all machines together.";
         users_here: u64, Count, Public, "Of them, those of this machine.";
@@ -46,7 +65,7 @@ table! {
         completed: u64, Count, Public, "Scenarios that ended in the window.";
         failed: u64, Count, Public, "Scenarios of the window that failed.";
         users_overloaded: u64, Count, Public, "Users that fell behind their schedule (docs/load.md has the exact sentence).";
-        overload_percent: f64, None, Public, "Users that fell behind, of all users.";
+        overload_percent: f64, None, Public, "Overload: the larger of the share of users that fell behind and the share of scenarios that remained undone.";
         client_cpu_percent: Option<f64>, None, Public, "Processor time of the load generator, of what it may use.";
         client_late_ns: Option<i64>, Nanoseconds, Public, "How late the generator's own timers were, 99th percentile.";
         limited_by_client: bool, None, Public, "Whether the generator, not the server, was the limit.";
@@ -58,7 +77,7 @@ table! {
 table! {
     /// One sample of one counter.
     Counter, "counters" {
-        recording: String, None, Machine, "The run.";
+        recording: String, None, Machine, "The run: one machine's part of it.";
         time: i64, Time, Public, "When, on the run's clock.";
         source: String, None, Public, "Where it was read: client, server, or metrics (an endpoint).";
         name: String, None, Public, "What: cpu_percent, disk_queue, network_receive_bytes_per_second ...";

@@ -6,7 +6,7 @@ use crate::fields::Format::{self, *};
 use crate::fields::Presence::{self, *};
 
 type Row = (&'static str, &'static str, Format, Presence, &'static str);
-type Rows = (&'static str, &'static str, &'static [&'static str], &'static [Row]);
+pub(crate) type Rows = (&'static str, &'static str, &'static [&'static str], &'static [Row]);
 
 #[rustfmt::skip]
 pub(crate) const OBJECTS: &[Rows] = &[
@@ -38,6 +38,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("breaks", "Breaks", Object("breaks"), Always, "Oplock and lease breaks."),
         ("connections", "Connections", Object("connections"), Always, "TCP connections."),
         ("slowest", "Slowest operations", List("slow"), Always, "The operations with the longest elapsed time, those that wait by design left out."),
+        ("load", "Load", Object("load"), Nullable, "What simulated users did; null without a load run."),
     ]),
     ("input", "One file or folder that was read.", &[], &[
         ("name", "Input", Code, Always, "Name of the file or folder."),

@@ -22,6 +22,8 @@ pub(crate) enum Cell {
     Duration(i64),
     Time(i64),
     Share(f64),
+    /// A number, and how it reads with its unit.
+    Measure(f64, String),
     /// Counts between bounds.
     Histogram(Vec<u64>),
 }
@@ -63,6 +65,7 @@ impl Cell {
             Cell::Duration(ns) => format::duration(*ns),
             Cell::Time(ns) => format::time(*ns),
             Cell::Share(share) => format::share(*share),
+            Cell::Measure(_, text) => format::harmless(text),
             Cell::Histogram(counts) => {
                 let counts: Vec<_> = counts.iter().map(|&count| count as f64).collect();
                 format::sparkline(&counts)
@@ -76,7 +79,9 @@ impl Cell {
             Cell::Empty => Some("-1e308".to_owned()),
             Cell::Count(value) | Cell::Bytes(value) | Cell::Size(value) => Some(value.to_string()),
             Cell::Duration(value) | Cell::Time(value) => Some(value.to_string()),
-            Cell::Number(value) | Cell::Share(value) => Some(value.to_string()),
+            Cell::Number(value) | Cell::Share(value) | Cell::Measure(value, _) => {
+                Some(value.to_string())
+            }
             Cell::Text(_) | Cell::Code(_) | Cell::Histogram(_) => None,
         }
     }
@@ -262,14 +267,32 @@ pub(crate) struct Lines {
     pub(crate) caption: String,
     pub(crate) help: String,
     pub(crate) format: Format,
+    /// What is counted, in words.
+    pub(crate) unit: String,
     /// Stands after values: "/s".
-    pub(crate) per: &'static str,
+    pub(crate) per: String,
     /// How neighbours become one where there is no room.
     pub(crate) join: Join,
     pub(crate) start_ns: i64,
     pub(crate) bin_ns: i64,
     /// NaN where there is no value.
-    pub(crate) lines: Vec<(&'static str, Vec<f64>)>,
+    pub(crate) lines: Vec<(String, Vec<f64>)>,
+}
+
+/// Values over a quantity that is no time: points, and lines between them.
+#[derive(Clone, Debug)]
+pub(crate) struct Curve {
+    pub(crate) caption: String,
+    pub(crate) help: String,
+    /// What stands on the horizontal axis: "users".
+    pub(crate) over: &'static str,
+    pub(crate) format: Format,
+    /// A value from which on it is too much.
+    pub(crate) limit: Option<(f64, &'static str)>,
+    /// Between which places the answer lies: from, to, what it is.
+    pub(crate) mark: Option<(f64, f64, &'static str)>,
+    /// Each point: its place, its value, whether it stands out.
+    pub(crate) lines: Vec<(&'static str, Vec<(f64, f64, bool)>)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -295,8 +318,11 @@ pub(crate) enum Block {
     Facts(Facts),
     Stacked(Stacked),
     Lines(Lines),
+    Curve(Curve),
     Histograms(Histograms),
     Note(String),
+    /// A note that nobody is to overlook.
+    Warn(String),
 }
 
 /// A part of the report under one heading.

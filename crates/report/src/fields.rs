@@ -12,6 +12,7 @@ use smbscope_event::column::{ColumnSpec, Unit};
 use smbscope_event::tables::{Connection, Coverage};
 
 use crate::catalogue::OBJECTS;
+use crate::catalogue_load;
 
 /// What a field holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +37,10 @@ pub enum Format {
     Flag,
     /// A list of numbers.
     Counts,
+    /// A list of numbers without unit, null where there is none.
+    Values,
+    /// A list of words.
+    Texts,
     /// Another object.
     Object(&'static str),
     /// A list of other objects.
@@ -102,6 +107,8 @@ impl Format {
                 | Format::Code
                 | Format::Flag
                 | Format::Counts
+                | Format::Values
+                | Format::Texts
                 | Format::Object(_)
                 | Format::List(_)
         )
@@ -114,6 +121,7 @@ pub fn objects() -> &'static [Object] {
     ALL.get_or_init(|| {
         let mut objects: Vec<_> = OBJECTS
             .iter()
+            .chain(catalogue_load::OBJECTS)
             .map(|&(name, help, includes, fields)| Object {
                 name,
                 help,

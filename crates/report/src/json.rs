@@ -68,13 +68,15 @@ fn field_schema(field: &Field) -> Value {
         Format::Flag => "boolean",
         Format::Count | Format::Bytes | Format::Duration | Format::Time => "integer",
         Format::Number | Format::Share => "number",
-        Format::Counts | Format::List(_) => "array",
+        Format::Counts | Format::Values | Format::Texts | Format::List(_) => "array",
         Format::Object(_) => "object",
     };
     let mut schema = match field.format {
         Format::Object(of) => json!({ "$ref": format!("#/$defs/{of}") }),
         Format::List(of) => json!({ "type": kind, "items": { "$ref": format!("#/$defs/{of}") } }),
         Format::Counts => json!({ "type": kind, "items": { "type": "integer" } }),
+        Format::Values => json!({ "type": kind, "items": { "type": ["number", "null"] } }),
+        Format::Texts => json!({ "type": kind, "items": { "type": "string" } }),
         _ => json!({ "type": kind }),
     };
     if field.presence == Presence::Nullable {

@@ -4,6 +4,7 @@
 //! [`fields`]. It computes nothing but the layout; the numbers come from `model`.
 
 mod catalogue;
+mod catalogue_load;
 mod document;
 pub mod fields;
 pub mod format;

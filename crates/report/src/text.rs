@@ -6,7 +6,10 @@ use comfy_table::{
     Cell as TableCell, CellAlignment, ContentArrangement, Table as TextTable, presets,
 };
 
-use crate::document::{Block, Cell, Facts, Histograms, Join, Lines, Section, Stacked, Table, show};
+use crate::document::{
+    Block, Cell, Curve, Facts, Histograms, Join, Lines, Section, Stacked, Table, show,
+};
+use crate::fields::Format;
 use crate::format::{harmless, shortened, sparkline};
 use crate::{Meta, Report, sections};
 
@@ -49,9 +52,11 @@ fn write_section(out: &mut String, section: &Section, width: usize) -> fmt::Resu
             Block::Facts(facts) => write_facts(out, facts, width)?,
             Block::Stacked(bars) => write_bars(out, bars, width)?,
             Block::Lines(lines) => write_lines(out, lines, width)?,
+            Block::Curve(curve) => write_curve(out, curve, width)?,
             // The table of commands has them.
             Block::Histograms(Histograms { .. }) => continue,
             Block::Note(note) => wrapped(out, &harmless(note), width)?,
+            Block::Warn(note) => wrapped(out, &format!("! {}", harmless(note)), width)?,
         }
         writeln!(out)?;
     }
@@ -284,6 +289,42 @@ fn write_lines(out: &mut String, chart: &Lines, width: usize) -> fmt::Result {
             false => format!("most {}{}", show(chart.format, most), chart.per),
         };
         writeln!(out, "  {name:label$}  {:room$}  {most}", sparkline(&joined))?;
+    }
+    Ok(())
+}
+
+/// A bar for each point of the first line; the table beside it has the others.
+fn write_curve(out: &mut String, curve: &Curve, width: usize) -> fmt::Result {
+    let Some((name, points)) = curve.lines.first() else { return Ok(()) };
+    writeln!(out, "{} ({name}, over {})", curve.caption, curve.over)?;
+    let mut points = points.clone();
+    points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let most = points.iter().map(|point| point.1).fold(0.0, f64::max);
+    let shown: Vec<_> = points
+        .iter()
+        .map(|(over, value, _)| (show(Format::Count, *over), show(curve.format, *value)))
+        .collect();
+    let longest = |texts: &mut dyn Iterator<Item = &String>| {
+        texts.map(|text| text.chars().count()).max().unwrap_or(0)
+    };
+    let (over, value) = (
+        longest(&mut shown.iter().map(|pair| &pair.0)),
+        longest(&mut shown.iter().map(|pair| &pair.1)),
+    );
+    let room = width.saturating_sub(over + value + 8).max(10) as f64;
+    for ((place, text), (_, size, stands_out)) in shown.iter().zip(&points) {
+        let length = if most > 0.0 { (size / most * room).round() as usize } else { 0 };
+        let fill = if *stands_out { "█" } else { "░" };
+        let bar = fill.repeat(length);
+        writeln!(out, "{}", format!("  {place:>over$}  {text:>value$}  {bar}").trim_end())?;
+    }
+    let notes = [
+        points.iter().any(|point| point.2).then(|| "█ overloaded".to_owned()),
+        curve.limit.map(|(limit, what)| format!("{what}: {}", show(curve.format, limit))),
+    ];
+    let notes: Vec<_> = notes.into_iter().flatten().collect();
+    if !notes.is_empty() {
+        writeln!(out, "  {}", notes.join("; "))?;
     }
     Ok(())
 }

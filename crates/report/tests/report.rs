@@ -139,6 +139,10 @@ fn check(value: &Value, name: &str, place: &str) {
             Format::Duration | Format::Time => value.is_i64(),
             Format::Number | Format::Share => value.is_number(),
             Format::Counts => value.as_array().is_some_and(|list| list.iter().all(Value::is_i64)),
+            Format::Values => value
+                .as_array()
+                .is_some_and(|list| list.iter().all(|it| it.is_number() || it.is_null())),
+            Format::Texts => value.as_array().is_some_and(|list| list.iter().all(Value::is_string)),
             Format::Object(name) => {
                 check(value, name, &place);
                 true

@@ -15,6 +15,8 @@ pub mod table;
 #[cfg(test)]
 mod synthetic;
 #[cfg(test)]
+mod synthetic_load;
+#[cfg(test)]
 mod synthetic_rest;
 
 use smbscope_capture as capture;

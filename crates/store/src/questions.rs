@@ -35,11 +35,16 @@ macro_rules! questions {
 
 const QUESTIONS: &[Question] = questions! {
     "breaks"
+    "capacity-curve"
     "chatty-paths"
+    "commands-by-scenario"
     "compounds"
     "connections-with-loss"
+    "counters-by-step"
+    "counters-over-time"
     "credits"
     "errors"
+    "errors-by-step"
     "failed-opens"
     "handles-left-open"
     "io-sizes"
@@ -47,13 +52,17 @@ const QUESTIONS: &[Question] = questions! {
     "latency-by-command"
     "latency-by-share"
     "latency-by-user"
+    "operations-of-slow-scenarios"
     "protection"
+    "scenario-response-times"
+    "scenarios-over-time"
     "slowest-operations"
     "think-time"
     "timeline"
     "top-files-by-bytes"
     "top-files-by-opens"
     "top-files-by-time"
+    "users-behind-schedule"
 };
 
 /// All questions, by name.

@@ -3,6 +3,7 @@
 use super::*;
 use crate::source::{OpenOptions, Source};
 use crate::sql::{Engine, EngineOptions};
+use crate::synthetic_load::load;
 use crate::synthetic_rest::{capture, dataset};
 use arrow::util::pretty::pretty_format_batches_with_schema;
 
@@ -35,8 +36,10 @@ fn every_file_is_listed_and_says_what_it_shows() {
 #[test]
 fn every_question_has_an_answer() {
     let dir = tempfile::tempdir().unwrap();
-    dataset(dir.path(), 3000);
-    let source = Source::open(&[dir.path().display().to_string()], OpenOptions::default()).unwrap();
+    dataset(&dir.path().join("capture"), 3000);
+    load(&dir.path().join("run"), 1, 1, None);
+    let inputs = ["capture", "run"].map(|name| dir.path().join(name).display().to_string());
+    let source = Source::open(&inputs, OpenOptions::default()).unwrap();
     let engine = Engine::new(source).unwrap();
     // The made-up rows have neither.
     let empty = ["breaks", "compounds"];
@@ -73,6 +76,44 @@ fn golden_answers_over_the_fixtures() {
     let limits = EngineOptions { threads: 1, ..EngineOptions::default() };
     let engine = Engine::with_options(source, limits).unwrap();
     for question in list() {
-        insta::assert_snapshot!(question.name, answer(&engine, question).1);
+        let (rows, text) = answer(&engine, question);
+        match LOAD.contains(&question.name) {
+            // A capture has no scenarios.
+            true => assert_eq!(rows, 0, "{text}"),
+            false => insta::assert_snapshot!(question.name, text),
+        }
+    }
+}
+
+/// Questions about load runs.
+const LOAD: [&str; 9] = [
+    "capacity-curve",
+    "commands-by-scenario",
+    "counters-by-step",
+    "counters-over-time",
+    "errors-by-step",
+    "operations-of-slow-scenarios",
+    "scenario-response-times",
+    "scenarios-over-time",
+    "users-behind-schedule",
+];
+
+#[test]
+fn golden_answers_over_a_load_run_of_two_machines() {
+    let dir = tempfile::tempdir().unwrap();
+    let inputs = [1, 2].map(|shard| {
+        let part = dir.path().join(shard.to_string());
+        load(&part, shard, 2, None);
+        part.display().to_string()
+    });
+    let source = Source::open(&inputs, OpenOptions::default()).unwrap();
+    // One thread: percentiles are sketches, which depend a little on how rows are divided.
+    let limits = EngineOptions { threads: 1, ..EngineOptions::default() };
+    let engine = Engine::with_options(source, limits).unwrap();
+    for name in LOAD {
+        let text = answer(&engine, get(name).unwrap()).1;
+        // Many pieces of time are alike.
+        let lines: Vec<_> = text.lines().take(40).collect();
+        insta::assert_snapshot!(name, lines.join("\n"));
     }
 }

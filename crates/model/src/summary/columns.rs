@@ -43,6 +43,7 @@ macro_rules! columns {
 columns! {
     recording: text,
     operation: u64,
+    scenario_run: u64,
     compound: u64,
     compound_index: u16,
     compound_size: u16,

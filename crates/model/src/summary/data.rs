@@ -36,6 +36,8 @@ pub struct Report {
     pub breaks: Breaks,
     pub connections: Connections,
     pub slowest: Vec<Slow>,
+    /// Null where there is no load run.
+    pub load: Option<super::load::data::Load>,
 }
 
 /// One duration's distribution. Percentiles are of the nearest rank: exact while `exact`, else

@@ -9,6 +9,7 @@
 //! - A share of time is `busy_ns` over that of all operations, so that shares add up to one.
 //! - Groups, paths, connections and bins have limits ([`Options`]); what is past them is said.
 
+mod bins;
 mod cells;
 mod chains;
 mod columns;
@@ -16,6 +17,7 @@ mod data;
 mod kind;
 mod latency;
 mod links;
+mod load;
 mod paths;
 mod rows;
 mod series;
@@ -26,11 +28,15 @@ mod tally;
 
 use arrow::array::RecordBatch;
 use arrow::error::ArrowError;
+use smbscope_event::description::RunDescription;
+use smbscope_event::run::{Counter, Scenario, Step};
 use smbscope_event::tables::{Connection, Coverage, Handle, Session, Tree};
 
 pub use columns::COLUMNS;
 pub use data::*;
 pub use latency::{BOUNDS_NS, FEW};
+pub use load::Counted;
+pub use load::data::*;
 pub use slowest::filter;
 pub use status::class;
 
@@ -39,6 +45,7 @@ use chains::ChainTally;
 use kind::Commands;
 use latency::{Grain, Latency};
 use links::{HandleTally, LinkTally, Words};
+use load::LoadTally;
 use paths::Sketch;
 use series::SeriesTally;
 use sizes::SizeTally;
@@ -64,6 +71,8 @@ pub struct Options {
     pub paths_listed: usize,
     /// Slowest operations listed.
     pub slowest_listed: usize,
+    /// Which operations of load runs count.
+    pub counted: Counted,
 }
 
 impl Default for Options {
@@ -74,6 +83,7 @@ impl Default for Options {
             bins_max: 600,
             paths_listed: 100,
             slowest_listed: 50,
+            counted: Counted::default(),
         }
     }
 }
@@ -114,6 +124,7 @@ pub struct Summary {
     handles: HandleTally,
     links: LinkTally,
     slowest: Slowest,
+    load: LoadTally,
 }
 
 impl Summary {
@@ -153,6 +164,7 @@ impl Summary {
             handles: HandleTally::new(FINE),
             links: LinkTally::new(options.groups_max, MANY),
             slowest: Slowest::new(options.slowest_listed),
+            load: LoadTally::new(options.counted, options.bins_max),
             options,
         }
     }
@@ -190,6 +202,32 @@ impl Summary {
         self.seen(row.end);
     }
 
+    /// Adds the description of one machine's part of a load run, before any of its rows.
+    pub fn run(&mut self, run: &RunDescription, complete: bool) {
+        self.load.run(run, complete);
+    }
+
+    /// Adds steps of a load run, before its scenarios and counters.
+    pub fn steps(&mut self, rows: &[Step]) {
+        self.load.steps(rows);
+    }
+
+    /// Adds scenarios of a load run, before its operations: they say which of those count.
+    pub fn scenarios(&mut self, rows: &[Scenario]) {
+        for row in rows {
+            let times = [Some(row.scheduled_at), row.ended_at];
+            times.into_iter().flatten().for_each(|at| self.series.reach(at));
+        }
+        let recordings = &mut self.recordings;
+        self.load.scenarios(rows, |name| recordings.resolve(Some(name)));
+    }
+
+    /// Adds samples of counters.
+    pub fn counters(&mut self, rows: &[Counter]) {
+        rows.iter().for_each(|row| self.series.reach(row.time));
+        self.load.counters(rows);
+    }
+
     fn seen(&mut self, at: Option<i64>) {
         if let Some(at) = at {
             self.start = Some(self.start.map_or(at, |start| start.min(at)));
@@ -222,6 +260,8 @@ impl Summary {
         let shares = &self.shares;
         let share = |number: u32| shares.name(number).map(str::to_owned);
         let listed = self.options.paths_listed;
+        let series = self.series.finish();
+        let load = self.load.finish(&series, name);
         Report {
             schema_version: smbscope_event::SCHEMA_VERSION,
             start_ns: self.start,
@@ -237,7 +277,7 @@ impl Summary {
             extensions: self.extensions.finish(&whole),
             files: self.files.finish(listed, true, &whole, share),
             directories: self.directories.finish(listed, false, &whole, share),
-            series: self.series.finish(),
+            series,
             reads: self.reads.finish(),
             writes: self.writes.finish(),
             compounds: self.chains.finish(whole.operations, name),
@@ -251,6 +291,7 @@ impl Summary {
             breaks: Breaks { changes: self.changes.finish(), ..self.breaks },
             connections: self.links.finish(&whole, &mut self.recordings),
             slowest: self.slowest.finish(),
+            load,
         }
     }
 }
@@ -276,7 +317,12 @@ fn share_of(part: i64, whole: i64) -> f64 {
     part as f64 / whole as f64
 }
 
-/// To six decimals, so that text forms stay short.
+/// To six decimals, so that text forms stay short; what is no number, which JSON has not, is 0.
 fn rounded(value: f64) -> f64 {
-    (value * 1e6).round() / 1e6
+    match value.is_finite() {
+        // Too large to have decimals.
+        true if value.abs() > 1e15 => value,
+        true => (value * 1e6).round() / 1e6,
+        false => 0.0,
+    }
 }

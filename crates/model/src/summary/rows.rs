@@ -96,6 +96,10 @@ fn add_row(
     let number = command(keys, columns, row, &mut summary.commands);
     let kind = summary.commands.kind(number);
     let (facts, parts) = facts(columns, row, kind);
+    let recording = group(&mut keys.recording, &columns.recording, row, &mut summary.recordings);
+    if summary.load.is_load() && !counts(summary, columns, recording, number, &facts, row) {
+        return;
+    }
     summary.commands.add(number, &facts, &parts);
     summary.statuses.record(columns.status.get(row), number, || {
         columns.status_name.get(row).map(str::to_owned)
@@ -104,7 +108,6 @@ fn add_row(
     let share = group(&mut keys.share, &columns.share, row, &mut summary.shares);
     let client = group(&mut keys.client, &columns.client, row, &mut summary.clients);
     let user = group(&mut keys.user, &columns.user, row, &mut summary.users);
-    let recording = group(&mut keys.recording, &columns.recording, row, &mut summary.recordings);
     let connection = columns.connection.get(row);
     let mut link = connection.and_then(|number| summary.links.link((recording, number)));
     let mut no_hint = 0;
@@ -138,20 +141,7 @@ fn add_row(
         paths.add(share, key, columns, row, kind, &facts);
     }
 
-    let (start, end) = (columns.request_start.get(row), columns.response_end.get(row));
-    let outstanding = columns.outstanding.get(row).filter(|_| !facts.waits);
-    let chain = columns.compound.get(row).map(|chain| (columns.connection.get(row), chain));
-    // A member of a compound has no time of its own: it belongs where its lead is.
-    let at = start.or(end).or_else(|| {
-        let (lead, at) = summary.last_timed_chain?;
-        (Some(lead) == chain).then_some(at)
-    });
-    if let (Some(chain), Some(at)) = (chain, at) {
-        summary.last_timed_chain = Some((chain, at));
-    }
-    summary.series.record(at, &facts, outstanding);
-    summary.seen(start);
-    summary.seen(end);
+    let outstanding = over_time(summary, columns, &facts, row);
     if let Some(outstanding) = outstanding {
         summary.outstanding_max = summary.outstanding_max.max(outstanding);
         summary.outstanding_sum += u64::from(outstanding);
@@ -193,6 +183,46 @@ fn add_row(
         Kind::Break => lease_break(summary, columns, row),
         _ => {}
     }
+}
+
+/// Adds a row to what is shown over time; gives the operations that were in flight.
+#[inline(always)]
+fn over_time(summary: &mut Summary, columns: &Columns, facts: &Facts, row: usize) -> Option<u32> {
+    let (start, end) = (columns.request_start.get(row), columns.response_end.get(row));
+    let outstanding = columns.outstanding.get(row).filter(|_| !facts.waits);
+    let chain = columns.compound.get(row).map(|chain| (columns.connection.get(row), chain));
+    // A member of a compound has no time of its own: it belongs where its lead is.
+    let at = start.or(end).or_else(|| {
+        let (lead, at) = summary.last_timed_chain?;
+        (Some(lead) == chain).then_some(at)
+    });
+    if let (Some(chain), Some(at)) = (chain, at) {
+        summary.last_timed_chain = Some((chain, at));
+    }
+    summary.series.record(at, facts, outstanding);
+    summary.seen(start);
+    summary.seen(end);
+    outstanding
+}
+
+/// Whether an operation of a load run counts. One that does not is still shown over time, and its
+/// status is counted apart.
+fn counts(
+    summary: &mut Summary,
+    columns: &Columns,
+    recording: u32,
+    command: u32,
+    facts: &Facts,
+    row: usize,
+) -> bool {
+    let (phase, counts) = summary.load.belongs(recording, columns.scenario_run.get(row));
+    summary.load.operation(phase, counts, facts.error);
+    if !counts {
+        over_time(summary, columns, facts, row);
+        let name = || columns.status_name.get(row).map(str::to_owned);
+        summary.load.status(columns.status.get(row), command, name);
+    }
+    counts
 }
 
 /// What a row adds to its groups.

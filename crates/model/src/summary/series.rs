@@ -6,12 +6,10 @@
 
 use std::collections::VecDeque;
 
+use super::bins::FIRST_BIN_NS;
 use super::data::{self, Series};
 use super::latency::{Grain, Latency};
 use super::tally::Facts;
-
-/// Width of the first bins.
-const FIRST_BIN_NS: i64 = 1_000_000;
 
 #[derive(Clone, Debug)]
 struct Bin {
@@ -74,6 +72,11 @@ impl SeriesTally {
             bin.outstanding_sum += u64::from(outstanding);
             bin.outstanding_n += 1;
         }
+    }
+
+    /// Makes the bins reach a moment that others have something to say about.
+    pub(crate) fn reach(&mut self, at: i64) {
+        self.bin(at);
     }
 
     /// Counts an open; without a time it was open before the recording began, or stayed open.

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use super::escape;
-use crate::document::{Histograms, Lines, Stacked, show};
+use crate::document::{Curve, Histograms, Lines, Stacked, show};
 use crate::fields::Format;
 use crate::format;
 
@@ -76,16 +76,10 @@ pub(super) fn stacked(out: &mut String, chart: &Stacked) {
 
 /// Lines over time, all charts with the same axis.
 pub(super) fn lines(out: &mut String, chart: &Lines) {
-    let unit = match (chart.format, chart.per) {
-        (Format::Bytes, per) => format!("bytes{per}"),
-        (Format::Duration, _) => "time".to_owned(),
-        (_, "") => "count".to_owned(),
-        (_, per) => format!("operations{per}"),
-    };
-    open(out, &chart.caption, &unit, &chart.help);
+    open(out, &chart.caption, &chart.unit, &chart.help);
     out.push_str("<div class=\"lines\">");
     let names = chart.lines.iter().enumerate();
-    let names: Vec<_> = names.map(|(place, (name, _))| (place, *name)).collect();
+    let names: Vec<_> = names.map(|(place, (name, _))| (place, name.as_str())).collect();
     legend(out, &names);
     let known = chart.lines.iter().flat_map(|(_, values)| values).copied();
     let most = known.filter(|value| !value.is_nan()).fold(0.0, f64::max);
@@ -114,6 +108,110 @@ pub(super) fn lines(out: &mut String, chart: &Lines) {
         format::duration(whole / 2),
         format::duration(whole)
     );
+}
+
+/// Height of a curve in the page, in the units of its drawing; its width is [`CURVE_WIDTH`].
+const CURVE_HEIGHT: f64 = 200.0;
+const CURVE_WIDTH: f64 = 1000.0;
+
+/// Points over a quantity from 0 on, with lines between their means.
+pub(super) fn curve(out: &mut String, chart: &Curve) {
+    open(out, &chart.caption, &format!("over {}", chart.over), &chart.help);
+    out.push_str("<div class=\"lines curve\">");
+    let names = chart.lines.iter().enumerate();
+    legend(out, &names.map(|(place, (name, _))| (place, *name)).collect::<Vec<_>>());
+    let points = || chart.lines.iter().flat_map(|(_, points)| points);
+    let most = |of: fn(&(f64, f64, bool)) -> f64| points().map(of).fold(0.0, f64::max);
+    let limit = chart.limit.map_or(0.0, |(limit, _)| limit * 1.25);
+    let high = most(|point| point.1).max(limit).max(1e-12);
+    let wide = most(|point| point.0).max(1e-12) * 1.02;
+    let x = |value: f64| (value / wide * CURVE_WIDTH).clamp(0.0, CURVE_WIDTH);
+    let y = |value: f64| CURVE_HEIGHT - value / high * CURVE_HEIGHT;
+    let highest = show(chart.format, high);
+    let mut said: Vec<_> = Vec::new();
+    for (name, points) in &chart.lines {
+        said.extend(points.iter().map(|(place, value, _)| {
+            format!("{name} {} at {} {}", show(chart.format, *value), place, chart.over)
+        }));
+    }
+    let _ = write!(
+        out,
+        "<div class=\"plot\"><div class=\"y\"><span>{}</span><span>0</span></div>\
+         <svg role=\"img\" viewBox=\"0 0 {CURVE_WIDTH} {CURVE_HEIGHT}\" preserveAspectRatio=\"none\"><title>{}</title>",
+        escape(&highest),
+        escape(&said.join("; "))
+    );
+    if let Some((from, to, _)) = chart.mark {
+        let (from, to) = (x(from), x(to));
+        let _ = write!(
+            out,
+            "<rect class=\"mark\" x=\"{from:.1}\" width=\"{:.1}\" height=\"{CURVE_HEIGHT}\"/>",
+            (to - from).max(1.5)
+        );
+    }
+    let _ = write!(
+        out,
+        "<path class=\"grid\" d=\"M0 0H{CURVE_WIDTH}M0 100H{CURVE_WIDTH}M0 200H{CURVE_WIDTH}\"/>"
+    );
+    if let Some((limit, _)) = chart.limit {
+        let _ = write!(out, "<path class=\"limit\" d=\"M0 {:.2}H{CURVE_WIDTH}\"/>", y(limit));
+    }
+    for (place, (_, points)) in chart.lines.iter().enumerate() {
+        let _ = write!(out, "<path class=\"l{place}\" d=\"");
+        for (number, (over, value)) in means(points).into_iter().enumerate() {
+            let letter = if number == 0 { 'M' } else { 'L' };
+            let _ = write!(out, "{letter}{:.1} {:.2}", x(over), y(value));
+        }
+        out.push_str("\"/>");
+        for (over, value, stands_out) in points {
+            // A stroke without length and with round ends is a round dot, however stretched.
+            let class = if *stands_out { "dot out" } else { "dot" };
+            let _ = write!(
+                out,
+                "<path class=\"l{place} {class}\" d=\"M{:.1} {:.2}h.01\"/>",
+                x(*over),
+                y(*value)
+            );
+        }
+    }
+    out.push_str("</svg></div>");
+    let _ = write!(out, "<div class=\"ticks over\">");
+    let mut last = f64::NEG_INFINITY;
+    let mut places: Vec<_> = points().map(|point| point.0).collect();
+    places.sort_by(f64::total_cmp);
+    for place in places {
+        // Where there is room for the number.
+        if x(place) - last >= CURVE_WIDTH / 12.0 {
+            last = x(place);
+            let _ = write!(
+                out,
+                "<i style=\"left:{:.2}%\">{}</i>",
+                x(place) / CURVE_WIDTH * 100.0,
+                escape(&show(Format::Count, place))
+            );
+        }
+    }
+    out.push_str("</div>");
+    let notes = [
+        chart.limit.map(|(limit, what)| format!("Dashed: {what} ({}).", show(chart.format, limit))),
+        chart.mark.map(|(_, _, what)| format!("Shaded: {what}.")),
+        points().any(|point| point.2).then(|| "Large dots: overloaded.".to_owned()),
+    ];
+    let notes: Vec<_> = notes.into_iter().flatten().collect();
+    let _ = writeln!(out, "<p class=\"more\">{}</p></div></figure>", escape(&notes.join(" ")));
+}
+
+/// One value for each place, the mean of those that it has, in order.
+fn means(points: &[(f64, f64, bool)]) -> Vec<(f64, f64)> {
+    let mut sorted = points.to_vec();
+    sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let groups = sorted.chunk_by(|a, b| a.0 == b.0);
+    groups
+        .filter_map(|group| {
+            let sum: f64 = group.iter().map(|point| point.1).sum();
+            group.first().map(|first| (first.0, sum / group.len() as f64))
+        })
+        .collect()
 }
 
 /// "09:00:00" of "2026-01-05 09:00:00.000 UTC".
@@ -230,6 +328,12 @@ pub(super) fn small(counts: &[u64]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn repeated_points_meet_in_their_mean() {
+        let points = [(2.0, 5.0, false), (1.0, 1.0, false), (2.0, 7.0, true)];
+        assert_eq!(means(&points), [(1.0, 1.0), (2.0, 6.0)]);
+    }
 
     #[test]
     fn lines_break_where_nothing_is_known() {

@@ -73,9 +73,13 @@ fn write_section(out: &mut String, section: &Section) {
             Block::Facts(facts) => tables::facts(out, facts),
             Block::Stacked(bars) => charts::stacked(out, bars),
             Block::Lines(lines) => charts::lines(out, lines),
+            Block::Curve(curve) => charts::curve(out, curve),
             Block::Histograms(histograms) => charts::histograms(out, histograms),
             Block::Note(note) => {
                 let _ = writeln!(out, "<p class=\"note\">{}</p>", escape(note));
+            }
+            Block::Warn(note) => {
+                let _ = writeln!(out, "<p class=\"warn\">{}</p>", escape(note));
             }
         }
     }
@@ -98,6 +102,10 @@ fn span(report: &Report) -> String {
 fn figures(report: &Report) -> String {
     let tally = &report.totals.tally;
     let duration = |ns: Option<i64>| ns.map_or_else(|| "–".to_owned(), format::duration);
+    let mut shown = Vec::new();
+    if let Some(load) = &report.load {
+        shown.extend(sections::load_figures(load));
+    }
     let figures = [
         ("Operations", format::count(tally.operations)),
         ("Median latency", duration(tally.elapsed.p50_ns)),
@@ -106,8 +114,9 @@ fn figures(report: &Report) -> String {
         ("Errors", format::count(tally.errors)),
         ("Unanswered", format::count(tally.unanswered)),
     ];
+    shown.extend(figures);
     let mut out = String::from("<dl class=\"figures\">");
-    for (title, value) in figures {
+    for (title, value) in shown {
         let _ = write!(out, "<div><dt>{title}</dt><dd>{}</dd></div>", escape(&value));
     }
     out.push_str("</dl>\n");

@@ -1,15 +1,17 @@
 //! Coverage first: what was seen, lost and not understood, and where the capture was taken.
 
+use smbscope_event::run::LOAD_FORMAT;
 use smbscope_event::tables::Coverage;
 use smbscope_model::summary::Report;
 
 use crate::document::{Block, Cell, Fact, Facts, Section, Table, column, fact};
+use crate::sections::run;
 
 /// Recordings that get a list of facts of their own; more are a table.
 const LISTED_MAX: usize = 4;
 
 pub(crate) fn coverage(report: &Report) -> Section {
-    let mut blocks = Vec::new();
+    let mut blocks = report.load.as_ref().map(run::warnings).unwrap_or_default();
     if report.coverage.is_empty() {
         blocks.push(Block::Note(
             "No coverage record came with these operations: what was lost is not known.".to_owned(),
@@ -32,6 +34,9 @@ pub(crate) fn coverage(report: &Report) -> Section {
 }
 
 fn seen(row: &Coverage) -> Facts {
+    if row.format == LOAD_FORMAT {
+        return of_load(row);
+    }
     let of = |name: &str, value: Cell| fact("coverage", name, value);
     let span = match (row.start, row.end) {
         (Some(start), Some(end)) => of("start", Cell::Time(start))
@@ -64,6 +69,26 @@ fn seen(row: &Coverage) -> Facts {
             of("messages", Cell::Count(row.messages)),
             of("operations", Cell::Count(row.operations)),
             drops(row),
+        ],
+    }
+}
+
+/// A load run knows what it sent, not packets.
+fn of_load(row: &Coverage) -> Facts {
+    let of = |name: &str, value: Cell| fact("coverage", name, value);
+    let span = match (row.start, row.end) {
+        (Some(start), Some(end)) => of("start", Cell::Time(start))
+            .noted(format!("for {}", crate::format::duration(end.saturating_sub(start)))),
+        (start, _) => of("start", start.map_or(Cell::Empty, Cell::Time)),
+    };
+    Facts {
+        caption: name(row).to_owned(),
+        rows: vec![
+            of("format", Cell::Text(row.format.clone()))
+                .noted("recorded by the client itself: every operation that it sent, no packets"),
+            span.titled("Start"),
+            of("connections", Cell::Count(row.connections)),
+            of("operations", Cell::Count(row.operations)),
         ],
     }
 }
@@ -182,7 +207,11 @@ fn table(rows: &[Coverage]) -> Table {
         column(of, "capture_file", 0, |row: &Coverage| Cell::Code(name(row).to_owned())),
         column(of, "start", 2, |row: &Coverage| row.start.map_or(Cell::Empty, Cell::Time)),
         column(of, "vantage", 1, |row: &Coverage| Cell::text(&row.vantage)).titled("Taken at"),
-        column(of, "frames", 1, |row: &Coverage| Cell::Count(row.frames)).titled("Packets"),
+        column(of, "frames", 1, |row: &Coverage| match row.format == LOAD_FORMAT {
+            true => Cell::Empty,
+            false => Cell::Count(row.frames),
+        })
+        .titled("Packets"),
         column(of, "frames_dropped", 1, |row: &Coverage| Cell::count(row.frames_dropped))
             .titled("Dropped"),
         column(of, "gaps", 2, |row: &Coverage| Cell::some(row.gaps)),

@@ -1,18 +1,29 @@
 //! What the report says, section by section, in the order in which it is read.
 
 mod connections;
+mod counters;
 mod coverage;
 mod latency;
+mod load;
+mod run;
 mod work;
 
 use smbscope_model::summary::Report;
 
 use crate::document::Section;
 
+pub(crate) use load::figures as load_figures;
+
 /// All sections.
 pub(crate) fn sections(report: &Report) -> Vec<Section> {
-    vec![
-        coverage::coverage(report),
+    let mut sections = vec![coverage::coverage(report)];
+    if let Some(load) = &report.load {
+        sections.push(run::run(load));
+        sections.push(load::capacity(load));
+        sections.push(load::scenarios(load));
+        sections.extend(counters::counters(load));
+    }
+    sections.extend([
         latency::overview(report),
         latency::commands(report),
         latency::errors(report),
@@ -24,5 +35,6 @@ pub(crate) fn sections(report: &Report) -> Vec<Section> {
         connections::protection(report),
         connections::connections(report),
         latency::slowest(report),
-    ]
+    ]);
+    sections
 }

@@ -7,6 +7,7 @@ use crate::document::{
 };
 use crate::fields::{Format, field};
 use crate::format;
+use crate::sections::{counters, load};
 
 pub(crate) fn groups(report: &Report) -> Section {
     let tables = [
@@ -144,16 +145,22 @@ pub(crate) fn series(report: &Report) -> Section {
     let (bins, start_ns) = (&series.bins, series.bins.first().map_or(0, |bin| bin.start_ns));
     let seconds = series.bin_ns.max(1) as f64 / 1e9;
     let chart =
-        |caption: &str, help: &str, format, per, join, lines: Vec<(&'static str, Vec<f64>)>| {
+        |caption: &str, help: &str, format, per: &str, join, lines: Vec<(&str, Vec<f64>)>| {
             Block::Lines(Lines {
                 caption: caption.to_owned(),
                 help: help.to_owned(),
                 format,
-                per,
+                unit: match (format, per) {
+                    (Format::Bytes, per) => format!("bytes{per}"),
+                    (Format::Duration, _) => "time".to_owned(),
+                    (_, "") => "count".to_owned(),
+                    (_, per) => format!("operations{per}"),
+                },
+                per: per.to_owned(),
                 join,
                 start_ns,
                 bin_ns: series.bin_ns,
-                lines,
+                lines: lines.into_iter().map(|(name, line)| (name.to_owned(), line)).collect(),
             })
         };
     let each = |value: &dyn Fn(&Bin) -> f64| -> Vec<f64> { bins.iter().map(value).collect() };
@@ -213,7 +220,7 @@ pub(crate) fn series(report: &Report) -> Section {
             ),
         ],
     };
-    let mut blocks = blocks;
+    let mut blocks = [load::over_time(report), blocks, counters::over_time(report)].concat();
     blocks.push(Block::Note(format!(
         "Bins of {}. Operations without any time: {}.",
         format::duration(series.bin_ns),
@@ -222,7 +229,12 @@ pub(crate) fn series(report: &Report) -> Section {
     Section {
         id: "series",
         title: "Over time",
-        help: "An operation counts where its request began.",
+        help: match report.load {
+            None => "An operation counts where its request began.",
+            Some(_) => {
+                "The whole run with warm-up and cool-down, all charts on one axis. An operation counts where its request began, a scenario where it was scheduled."
+            }
+        },
         blocks,
     }
 }

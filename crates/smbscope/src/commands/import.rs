@@ -22,7 +22,8 @@ pub fn run(args: &Import, talk: Talk) -> anyhow::Result<()> {
     // The writer replaces names, so that it can do so in the manifest too.
     let tokenizer = args.anonymize.tokenizer()?;
     let source = args.decode.reading.open(&args.decode.inputs, None)?;
-    let seed = ManifestSeed::now(Kind::Import, source.describe());
+    let runs: Vec<_> = source.runs().into_iter().map(|(run, _)| run).collect();
+    let seed = ManifestSeed { runs, ..ManifestSeed::now(Kind::Import, source.describe()) };
     let options = WriteOptions { overwrite: args.force, tokenizer, ..WriteOptions::default() };
     let parts = source.parts(&Request::all())?;
     let progress = parts.progress();

@@ -10,6 +10,7 @@ use arrow::compute::{max, min};
 use arrow::datatypes::{DataType, Int64Type};
 use parquet::arrow::ArrowWriter;
 use smbscope_event::anonymize::Tokenizer;
+use smbscope_event::description::RunDescription;
 use smbscope_event::manifest::{Clock, FILE_NAME, Manifest, PartFile};
 use smbscope_event::tables::Coverage;
 
@@ -68,6 +69,14 @@ impl Folder {
         entry.time_min = entry.time_min.into_iter().chain(least).min();
         entry.time_max = entry.time_max.into_iter().chain(greatest).max();
         Ok(())
+    }
+
+    /// What the manifest is to say of a load run.
+    pub(super) fn describe(&mut self, mut run: RunDescription) {
+        if let Some(tokenizer) = &self.tokenizer {
+            run.anonymize(tokenizer);
+        }
+        self.manifest.describe(run);
     }
 
     /// Most rows of one table that are in no complete part.

@@ -3,7 +3,8 @@
 //! ```text
 //! run/manifest.json
 //! run/operations/part-000000.parquet
-//! run/connections/part-000000.parquet   (sessions, trees, handles, referrals, coverage likewise)
+//! run/connections/part-000000.parquet   (sessions, trees, handles, referrals, coverage likewise;
+//!                                        of a load run also scenarios, steps, counters)
 //! ```
 //!
 //! A part gets its name only when it is complete and on disk, and the manifest is replaced after

@@ -43,7 +43,7 @@ pub fn properties(
         ]));
     for field in schema.fields() {
         let path = ColumnPath::from(field.name().as_str());
-        builder = match layout(field.name(), field.data_type()) {
+        builder = match layout(table, field.name(), field.data_type()) {
             Layout::Plain => builder.set_column_dictionary_enabled(path, false),
             Layout::Differences => builder
                 .set_column_dictionary_enabled(path.clone(), false)
@@ -73,8 +73,12 @@ enum Layout {
     Dictionary,
 }
 
-fn layout(name: &str, data_type: &DataType) -> Layout {
+fn layout(table: Table, name: &str, data_type: &DataType) -> Layout {
     match (data_type, name) {
+        // Names of few scenarios and counters in many rows.
+        (DataType::Utf8, _) if matches!(table, Table::Scenarios | Table::Counters) => {
+            Layout::Dictionary
+        }
         // Arbitrary numbers of which there are few: their differences would not be small.
         (_, "session_id") => Layout::Dictionary,
         (

@@ -10,6 +10,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
 use smbscope_event::anonymize::Tokenizer;
+use smbscope_event::description::RunDescription;
 use smbscope_event::manifest::{InputFile, Kind, Manifest};
 
 use super::folder::Folder;
@@ -27,6 +28,8 @@ pub struct ManifestSeed {
     pub created_at: i64,
     /// What is imported.
     pub inputs: Vec<InputFile>,
+    /// The load runs whose rows come, as far as they are known ([`DatasetWriter::describe`]).
+    pub runs: Vec<RunDescription>,
 }
 
 impl ManifestSeed {
@@ -34,7 +37,7 @@ impl ManifestSeed {
     pub fn now(kind: Kind, inputs: Vec<InputFile>) -> ManifestSeed {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let created_at = since.map_or(0, |since| i64::try_from(since.as_nanos()).unwrap_or(0));
-        ManifestSeed { kind, created_at, inputs }
+        ManifestSeed { kind, created_at, inputs, runs: Vec::new() }
     }
 }
 
@@ -67,6 +70,7 @@ impl Default for WriteOptions {
 
 enum Message {
     Part(Box<Part>),
+    Describe(Box<RunDescription>),
     Finish { complete: bool },
 }
 
@@ -84,6 +88,7 @@ impl DatasetWriter {
         prepare(dir, &seed, options.overwrite)?;
         let mut manifest = Manifest::new(seed.kind, seed.created_at);
         manifest.inputs = seed.inputs;
+        manifest.runs = seed.runs;
         if let Some(tokenizer) = &options.tokenizer {
             manifest.anonymize(tokenizer);
         }
@@ -101,6 +106,12 @@ impl DatasetWriter {
     /// Takes rows. An error may concern rows that were given earlier.
     pub fn part(&mut self, part: Part) -> Result<()> {
         self.send(Message::Part(Box::new(part)))
+    }
+
+    /// Takes the description of a load run, or what is known better of one since (its end, its
+    /// answer). It stands in the manifest with the next part.
+    pub fn describe(&mut self, run: RunDescription) -> Result<()> {
+        self.send(Message::Describe(Box::new(run)))
     }
 
     /// Completes all parts and the manifest, which says whether everything was written that was
@@ -167,6 +178,7 @@ fn take_parts(
         let wait = options.interval.saturating_sub(completed.elapsed());
         match messages.recv_timeout(wait) {
             Ok(Message::Part(part)) => folder.add(*part)?,
+            Ok(Message::Describe(run)) => folder.describe(*run),
             Ok(Message::Finish { complete }) => return Ok(complete),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return Err(STOPPED),

@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use smbscope_event::anonymize::Tokenizer;
+use smbscope_event::description::RunDescription;
 use smbscope_event::manifest::{InputFile, Kind};
 
 use crate::capture;
@@ -96,6 +97,24 @@ impl Source {
         self.inputs.iter().map(Input::describe).collect()
     }
 
+    /// The load runs whose rows the inputs hold, as their manifests describe them, and whether
+    /// each folder is complete. Names are tokens when the source makes them.
+    pub fn runs(&self) -> Vec<(RunDescription, bool)> {
+        let mut runs = Vec::new();
+        for input in &self.inputs {
+            let Input::Dataset(dataset) = input else { continue };
+            let described = dataset.manifest().into_iter().flat_map(|manifest| &manifest.runs);
+            runs.extend(described.map(|run| {
+                let mut run = run.clone();
+                if let Some(tokenizer) = &self.options.tokenizer {
+                    run.anonymize(tokenizer);
+                }
+                (run, dataset.is_complete())
+            }));
+        }
+        runs
+    }
+
     /// How it was opened.
     pub fn options(&self) -> &OpenOptions {
         &self.options
@@ -106,7 +125,9 @@ impl Source {
         self.inputs.iter().any(Input::is_stream)
     }
 
-    /// One pass over all inputs: rows of each input in the order of time, its coverage last.
+    /// One pass over all inputs: rows of each input in the order of time, its coverage last. Of a
+    /// load run, steps come first, then scenarios and counters, so that operations can be told by
+    /// their scenario.
     pub fn parts(&self, request: &Request) -> Result<Parts> {
         self.parts_of(Inputs::All, request)
     }

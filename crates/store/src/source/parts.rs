@@ -16,6 +16,21 @@ use crate::dataset::reader::read_file;
 use crate::error::{Error, Result};
 use crate::table::{Part, Table, anonymize, to_parts};
 
+/// The tables of a dataset in the order in which a pass reads them: what says which scenario of a
+/// load run is which before the operations, of which there are many.
+const ORDER: [Table; Table::ALL.len()] = [
+    Table::Steps,
+    Table::Scenarios,
+    Table::Counters,
+    Table::Operations,
+    Table::Connections,
+    Table::Sessions,
+    Table::Trees,
+    Table::Handles,
+    Table::Referrals,
+    Table::Coverage,
+];
+
 /// How far a pass is. May be looked at from another thread.
 #[derive(Debug, Default)]
 pub struct Progress {
@@ -124,7 +139,7 @@ impl Parts {
                     total = None;
                 }
                 Input::Dataset(dataset) => {
-                    for table in Table::ALL {
+                    for table in ORDER {
                         for path in dataset.parts(table) {
                             total = total.map(|total| total + parts.read(table, path));
                         }

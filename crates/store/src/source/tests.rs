@@ -1,6 +1,7 @@
 //! Tests of what inputs are recognised as, and of their parts.
 
 use super::*;
+use crate::synthetic_load::load;
 use crate::synthetic_rest::{capture, dataset};
 use crate::table::{Part, to_batch};
 use smbscope_event::operation::Column;
@@ -102,6 +103,52 @@ fn captures_and_datasets_mix() {
     assert_eq!(counts[&Table::Operations], alone + 100);
     assert_eq!(counts[&Table::Coverage], 2);
     assert_eq!(mixed.describe()[0].format, "pcap");
+}
+
+#[test]
+fn a_load_run_says_what_it_is_before_its_operations_come() {
+    let dir = tempfile::tempdir().unwrap();
+    load(dir.path(), 1, 2, None);
+    let folder = dir.path().display().to_string();
+    let source = open(&[&folder]).unwrap();
+    let runs = source.runs();
+    assert_eq!((runs.len(), runs[0].1, runs[0].0.shards), (1, true, 2));
+    assert_eq!(runs[0].0.capacity.as_ref().and_then(|it| it.users), Some(40));
+    let tables: Vec<_> = source
+        .parts(&Request::all())
+        .unwrap()
+        .map(|part| to_batch(&part.unwrap()).unwrap())
+        .filter(|(_, batch)| batch.num_rows() > 0)
+        .map(|(table, _)| table)
+        .collect();
+    use Table::*;
+    assert_eq!(tables, [Steps, Scenarios, Counters, Operations, Coverage]);
+    // A capture has these tables, and they are empty.
+    let Some(capture) = capture("smb2-delete.pcap") else { return };
+    let capture = open(&[&capture]).unwrap();
+    assert!(capture.runs().is_empty() && !counts(&capture).contains_key(&Scenarios));
+}
+
+#[test]
+fn names_in_a_load_run_become_tokens_whenever_that_is_asked_for() {
+    let key = || Some(Tokenizer::new([1; 32]));
+    let dir = tempfile::tempdir().unwrap();
+    let (plain, tokens) = (dir.path().join("plain"), dir.path().join("tokens"));
+    load(&plain, 1, 1, None);
+    load(&tokens, 1, 1, key());
+    let manifest = std::fs::read_to_string(tokens.join("manifest.json")).unwrap();
+    let options = OpenOptions { tokenizer: key(), ..OpenOptions::default() };
+    let source = Source::open(&[plain.display().to_string()], options).unwrap();
+    let mut text = format!("{manifest}{:?}", source.runs());
+    let request = Request { tables: vec![Table::Scenarios, Table::Steps], projection: None };
+    source.parts(&request).unwrap().for_each(|part| text.push_str(&format!("{:?}", part.unwrap())));
+    for word in ["fs1.example.com", "user00001", "client1", "load-1of1", "user{:05}"] {
+        assert!(!text.contains(word), "{word}");
+    }
+    // The same token wherever the name stands, so that descriptions and rows still join.
+    let run = &source.runs()[0].0;
+    assert!(manifest.contains(&run.recording) && text.contains(&format!("{:?}", run.run)));
+    assert!(run.run.starts_with("recording-"));
 }
 
 #[cfg(unix)]

@@ -1,0 +1,16 @@
+-- Counters of server and client over time
+-- In pieces of ten seconds: mean and extremes of every counter, on the clock of the run.
+SELECT
+  to_timestamp_seconds(time / 10000000000 * 10) AS ten_seconds,
+  source,
+  name,
+  instance,
+  unit,
+  count(*) AS samples,
+  round(avg(value), 3) AS mean,
+  round(min(value), 3) AS least,
+  round(max(value), 3) AS most
+FROM counters
+GROUP BY 1, recording, source, name, instance, unit
+ORDER BY source, name, instance, 1
+LIMIT 10000

@@ -1,0 +1,21 @@
+-- Response times by scenario and load
+-- Scenarios scheduled in measured windows, by the number of users. Response counts from the time for
+-- which a scenario was scheduled, late is the part of it before it began. timed: scenarios that ended.
+SELECT
+  t.users,
+  s.scenario,
+  count(*) AS scheduled,
+  count(s.response_ns) AS timed,
+  count(*) FILTER (WHERE s.outcome = 'failed') AS failed,
+  count(*) FILTER (WHERE s.outcome = 'not started') AS not_started,
+  CAST(approx_percentile_cont(s.response_ns, 0.5) AS BIGINT) AS response_ns_p50,
+  CAST(approx_percentile_cont(s.response_ns, 0.95) AS BIGINT) AS response_ns_p95,
+  CAST(approx_percentile_cont(s.response_ns, 0.99) AS BIGINT) AS response_ns_p99,
+  max(s.response_ns) AS response_ns_max,
+  CAST(approx_percentile_cont(s.late_ns, 0.95) AS BIGINT) AS late_ns_p95,
+  round(avg(s.operations), 2) AS operations_mean
+FROM scenarios s
+LEFT JOIN steps t ON t.recording = s.recording AND t.step = s.step
+WHERE s.phase = 'measured'
+GROUP BY t.users, s.scenario
+ORDER BY t.users, s.scenario

@@ -1,0 +1,18 @@
+-- Scenarios over time
+-- In pieces of ten seconds by the time for which they were scheduled: how many, how many of those
+-- failed, how late they began and how long users waited. A server that stalls shows where it stalled.
+SELECT
+  to_timestamp_seconds(s.scheduled_at / 10000000000 * 10) AS ten_seconds,
+  max(t.users) AS users,
+  max(s.phase) AS phase,
+  count(*) AS scheduled,
+  count(s.ended_at) AS ended,
+  count(*) FILTER (WHERE s.outcome = 'failed') AS failed,
+  CAST(approx_percentile_cont(s.response_ns, 0.5) AS BIGINT) AS response_ns_p50,
+  CAST(approx_percentile_cont(s.response_ns, 0.95) AS BIGINT) AS response_ns_p95,
+  max(s.response_ns) AS response_ns_max,
+  max(s.late_ns) AS late_ns_max
+FROM scenarios s
+LEFT JOIN steps t ON t.recording = s.recording AND t.step = s.step
+GROUP BY 1
+ORDER BY 1
