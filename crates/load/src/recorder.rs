@@ -24,6 +24,7 @@ pub struct Recorder {
     recording: String,
     shards: Vec<Mutex<Shard>>,
     next_operation: AtomicU64,
+    ended_connections: AtomicU64,
     parts: SyncSender<Part>,
 }
 
@@ -42,6 +43,7 @@ impl Recorder {
             recording: recording.to_owned(),
             shards: (0..shards.max(1)).map(|_| Mutex::default()).collect(),
             next_operation: AtomicU64::new(0),
+            ended_connections: AtomicU64::new(0),
             parts,
         }
     }
@@ -49,6 +51,16 @@ impl Recorder {
     /// The run's name.
     pub fn recording(&self) -> &str {
         &self.recording
+    }
+
+    /// Operations that were handed over.
+    pub fn operations(&self) -> u64 {
+        self.next_operation.load(Ordering::Relaxed)
+    }
+
+    /// Connections that ended.
+    pub fn ended_connections(&self) -> u64 {
+        self.ended_connections.load(Ordering::Relaxed)
     }
 
     /// Takes rows of a user.
@@ -67,6 +79,7 @@ impl Recorder {
 
     /// Takes connections that ended.
     pub fn connections(&self, user: u64, mut connections: Vec<Connection>) {
+        self.ended_connections.fetch_add(connections.len() as u64, Ordering::Relaxed);
         for connection in &mut connections {
             connection.recording.clone_from(&self.recording);
         }

@@ -44,6 +44,7 @@ impl Status {
     pub const NETWORK_NAME_DELETED: Status = Status(0xc000_00c9);
     pub const BAD_NETWORK_NAME: Status = Status(0xc000_00cc);
     pub const REQUEST_NOT_ACCEPTED: Status = Status(0xc000_00d0);
+    pub const DIRECTORY_NOT_EMPTY: Status = Status(0xc000_0101);
     pub const CANCELLED: Status = Status(0xc000_0120);
     pub const FILE_CLOSED: Status = Status(0xc000_0128);
     pub const USER_SESSION_DELETED: Status = Status(0xc000_0203);

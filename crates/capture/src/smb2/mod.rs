@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 use smbscope_event::code;
 use smbscope_event::operation::Operation;
 use smbscope_wire::smb2::header::{Header, Member, members};
-use smbscope_wire::smb2::{Command, FileId};
+use smbscope_wire::smb2::Command;
 
 use crate::limits::Limits;
 use crate::link::{Link, Pending, Seen};

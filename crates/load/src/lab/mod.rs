@@ -129,6 +129,13 @@ impl Lab {
         Ok(Status { record, state, processes: running.len(), connections })
     }
 
+    /// The users' password of the lab in a folder.
+    pub fn password(dir: &Path) -> Result<String, LabError> {
+        let places = Places::new(dir)?;
+        let record = Record::read(&places)?;
+        Running { record }.password()
+    }
+
     /// smb.conf of the lab in a folder.
     pub fn configuration(dir: &Path) -> Result<String, LabError> {
         let places = Places::new(dir)?;

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use smbscope_event::operation::Operation;
 use smbscope_event::part::Part;
-use smbscope_event::run::Step as StepRow;
+use smbscope_event::run::{COOL_DOWN, MEASURED, Step as StepRow, WARM_UP};
 use tokio::sync::watch as signal;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
@@ -85,9 +85,9 @@ impl Running {
     /// The phase in which something was scheduled.
     pub fn phase(&self, time: i64) -> &'static str {
         match time {
-            time if time < self.window.0 => "warm-up",
-            time if time < self.window.1 => "measured",
-            _ => "cool-down",
+            time if time < self.window.0 => WARM_UP,
+            time if time < self.window.1 => MEASURED,
+            _ => COOL_DOWN,
         }
     }
 }
@@ -190,6 +190,7 @@ pub struct Engine {
     planner: Planner,
     shard: Shard,
     folder: String,
+    run: String,
     pace: Pace,
     rule: Rule,
     watch: Arc<Watch>,
@@ -199,6 +200,8 @@ pub struct Engine {
 
 /// What an engine is made of.
 pub struct Parts {
+    /// Name of the whole run, equal on all machines that share it.
+    pub run: String,
     /// Where the server is.
     pub host: Arc<Host>,
     /// What users do.
@@ -249,6 +252,7 @@ impl Engine {
             planner: parts.planner,
             shard: parts.shard,
             folder,
+            run: parts.run,
             pace: parts.pace,
             rule,
             watch: Arc::new(Watch::new(parts.threads)),
@@ -465,6 +469,7 @@ impl Engine {
         .with_tally(&tally, &names);
         self.shared.recorder.part(Part::Steps(vec![StepRow {
             recording: self.shared.recorder.recording().to_owned(),
+            run: self.run.clone(),
             step: step.step,
             users: step.users,
             users_here: numbers.len() as u64,
@@ -507,9 +512,9 @@ enum Phase {
 impl Phase {
     fn name(self) -> &'static str {
         match self {
-            Phase::WarmUp => "warm-up",
-            Phase::Measured => "measured",
-            Phase::CoolDown => "cool-down",
+            Phase::WarmUp => WARM_UP,
+            Phase::Measured => MEASURED,
+            Phase::CoolDown => COOL_DOWN,
         }
     }
 }

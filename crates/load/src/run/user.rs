@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use smbscope_event::run::Scenario;
+use smbscope_event::run::{DONE, FAILED, NOT_STARTED, Scenario};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout};
 
@@ -209,7 +209,7 @@ impl User {
             scenario: plan.scenario().name.clone(),
             phase: step.phase(scheduled_at).to_owned(),
             scheduled_at,
-            outcome: "not started".into(),
+            outcome: NOT_STARTED.into(),
             ..Scenario::default()
         };
         let Some((begin, tried)) = tried else {
@@ -228,16 +228,16 @@ impl User {
                 row.operations = outcome.operations;
                 row.saved = outcome.saved;
                 row.errors = outcome.errors;
-                row.outcome = "done".into();
+                row.outcome = DONE.into();
                 if let Some(trouble) = &outcome.trouble {
-                    row.outcome = "failed".into();
+                    row.outcome = FAILED.into();
                     row.status_name = Some(trouble.failure.name());
                     failure = Some(trouble.failure);
                     shared.unexpected(plan.scenario().name.as_str(), trouble);
                 }
             }
             Trying::Failed(error) => {
-                row.outcome = "failed".into();
+                row.outcome = FAILED.into();
                 row.errors = 1;
                 row.status_name = Some(error.status_name());
                 failure = Some(failure_of(error));

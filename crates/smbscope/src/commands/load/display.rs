@@ -1,0 +1,157 @@
+//! What is told while users run: a live block on a terminal, else a line every ten seconds.
+
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use smbscope_load::run::Progress;
+use smbscope_report::format;
+
+use crate::options::Talk;
+use crate::terminal;
+
+/// Between two lines where there is no terminal.
+const LINE_EVERY: Duration = Duration::from_secs(10);
+/// Errors that the live block names.
+const ERRORS_SHOWN: usize = 3;
+
+/// Tells of a run.
+pub struct Display {
+    bar: Option<ProgressBar>,
+    talk: Talk,
+    line: Instant,
+    operations: u64,
+    last: Instant,
+    /// Scheduled executions in a second.
+    rate_per_user: f64,
+}
+
+impl Display {
+    /// Begins; `rate_per_user` is how many executions the schedule asks of one user in a second.
+    pub fn begin(talk: Talk, rate_per_user: f64) -> Display {
+        let live = !talk.quiet && !talk.no_progress && terminal::stderr_is_terminal();
+        let bar = live.then(|| {
+            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+            match ProgressStyle::with_template("{msg}") {
+                Ok(style) => bar.with_style(style),
+                Err(_) => bar,
+            }
+        });
+        let now = Instant::now();
+        Display { bar, talk, line: now, operations: 0, last: now, rate_per_user }
+    }
+
+    /// Something worth a line of its own.
+    pub fn say(&self, text: &str) {
+        match &self.bar {
+            Some(bar) => bar.suspend(|| self.talk.say(text)),
+            None => self.talk.say(text),
+        }
+    }
+
+    /// How the step goes.
+    pub fn tell(&mut self, progress: &Progress) {
+        let now = Instant::now();
+        let operations = progress.tally.operations();
+        let seconds = (now - self.last).as_secs_f64().max(1e-3);
+        // A phase begins with an empty tally.
+        let rate = operations.saturating_sub(self.operations) as f64 / seconds;
+        let shown = match &self.bar {
+            Some(bar) => {
+                bar.set_message(block(progress, rate, self.rate_per_user));
+                true
+            }
+            None if now - self.line >= LINE_EVERY => {
+                self.line = now;
+                self.talk.say(&line(progress, rate, self.rate_per_user));
+                true
+            }
+            None => false,
+        };
+        if shown {
+            (self.operations, self.last) = (operations, now);
+        } else if operations < self.operations {
+            self.operations = 0;
+        }
+    }
+
+    /// Clears the block.
+    pub fn end(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+fn times(progress: &Progress) -> String {
+    let response = progress.tally.response();
+    let time = |share| response.quantile_ns(share).map_or("-".to_owned(), format::duration);
+    format!("p50 {}, p95 {}, p99 {}", time(0.5), time(0.95), time(0.99))
+}
+
+fn scenarios(progress: &Progress) -> f64 {
+    let seconds = (progress.now.time_ns - progress.before.time_ns) as f64 / 1e9;
+    progress.now.ended.saturating_sub(progress.before.ended) as f64 / seconds.max(1e-3)
+}
+
+fn errors(progress: &Progress) -> String {
+    let failures = &progress.tally.scenario_failures;
+    if failures.total() == 0 {
+        return "no errors".to_owned();
+    }
+    let ranked = failures.ranked();
+    let named: Vec<String> = ranked
+        .iter()
+        .take(ERRORS_SHOWN)
+        .map(|(failure, count)| format!("{} {}", format::count(*count), failure.name()))
+        .collect();
+    let more = if ranked.len() > ERRORS_SHOWN { ", ..." } else { "" };
+    format!("errors: {}{more}", named.join(", "))
+}
+
+fn cpu(progress: &Progress) -> String {
+    let late = progress.client.late_ns.map_or("-".to_owned(), format::duration);
+    match progress.client.cpu_percent {
+        Some(percent) => format!("client CPU {percent:.0} %, timers {late} late"),
+        None => format!("timers {late} late"),
+    }
+}
+
+fn block(progress: &Progress, operations: f64, rate_per_user: f64) -> String {
+    let Progress { step, phase, elapsed, length, users, now, .. } = progress;
+    let warning = if progress.client.limited() { "  THE CLIENT IS THE LIMIT" } else { "" };
+    format!(
+        "step {}, {phase}: {:.0} of {:.0} s\n\
+         users      {users} of {} begun, {} behind their schedule\n\
+         scenarios  {:.1}/s (schedule {:.1}/s), {} open\n\
+         response   {}\n\
+         operations {operations:.0}/s; {}\n\
+         {}{warning}",
+        step.step,
+        elapsed.as_secs_f64(),
+        length.as_secs_f64(),
+        now.users,
+        now.users_behind,
+        scenarios(progress),
+        *users as f64 * rate_per_user,
+        now.open(),
+        times(progress),
+        errors(progress),
+        cpu(progress),
+    )
+}
+
+fn line(progress: &Progress, operations: f64, rate_per_user: f64) -> String {
+    let Progress { step, phase, elapsed, length, users, now, .. } = progress;
+    format!(
+        "step {} {phase} {:.0}/{:.0} s: {users} users, {} behind; {:.1} scenarios/s (schedule {:.1}); {}; {operations:.0} operations/s; {}; {}",
+        step.step,
+        elapsed.as_secs_f64(),
+        length.as_secs_f64(),
+        now.users_behind,
+        scenarios(progress),
+        *users as f64 * rate_per_user,
+        times(progress),
+        errors(progress),
+        cpu(progress),
+    )
+}

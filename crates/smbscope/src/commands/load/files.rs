@@ -1,0 +1,235 @@
+//! `smbscope load prepare` and `load clean`: the users' files, several users at a time.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use smbscope_load::client::{Host, Session, Target};
+use smbscope_load::clock::Clock;
+use smbscope_load::prepare::{self as work, Done, PrepareError};
+use smbscope_load::run::who::{Credentials, Shard, home};
+use smbscope_load::workload::Planner;
+use smbscope_report::format;
+
+use super::args::{Clean, Client, Prepare};
+use crate::exit::{Code, Failure};
+use crate::interrupt;
+use crate::options::Talk;
+use crate::terminal;
+
+/// Attempts for a user when the connection is lost meanwhile.
+const ATTEMPTS: u32 = 5;
+/// Room that is asked of a small disk before it is filled.
+const REFRESH: Duration = Duration::from_millis(200);
+
+/// What all workers share.
+struct Job {
+    host: Arc<Host>,
+    credentials: Credentials,
+    planner: Planner,
+    folder: String,
+    todo: Mutex<VecDeque<u64>>,
+    done: Mutex<Done>,
+    bytes: AtomicU64,
+    users: AtomicU64,
+    clean: bool,
+    patience: Duration,
+}
+
+/// Makes the users' files.
+pub fn prepare(args: &Prepare, talk: Talk) -> anyhow::Result<()> {
+    let (target, credentials) = args.place.resolve()?;
+    let (workload, _) = args.what.load()?;
+    let planner = Planner::new(workload.into(), args.what.seed, args.what.scale()?);
+    let users: Vec<u64> = args.shard.users(args.users).collect();
+    let total: u64 = users.iter().map(|&user| planner.files().user_bytes(user)).sum();
+    let begin = Instant::now();
+    let job = Started { target, credentials, planner, users, clean: false };
+    let (done, count) = run(job, &args.client, args.parallel, Some(total), talk)?;
+    let seconds = begin.elapsed().as_secs_f64().max(1e-3);
+    talk.say(&format!(
+        "files of {} users: {} files made ({} in {seconds:.1} s, {}/s), {} folders made, {} entries were there, {} left by runs removed",
+        format::count(count),
+        format::count(done.files),
+        format::bytes(done.bytes),
+        format::bytes((done.bytes as f64 / seconds) as u64),
+        format::count(done.folders),
+        format::count(done.kept),
+        format::count(done.surplus),
+    ));
+    Ok(())
+}
+
+/// Removes what prepare and runs made.
+pub fn clean(args: &Clean, talk: Talk) -> anyhow::Result<()> {
+    let (target, credentials) = args.place.resolve()?;
+    let (workload, _) = args.what.load()?;
+    let planner = Planner::new(workload.into(), args.what.seed, args.what.scale()?);
+    let users: Vec<u64> = Shard::ALL.users(args.users).collect();
+    let job = Started { target, credentials, planner, users, clean: true };
+    let (done, count) = run(job, &args.client, args.parallel, None, talk)?;
+    let left = match done.kept {
+        0 => String::new(),
+        kept => format!("; {} entries that are not smbscope's were left", format::count(kept)),
+    };
+    talk.say(&format!(
+        "files of {} users: {} files and {} folders removed{left}",
+        format::count(count),
+        format::count(done.files),
+        format::count(done.folders),
+    ));
+    Ok(())
+}
+
+/// What is to be done.
+struct Started {
+    target: Target,
+    credentials: Credentials,
+    planner: Planner,
+    users: Vec<u64>,
+    clean: bool,
+}
+
+fn run(
+    started: Started,
+    client: &Client,
+    parallel: u16,
+    total: Option<u64>,
+    talk: Talk,
+) -> anyhow::Result<(Done, u64)> {
+    let (runtime, _) = super::runtime(0)?;
+    let config = client.config()?;
+    let all = started.users.len() as u64;
+    runtime.block_on(async {
+        let folder = started.target.folder.clone();
+        let host = Host::find(started.target, config, Clock::start(), false).await?;
+        let job = Arc::new(Job {
+            host: Arc::new(host),
+            credentials: started.credentials,
+            planner: started.planner,
+            folder,
+            todo: Mutex::new(started.users.into()),
+            done: Mutex::default(),
+            bytes: AtomicU64::new(0),
+            users: AtomicU64::new(0),
+            clean: started.clean,
+            patience: client.timeout,
+        });
+        let mut workers = tokio::task::JoinSet::new();
+        for _ in 0..u64::from(parallel).min(all) {
+            workers.spawn(worker(job.clone()));
+        }
+        let bar = bar(talk, total, all);
+        let mut failed: Option<anyhow::Error> = None;
+        let mut ticks = tokio::time::interval(REFRESH);
+        loop {
+            tokio::select! {
+                ended = workers.join_next() => match ended {
+                    None => break,
+                    Some(ended) => {
+                        if let Err(error) = ended.map_err(anyhow::Error::from).and_then(|done| done) {
+                            failed.get_or_insert(error);
+                            job.todo.lock().unwrap_or_else(PoisonError::into_inner).clear();
+                        }
+                    }
+                },
+                _ = ticks.tick() => {
+                    if interrupt::asked() {
+                        workers.abort_all();
+                    }
+                    if let Some(bar) = &bar {
+                        let users = job.users.load(Ordering::Relaxed);
+                        bar.set_position(match total {
+                            Some(_) => job.bytes.load(Ordering::Relaxed),
+                            None => users,
+                        });
+                        bar.set_message(format!("{users} of {all} users"));
+                    }
+                }
+            }
+        }
+        if let Some(bar) = bar {
+            bar.finish_and_clear();
+        }
+        if interrupt::asked() {
+            let users = job.users.load(Ordering::Relaxed);
+            let message = format!(
+                "interrupted after {users} of {all} users; run it again to go on where it was"
+            );
+            return Err(Failure::new(Code::Interrupted, message).into());
+        }
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        let done = *job.done.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok((done, all))
+    })
+}
+
+/// Takes users until there are none.
+async fn worker(job: Arc<Job>) -> anyhow::Result<()> {
+    loop {
+        let user = job.todo.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+        let Some(user) = user else { return Ok(()) };
+        let mut attempt = 0;
+        let done = loop {
+            attempt += 1;
+            match one(&job, user).await {
+                Ok(done) => break done,
+                Err(error) if error.may_pass() && attempt < ATTEMPTS => {
+                    tokio::time::sleep(Duration::from_millis(200) * attempt).await;
+                }
+                Err(error) => {
+                    let name = job.credentials.of(user).name();
+                    return Err(anyhow::Error::from(error).context(format!("user {name}")));
+                }
+            }
+        };
+        job.done.lock().unwrap_or_else(PoisonError::into_inner).add(&done);
+        job.users.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Does one user's files over a connection of its own.
+async fn one(job: &Job, user: u64) -> Result<Done, PrepareError> {
+    let credential = job.credentials.of(user);
+    let connecting = Session::connect(job.host.clone(), &credential, 0, None);
+    let mut session = match tokio::time::timeout(job.patience, connecting).await {
+        Ok(connected) => connected.map_err(|failed| failed.error)?,
+        Err(_) => return Err(smbscope_load::client::ClientError::Timeout(job.patience).into()),
+    };
+    let home = home(&job.folder, user);
+    let files = job.planner.files();
+    let tell = |bytes| {
+        job.bytes.fetch_add(bytes, Ordering::Relaxed);
+    };
+    let done = if job.clean {
+        let ours = |path: &str| files.may_be_new(user, path);
+        work::clean(&mut session, files, user, &home, ours, || {}).await
+    } else {
+        work::prepare(&mut session, files, user, &home, tell).await
+    };
+    session.close().await;
+    done
+}
+
+fn bar(talk: Talk, total: Option<u64>, users: u64) -> Option<ProgressBar> {
+    if talk.quiet || talk.no_progress || !terminal::stderr_is_terminal() {
+        return None;
+    }
+    let template = match total {
+        Some(_) => "{bar:24} {percent:>3}% {bytes} of {total_bytes}, {bytes_per_sec}, {msg}, {eta} left",
+        None => "{bar:24} {percent:>3}% {msg}, {eta} left",
+    };
+    let bar = ProgressBar::with_draw_target(
+        Some(total.unwrap_or(users)),
+        ProgressDrawTarget::stderr(),
+    );
+    // A template that indicatif does not take leaves its own.
+    Some(match ProgressStyle::with_template(template) {
+        Ok(style) => bar.with_style(style),
+        Err(_) => bar,
+    })
+}

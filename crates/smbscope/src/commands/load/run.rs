@@ -1,0 +1,501 @@
+//! A run of simulated users, with a given number or in search of the capacity.
+
+use std::net::{IpAddr, UdpSocket};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use sha2::{Digest as _, Sha256};
+use smbscope_event::description::{Capacity, RunDescription, Setting};
+use smbscope_event::manifest::Kind;
+use smbscope_event::part::Part;
+use smbscope_event::run::LOAD_FORMAT;
+use smbscope_event::tables::Coverage;
+use smbscope_load::capacity::interval::CONFIDENCE;
+use smbscope_load::capacity::search::{Search, Settings};
+use smbscope_load::capacity::{Purpose, Step, StepResult, Table};
+use smbscope_load::client::{Host, Session};
+use smbscope_load::clock::Clock;
+use smbscope_load::counters::{Metrics, Proc, Processes, Sampler, Source};
+use smbscope_load::recorder::Recorder;
+use smbscope_load::run::who::{Credentials, home};
+use smbscope_load::run::{Engine, Pace, Parts};
+use smbscope_load::workload::Planner;
+use smbscope_store::dataset::{DatasetWriter, ManifestSeed, WriteOptions};
+use tokio::sync::watch;
+
+use super::args::Run;
+use super::display::Display;
+use crate::exit::{Code, Failure};
+use crate::format::TextFormat;
+use crate::interrupt;
+use crate::options::Talk;
+use crate::output::Output;
+
+/// Parts that may wait for the disk.
+const PARTS_WAITING: usize = 64;
+/// Between two samples of the counters.
+const SAMPLE_EVERY: Duration = Duration::from_secs(1);
+/// Batches of counters that may wait.
+const SAMPLES_WAITING: usize = 256;
+/// Unexpected answers that are told at the end.
+const UNEXPECTED_SHOWN: usize = 10;
+
+/// Runs users and prints what they showed.
+pub fn run(args: &Run, talk: Talk) -> anyhow::Result<()> {
+    let (target, credentials) = args.place.resolve()?;
+    let (workload, text) = args.what.load()?;
+    let config = args.client.config()?;
+    let planner = Planner::new(Arc::new(workload), args.what.seed, args.what.scale()?);
+    check_users(args, &credentials)?;
+    let (runtime, threads) = super::runtime(args.course.threads)?;
+    let clock = runtime.block_on(async { Clock::start() });
+    let host = runtime.block_on(Host::find(target, config, clock, true))?;
+    let host = Arc::new(host);
+
+    let mut description = describe(args, &host, &planner, &text);
+    runtime.block_on(try_first(args, &host, &credentials, &planner, &mut description))?;
+    description.start_ns = clock.now();
+    description.identify();
+    description.recording = match description.shards {
+        0 | 1 => description.run.clone(),
+        _ => format!("{}-{}", description.run, description.shard),
+    };
+    let recording = description.recording.clone();
+    let (sender, parts) = sync_channel(PARTS_WAITING);
+    let writer = Writing::begin(args, &description, parts)?;
+    let recorder = Arc::new(Recorder::new(&recording, threads, sender));
+    let sampler = sample(args, &host, clock, &recorder, &mut description)?;
+
+    if let Some(start_at) = args.course.start_at {
+        wait_until(start_at, clock, talk)?;
+    }
+    let (interrupt, interrupted) = watch::channel(false);
+    let engine = Engine::new(Parts {
+        run: description.run.clone(),
+        host: host.clone(),
+        planner: planner.clone(),
+        recorder: recorder.clone(),
+        credentials,
+        cache: args.client.client_cache,
+        shard: args.course.shard,
+        pace: Pace {
+            ramp_per_second: args.course.ramp,
+            warm_up: args.course.warm_up,
+            cool_down: if args.search.find_capacity {
+                Duration::ZERO
+            } else {
+                args.course.cool_down
+            },
+            closed: args.course.closed,
+        },
+        timeout: args.client.timeout,
+        threads,
+        interrupted,
+    });
+    let rate = 1.0 / planner.workload().mean_interval().as_secs_f64();
+    let mut display = Display::begin(talk, rate);
+    let (table, engine) = runtime.block_on(async {
+        tokio::spawn(async move {
+            while !interrupt::asked() {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+            interrupt.send_replace(true);
+        });
+        course(args, engine, &mut display).await
+    });
+    display.end();
+
+    description.end_ns = Some(clock.now());
+    let limited = table.rows.iter().find(|row| row.limited_by_client);
+    description.limited_by_client = limited.is_some();
+    if let Some(answer) = &table.answer {
+        description.capacity = Some(Capacity {
+            users: (answer.users > 0).then_some(answer.users),
+            low: answer.interval.low.map(|low| low.floor() as u64),
+            high: answer.interval.high.map(|high| high.ceil() as u64),
+            confidence: Some(CONFIDENCE),
+            reason: answer.sentence(),
+        });
+    }
+    for report in sampler.map(Sampler::stop).unwrap_or_default() {
+        description.counters_missed += report.failures;
+        if let Some(warning) = report.warning() {
+            talk.say(&warning);
+        }
+    }
+    let unexpected = engine.unexpected();
+    recorder.flush();
+    recorder.part(Part::Coverage(Box::new(coverage(&description, &recorder))));
+    // The engine's users are gone, so that these are the last that hold the channel's other end.
+    drop(engine);
+    drop(recorder);
+    writer.end(description.clone())?;
+
+    print(args, &table, planner.workload().as_ref())?;
+    for (what, count) in unexpected.iter().take(UNEXPECTED_SHOWN) {
+        talk.say(&format!("{count} times: {what}"));
+    }
+    if let Some(out) = &args.record.out {
+        let out = out.display();
+        talk.say(&format!("recorded in {out}: smbscope report {out} --html report.html"));
+    }
+    if interrupt::asked() {
+        let message = "interrupted; what was measured until then is shown and recorded";
+        return Err(Failure::new(Code::Interrupted, message).into());
+    }
+    Ok(())
+}
+
+/// The steps of the run, one after another.
+async fn course(args: &Run, mut engine: Engine, display: &mut Display) -> (Table, Engine) {
+    let duration_ns = i64::try_from(args.course.duration.as_nanos()).unwrap_or(i64::MAX);
+    let mut table = Table::default();
+    if !args.search.find_capacity {
+        let step = Step {
+            step: 1,
+            users: args.course.users,
+            repeat: 1,
+            purpose: Purpose::Confirm,
+            duration_ns,
+            may_end_early: false,
+        };
+        let result = engine.step(step, false, |progress| display.tell(progress)).await;
+        table.rows.push(result.row);
+        return (table, engine);
+    }
+    let mut search = Search::new(Settings {
+        resolution_percent: args.search.resolution,
+        repeats: args.search.repeats,
+        ..Settings::new(args.search.start_users, args.search.max_users, duration_ns)
+    });
+    display.say(&Table::header());
+    while let Some(step) = search.next() {
+        let cut = !args.search.full_steps;
+        let result: StepResult = engine.step(step, cut, |progress| display.tell(progress)).await;
+        if engine.interrupted() {
+            search.interrupt();
+            break;
+        }
+        display.say(&result.row.to_string());
+        search.report(&result);
+        table.rows.push(result.row);
+    }
+    table.answer = Some(search.answer());
+    (table, engine)
+}
+
+fn print(
+    args: &Run,
+    table: &Table,
+    workload: &smbscope_load::workload::Workload,
+) -> anyhow::Result<()> {
+    let mut output = Output::stdout();
+    match args.record.format {
+        TextFormat::Json => {
+            let value = serde_json::to_value(table)?;
+            output.text(&format!("{value:#}\n"))?;
+        }
+        TextFormat::Text => {
+            if args.what.scale != 1.0 {
+                let scale = args.what.scale;
+                output.text(&format!("The file set is scaled by {scale}.\n\n"))?;
+            }
+            if args.client.rtt.is_some() || args.client.distance.is_some() {
+                output.text(
+                    "Replies were delayed in the client (--rtt, --distance): convenient, but no line.\n\n",
+                )?;
+            }
+            output.text(&format!("{table}\n"))?;
+            let users = table.answer.as_ref().map(|answer| answer.users);
+            let users = users.or_else(|| table.rows.last().map(|row| row.users)).unwrap_or(0);
+            let scenarios = table.scenarios(users);
+            if !scenarios.is_empty() {
+                let name = &workload.name;
+                output.text(&format!("{name} with {users} users, from the scheduled time:\n"))?;
+                output.text(&scenarios)?;
+            }
+        }
+    }
+    output.finish()
+}
+
+/// A list of users must be long enough: two users of one name would share a home.
+fn check_users(args: &Run, credentials: &Credentials) -> anyhow::Result<()> {
+    let most = match args.search.find_capacity {
+        true => args.search.max_users,
+        false => args.course.users,
+    };
+    if let Credentials::List(list) = credentials
+        && (list.len() as u64) < most
+        && !args.search.find_capacity
+    {
+        return Err(Failure::usage(format!(
+            "the list has {} users, the run {most}: add users, or ask for fewer",
+            list.len()
+        )));
+    }
+    Ok(())
+}
+
+/// Logs on once before the run, so that a wrong password or missing files are told at once.
+async fn try_first(
+    args: &Run,
+    host: &Arc<Host>,
+    credentials: &Credentials,
+    planner: &Planner,
+    description: &mut RunDescription,
+) -> anyhow::Result<()> {
+    let first = args.course.shard.index;
+    let credential = credentials.of(first);
+    let quiet = Host::find(host.target.clone(), host.config.clone(), host.clock, false).await?;
+    let connecting = Session::connect(Arc::new(quiet), &credential, 0, None);
+    let connected = tokio::time::timeout(args.client.timeout, connecting).await;
+    let place = host.target.address();
+    let name = credential.name();
+    let mut session = match connected {
+        Ok(Ok(session)) => session,
+        Ok(Err(failed)) => {
+            return Err(anyhow::Error::from(failed.error)
+                .context(format!("user {name} cannot log on at {place}")));
+        }
+        Err(_) => {
+            let limit = args.client.timeout;
+            return Err(anyhow::anyhow!("{place}: no answer within {limit:?}"));
+        }
+    };
+    let negotiated = *session.negotiated();
+    description.dialect = negotiated.dialect.name().map(str::to_owned);
+    let protection = &session.channel().protection;
+    description.signing = Some(match (&protection.seal, protection.sign_all) {
+        (None, true) => negotiated.signing.name().unwrap_or("?").to_owned(),
+        _ => "off".to_owned(),
+    });
+    description.encryption = Some(match (&protection.seal, negotiated.cipher) {
+        (Some(_), Some(cipher)) => cipher.name().unwrap_or("?").to_owned(),
+        _ => "off".to_owned(),
+    });
+    let home = home(&host.target.folder, first);
+    let missing = match planner.files().user(first).next() {
+        Some(_) => smbscope_load::prepare::list(&mut session, &home).await?.is_none(),
+        None => false,
+    };
+    session.close().await;
+    if missing {
+        return Err(Failure::new(
+            Code::Input,
+            format!(
+                "{}\\{home}: the users' files are not there; make them with `smbscope load prepare` and the same --users, --seed and --scale",
+                host.target.unc()
+            ),
+        )
+        .into());
+    }
+    Ok(())
+}
+
+/// What is known before the run.
+fn describe(args: &Run, host: &Host, planner: &Planner, text: &str) -> RunDescription {
+    let nanoseconds = |time: Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
+    let digest: String =
+        Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect();
+    let built_in = smbscope_load::workload::BUILT_IN.iter().any(|(name, _)| *name == args.what.workload);
+    let total =
+        if args.search.find_capacity { args.search.max_users } else { args.course.users };
+    let here: Vec<u64> = args.course.shard.users(total).collect();
+    let setting = |name: &str, value: String| Setting { name: name.to_owned(), value };
+    let mut settings = Vec::new();
+    if host.config.durable {
+        settings.push(setting("durable", "on".to_owned()));
+    }
+    if !host.config.leases {
+        settings.push(setting("leases", "off".to_owned()));
+    }
+    let per_hour = planner.workload().runs_per_hour();
+    let mut description = RunDescription {
+        workload: planner.workload().name.clone(),
+        workload_digest: digest,
+        workload_text: (!built_in).then(|| text.to_owned()),
+        seed: args.what.seed,
+        scale: args.what.scale,
+        users_from: here.first().copied().unwrap_or(0),
+        users_to: here.last().copied().unwrap_or(0),
+        users_total: total,
+        user_names: args.place.logon.users_file.is_none().then(|| args.place.logon.user.clone()),
+        shard: args.course.shard.index,
+        shards: args.course.shard.count,
+        server: host.target.host.clone(),
+        server_port: u64::from(host.target.port),
+        share: host.target.share.clone(),
+        channels: u64::from(host.config.channels),
+        client_cache: args.client.client_cache.name().to_owned(),
+        settings,
+        pacing: if args.course.closed { "closed" } else { "open" }.to_owned(),
+        scenarios_per_user_hour: (!args.course.closed).then_some(per_hour),
+        ramp_users_per_second: Some(args.course.ramp),
+        warm_up_ns: nanoseconds(args.course.warm_up),
+        measured_ns: nanoseconds(args.course.duration),
+        cool_down_ns: nanoseconds(args.course.cool_down),
+        overload_limit_percent: Some(smbscope_load::capacity::Rule::new(1).limit_percent),
+        start_at_ns: args.course.start_at,
+        emulated_rtt_ns: (!host.config.delay.is_zero()).then(|| nanoseconds(host.config.delay)),
+        smbscope_version: env!("CARGO_PKG_VERSION").to_owned(),
+        command_line: std::env::args().collect(),
+        ..RunDescription::default()
+    };
+    machine(&mut description);
+    description
+}
+
+/// What this machine says of itself.
+fn machine(description: &mut RunDescription) {
+    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+    description.hostname = read("/proc/sys/kernel/hostname").trim().to_owned();
+    description.kernel =
+        format!("{} {}", std::env::consts::OS, read("/proc/sys/kernel/osrelease").trim());
+    description.cpus = std::thread::available_parallelism().map_or(1, |count| count.get() as u64);
+    let field = |text: &str, name: &str| {
+        let line = text.lines().find(|line| line.starts_with(name))?;
+        Some(line.split_once(':')?.1.trim().to_owned())
+    };
+    description.cpu_model = field(&read("/proc/cpuinfo"), "model name");
+    let memory = field(&read("/proc/meminfo"), "MemTotal");
+    let kib = memory.and_then(|text| text.split(' ').next()?.parse::<u64>().ok());
+    description.memory_bytes = kib.map(|kib| kib * 1024);
+}
+
+/// Starts the counters of client and server.
+fn sample(
+    args: &Run,
+    host: &Host,
+    clock: Clock,
+    recorder: &Arc<Recorder>,
+    description: &mut RunDescription,
+) -> anyhow::Result<Option<Sampler>> {
+    if args.record.out.is_none() {
+        return Ok(None);
+    }
+    let local = host.addresses.iter().any(|address| is_local(address.ip()));
+    let mut sources: Vec<Box<dyn Source>> = vec![Box::new(Proc::client(!local))];
+    description.counter_sources.push("/proc of the client".to_owned());
+    if local {
+        let server = Processes::Named("smbd".to_owned());
+        sources.push(Box::new(Proc::server(vec![server])));
+        description.counter_sources.push("/proc of the server (this machine)".to_owned());
+    }
+    let several = args.record.metrics.len() > 1;
+    for url in &args.record.metrics {
+        let source =
+            Metrics::new(url, &[], several).map_err(|error| Failure::usage(format!("--metrics {url}: {error}")))?;
+        sources.push(Box::new(source));
+        description.counter_sources.push(url.clone());
+    }
+    let (sender, rows) = sync_channel(SAMPLES_WAITING);
+    let sampler =
+        Sampler::start(recorder.recording(), SAMPLE_EVERY, Arc::new(move || clock.now()), sources, &sender)?;
+    let recorder = Arc::downgrade(recorder);
+    std::thread::Builder::new().name("counters".into()).spawn(move || {
+        for rows in rows {
+            match recorder.upgrade() {
+                Some(recorder) => recorder.part(Part::Counters(rows)),
+                None => break,
+            }
+        }
+    })?;
+    Ok(Some(sampler))
+}
+
+/// Whether an address is one of this machine's: nothing else can be bound to.
+fn is_local(address: IpAddr) -> bool {
+    UdpSocket::bind((address, 0)).is_ok()
+}
+
+fn wait_until(start_at: i64, clock: Clock, talk: Talk) -> anyhow::Result<()> {
+    let mut left = start_at - clock.now();
+    if left < 0 {
+        return Err(Failure::usage(format!(
+            "--start-at lies {} s back: the machines of a run begin together",
+            -left / 1_000_000_000
+        )));
+    }
+    talk.say(&format!("beginning in {} s", left / 1_000_000_000));
+    while left > 0 {
+        interrupt::check()?;
+        std::thread::sleep(Duration::from_nanos(left.min(50_000_000) as u64));
+        left = start_at - clock.now();
+    }
+    Ok(())
+}
+
+/// The thread that takes parts: to a run folder, or nowhere.
+struct Writing {
+    thread: std::thread::JoinHandle<anyhow::Result<Option<DatasetWriter>>>,
+    out: Option<std::path::PathBuf>,
+}
+
+impl Writing {
+    fn begin(
+        args: &Run,
+        description: &RunDescription,
+        parts: Receiver<Part>,
+    ) -> anyhow::Result<Writing> {
+        let out = args.record.out.clone();
+        let mut writer = match &out {
+            None => None,
+            Some(out) => {
+                let mut seed = ManifestSeed::now(Kind::Load, Vec::new());
+                seed.runs.push(description.clone());
+                let options =
+                    WriteOptions { overwrite: args.record.force, ..WriteOptions::default() };
+                let writer = DatasetWriter::create(out, seed, options)
+                    .with_context(|| cannot(out))?;
+                Some(writer)
+            }
+        };
+        let folder = out.clone();
+        let thread = std::thread::Builder::new().name("parts".into()).spawn(move || {
+            for part in parts {
+                if let (Some(writer), Some(out)) = (writer.as_mut(), folder.as_deref()) {
+                    writer.part(part).with_context(|| cannot(out))?;
+                }
+            }
+            Ok(writer)
+        })?;
+        Ok(Writing { thread, out })
+    }
+
+    /// Waits for the last part and completes the folder.
+    fn end(self, description: RunDescription) -> anyhow::Result<()> {
+        let writer = match self.thread.join() {
+            Ok(writer) => writer?,
+            Err(_) => return Err(anyhow::anyhow!("the thread that writes the run stopped")),
+        };
+        if let (Some(mut writer), Some(out)) = (writer, self.out) {
+            writer.describe(description).with_context(|| cannot(&out))?;
+            writer.finish(!interrupt::asked()).with_context(|| cannot(&out))?;
+        }
+        Ok(())
+    }
+}
+
+fn cannot(out: &Path) -> Failure {
+    Failure::new(Code::Output, format!("{}: the run cannot be written", out.display()))
+}
+
+/// The one coverage record of the run.
+fn coverage(description: &RunDescription, recorder: &Recorder) -> Coverage {
+    Coverage {
+        recording: description.recording.clone(),
+        format: LOAD_FORMAT.to_owned(),
+        vantage: Some("client".to_owned()),
+        vantage_reason: "the load generator is the client".to_owned(),
+        resolution_ns: Some(1),
+        start: Some(description.start_ns),
+        end: description.end_ns,
+        operations: recorder.operations(),
+        connections: recorder.ended_connections(),
+        ..Coverage::default()
+    }
+}
