@@ -8,7 +8,7 @@ pub struct Samba {
     pub target: String,
     /// The users' password.
     pub password: String,
-    _guard: Guard,
+    guard: Guard,
     _folder: tempfile::TempDir,
 }
 
@@ -26,5 +26,37 @@ pub fn samba(change: impl FnOnce(&mut Options)) -> Option<Samba> {
     };
     let password = running.password().unwrap();
     let target = format!("//127.0.0.1:{}/{}", running.port, running.share);
-    Some(Samba { target, password, _guard: running.guard(), _folder: folder })
+    Some(Samba { target, password, guard: running.guard(), _folder: folder })
+}
+
+/// Samba 4.22, where `scripts/samba-4.22.sh` unpacked it; `None`, and a line that says so, where
+/// it did not.
+#[allow(dead_code)]
+pub fn samba_4_22() -> Option<std::path::PathBuf> {
+    let cache = std::env::var_os("SMBSCOPE_CACHE").map(std::path::PathBuf::from);
+    let home = || Some(std::path::PathBuf::from(std::env::var_os("HOME")?).join(".cache/smbscope"));
+    let dir = cache.or_else(home)?.join("samba-4.22");
+    if dir.join("bin/smbd").exists() {
+        return Some(dir);
+    }
+    eprintln!("skipped: no Samba 4.22 in {}: run scripts/samba-4.22.sh", dir.display());
+    None
+}
+
+impl Samba {
+    /// All smbd processes of the lab.
+    #[allow(dead_code)]
+    pub fn processes(&self) -> Vec<i32> {
+        let main = self.guard.smbd_pid();
+        main.into_iter().chain(self.children()).collect()
+    }
+
+    /// Those that serve connections.
+    #[allow(dead_code)]
+    pub fn children(&self) -> Vec<i32> {
+        let Some(main) = self.guard.smbd_pid() else { return Vec::new() };
+        let file = format!("/proc/{main}/task/{main}/children");
+        let text = std::fs::read_to_string(file).unwrap_or_default();
+        text.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+    }
 }

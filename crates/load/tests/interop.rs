@@ -1,0 +1,279 @@
+//! Every dialect, signing algorithm and cipher against the real Samba: the system's, and 4.22 where
+//! `scripts/samba-4.22.sh` unpacked it.
+
+// A test may panic.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use smbscope_load::client::{
+    Ask, Config, Credential, Encryption, Host, Session, Signing, Target,
+};
+use smbscope_load::clock::Clock;
+use smbscope_load::lab;
+use smbscope_load::prepare;
+use smbscope_load::row::Row;
+use smbscope_wire::smb2::access::{AccessMask, FileAttributes, ShareAccess};
+use smbscope_wire::smb2::close::CloseFlags;
+use smbscope_wire::smb2::create::{CreateDisposition, CreateOptions, OplockLevel};
+use smbscope_wire::smb2::encode::{self, OpenWish};
+use smbscope_wire::smb2::lease::LeaseState;
+use smbscope_wire::smb2::negotiate_context::{CipherId, SigningId};
+use smbscope_wire::smb2::read::ReadFlags;
+use smbscope_wire::smb2::write::WriteFlags;
+use smbscope_wire::smb2::{Dialect, FileId};
+use smbscope_wire::status::Status;
+use support::{Samba, samba, samba_4_22};
+
+const D202: Dialect = Dialect::SMB_2_0_2;
+const D210: Dialect = Dialect::SMB_2_1;
+const D300: Dialect = Dialect::SMB_3_0;
+const D302: Dialect = Dialect::SMB_3_0_2;
+const D311: Dialect = Dialect::SMB_3_1_1;
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+async fn connect(lab: &Samba, config: Config, user: &str) -> Session {
+    let target = Target::parse(&lab.target).unwrap();
+    let host = Host::find(target, config, Clock::start(), true).await.unwrap();
+    let credential = Credential::new(user, &lab.password);
+    let connected = Session::connect(Arc::new(host), &credential, 0, None).await;
+    connected.map_err(|failed| failed.error).unwrap()
+}
+
+async fn open(session: &mut Session, name: &str, wish: OpenWish) -> smbscope_load::client::Open {
+    let body = encode::Create {
+        name,
+        desired_access: AccessMask(0x0012_019f),
+        file_attributes: FileAttributes(0),
+        share_access: ShareAccess(7),
+        disposition: CreateDisposition::OPEN_IF,
+        options: CreateOptions(0),
+        oplock: OplockLevel::NONE,
+        wish,
+    };
+    let reply = session.call(&body, Ask::default()).await.unwrap();
+    assert_eq!(reply.status, Status::SUCCESS, "{name}");
+    reply.open.unwrap()
+}
+
+async fn close(session: &mut Session, file_id: FileId) {
+    let body = encode::Close { file_id, flags: CloseFlags::POSTQUERY_ATTRIB };
+    assert_eq!(session.call(&body, Ask::default()).await.unwrap().status, Status::SUCCESS);
+}
+
+/// Makes a file, writes it, reads it back, lists the folder; what was recorded.
+async fn work(session: &mut Session, name: &str) -> Vec<Box<Row>> {
+    let file_id = open(session, name, OpenWish::default()).await.file_id;
+    let length = 65_536;
+    let data: Vec<u8> = (0..length).map(|byte| byte as u8).collect();
+    let ask = || Ask { payload_bytes: length, ..Ask::default() };
+    for place in 0..3 {
+        let offset = place * u64::from(length);
+        let body = encode::Write { file_id, offset, flags: WriteFlags(0), data: &data };
+        let reply = session.call(&body, ask()).await.unwrap();
+        assert_eq!((reply.status, reply.transferred), (Status::SUCCESS, length));
+        let body = encode::Read { file_id, offset, length, flags: ReadFlags(0) };
+        let reply = session.call(&body, ask()).await.unwrap();
+        assert_eq!((reply.status, reply.transferred), (Status::SUCCESS, length));
+    }
+    close(session, file_id).await;
+    let found = prepare::list(session, "").await.unwrap().unwrap();
+    assert!(found.iter().any(|entry| entry.name == name && entry.bytes == 3 * 65_536));
+    session.take_rows()
+}
+
+/// Dialect, signing, algorithm, encryption, cipher.
+type Case = (Dialect, Signing, Option<SigningId>, Encryption, Option<CipherId>);
+
+fn cases(encrypted: bool) -> Vec<Case> {
+    let mut cases = Vec::new();
+    if encrypted {
+        for dialect in [D300, D302] {
+            let cipher = Some(CipherId::AES_128_CCM);
+            cases.push((dialect, Signing::Auto, None, Encryption::Required, cipher));
+        }
+        for cipher in [1, 2, 3, 4].map(CipherId) {
+            cases.push((D311, Signing::Auto, None, Encryption::Required, Some(cipher)));
+        }
+        return cases;
+    }
+    for dialect in [D202, D210, D300, D302, D311] {
+        for signing in [Signing::Off, Signing::Required] {
+            cases.push((dialect, signing, None, Encryption::Off, None));
+        }
+    }
+    for algorithm in [0, 1, 2].map(SigningId) {
+        cases.push((D311, Signing::Required, Some(algorithm), Encryption::Off, None));
+    }
+    cases
+}
+
+fn every_case(lab: &Samba, encrypted: bool) {
+    for (dialect, signing, algorithm, encryption, cipher) in cases(encrypted) {
+        let mut config =
+            Config { dialects: vec![dialect], signing, encryption, ..Config::default() };
+        config.signing_algorithms = algorithm.map_or(config.signing_algorithms, |one| vec![one]);
+        config.ciphers = cipher.map_or(config.ciphers, |one| vec![one]);
+        let case = format!("{dialect:?} {signing:?} {algorithm:?} {encryption:?} {cipher:?}");
+        runtime().block_on(async {
+            let mut session = connect(lab, config, "user00001").await;
+            let negotiated = *session.negotiated();
+            assert_eq!(negotiated.dialect, dialect, "{case}");
+            if let Some(algorithm) = algorithm {
+                assert_eq!(negotiated.signing, algorithm, "{case}");
+            }
+            if let Some(cipher) = cipher {
+                assert_eq!(negotiated.cipher, Some(cipher), "{case}");
+            }
+            session.take_rows();
+            let rows = work(&mut session, "file.bin").await;
+            assert!(rows.len() > 8);
+            for row in &rows {
+                let row = &row.operation;
+                assert_eq!(row.signed(), Some(signing == Signing::Required), "{case}");
+                assert_eq!(row.encrypted(), Some(encrypted), "{case}");
+                assert!(row.elapsed_ns().is_some_and(|elapsed| elapsed > 0), "{case}");
+            }
+            session.close().await;
+        });
+    }
+}
+
+#[test]
+fn every_dialect_and_signature() {
+    let Some(lab) = samba(|_| {}) else { return };
+    every_case(&lab, false);
+}
+
+#[test]
+fn every_cipher() {
+    let Some(lab) = samba(|options| options.encryption = lab::Encryption::Desired) else { return };
+    every_case(&lab, true);
+}
+
+#[test]
+fn samba_4_22_too() {
+    let Some(smbd) = samba_4_22() else { return };
+    let Some(lab) = samba(|options| options.samba = Some(smbd.clone())) else { return };
+    every_case(&lab, false);
+    drop(lab);
+    let encrypted = samba(|options| {
+        options.samba = Some(smbd.clone());
+        options.encryption = lab::Encryption::Desired;
+    });
+    every_case(&encrypted.unwrap(), true);
+}
+
+#[test]
+fn a_wrong_password_and_a_wrong_share_say_so() {
+    let Some(lab) = samba(|_| {}) else { return };
+    runtime().block_on(async {
+        let mut target = Target::parse(&lab.target).unwrap();
+        let host = Host::find(target.clone(), Config::default(), Clock::start(), true).await;
+        let credential = Credential::new("user00001", "wrong");
+        let failed = Session::connect(Arc::new(host.unwrap()), &credential, 0, None).await;
+        let failed = failed.err().unwrap();
+        assert_eq!(failed.error.to_string(), "SessionSetup: STATUS_LOGON_FAILURE");
+        assert!(!failed.rows.is_empty() && failed.connections.len() == 1);
+        target.share = "nowhere".into();
+        let host = Host::find(target.clone(), Config::default(), Clock::start(), true).await;
+        let credential = Credential::new("user00001", &lab.password);
+        let failed = Session::connect(Arc::new(host.unwrap()), &credential, 0, None).await;
+        let error = failed.err().unwrap().error.to_string();
+        assert_eq!(error, "TreeConnect: STATUS_BAD_NETWORK_NAME");
+        target.port = 1;
+        let host = Host::find(target, Config::default(), Clock::start(), true).await;
+        let failed = Session::connect(Arc::new(host.unwrap()), &credential, 0, None).await;
+        assert!(failed.err().unwrap().error.to_string().contains("cannot connect"));
+    });
+}
+
+#[test]
+fn several_channels_carry_one_session() {
+    let Some(lab) = samba(|options| options.multichannel = Some(true)) else { return };
+    for (dialect, encryption) in
+        [(D300, Encryption::Auto), (D311, Encryption::Auto), (D311, Encryption::Required)]
+    {
+        let lab = match encryption {
+            Encryption::Required => {
+                let encrypted = samba(|options| {
+                    options.multichannel = Some(true);
+                    options.encryption = lab::Encryption::Desired;
+                });
+                &encrypted.unwrap()
+            }
+            _ => &lab,
+        };
+        runtime().block_on(async {
+            let config =
+                Config { dialects: vec![dialect], encryption, channels: 3, ..Config::default() };
+            let mut session = connect(lab, config, "user00001").await;
+            assert_eq!(session.channels().len(), 3);
+            let file_id = open(&mut session, "wide.bin", OpenWish::default()).await.file_id;
+            let data = vec![7; 65_536];
+            let mut sent = Vec::new();
+            for place in 0..6 {
+                let channel = place % 3;
+                session.have_credits(channel, 1).await.unwrap();
+                let offset = place as u64 * 65_536;
+                let body = encode::Write { file_id, offset, flags: WriteFlags(0), data: &data };
+                let ask = Ask { payload_bytes: 65_536, ..Ask::default() };
+                sent.push((channel, session.add(channel, false, &body, ask)));
+                session.send(channel).await.unwrap();
+            }
+            for (channel, id) in sent {
+                assert_eq!(session.wait(channel, id).await.unwrap().status, Status::SUCCESS);
+            }
+            close(&mut session, file_id).await;
+            let rows = session.take_rows();
+            let used: std::collections::BTreeSet<_> =
+                rows.iter().filter_map(|row| row.operation.channel()).collect();
+            assert_eq!(used.len(), 3);
+            session.close().await;
+        });
+    }
+}
+
+/// A lease is granted, another client's open breaks it, and the break is acknowledged.
+#[test]
+fn leases_are_granted_and_broken() {
+    let Some(lab) = samba(|_| {}) else { return };
+    for dialect in [D210, D300, D311] {
+        runtime().block_on(async {
+            let config = || Config { dialects: vec![dialect], ..Config::default() };
+            let mut one = connect(&lab, config(), "user00001").await;
+            let mut two = connect(&lab, config(), "user00002").await;
+            let v2 = dialect >= D300;
+            let lease = one.leases.wish(one.client_guid(), "leased", LeaseState(7), v2);
+            let wish = OpenWish { lease: Some(lease), ..OpenWish::default() };
+            let opened = open(&mut one, "leased", wish).await;
+            let granted = opened.lease.unwrap();
+            assert_eq!((granted.state, granted.key), (LeaseState(7), lease.key));
+            one.leases.granted(&"leased".into(), &granted, false);
+            // The other's open waits until the break is answered.
+            let other = async {
+                let opened = open(&mut two, "leased", OpenWish::default()).await;
+                close(&mut two, opened.file_id).await;
+            };
+            let answering = async {
+                while one.leases.breaks == 0 {
+                    one.receive().await.unwrap();
+                    one.answer_breaks().await.unwrap();
+                }
+            };
+            let both = async { tokio::join!(other, answering) };
+            tokio::time::timeout(Duration::from_secs(20), both).await.unwrap();
+            let left = one.leases.on("leased").map_or(LeaseState::NONE, |held| held.state);
+            assert!(!left.contains(LeaseState::WRITE), "{left:?}");
+            close(&mut one, opened.file_id).await;
+            one.close().await;
+            two.close().await;
+        });
+    }
+}
