@@ -17,6 +17,7 @@ const AHEAD_MAX: u64 = 10_000;
 #[derive(Clone, Copy, Debug)]
 struct Line {
     begun: u64,
+    on_time: u64,
     ended: u64,
     /// When the first scenario that has not begun is due; none when the user has no more.
     next_due_ns: Option<i64>,
@@ -34,14 +35,16 @@ impl Book {
     /// For users whose first scenarios are due then (by place in the book), with the schedule's
     /// mean interval.
     pub fn new(interval_ns: i64, first_due_ns: impl IntoIterator<Item = i64>) -> Book {
-        let line = |due_ns| Mutex::new(Line { begun: 0, ended: 0, next_due_ns: Some(due_ns) });
+        let line =
+            |due_ns| Mutex::new(Line { begun: 0, on_time: 0, ended: 0, next_due_ns: Some(due_ns) });
         Book { interval_ns, lines: first_due_ns.into_iter().map(line).collect() }
     }
 
     /// A user begins the scenario that is due; the one after it is due at `next_due_ns`.
-    pub fn begin(&self, user: usize, next_due_ns: Option<i64>) {
+    pub fn begin(&self, user: usize, now_ns: i64, next_due_ns: Option<i64>) {
         if let Some(mut line) = self.line(user) {
             line.begun += 1;
+            line.on_time += u64::from(next_due_ns.is_none_or(|due_ns| now_ns < due_ns));
             line.next_due_ns = next_due_ns;
         }
     }
@@ -73,6 +76,7 @@ impl Book {
         for (user, line) in self.lines.iter().enumerate() {
             let line = *line.lock().unwrap_or_else(PoisonError::into_inner);
             snapshot.begun += line.begun;
+            snapshot.on_time += line.on_time;
             snapshot.ended += line.ended;
             snapshot.due += line.begun;
             let Some(first_ns) = line.next_due_ns else { continue };
@@ -111,25 +115,37 @@ mod tests {
         // Three users with a scenario every 10: one keeps up, one is busy since 0, one is gone.
         let book = Book::new(10, [0, 0, 5]);
         let every = |_, _, due: i64| Some(due + 10);
-        book.begin(0, Some(10));
-        book.begin(1, Some(10));
+        book.begin(0, 0, Some(10));
+        book.begin(1, 0, Some(10));
         book.end(0);
         let at = |time_ns| book.snapshot(time_ns, every);
         assert_eq!(
             at(4),
-            Snapshot { time_ns: 4, users: 3, due: 2, begun: 2, ended: 1, users_behind: 0 }
+            Snapshot {
+                time_ns: 4,
+                users: 3,
+                due: 2,
+                begun: 2,
+                on_time: 2,
+                ended: 1,
+                users_behind: 0
+            }
         );
         assert_eq!(at(5).due, 3);
         book.leave(2);
-        book.begin(0, Some(20));
+        book.begin(0, 12, Some(20));
         book.end(0);
         // At 20 the second user has not begun what was due at 10: exactly one interval.
         assert_eq!((at(19).users_behind, at(20).users_behind, at(21).users_behind), (0, 0, 1));
         assert_eq!((at(20).due, at(20).open()), (3 + 3, 3 + 1));
+        // The second user begins at 25 what was due at 10 when the next was due at 20: too late.
+        book.end(1);
+        book.begin(1, 25, Some(20));
+        assert_eq!((at(25).begun, at(25).on_time), (4, 3));
         // Users that the book does not have change nothing.
-        book.begin(3, None);
+        book.begin(3, 0, None);
         book.end(3);
-        assert_eq!(at(4).begun, 3);
+        assert_eq!(at(25).begun, 4);
     }
 
     #[test]

@@ -2,10 +2,12 @@
 //!
 //! Owns the definition of overload (`overload`, in words in docs/load.md), the book that is kept
 //! of every user's schedule (`book`), the early end of a step (`early`), the search for the
-//! highest number of users (`search`) with the interval of its answer (`interval`), and FSCT's
+//! highest number of users (`search`, with its `step`s and its `answer`) with the answer's interval
+//! (`interval`), and FSCT's
 //! table (`table`). All of it is arithmetic: no network, no clock. It does not own who runs the
 //! users.
 
+pub mod answer;
 pub mod book;
 pub mod early;
 pub mod interval;
@@ -13,11 +15,14 @@ pub mod overload;
 pub mod search;
 #[cfg(test)]
 mod simulation;
+pub mod step;
 pub mod table;
 
+pub use answer::{Answer, StopReason};
 pub use book::Book;
 pub use early::{Certain, Early};
 pub use interval::Interval;
 pub use overload::{Judgement, Rule, Snapshot};
-pub use search::{Answer, Cause, Purpose, Search, Settings, Step, StepResult, StopReason};
+pub use search::Search;
+pub use step::{Cause, Purpose, Settings, Step, StepResult};
 pub use table::Table;

@@ -21,7 +21,9 @@ pub struct Snapshot {
     pub due: u64,
     /// Of them, those that had begun.
     pub begun: u64,
-    /// Of them, those that had ended, failed ones included.
+    /// Of them, those that began before their user's next one was due.
+    pub on_time: u64,
+    /// Of those begun, those that had ended, failed ones included.
     pub ended: u64,
     /// Users with a scenario not begun that was due longer ago than one mean interval.
     pub users_behind: u64,
@@ -40,6 +42,7 @@ impl Snapshot {
             users: self.users + other.users,
             due: self.due + other.due,
             begun: self.begun + other.begun,
+            on_time: self.on_time + other.on_time,
             ended: self.ended + other.ended,
             users_behind: self.users_behind + other.users_behind,
         }
@@ -123,7 +126,7 @@ mod tests {
     const SECOND: i64 = 1_000_000_000;
 
     fn snapshot(users: u64, due: u64, ended: u64, users_behind: u64) -> Snapshot {
-        Snapshot { time_ns: 0, users, due, begun: ended, ended, users_behind }
+        Snapshot { time_ns: 0, users, due, begun: ended, on_time: ended, ended, users_behind }
     }
 
     #[test]

@@ -9,226 +9,14 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-
+use super::answer::{Answer, StopReason};
 use super::interval::Interval;
-use super::overload::Judgement;
-use super::table::Row;
+use super::step::{Cause, Purpose, Settings, Step, StepResult};
 
 /// Steps that a search never exceeds, whatever the server does.
 const STEPS_MAX: u32 = 100;
 /// With half of the scenarios failing at the least load nothing can be measured.
 const HOPELESS_PERCENT: f64 = 50.0;
-
-/// What is searched and how.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Settings {
-    /// Users of the first step.
-    pub start: u64,
-    /// Fewest users to try.
-    pub least: u64,
-    /// Most users to try.
-    pub most: u64,
-    /// Bisection ends when the gap is at most this share of the lower side, in percent.
-    pub resolution_percent: f64,
-    /// Runs of each side of the edge, of which the majority decides; 1: none is repeated.
-    pub repeats: u32,
-    /// Length of the measured window, in nanoseconds.
-    pub duration_ns: i64,
-    /// A step with a larger share of failed scenarios carries nobody, in percent.
-    pub errors_limit_percent: f64,
-}
-
-impl Settings {
-    /// Five percent, two runs out of three, one percent of errors.
-    pub fn new(start: u64, most: u64, duration_ns: i64) -> Settings {
-        Settings {
-            start,
-            least: 1,
-            most,
-            resolution_percent: 5.0,
-            repeats: 3,
-            duration_ns,
-            errors_limit_percent: 1.0,
-        }
-    }
-
-    fn sound(mut self) -> Settings {
-        self.least = self.least.max(1);
-        self.most = self.most.max(self.least);
-        self.start = self.start.clamp(self.least, self.most);
-        self.repeats = self.repeats.max(1);
-        // Also what is no number.
-        self.resolution_percent = self.resolution_percent.max(0.0);
-        self
-    }
-}
-
-/// Why a step is run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Purpose {
-    /// To find a number of users that is too much.
-    Double,
-    /// To find one that is not.
-    Halve,
-    /// To narrow the gap.
-    Bisect,
-    /// To be sure of one side of the edge.
-    Confirm,
-}
-
-/// A step to run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Step {
-    /// Its number, from 1.
-    pub step: u64,
-    /// Its users.
-    pub users: u64,
-    /// Which run with that many users it is, from 1.
-    pub repeat: u32,
-    /// Why.
-    pub purpose: Purpose,
-    /// Length of its measured window, in nanoseconds.
-    pub duration_ns: i64,
-    /// Whether it may end early because it is certainly not overloaded (that it is overloaded may
-    /// always end it): not near the answer, where what builds up slowly must have its time.
-    pub may_end_early: bool,
-}
-
-/// What a step showed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct StepResult {
-    /// The step.
-    pub step: Step,
-    /// Its overload.
-    pub judgement: Judgement,
-    /// Scenarios that ended in the window, failed ones included.
-    pub ended: u64,
-    /// Of them, those that failed.
-    pub failed: u64,
-    /// Whether the generator was the limit.
-    pub limited_by_client: bool,
-    /// The server stopped answering: no step makes sense any more.
-    pub server_gone: bool,
-    /// Whether it ended before its time.
-    pub ended_early: bool,
-    /// Its line of the table.
-    pub row: Row,
-}
-
-impl StepResult {
-    /// Failed scenarios, in percent of those that ended.
-    pub fn errors_percent(&self) -> f64 {
-        if self.ended == 0 { 0.0 } else { 100.0 * self.failed as f64 / self.ended as f64 }
-    }
-}
-
-/// Why a number of users is too much.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Cause {
-    /// The server is overloaded.
-    Overload,
-    /// The generator was the limit.
-    Client,
-    /// Too many scenarios failed.
-    Errors,
-}
-
-/// Why the search ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum StopReason {
-    /// The edge was found to the resolution.
-    Resolved,
-    /// The most users that were allowed are carried.
-    MostUsers,
-    /// The fewest users are too many.
-    LeastUsers,
-    /// More users than the answer are more than the generator can simulate.
-    LimitedByClient,
-    /// With more users than the answer too many scenarios fail.
-    TooManyErrors,
-    /// The server stopped answering.
-    ServerGone,
-    /// Too many steps: its verdicts contradict each other.
-    Undecided,
-    /// It was ended from outside.
-    Interrupted,
-}
-
-/// What a search found.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Answer {
-    /// Highest number of users that the server carried; zero when none was.
-    pub users: u64,
-    /// Between which numbers overload begins, with a confidence of
-    /// [`CONFIDENCE`](super::interval::CONFIDENCE).
-    pub interval: Interval,
-    /// Lowest number of users that was too much.
-    pub too_many: Option<u64>,
-    /// Why the search ended.
-    pub reason: StopReason,
-    /// Steps that were run.
-    pub steps: u64,
-}
-
-impl Answer {
-    /// The answer as a sentence.
-    pub fn sentence(&self) -> String {
-        let users = self.users;
-        let more = match self.too_many {
-            Some(too_many) => format!("{too_many} users"),
-            None => "more users".to_owned(),
-        };
-        let first = match self.reason {
-            StopReason::Resolved => {
-                format!("The server carries {users} users without overload; {more} are too many")
-            }
-            StopReason::MostUsers => format!(
-                "The server carries {users} users, the most that were to be tried, without overload"
-            ),
-            StopReason::LeastUsers => {
-                format!("The server is overloaded with {more}, the fewest that were to be tried")
-            }
-            StopReason::LimitedByClient => format!(
-                "The server carries at least {users} users: with {more} the load generator was \
-                 the limit, not the server; use a larger machine or several (--shard)"
-            ),
-            StopReason::TooManyErrors if users == 0 => {
-                format!("Too many scenarios failed with {more}: see the errors")
-            }
-            StopReason::TooManyErrors => format!(
-                "The server carries {users} users without overload; with {more} too many \
-                 scenarios failed: see the errors"
-            ),
-            StopReason::ServerGone if users == 0 => {
-                "The server stopped answering before any number of users was carried".to_owned()
-            }
-            StopReason::ServerGone => format!(
-                "The server stopped answering; until then it carried {users} users without \
-                 overload"
-            ),
-            StopReason::Undecided => format!(
-                "The server carries about {users} users, but equal steps contradict each other: \
-                 use longer steps"
-            ),
-            StopReason::Interrupted => format!(
-                "The search was ended before it was done; until then the server carried {users} \
-                 users without overload"
-            ),
-        };
-        let second = match (self.interval.low, self.interval.high) {
-            (Some(low), Some(high)) => format!(
-                " (overload begins between {low:.0} and {high:.0}, 95 % interval, {} steps)",
-                self.steps
-            ),
-            _ => String::new(),
-        };
-        format!("{first}{second}.")
-    }
-}
 
 /// What is known of one number of users.
 #[derive(Clone, Copy, Debug, Default)]
@@ -429,7 +217,9 @@ impl Search {
 
 #[cfg(test)]
 mod tests {
+    use super::super::overload::Judgement;
     use super::super::simulation::{Random, Server, World};
+    use super::super::table::Row;
     use super::*;
 
     const SECOND: i64 = 1_000_000_000;

@@ -203,7 +203,7 @@ impl World {
         let before_ns = self.users[user].due_ns;
         let next_due_ns = self.server.due_ns(self.seed, user, number + 1, before_ns);
         self.users[user].due_ns = next_due_ns;
-        self.book.begin(user, Some(next_due_ns));
+        self.book.begin(user, now, Some(next_due_ns));
         self.at(next_due_ns.max(now), Event::Due(user));
         self.at(now + self.server.rtt_ns / 2, Event::Arrival(user));
     }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::stats::{Summary, Tally};
 
-use super::search::Answer;
+use super::answer::Answer;
 
 /// One step.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -194,8 +194,8 @@ fn milliseconds(ns: i64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::answer::StopReason;
     use super::super::interval::Interval;
-    use super::super::search::StopReason;
     use super::*;
     use crate::stats::{Failure, ScenarioEnd};
 

@@ -66,7 +66,8 @@ impl User {
             let begin = Instant::now();
             let due = if self.shared.closed { begin } else { due };
             self.plans.next_into(&mut plan);
-            self.shared.step().book.begin(self.place, self.next_due());
+            let begun_ns = self.shared.clock.at(begin);
+            self.shared.step().book.begin(self.place, begun_ns, self.next_due());
             session = self.connected(session, &mut performer).await;
             let Some(connected) = session.as_mut() else {
                 // The step ended while the server did not answer.

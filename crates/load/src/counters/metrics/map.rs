@@ -6,9 +6,9 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use crate::counters::proc::machine::Disk;
 use crate::counters::rate::{Kind, Reading};
 
+use super::devices::{DEVICES_MAX, Devices, entry};
 use super::text::{Sample, Type};
 
 /// Metrics that are taken under their own names unless asked otherwise: these prefixes.
@@ -81,66 +81,10 @@ const NET_OUT: &str = "network_transmit_bytes_per_second";
 const NET_IN_PACKETS: &str = "network_receive_packets_per_second";
 const NET_OUT_PACKETS: &str = "network_transmit_packets_per_second";
 
-/// Interfaces and disks that are told apart in one answer.
-const DEVICES_MAX: usize = 1_024;
-
-/// Seconds of one processor by what it did; no number where the exporter does not say.
-#[derive(Clone, Copy, Debug)]
-struct Cpu {
-    total: f64,
-    idle: f64,
-    user: f64,
-    system: f64,
-    iowait: f64,
-    irq: f64,
-    softirq: f64,
-    steal: f64,
-}
-
-impl Default for Cpu {
-    fn default() -> Cpu {
-        let unknown = f64::NAN;
-        Cpu {
-            total: 0.0,
-            idle: 0.0,
-            user: unknown,
-            system: unknown,
-            iowait: unknown,
-            irq: unknown,
-            softirq: unknown,
-            steal: unknown,
-        }
-    }
-}
-
-impl Cpu {
-    fn busy(&self) -> f64 {
-        self.total - self.idle - if self.iowait.is_nan() { 0.0 } else { self.iowait }
-    }
-}
-
-/// Adds what is known to what may not be.
-fn add(sum: &mut f64, part: f64) {
-    if !part.is_nan() {
-        *sum = if sum.is_nan() { part } else { *sum + part };
-    }
-}
-
-/// A disk's totals; no number where the exporter does not say.
-#[derive(Clone, Copy, Debug)]
-struct Totals([f64; 8]);
-
-impl Default for Totals {
-    fn default() -> Totals {
-        Totals([f64::NAN; 8])
-    }
-}
-
 /// Collects the samples of one answer.
 #[derive(Debug, Default)]
 pub struct Map {
-    cpus: BTreeMap<String, Cpu>,
-    disks: BTreeMap<String, Totals>,
+    devices: Devices,
     network: BTreeMap<String, [f64; 2]>,
     means: BTreeMap<(String, Option<String>), [Option<f64>; 2]>,
     memory: [Option<f64>; 2],
@@ -163,19 +107,19 @@ impl Map {
     fn known(&mut self, sample: &Sample<'_>) {
         let value = sample.value;
         match sample.name {
-            "node_cpu_seconds_total" => return self.cpu(sample, "cpu"),
-            "windows_cpu_time_total" => return self.cpu(sample, "core"),
+            "node_cpu_seconds_total" => return self.devices.cpu(sample, "cpu"),
+            "windows_cpu_time_total" => return self.devices.cpu(sample, "core"),
             "node_memory_MemTotal_bytes" => self.memory[0] = Some(value),
             "node_memory_MemAvailable_bytes" => self.memory[1] = Some(value),
             _ => {}
         }
         if let Some(field) = sample.name.strip_prefix("node_disk_") {
-            return self.disk(sample, field, "device");
+            return self.devices.disk(sample, field, "device");
         }
         if let Some(field) = sample.name.strip_prefix("windows_physical_disk_")
             && field != "requests_queued"
         {
-            return self.disk(sample, field, "disk");
+            return self.devices.disk(sample, field, "disk");
         }
         if let Some(field) = sample.name.strip_prefix("node_network_") {
             let at = match field {
@@ -207,52 +151,6 @@ impl Map {
             Some(instance) => Reading { sparse: total, ..reading }.of(instance),
             None => reading,
         });
-    }
-
-    fn cpu(&mut self, sample: &Sample<'_>, label: &str) {
-        let (Some(cpu), Some(mode)) = (sample.label(label), sample.label("mode")) else { return };
-        let Some(cpu) = entry(&mut self.cpus, cpu) else { return };
-        let seconds = sample.value;
-        match mode {
-            "idle" => add(&mut cpu.idle, seconds),
-            "iowait" => add(&mut cpu.iowait, seconds),
-            "user" | "nice" => add(&mut cpu.user, seconds),
-            "system" | "privileged" => add(&mut cpu.system, seconds),
-            "irq" => add(&mut cpu.irq, seconds),
-            "softirq" => add(&mut cpu.softirq, seconds),
-            "steal" => add(&mut cpu.steal, seconds),
-            // On Windows these are parts of privileged time.
-            "interrupt" => {
-                add(&mut cpu.irq, seconds);
-                return;
-            }
-            "dpc" => {
-                add(&mut cpu.softirq, seconds);
-                return;
-            }
-            _ => return,
-        }
-        cpu.total += seconds;
-    }
-
-    fn disk(&mut self, sample: &Sample<'_>, field: &str, label: &str) {
-        // What follows the exporter's prefix: node_exporter's names, then windows_exporter's.
-        let at = match field {
-            "reads_completed_total" | "reads_total" => 0,
-            "writes_completed_total" | "writes_total" => 1,
-            "read_bytes_total" => 2,
-            "written_bytes_total" | "write_bytes_total" => 3,
-            "read_time_seconds_total" | "read_latency_seconds_total" => 4,
-            "write_time_seconds_total" | "write_latency_seconds_total" => 5,
-            "io_time_seconds_total" => 6,
-            "io_time_weighted_seconds_total" => 7,
-            _ => return,
-        };
-        if let Some(device) = sample.label(label)
-            && let Some(totals) = entry(&mut self.disks, device)
-        {
-            totals.0[at] = sample.value;
-        }
     }
 
     /// A metric under its own name.
@@ -298,58 +196,7 @@ impl Map {
 
     /// All readings of the answer.
     pub fn readings(mut self) -> Vec<Reading> {
-        let mut all = Cpu::default();
-        for cpu in self.cpus.values() {
-            for (sum, part) in [
-                (&mut all.total, cpu.total),
-                (&mut all.idle, cpu.idle),
-                (&mut all.user, cpu.user),
-                (&mut all.system, cpu.system),
-                (&mut all.iowait, cpu.iowait),
-                (&mut all.irq, cpu.irq),
-                (&mut all.softirq, cpu.softirq),
-                (&mut all.steal, cpu.steal),
-            ] {
-                add(sum, part);
-            }
-        }
-        let percent =
-            |name, part: f64, of: &Cpu| Reading::mean(name, "percent", 100.0 * part, of.total);
-        if !self.cpus.is_empty() {
-            self.out.extend([
-                percent("cpu_percent", all.busy(), &all),
-                percent("cpu_softirq_percent", all.softirq, &all),
-                percent("cpu_user_percent", all.user, &all),
-                percent("cpu_system_percent", all.system, &all),
-                percent("cpu_iowait_percent", all.iowait, &all),
-                percent("cpu_irq_percent", all.irq, &all),
-                percent("cpu_steal_percent", all.steal, &all),
-            ]);
-        }
-        for (name, cpu) in &self.cpus {
-            let label = format!("cpu{name}");
-            let busy = percent("cpu_percent", cpu.busy(), cpu);
-            self.out.push(busy.of(&label));
-            self.out.push(percent("cpu_softirq_percent", cpu.softirq, cpu).of(&label));
-        }
-        for (name, totals) in &self.disks {
-            let [reads, writes, read_bytes, write_bytes, read_seconds, write_seconds, busy, queue] =
-                totals.0;
-            if reads + writes > 0.0 {
-                Disk {
-                    name,
-                    reads,
-                    writes,
-                    read_bytes,
-                    write_bytes,
-                    read_seconds,
-                    write_seconds,
-                    busy_seconds: busy,
-                    queue_seconds: queue,
-                }
-                .readings(&mut self.out);
-            }
-        }
+        self.devices.readings(&mut self.out);
         for (name, &[errors, drops]) in &self.network {
             let rates = [
                 Reading::rate("network_errors_per_second", "1/s", errors),
@@ -404,17 +251,6 @@ fn instance(sample: &Sample<'_>) -> Option<String> {
         .map(|(name, value)| format!("{name}={value}"))
         .collect();
     (!labels.is_empty()).then(|| labels.join(","))
-}
-
-/// A device's entry, unless there are too many.
-fn entry<'a, T: Default>(map: &'a mut BTreeMap<String, T>, name: &str) -> Option<&'a mut T> {
-    if !map.contains_key(name) {
-        if map.len() >= DEVICES_MAX {
-            return None;
-        }
-        map.insert(name.to_owned(), T::default());
-    }
-    map.get_mut(name)
 }
 
 #[cfg(test)]
@@ -593,6 +429,6 @@ windows_smb_server_shares_current_open_file_count{{share=\"home\"}} 12
             .map(|i| format!("node_disk_reads_completed_total{{device=\"d{i}\"}} 1\n"))
             .collect();
         parse(&answer, |sample| map.sample(&sample, &[]));
-        assert_eq!(map.disks.len(), DEVICES_MAX);
+        assert!(map.devices.disks() == DEVICES_MAX);
     }
 }

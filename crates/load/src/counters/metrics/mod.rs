@@ -3,6 +3,7 @@
 //! Owns the request (bounded in time and size) and what is said when it fails; `text` reads the
 //! answer, `map` gives its metrics our names.
 
+pub mod devices;
 pub mod map;
 pub mod text;
 
