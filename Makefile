@@ -1,6 +1,7 @@
 # make demo   set up, build, and report on a bundled capture
 # make test   set up and run all tests: format, lints, unit, property, tshark comparison, fuzzing
 # make bench  build the benchmark captures (once) and print the table of docs/benchmarks.md
+# make bench-crypto  signing and encryption by the libraries that there are, on this machine
 # make bless  accept the current output as the golden results
 
 # Outside the checkout, so that it survives a fresh clone: DataFusion takes minutes to build.
@@ -11,7 +12,7 @@ DEMO := $(CURDIR)/smbscope-demo.html
 export FUZZ_TARGET_DIR ?= $(HOME)/.cache/smbscope/fuzz
 FUZZ_SECONDS ?= 3
 
-.PHONY: demo test bench bless build fuzz
+.PHONY: demo test bench bench-crypto bless build fuzz
 
 demo: build
 	$(SMBSCOPE) report tests/fixtures/smb311.pcapng --format text --html $(DEMO)
@@ -36,6 +37,10 @@ fuzz:
 bench: build
 	scripts/setup.sh bench
 	bench/run.sh
+
+bench-crypto:
+	scripts/setup.sh build
+	cargo run --release --locked --manifest-path bench/crypto/Cargo.toml --target-dir $(CARGO_TARGET_DIR)/bench-crypto
 
 bless:
 	INSTA_UPDATE=always cargo test --workspace

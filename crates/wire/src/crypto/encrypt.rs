@@ -58,10 +58,10 @@ impl Encryptor {
     /// random bytes.
     pub fn new(cipher: Cipher, key: &Key) -> Option<Encryptor> {
         let aead = Box::new(Aead::new(cipher, key)?);
-        let mut salt = [0; 4];
-        getrandom::fill(&mut salt).ok()?;
-        let counter = AtomicU64::new(getrandom::u64().ok()?);
-        Some(Encryptor { aead, salt, counter })
+        let mut start = [0; 12];
+        getrandom::fill(&mut start).ok()?;
+        let counter = AtomicU64::new(u64::from_le_bytes(*start.first_chunk()?));
+        Some(Encryptor { aead, salt: *start.last_chunk()?, counter })
     }
 
     /// Encrypts in place. `message` is [`TRANSFORM_HEADER_BYTES`] of room, whose content does not
