@@ -39,7 +39,7 @@ pub enum Command {
     Import(Import),
     /// Show where the time goes.
     Report(Report),
-    /// Run a private Samba to try things on.
+    // What a variant says would hide what its struct says.
     #[cfg(target_os = "linux")]
     Lab(crate::commands::lab::args::Lab),
     /// Put distance between two network interfaces.

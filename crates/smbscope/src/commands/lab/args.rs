@@ -32,16 +32,12 @@ pub struct Lab {
     pub command: LabCommand,
 }
 
-/// What to do with labs.
+/// What to do with labs. Help is that of the structs.
 #[derive(Debug, Subcommand)]
 pub enum LabCommand {
-    /// Start a lab, wait until it answers, tell how to reach it.
     Up(Box<Up>),
-    /// End a lab and remove what it made.
     Down(Down),
-    /// List labs: whether they run, where, and since which Samba.
     Status(Status),
-    /// Show the smb.conf of a lab.
     Conf(Conf),
 }
 
