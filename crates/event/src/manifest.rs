@@ -249,7 +249,9 @@ mod tests {
             seed,
             ..RunDescription::default()
         };
-        [run("a", 1), run("b", 2), run("a", 3)].map(|run| manifest.describe(run));
+        for run in [run("a", 1), run("b", 2), run("a", 3)] {
+            manifest.describe(run);
+        }
         let seeds: Vec<_> = manifest.runs.iter().map(|run| run.seed).collect();
         assert_eq!(seeds, [3, 2]);
         // Manifests from before runs were described are read.

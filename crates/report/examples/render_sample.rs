@@ -1,4 +1,5 @@
-//! Writes the report of synthetic operations as text, JSON and HTML into a folder, to look at.
+//! Writes the reports of synthetic operations and of a synthetic load run as text, JSON and HTML
+//! into a folder, to look at.
 
 #[allow(dead_code)]
 #[path = "../tests/sample/mod.rs"]
@@ -9,14 +10,20 @@ use smbscope_report::{Meta, html, json, text};
 fn main() -> std::io::Result<()> {
     let folder = std::env::args().nth(1).unwrap_or_else(|| ".".to_owned());
     let width = std::env::args().nth(2).and_then(|width| width.parse().ok()).unwrap_or(120);
-    let report = sample::report(20_000);
-    let meta = Meta {
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        inputs: vec!["monday.pcapng".to_owned()],
-    };
     let folder = std::path::Path::new(&folder);
-    std::fs::write(folder.join("report.txt"), text(&report, &meta, width))?;
-    std::fs::write(folder.join("report.html"), html(&report, &meta))?;
-    let json = json(&report, &meta).map_err(std::io::Error::other)?;
-    std::fs::write(folder.join("report.json"), format!("{json:#}"))
+    let reports = [
+        ("report", "monday.pcapng", sample::report(20_000)),
+        ("load", "capacity/", sample::load::report(Default::default())),
+        ("single", "run/", sample::load::single()),
+    ];
+    for (name, input, report) in reports {
+        let meta =
+            Meta { version: env!("CARGO_PKG_VERSION").to_owned(), inputs: vec![input.to_owned()] };
+        let file = |ending: &str| folder.join(format!("{name}.{ending}"));
+        std::fs::write(file("txt"), text(&report, &meta, width))?;
+        std::fs::write(file("html"), html(&report, &meta))?;
+        let json = json(&report, &meta).map_err(std::io::Error::other)?;
+        std::fs::write(file("json"), format!("{json:#}\n"))?;
+    }
+    Ok(())
 }

@@ -291,9 +291,12 @@ pub(crate) struct Curve {
     pub(crate) limit: Option<(f64, &'static str)>,
     /// Between which places the answer lies: from, to, what it is.
     pub(crate) mark: Option<(f64, f64, &'static str)>,
-    /// Each point: its place, its value, whether it stands out.
-    pub(crate) lines: Vec<(&'static str, Vec<(f64, f64, bool)>)>,
+    pub(crate) in_text: bool,
+    pub(crate) lines: Vec<(&'static str, Vec<Point>)>,
 }
+
+/// A place, the value there, and whether it stands out.
+pub(crate) type Point = (f64, f64, bool);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Join {

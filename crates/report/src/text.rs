@@ -52,9 +52,11 @@ fn write_section(out: &mut String, section: &Section, width: usize) -> fmt::Resu
             Block::Facts(facts) => write_facts(out, facts, width)?,
             Block::Stacked(bars) => write_bars(out, bars, width)?,
             Block::Lines(lines) => write_lines(out, lines, width)?,
-            Block::Curve(curve) => write_curve(out, curve, width)?,
             // The table of commands has them.
-            Block::Histograms(Histograms { .. }) => continue,
+            Block::Histograms(Histograms { .. }) | Block::Curve(Curve { in_text: false, .. }) => {
+                continue;
+            }
+            Block::Curve(curve) => write_curve(out, curve, width)?,
             Block::Note(note) => wrapped(out, &harmless(note), width)?,
             Block::Warn(note) => wrapped(out, &format!("! {}", harmless(note)), width)?,
         }
@@ -93,7 +95,9 @@ fn write_facts(out: &mut String, facts: &Facts, width: usize) -> fmt::Result {
             .rows
             .iter()
             .filter(|fact| !fact.note.is_empty())
-            .map(|fact| fact.value.show().chars().count()),
+            .map(|fact| fact.value.show().chars().count())
+            // Longer values have a line of their own, and their notes below.
+            .filter(|length| *length <= rest / 2),
     );
     for fact in &facts.rows {
         let shown = fact.value.show();
@@ -104,12 +108,16 @@ fn write_facts(out: &mut String, facts: &Facts, width: usize) -> fmt::Result {
         }
         let note = harmless(&fact.note);
         let indent = title + 4 + value + 2;
-        write!(out, "{shown:value$}  ")?;
+        let below = shown.chars().count() > value;
+        match below {
+            true => writeln!(out, "{}", shortened(&shown, rest))?,
+            false => write!(out, "{shown:value$}  ")?,
+        }
         let mut lines = String::new();
         wrapped(&mut lines, &note, width.saturating_sub(indent).max(CELL_MIN))?;
         for (number, line) in lines.lines().enumerate() {
             match number {
-                0 => writeln!(out, "{line}")?,
+                0 if !below => writeln!(out, "{line}")?,
                 _ => writeln!(out, "{:indent$}{line}", "")?,
             }
         }
@@ -296,7 +304,8 @@ fn write_lines(out: &mut String, chart: &Lines, width: usize) -> fmt::Result {
 /// A bar for each point of the first line; the table beside it has the others.
 fn write_curve(out: &mut String, curve: &Curve, width: usize) -> fmt::Result {
     let Some((name, points)) = curve.lines.first() else { return Ok(()) };
-    writeln!(out, "{} ({name}, over {})", curve.caption, curve.over)?;
+    let name = if *name == curve.caption { String::new() } else { format!("{name}, ") };
+    writeln!(out, "{} ({name}over {})", curve.caption, curve.over)?;
     let mut points = points.clone();
     points.sort_by(|a, b| a.0.total_cmp(&b.0));
     let most = points.iter().map(|point| point.1).fold(0.0, f64::max);

@@ -7,7 +7,12 @@ mod sample;
 
 use serde_json::Value;
 use smbscope_report::fields::{Format, Object, Presence, objects};
-use smbscope_report::{Meta, html, json, schema, text};
+use smbscope_report::{Meta, Report, html, json, schema, text};
+
+/// Of a capture, and of load runs.
+fn reports() -> [Report; 3] {
+    [sample::report(3_000), sample::load::report(Default::default()), sample::load::single()]
+}
 
 fn meta() -> Meta {
     Meta { version: "0.0.0".into(), inputs: vec!["monday.pcapng".into(), "<b>&.pcap".into()] }
@@ -30,12 +35,28 @@ fn json_is_as_blessed() {
 }
 
 #[test]
+fn a_load_run_is_as_blessed() {
+    let report = sample::load::report(Default::default());
+    insta::assert_snapshot!("load", text(&report, &meta(), 100));
+    let mut value = json(&report, &meta()).unwrap();
+    // The bins are many and all alike.
+    let load = &mut value["load"];
+    load["bins"].as_array_mut().unwrap().truncate(1);
+    for counter in load["counters"].as_array_mut().unwrap() {
+        counter["values"].as_array_mut().unwrap().truncate(1);
+    }
+    insta::assert_json_snapshot!("load_json", load);
+    insta::assert_snapshot!("load_single", text(&sample::load::single(), &meta(), 80));
+}
+
+#[test]
 fn text_fits_its_width() {
-    let report = sample::report(3_000);
-    for width in [80, 100, 132, 240] {
-        for line in text(&report, &meta(), width).lines() {
-            let fits = line.chars().count() <= width;
-            assert!(fits || line.contains("smbscope query"), "{width}: {line}");
+    for report in reports() {
+        for width in [80, 100, 132, 240] {
+            for line in text(&report, &meta(), width).lines() {
+                let fits = line.chars().count() <= width;
+                assert!(fits || line.contains("smbscope query"), "{width}: {line}");
+            }
         }
     }
 }
@@ -64,8 +85,26 @@ fn names_from_strangers_cannot_leave_their_place() {
 }
 
 #[test]
+fn a_load_run_s_names_cannot_leave_their_place() {
+    for report in reports().into_iter().skip(1) {
+        let page = html(&report, &meta());
+        assert_eq!(page.matches("<script").count(), 1);
+        for place in ["\u{1b}", "\u{202e}", "src=", ">?<", "<link"] {
+            assert!(!page.contains(place), "{place:?}");
+        }
+        let text = text(&report, &meta(), 240);
+        assert!(!text.contains(['\u{1b}', '\u{202e}']) && !text.contains(" ? "));
+    }
+    let page = html(&sample::load::report(Default::default()), &meta());
+    assert!(page.contains("&lt;script&gt;alert(&#39;1&#39;)"));
+}
+
+#[test]
 fn every_chart_and_table_says_what_it_is() {
-    let page = html(&sample::report(2_000), &meta());
+    reports().iter().for_each(|report| is_well_formed(&html(report, &meta())));
+}
+
+fn is_well_formed(page: &str) {
     assert_eq!(page.matches("<table").count(), page.matches("<caption>").count());
     assert_eq!(page.matches("<figure>").count(), page.matches("<figcaption>").count());
     assert_eq!(page.matches("role=\"img\"").count(), {
@@ -101,6 +140,9 @@ fn the_published_schema_is_the_fields() {
 fn the_output_has_exactly_the_fields() {
     for operations in [0, 12, 5_000] {
         check(&json(&sample::report(operations), &meta()).unwrap(), "report", "$");
+    }
+    for report in reports() {
+        check(&json(&report, &meta()).unwrap(), "report", "$");
     }
 }
 

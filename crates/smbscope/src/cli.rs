@@ -110,8 +110,8 @@ pub enum TimeForm {
 
 /// Ask in SQL.
 ///
-/// The tables are operations, connections, sessions, trees, handles and coverage (see `smbscope
-/// schema`). All times are integers in nanoseconds, sizes are in bytes. The query runs straight on
+/// The tables are operations, connections, sessions, trees, handles, referrals and coverage, and of
+/// load runs scenarios, steps and counters (see `smbscope schema`). All times are integers in nanoseconds, sizes are in bytes. The query runs straight on
 /// captures, reading only what it needs, and in the same way on datasets. The last argument is the
 /// SQL when it begins like a query (select, with, explain, describe, show ...) and no file has that
 /// name. Without SQL a prompt opens; when standard input is no terminal, statements are read from
@@ -180,12 +180,18 @@ pub struct Import {
 /// users, files, the course over time, connections, and the slowest operations with a Wireshark
 /// filter for each. Latency leaves out what waits by design (notifications, blocked locks), and a
 /// share of time is busy time divided among the operations in flight, so that shares add up.
+///
+/// Of a load run (`smbscope load --out`) it also shows what was run, the capacity table and curve,
+/// response times of scenarios, and counters of client and server. The folders of machines that
+/// shared a run (--shard) are read as one run; what does not belong together is said.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   smbscope report capture.pcapng
   smbscope report capture.pcapng --html report.html
-  smbscope report dataset/ --format json | jq .totals")]
+  smbscope report dataset/ --format json | jq .totals
+  smbscope report run/ --html run.html
+  smbscope report run-1of3/ run-2of3/ run-3of3/ --step 4")]
 pub struct Report {
     #[command(flatten)]
     pub decode: Decode,
@@ -195,8 +201,24 @@ pub struct Report {
     /// Form of what goes to standard output; with --html nothing goes there unless this is given.
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub format: Option<TextFormat>,
+    /// Which operations of load runs to count.
+    #[arg(long, value_enum, value_name = "PHASE", default_value_t)]
+    pub phase: PhaseCounted,
+    /// Of load runs, count operations of the measured window of this step only.
+    #[arg(long, value_name = "N", conflicts_with = "phase")]
+    pub step: Option<u64>,
     #[command(flatten)]
     pub anonymize: Anonymize,
+}
+
+/// Which operations of load runs a report counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum PhaseCounted {
+    /// Those of scenarios that were scheduled in a measured window.
+    #[default]
+    Measured,
+    /// Also those of warm-up and cool-down, and logons.
+    All,
 }
 
 /// Explain tables and columns.

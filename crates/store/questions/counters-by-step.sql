@@ -3,6 +3,7 @@
 -- and what has reached its end can be told apart. Growth that stops while response times rise marks
 -- the part that is full.
 SELECT
+  c.recording,
   c.source,
   c.name,
   c.instance,
@@ -16,5 +17,5 @@ SELECT
 FROM counters c
 JOIN steps t ON t.recording = c.recording AND c.time >= t.start AND c.time < t."end"
 GROUP BY c.recording, c.source, c.name, c.instance, c.unit, t.users, t.step
-ORDER BY c.source, c.name, c.instance, t.users, t.step
+ORDER BY c.source, c.name, c.instance, c.recording, t.users, t.step
 LIMIT 1000

@@ -2,6 +2,7 @@
 -- In pieces of ten seconds: mean and extremes of every counter, on the clock of the run.
 SELECT
   to_timestamp_seconds(time / 10000000000 * 10) AS ten_seconds,
+  recording,
   source,
   name,
   instance,
@@ -12,5 +13,5 @@ SELECT
   round(max(value), 3) AS most
 FROM counters
 GROUP BY 1, recording, source, name, instance, unit
-ORDER BY source, name, instance, 1
+ORDER BY source, name, instance, recording, 1
 LIMIT 10000

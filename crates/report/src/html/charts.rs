@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use super::escape;
-use crate::document::{Curve, Histograms, Lines, Stacked, show};
+use crate::document::{Curve, Histograms, Lines, Point, Stacked, show};
 use crate::fields::Format;
 use crate::format;
 
@@ -121,7 +121,7 @@ pub(super) fn curve(out: &mut String, chart: &Curve) {
     let names = chart.lines.iter().enumerate();
     legend(out, &names.map(|(place, (name, _))| (place, *name)).collect::<Vec<_>>());
     let points = || chart.lines.iter().flat_map(|(_, points)| points);
-    let most = |of: fn(&(f64, f64, bool)) -> f64| points().map(of).fold(0.0, f64::max);
+    let most = |of: fn(&Point) -> f64| points().map(of).fold(0.0, f64::max);
     let limit = chart.limit.map_or(0.0, |(limit, _)| limit * 1.25);
     let high = most(|point| point.1).max(limit).max(1e-12);
     let wide = most(|point| point.0).max(1e-12) * 1.02;
@@ -202,7 +202,7 @@ pub(super) fn curve(out: &mut String, chart: &Curve) {
 }
 
 /// One value for each place, the mean of those that it has, in order.
-fn means(points: &[(f64, f64, bool)]) -> Vec<(f64, f64)> {
+fn means(points: &[Point]) -> Vec<(f64, f64)> {
     let mut sorted = points.to_vec();
     sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
     let groups = sorted.chunk_by(|a, b| a.0 == b.0);

@@ -1,6 +1,6 @@
 //! Totals, commands with their latencies, errors, and the slowest operations.
 
-use smbscope_model::summary::{BusySplit, Command, Report, Slow, Status, StatusClass};
+use smbscope_model::summary::{BusySplit, Command, Load, Report, Slow, Status, StatusClass};
 
 use crate::document::{
     Block, Cell, Facts, Histograms, Section, Stacked, Table, column, distribution, fact,
@@ -12,12 +12,15 @@ pub(crate) fn overview(report: &Report) -> Section {
     let totals = &report.totals;
     let tally = &totals.tally;
     let of = |name: &str, value: Cell| fact("totals", name, value);
-    let seconds = match (report.start_ns, report.end_ns) {
-        (Some(start), Some(end)) => end.saturating_sub(start) as f64 / 1e9,
-        _ => 0.0,
+    let (seconds, over) = match (report.start_ns, report.end_ns, &report.load) {
+        (_, _, Some(load)) if load.window.measured => (measured_seconds(load), "the measured time"),
+        (Some(start), Some(end), _) => {
+            (end.saturating_sub(start) as f64 / 1e9, "the whole recording")
+        }
+        _ => (0.0, ""),
     };
     let rate = |count: u64| match seconds {
-        s if s > 0.0 => format!("{}/s over the whole recording", format::number(count as f64 / s)),
+        s if s > 0.0 => format!("{}/s over {over}", format::number(count as f64 / s)),
         _ => String::new(),
     };
     let quantiles = |d: &smbscope_model::summary::Distribution| match (
@@ -89,6 +92,13 @@ pub(crate) fn overview(report: &Report) -> Section {
         help: "Busy time is divided at every moment among the operations in flight on a connection, so that shares add up to the whole.",
         blocks,
     }
+}
+
+/// Length of the measured windows whose operations count.
+fn measured_seconds(load: &Load) -> f64 {
+    let wanted = |step: u64| load.window.step.is_none_or(|only| only == step);
+    let steps = load.steps.iter().filter(|row| wanted(row.step));
+    steps.map(|row| row.duration_ns as f64 / 1e9).sum()
 }
 
 type Part = (&'static str, fn(&BusySplit) -> i64);

@@ -5,7 +5,7 @@ use smbscope_model::summary::{
 };
 
 use crate::document::{
-    Block, Cell, Curve, Fact, Facts, Join, Lines, Section, Table, column, distribution, fact,
+    Block, Cell, Curve, Fact, Facts, Join, Lines, Point, Section, Table, column, distribution, fact,
 };
 use crate::fields::{Format, field};
 use crate::format;
@@ -93,6 +93,7 @@ fn table(load: &Load) -> Table {
     let mut columns = vec![
         column(of, "users", 0, |row: &StepRow| Cell::Count(row.users)),
         column(of, "overload_share", 0, |row: &StepRow| Cell::Share(row.overload_share)),
+        column(of, "overloaded", 1, |row: &StepRow| verdict(row)).titled("Verdict"),
         column(of, "throughput", 0, |row: &StepRow| Cell::Number(row.throughput)),
         column(of, "failed", 0, |row: &StepRow| Cell::Count(row.failed)),
         column(of, "failed_share", 1, |row: &StepRow| Cell::Share(row.failed_share)),
@@ -112,7 +113,6 @@ fn table(load: &Load) -> Table {
             row.client_cpu_share.map_or(Cell::Empty, Cell::Share)
         }),
         column(of, "step", 3, |row: &StepRow| Cell::Count(row.step)),
-        column(of, "overloaded", 1, |row: &StepRow| verdict(row)).titled("Verdict"),
     ]);
     if load.steps.iter().any(|step| step.parts > 1) {
         columns.push(column(of, "parts", 2, |row: &StepRow| Cell::Count(row.parts)));
@@ -160,7 +160,7 @@ fn curves(load: &Load) -> Vec<Block> {
         _ => None,
     };
     let limit = load.runs.first().and_then(|run| run.description.overload_limit_percent);
-    let line = |of: &dyn Fn(&StepRow) -> Option<f64>| -> Vec<(f64, f64, bool)> {
+    let line = |of: &dyn Fn(&StepRow) -> Option<f64>| -> Vec<Point> {
         let point = |step: &StepRow| Some((step.users as f64, of(step)?, step.overloaded));
         steps.iter().filter_map(point).collect()
     };
@@ -173,6 +173,8 @@ fn curves(load: &Load) -> Vec<Block> {
             format,
             limit,
             mark,
+            // The table beside it says the rest.
+            in_text: caption != "Throughput",
             lines,
         })
     };
@@ -289,6 +291,7 @@ fn scenario_table(caption: &str, help: &str, rows: &[ScenarioRow], by_step: bool
     let mut columns = Vec::new();
     if by_step {
         columns.push(column(of, "users", 0, |row: &ScenarioRow| Cell::count(row.users)));
+        columns.push(column(of, "step", 2, |row: &ScenarioRow| Cell::count(row.step)));
     }
     columns.push(column(of, "scenario", 0, |row: &ScenarioRow| Cell::Text(row.scenario.clone())));
     columns

@@ -5,18 +5,26 @@ use smbscope_model::summary::{Load, RunPart, Warning, WarningKind};
 use crate::document::{Block, Cell, Facts, Section, Table, column, fact};
 use crate::format;
 
-/// Machines that get a list of facts of their own; more are a table.
-const LISTED_MAX: usize = 3;
+/// Runs that get a list of facts of their own.
+const LISTED_MAX: usize = 4;
 
 pub(crate) fn run(load: &Load) -> Section {
     let mut blocks: Vec<_> = load.runs.iter().take(1).flat_map(aloud).map(Block::Warn).collect();
-    match load.runs.as_slice() {
-        [] => blocks.push(Block::Note("No manifest describes the run.".to_owned())),
-        [first, others @ ..] if load.runs.len() > LISTED_MAX => {
-            blocks.push(Block::Facts(facts(first, others.len())));
-            blocks.push(Block::Table(machines(&load.runs)));
+    if load.runs.is_empty() {
+        blocks.push(Block::Note("No manifest describes the run.".to_owned()));
+    }
+    // Machines that share a run differ in the table below.
+    let mut seen: Vec<&str> = Vec::new();
+    for part in &load.runs {
+        let run = part.description.run.as_str();
+        if !seen.contains(&run) && seen.len() < LISTED_MAX {
+            seen.push(run);
+            let others = load.runs.iter().filter(|other| other.description.run == run).count() - 1;
+            blocks.push(Block::Facts(facts(part, others)));
         }
-        runs => blocks.extend(runs.iter().map(|run| Block::Facts(facts(run, 0)))),
+    }
+    if load.runs.len() > 1 {
+        blocks.push(Block::Table(machines(&load.runs)));
     }
     Section {
         id: "run",
@@ -95,7 +103,7 @@ fn facts(part: &RunPart, others: usize) -> Facts {
     if !run.counter_sources.is_empty() {
         let missed = match run.counters_missed {
             0 => String::new(),
-            n => format!("{} samples could not be had", format::count(n)),
+            n => format!("samples that could not be had: {}", format::count(n)),
         };
         rows.push(of("counter_sources", text(run.counter_sources.join(", "))).noted(missed));
     }
@@ -105,7 +113,8 @@ fn facts(part: &RunPart, others: usize) -> Facts {
     }
     let more = match others {
         0 => String::new(),
-        n => format!(", and {n} more machines"),
+        1 => ", as one machine says; another has its part".to_owned(),
+        n => format!(", as one machine says; {n} others have their parts"),
     };
     Facts { caption: format!("{}{more}", run.recording), rows }
 }
@@ -279,7 +288,7 @@ fn sentence(warning: &Warning) -> String {
             "No manifest describes {names}: what was run on what is not known, and parts of one run cannot be told."
         ),
         WarningKind::CountersMissed => {
-            format!("{values} samples of counters could not be had by {names}: charts have gaps.")
+            format!("Samples of counters could not be had by {names} ({values}): charts have gaps.")
         }
     }
 }

@@ -3,6 +3,8 @@
 // A helper of tests, which clippy does not see.
 #![allow(clippy::unwrap_used)]
 
+pub mod load;
+
 use smbscope_event::builder::{OperationBuilder, extension_of};
 use smbscope_event::code;
 use smbscope_event::operation::{Column, Operation};

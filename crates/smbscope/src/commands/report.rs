@@ -4,12 +4,13 @@ use anyhow::Context as _;
 use smbscope_event::anonymize::Tokenizer;
 use smbscope_event::column::Sensitivity;
 use smbscope_event::operation;
-use smbscope_model::summary::{COLUMNS, Options, Summary};
+use smbscope_model::summary::{COLUMNS, Counted, Options, Summary};
 use smbscope_report::Meta;
 use smbscope_store::Part;
 use smbscope_store::source::{Request, Source};
 
-use crate::cli::Report;
+use crate::cli::{PhaseCounted, Report};
+use crate::exit::Failure;
 use crate::format::TextFormat;
 use crate::options::Talk;
 use crate::output::Output;
@@ -26,7 +27,15 @@ pub fn run(args: &Report, talk: Talk) -> anyhow::Result<()> {
     let meta = meta(&args.decode.inputs, tokenizer.as_ref());
     // A file that cannot be written is better known before the work.
     let html = args.html.as_deref().map(Output::file).transpose()?;
-    let report = summarize(&source, talk)?;
+    let counted = match (args.step, args.phase) {
+        (Some(step), _) => Counted::Step(step),
+        (None, PhaseCounted::Measured) => Counted::Measured,
+        (None, PhaseCounted::All) => Counted::All,
+    };
+    let report = summarize(&source, counted, talk)?;
+    if let Some(step) = args.step {
+        has_step(&report, step)?;
+    }
     if let Some(mut output) = html {
         output.text(&smbscope_report::html(&report, &meta))?;
         output.finish()?;
@@ -49,12 +58,34 @@ pub fn run(args: &Report, talk: Talk) -> anyhow::Result<()> {
     output.finish()
 }
 
-fn summarize(source: &Source, talk: Talk) -> anyhow::Result<smbscope_report::Report> {
+/// A report of a step that is not there would be empty without a word.
+fn has_step(report: &smbscope_report::Report, step: u64) -> anyhow::Result<()> {
+    let steps = report.load.as_ref().map_or(&[][..], |load| &load.steps);
+    if steps.iter().any(|row| row.step == step) {
+        return Ok(());
+    }
+    let numbers = || steps.iter().map(|row| row.step);
+    Err(match (numbers().min(), numbers().max()) {
+        (Some(first), Some(last)) => Failure::usage(format!(
+            "--step {step}: the inputs have no such step; they have steps {first} to {last}"
+        )),
+        _ => Failure::usage(format!("--step {step}: the inputs hold no steps of a load run")),
+    })
+}
+
+fn summarize(
+    source: &Source,
+    counted: Counted,
+    talk: Talk,
+) -> anyhow::Result<smbscope_report::Report> {
     let schema = operation::schema();
     let places = COLUMNS.iter().map(|name| schema.index_of(name)).collect::<Result<_, _>>()?;
     let parts = source.parts(&Request { projection: Some(places), ..Request::all() })?;
     let _shown = Shown::begin(talk, parts.progress());
-    let mut summary = Summary::new(Options::default());
+    let mut summary = Summary::new(Options { counted, ..Options::default() });
+    for (run, complete) in source.runs() {
+        summary.run(&run, complete);
+    }
     for part in parts {
         match part? {
             Part::Operations(batch) => summary.operations(&batch)?,
@@ -63,8 +94,11 @@ fn summarize(source: &Source, talk: Talk) -> anyhow::Result<smbscope_report::Rep
             Part::Trees(rows) => summary.trees(&rows),
             Part::Handles(rows) => summary.handles(&rows),
             Part::Coverage(row) => summary.coverage(&row),
+            Part::Steps(rows) => summary.steps(&rows),
+            Part::Scenarios(rows) => summary.scenarios(&rows),
+            Part::Counters(rows) => summary.counters(&rows),
             // The report says nothing about single referrals.
-            Part::Referrals(_) | Part::Scenarios(_) | Part::Steps(_) | Part::Counters(_) => {}
+            Part::Referrals(_) => {}
         }
         // A report of a part would be read as one of the whole.
         interrupt::check()?;

@@ -9,6 +9,7 @@ mod help;
 mod import;
 #[cfg(target_os = "linux")]
 mod lab;
+mod load_run;
 mod ops;
 mod other;
 mod query;

@@ -200,7 +200,7 @@ mod tests {
         assert!(!row.overloaded && (row.overload_share - 1.0 / 30.0).abs() < 1e-6);
         assert!(joined(&[&a, &b], "r", None).overloaded);
         // What remains undone is overload too, when it is more than chance.
-        let undone = |n| {
+        let undone = |n: u64| {
             let late = Step { completed: 50 - n, ..b.clone() };
             joined(&[&late, &b], "r", Some(2.0)).overload_share
         };
