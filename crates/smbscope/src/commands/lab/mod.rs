@@ -96,17 +96,12 @@ fn next(lab: &Running) -> Vec<String> {
     let address = quoted(&format!("//{}/{}", lab.address, lab.share));
     let smbclient =
         format!("smbclient {address} -p {} -A {}", lab.port, shown(&lab.credentials_file()));
-    let load = format!(
-        "smbscope load prepare {} --users {} --user '{USER_PATTERN}' --password-file {}",
-        quoted(&lab.location()),
-        lab.users,
-        shown(&lab.password_file())
-    );
-    let down = if same_folder(&lab.dir) {
-        "smbscope lab down".to_owned()
-    } else {
-        format!("smbscope lab down --dir {}", shown(&lab.dir))
+    let (here, dir) = match same_folder(&lab.dir) {
+        true => (String::new(), String::new()),
+        false => (format!(" {}", shown(&lab.dir)), format!(" --dir {}", shown(&lab.dir))),
     };
+    let load = format!("smbscope load prepare --users {} --lab{here}", lab.users);
+    let down = format!("smbscope lab down{dir}");
     vec![smbclient, load, down]
 }
 
