@@ -26,6 +26,10 @@ use crate::options::Talk;
 /// --rate 20mbit/100mbit. Needs root (CAP_NET_RAW and CAP_NET_ADMIN; CAP_SYS_ADMIN for --netns) and
 /// Linux. docs/wan.md tells how exact it is.
 #[derive(Debug, Args)]
+#[command(override_usage = "\
+smbscope wan [OPTIONS] IF1 IF2
+       smbscope wan [OPTIONS] --netns NAME
+       smbscope wan --netns NAME --remove")]
 #[command(after_help = "\
 Examples:
   smbscope wan eth1 eth2 --rtt 20ms --rate 45mbit --loss 0.1%
@@ -48,7 +52,7 @@ pub struct Wan {
     #[arg(long, value_name = "SUBNET", default_value = "10.45.0.0/24")]
     pub subnet: String,
     /// Largest IP packet in the namespaces, in bytes.
-    #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u32).range(576..=65_521))]
+    #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u32).range(576..=65_000))]
     pub mtu: u32,
     /// What the line is like.
     #[command(flatten)]
