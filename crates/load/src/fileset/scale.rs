@@ -38,6 +38,9 @@ impl Scale {
             FileClass::New => &mut pool.keep,
             _ => &mut pool.repeat,
         };
+        if *count == 0 {
+            return pool;
+        }
         let wanted = f64::from(*count) * self.0;
         *count = (wanted.round() as u32).max(1);
         // One repeat is left and is still more than wanted: the sizes shrink as well.

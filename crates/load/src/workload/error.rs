@@ -90,7 +90,11 @@ impl WorkloadError {
 /// The known word that was probably meant by `word`.
 pub(super) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_lowercase();
-    let close = known.into_iter().map(|known| (distance(&word, &known.to_lowercase()), known));
+    let close = known.into_iter().map(|known| {
+        let lower = known.to_lowercase();
+        let begins = word.len() >= 3 && lower.starts_with(&word);
+        (if begins { 1 } else { distance(&word, &lower) }, known)
+    });
     let (distance, known) = close.min_by_key(|&(distance, _)| distance)?;
     (distance <= 2.max(known.len() / 3)).then_some(known)
 }
@@ -145,6 +149,7 @@ mod tests {
     fn finds_what_was_meant() {
         assert_eq!(nearest("acces", ["access", "action"]), Some("access"));
         assert_eq!(nearest("QueryInfo", ["query_info", "read"]), Some("query_info"));
+        assert_eq!(nearest("post", ["close", "post_query"]), Some("post_query"));
         assert_eq!(nearest("colour", ["read", "write"]), None);
         assert_eq!(distance("kitten", "sitting"), 3);
     }

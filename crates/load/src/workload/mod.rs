@@ -4,6 +4,7 @@
 //! planning of executions. All of it is pure: no network, no clock, no files but the one that
 //! [`Workload::load`] reads. Who sends what is planned is the client.
 
+mod change;
 mod check;
 mod count;
 mod error;
@@ -12,12 +13,14 @@ mod parse;
 mod parse_request;
 mod plan;
 mod schedule;
+mod show;
 mod table;
 mod template;
 mod words;
 
 use std::path::Path;
 
+pub use change::{BadChange, Overrides};
 pub use count::{ClientCache, Counts, Expectation, counts};
 pub use error::WorkloadError;
 pub use model::{
@@ -26,19 +29,23 @@ pub use model::{
     Times, Transfer, Workload,
 };
 pub use plan::{Amount, Plan, Planner, UserPlans};
+pub use show::{show, summary};
 pub use template::Template;
 pub use words::{format_bytes, parse_bytes};
 
 /// Name and text of the built-in workloads.
-pub const BUILT_IN: [(&str, &str); 1] =
-    [("homefolder", include_str!("../../workloads/homefolder.toml"))];
+pub const BUILT_IN: [(&str, &str); 3] = [
+    ("homefolder", include_str!("../../workloads/homefolder.toml")),
+    ("bulk-copy", include_str!("../../workloads/bulk-copy.toml")),
+    ("metadata", include_str!("../../workloads/metadata.toml")),
+];
 
 /// Why a workload cannot be had.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// No built-in of that name.
     #[error(
-        "no built-in workload `{0}`: there is homefolder, bulk-copy and metadata; a file of your own is given by its path"
+        "no built-in workload `{0}`: there is homefolder, bulk-copy and metadata; a file of your own is named by its path"
     )]
     Unknown(String),
     /// The file cannot be read.

@@ -256,14 +256,19 @@ fn scenario(table: &Table<'_>, name: &str, pools: &[Pool], defaults: Defaults) -
         return Err(table.source.error(list.span, "a scenario needs from 1 to 10,000 steps"));
     }
     table.finish()?;
-    let mut building =
-        Building { picks: &picks, paths: Vec::new(), tracker: Tracker::default(), defaults };
+    let mut building = Building {
+        picks: &picks,
+        paths: Vec::new(),
+        leases: Vec::new(),
+        tracker: Tracker::default(),
+        defaults,
+    };
     let mut steps = Vec::new();
     for value in list.value {
         steps.push(step(&Table::of(table.source, value, "a step")?, &mut building)?);
     }
     building.tracker.end(table.source)?;
-    let Building { paths, tracker, .. } = building;
+    let Building { paths, tracker, leases, .. } = building;
     let (handles, notifications) = tracker.names();
     let scenario = Scenario {
         name: name.into(),
@@ -282,17 +287,16 @@ fn scenario(table: &Table<'_>, name: &str, pools: &[Pool], defaults: Defaults) -
                 && step.requests.first().is_some_and(|first| first.lease == lease)
         })
     };
-    let mut leases = scenario.requests().filter_map(|request| request.lease);
-    if let Some(lease) = leases.find(|&lease| !acquires(Some(lease))) {
-        let path = scenario.template(lease).map_or("", |path| &path.source);
-        let error =
-            table.error(format!("no Create here asks for the directory lease on \"{path}\""));
-        return Err(error.help(
-            "one must open that directory itself, without a ChangeNotify, with `dirlease` of the same path",
-        ));
+    match leases.into_iter().find(|&(lease, _)| !acquires(Some(lease))) {
+        None => Ok(scenario),
+        Some((lease, span)) => {
+            let path = scenario.template(lease).map_or("", |path| &path.source);
+            let text =
+                format!("no Create of the scenario asks for the directory lease on \"{path}\"");
+            let error = table.source.error(span, text);
+            Err(error.help("one must open that directory itself, without a ChangeNotify, with the same `dirlease`"))
+        }
     }
-    drop(leases);
-    Ok(scenario)
 }
 
 fn picks(table: &Table<'_>, pools: &[Pool]) -> Read<Vec<Pick>> {
@@ -369,6 +373,8 @@ fn picks(table: &Table<'_>, pools: &[Pool]) -> Read<Vec<Pick>> {
 pub(super) struct Building<'a> {
     picks: &'a [Pick],
     paths: Vec<Template>,
+    /// Leases that Creates name, and where.
+    pub leases: Vec<(PathId, Range<usize>)>,
     pub tracker: Tracker,
     pub defaults: Defaults,
 }

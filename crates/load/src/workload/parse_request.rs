@@ -143,7 +143,14 @@ fn create(
         lease: LeaseState(code(table, "lease", words::LEASES, 0)?),
     };
     let collapse = table.flag("collapse")?;
-    let lease = table.text("dirlease")?.map(|at| building.path(source, &at, true)).transpose()?;
+    let lease = match table.text("dirlease")? {
+        None => None,
+        Some(at) => {
+            let path = building.path(source, &at, true)?;
+            building.leases.push((path, at.span));
+            Some(path)
+        }
+    };
     let handle = table.text("handle")?;
     let opens = expect.statuses().iter().any(|status| !status.is_error());
     let slot = match handle {
