@@ -134,7 +134,8 @@ pub async fn prepare(
     let found = found.unwrap_or_default();
     let restore = files.restore(user);
     // Longest paths first: a folder is empty when its turn comes.
-    let mut surplus: Vec<_> = found.iter().filter(|(path, _)| restore.surplus(path)).collect();
+    let mut surplus: Vec<_> =
+        found.iter().filter(|(path, entry)| !entry.directory && restore.is_surplus(path)).collect();
     surplus.sort_by_key(|(path, _)| std::cmp::Reverse(path.len()));
     for (path, entry) in surplus {
         remove(session, &join(home, path), entry.directory).await?;
@@ -189,7 +190,6 @@ pub async fn clean(
     files: &FileSet,
     user: u64,
     home: &str,
-    is_ours: impl Fn(&str) -> bool,
     mut tell: impl FnMut(),
 ) -> Result<Done, PrepareError> {
     let mut done = Done::default();
@@ -199,7 +199,7 @@ pub async fn clean(
     paths.sort_by_key(|(path, _)| std::cmp::Reverse(path.len()));
     for (path, entry) in paths {
         tell();
-        if restore.surplus(path) && !is_ours(path) {
+        if !restore.is_ours(path) {
             done.kept += 1;
             continue;
         }

@@ -30,6 +30,7 @@ pub struct Recorder {
 
 #[derive(Default)]
 struct Shard {
+    #[expect(clippy::vec_box, reason = "a row is 600 bytes and goes through several lists")]
     rows: Vec<Box<Row>>,
     scenarios: Vec<Scenario>,
     connections: Vec<Connection>,

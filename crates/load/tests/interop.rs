@@ -9,9 +9,7 @@ mod support;
 use std::sync::Arc;
 use std::time::Duration;
 
-use smbscope_load::client::{
-    Ask, Config, Credential, Encryption, Host, Session, Signing, Target,
-};
+use smbscope_load::client::{Ask, Config, Credential, Encryption, Host, Session, Signing, Target};
 use smbscope_load::clock::Clock;
 use smbscope_load::lab;
 use smbscope_load::prepare;

@@ -148,11 +148,8 @@ fn keyed(batches: &[RecordBatch]) -> BTreeMap<(i64, i64, String), BTreeMap<&'sta
                     values.insert(name, time.to_string());
                 }
             }
-            let key = (
-                number("client_port", row).unwrap(),
-                number("message_id", row).unwrap(),
-                command,
-            );
+            let key =
+                (number("client_port", row).unwrap(), number("message_id", row).unwrap(), command);
             rows.insert(key, values);
         }
     }

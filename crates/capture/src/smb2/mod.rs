@@ -12,8 +12,8 @@ use std::collections::VecDeque;
 
 use smbscope_event::code;
 use smbscope_event::operation::Operation;
-use smbscope_wire::smb2::header::{Header, Member, members};
 use smbscope_wire::smb2::Command;
+use smbscope_wire::smb2::header::{Header, Member, members};
 
 use crate::limits::Limits;
 use crate::link::{Link, Pending, Seen};

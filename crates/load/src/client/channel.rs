@@ -137,6 +137,7 @@ pub struct Channel {
     /// Number of the next compound of the connection.
     compound: u64,
     /// Rows that ended; `None` when none are wanted.
+    #[expect(clippy::vec_box, reason = "a row is 600 bytes and goes through several lists")]
     rows: Option<Vec<Box<Row>>>,
     /// What all rows have in common.
     blank: Operation,

@@ -285,6 +285,23 @@ impl FileSet {
         }
     }
 
+    /// Paths below the home of all files that runs may make.
+    pub fn new_paths(&self, user: u64) -> impl Iterator<Item = String> + '_ {
+        let new = self.pools.iter().enumerate().filter(|(_, of)| of.class == FileClass::New);
+        new.flat_map(move |(pool, of)| {
+            (0..u64::from(of.keep.max(1))).map(move |made| {
+                let file = self.new_file(user, pool, made);
+                let mut path = String::new();
+                self.push_folder(&mut path, &file);
+                if !path.is_empty() {
+                    path.push('\\');
+                }
+                self.push_name(&mut path, user, &file);
+                path
+            })
+        })
+    }
+
     fn spec(&self, user: u64, pool: usize, of: &Pool, index: u32) -> FileSpec {
         let file = self.file(user, pool, index);
         let mut path = String::new();

@@ -9,30 +9,38 @@ use super::{EntryKind, FileClass, FileSet, FileSpec};
 pub struct Restore {
     /// Files that runs rewrite, move or delete: each must exist with its length.
     pub volatile: Vec<FileSpec>,
-    /// Folders, with `\` and the home as "", whose surplus files may be removed.
-    pub folders: Vec<String>,
     known: HashSet<String>,
+    /// Files that runs make, whether they did or not.
+    made: HashSet<String>,
 }
 
 impl Restore {
     pub(super) fn of(files: &FileSet, user: u64) -> Restore {
         let mut restore =
-            Restore { volatile: Vec::new(), folders: vec![String::new()], known: HashSet::new() };
+            Restore { volatile: Vec::new(), known: HashSet::new(), made: HashSet::new() };
         for spec in files.user(user) {
             restore.known.insert(spec.path.to_lowercase());
             match (spec.kind, spec.class) {
-                (EntryKind::Folder, _) => restore.folders.push(spec.path),
                 (EntryKind::File, FileClass::Volatile) => restore.volatile.push(spec),
                 _ => {}
             }
         }
+        restore.made.extend(files.new_paths(user).map(|path| path.to_lowercase()));
         restore
     }
 
-    /// Whether an entry that lies in one of [`Restore::folders`] was left by a run (a new file, a
-    /// temporary file, an owner file) and may be removed. `path` is below the home, with `\`;
-    /// upper and lower case are the same, as on the server.
-    pub fn surplus(&self, path: &str) -> bool {
-        !self.known.contains(&path.to_lowercase())
+    /// Whether an entry belongs to the file set, or a run may have left it (a new file, a temporary
+    /// file, an owner file). `path` is below the home, with `\`; upper and lower case are the same,
+    /// as on the server.
+    pub fn is_ours(&self, path: &str) -> bool {
+        self.known.contains(&path.to_lowercase()) || self.is_surplus(path)
+    }
+
+    /// Whether an entry was left by a run and may be removed before the next. What somebody else
+    /// put there is not.
+    pub fn is_surplus(&self, path: &str) -> bool {
+        let path = path.to_lowercase();
+        let name = path.rsplit('\\').next().unwrap_or_default();
+        !self.known.contains(&path) && (self.made.contains(&path) || name.starts_with('~'))
     }
 }

@@ -87,12 +87,14 @@ fn restore_knows_what_runs_leave() {
     assert!(restore.volatile.iter().all(|spec| spec.class == FileClass::Volatile));
     assert_eq!(restore.volatile.len(), 19 + 20 + 1);
     let document = files.user(3).find(|spec| spec.kind == EntryKind::File).unwrap().path;
-    assert!(!restore.surplus(&document) && !restore.surplus(&document.to_uppercase()));
-    assert!(restore.surplus(&document.replace("\\Budget\\", "\\Budget\\~$")));
-    assert!(restore.surplus("Work\\~WRD00012.tmp"));
-    assert!(
-        restore.folders.iter().any(String::is_empty) && restore.folders.iter().any(|f| f == "New")
-    );
+    assert!(!restore.is_surplus(&document) && !restore.is_surplus(&document.to_uppercase()));
+    assert!(restore.is_ours(&document));
+    assert!(restore.is_surplus(&document.replace("\\Budget\\", "\\Budget\\~$")));
+    assert!(restore.is_surplus("Work\\~WRD00012.tmp"));
+    let new = files.new_paths(3).next().unwrap();
+    assert!(restore.is_surplus(&new) && restore.is_ours(&new), "{new}");
+    // What somebody else put there is neither.
+    assert!(!restore.is_surplus("New\\holiday.jpg") && !restore.is_ours("New\\holiday.jpg"));
 }
 
 #[test]

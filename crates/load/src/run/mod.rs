@@ -18,12 +18,13 @@ use tokio::sync::watch as signal;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
-use crate::capacity::table::Row;
+use crate::capacity::table::Row as TableRow;
 use crate::capacity::{Book, Certain, Early, Rule, Snapshot, Step, StepResult};
 use crate::client::{ClientError, Host};
 use crate::clock::{Clock, nanoseconds};
 use crate::perform::Trouble;
 use crate::recorder::Recorder;
+use crate::row::Row;
 use crate::stats::{Failures, OperationEnd, Tally};
 use crate::watch::{ClientLoad, Watch};
 use crate::workload::{ClientCache, Planner, UserPlans};
@@ -69,6 +70,18 @@ pub struct Shared {
     tallies: Vec<Mutex<Tally>>,
     trouble: Mutex<Failures>,
     unexpected: Mutex<BTreeMap<String, u64>>,
+    moved: Mutex<Moved>,
+}
+
+/// File data that all users read and wrote, and how long their reads and writes took.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Moved {
+    /// Reads and writes.
+    pub operations: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// Time with at least one in flight, added up over the users.
+    pub busy: Duration,
 }
 
 /// The step that is running.
@@ -126,6 +139,25 @@ impl Shared {
         if known.len() < UNEXPECTED_MAX || known.contains_key(&what) {
             *known.entry(what).or_default() += 1;
         }
+    }
+
+    /// Counts the file data of an execution's rows.
+    fn move_data(&self, rows: &[Box<Row>]) {
+        let mut sum = Moved::default();
+        for row in rows {
+            let row = &row.operation;
+            let end = operation_end(row);
+            if matches!(end.command, 8 | 9) {
+                sum.operations += 1;
+                sum.bytes += end.bytes;
+                // The shares of the busy time add up to the time with one in flight.
+                sum.busy += Duration::from_nanos(row.busy_ns().unwrap_or(0).max(0) as u64);
+            }
+        }
+        let mut moved = self.moved.lock().unwrap_or_else(PoisonError::into_inner);
+        moved.operations += sum.operations;
+        moved.bytes += sum.bytes;
+        moved.busy += sum.busy;
     }
 
     /// Counts in the tally of the user's group.
@@ -246,6 +278,7 @@ impl Engine {
             tallies: (0..parts.threads.max(1)).map(|_| Mutex::new(Tally::new(scenarios))).collect(),
             trouble: Mutex::default(),
             unexpected: Mutex::default(),
+            moved: Mutex::default(),
         };
         Engine {
             shared: Arc::new(shared),
@@ -272,6 +305,11 @@ impl Engine {
         let mut list: Vec<_> = known.iter().map(|(what, count)| (what.clone(), *count)).collect();
         list.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
         list
+    }
+
+    /// File data that was moved, in all steps.
+    pub fn moved(&self) -> Moved {
+        *self.shared.moved.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether the run was asked to end.
@@ -455,7 +493,7 @@ impl Engine {
         let names: Vec<&str> =
             workload.scenarios.iter().map(|scenario| scenario.name.as_str()).collect();
         let rate = numbers.len() as f64 * 1e9 / self.rule.interval_ns as f64;
-        let row = Row {
+        let row = TableRow {
             step: step.step,
             users: step.users,
             overload_percent: judgement.overload_percent,
@@ -464,7 +502,7 @@ impl Engine {
             duration_ns: measured_ns,
             ended_early,
             limited_by_client: client.limited(),
-            ..Row::default()
+            ..TableRow::default()
         }
         .with_tally(&tally, &names);
         self.shared.recorder.part(Part::Steps(vec![StepRow {
@@ -478,7 +516,7 @@ impl Engine {
             end: clock.at(end_at),
             scheduled: end.due - begun.due.min(end.due),
             started: end.begun - begun.begun.min(end.begun),
-            on_time: tally.late().count() - tally.late().count_above(self.rule.interval_ns),
+            on_time: end.on_time - begun.on_time.min(end.on_time),
             completed: tally.ended(),
             failed: tally.failed(),
             users_overloaded: judgement.users_behind,

@@ -267,6 +267,7 @@ impl User {
                 tally.operation(&super::operation_end(&row.operation));
             }
         });
+        shared.move_data(&rows);
         shared.recorder.scenario(row, rows);
     }
 }

@@ -9,8 +9,8 @@ use clap::{Args, Subcommand};
 use smbscope_load::client::{Config, Encryption, Signing, Target};
 use smbscope_load::fileset::Scale;
 use smbscope_load::run::who::{Credentials, Shard};
-use smbscope_load::units::{parse_distance, parse_duration};
-use smbscope_load::workload::{BUILT_IN, ClientCache, Workload};
+use smbscope_load::units::{parse_distance, parse_duration, parse_size};
+use smbscope_load::workload::{BUILT_IN, BadChange, ClientCache, Overrides, Workload};
 use smbscope_wire::smb2::Dialect;
 use smbscope_wire::smb2::negotiate_context::{CipherId, SigningId};
 
@@ -35,6 +35,9 @@ Examples:
   smbscope load --lab --users 50 --duration 60s --out run/
   smbscope load --lab --find-capacity --max-users 50 --duration 60s --out run/
   smbscope report run/ --html run.html
+
+  smbscope load prepare --lab --workload bulk-copy --users 1
+  smbscope load --lab --workload bulk-copy --matrix
 
   smbscope load //fs.example/home --user 'LAB\\user{:05}' --password-file secret --users 500
   smbscope load //fs.example/home --users-file users.txt --users 8000 --shard 3/8 \\
@@ -101,6 +104,18 @@ pub struct What {
     /// Shrink the file set for a small disk: 0.1 is a tenth.
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0)]
     pub scale: f64,
+    /// Run only this scenario; may be given several times.
+    #[arg(long, value_name = "NAME")]
+    pub scenario: Vec<String>,
+    /// Block of every read and write of a whole file: 64KiB.
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub block: Option<u64>,
+    /// Requests in flight of every read and write of a whole file.
+    #[arg(long, value_name = "N")]
+    pub depth: Option<u16>,
+    /// Size of the large files (bulk-copy): 256MiB.
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub size: Option<u64>,
 }
 
 /// How the client speaks.
@@ -163,6 +178,8 @@ pub struct Run {
     pub search: SearchArgs,
     #[command(flatten)]
     pub record: Record,
+    #[command(flatten)]
+    pub matrix: Matrix,
 }
 
 /// How many users, and how long.
@@ -239,6 +256,25 @@ pub struct Record {
     /// Form of the answer.
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     pub format: TextFormat,
+}
+
+/// The table of direction, distance and block size.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Matrix")]
+pub struct Matrix {
+    /// Copy up and down over several distances and with several block sizes, one user at a time,
+    /// and show the table that tells which way is slow. Takes --workload bulk-copy.
+    #[arg(long, conflicts_with_all = ["find_capacity", "out"])]
+    pub matrix: bool,
+    /// Round trips of the table, delayed in the client.
+    #[arg(long, value_name = "TIME,...", value_delimiter = ',', default_value = "0ms,2ms,20ms", value_parser = duration)]
+    pub matrix_rtt: Vec<Duration>,
+    /// Block sizes of the table.
+    #[arg(long, value_name = "SIZE,...", value_delimiter = ',', default_value = "4KiB,64KiB,1MiB", value_parser = size)]
+    pub matrix_block: Vec<u64>,
+    /// Time for each cell of the table.
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = duration)]
+    pub matrix_time: Duration,
 }
 
 /// Make the users' files on the share.
@@ -336,6 +372,10 @@ fn duration(text: &str) -> Result<Duration, String> {
 
 fn distance(text: &str) -> Result<u64, String> {
     parse_distance(text).map_err(|error| error.to_string())
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    parse_size(text).map_err(|error| error.to_string())
 }
 
 fn dialect(text: &str) -> Result<Dialect, String> {
@@ -441,7 +481,24 @@ impl Client {
 impl What {
     /// The workload, as data and as text.
     pub fn load(&self) -> anyhow::Result<(Workload, String)> {
-        workload(&self.workload)
+        self.with_block(self.block)
+    }
+
+    /// The same with another block.
+    pub fn with_block(&self, block: Option<u64>) -> anyhow::Result<(Workload, String)> {
+        let usage = |error: BadChange| Failure::usage(error.to_string());
+        let (mut workload, text) = workload(&self.workload)?;
+        let overrides = Overrides {
+            block_bytes: block.map(|block| u32::try_from(block).unwrap_or(u32::MAX)),
+            depth: self.depth,
+            size_bytes: self.size,
+        };
+        workload = workload.with(&overrides).map_err(usage)?;
+        if !self.scenario.is_empty() {
+            let names: Vec<&str> = self.scenario.iter().map(String::as_str).collect();
+            workload = workload.only(&names).map_err(usage)?;
+        }
+        Ok((workload, text))
     }
 
     /// The scale.

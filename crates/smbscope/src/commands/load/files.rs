@@ -206,8 +206,7 @@ async fn one(job: &Job, user: u64) -> Result<Done, PrepareError> {
         job.bytes.fetch_add(bytes, Ordering::Relaxed);
     };
     let done = if job.clean {
-        let ours = |path: &str| files.may_be_new(user, path);
-        work::clean(&mut session, files, user, &home, ours, || {}).await
+        work::clean(&mut session, files, user, &home, || {}).await
     } else {
         work::prepare(&mut session, files, user, &home, tell).await
     };

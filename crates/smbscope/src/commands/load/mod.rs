@@ -6,6 +6,7 @@
 pub mod args;
 mod display;
 mod files;
+mod matrix;
 mod run;
 
 use smbscope_load::fileset::Scale;
@@ -20,6 +21,7 @@ use args::{Load, LoadCommand, ShowWorkload, WorkloadsCommand};
 /// Runs users, makes or removes their files, or lists workloads.
 pub fn run(args: &Load, talk: Talk) -> anyhow::Result<()> {
     match &args.command {
+        None if args.run.matrix.matrix => matrix::run(&args.run, talk),
         None => run::run(&args.run, talk),
         Some(LoadCommand::Prepare(args)) => files::prepare(args, talk),
         Some(LoadCommand::Clean(args)) => files::clean(args, talk),
