@@ -39,6 +39,8 @@ pub enum Command {
     Import(Import),
     /// Show where the time goes.
     Report(Report),
+    /// Put simulated users on a server.
+    Load(Box<crate::commands::load::args::Load>),
     // What a variant says would hide what its struct says.
     #[cfg(target_os = "linux")]
     Lab(crate::commands::lab::args::Lab),

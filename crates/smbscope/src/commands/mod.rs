@@ -6,6 +6,7 @@ mod doctor;
 mod import;
 #[cfg(target_os = "linux")]
 pub mod lab;
+pub mod load;
 mod man;
 mod ops;
 mod query;
@@ -22,6 +23,7 @@ pub fn run(cli: &Cli) -> anyhow::Result<()> {
         Command::Query(args) => query::run(args, cli.talk),
         Command::Import(args) => import::run(args, cli.talk),
         Command::Report(args) => report::run(args, cli.talk),
+        Command::Load(args) => load::run(args, cli.talk),
         #[cfg(target_os = "linux")]
         Command::Lab(args) => lab::run(args, cli.talk),
         Command::Wan(args) => wan::run(args, cli.talk),

@@ -14,7 +14,7 @@ use smbscope_event::part::Part;
 use smbscope_event::run::LOAD_FORMAT;
 use smbscope_event::tables::Coverage;
 use smbscope_load::capacity::interval::CONFIDENCE;
-use smbscope_load::capacity::search::{Search, Settings};
+use smbscope_load::capacity::{Search, Settings};
 use smbscope_load::capacity::{Purpose, Step, StepResult, Table};
 use smbscope_load::client::{Host, Session};
 use smbscope_load::clock::Clock;
