@@ -29,7 +29,7 @@ test:
 	cargo fmt --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	SMBSCOPE_PYTHON=$${SMBSCOPE_PYTHON:-$(HOME)/.cache/smbscope/venv/bin/python} cargo test --locked --workspace
-	fuzz/run.sh $(FUZZ_SECONDS) keys compression decrypt auth smb1 smb2 frame file stream
+	fuzz/run.sh $(FUZZ_SECONDS) keys compression decrypt protect auth smb1 smb2 frame file stream
 
 fuzz:
 	fuzz/run.sh 60

@@ -78,6 +78,7 @@ impl Seeds {
             }
             Some(0xfe) => {
                 self.add("smb2", &[], message);
+                self.add("protect", &[7; 34], message);
                 for member in members(message) {
                     let bytes = member.bytes;
                     let blobs = match (member.header.command.0, member.header.is_response()) {
@@ -155,6 +156,7 @@ fn make() {
         "auth",
         "compression",
         "decrypt",
+        "protect",
         "keys",
     ];
     for target in targets {
