@@ -208,8 +208,6 @@ pub struct Progress {
     pub users: u64,
     /// How the users' schedules stand.
     pub now: Snapshot,
-    /// The same a second ago.
-    pub before: Snapshot,
     /// What was measured in the window so far (in the warm-up since its begin).
     pub tally: Tally,
     /// The generator itself.
@@ -456,7 +454,6 @@ impl Engine {
                 length: whole,
                 users: (begun_users as u64).min(numbers.len() as u64),
                 now,
-                before,
                 tally,
                 client,
             });

@@ -225,9 +225,9 @@ pub struct SearchArgs {
     /// Users of the first step.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
     pub start_users: u64,
-    /// Most users to try; as many as there are credentials and files for.
-    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..))]
-    pub max_users: u64,
+    /// Most users to try. Without it as many as have their files on the share.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub max_users: Option<u64>,
     /// End when the answer is known to so many percent.
     #[arg(long, value_name = "PERCENT", default_value_t = 5.0)]
     pub resolution: f64,
@@ -443,7 +443,9 @@ impl Client {
         if let Some(algorithm) = algorithm {
             config.signing_algorithms = vec![*algorithm];
             let fits = |dialect: &Dialect| match *algorithm {
-                SigningId::HMAC_SHA256 => *dialect < Dialect::SMB_3_0 || *dialect == Dialect::SMB_3_1_1,
+                SigningId::HMAC_SHA256 => {
+                    *dialect < Dialect::SMB_3_0 || *dialect == Dialect::SMB_3_1_1
+                }
                 SigningId::AES_CMAC => *dialect >= Dialect::SMB_3_0,
                 _ => *dialect == Dialect::SMB_3_1_1,
             };
@@ -519,7 +521,8 @@ pub fn workload(name: &str) -> anyhow::Result<(Workload, String)> {
     }
     let code = |message: String| Failure::new(Code::Input, message);
     let workload = Workload::load(path).map_err(|error| code(error.to_string()))?;
-    let text = std::fs::read_to_string(path).with_context(|| code(format!("{name}: cannot be read")))?;
+    let text =
+        std::fs::read_to_string(path).with_context(|| code(format!("{name}: cannot be read")))?;
     Ok((workload, text))
 }
 
@@ -590,6 +593,7 @@ impl Logon {
                     })?,
             },
         };
-        Credentials::pattern(&self.user, &password).map_err(|error| Failure::usage(error.to_string()))
+        Credentials::pattern(&self.user, &password)
+            .map_err(|error| Failure::usage(error.to_string()))
     }
 }

@@ -88,9 +88,9 @@ fn times(progress: &Progress) -> String {
     format!("p50 {}, p95 {}, p99 {}", time(0.5), time(0.95), time(0.99))
 }
 
+/// Scenarios in a second, in the phase so far: a second alone would jump.
 fn scenarios(progress: &Progress) -> f64 {
-    let seconds = (progress.now.time_ns - progress.before.time_ns) as f64 / 1e9;
-    progress.now.ended.saturating_sub(progress.before.ended) as f64 / seconds.max(1e-3)
+    progress.tally.ended() as f64 / progress.elapsed.as_secs_f64().max(1e-3)
 }
 
 fn errors(progress: &Progress) -> String {

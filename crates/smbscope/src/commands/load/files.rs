@@ -219,13 +219,13 @@ fn bar(talk: Talk, total: Option<u64>, users: u64) -> Option<ProgressBar> {
         return None;
     }
     let template = match total {
-        Some(_) => "{bar:24} {percent:>3}% {bytes} of {total_bytes}, {bytes_per_sec}, {msg}, {eta} left",
+        Some(_) => {
+            "{bar:24} {percent:>3}% {bytes} of {total_bytes}, {bytes_per_sec}, {msg}, {eta} left"
+        }
         None => "{bar:24} {percent:>3}% {msg}, {eta} left",
     };
-    let bar = ProgressBar::with_draw_target(
-        Some(total.unwrap_or(users)),
-        ProgressDrawTarget::stderr(),
-    );
+    let bar =
+        ProgressBar::with_draw_target(Some(total.unwrap_or(users)), ProgressDrawTarget::stderr());
     // A template that indicatif does not take leaves its own.
     Some(match ProgressStyle::with_template(template) {
         Ok(style) => bar.with_style(style),

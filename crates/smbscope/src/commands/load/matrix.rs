@@ -34,7 +34,11 @@ struct Cell {
 /// Measures all cells and prints the table.
 pub fn run(args: &Run, talk: Talk) -> anyhow::Result<()> {
     let (workload, _) = args.what.load()?;
-    if !workload.scenarios.iter().any(|scenario| scenario.name == "Upload" || scenario.name == "Download") {
+    if !workload
+        .scenarios
+        .iter()
+        .any(|scenario| scenario.name == "Upload" || scenario.name == "Download")
+    {
         return Err(Failure::usage("--matrix copies large files: give --workload bulk-copy"));
     }
     let mut cells = Vec::new();

@@ -14,8 +14,8 @@ use smbscope_event::part::Part;
 use smbscope_event::run::LOAD_FORMAT;
 use smbscope_event::tables::Coverage;
 use smbscope_load::capacity::interval::CONFIDENCE;
-use smbscope_load::capacity::{Search, Settings};
 use smbscope_load::capacity::{Purpose, Step, StepResult, Table};
+use smbscope_load::capacity::{Search, Settings};
 use smbscope_load::client::{Host, Session};
 use smbscope_load::clock::Clock;
 use smbscope_load::counters::{Metrics, Proc, Processes, Sampler, Source};
@@ -49,14 +49,17 @@ pub fn run(args: &Run, talk: Talk) -> anyhow::Result<()> {
     let (workload, text) = args.what.load()?;
     let config = args.client.config()?;
     let planner = Planner::new(Arc::new(workload), args.what.seed, args.what.scale()?);
-    check_users(args, &credentials)?;
     let (runtime, threads) = super::runtime(args.course.threads)?;
     let clock = runtime.block_on(async { Clock::start() });
     let host = runtime.block_on(Host::find(target, config, clock, true))?;
     let host = Arc::new(host);
 
     let mut description = describe(args, &host, &planner, &text);
-    runtime.block_on(try_first(args, &host, &credentials, &planner, &mut description))?;
+    let most = runtime.block_on(scout(args, &host, &credentials, &planner, &mut description))?;
+    let here: Vec<u64> = args.course.shard.users(most).collect();
+    description.users_from = here.first().copied().unwrap_or(0);
+    description.users_to = here.last().copied().unwrap_or(0);
+    description.users_total = most;
     description.start_ns = clock.now();
     description.identify();
     description.recording = match description.shards {
@@ -104,7 +107,7 @@ pub fn run(args: &Run, talk: Talk) -> anyhow::Result<()> {
             }
             interrupt.send_replace(true);
         });
-        course(args, engine, &mut display).await
+        course(args, most, engine, &mut display).await
     });
     display.end();
 
@@ -150,7 +153,12 @@ pub fn run(args: &Run, talk: Talk) -> anyhow::Result<()> {
 }
 
 /// The steps of the run, one after another.
-async fn course(args: &Run, mut engine: Engine, display: &mut Display) -> (Table, Engine) {
+async fn course(
+    args: &Run,
+    most: u64,
+    mut engine: Engine,
+    display: &mut Display,
+) -> (Table, Engine) {
     let duration_ns = i64::try_from(args.course.duration.as_nanos()).unwrap_or(i64::MAX);
     let mut table = Table::default();
     if !args.search.find_capacity {
@@ -169,7 +177,7 @@ async fn course(args: &Run, mut engine: Engine, display: &mut Display) -> (Table
     let mut search = Search::new(Settings {
         resolution_percent: args.search.resolution,
         repeats: args.search.repeats,
-        ..Settings::new(args.search.start_users, args.search.max_users, duration_ns)
+        ..Settings::new(args.search.start_users, most, duration_ns)
     });
     display.say(&Table::header());
     while let Some(step) = search.next() {
@@ -209,102 +217,145 @@ fn print(
                 )?;
             }
             output.text(&format!("{table}\n"))?;
-            let users = table.answer.as_ref().map(|answer| answer.users);
-            let users = users.or_else(|| table.rows.last().map(|row| row.users)).unwrap_or(0);
-            let scenarios = table.scenarios(users);
-            if !scenarios.is_empty() {
-                let name = &workload.name;
+            // With an answer the table has the response times at it already.
+            if let (None, Some(row)) = (&table.answer, table.rows.last()) {
+                let (name, users) = (&workload.name, row.users);
                 output.text(&format!("{name} with {users} users, from the scheduled time:\n"))?;
-                output.text(&scenarios)?;
+                output.text(&table.scenarios(users))?;
             }
         }
     }
     output.finish()
 }
 
-/// A list of users must be long enough: two users of one name would share a home.
-fn check_users(args: &Run, credentials: &Credentials) -> anyhow::Result<()> {
-    let most = match args.search.find_capacity {
-        true => args.search.max_users,
-        false => args.course.users,
-    };
-    if let Credentials::List(list) = credentials
-        && (list.len() as u64) < most
-        && !args.search.find_capacity
-    {
-        return Err(Failure::usage(format!(
-            "the list has {} users, the run {most}: add users, or ask for fewer",
-            list.len()
-        )));
-    }
-    Ok(())
+/// A user who logs on once before the run.
+struct Scout<'a> {
+    args: &'a Run,
+    host: Arc<Host>,
+    credentials: &'a Credentials,
+    planner: &'a Planner,
 }
 
-/// Logs on once before the run, so that a wrong password or missing files are told at once.
-async fn try_first(
+impl Scout<'_> {
+    /// Logs on as user `number` and looks whether their files are there, so that a wrong password
+    /// or missing files are told at once.
+    async fn look(
+        &self,
+        number: u64,
+        description: Option<&mut RunDescription>,
+    ) -> anyhow::Result<bool> {
+        let credential = self.credentials.of(number);
+        let connecting = Session::connect(self.host.clone(), &credential, 0, None);
+        let limit = self.args.client.timeout;
+        let place = self.host.target.address();
+        let name = credential.name();
+        let mut session = match tokio::time::timeout(limit, connecting).await {
+            Ok(Ok(session)) => session,
+            Ok(Err(failed)) => {
+                return Err(anyhow::Error::from(failed.error)
+                    .context(format!("user {name} cannot log on at {place}")));
+            }
+            Err(_) => return Err(anyhow::anyhow!("{place}: no answer within {limit:?}")),
+        };
+        if let Some(description) = description {
+            let negotiated = *session.negotiated();
+            description.dialect = negotiated.dialect.name().map(str::to_owned);
+            let protection = &session.channel().protection;
+            let off = || "off".to_owned();
+            description.signing = Some(match (&protection.seal, protection.sign_all) {
+                (None, true) => negotiated.signing.name().map_or_else(off, str::to_owned),
+                _ => off(),
+            });
+            let cipher = protection.seal.as_ref().and(negotiated.cipher);
+            let cipher = cipher.and_then(|cipher| cipher.name());
+            description.encryption = Some(cipher.map_or_else(off, str::to_owned));
+        }
+        let there = match self.planner.files().user(number).next() {
+            Some(_) => {
+                let home = home(&self.host.target.folder, number);
+                smbscope_load::prepare::list(&mut session, &home).await?.is_some()
+            }
+            None => true,
+        };
+        session.close().await;
+        Ok(there)
+    }
+
+    /// The same, with an error when the files are not there.
+    async fn need(&self, number: u64) -> anyhow::Result<()> {
+        if self.look(number, None).await? {
+            return Ok(());
+        }
+        let home = home(&self.host.target.folder, number);
+        let message = format!(
+            "{}\\{home}: the files of user {number} are not there; make them with `smbscope load prepare --users {number}` and the same workload, --seed and --scale, or ask for fewer users",
+            self.host.target.unc()
+        );
+        Err(Failure::new(Code::Input, message).into())
+    }
+
+    /// How many users have their files: doubles, then bisects.
+    async fn prepared(&self) -> anyhow::Result<u64> {
+        self.need(1).await?;
+        let most = match self.credentials {
+            Credentials::List(list) => list.len() as u64,
+            Credentials::Pattern(..) => 1 << 20,
+        };
+        // A user who cannot log on is none.
+        let (mut there, mut missing) = (1, 2);
+        while missing <= most && self.look(missing, None).await.unwrap_or(false) {
+            there = missing;
+            missing *= 2;
+        }
+        missing = missing.min(most + 1);
+        while missing - there > 1 {
+            let middle = there + (missing - there) / 2;
+            match self.look(middle, None).await.unwrap_or(false) {
+                true => there = middle,
+                false => missing = middle,
+            }
+        }
+        Ok(there)
+    }
+}
+
+/// Looks at the server before the run; the most users of the run.
+async fn scout(
     args: &Run,
-    host: &Arc<Host>,
+    host: &Host,
     credentials: &Credentials,
     planner: &Planner,
     description: &mut RunDescription,
-) -> anyhow::Result<()> {
-    let first = args.course.shard.index;
-    let credential = credentials.of(first);
+) -> anyhow::Result<u64> {
     let quiet = Host::find(host.target.clone(), host.config.clone(), host.clock, false).await?;
-    let connecting = Session::connect(Arc::new(quiet), &credential, 0, None);
-    let connected = tokio::time::timeout(args.client.timeout, connecting).await;
-    let place = host.target.address();
-    let name = credential.name();
-    let mut session = match connected {
-        Ok(Ok(session)) => session,
-        Ok(Err(failed)) => {
-            return Err(anyhow::Error::from(failed.error)
-                .context(format!("user {name} cannot log on at {place}")));
-        }
-        Err(_) => {
-            let limit = args.client.timeout;
-            return Err(anyhow::anyhow!("{place}: no answer within {limit:?}"));
-        }
+    let scout = Scout { args, host: Arc::new(quiet), credentials, planner };
+    scout.look(args.course.shard.index, Some(description)).await?;
+    let most = match (args.search.find_capacity, args.search.max_users) {
+        (false, _) => args.course.users,
+        (true, Some(most)) => most,
+        (true, None) => return scout.prepared().await,
     };
-    let negotiated = *session.negotiated();
-    description.dialect = negotiated.dialect.name().map(str::to_owned);
-    let protection = &session.channel().protection;
-    description.signing = Some(match (&protection.seal, protection.sign_all) {
-        (None, true) => negotiated.signing.name().unwrap_or("?").to_owned(),
-        _ => "off".to_owned(),
-    });
-    description.encryption = Some(match (&protection.seal, negotiated.cipher) {
-        (Some(_), Some(cipher)) => cipher.name().unwrap_or("?").to_owned(),
-        _ => "off".to_owned(),
-    });
-    let home = home(&host.target.folder, first);
-    let missing = match planner.files().user(first).next() {
-        Some(_) => smbscope_load::prepare::list(&mut session, &home).await?.is_none(),
-        None => false,
-    };
-    session.close().await;
-    if missing {
-        return Err(Failure::new(
-            Code::Input,
-            format!(
-                "{}\\{home}: the users' files are not there; make them with `smbscope load prepare` and the same --users, --seed and --scale",
-                host.target.unc()
-            ),
-        )
-        .into());
+    if let Credentials::List(list) = credentials
+        && (list.len() as u64) < most
+    {
+        let message = format!(
+            "the list has {} users, the run {most}: add users, or ask for fewer",
+            list.len()
+        );
+        return Err(Failure::usage(message));
     }
-    Ok(())
+    if let Some(last) = args.course.shard.users(most).last() {
+        scout.need(last).await?;
+    }
+    Ok(most)
 }
 
 /// What is known before the run.
 fn describe(args: &Run, host: &Host, planner: &Planner, text: &str) -> RunDescription {
     let nanoseconds = |time: Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
-    let digest: String =
-        Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect();
-    let built_in = smbscope_load::workload::BUILT_IN.iter().any(|(name, _)| *name == args.what.workload);
-    let total =
-        if args.search.find_capacity { args.search.max_users } else { args.course.users };
-    let here: Vec<u64> = args.course.shard.users(total).collect();
+    let digest: String = Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect();
+    let built_in =
+        smbscope_load::workload::BUILT_IN.iter().any(|(name, _)| *name == args.what.workload);
     let setting = |name: &str, value: String| Setting { name: name.to_owned(), value };
     let mut settings = Vec::new();
     if host.config.durable {
@@ -320,9 +371,6 @@ fn describe(args: &Run, host: &Host, planner: &Planner, text: &str) -> RunDescri
         workload_text: (!built_in).then(|| text.to_owned()),
         seed: args.what.seed,
         scale: args.what.scale,
-        users_from: here.first().copied().unwrap_or(0),
-        users_to: here.last().copied().unwrap_or(0),
-        users_total: total,
         user_names: args.place.logon.users_file.is_none().then(|| args.place.logon.user.clone()),
         shard: args.course.shard.index,
         shards: args.course.shard.count,
@@ -337,7 +385,10 @@ fn describe(args: &Run, host: &Host, planner: &Planner, text: &str) -> RunDescri
         ramp_users_per_second: Some(args.course.ramp),
         warm_up_ns: nanoseconds(args.course.warm_up),
         measured_ns: nanoseconds(args.course.duration),
-        cool_down_ns: nanoseconds(args.course.cool_down),
+        cool_down_ns: match args.search.find_capacity {
+            true => 0,
+            false => nanoseconds(args.course.cool_down),
+        },
         overload_limit_percent: Some(smbscope_load::capacity::Rule::new(1).limit_percent),
         start_at_ns: args.course.start_at,
         emulated_rtt_ns: (!host.config.delay.is_zero()).then(|| nanoseconds(host.config.delay)),
@@ -387,14 +438,19 @@ fn sample(
     }
     let several = args.record.metrics.len() > 1;
     for url in &args.record.metrics {
-        let source =
-            Metrics::new(url, &[], several).map_err(|error| Failure::usage(format!("--metrics {url}: {error}")))?;
+        let source = Metrics::new(url, &[], several)
+            .map_err(|error| Failure::usage(format!("--metrics {url}: {error}")))?;
         sources.push(Box::new(source));
         description.counter_sources.push(url.clone());
     }
     let (sender, rows) = sync_channel(SAMPLES_WAITING);
-    let sampler =
-        Sampler::start(recorder.recording(), SAMPLE_EVERY, Arc::new(move || clock.now()), sources, &sender)?;
+    let sampler = Sampler::start(
+        recorder.recording(),
+        SAMPLE_EVERY,
+        Arc::new(move || clock.now()),
+        sources,
+        &sender,
+    )?;
     let recorder = Arc::downgrade(recorder);
     std::thread::Builder::new().name("counters".into()).spawn(move || {
         for rows in rows {
@@ -449,8 +505,8 @@ impl Writing {
                 seed.runs.push(description.clone());
                 let options =
                     WriteOptions { overwrite: args.record.force, ..WriteOptions::default() };
-                let writer = DatasetWriter::create(out, seed, options)
-                    .with_context(|| cannot(out))?;
+                let writer =
+                    DatasetWriter::create(out, seed, options).with_context(|| cannot(out))?;
                 Some(writer)
             }
         };
