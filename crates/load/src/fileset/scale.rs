@@ -3,10 +3,14 @@
 //! What shrinks, pool by pool: first the repeats of its list of sizes, so that every size stays as
 //! frequent as it was and no average changes. When one repeat is left and that is still too much,
 //! the sizes themselves: then the averages of the scenarios that use the pool change
-//! ([`crate::workload::Expectation`] computes them at the scale). A block count never goes below
-//! one block, a size never below one byte. Of new files their number shrinks, then their sizes.
+//! ([`crate::workload::Expectation`] computes them at the scale). A file of several blocks keeps
+//! two of them, a size in bytes one byte, and pools of up to 256 KiB are left as they are. Of new
+//! files their number shrinks, then their sizes.
 
-use super::{FileClass, Pool, Sizes};
+use super::{BLOCK_BYTES, FileClass, Pool, Sizes};
+
+/// Sets whose sizes add up to no more than this (a template, a list) keep them.
+const SMALL_BYTES: u64 = 256 << 10;
 
 /// A factor on the bytes of a file set, 1 for the workload as written.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
@@ -60,13 +64,22 @@ impl Default for Scale {
 fn shrink(sizes: &mut Sizes, factor: f64) {
     match sizes {
         Sizes::Blocks(list) => {
-            for blocks in list.iter_mut().filter(|blocks| **blocks > 1) {
-                *blocks = ((f64::from(*blocks) * factor).round() as u32).max(1);
+            let all: u64 = list.iter().map(|&blocks| u64::from(blocks)).sum();
+            if all * BLOCK_BYTES <= SMALL_BYTES {
+                return;
+            }
+            for blocks in list {
+                let wanted = (f64::from(*blocks) * factor).round() as u32;
+                *blocks = wanted.max((*blocks).min(2));
             }
         }
         Sizes::Bytes(list) => {
-            for bytes in list.iter_mut().filter(|bytes| **bytes > 1) {
-                *bytes = ((*bytes as f64 * factor).round() as u64).max(1);
+            if list.iter().fold(0, |sum: u64, &bytes| sum.saturating_add(bytes)) <= SMALL_BYTES {
+                return;
+            }
+            for bytes in list {
+                let wanted = (*bytes as f64 * factor).round() as u64;
+                *bytes = wanted.max((*bytes).min(1));
             }
         }
     }

@@ -39,7 +39,7 @@ fn every_user_has_the_same_sizes_in_another_order() {
     a.sort_unstable();
     b.sort_unstable();
     assert_eq!(a, b);
-    assert_eq!(a.iter().sum::<u64>(), 12 * 39);
+    assert_eq!(a.iter().sum::<u64>(), 15 * 39);
 }
 
 #[test]
@@ -49,9 +49,9 @@ fn a_scale_takes_away_repeats_first_and_then_sizes() {
         |factor: f64| FileSet::new(&workload, 7, Scale::new(factor).unwrap()).pools().to_vec();
     assert_eq!(pools(1.0), workload.pools);
     let half = pools(0.5);
-    assert_eq!((half[0].repeat, &half[0].sizes), (6, &workload.pools[0].sizes));
+    assert_eq!((half[0].repeat, &half[0].sizes), (8, &workload.pools[0].sizes));
     let tenth = pools(0.1);
-    assert_eq!((tenth[0].repeat, &tenth[0].sizes), (1, &workload.pools[0].sizes));
+    assert_eq!((tenth[0].repeat, &tenth[0].sizes), (2, &workload.pools[0].sizes));
     assert_eq!(tenth[1].repeat, 1);
     assert_ne!(tenth[1].sizes, workload.pools[1].sizes);
     let small = FileSet::new(&workload, 7, Scale::new(0.001).unwrap());

@@ -164,8 +164,8 @@ pub struct Request {
     /// marked requests on the handle are, and the others (queries, notifications) go to the
     /// handle that the client keeps open under the lease; a compound that lost its first request
     /// starts with the next. When the Create is sent, all are sent. A marked Create of the
-    /// directory itself, without a ChangeNotify in its compound, is the one to ask for the lease
-    /// ([`Scenario::may_acquire`]) and keeps its handle instead of the Close.
+    /// directory itself may ask for the lease ([`Scenario::may_acquire`]) and keeps its handle
+    /// instead of the Close.
     pub lease: Option<PathId>,
 }
 
@@ -413,18 +413,30 @@ pub struct ChangeNotify {
 }
 
 impl Scenario {
-    /// Whether this Create may ask for a lease on its directory and keep its handle under it: it
-    /// is marked for a lease, opens the lease's directory itself, and no notification is sent in
-    /// its compound. (A handle that was watched before would answer a later notification with the
-    /// changes of the meantime: an open with a notification is sent without a lease and closed.)
+    /// Whether the Create that begins this step may ask for a lease on its directory and keep its
+    /// handle under it (opened with the rights of a listing at least): it is marked for a lease,
+    /// opens the lease's directory itself, and no notification that the lease would answer is sent
+    /// on its handle. (A handle that was watched before answers a later notification with the
+    /// changes of the meantime: such an open is sent without a lease, and closed.) `step` is one of
+    /// [`Scenario::steps`] itself.
     pub fn may_acquire(&self, step: &Step) -> bool {
-        let [Request { op: Op::Create(create), slot: Some(_), lease: Some(lease), .. }, rest @ ..] =
-            step.requests.as_slice()
+        let place = self.steps.iter().position(|own| std::ptr::eq(own, step));
+        let rest = place.and_then(|place| self.steps.get(place..)).unwrap_or_default();
+        let first = rest.first().and_then(|step| step.requests.first());
+        let Some(Request { op: Op::Create(create), slot: Some(slot), lease: Some(lease), .. }) =
+            first
         else {
             return false;
         };
-        create.path == *lease
-            && !rest.iter().any(|request| matches!(request.op, Op::ChangeNotify(_)))
+        let on_handle = rest
+            .iter()
+            .flat_map(|step| &step.requests)
+            .filter(|request| request.slot == Some(*slot));
+        let until_closed = on_handle.take_while(|request| !matches!(request.op, Op::Close { .. }));
+        let watched = |request: &Request| {
+            matches!(request.op, Op::ChangeNotify(_)) && request.lease.is_some()
+        };
+        create.path == *lease && !until_closed.into_iter().any(watched)
     }
 
     /// The path of an id, as written.

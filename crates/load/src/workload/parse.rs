@@ -283,8 +283,8 @@ fn scenario(table: &Table<'_>, name: &str, pools: &[Pool], defaults: Defaults) -
     // A lease that nothing in the scenario asks for would never be held.
     let acquires = |lease| {
         scenario.steps.iter().any(|step| {
-            scenario.may_acquire(step)
-                && step.requests.first().is_some_and(|first| first.lease == lease)
+            step.requests.first().is_some_and(|first| first.lease == lease)
+                && scenario.may_acquire(step)
         })
     };
     match leases.into_iter().find(|&(lease, _)| !acquires(Some(lease))) {
@@ -294,7 +294,7 @@ fn scenario(table: &Table<'_>, name: &str, pools: &[Pool], defaults: Defaults) -
             let text =
                 format!("no Create of the scenario asks for the directory lease on \"{path}\"");
             let error = table.source.error(span, text);
-            Err(error.help("one must open that directory itself, without a ChangeNotify, with the same `dirlease`"))
+            Err(error.help("one must open that directory itself, with the same `dirlease`, and no marked ChangeNotify on its handle"))
         }
     }
 }

@@ -25,9 +25,9 @@ const COLUMNS: [(Command, &str, Option<&str>); 12] = [
     (Command::FLUSH, "", None),
 ];
 
-type Rows = Vec<BTreeMap<String, String>>;
+pub(super) type Rows = Vec<BTreeMap<String, String>>;
 
-fn facts(file: &str) -> Option<Rows> {
+pub(super) fn facts(file: &str) -> Option<Rows> {
     let shared = std::env::var_os("SMBSCOPE_SHARED").map_or_else(
         || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared"),
         PathBuf::from,
@@ -46,7 +46,7 @@ fn facts(file: &str) -> Option<Rows> {
     Some(rows.collect())
 }
 
-fn number(row: &BTreeMap<String, String>, column: &str) -> f64 {
+pub(super) fn number(row: &BTreeMap<String, String>, column: &str) -> f64 {
     row.get(column).map_or(0.0, |value| value.parse().unwrap())
 }
 

@@ -286,7 +286,10 @@ fn client_caches() {
         &["no Create of the scenario asks for the directory lease on \"\""],
     );
     let notify = r#"{ action = "a", change_notify = "h", notification = "n", filter = "size", expect = "STATUS_NOTIFY_CLEANUP", dirlease = true },"#;
-    parse(&marked("dirlease = \"d\"", notify)).unwrap();
+    // The watched handle asks for no lease, so another Create has to.
+    check(&marked("dirlease = \"d\"", notify), "9:56", &["no Create of the scenario asks"]);
+    let other = r#"{ action = "a", create = "d", handle = "g", dirlease = "d" }, { action = "a", close = "g" },"#;
+    parse(&marked("dirlease = \"d\"", &format!("{notify}\n{other}"))).unwrap();
     check(
         &marked("dirlease = \"d\"", &notify.replace(", dirlease = true", "")),
         "10:53",
