@@ -322,6 +322,7 @@ fn describe(args: &Run, host: &Host, planner: &Planner, text: &str) -> RunDescri
         scale: args.what.scale,
         users_from: here.first().copied().unwrap_or(0),
         users_to: here.last().copied().unwrap_or(0),
+        users_every: args.course.shard.count,
         users_total: total,
         user_names: args.place.logon.users_file.is_none().then(|| args.place.logon.user.clone()),
         shard: args.course.shard.index,
