@@ -189,7 +189,9 @@ fn chart(report: &Report, group: &[&CounterRow]) -> Option<Block> {
         words.replace_range(..1, &letter);
     }
     let words = words.replace("Cpu", "CPU").replace(" cpu", " CPU").replace("Tcp", "TCP");
-    let words = [" percent", " bytes per second", " per second", " bytes", " ns"]
+    // Of the same disk there are bytes too.
+    let words = words.strip_suffix(" ns").map(|words| format!("{words} time")).unwrap_or(words);
+    let words = [" percent", " bytes per second", " per second", " bytes"]
         .iter()
         .find_map(|unit| words.strip_suffix(unit))
         .unwrap_or(&words);
