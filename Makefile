@@ -1,4 +1,4 @@
-# make demo   set up, build, and report on a bundled capture
+# make demo   set up, build, report on a bundled capture, and run simulated users on a private Samba
 # make test   set up and run all tests: format, lints, unit, property, tshark comparison, fuzzing
 # make bench  build the benchmark captures (once) and print the table of docs/benchmarks.md
 # make bench-crypto  signing and encryption by the libraries that there are, on this machine
@@ -9,15 +9,18 @@ export CARGO_TARGET_DIR ?= $(HOME)/.cache/smbscope/target
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 SMBSCOPE := $(CARGO_TARGET_DIR)/release/smbscope
 DEMO := $(CURDIR)/smbscope-demo.html
+DEMO_RUN := $(CURDIR)/smbscope-demo-run
 export FUZZ_TARGET_DIR ?= $(HOME)/.cache/smbscope/fuzz
 FUZZ_SECONDS ?= 3
 
 .PHONY: demo test bench bench-crypto bless build fuzz
 
 demo: build
+	scripts/setup.sh demo
 	$(SMBSCOPE) report tests/fixtures/smb311.pcapng --format text --html $(DEMO)
+	scripts/demo.sh $(SMBSCOPE) $(DEMO_RUN)
 	@echo
-	@echo "The same as a page: $(DEMO)"
+	@echo "The reports as pages: $(DEMO) (a capture), $(DEMO_RUN).html (simulated users)"
 
 build:
 	scripts/setup.sh build

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs what is missing, and only that.
 #   scripts/setup.sh build   what a build needs: a Rust toolchain and a C compiler
+#   scripts/setup.sh demo    that, and what the demo uses: Samba
 #   scripts/setup.sh test    that, and what the tests use: tshark, Samba, Python with duckdb and pyarrow, ip
 #   scripts/setup.sh bench   that, and what the benchmarks use: smbtorture, hyperfine, network tools
 # On Debian and Ubuntu it uses apt-get (as root or by sudo); elsewhere it says what to install.
@@ -60,18 +61,22 @@ packages cc=gcc
 rust
 case $what in
   build) ;;
+  demo)
+    PATH=$PATH:/usr/sbin:/sbin
+    packages smbd=samba
+    ;;
   test | bench)
     PATH=$PATH:/usr/sbin:/sbin
-    packages tshark=tshark python3=python3 zstd=zstd g++=g++ smbd=samba smbclient=smbclient setpriv=util-linux ip=iproute2
+    packages tshark=tshark python3=python3 zstd=zstd g++=g++ smbd=samba smbclient=smbclient tcpdump=tcpdump setpriv=util-linux ip=iproute2
     python3 -c 'import venv, ensurepip' 2>/dev/null || packages no-such-program=python3-venv
     venv
     samba_422
     if [ "$what" = bench ]; then
-      packages smbtorture=samba-testsuite tcpdump=tcpdump hyperfine=hyperfine ethtool=ethtool
+      packages smbtorture=samba-testsuite hyperfine=hyperfine ethtool=ethtool
     fi
     ;;
   *)
-    say "usage: scripts/setup.sh build|test|bench"
+    say "usage: scripts/setup.sh build|demo|test|bench"
     exit 2
     ;;
 esac

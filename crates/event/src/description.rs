@@ -33,6 +33,9 @@ pub struct RunDescription {
     pub users_from: u64,
     /// Last user of this machine.
     pub users_to: u64,
+    /// From one user of this machine to its next: 1 for neighbours, the number of parts where they
+    /// are dealt out one by one; 0 reads as 1.
+    pub users_every: u64,
     /// Most users of the whole run, all machines together.
     pub users_total: u64,
     /// How users are named, such as `user{:05}`.

@@ -34,6 +34,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("scale", "Scale", Number, Always, "Size of the file set, 1 being the workload's own."),
         ("users_from", "First user", Count, Always, "First user of this machine."),
         ("users_to", "Last user", Count, Always, "Last user of this machine."),
+        ("users_every", "Every", Count, Always, "From one user of this machine to its next: 1 (or 0) for neighbours, the number of parts where they are dealt out one by one."),
         ("users_total", "Users", Count, Always, "Most users of the whole run, all machines together."),
         ("user_names", "User names", Code, Nullable, "How users are named."),
         ("shard", "Part", Count, Always, "Which part of the run this machine has, from 1."),

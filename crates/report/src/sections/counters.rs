@@ -9,10 +9,42 @@ use crate::format;
 /// Lines of one chart; more cannot be told apart.
 const LINES_MAX: usize = 5;
 /// Charts; what is past them is in the table.
-const CHARTS_MAX: usize = 16;
+const CHARTS_MAX: usize = 24;
 
-/// What is looked at first: words of a counter's name.
-const ORDER: [&str; 7] = ["cpu", "disk", "network", "memory", "file", "load", "process"];
+/// What has a chart, in the order in which one looks at it.
+const CHARTED: [&str; 16] = [
+    "cpu_percent",
+    "process_cpu_percent",
+    "run_queue",
+    "pressure_cpu_percent",
+    "disk_busy_percent",
+    "disk_queue",
+    "disk_read_ns",
+    "disk_write_ns",
+    "disk_read_bytes_per_second",
+    "disk_write_bytes_per_second",
+    "pressure_io_percent",
+    "network_receive_bytes_per_second",
+    "network_transmit_bytes_per_second",
+    "tcp_retransmissions_per_second",
+    "memory_available_bytes",
+    "open_files",
+];
+/// Of the client: whether it was the limit.
+const CHARTED_OF_CLIENT: [&str; 3] =
+    ["cpu_percent", "network_receive_bytes_per_second", "network_transmit_bytes_per_second"];
+/// Our own counters begin like this; what has another name is the server's own and has a chart.
+const OURS: [&str; 9] = [
+    "cpu_",
+    "process",
+    "pressure_",
+    "disk_",
+    "network_",
+    "tcp_",
+    "memory_",
+    "context_",
+    "windows_",
+];
 
 pub(crate) fn counters(load: &Load) -> Option<Section> {
     if load.counters.is_empty() {
@@ -104,14 +136,22 @@ fn order(row: &CounterRow) -> (usize, usize, String, Option<String>) {
         "client" => 2,
         _ => 1,
     };
-    let name = ORDER.iter().position(|word| row.name.contains(word)).unwrap_or(ORDER.len());
+    let name = CHARTED.iter().position(|name| *name == row.name).unwrap_or(CHARTED.len());
     (name, source, row.name.clone(), row.instance.clone())
+}
+
+fn is_charted(row: &CounterRow) -> bool {
+    let name = row.name.as_str();
+    match row.source.as_str() {
+        "client" => CHARTED_OF_CLIENT.contains(&name),
+        _ => CHARTED.contains(&name) || !OURS.iter().any(|begin| name.starts_with(begin)),
+    }
 }
 
 /// Charts of counters, those of one name together.
 pub(crate) fn over_time(report: &Report) -> Vec<Block> {
     let Some(load) = &report.load else { return Vec::new() };
-    let mut rows: Vec<_> = load.counters.iter().collect();
+    let mut rows: Vec<_> = load.counters.iter().filter(|row| is_charted(row)).collect();
     rows.sort_by_key(|row| order(row));
     let groups =
         rows.chunk_by(|a, b| (&a.source, &a.name, &a.unit) == (&b.source, &b.name, &b.unit));
@@ -122,8 +162,11 @@ fn chart(report: &Report, group: &[&CounterRow]) -> Option<Block> {
     let first = group.first()?;
     let (format, factor, per) = shown(&first.unit);
     let mut rows = group.to_vec();
-    // Where there are too many, those that show the most.
-    rows.sort_by(|a, b| b.mean.total_cmp(&a.mean));
+    // Where there are too many, the sum and those that show the most.
+    rows.sort_by(|a, b| {
+        let whole = |row: &CounterRow| row.instance.is_some();
+        whole(a).cmp(&whole(b)).then_with(|| b.mean.total_cmp(&a.mean))
+    });
     rows.truncate(LINES_MAX);
     rows.sort_by_key(|row| (row.instance.clone(), row.recording.clone()));
     let machines = rows.iter().any(|row| row.recording != first.recording);
@@ -131,6 +174,7 @@ fn chart(report: &Report, group: &[&CounterRow]) -> Option<Block> {
         (Some(instance), false) => instance.clone(),
         (Some(instance), true) => format!("{instance} ({})", row.recording),
         (None, true) => row.recording.clone(),
+        (None, false) if group.len() > 1 => "all".to_owned(),
         (None, false) => row.name.clone(),
     };
     let values = |row: &CounterRow| -> Vec<f64> {
@@ -138,14 +182,19 @@ fn chart(report: &Report, group: &[&CounterRow]) -> Option<Block> {
     };
     let left_out = match group.len().saturating_sub(rows.len()) {
         0 => String::new(),
-        n => format!(" The {} with the greatest means; {n} more are in the table.", rows.len()),
+        n => format!(" Those with the greatest means; {n} more are in the table."),
     };
     let mut words = first.name.replace('_', " ");
     if let Some(letter) = words.get(..1).map(str::to_uppercase) {
         words.replace_range(..1, &letter);
     }
-    let words = words.replace("Cpu", "CPU").trim_end_matches(" percent").to_owned();
-    let words = words.trim_end_matches(" per second").to_owned();
+    let words = words.replace("Cpu", "CPU").replace(" cpu", " CPU").replace("Tcp", "TCP");
+    // Of the same disk there are bytes too.
+    let words = words.strip_suffix(" ns").map(|words| format!("{words} time")).unwrap_or(words);
+    let words = [" percent", " bytes per second", " per second", " bytes"]
+        .iter()
+        .find_map(|unit| words.strip_suffix(unit))
+        .unwrap_or(&words);
     Some(Block::Lines(Lines {
         caption: format!("{words}, {}", first.source),
         help: format!("Counter {}.{left_out}", first.name),

@@ -129,8 +129,15 @@ fn users(run: &Run) -> String {
     let here = match run.shards {
         0 | 1 => String::new(),
         _ => format!(
-            "this machine: part {} of {}, users {} to {}",
-            run.shard, run.shards, run.users_from, run.users_to
+            "this machine: part {} of {}, users {} to {}{}",
+            run.shard,
+            run.shards,
+            run.users_from,
+            run.users_to,
+            match run.users_every {
+                0 | 1 => String::new(),
+                n => format!(", one in {n}"),
+            }
         ),
     };
     let named = run.user_names.as_ref().map(|names| format!("named {names}")).unwrap_or_default();

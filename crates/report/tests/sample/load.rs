@@ -39,8 +39,9 @@ pub fn description(shard: u64) -> RunDescription {
         workload_digest: "5f1a".repeat(16),
         seed: 1,
         scale: 0.05,
-        users_from: shard * 100 - 99,
-        users_to: shard * 100,
+        users_from: shard,
+        users_to: 198 + shard,
+        users_every: SHARDS,
         users_total: 200,
         user_names: Some("user{:05}".into()),
         shard,
@@ -366,6 +367,8 @@ impl Machine {
                 continue;
             }
             add("server", "cpu_percent", None, "%", (users / 1.7 + noise).min(99.0));
+            add("server", "cpu_percent", Some("cpu0"), "%", (users / 1.5 + noise).min(99.0));
+            add("server", "cpu_user_percent", None, "%", (users / 4.0 + noise).min(99.0));
             for (place, disk) in ["sda", "sdb", "sdc", "sdd", "sde", "sdf"].iter().enumerate() {
                 let part = (users / 3.0 / (place + 1) as f64 + noise).min(100.0);
                 add("server", "disk_busy_percent", Some(disk), "%", part);
@@ -378,7 +381,8 @@ impl Machine {
                 "bytes/s",
                 users * 4e5,
             );
-            add("server", "disk_latency", Some("sda"), "s", 0.001 * (1.0 + noise));
+            add("server", "disk_read_ns", Some("sda"), "ns", 1e6 * (1.0 + noise));
+            add("metrics", "smb_wait", Some("lock"), "s", 0.001 * (1.0 + noise));
             add("metrics", "smb_open_files", None, "files", (users * 3.0).round());
         }
         rows

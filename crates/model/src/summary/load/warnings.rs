@@ -120,18 +120,30 @@ fn shards(of_run: &[&RunDescription], found: &mut Vec<Warning>) {
             found.push(of(WarningKind::MissingShard, names, missing));
         }
     }
-    let mut users: Vec<_> = of_run.iter().filter(|part| part.users_to > 0).collect();
-    users.sort_by_key(|part| (part.users_from, part.users_to));
-    for pair in users.windows(2) {
-        let [one, other] = pair else { continue };
-        if one.shard != other.shard && other.users_from <= one.users_to {
-            found.push(of(
-                WarningKind::SameUsers,
-                [one.recording.clone(), other.recording.clone()],
-                [one, other].map(|part| format!("{}–{}", part.users_from, part.users_to)),
-            ));
+    for (place, one) in of_run.iter().enumerate() {
+        for other in of_run.iter().skip(place + 1) {
+            if one.shard != other.shard && share_users(one, other) {
+                found.push(of(
+                    WarningKind::SameUsers,
+                    [one.recording.clone(), other.recording.clone()],
+                    [one, other].map(|part| format!("{} to {}", part.users_from, part.users_to)),
+                ));
+            }
         }
     }
+}
+
+/// Whether two parts can have a user in common: their ranges overlap, and their numbers meet.
+fn share_users(one: &RunDescription, other: &RunDescription) -> bool {
+    if one.users_to == 0 || other.users_to == 0 {
+        return false;
+    }
+    let overlap = one.users_from.max(other.users_from) <= one.users_to.min(other.users_to);
+    let (mut every, mut rest) = (one.users_every.max(1), other.users_every.max(1));
+    while rest > 0 {
+        (every, rest) = (rest, every % rest);
+    }
+    overlap && one.users_from.abs_diff(other.users_from).is_multiple_of(every)
 }
 
 type Property = (WarningKind, bool, fn(&RunDescription) -> String);
@@ -291,6 +303,14 @@ mod tests {
             kinds(&parts)
         };
         assert_eq!(changed(&|run| run.users_from = 19), [SameUsers]);
+        let mut dealt_out = [part(1), part(2)];
+        for part in &mut dealt_out {
+            let run = &mut part.description;
+            (run.users_from, run.users_to, run.users_every) = (run.shard, 18 + run.shard, 2);
+        }
+        assert_eq!(kinds(&dealt_out), []);
+        dealt_out[1].description.users_from = 3;
+        assert_eq!(kinds(&dealt_out), [SameUsers]);
         assert_eq!(changed(&|run| run.dialect = Some("2.1".into())), [OtherSettings]);
         assert_eq!(changed(&|run| run.seed = 5), [MissingShard, MissingShard, OtherRun, OtherSeed]);
         assert_eq!(changed(&|run| run.server_clock_ahead_ns = None), [ClocksUnknown]);

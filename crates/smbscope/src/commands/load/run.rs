@@ -59,6 +59,7 @@ pub fn run(args: &Run, talk: Talk) -> anyhow::Result<()> {
     let here: Vec<u64> = args.course.shard.users(most).collect();
     description.users_from = here.first().copied().unwrap_or(0);
     description.users_to = here.last().copied().unwrap_or(0);
+    description.users_every = args.course.shard.count;
     description.users_total = most;
     description.start_ns = clock.now();
     description.identify();
