@@ -177,7 +177,8 @@ fn a_report_counts_what_is_asked_for() {
     let (_guard, dir) = folder();
     let one = run(&dir, 1, |_| {});
     let operations = |more: &[&str]| {
-        let arguments = ["report", &one, "--format", "json"].iter().chain(more).copied();
+        let first = ["report", &one, "--format", "json"];
+        let arguments = first.iter().chain(more).copied();
         let report: Value = serde_json::from_str(&answer(arguments)).unwrap();
         report["totals"]["operations"].as_u64().unwrap()
     };

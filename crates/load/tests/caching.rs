@@ -1,0 +1,142 @@
+//! What the client's directory cache saves, against a real Samba: as the published options say, and
+//! with leases that the server really grants and breaks.
+
+// A test may panic.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use smbscope_load::client::{Ask, Config, Credential, Host, Session, Target};
+use smbscope_load::clock::Clock;
+use smbscope_load::fileset::Scale;
+use smbscope_load::perform::Performer;
+use smbscope_load::prepare;
+use smbscope_load::workload::{ClientCache, Planner, UserPlans, Workload, counts};
+use smbscope_wire::smb2::access::{AccessMask, FileAttributes, ShareAccess};
+use smbscope_wire::smb2::close::CloseFlags;
+use smbscope_wire::smb2::create::{CreateDisposition, CreateOptions, OplockLevel};
+use smbscope_wire::smb2::encode::{self, OpenWish};
+use smbscope_wire::status::Status;
+use support::{Samba, samba, samba_4_22};
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+async fn connect(lab: &Samba, user: &str) -> Session {
+    let target = Target::parse(&lab.target).unwrap();
+    let host = Host::find(target, Config::default(), Clock::start(), true).await.unwrap();
+    let credential = Credential::new(user, &lab.password);
+    let connected = Session::connect(Arc::new(host), &credential, 0, None).await;
+    connected.map_err(|failed| failed.error).unwrap()
+}
+
+/// Performs every scenario once; operations sent beyond or below what the mode is to send.
+async fn round(
+    session: &mut Session,
+    performer: &mut Performer,
+    plans: &mut UserPlans,
+    workload: &Workload,
+    cache: ClientCache,
+) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for (number, scenario) in workload.scenarios.iter().enumerate() {
+        let plan = plans.next_of(number).unwrap();
+        performer.maintain(session).await.unwrap();
+        let outcome = performer.perform(session, &plan).await.unwrap();
+        let expected = counts(&plan, cache).total();
+        if let Some(trouble) = outcome.trouble {
+            wrong.push(format!("{}: {trouble:?}", scenario.name));
+        } else if outcome.operations as f64 != expected {
+            let (sent, saved) = (outcome.operations, outcome.saved);
+            wrong.push(format!(
+                "{}: {sent} sent, {saved} saved, {expected} expected",
+                scenario.name
+            ));
+        }
+    }
+    session.take_rows();
+    wrong
+}
+
+async fn prepared(session: &mut Session) -> (Arc<Workload>, UserPlans) {
+    let workload = Arc::new(Workload::built_in("homefolder").unwrap());
+    let planner = Planner::new(workload.clone(), 3, Scale::new(0.1).unwrap());
+    prepare::prepare(session, planner.files(), 1, "user00001", |_| ()).await.unwrap();
+    (workload, planner.user(1, "user00001"))
+}
+
+#[test]
+fn collapse_saves_what_the_published_option_saves() {
+    let Some(lab) = samba(|_| {}) else { return };
+    runtime().block_on(async {
+        let mut session = connect(&lab, "user00001").await;
+        let (workload, mut plans) = prepared(&mut session).await;
+        let cache = ClientCache::Collapse;
+        let mut performer = Performer::new(cache);
+        for _ in 0..2 {
+            let wrong = round(&mut session, &mut performer, &mut plans, &workload, cache).await;
+            assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+        }
+    });
+}
+
+#[test]
+fn directory_leases_are_held_and_broken() {
+    let Some(smbd) = samba_4_22() else { return };
+    let lab = samba(|options| {
+        options.samba = Some(smbd.clone());
+        options.directory_leases = Some(true);
+    });
+    let lab = lab.unwrap();
+    runtime().block_on(async {
+        let mut session = connect(&lab, "user00001").await;
+        assert!(session.directory_leases(), "{:?}", session.negotiated());
+        let (workload, mut plans) = prepared(&mut session).await;
+        let cache = ClientCache::DirLease;
+        let mut performer = Performer::new(cache);
+        // The first rounds open the directories, each under a lease; then they are all held.
+        for _ in 0..4 {
+            round(&mut session, &mut performer, &mut plans, &workload, cache).await;
+        }
+        assert!(performer.kept() > 3, "{} directories kept", performer.kept());
+        let breaks = session.leases.breaks;
+        let wrong = round(&mut session, &mut performer, &mut plans, &workload, cache).await;
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+        assert_eq!(session.leases.breaks, breaks, "the client's own changes broke its leases");
+
+        // Another client's new file takes the lease on its folder away.
+        let held = session.leases.len();
+        let mut other = connect(&lab, "user00002").await;
+        let body = encode::Create {
+            name: "user00001\\Documents\\somebody else's.txt",
+            desired_access: AccessMask(0x0012_019f),
+            file_attributes: FileAttributes(0),
+            share_access: ShareAccess(7),
+            disposition: CreateDisposition::CREATE,
+            options: CreateOptions(0),
+            oplock: OplockLevel::NONE,
+            wish: OpenWish::default(),
+        };
+        let making = async {
+            let reply = other.call(&body, Ask::default()).await.unwrap();
+            assert_eq!(reply.status, Status::SUCCESS);
+            let file_id = reply.open.unwrap().file_id;
+            let close = encode::Close { file_id, flags: CloseFlags(0) };
+            other.call(&close, Ask::default()).await.unwrap();
+        };
+        let breaking = async {
+            while session.leases.breaks == breaks {
+                session.receive().await.unwrap();
+                session.answer_breaks().await.unwrap();
+            }
+        };
+        let both = async { tokio::join!(making, breaking) };
+        tokio::time::timeout(Duration::from_secs(20), both).await.expect("no lease was broken");
+        assert!(session.leases.len() < held);
+        assert!(!session.leases.caches_directory("user00001\\Documents"));
+    });
+}
