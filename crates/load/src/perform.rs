@@ -7,8 +7,9 @@
 
 use std::sync::Arc;
 
+use smbscope_wire::smb2::access::AccessMask;
 use smbscope_wire::smb2::close::CloseFlags;
-use smbscope_wire::smb2::create::OplockLevel;
+use smbscope_wire::smb2::create::{CreateOptions, OplockLevel};
 use smbscope_wire::smb2::create_context::DurableFlags;
 use smbscope_wire::smb2::directory::QueryDirectoryFlags;
 use smbscope_wire::smb2::encode::{self, DurableWish, LockRange, OpenWish};
@@ -28,6 +29,9 @@ use crate::stats::{self, Failure};
 use crate::workload::{
     ClientCache, Expect, LockKind, Op, Plan, Request, SetInfo, Slot, Step, Times, Transfer,
 };
+
+/// FILE_LIST_DIRECTORY (MS-SMB2 section 2.2.13.1.2).
+const LIST_DIRECTORY: u32 = 0x0000_0001;
 
 /// How an execution ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -249,13 +253,28 @@ impl Performer {
                     }
                     let path = plan.path(create.path);
                     let kept = self.kept.iter().find(|kept| same_path(&kept.path, path)).cloned();
+                    if kept.is_none() && same_path(path, directory) {
+                        return false;
+                    }
                     if let Some(handle) = slot.and_then(|slot| self.handles.get_mut(slot)) {
                         *handle = Handle::Cached(kept);
                     }
                     return true;
                 }
-                let handle = slot.and_then(|slot| self.handles.get(slot));
-                matches!(handle, Some(Handle::Cached(_)))
+                match slot.and_then(|slot| self.handles.get_mut(slot)) {
+                    Some(Handle::Cached(_)) => true,
+                    // The handle that the lease was acquired with stays open instead.
+                    Some(handle @ Handle::Open(_)) if matches!(request.op, Op::Close { .. }) => {
+                        let Handle::Open(opened) = &*handle else { return false };
+                        let file_id = opened.file_id;
+                        let kept = self.kept.iter().any(|kept| kept.file_id == file_id);
+                        if kept {
+                            *handle = Handle::Closed;
+                        }
+                        kept
+                    }
+                    _ => false,
+                }
             }
         }
     }
@@ -277,10 +296,21 @@ impl Performer {
             } else {
                 create.lease
             };
+            let directory = create.options.contains(CreateOptions::DIRECTORY_FILE);
+            let state = match state {
+                // Only an open with a lease carries the key of its folder's, without which the
+                // client's own changes would break that.
+                LeaseState::NONE if !directory && session.leases.holds_parent(&path) => {
+                    LeaseState(LeaseState::READ.0 | LeaseState::HANDLE.0)
+                }
+                state => state,
+            };
+            // The handle that is kept serves listings and notifications, whoever opened it first.
+            let access = if acquires { create.access.0 | LIST_DIRECTORY } else { create.access.0 };
             let wish = wish(session, &path, state, create.oplock);
             let body = encode::Create {
                 name: &path,
-                desired_access: create.access,
+                desired_access: AccessMask(access),
                 file_attributes: create.attributes,
                 share_access: create.share,
                 disposition: create.disposition,
@@ -424,6 +454,12 @@ impl Performer {
                     *handle = Handle::Open(opened);
                 }
             }
+            Op::SetInfo(SetInfo::Rename { to, .. }) if reply.status == Status::SUCCESS => {
+                let path: Arc<str> = plan.path(*to).into();
+                if let Some(Handle::Open(opened)) = self.handle_mut(request.slot) {
+                    opened.path = path;
+                }
+            }
             Op::Close { .. } => {
                 let Some(handle) = self.handle_mut(request.slot) else { return };
                 if let Handle::Open(opened) = std::mem::take(handle) {
@@ -554,8 +590,10 @@ impl Performer {
         while !session.channel().is_pending_at_server(id) {
             session.receive().await?;
         }
-        session.cancel(id).await?;
-        self.outcome.operations += 1;
+        // Answered already: there is nothing to cancel, and the status tells.
+        if session.cancel(id).await? {
+            self.outcome.operations += 1;
+        }
         Ok(())
     }
 

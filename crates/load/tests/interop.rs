@@ -255,14 +255,20 @@ fn leases_are_granted_and_broken() {
             assert_eq!((granted.state, granted.key), (LeaseState(7), lease.key));
             one.leases.granted(&"leased".into(), &granted, false);
             // The other's open waits until the break is answered.
+            let lease = two.leases.wish(two.client_guid(), "leased", LeaseState(7), v2);
+            let wish = OpenWish { lease: Some(lease), ..OpenWish::default() };
             let other = async {
-                let opened = open(&mut two, "leased", OpenWish::default()).await;
+                let opened = open(&mut two, "leased", wish).await;
                 close(&mut two, opened.file_id).await;
             };
             let answering = async {
                 while one.leases.breaks == 0 {
                     one.receive().await.unwrap();
                     one.answer_breaks().await.unwrap();
+                }
+                // The acknowledgement is answered.
+                while one.channel().waiting() > 0 {
+                    one.receive().await.unwrap();
                 }
             };
             let both = async { tokio::join!(other, answering) };

@@ -102,6 +102,8 @@ impl Smb2 {
             0
         };
         let (mut session_id, mut tree_id) = (first.session_id, first.tree_id());
+        // A related member works on the file of the one before it.
+        let mut file = None;
         let mut slots = [0_u32; 64];
         let mut count = 0_usize;
         let mut members_seen = 0_u16;
@@ -148,6 +150,14 @@ impl Smb2 {
                 row.set_related(header.flags.is_related());
             }
             request::decode(&member, pending, link);
+            match pending.row.file_id() {
+                None if header.flags.is_related() => {
+                    if let Some(file) = file {
+                        pending.row.set_file_id(file);
+                    }
+                }
+                named => file = named,
+            }
             link.start(pending, message, index == 0);
             out.coverage.commands_unknown += u64::from(header.command.name().is_none());
             if let Some(place) = slots.get_mut(count) {

@@ -412,16 +412,17 @@ impl Channel {
         Header::parse(self.frame.message()).map_or(0, |header| header.session_id)
     }
 
-    /// Cancels a request that waits. The Cancel itself has no reply; the request's own comes.
+    /// Cancels a request that waits; false, and nothing sent, when it was answered. The Cancel itself
+    /// has no reply; the request's own comes.
     pub async fn cancel(
         &mut self,
         session_id: u64,
         tree_id: u32,
         message_id: u64,
-    ) -> Result<(), ClientError> {
+    ) -> Result<bool, ClientError> {
         let Some(pending) = self.pending.iter().find(|pending| pending.message_id == message_id)
         else {
-            return Ok(());
+            return Ok(false);
         };
         let mut head = Head { session_id, message_id, ..Head::default() };
         match pending.async_id {
@@ -455,7 +456,7 @@ impl Channel {
             rows.push(row);
             self.table.operations += 1;
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Waits for the final reply to a request.

@@ -55,6 +55,12 @@ impl Leases {
         self.on(path).is_some_and(|held| held.directory && held.state.contains(LeaseState::READ))
     }
 
+    /// Whether the folder that `path` lies in is held under a lease.
+    pub fn holds_parent(&self, path: &str) -> bool {
+        let parent = path.rsplit_once('\\').map_or("", |(parent, _)| parent);
+        self.caches_directory(parent)
+    }
+
     /// The lease to ask for when `path` is opened in a dialect with version 2 leases, or without
     /// (`v2` false).
     pub fn wish(&self, guid: &[u8; 16], path: &str, state: LeaseState, v2: bool) -> Lease {

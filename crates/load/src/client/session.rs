@@ -405,8 +405,8 @@ impl Session {
         self.channels.get(channel).is_some_and(|channel| channel.credits() >= credits)
     }
 
-    /// Cancels a request that waits on the first connection.
-    pub async fn cancel(&mut self, id: u64) -> Result<(), ClientError> {
+    /// Cancels a request that waits on the first connection; false when it was answered already.
+    pub async fn cancel(&mut self, id: u64) -> Result<bool, ClientError> {
         let (session_id, tree_id) = (self.session_id, self.tree_id);
         self.channel().cancel(session_id, tree_id, id).await
     }

@@ -149,12 +149,15 @@ impl Places {
         Err(LabError::folder(&self.dir, format!("{why}: name another folder with --dir")))
     }
 
-    /// Makes the folders in it. `ncalrpc` must be 0755 for samba-dcerpcd.
+    /// Makes the folders in it. `ncalrpc` must be 0755 for samba-dcerpcd, and so must `lock`: as the
+    /// mapped user smbd looks there whether the process that holds a lease or an open still lives,
+    /// and what it may not see it takes for dead, so that nothing would ever be broken or refused.
     pub fn make_folders(&self) -> Result<(), LabError> {
         for name in ["private", "lock", "state", "cache", "pid", "rpc", "log", "share", "ncalrpc"] {
             let path = self.dir.join(name);
             DirBuilder::new().mode(0o700).create(&path).at(&path, "cannot be made")?;
         }
+        self.set_mode(&self.dir.join("lock"), 0o755)?;
         self.set_mode(&self.dir.join("ncalrpc"), 0o755)
     }
 

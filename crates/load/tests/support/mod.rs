@@ -1,5 +1,9 @@
 //! A private Samba for a test, gone with it.
 
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt as _;
+use std::sync::{Mutex, PoisonError};
+
 use smbscope_load::lab::{Guard, Lab, Options};
 
 /// A running Samba.
@@ -15,7 +19,16 @@ pub struct Samba {
 /// Starts one; `None`, and a line that says why, when there is no Samba on this machine.
 pub fn samba(change: impl FnOnce(&mut Options)) -> Option<Samba> {
     let folder = tempfile::Builder::new().prefix("smbscope").tempdir().unwrap();
-    let mut options = Options { dir: Some(folder.path().join("lab")), ..Options::default() };
+    // smbd walks down as the mapped user, to the share and to its own lock files.
+    let open = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(folder.path(), open).unwrap();
+    // smbd shares its port with whoever else asks for it: each lab gets one that nobody has, and
+    // listens before the next one looks.
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let dir = Some(folder.path().join("lab"));
+    let mut options = Options { dir, port: Some(free), ..Options::default() };
     change(&mut options);
     let running = match Lab::up(&options) {
         Ok(running) => running,
