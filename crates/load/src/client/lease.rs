@@ -55,6 +55,12 @@ impl Leases {
         self.on(path).is_some_and(|held| held.directory && held.state.contains(LeaseState::READ))
     }
 
+    /// The directories whose contents may be answered from the client's cache.
+    pub fn directories(&self) -> impl Iterator<Item = &Held> {
+        let held = |held: &&Held| held.directory && held.state.contains(LeaseState::READ);
+        self.held.iter().filter(held)
+    }
+
     /// Whether the folder that `path` lies in is held under a lease.
     pub fn holds_parent(&self, path: &str) -> bool {
         let parent = path.rsplit_once('\\').map_or("", |(parent, _)| parent);
