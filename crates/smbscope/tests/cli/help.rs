@@ -8,6 +8,12 @@ fn help_texts() {
     for command in ["ops", "query", "import", "report", "schema", "doctor", "completions", "man"] {
         insta::assert_snapshot!(command, answer([command, "--help"]));
     }
+    for command in ["load", "wan"] {
+        insta::assert_snapshot!(command, answer([command, "--help"]));
+    }
+    for command in ["prepare", "clean", "workloads"] {
+        insta::assert_snapshot!(format!("load_{command}"), answer(["load", command, "--help"]));
+    }
     insta::assert_snapshot!("lab", answer(["lab", "--help"]));
     for command in ["up", "down", "status", "conf"] {
         insta::assert_snapshot!(format!("lab_{command}"), answer(["lab", command, "--help"]));

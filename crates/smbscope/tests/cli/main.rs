@@ -9,6 +9,8 @@ mod help;
 mod import;
 #[cfg(target_os = "linux")]
 mod lab;
+#[cfg(target_os = "linux")]
+mod load;
 mod load_run;
 mod ops;
 mod other;

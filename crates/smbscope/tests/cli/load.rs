@@ -1,0 +1,127 @@
+//! `smbscope load` against a lab, as a user does it.
+
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use assert_cmd::Command;
+use serde_json::Value;
+
+fn smbscope() -> Command {
+    let mut command = Command::cargo_bin("smbscope").unwrap();
+    command.arg("--no-progress");
+    command
+}
+
+/// What a command says on standard output; it must succeed.
+fn answer(arguments: &[&str]) -> String {
+    let output = smbscope().args(arguments).output().unwrap();
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments:?}: {error}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Exit code and message of a command that must fail.
+fn failure(arguments: &[&str]) -> (i32, String) {
+    let output = smbscope().args(arguments).output().unwrap();
+    (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
+}
+
+#[test]
+fn workloads_are_listed_shown_and_checked() {
+    let list = answer(&["load", "workloads"]);
+    for name in ["homefolder", "bulk-copy", "metadata"] {
+        assert!(list.contains(name), "{list}");
+    }
+    let shown = answer(&["load", "workloads", "show", "homefolder"]);
+    assert!(shown.contains("WordEditAndSave") && shown.contains("331"), "{shown}");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("mine.toml");
+    let toml = answer(&["load", "workloads", "show", "metadata", "--toml"]);
+    std::fs::write(&file, &toml).unwrap();
+    let path = file.to_str().unwrap();
+    assert!(answer(&["load", "workloads", "show", path]).starts_with("mine: "));
+    std::fs::write(&file, toml.replacen("runs_per_hour = ", "runs_per_our = ", 1)).unwrap();
+    let (code, message) = failure(&["load", "workloads", "show", path]);
+    assert_eq!(code, 4);
+    assert!(message.contains("mine.toml:") && message.contains("runs_per_hour"), "{message}");
+    let (code, message) = failure(&["load", "//host", "--users", "1"]);
+    assert_eq!(code, 2, "{message}");
+    assert!(message.contains("names no share"), "{message}");
+}
+
+#[test]
+fn a_run_is_prepared_run_reported_and_cleaned() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let lab = folder.path().join("lab");
+    let lab = lab.to_str().unwrap();
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+    let up = smbscope().args(["lab", "up", "--users", "4", "--dir", lab, "--port", &port]).output();
+    let up = up.unwrap();
+    if !up.status.success() {
+        eprintln!("skipped: {}", String::from_utf8_lossy(&up.stderr));
+        return;
+    }
+    let _down = Down(lab);
+    let (code, message) = failure(&["load", "--lab", lab, "--users", "3", "--scale", "0.1"]);
+    assert_eq!(code, 4, "{message}");
+    assert!(message.contains("smbscope load prepare"), "{message}");
+    let prepare = ["load", "prepare", "--lab", lab, "--users", "3", "--scale", "0.1"];
+    answer(&prepare);
+    let run = folder.path().join("run");
+    let run = run.to_str().unwrap();
+    let arguments = [
+        "load",
+        "--lab",
+        lab,
+        "--users",
+        "3",
+        "--scale",
+        "0.1",
+        "--closed",
+        "--warm-up",
+        "1s",
+        "--duration",
+        "3s",
+        "--cool-down",
+        "0s",
+        "--out",
+        run,
+        "--format",
+        "json",
+    ];
+    let table: Value = serde_json::from_str(&answer(&arguments)).unwrap();
+    let row = &table["rows"][0];
+    assert_eq!((row["users"].as_u64(), row["errors"].as_u64()), (Some(3), Some(0)), "{row}");
+    assert!(row["scenarios_per_second"].as_f64().unwrap() > 1.0, "{row}");
+
+    let report: Value =
+        serde_json::from_str(&answer(&["report", run, "--format", "json"])).unwrap();
+    assert!(report["totals"]["operations"].as_u64().unwrap() > 50, "{}", report["totals"]);
+    let sql = "select count(*) n, sum(operations) o from scenarios where outcome = 'done'";
+    let rows = answer(&["query", run, sql, "--format", "csv"]);
+    let counts: Vec<u64> =
+        rows.lines().nth(1).unwrap().split(',').map(|cell| cell.parse().unwrap()).collect();
+    assert!(counts[0] > 3 && counts[1] > 10 * counts[0], "{rows}");
+    // The password stands nowhere in the run.
+    let password = std::fs::read_to_string(Path::new(lab).join("password")).unwrap();
+    let manifest = std::fs::read_to_string(Path::new(run).join("manifest.json")).unwrap();
+    assert!(!manifest.contains(password.trim()));
+
+    // What somebody else put there stays.
+    let foreign = Path::new(lab).join("share/user00001/mine.txt");
+    std::fs::write(&foreign, "mine").unwrap();
+    answer(&["load", "clean", "--lab", lab, "--users", "3", "--scale", "0.1"]);
+    let left = |user: &str| Path::new(lab).join("share").join(user).exists();
+    assert!(foreign.exists() && !left("user00002") && !left("user00003"));
+}
+
+/// Ends the lab with the test.
+struct Down<'a>(&'a str);
+
+impl Drop for Down<'_> {
+    fn drop(&mut self) {
+        let _ = smbscope().args(["lab", "down", "--dir", self.0]).output();
+    }
+}
