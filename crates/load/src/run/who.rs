@@ -178,6 +178,35 @@ mod tests {
         assert_eq!(Shard::ALL.users(3).collect::<Vec<_>>(), [1, 2, 3]);
     }
 
+    /// Eight machines do what one does: the same users, files, scenarios and times.
+    #[test]
+    fn eight_shards_do_what_one_run_does() {
+        use crate::fileset::Scale;
+        use crate::workload::{Planner, Workload};
+        let workload = std::sync::Arc::new(Workload::built_in("homefolder").unwrap());
+        let planned = |shard: Shard| {
+            let planner = Planner::new(workload.clone(), 5, Scale::FULL);
+            let mut done = std::collections::BTreeMap::new();
+            for user in shard.users(40) {
+                let mut plans = planner.user(user, &home("", user));
+                let executions: Vec<_> = (0..30)
+                    .map(|_| {
+                        let plan = plans.next_plan();
+                        (plan.scenario().name.clone(), plan.due(), plan.files().to_vec())
+                    })
+                    .collect();
+                let files: Vec<_> = planner.files().user(user).collect();
+                done.insert(user, (executions, files));
+            }
+            done
+        };
+        let mut shared = std::collections::BTreeMap::new();
+        for index in 1..=8 {
+            shared.extend(planned(Shard { index, count: 8 }));
+        }
+        assert_eq!(shared, planned(Shard::ALL));
+    }
+
     #[test]
     fn names_follow_from_numbers() {
         let name = |pattern: &str| NamePattern::parse(pattern).map(|pattern| pattern.name(7));

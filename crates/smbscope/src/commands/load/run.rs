@@ -45,6 +45,11 @@ const UNEXPECTED_SHOWN: usize = 10;
 
 /// Runs users and prints what they showed.
 pub fn run(args: &Run, talk: Talk) -> anyhow::Result<()> {
+    if args.search.find_capacity && args.course.shard.count > 1 {
+        return Err(Failure::usage(
+            "--find-capacity is one machine's: machines that share a run (--shard) do not know each other's steps",
+        ));
+    }
     let (target, credentials) = args.place.resolve()?;
     let (workload, text) = args.what.load()?;
     let config = args.client.config()?;
