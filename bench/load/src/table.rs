@@ -196,7 +196,7 @@ fn torture(server: &Server) {
         let output = Command::new("smbtorture")
             .args([&format!("//{host}/{share}"), "-p", port])
             .args(["-U", &format!("user00001%{}", server.password)])
-            .args(["--client-protection=off", "--option=torture:timelimit=3"])
+            .arg("--option=torture:timelimit=3")
             .arg(format!("--option=torture:nprocs={sessions}"))
             .arg("--option=torture:qdepth=1")
             .arg("smb2.bench.echo")
