@@ -2,6 +2,7 @@
 # make test   set up and run all tests: format, lints, unit, property, tshark comparison, fuzzing
 # make bench  build the benchmark captures (once) and print the table of docs/benchmarks.md
 # make bench-crypto  signing and encryption by the libraries that there are, on this machine
+# make bench-load    CPU per operation and memory per session of the load client, of the floor, of other clients
 # make bless  accept the current output as the golden results
 
 # Outside the checkout, so that it survives a fresh clone: DataFusion takes minutes to build.
@@ -13,7 +14,7 @@ DEMO_RUN := $(CURDIR)/smbscope-demo-run
 export FUZZ_TARGET_DIR ?= $(HOME)/.cache/smbscope/fuzz
 FUZZ_SECONDS ?= 3
 
-.PHONY: demo test bench bench-crypto bless build fuzz
+.PHONY: demo test bench bench-crypto bench-load bless build fuzz
 
 demo: build
 	scripts/setup.sh demo
@@ -44,6 +45,12 @@ bench: build
 bench-crypto:
 	scripts/setup.sh build
 	cargo run --release --locked --manifest-path bench/crypto/Cargo.toml --target-dir $(CARGO_TARGET_DIR)/bench-crypto
+
+bench-load:
+	scripts/setup.sh build
+	cargo build --release --locked --manifest-path bench/load/smb/Cargo.toml --target-dir $(CARGO_TARGET_DIR)/bench-load
+	cargo build --release --locked --manifest-path bench/load/Cargo.toml --target-dir $(CARGO_TARGET_DIR)/bench-load
+	$(CARGO_TARGET_DIR)/bench-load/release/smbscope-bench-load
 
 bless:
 	INSTA_UPDATE=always cargo test --workspace
