@@ -20,9 +20,8 @@ impl Restore {
             Restore { volatile: Vec::new(), known: HashSet::new(), made: HashSet::new() };
         for spec in files.user(user) {
             restore.known.insert(spec.path.to_lowercase());
-            match (spec.kind, spec.class) {
-                (EntryKind::File, FileClass::Volatile) => restore.volatile.push(spec),
-                _ => {}
+            if (spec.kind, spec.class) == (EntryKind::File, FileClass::Volatile) {
+                restore.volatile.push(spec);
             }
         }
         restore.made.extend(files.new_paths(user).map(|path| path.to_lowercase()));

@@ -79,7 +79,7 @@ impl User {
                 scenario_run: Some(self.scenario_run(&plan)),
                 scheduled_at: Some(self.shared.clock.at(due)),
             };
-            let tried = match timeout(limit, performer.perform(connected, &plan)).await {
+            let tried = match timeout(limit, Box::pin(performer.perform(connected, &plan))).await {
                 Ok(Ok(outcome)) => Trying::Done(outcome),
                 Ok(Err(error)) => Trying::Failed(error),
                 Err(_) => Trying::Failed(ClientError::Timeout(limit)),
@@ -158,9 +158,11 @@ impl User {
             let host = self.shared.host.clone();
             let handles = self.number << 32 | self.shared.next_session() << 20;
             let limit = self.shared.timeout;
-            let attempt = Session::connect(host, &credential, handles, None);
+            // A waiting user need not carry the room that a logon takes, nor that of a scenario.
+            let attempt = Box::pin(Session::connect(host, &credential, handles, None));
             let error = match timeout(limit, attempt).await {
-                Ok(Ok(session)) => {
+                Ok(Ok(mut session)) => {
+                    self.shared.recorder.rows(self.number, session.take_rows());
                     performer.forget();
                     return Some(session);
                 }
