@@ -12,7 +12,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("warnings", "Warnings", List("load_warning"), Always, "What makes the numbers doubtful."),
         ("answers", "Capacity", List("answer"), Always, "How many users the server carries, one for each run that looked for it."),
         ("steps", "Steps", List("load_step"), Always, "Parts of a run with a constant number of users, those of machines that share it joined."),
-        ("scenario_steps", "Steps shown", List("step_name"), Always, "The steps that scenarios are shown of: of each run those with the most users that are not overloaded."),
+        ("scenario_steps", "Steps shown", List("step_name"), Always, "The steps that scenarios are shown of: of each run those with as many users as its answer says, without one those with the most users that are not overloaded."),
         ("scenarios", "Scenarios", List("load_scenario"), Always, "Scenarios that were scheduled in the measured window of those steps, by name."),
         ("scenarios_by_step", "Scenarios by step", List("load_scenario"), Always, "The same for every step."),
         ("scenarios_others", "Other scenarios", Count, Always, "Scenarios whose step and name came after the limit was reached."),

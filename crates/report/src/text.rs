@@ -103,14 +103,14 @@ fn write_facts(out: &mut String, facts: &Facts, width: usize) -> fmt::Result {
         let shown = fact.value.show();
         write!(out, "  {:title$}  ", fact.title)?;
         if fact.note.is_empty() {
-            writeln!(out, "{}", shortened(&shown, rest))?;
+            long(out, &shown, rest, title + 4)?;
             continue;
         }
         let note = harmless(&fact.note);
         let indent = title + 4 + value + 2;
         let below = shown.chars().count() > value;
         match below {
-            true => writeln!(out, "{}", shortened(&shown, rest))?,
+            true => long(out, &shown, rest, title + 4)?,
             false => write!(out, "{shown:value$}  ")?,
         }
         let mut lines = String::new();
@@ -120,6 +120,27 @@ fn write_facts(out: &mut String, facts: &Facts, width: usize) -> fmt::Result {
                 0 if !below => writeln!(out, "{line}")?,
                 _ => writeln!(out, "{:indent$}{line}", "")?,
             }
+        }
+    }
+    Ok(())
+}
+
+/// Lines that text of one fact takes at most.
+const LINES_MAX: usize = 8;
+
+/// A fact's text, in several lines where it has spaces to break at.
+fn long(out: &mut String, text: &str, width: usize, indent: usize) -> fmt::Result {
+    let words = text.split(' ').map(|word| shortened(word, width)).collect::<Vec<_>>();
+    let text = shortened(&words.join(" "), width * LINES_MAX);
+    let mut lines = String::new();
+    wrapped(&mut lines, &text, width)?;
+    if lines.trim().is_empty() {
+        return writeln!(out);
+    }
+    for (number, line) in lines.lines().enumerate() {
+        match number {
+            0 => writeln!(out, "{line}")?,
+            _ => writeln!(out, "{:indent$}{line}", "")?,
         }
     }
     Ok(())

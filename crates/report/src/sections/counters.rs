@@ -102,7 +102,8 @@ fn shown(unit: &str) -> (Format, f64, String) {
         None => (unit, String::new()),
     };
     match unit.trim() {
-        "%" | "percent" => (Format::Share, 0.01, per),
+        // Also "percent of one processor".
+        unit if unit == "%" || unit.starts_with("percent") => (Format::Share, 0.01, per),
         "ratio" => (Format::Share, 1.0, per),
         "bytes" | "B" => (Format::Bytes, 1.0, per),
         "ns" | "nanoseconds" => (Format::Duration, 1.0, per),

@@ -1,7 +1,7 @@
 //! Capacity, scenarios with their response times, failures, and scenarios over time.
 
 use smbscope_model::summary::{
-    Answer, Failure, Load, LoadBin, PhaseRow, Report, ScenarioRow, Status, StepRow,
+    Answer, Failure, Load, LoadBin, PhaseRow, Report, ScenarioRow, Status, StatusClass, StepRow,
 };
 
 use crate::document::{
@@ -59,8 +59,8 @@ fn answer(load: &Load, answer: &Answer) -> Facts {
         (Some(low), Some(high)) => {
             format!("between {} and {}", format::count(low), format::count(high))
         }
-        (Some(low), None) => format!("at least {}: no load was too much", format::count(low)),
-        (None, Some(high)) => format!("at most {}: every load was too much", format::count(high)),
+        (Some(low), None) => format!("at least {}", format::count(low)),
+        (None, Some(high)) => format!("at most {}", format::count(high)),
         (None, None) => "its interval is not known".to_owned(),
     };
     let confidence = answer
@@ -231,7 +231,7 @@ pub(crate) fn scenarios(load: &Load) -> Section {
     let several = load.steps.len() > load.scenario_steps.len();
     let help = match (several, load.window.step) {
         (_, Some(_)) => "Scenarios of the step that was asked for.",
-        (true, _) => "The highest load that is not overloaded; all others follow.",
+        (true, _) => "The highest load that the server carried; all others follow.",
         (false, _) => "Scenarios of the measured window.",
     };
     blocks.push(Block::Table(scenario_table(&caption, help, &load.scenarios, false)));
@@ -400,8 +400,10 @@ fn phases(rows: &[PhaseRow]) -> Table {
 
 /// Replies of operations that are not counted, where they are not as they should be.
 fn left_out(load: &Load) -> Option<Block> {
-    let statuses = &load.window.statuses;
-    if statuses.rows.is_empty() {
+    // Usual ones, such as the steps of a logon, say nothing.
+    let statuses = load.window.statuses.rows.iter();
+    let rows: Vec<_> = statuses.filter(|row| row.class != StatusClass::Usual).cloned().collect();
+    if rows.is_empty() {
         return None;
     }
     let of = "status";
@@ -417,9 +419,9 @@ fn left_out(load: &Load) -> Option<Block> {
     ];
     Some(Block::Table(
         Table::new(
-            "Replies other than success in what is left out",
-            "Of warm-up, cool-down and logons; those of the measured window stand under Errors.",
-            &statuses.rows,
+            "Errors in what is left out",
+            "Of warm-up, cool-down and logons, with names that do not exist; those of the measured window stand under Errors.",
+            &rows,
             columns,
         )
         .cut(8, 50, "select status_name, command, count(*) from operations where status <> 0 and scenario_run is null group by status_name, command order by 3 desc"),

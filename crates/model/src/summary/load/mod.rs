@@ -236,14 +236,14 @@ impl LoadTally {
                 (row.response, row.late) = scenarios::whole_step(cells);
             }
         }
+        let descriptions: Vec<_> = self.parts.iter().map(|part| &part.description).collect();
+        let answers = steps::answers(&rows, &descriptions);
         let scenario_steps = match self.counted {
             Counted::Step(step) => rows.iter().filter(|row| row.step == step).map(name).collect(),
-            _ => steps::best(&rows),
+            _ => steps::best(&rows, &answers),
         };
         let by_step = by_step(&self.scenarios, &rows);
         let best = best(&self.scenarios, &scenario_steps);
-        let descriptions: Vec<_> = self.parts.iter().map(|part| &part.description).collect();
-        let answers = steps::answers(&rows, &descriptions);
         let disagreeing: Vec<_> =
             answers.iter().filter(|(_, agree)| !agree).map(|(it, _)| it.run.clone()).collect();
         let warnings =

@@ -85,13 +85,18 @@ pub(super) fn grouped(steps: &[(String, Step)]) -> BTreeMap<StepKey, Vec<&Step>>
     groups
 }
 
-/// The steps whose scenarios are worth reading first: of each run those with the most users that
-/// are not overloaded; where all are, those with the fewest.
-pub(super) fn best(steps: &[StepRow]) -> Vec<StepName> {
+/// The steps whose scenarios are worth reading first: of each run those with as many users as its
+/// answer says; without one those with the most users that are not overloaded; where all are, those
+/// with the fewest.
+pub(super) fn best(steps: &[StepRow], answers: &[(Answer, bool)]) -> Vec<StepName> {
     let mut names = Vec::new();
     for run in runs(steps) {
         let of_run = || steps.iter().filter(|step| step.run == run);
-        let carried = of_run().filter(|step| !step.overloaded).map(|step| step.users).max();
+        let kept = |users: u64| of_run().any(|step| step.users == users && !step.overloaded);
+        let answer = answers.iter().find(|(answer, _)| answer.run == run);
+        let answer = answer.and_then(|(answer, _)| answer.users).filter(|&users| kept(users));
+        let most = of_run().filter(|step| !step.overloaded).map(|step| step.users).max();
+        let carried = answer.or(most);
         let users = carried.or_else(|| of_run().map(|step| step.users).min());
         let wanted = of_run()
             .filter(|step| Some(step.users) == users && step.overloaded == carried.is_none());
@@ -215,7 +220,11 @@ mod tests {
         assert!(derived(&steps[..1], "r").is_none());
         let all = [step(100, true), step(50, true)];
         assert_eq!(derived(&all, "r").map(|it| (it.users, it.high)), Some((None, Some(50))));
-        assert_eq!(best(&all)[0].users, 50);
-        assert_eq!(best(&steps).iter().map(|it| it.users).collect::<Vec<_>>(), [150]);
+        let users = |answers: &[(Answer, bool)], steps| -> Vec<u64> {
+            best(steps, answers).iter().map(|it| it.users).collect()
+        };
+        assert_eq!((users(&[], &all), users(&[], &steps)), (vec![50], vec![150]));
+        // With more users there was no overload, but too many errors.
+        assert_eq!(users(&[(answer, true)], &steps), [100]);
     }
 }
