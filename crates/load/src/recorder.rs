@@ -133,21 +133,10 @@ impl Recorder {
             name(builder, &self.recording, row);
             row.operation.set_operation(first + number as u64);
         }
-        let operations: Vec<&_> = rows.iter().map(|row| &row.operation).collect();
-        let operations: Vec<Ref<'_>> = operations.into_iter().map(Ref).collect();
-        builder.append(&operations);
+        builder.append(&rows);
         if let Ok(batch) = builder.finish() {
             self.part(Part::Operations(batch));
         }
-    }
-}
-
-/// A row as the builder takes it.
-struct Ref<'a>(&'a smbscope_event::operation::Operation);
-
-impl AsRef<smbscope_event::operation::Operation> for Ref<'_> {
-    fn as_ref(&self) -> &smbscope_event::operation::Operation {
-        self.0
     }
 }
 

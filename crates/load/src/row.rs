@@ -15,6 +15,13 @@ pub struct Row {
     pub link: Arc<LinkNames>,
 }
 
+/// What a builder of batches takes.
+impl AsRef<Operation> for Box<Row> {
+    fn as_ref(&self) -> &Operation {
+        &self.operation
+    }
+}
+
 /// The texts of a connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinkNames {

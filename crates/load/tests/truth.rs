@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use arrow::array::{Array, AsArray, RecordBatch};
@@ -18,7 +18,7 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Int64Type};
 use smbscope_capture::{Decoder, Input, Options, Part};
 use smbscope_load::capacity::{Purpose, Step, StepResult};
-use smbscope_load::client::{Config, Credential, Host, Session, Target};
+use smbscope_load::client::{Config, Host, Session, Target};
 use smbscope_load::clock::Clock;
 use smbscope_load::fileset::Scale;
 use smbscope_load::prepare;
@@ -59,46 +59,56 @@ fn prepare(lab: &Samba, planner: &Planner) {
     });
 }
 
+/// All users, a step of so many seconds for them, and what would interrupt it.
+async fn engine(
+    lab: &Samba,
+    planner: &Planner,
+    seconds: i64,
+    parts: SyncSender<Part>,
+) -> (Engine, Step, watch::Sender<bool>) {
+    let target = Target::parse(&lab.target).unwrap();
+    let host = Host::find(target, Config::default(), Clock::start(), true).await.unwrap();
+    let (interrupt, interrupted) = watch::channel(false);
+    let engine = Engine::new(Parts {
+        run: "run".into(),
+        host: Arc::new(host),
+        planner: planner.clone(),
+        recorder: Arc::new(Recorder::new("run", 2, parts)),
+        credentials: Credentials::pattern("user{:05}", &lab.password).unwrap(),
+        cache: ClientCache::Published,
+        shard: Shard::ALL,
+        pace: Pace {
+            ramp_per_second: 20.0,
+            warm_up: Duration::from_secs(1),
+            cool_down: Duration::ZERO,
+            closed: false,
+        },
+        timeout: Duration::from_secs(30),
+        threads: 2,
+        interrupted,
+    });
+    let step = Step {
+        step: 1,
+        users: USERS,
+        repeat: 1,
+        purpose: Purpose::Confirm,
+        duration_ns: seconds * 1_000_000_000,
+        may_end_early: false,
+    };
+    (engine, step, interrupt)
+}
+
 /// Runs the users for some seconds; what they recorded.
 fn run(
     lab: &Samba,
     planner: &Planner,
-    seconds: u64,
+    seconds: i64,
     tell: impl FnMut(&Progress),
-) -> (StepResult, Vec<smbscope_event::part::Part>) {
+) -> (StepResult, Vec<Part>) {
     let runtime = runtime();
-    let (sender, parts): (_, Receiver<_>) = sync_channel(10_000);
+    let (sender, parts) = sync_channel(10_000);
     let result = runtime.block_on(async {
-        let clock = Clock::start();
-        let target = Target::parse(&lab.target).unwrap();
-        let host = Host::find(target, Config::default(), clock, true).await.unwrap();
-        let (_interrupt, interrupted) = watch::channel(false);
-        let mut engine = Engine::new(Parts {
-            run: "run".into(),
-            host: Arc::new(host),
-            planner: planner.clone(),
-            recorder: Arc::new(Recorder::new("run", 2, sender)),
-            credentials: Credentials::pattern("user{:05}", &lab.password).unwrap(),
-            cache: ClientCache::Published,
-            shard: Shard::ALL,
-            pace: Pace {
-                ramp_per_second: 20.0,
-                warm_up: Duration::from_secs(1),
-                cool_down: Duration::ZERO,
-                closed: false,
-            },
-            timeout: Duration::from_secs(30),
-            threads: 2,
-            interrupted,
-        });
-        let step = Step {
-            step: 1,
-            users: USERS,
-            repeat: 1,
-            purpose: Purpose::Confirm,
-            duration_ns: seconds as i64 * 1_000_000_000,
-            may_end_early: false,
-        };
+        let (mut engine, step, _interrupt) = engine(lab, planner, seconds, sender).await;
         let result = engine.step(step, false, tell).await;
         assert_eq!(engine.unexpected(), Vec::<(String, u64)>::new());
         result
@@ -292,39 +302,7 @@ fn a_server_that_drops_connections_is_come_back_to() {
     let (sender, parts) = sync_channel(10_000);
     let mut killed = false;
     runtime.block_on(async {
-        let clock = Clock::start();
-        let target = Target::parse(&lab.target).unwrap();
-        let host = Host::find(target, Config::default(), clock, true).await.unwrap();
-        let (_interrupt, interrupted) = watch::channel(false);
-        let mut engine = Engine::new(Parts {
-            run: "run".into(),
-            host: Arc::new(host),
-            planner: planner.clone(),
-            recorder: Arc::new(Recorder::new("run", 2, sender)),
-            credentials: Credentials::Pattern(
-                smbscope_load::run::who::NamePattern::parse("user{:05}").unwrap(),
-                Credential::new("", &lab.password),
-            ),
-            cache: ClientCache::Published,
-            shard: Shard::ALL,
-            pace: Pace {
-                ramp_per_second: 20.0,
-                warm_up: Duration::from_secs(1),
-                cool_down: Duration::ZERO,
-                closed: false,
-            },
-            timeout: Duration::from_secs(30),
-            threads: 2,
-            interrupted,
-        });
-        let step = Step {
-            step: 1,
-            users: USERS,
-            repeat: 1,
-            purpose: Purpose::Confirm,
-            duration_ns: 8_000_000_000,
-            may_end_early: false,
-        };
+        let (mut engine, step, _interrupt) = engine(&lab, &planner, 8, sender).await;
         engine
             .step(step, false, |progress| {
                 if progress.phase == "measured" && progress.elapsed.as_secs() >= 2 && !killed {

@@ -19,7 +19,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
 use crate::capacity::table::Row as TableRow;
-use crate::capacity::{Book, Certain, Early, Rule, Snapshot, Step, StepResult};
+use crate::capacity::{Book, Early, Rule, Snapshot, Step, StepResult};
 use crate::client::{ClientError, Host};
 use crate::clock::{Clock, nanoseconds};
 use crate::perform::Trouble;
@@ -424,9 +424,6 @@ impl Engine {
             } else if phase == Phase::Measured {
                 let certain = early.as_mut().and_then(|early| early.look(&now));
                 ended_early = cut_short && !self.pace.closed && certain.is_some();
-                if certain == Some(Certain::Kept) && !step.may_end_early {
-                    ended_early = false;
-                }
                 if now_at >= window_end || ended_early || interrupted {
                     let tally = self.shared.take_tally();
                     let client = self.watch.load(&tally);

@@ -68,8 +68,8 @@ fn cell(args: &Run, scenario: &str, rtt: Duration, block_bytes: u64) -> anyhow::
     let (runtime, threads) = super::runtime(args.course.threads)?;
     let (sender, parts) = sync_channel(64);
     // Nobody keeps the rows.
-    let drain = std::thread::spawn(move || parts.into_iter().count());
-    let (bytes, took, n, error) = runtime.block_on(async {
+    std::thread::spawn(move || parts.into_iter().for_each(drop));
+    let (moved, error) = runtime.block_on(async {
         let host = Host::find(target, config, Clock::start(), true).await?;
         let (_interrupt, interrupted) = watch::channel(false);
         let mut engine = Engine::new(Parts {
@@ -98,21 +98,17 @@ fn cell(args: &Run, scenario: &str, rtt: Duration, block_bytes: u64) -> anyhow::
             duration_ns: i64::try_from(args.matrix.matrix_time.as_nanos()).unwrap_or(i64::MAX),
             may_end_early: false,
         };
-        let mut last = (0, 0.0);
         engine.step(step, false, |_| ()).await;
-        let moved = engine.moved();
-        last.0 += moved.bytes;
-        last.1 += moved.busy.as_secs_f64();
         let error = engine.unexpected().into_iter().next().map(|(what, _)| what);
-        anyhow::Ok((last.0, last.1, moved.operations, error))
+        anyhow::Ok((engine.moved(), error))
     })?;
-    drop(drain);
+    let took = moved.busy.as_secs_f64();
     Ok(Cell {
         scenario: scenario.to_owned(),
         rtt,
         block_bytes,
-        bytes_per_s: if took > 0.0 { bytes as f64 / took } else { 0.0 },
-        n,
+        bytes_per_s: if took > 0.0 { moved.bytes as f64 / took } else { 0.0 },
+        n: moved.operations,
         error,
     })
 }
