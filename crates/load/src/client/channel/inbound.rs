@@ -1,0 +1,329 @@
+//! The receiving half of a connection: bytes become frames, frames replies and breaks.
+//!
+//! Owns framing, decryption, signature checks, and what a reply adds to its operation's row. A
+//! large read's payload that nobody wants is counted, not kept. MS-SMB2 section 3.2.5.1.
+
+use std::cell::RefCell;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use smbscope_event::code;
+use smbscope_event::message;
+use smbscope_wire::nbss;
+use smbscope_wire::smb2::header::{Header, Member, members};
+use smbscope_wire::smb2::oplock::{NOTIFICATION_MESSAGE_ID, OplockBreak};
+use smbscope_wire::smb2::{Command, HEADER_BYTES};
+use tokio::io::{AsyncRead, ReadBuf};
+
+use super::Channel;
+use crate::client::error::ClientError;
+use crate::client::reply::{Reply, Want};
+use crate::row::Row;
+
+/// Longest message that is taken from a server: the largest read there is, and its headers.
+const MESSAGE_BYTES_MAX: usize = (16 << 20) - 1;
+/// Of the frame of a large read's reply that need not be verified only this much is kept.
+const HEAD_BYTES: usize = 256;
+const _: () = assert!(HEAD_BYTES > nbss::HEADER_BYTES + HEADER_BYTES + 16);
+/// A read from the socket takes at most this.
+const SCRATCH_BYTES: usize = 256 << 10;
+
+thread_local! {
+    /// Shared by all connections of a worker thread, so that an idle one needs no buffer.
+    static SCRATCH: RefCell<Box<[u8]>> = RefCell::new(vec![0; SCRATCH_BYTES].into_boxed_slice());
+}
+
+/// A frame that has not come whole.
+#[derive(Default)]
+pub(super) enum Partial {
+    /// There is none.
+    #[default]
+    None,
+    /// Its first bytes.
+    Head(Vec<u8>),
+    /// All of it is kept.
+    Whole { bytes: Vec<u8>, length: usize },
+    /// Of a read's payload nothing is kept.
+    Skip { head: Vec<u8>, length: usize, left: usize },
+}
+
+impl Channel {
+    /// Reads once from the connection and takes in the replies that are whole. Can be dropped at
+    /// any time without losing anything.
+    pub async fn receive(&mut self) -> Result<(), ClientError> {
+        poll_fn(|context| self.poll_receive(context)).await
+    }
+
+    /// [`Channel::receive`] as a poll, to wait on several connections at once.
+    pub fn poll_receive(&mut self, context: &mut Context<'_>) -> Poll<Result<(), ClientError>> {
+        SCRATCH.with_borrow_mut(|scratch| {
+            let mut buffer = ReadBuf::new(scratch);
+            ready!(Pin::new(&mut self.stream).poll_read(context, &mut buffer))
+                .map_err(ClientError::Lost)?;
+            let filled = buffer.filled_mut();
+            if filled.is_empty() {
+                return Poll::Ready(Err(ClientError::Lost(std::io::Error::new(
+                    std::io::ErrorKind::UnexpectedEof,
+                    "the server closed the connection",
+                ))));
+            }
+            let now = self.clock.now();
+            self.table.packets_to_client += 1;
+            self.table.bytes_to_client += filled.len() as u64;
+            Poll::Ready(self.take_in(filled, now))
+        })
+    }
+
+    /// Takes bytes as they came from the connection.
+    fn take_in(&mut self, mut bytes: &mut [u8], now: i64) -> Result<(), ClientError> {
+        while !bytes.is_empty() {
+            match std::mem::take(&mut self.partial) {
+                Partial::None => {
+                    self.first_byte_at = now;
+                    match frame_length(bytes)? {
+                        // The usual case: a whole frame, read where it is.
+                        Some(length) if length <= bytes.len() => {
+                            let (frame, rest) = bytes.split_at_mut(length);
+                            bytes = rest;
+                            self.message(frame, length, now)?;
+                        }
+                        _ => self.partial = Partial::Head(Vec::new()),
+                    }
+                }
+                Partial::Head(mut head) => {
+                    let length = frame_length(&head)?;
+                    let goal = length.map_or(nbss::HEADER_BYTES, |length| length.min(HEAD_BYTES));
+                    bytes = append(&mut head, goal, bytes);
+                    self.partial = match length {
+                        Some(length) if head.len() == length => {
+                            self.message(&mut head, length, now)?;
+                            Partial::None
+                        }
+                        Some(length) if head.len() == HEAD_BYTES => {
+                            if self.may_skip(&head) {
+                                let left = length - head.len();
+                                Partial::Skip { head, length, left }
+                            } else {
+                                head.reserve_exact(length - head.len());
+                                Partial::Whole { bytes: head, length }
+                            }
+                        }
+                        _ => Partial::Head(head),
+                    };
+                }
+                Partial::Whole { bytes: mut kept, length } => {
+                    bytes = append(&mut kept, length, bytes);
+                    if kept.len() == length {
+                        self.message(&mut kept, length, now)?;
+                    } else {
+                        self.partial = Partial::Whole { bytes: kept, length };
+                    }
+                }
+                Partial::Skip { mut head, length, left } => {
+                    let skipped = left.min(bytes.len());
+                    bytes = &mut bytes[skipped..];
+                    if skipped == left {
+                        self.message(&mut head, length, now)?;
+                    } else {
+                        self.partial = Partial::Skip { head, length, left: left - skipped };
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the rest of the frame with this head is a read's payload that nobody wants: then it
+    /// is not kept.
+    fn may_skip(&self, head: &[u8]) -> bool {
+        let message = head.get(nbss::HEADER_BYTES..).unwrap_or_default();
+        let Some(header) = Header::parse(message) else { return false };
+        let plain = !header.flags.is_signed() || self.protection.signer.is_none();
+        header.command == Command::READ
+            && header.next_command == 0
+            && plain
+            && self.pending.iter().any(|pending| {
+                pending.message_id == header.message_id && pending.want != Want::Message
+            })
+    }
+
+    /// Takes a whole frame, or the head of one with a read's reply, and its length.
+    fn message(&mut self, frame: &mut [u8], length: usize, now: i64) -> Result<(), ClientError> {
+        let bytes = frame.get_mut(nbss::HEADER_BYTES..).unwrap_or_default();
+        let mut message: &[u8] = bytes;
+        let mut verified = false;
+        if bytes.starts_with(b"\xfdSMB") {
+            let Some((_, decryptor)) = &self.protection.seal else {
+                return Err(ClientError::Unverified("encrypted, but there is no key"));
+            };
+            let place = decryptor
+                .decrypt_in_place(bytes)
+                .map_err(|_| ClientError::Unverified("it cannot be decrypted"))?;
+            message = bytes.get(place).unwrap_or_default();
+            verified = true;
+        } else if message.is_empty() {
+            // A keep-alive of the session service.
+            return Ok(());
+        }
+        let mut any = false;
+        for (index, member) in members(message).enumerate() {
+            any = true;
+            if !verified {
+                self.verify(&member)?;
+            }
+            self.reply(&member, index == 0, length as u64, now);
+        }
+        if any {
+            return Ok(());
+        }
+        Err(ClientError::Protocol("the server sent something that is no SMB2 message".into()))
+    }
+
+    /// Checks a reply's signature where there must be one (MS-SMB2 section 3.2.5.1.3).
+    fn verify(&self, member: &Member<'_>) -> Result<(), ClientError> {
+        let Some(signer) = &self.protection.signer else { return Ok(()) };
+        let header = &member.header;
+        let exempt = header.message_id == NOTIFICATION_MESSAGE_ID || header.is_interim();
+        if !self.protection.sign_all || exempt || header.command == Command::SESSION_SETUP {
+            return Ok(());
+        }
+        if signer.verify(member.bytes) {
+            return Ok(());
+        }
+        Err(ClientError::Unverified("its signature is wrong or missing"))
+    }
+
+    fn reply(&mut self, member: &Member<'_>, first: bool, wire_bytes: u64, now: i64) {
+        let header = &member.header;
+        self.credits += u32::from(header.credits);
+        self.table.credits_max = self.table.credits_max.max(u64::from(self.credits));
+        if header.message_id == NOTIFICATION_MESSAGE_ID {
+            self.notification(member, now);
+            return;
+        }
+        let Some(place) =
+            self.pending.iter().position(|pending| pending.message_id == header.message_id)
+        else {
+            return;
+        };
+        let Some(pending) = self.pending.get_mut(place) else { return };
+        if header.is_interim() {
+            pending.async_id = header.async_id();
+            if header.command == Command::LOCK && !pending.waits {
+                pending.waits = true;
+                if let Some(mark) = pending.busy.take() {
+                    self.busy.end(now, mark);
+                }
+                self.in_flight = self.in_flight.saturating_sub(1);
+            }
+            if let Some(row) = pending.row.as_mut().map(|row| &mut row.operation) {
+                row.set_pending_at(now);
+                row.set_waits(pending.waits);
+                if let Some(id) = header.async_id() {
+                    row.set_async_id(id);
+                }
+                let granted = row.credits_granted().unwrap_or(0);
+                row.set_credits_granted(granted.saturating_add(header.credits));
+                if first && pending.lead {
+                    let bytes = row.response_wire_bytes().unwrap_or(0) + wire_bytes;
+                    row.set_response_wire_bytes(bytes);
+                }
+            }
+            return;
+        }
+        let mut pending = self.pending.swap_remove(place);
+        let busy = pending.busy.take().map(|mark| self.busy.end(now, mark));
+        if !pending.waits {
+            self.in_flight = self.in_flight.saturating_sub(1);
+        }
+        self.last_reply = Some(now);
+        self.table.operations += 1;
+        let row = pending.row.as_mut().map(|row| &mut row.operation);
+        let reply = Reply::read(member, pending.want, row);
+        if let Some(mut row) = pending.row {
+            let operation = &mut row.operation;
+            if pending.waits {
+                operation.set_waits(true);
+            } else if let Some(busy) = busy {
+                operation.set_busy_ns(busy);
+            }
+            let granted = operation.credits_granted().unwrap_or(0);
+            operation.set_credits_granted(granted.saturating_add(header.credits));
+            if operation.session_id().is_none() && header.session_id != 0 {
+                operation.set_session_id(header.session_id);
+            }
+            if let (Command::TREE_CONNECT, Some(tree)) = (header.command, header.tree_id()) {
+                operation.set_tree_id(tree);
+            }
+            if pending.lead || first {
+                operation.set_response_start(self.first_byte_at);
+                operation.set_response_end(now);
+                let bytes = operation.response_wire_bytes().unwrap_or(0) + wire_bytes;
+                operation.set_response_wire_bytes(bytes);
+                operation.derive_durations();
+            }
+            if let (true, false, Some(turnaround), Some(round_trip)) =
+                (pending.lead, pending.waits, operation.turnaround_ns(), self.table.server_rtt_ns)
+            {
+                operation.set_server_ns(turnaround - round_trip);
+                // One sample: it says as much as half of itself.
+                operation.set_server_error_ns(round_trip / 2);
+            }
+            self.table.signed += u64::from(operation.signed() == Some(true));
+            self.table.encrypted += u64::from(operation.encrypted() == Some(true));
+            if let Some(rows) = &mut self.rows {
+                rows.push(row);
+            }
+        }
+        if pending.want != Want::Nothing {
+            self.done.push((pending.message_id, reply));
+        }
+    }
+
+    /// A break that the server sends unasked: a row of its own.
+    fn notification(&mut self, member: &Member<'_>, now: i64) {
+        self.table.breaks += 1;
+        if let Some(rows) = &mut self.rows {
+            let mut row =
+                Box::new(Row { operation: self.blank, path: None, link: self.names.clone() });
+            let operation = &mut row.operation;
+            operation.set_command(code::command(2, member.header.command.0));
+            operation.set_message_id(member.header.message_id);
+            operation.set_status(member.header.status_or_channel_sequence);
+            operation.set_status_name(code::status_name(member.header.status_or_channel_sequence));
+            operation.set_response_start(self.first_byte_at);
+            operation.set_response_end(now);
+            operation.set_signed(false);
+            operation.set_encrypted(self.protection.seal.is_some());
+            message::set_break(operation, member.bytes, true);
+            self.scene.fill(operation);
+            rows.push(row);
+        }
+        self.table.operations += 1;
+        self.breaks.extend(OplockBreak::parse(member.bytes));
+    }
+}
+
+/// Appends from `bytes` until `kept` has `goal` bytes; what is left.
+fn append<'a>(kept: &mut Vec<u8>, goal: usize, bytes: &'a mut [u8]) -> &'a mut [u8] {
+    let missing = goal.saturating_sub(kept.len()).min(bytes.len());
+    let (taken, rest) = bytes.split_at_mut(missing);
+    kept.extend_from_slice(taken);
+    rest
+}
+
+/// Bytes of the frame that begins here, its NetBIOS header included; `None` while that has not
+/// come whole.
+fn frame_length(bytes: &[u8]) -> Result<Option<usize>, ClientError> {
+    let Some(header) = nbss::Header::parse(bytes) else { return Ok(None) };
+    let length = header.length as usize;
+    let keep_alive = header.kind == nbss::Kind::KEEP_ALIVE && length == 0;
+    if keep_alive || header.kind == nbss::Kind::SESSION_MESSAGE && length <= MESSAGE_BYTES_MAX {
+        return Ok(Some(nbss::HEADER_BYTES + length));
+    }
+    let kind = header.kind.0;
+    Err(ClientError::Protocol(format!(
+        "the server sent a NetBIOS header of type 0x{kind:02x} and length {length}"
+    )))
+}

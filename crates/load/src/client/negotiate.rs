@@ -1,0 +1,175 @@
+//! Negotiating a connection's dialect and all that goes with it.
+//!
+//! MS-SMB2 sections 3.2.4.2.2 and 3.2.5.2.
+
+use smbscope_wire::crypto::{PreauthIntegrity, Signer};
+use smbscope_wire::smb2::encode::{Body, Negotiate, NegotiateContexts};
+use smbscope_wire::smb2::negotiate::{Capabilities, NegotiateResponse, SecurityMode};
+use smbscope_wire::smb2::negotiate_context::{
+    CipherId, NegotiateContextData, NegotiateContextType, SigningId,
+};
+use smbscope_wire::smb2::{Command, Dialect};
+use smbscope_wire::status::Status;
+
+use super::channel::{Ask, Channel};
+use super::config::{Config, Encryption, Signing, Target};
+use super::error::ClientError;
+use super::reply::{Reply, Want};
+
+/// What the server said in its Negotiate reply.
+#[derive(Clone, Copy, Debug)]
+pub struct Negotiated {
+    /// The dialect.
+    pub dialect: Dialect,
+    /// Longest read in bytes.
+    pub max_read_bytes: u32,
+    /// Longest write in bytes.
+    pub max_write_bytes: u32,
+    /// Longest query or listing in bytes.
+    pub max_transact_bytes: u32,
+    /// What the server can do.
+    pub capabilities: Capabilities,
+    /// Whether it demands signing.
+    pub signing_required: bool,
+    /// The signing algorithm.
+    pub signing: SigningId,
+    /// The cipher; `None` when there is no encryption.
+    pub cipher: Option<CipherId>,
+}
+
+/// Sends a request whose message and reply go into the preauthentication hash.
+pub(super) async fn exchange<B: Body>(
+    channel: &mut Channel,
+    session_id: u64,
+    body: &B,
+    ask: Ask,
+    preauth: &mut PreauthIntegrity,
+) -> Result<Reply, ClientError> {
+    channel.have_credits(1).await?;
+    let id = channel.add(session_id, 0, false, body, ask);
+    // What is hashed is what goes out, its signature included.
+    channel.send_hashed(Some(preauth)).await?;
+    channel.wait(id).await
+}
+
+/// Negotiates the dialect and all that goes with it.
+pub(super) async fn negotiate(
+    channel: &mut Channel,
+    config: &Config,
+    target: &Target,
+    client_guid: [u8; 16],
+    preauth: &mut PreauthIntegrity,
+) -> Result<Negotiated, ClientError> {
+    let mut salt = [0; 32];
+    getrandom::fill(&mut salt)
+        .map_err(|error| ClientError::Logon(format!("no random bytes: {error}")))?;
+    let ciphers =
+        if config.encryption == Encryption::Off { &[][..] } else { config.ciphers.as_slice() };
+    let offers_311 = config.dialects.contains(&Dialect::SMB_3_1_1);
+    let offers_3 = config.dialects.iter().any(|&dialect| dialect >= Dialect::SMB_3_0);
+    let mut capabilities = Capabilities::LEASING.0
+        | Capabilities::LARGE_MTU.0
+        | Capabilities::MULTI_CHANNEL.0
+        | Capabilities::PERSISTENT_HANDLES.0
+        | Capabilities::DIRECTORY_LEASING.0;
+    if !ciphers.is_empty() {
+        capabilities |= Capabilities::ENCRYPTION.0;
+    }
+    let security_mode = match config.signing {
+        Signing::Required => SecurityMode::SIGNING_REQUIRED,
+        Signing::Auto | Signing::Off => SecurityMode::SIGNING_ENABLED,
+    };
+    let body = Negotiate {
+        dialects: &config.dialects,
+        security_mode,
+        capabilities: Capabilities(if offers_3 { capabilities } else { 0 }),
+        client_guid,
+        contexts: offers_311.then_some(NegotiateContexts {
+            salt: &salt,
+            ciphers,
+            signing: &config.signing_algorithms,
+            server_name: &target.host,
+        }),
+    };
+    let ask = Ask { want: Want::Message, ..Ask::default() };
+    let reply = exchange(channel, 0, &body, ask, preauth).await?;
+    if reply.status != Status::SUCCESS {
+        return Err(ClientError::Refused { command: Command::NEGOTIATE, status: reply.status });
+    }
+    preauth.update(&reply.message);
+    let negotiated = read_negotiated(&reply.message, config)
+        .ok_or_else(|| ClientError::Protocol("the Negotiate reply is cut off".into()))?;
+    let dialect = negotiated.dialect;
+    if !config.dialects.contains(&dialect) {
+        let number = dialect.0;
+        return Err(ClientError::Protocol(format!(
+            "the server chose dialect 0x{number:04x}, which was not offered"
+        )));
+    }
+    if config.encryption == Encryption::Required && negotiated.cipher.is_none() {
+        let name = dialect.name().unwrap_or("?");
+        return Err(ClientError::Protocol(format!(
+            "encryption is demanded, but the server has none in dialect {name}"
+        )));
+    }
+    let large_mtu =
+        dialect > Dialect::SMB_2_0_2 && negotiated.capabilities.contains(Capabilities::LARGE_MTU);
+    channel.negotiated(dialect, large_mtu);
+    describe(channel, &negotiated, &body);
+    Ok(negotiated)
+}
+
+fn read_negotiated(message: &[u8], config: &Config) -> Option<Negotiated> {
+    let view = NegotiateResponse(message);
+    let dialect = view.dialect()?;
+    let capabilities = view.capabilities()?;
+    let mut cipher = match dialect {
+        Dialect::SMB_3_0 | Dialect::SMB_3_0_2
+            if capabilities.contains(Capabilities::ENCRYPTION)
+                && config.encryption != Encryption::Off =>
+        {
+            Some(CipherId::AES_128_CCM)
+        }
+        _ => None,
+    };
+    let mut signing = None;
+    for context in view.contexts() {
+        match (context.kind, context.decode()) {
+            (
+                NegotiateContextType::ENCRYPTION_CAPABILITIES,
+                NegotiateContextData::Encryption(mut ciphers),
+            ) => cipher = ciphers.next().filter(|&id| id != 0).map(CipherId),
+            (
+                NegotiateContextType::SIGNING_CAPABILITIES,
+                NegotiateContextData::Signing(mut algorithms),
+            ) => signing = algorithms.next().map(SigningId),
+            _ => {}
+        }
+    }
+    Some(Negotiated {
+        dialect,
+        max_read_bytes: view.max_read_size()?,
+        max_write_bytes: view.max_write_size()?,
+        max_transact_bytes: view.max_transact_size()?,
+        capabilities,
+        signing_required: view.security_mode()?.contains(SecurityMode::SIGNING_REQUIRED),
+        signing: Signer::algorithm(dialect.0, signing)?,
+        cipher,
+    })
+}
+
+/// What the connection's row says of the negotiation.
+fn describe(channel: &mut Channel, negotiated: &Negotiated, asked: &Negotiate<'_>) {
+    let table = &mut channel.table;
+    table.dialect = negotiated.dialect.name().map(str::to_owned);
+    table.max_transact_bytes = Some(u64::from(negotiated.max_transact_bytes));
+    table.max_read_bytes = Some(u64::from(negotiated.max_read_bytes));
+    table.max_write_bytes = Some(u64::from(negotiated.max_write_bytes));
+    table.signing_required = Some(negotiated.signing_required);
+    table.signing_algorithm = negotiated.signing.name().map(str::to_owned);
+    table.cipher = negotiated.cipher.and_then(CipherId::name).map(str::to_owned);
+    table.server_capabilities = Some(u64::from(negotiated.capabilities.0));
+    table.client_capabilities = Some(u64::from(asked.capabilities.0));
+    let guid: String = asked.client_guid.iter().map(|byte| format!("{byte:02x}")).collect();
+    table.client_guid = Some(guid);
+}
