@@ -5,33 +5,20 @@
 //! `client`. After an unexpected answer the rest of the scenario is left out and what is open is
 //! closed, so that the next one begins from a known state.
 
+mod request;
+mod transfer;
+
 use std::sync::Arc;
 
-use smbscope_wire::smb2::access::AccessMask;
+use request::payload;
+use smbscope_wire::smb2::FileId;
 use smbscope_wire::smb2::close::CloseFlags;
-use smbscope_wire::smb2::create::{CreateOptions, OplockLevel};
-use smbscope_wire::smb2::create_context::DurableFlags;
-use smbscope_wire::smb2::directory::QueryDirectoryFlags;
-use smbscope_wire::smb2::encode::{self, DurableWish, LockRange, OpenWish};
-use smbscope_wire::smb2::fsctl::Fsctl;
-use smbscope_wire::smb2::info_class::{FileInfoClass, InfoType};
-use smbscope_wire::smb2::lease::LeaseState;
-use smbscope_wire::smb2::lock::LockFlags;
-use smbscope_wire::smb2::notify::ChangeNotifyFlags;
-use smbscope_wire::smb2::read::ReadFlags;
-use smbscope_wire::smb2::write::WriteFlags;
-use smbscope_wire::smb2::{Dialect, FileId};
+use smbscope_wire::smb2::encode;
 use smbscope_wire::status::Status;
 
 use crate::client::{Ask, ClientError, Reply, Session};
-use crate::fileset::content;
 use crate::stats::{self, Failure};
-use crate::workload::{
-    ClientCache, Expect, LockKind, Op, Plan, Request, SetInfo, Slot, Step, Times, Transfer,
-};
-
-/// FILE_LIST_DIRECTORY (MS-SMB2 section 2.2.13.1.2).
-const LIST_DIRECTORY: u32 = 0x0000_0001;
+use crate::workload::{ClientCache, Expect, Op, Plan, Request, SetInfo, Slot, Step};
 
 /// How an execution ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -279,139 +266,6 @@ impl Performer {
         }
     }
 
-    /// Appends a request to the frame; `None` when its handle is not open.
-    fn add(
-        &mut self,
-        session: &mut Session,
-        plan: &Plan,
-        request: &Request,
-        related: bool,
-        acquires: bool,
-    ) -> Option<u64> {
-        if let Op::Create(create) = &request.op {
-            let path: Arc<str> = plan.path(create.path).into();
-            let number = session.next_handle();
-            let state = if acquires {
-                LeaseState(LeaseState::READ.0 | LeaseState::HANDLE.0)
-            } else {
-                create.lease
-            };
-            let directory = create.options.contains(CreateOptions::DIRECTORY_FILE);
-            let state = match state {
-                // Only an open with a lease carries the key of its folder's, without which the
-                // client's own changes would break that.
-                LeaseState::NONE if !directory && session.leases.holds_parent(&path) => {
-                    LeaseState(LeaseState::READ.0 | LeaseState::HANDLE.0)
-                }
-                state => state,
-            };
-            // The handle that is kept serves listings and notifications, whoever opened it first.
-            let access = if acquires { create.access.0 | LIST_DIRECTORY } else { create.access.0 };
-            let wish = wish(session, &path, state, create.oplock);
-            let body = encode::Create {
-                name: &path,
-                desired_access: AccessMask(access),
-                file_attributes: create.attributes,
-                share_access: create.share,
-                disposition: create.disposition,
-                options: create.options,
-                oplock: create.oplock,
-                wish,
-            };
-            let ask = Ask { path: Some(shown(&path)), handle: Some(number), ..Ask::default() };
-            let id = session.add(0, related, &body, ask);
-            if let Some(handle) = self.handle_mut(request.slot) {
-                // Related members of the compound name it before the reply is there.
-                *handle = Handle::Open(Opened { file_id: FileId::ANY, path, number });
-            }
-            return Some(id);
-        }
-        let opened = match self.handles.get(usize::from(request.slot?.0))? {
-            Handle::Open(opened) | Handle::Cached(Some(opened)) => opened.clone(),
-            Handle::Closed | Handle::Cached(None) => return None,
-        };
-        let file_id = if related { FileId::ANY } else { opened.file_id };
-        let ask = Ask {
-            payload_bytes: payload(request),
-            path: Some(shown(&opened.path)),
-            handle: Some(opened.number),
-            waits: matches!(request.op, Op::ChangeNotify(_)),
-            ..Ask::default()
-        };
-        Some(match &request.op {
-            Op::Close { post_query } => {
-                let flags = if *post_query { CloseFlags::POSTQUERY_ATTRIB } else { CloseFlags(0) };
-                session.add(0, related, &encode::Close { file_id, flags }, ask)
-            }
-            Op::Flush => session.add(0, related, &encode::Flush { file_id }, ask),
-            Op::Lock(lock) => {
-                let kind = match lock.kind {
-                    LockKind::Shared => LockFlags::SHARED_LOCK,
-                    LockKind::Exclusive => LockFlags::EXCLUSIVE_LOCK,
-                    LockKind::Unlock => LockFlags::UNLOCK,
-                };
-                let at_once = if lock.fail_immediately { LockFlags::FAIL_IMMEDIATELY.0 } else { 0 };
-                let range = LockRange {
-                    offset: lock.offset_bytes,
-                    length: lock.length_bytes,
-                    flags: LockFlags(kind.0 | at_once),
-                };
-                let body = encode::Locks { file_id, sequence: 0, ranges: &[range] };
-                session.add(0, related, &body, ask)
-            }
-            Op::Ioctl(ioctl) => {
-                let mut whole = [0; 16];
-                whole[8..].copy_from_slice(&i64::MAX.to_le_bytes());
-                let input: &[u8] = match ioctl.code {
-                    Fsctl::QUERY_ALLOCATED_RANGES => &whole,
-                    _ => &[],
-                };
-                let (code, output_bytes) = (ioctl.code, ioctl.output_bytes);
-                session.add(0, related, &encode::Ioctl { file_id, code, input, output_bytes }, ask)
-            }
-            Op::QueryDirectory(query) => {
-                let mut flags = 0;
-                if query.restart {
-                    flags |= QueryDirectoryFlags::RESTART_SCANS.0;
-                }
-                if query.single {
-                    flags |= QueryDirectoryFlags::RETURN_SINGLE_ENTRY.0;
-                }
-                let body = encode::QueryDirectory {
-                    file_id,
-                    info_class: query.class,
-                    flags: QueryDirectoryFlags(flags),
-                    pattern: plan.path(query.pattern),
-                    output_bytes: query.output_bytes,
-                };
-                session.add(0, related, &body, ask)
-            }
-            Op::QueryInfo(query) => {
-                let body = encode::QueryInfo {
-                    file_id,
-                    info_type: query.info_type,
-                    info_class: query.class,
-                    additional_information: query.security.0,
-                    output_bytes: query.output_bytes,
-                };
-                session.add(0, related, &body, ask)
-            }
-            Op::SetInfo(set) => add_set(session, plan, set, file_id, related, ask),
-            Op::ChangeNotify(notify) => {
-                let flags =
-                    if notify.tree { ChangeNotifyFlags::WATCH_TREE } else { ChangeNotifyFlags(0) };
-                let body = encode::ChangeNotify {
-                    file_id,
-                    flags,
-                    filter: notify.filter,
-                    output_bytes: notify.output_bytes,
-                };
-                session.add(0, related, &body, ask)
-            }
-            Op::Create(_) | Op::Read(_) | Op::Write(_) | Op::Cancel { .. } => return None,
-        })
-    }
-
     /// Takes what a reply changes.
     fn answered(
         &mut self,
@@ -480,107 +334,6 @@ impl Performer {
         if !kept && !self.handles.iter().any(open) {
             session.leases.released(&opened.path);
         }
-    }
-
-    /// Reads or writes a file, several requests at a time, over all connections in turn.
-    #[allow(clippy::too_many_arguments)]
-    async fn transfer(
-        &mut self,
-        session: &mut Session,
-        plan: &Plan,
-        step: &Step,
-        transfer: &Transfer,
-        slot: Option<Slot>,
-        expect: &Expect,
-        write: bool,
-    ) -> Result<(), ClientError> {
-        let opened = match self.handle_mut(slot) {
-            Some(Handle::Open(opened)) => opened.clone(),
-            _ => {
-                if let Some(request) = step.requests.first() {
-                    self.trouble(Failure::Trouble(stats::Trouble::Client), step, plan, request);
-                }
-                return Ok(());
-            }
-        };
-        let negotiated = session.negotiated();
-        let largest =
-            if write { negotiated.max_write_bytes } else { negotiated.max_read_bytes }.max(1);
-        // Without large MTU a message carries 64 KiB at most (MS-SMB2 section 3.2.4.6).
-        let largest = if session.channel().large_mtu { largest } else { largest.min(65_536) };
-        let block = transfer.block_bytes.min(largest);
-        let dialect = session.negotiated().dialect;
-        let amount = plan.amount(transfer);
-        let amount =
-            crate::workload::Amount { requests: amount.bytes.div_ceil(u64::from(block)), ..amount };
-        let file = *plan.file(transfer.file);
-        let path = shown(&opened.path);
-        let mut data = Vec::new();
-        let mut flying: std::collections::VecDeque<(usize, u64, u32)> = Default::default();
-        let channels = session.channels().len();
-        let depth = usize::from(transfer.depth.max(1)) * channels;
-        let mut blocks = amount.blocks(block).enumerate();
-        let mut trouble = None;
-        loop {
-            while flying.len() < depth
-                && trouble.is_none()
-                && let Some((number, (offset, length))) = blocks.next()
-            {
-                let channel = number % channels;
-                let credits = session.channel().charge(length);
-                if !flying.is_empty() && !session.has_credits(channel, credits) {
-                    // Replies bring credits; this block is next after one came.
-                    let Some((channel, id, length)) = flying.pop_front() else { break };
-                    let reply = session.wait(channel, id).await?;
-                    trouble = trouble.or(self.moved(&reply, length, expect));
-                }
-                session.have_credits(channel, credits).await?;
-                let ask = Ask {
-                    payload_bytes: length,
-                    path: Some(path.clone()),
-                    handle: Some(opened.number),
-                    ..Ask::default()
-                };
-                let id = if write {
-                    data.resize(length as usize, 0);
-                    content(&file, offset, &mut data);
-                    let mut flags = 0;
-                    if transfer.write_through && dialect >= Dialect::SMB_2_1 {
-                        flags |= WriteFlags::WRITE_THROUGH.0;
-                    }
-                    if transfer.unbuffered && dialect >= Dialect::SMB_3_0_2 {
-                        flags |= WriteFlags::UNBUFFERED.0;
-                    }
-                    let (file_id, flags) = (opened.file_id, WriteFlags(flags));
-                    let body = encode::Write { file_id, offset, flags, data: &data };
-                    session.add(channel, false, &body, ask)
-                } else {
-                    let unbuffered = transfer.unbuffered && dialect >= Dialect::SMB_3_0_2;
-                    let flags = if unbuffered { ReadFlags::UNBUFFERED } else { ReadFlags(0) };
-                    let body = encode::Read { file_id: opened.file_id, offset, length, flags };
-                    session.add(channel, false, &body, ask)
-                };
-                session.send(channel).await?;
-                self.outcome.operations += 1;
-                flying.push_back((channel, id, length));
-            }
-            let Some((channel, id, length)) = flying.pop_front() else { break };
-            let reply = session.wait(channel, id).await?;
-            trouble = trouble.or(self.moved(&reply, length, expect));
-        }
-        if let (Some(failure), Some(request)) = (trouble, step.requests.first()) {
-            self.trouble(failure, step, plan, request);
-        }
-        Ok(())
-    }
-
-    /// What is wrong with the reply to a block.
-    fn moved(&self, reply: &Reply, length: u32, expect: &Expect) -> Option<Failure> {
-        if !expect.holds(reply.status) {
-            return Some(Failure::Status(reply.status.0));
-        }
-        let short = reply.status == Status::SUCCESS && reply.transferred != length;
-        short.then_some(Failure::Trouble(stats::Trouble::Short))
     }
 
     /// Cancels a notification, once the server has it.
@@ -675,17 +428,6 @@ impl Performer {
     }
 }
 
-/// Bytes that a request or its reply may carry, for the credits.
-fn payload(request: &Request) -> u32 {
-    match &request.op {
-        Op::QueryDirectory(query) => query.output_bytes,
-        Op::QueryInfo(query) => query.output_bytes,
-        Op::Ioctl(ioctl) => ioctl.output_bytes,
-        Op::ChangeNotify(notify) => notify.output_bytes,
-        _ => 0,
-    }
-}
-
 /// The path as rows have it: the share's root has a name too.
 fn shown(path: &Arc<str>) -> Arc<str> {
     if path.is_empty() { "\\".into() } else { path.clone() }
@@ -693,38 +435,6 @@ fn shown(path: &Arc<str>) -> Arc<str> {
 
 fn same_path(left: &str, right: &str) -> bool {
     left.eq_ignore_ascii_case(right)
-}
-
-/// What an open asks for beside access: a lease where the session has them, else its oplock.
-fn wish(
-    session: &mut Session,
-    path: &Arc<str>,
-    state: LeaseState,
-    oplock: OplockLevel,
-) -> OpenWish {
-    let mut wish = OpenWish::default();
-    let v2 = session.negotiated().dialect >= Dialect::SMB_3_0;
-    if session.has_leases() && state != LeaseState::NONE {
-        wish.lease = Some(session.leases.wish(session.client_guid(), path, state, v2));
-    }
-    let keeps_handle = if wish.lease.is_some() {
-        state.contains(LeaseState::HANDLE)
-    } else {
-        oplock == OplockLevel::BATCH
-    };
-    if session.host().config.durable && keeps_handle {
-        wish.durable = Some(if v2 {
-            let mut create_guid = [0; 16];
-            // Without random bytes the open is simply not durable.
-            match getrandom::fill(&mut create_guid) {
-                Ok(()) => DurableWish::V2 { timeout_ms: 0, flags: DurableFlags(0), create_guid },
-                Err(_) => return wish,
-            }
-        } else {
-            DurableWish::V1
-        });
-    }
-    wish
 }
 
 async fn close(
@@ -736,55 +446,4 @@ async fn close(
     let ask =
         Ask { path: Some(shown(&opened.path)), handle: Some(opened.number), ..Ask::default() };
     session.call(&encode::Close { file_id: opened.file_id, flags }, ask).await
-}
-
-/// SET_INFO with what MS-FSCC lays out for its class (sections 2.4.4, 2.4.7, 2.4.11, 2.4.13).
-fn add_set(
-    session: &mut Session,
-    plan: &Plan,
-    set: &SetInfo,
-    file_id: FileId,
-    related: bool,
-    ask: Ask,
-) -> u64 {
-    let mut data = [0; 40];
-    let (class, length) = match set {
-        SetInfo::Rename { to, replace } => {
-            let body = encode::Rename { file_id, name: plan.path(*to), replace: *replace };
-            return session.add(0, related, &body, ask);
-        }
-        SetInfo::Disposition { delete } => {
-            data[0] = u8::from(*delete);
-            (FileInfoClass::DISPOSITION, 1)
-        }
-        SetInfo::EndOfFile(length) => {
-            data[..8].copy_from_slice(&plan.length(*length).to_le_bytes());
-            (FileInfoClass::END_OF_FILE, 8)
-        }
-        SetInfo::Allocation(length) => {
-            data[..8].copy_from_slice(&plan.length(*length).to_le_bytes());
-            (FileInfoClass::ALLOCATION, 8)
-        }
-        SetInfo::Basic { times, attributes } => {
-            match times {
-                Times::Keep => {}
-                Times::Freeze => data[..32].fill(0xff),
-                Times::Of(pick) => {
-                    let time = plan.file(*pick).modified().to_le_bytes();
-                    data[..8].copy_from_slice(&time);
-                    data[16..24].copy_from_slice(&time);
-                }
-            }
-            data[32..36].copy_from_slice(&attributes.0.to_le_bytes());
-            (FileInfoClass::BASIC, 40)
-        }
-    };
-    let body = encode::SetInfo {
-        file_id,
-        info_type: InfoType::FILE,
-        info_class: class.0,
-        additional_information: 0,
-        data: &data[..length],
-    };
-    session.add(0, related, &body, ask)
 }
