@@ -6,11 +6,13 @@
 //! closed, so that the next one begins from a known state.
 
 mod request;
+mod resume;
 mod transfer;
 
 use std::sync::Arc;
 
 use request::payload;
+use resume::Claim;
 use smbscope_wire::smb2::FileId;
 use smbscope_wire::smb2::close::CloseFlags;
 use smbscope_wire::smb2::encode;
@@ -29,6 +31,8 @@ pub struct Outcome {
     pub saved: u64,
     /// Operations that ended otherwise than the workload expects.
     pub errors: u64,
+    /// Durable opens that were taken up again after a lost connection.
+    pub resumed: u64,
     /// The first unexpected status, and what was being done.
     pub trouble: Option<Trouble>,
 }
@@ -50,6 +54,8 @@ struct Opened {
     file_id: FileId,
     path: Arc<str>,
     number: u64,
+    /// How it can be taken up again over another connection; `None` when it is not durable.
+    claim: Option<Box<Claim>>,
 }
 
 /// What a handle of the scenario stands for.
@@ -81,6 +87,8 @@ pub struct Performer {
     notifications: Vec<Option<Waiting>>,
     /// Directories that are kept open under their lease.
     kept: Vec<Opened>,
+    /// Place of the step that is being done.
+    at: usize,
     outcome: Outcome,
 }
 
@@ -103,7 +111,7 @@ impl Performer {
         self.kept.len()
     }
 
-    /// The session is another one now: nothing is open any more.
+    /// The session is gone and nothing is open any more.
     pub fn forget(&mut self) {
         self.handles.clear();
         self.notifications.clear();
@@ -126,7 +134,8 @@ impl Performer {
         Ok(())
     }
 
-    /// Does one execution. An error is the connection's; the session is of no use after it.
+    /// Does one execution. An error is the connection's; the session is of no use after it, but
+    /// the execution may go on in another one ([`Performer::may_resume`]).
     pub async fn perform(
         &mut self,
         session: &mut Session,
@@ -138,11 +147,16 @@ impl Performer {
         self.handles.resize(scenario.handles.len(), Handle::Closed);
         self.notifications.clear();
         self.notifications.resize(scenario.notifications.len(), None);
-        for step in &scenario.steps {
+        self.at = 0;
+        self.go_on(session, plan).await
+    }
+
+    async fn go_on(&mut self, session: &mut Session, plan: &Plan) -> Result<Outcome, ClientError> {
+        while let Some(step) = plan.scenario().steps.get(self.at)
+            && self.outcome.trouble.is_none()
+        {
             self.step(session, plan, step).await?;
-            if self.outcome.trouble.is_some() {
-                break;
-            }
+            self.at += 1;
         }
         self.tidy(session).await?;
         Ok(std::mem::take(&mut self.outcome))
@@ -296,11 +310,12 @@ impl Performer {
                         self.handles.len() - 1
                     }
                 };
-                let number = match self.handles.get(place) {
-                    Some(Handle::Open(opened)) => opened.number,
-                    _ => session.next_handle(),
+                let (number, claim) = match self.handles.get_mut(place) {
+                    Some(Handle::Open(opened)) => (opened.number, opened.claim.take()),
+                    _ => (session.next_handle(), None),
                 };
-                let opened = Opened { file_id: open.file_id, path, number };
+                let claim = claim.filter(|_| open.durable);
+                let opened = Opened { file_id: open.file_id, path, number, claim };
                 if acquires && session.leases.caches_directory(&opened.path) {
                     self.kept.push(opened.clone());
                 }

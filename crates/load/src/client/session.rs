@@ -43,13 +43,27 @@ pub struct Session {
     pub leases: Leases,
 }
 
+/// A session that was lost, for the one that takes its place.
+#[derive(Clone, Copy, Debug)]
+pub struct Previous {
+    client_guid: [u8; 16],
+    session_id: u64,
+}
+
 impl Session {
+    /// What the session needs to know that takes this one's place: durable opens and leases are
+    /// the client's (ClientGuid), and the server ends what is left of this session
+    /// (PreviousSessionId, MS-SMB2 section 3.3.5.5.3).
+    pub fn previous(&self) -> Previous {
+        Previous { client_guid: self.client_guid, session_id: self.session_id }
+    }
+
     /// Connects, logs on and connects the share. `handles_from` is the number of the first open.
     pub async fn connect(
         host: Arc<Host>,
         credential: &Credential,
         handles_from: u64,
-        previous: Option<&Session>,
+        previous: Option<Previous>,
     ) -> Result<Session, Failed> {
         let (stream, ends) = host.connect(0).await?;
         let mut session =
@@ -69,7 +83,7 @@ impl Session {
         ends: Ends,
         credential: &Credential,
         handles_from: u64,
-        previous: Option<&Session>,
+        previous: Option<Previous>,
     ) -> Result<Session, Failed> {
         let mut client_guid = [0; 16];
         match previous {

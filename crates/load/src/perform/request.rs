@@ -15,7 +15,7 @@ use smbscope_wire::smb2::lock::LockFlags;
 use smbscope_wire::smb2::notify::ChangeNotifyFlags;
 use smbscope_wire::smb2::{Dialect, FileId};
 
-use super::{Handle, Opened, Performer, shown};
+use super::{Claim, Handle, Opened, Performer, shown};
 use crate::client::{Ask, Session};
 use crate::workload::{LockKind, Op, Plan, Request, SetInfo, Times};
 
@@ -66,7 +66,8 @@ impl Performer {
             let id = session.add(0, related, &body, ask);
             if let Some(handle) = self.handle_mut(request.slot) {
                 // Related members of the compound name it before the reply is there.
-                *handle = Handle::Open(Opened { file_id: FileId::ANY, path, number });
+                let claim = Claim::of(create, AccessMask(access), wish);
+                *handle = Handle::Open(Opened { file_id: FileId::ANY, path, number, claim });
             }
             return Some(id);
         }

@@ -134,6 +134,13 @@ impl Shared {
         self.remember(format!("{scenario}, {action}: {}", failure.name()));
     }
 
+    /// Remembers opens that outlived their connection.
+    pub fn resumed(&self, opens: u64) {
+        for _ in 0..opens {
+            self.remember("a durable open was taken up again".to_owned());
+        }
+    }
+
     fn remember(&self, what: String) {
         let mut known = self.unexpected.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() < UNEXPECTED_MAX || known.contains_key(&what) {
@@ -141,19 +148,22 @@ impl Shared {
         }
     }
 
-    /// Counts the file data of an execution's rows.
-    fn move_data(&self, rows: &[Box<Row>]) {
+    /// Counts an execution's rows, and the file data that they moved.
+    fn count(&self, user: u64, rows: &[Box<Row>]) {
         let mut sum = Moved::default();
-        for row in rows {
-            let row = &row.operation;
-            let end = operation_end(row);
-            if matches!(end.command, 8 | 9) {
-                sum.operations += 1;
-                sum.bytes += end.bytes;
-                // The shares of the busy time add up to the time with one in flight.
-                sum.busy += Duration::from_nanos(row.busy_ns().unwrap_or(0).max(0) as u64);
+        self.tally(user, |tally| {
+            for row in rows {
+                let row = &row.operation;
+                let end = operation_end(row);
+                tally.operation(&end);
+                if matches!(end.command, 8 | 9) {
+                    sum.operations += 1;
+                    sum.bytes += end.bytes;
+                    // The shares of the busy time add up to the time with one in flight.
+                    sum.busy += Duration::from_nanos(row.busy_ns().unwrap_or(0).max(0) as u64);
+                }
             }
-        }
+        });
         let mut moved = self.moved.lock().unwrap_or_else(PoisonError::into_inner);
         moved.operations += sum.operations;
         moved.bytes += sum.bytes;
@@ -161,7 +171,7 @@ impl Shared {
     }
 
     /// Counts in the tally of the user's group.
-    pub fn tally(&self, user: u64, count: impl FnOnce(&mut Tally)) {
+    fn tally(&self, user: u64, count: impl FnOnce(&mut Tally)) {
         let place = (user % self.tallies.len().max(1) as u64) as usize;
         if let Some(tally) = self.tallies.get(place) {
             count(&mut tally.lock().unwrap_or_else(PoisonError::into_inner));
@@ -356,6 +366,7 @@ impl Engine {
                 begin,
                 log_on,
                 stop: stopped.clone(),
+                lost: None,
             });
         }
         let dues: Vec<i64> =

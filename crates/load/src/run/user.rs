@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::Shared;
-use crate::client::{ClientError, Scene, Session};
+use crate::client::{ClientError, Previous, Scene, Session};
 use crate::clock::nanoseconds;
 use crate::perform::{Outcome, Performer};
 use crate::stats::{Failure, ScenarioEnd, Trouble};
@@ -20,6 +20,8 @@ use crate::workload::{Plan, UserPlans};
 /// Pauses between attempts to connect.
 const BACKOFF_LEAST: Duration = Duration::from_millis(100);
 const BACKOFF_MOST: Duration = Duration::from_secs(5);
+/// Sessions over which one execution may go on.
+const RESUMES_MAX: u32 = 3;
 /// Executions of a user are numbered within this, so that their numbers are unique in a run.
 const RUNS_MAX: u64 = 1 << 24;
 
@@ -39,6 +41,8 @@ pub struct User {
     pub log_on: Instant,
     /// Says that the step is over.
     pub stop: watch::Receiver<bool>,
+    /// The session that was lost last, until another one takes its place.
+    pub lost: Option<Previous>,
 }
 
 /// Why an execution could not be done.
@@ -57,7 +61,7 @@ impl User {
             () = sleep_until(self.log_on) => {}
             _ = self.stop.changed() => return self.plans,
         }
-        session = self.connected(session, &mut performer).await;
+        session = self.connected(session).await;
         while !*self.stop.borrow() {
             let due = self.begin + self.plans.due();
             if !self.shared.closed && !self.wait(&mut session, &mut performer, due).await {
@@ -68,28 +72,18 @@ impl User {
             self.plans.next_into(&mut plan);
             let begun_ns = self.shared.clock.at(begin);
             self.shared.step().book.begin(self.place, begun_ns, self.next_due());
-            session = self.connected(session, &mut performer).await;
-            let Some(connected) = session.as_mut() else {
+            session = self.connected(session).await;
+            if session.is_none() {
                 // The step ended while the server did not answer.
                 self.ended(&plan, due, None, None);
                 break;
-            };
-            let limit = self.shared.timeout;
-            connected.channel().scene = Scene {
-                scenario_run: Some(self.scenario_run(&plan)),
-                scheduled_at: Some(self.shared.clock.at(due)),
-            };
-            let tried = match timeout(limit, Box::pin(performer.perform(connected, &plan))).await {
-                Ok(Ok(outcome)) => Trying::Done(outcome),
-                Ok(Err(error)) => Trying::Failed(error),
-                Err(_) => Trying::Failed(ClientError::Timeout(limit)),
-            };
+            }
+            let tried = self.tried(&mut session, &mut performer, &plan, due).await;
             let lost = matches!(tried, Trying::Failed(_));
-            connected.channel().scene = Scene::default();
             self.ended(&plan, due, Some((begin, tried)), session.as_mut());
-            if lost && let Some(session) = session.take() {
+            if lost {
                 performer.forget();
-                self.bury(session, "reset");
+                self.bury(&mut session);
             }
         }
         self.shared.step().book.leave(self.place);
@@ -99,6 +93,51 @@ impl User {
             self.shared.recorder.connections(self.number, connections);
         }
         self.plans
+    }
+
+    /// Does an execution, over further sessions when its durable opens outlive the one that it
+    /// began in.
+    async fn tried(
+        &mut self,
+        session: &mut Option<Session>,
+        performer: &mut Performer,
+        plan: &Plan,
+        due: Instant,
+    ) -> Trying {
+        let limit = self.shared.timeout;
+        let scene = Scene {
+            scenario_run: Some(self.scenario_run(plan)),
+            scheduled_at: Some(self.shared.clock.at(due)),
+        };
+        for attempt in 0.. {
+            let Some(connected) = session.as_mut() else { break };
+            connected.channel().scene = scene;
+            let tried = match attempt {
+                0 => timeout(limit, Box::pin(performer.perform(connected, plan))).await,
+                _ => timeout(limit, Box::pin(performer.resume(connected, plan))).await,
+            };
+            connected.channel().scene = Scene::default();
+            let error = match tried {
+                Ok(Ok(outcome)) => {
+                    self.shared.resumed(outcome.resumed);
+                    return Trying::Done(outcome);
+                }
+                Ok(Err(error)) => error,
+                Err(_) => ClientError::Timeout(limit),
+            };
+            if attempt == RESUMES_MAX || !performer.may_resume() {
+                return Trying::Failed(error);
+            }
+            self.shared.trouble(&error);
+            if let Some(connected) = session.as_mut() {
+                let rows = connected.take_rows();
+                self.shared.count(self.number, &rows);
+                self.shared.recorder.rows(self.number, rows);
+            }
+            self.bury(session);
+            *session = self.connected(None).await;
+        }
+        Trying::Failed(ClientError::Timeout(limit))
     }
 
     /// When the execution after the present one is due, on the run's clock.
@@ -133,19 +172,13 @@ impl User {
             if let Err(error) = answered {
                 self.shared.trouble(&error);
                 performer.forget();
-                if let Some(session) = session.take() {
-                    self.bury(session, "reset");
-                }
+                self.bury(session);
             }
         }
     }
 
     /// The session, or a new one; attempts go on until there is one or the step is over.
-    async fn connected(
-        &mut self,
-        session: Option<Session>,
-        performer: &mut Performer,
-    ) -> Option<Session> {
+    async fn connected(&mut self, session: Option<Session>) -> Option<Session> {
         if session.is_some() {
             return session;
         }
@@ -159,11 +192,11 @@ impl User {
             let handles = self.number << 32 | self.shared.next_session() << 20;
             let limit = self.shared.timeout;
             // A waiting user need not carry the room that a logon takes, nor that of a scenario.
-            let attempt = Box::pin(Session::connect(host, &credential, handles, None));
+            let attempt = Box::pin(Session::connect(host, &credential, handles, self.lost));
             let error = match timeout(limit, attempt).await {
                 Ok(Ok(mut session)) => {
                     self.shared.recorder.rows(self.number, session.take_rows());
-                    performer.forget();
+                    self.lost = None;
                     return Some(session);
                 }
                 Ok(Err(failed)) => {
@@ -182,8 +215,11 @@ impl User {
         }
     }
 
-    fn bury(&self, session: Session, reason: &str) {
-        let (rows, connections) = session.end(reason);
+    /// Writes a lost session down.
+    fn bury(&mut self, session: &mut Option<Session>) {
+        let Some(session) = session.take() else { return };
+        self.lost = Some(session.previous());
+        let (rows, connections) = session.end("reset");
         self.shared.recorder.rows(self.number, rows);
         self.shared.recorder.connections(self.number, connections);
     }
@@ -263,13 +299,8 @@ impl User {
             None => Vec::new(),
         };
         step.book.end(self.place);
-        shared.tally(self.number, |tally| {
-            tally.scenario(&scenario_end);
-            for row in &rows {
-                tally.operation(&super::operation_end(&row.operation));
-            }
-        });
-        shared.move_data(&rows);
+        shared.tally(self.number, |tally| tally.scenario(&scenario_end));
+        shared.count(self.number, &rows);
         shared.recorder.scenario(row, rows);
     }
 }

@@ -143,7 +143,8 @@ pub struct Client {
     /// Ask for oplocks instead of leases.
     #[arg(long)]
     pub no_leases: bool,
-    /// Ask for durable handles where an oplock or lease allows it.
+    /// Ask for durable handles where an oplock or lease allows it, and take them up again after a
+    /// lost connection.
     #[arg(long)]
     pub durable: bool,
     /// What the client knows of directories: published (the workload as it stands), collapse (opens
