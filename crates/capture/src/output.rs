@@ -3,6 +3,7 @@
 //! Rows leave here with everything that one connection knows. What spans connections (sessions,
 //! trees, opens, numbers) is added by `resolve`, in the order of the packets.
 
+pub use smbscope_event::open::OpenTold as Open;
 use smbscope_event::operation::Operation;
 use smbscope_event::tables::{Connection, Coverage, Referral};
 
@@ -52,21 +53,6 @@ pub enum Effect {
     Rename(Span),
     /// Was answered with DFS targets: first and count in [`Output::referrals`].
     Referrals(u32, u32),
-}
-
-/// What a successful open tells.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Open {
-    /// Whether it is a directory.
-    pub directory: Option<bool>,
-    /// Size of the file.
-    pub size_bytes: Option<u64>,
-    /// Granted as durable.
-    pub durable: Option<bool>,
-    /// Granted as persistent.
-    pub persistent: Option<bool>,
-    /// The file's number on disk.
-    pub disk_file_id: Option<u64>,
 }
 
 /// What a session setup tells.

@@ -8,6 +8,7 @@ use smbscope_wire::smb1::nt_transact::NtFunction;
 use smbscope_wire::smb1::trans2::Trans2;
 use smbscope_wire::smb1::transaction::PipeCommand;
 use smbscope_wire::smb2::info_class::{FileInfoClass, InfoType, info_class_name};
+use smbscope_wire::smb2::tree::ShareType;
 use smbscope_wire::{smb1, smb2, status};
 
 use crate::operation::Column;
@@ -259,6 +260,11 @@ fn transaction2_text(subcommand: u16, level: u16) -> Cow<'static, str> {
         Some(level) => format!("{name} {level}").into(),
         None => format!("{name} 0x{level:04x}").into(),
     }
+}
+
+/// What the table of trees calls a kind of share.
+pub fn share_type(kind: ShareType) -> String {
+    kind.name().map_or_else(|| format!("0x{:02x}", kind.0), str::to_owned)
 }
 
 #[cfg(test)]

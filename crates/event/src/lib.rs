@@ -15,6 +15,7 @@ pub mod column;
 pub mod description;
 pub mod manifest;
 pub mod message;
+pub mod open;
 pub mod operation;
 pub mod part;
 pub mod pool;

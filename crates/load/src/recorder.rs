@@ -5,15 +5,19 @@
 //! Whoever writes takes the parts from a bounded channel: when the disk cannot keep up, the
 //! generator becomes slow, which it notices itself (`watch`), rather than losing rows.
 
+mod opens;
+
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::SyncSender;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use opens::Opens;
 use smbscope_event::builder::{OperationBuilder, extension_of};
 use smbscope_event::part::Part;
 use smbscope_event::run::Scenario;
-use smbscope_event::tables::Connection;
+use smbscope_event::tables::{Connection, Session, Tree};
 
+use crate::client::Ended;
 use crate::row::Row;
 
 /// Rows of a batch.
@@ -21,7 +25,7 @@ const BATCH_ROWS: usize = 8192;
 
 /// Takes rows from all users of a run.
 pub struct Recorder {
-    recording: String,
+    recording: Arc<str>,
     shards: Vec<Mutex<Shard>>,
     next_operation: AtomicU64,
     ended_connections: AtomicU64,
@@ -34,6 +38,11 @@ struct Shard {
     rows: Vec<Box<Row>>,
     scenarios: Vec<Scenario>,
     connections: Vec<Connection>,
+    sessions: Vec<Session>,
+    trees: Vec<Tree>,
+    opens: Opens,
+    /// Connections whose opens end with the rows that wait.
+    ended: Vec<u64>,
     builder: Option<OperationBuilder>,
 }
 
@@ -41,7 +50,7 @@ impl Recorder {
     /// A recorder of the run `recording`, whose parts go to `parts`.
     pub fn new(recording: &str, shards: usize, parts: SyncSender<Part>) -> Recorder {
         Recorder {
-            recording: recording.to_owned(),
+            recording: recording.into(),
             shards: (0..shards.max(1)).map(|_| Mutex::default()).collect(),
             next_operation: AtomicU64::new(0),
             ended_connections: AtomicU64::new(0),
@@ -71,20 +80,35 @@ impl Recorder {
 
     /// Takes a scenario that a user ended, with its rows.
     pub fn scenario(&self, mut scenario: Scenario, rows: Vec<Box<Row>>) {
-        scenario.recording.clone_from(&self.recording);
+        scenario.recording = self.recording.to_string();
         self.with(scenario.user_number, |shard| {
             shard.rows.extend(rows);
             shard.scenarios.push(scenario);
         });
     }
 
-    /// Takes connections that ended.
-    pub fn connections(&self, user: u64, mut connections: Vec<Connection>) {
-        self.ended_connections.fetch_add(connections.len() as u64, Ordering::Relaxed);
-        for connection in &mut connections {
-            connection.recording.clone_from(&self.recording);
+    /// Takes what is left of a session that ended. Its opens have ended as well, unless they
+    /// live on in the user's next session.
+    pub fn ended(&self, user: u64, mut left: Ended, opens_live_on: bool) {
+        self.ended_connections.fetch_add(left.connections.len() as u64, Ordering::Relaxed);
+        for connection in &mut left.connections {
+            connection.recording = self.recording.to_string();
         }
-        self.with(user, |shard| shard.connections.extend(connections));
+        if let Some(session) = &mut left.session {
+            session.recording = self.recording.to_string();
+        }
+        if let Some(tree) = &mut left.tree {
+            tree.recording = self.recording.to_string();
+        }
+        self.with(user, |shard| {
+            shard.rows.extend(left.rows);
+            if !opens_live_on {
+                shard.ended.extend(left.connections.iter().map(|link| link.connection));
+            }
+            shard.connections.extend(left.connections);
+            shard.sessions.extend(left.session);
+            shard.trees.extend(left.tree);
+        });
     }
 
     /// Takes a part of another table.
@@ -93,10 +117,20 @@ impl Recorder {
         let _ = self.parts.send(part);
     }
 
-    /// Hands over what waits. To be called each second, and at the end.
+    /// Hands over what waits. To be called each second.
     pub fn flush(&self) {
         for shard in &self.shards {
             let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
+            self.empty(&mut shard);
+        }
+    }
+
+    /// Hands over all there is, opens that were never closed included. To be called at the end.
+    pub fn finish(&self) {
+        self.flush();
+        for shard in &self.shards {
+            let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
+            shard.opens.end_all(&self.recording);
             self.empty(&mut shard);
         }
     }
@@ -118,21 +152,47 @@ impl Recorder {
         if !shard.connections.is_empty() {
             self.part(Part::Connections(std::mem::take(&mut shard.connections)));
         }
+        if !shard.sessions.is_empty() {
+            self.part(Part::Sessions(std::mem::take(&mut shard.sessions)));
+        }
+        if !shard.trees.is_empty() {
+            self.part(Part::Trees(std::mem::take(&mut shard.trees)));
+        }
+        self.operations_of(shard);
+        for connection in shard.ended.drain(..) {
+            shard.opens.end(&self.recording, connection);
+        }
+        let closed = shard.opens.take();
+        if !closed.is_empty() {
+            self.part(Part::Handles(closed));
+        }
+    }
+
+    fn operations_of(&self, shard: &mut Shard) {
         if shard.rows.is_empty() {
             return;
         }
-        let mut rows = std::mem::take(&mut shard.rows);
-        rows.sort_by_key(|row| row.operation.response_end().or(row.operation.request_end()));
+        // Later members of a compound end with its lead, which stands before them.
+        let mut lead = 0;
+        let ended = |row: Box<Row>| {
+            let end = row.operation.response_end().or(row.operation.request_end());
+            lead = end.unwrap_or(lead);
+            (lead, row)
+        };
+        let mut rows: Vec<_> = std::mem::take(&mut shard.rows).into_iter().map(ended).collect();
+        rows.sort_by_key(|row| row.0);
         // A schema that Arrow does not take would have failed every test.
         if shard.builder.is_none() {
             shard.builder = OperationBuilder::new(None).ok();
         }
         let Some(builder) = &mut shard.builder else { return };
         let first = self.next_operation.fetch_add(rows.len() as u64, Ordering::Relaxed);
-        for (number, row) in rows.iter_mut().enumerate() {
+        for (number, (end, row)) in rows.iter_mut().enumerate() {
             name(builder, &self.recording, row);
             row.operation.set_operation(first + number as u64);
+            shard.opens.count(&self.recording, row, *end);
         }
+        let rows: Vec<_> = rows.into_iter().map(|(_, row)| row).collect();
         builder.append(&rows);
         if let Ok(batch) = builder.finish() {
             self.part(Part::Operations(batch));
@@ -162,7 +222,6 @@ fn name(builder: &mut OperationBuilder, recording: &str, row: &mut Row) {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
     use std::sync::mpsc::sync_channel;
 
     use arrow::array::AsArray;
@@ -176,7 +235,7 @@ mod tests {
         let mut operation = Operation::default();
         operation.set_response_end(end);
         let link = LinkNames { user: "u".into(), ..LinkNames::default() };
-        Box::new(Row { operation, path: Some(path.into()), link: Arc::new(link) })
+        Box::new(Row { operation, path: Some(path.into()), link: Arc::new(link), told: None })
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use smbscope_event::open::OpenTold;
 use smbscope_event::operation::Operation;
 
 /// A row whose texts are not yet numbers of a batch's pools.
@@ -13,6 +14,8 @@ pub struct Row {
     pub path: Option<Arc<str>>,
     /// What all rows of a connection have in common.
     pub link: Arc<LinkNames>,
+    /// What a Create or Close tells of its open beside the columns.
+    pub told: Option<Box<OpenTold>>,
 }
 
 /// What a builder of batches takes.

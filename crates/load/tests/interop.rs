@@ -178,7 +178,7 @@ fn a_wrong_password_and_a_wrong_share_say_so() {
         let failed = Session::connect(Arc::new(host.unwrap()), &credential, 0, None).await;
         let failed = failed.err().unwrap();
         assert_eq!(failed.error.to_string(), "SessionSetup: STATUS_LOGON_FAILURE");
-        assert!(!failed.rows.is_empty() && failed.connections.len() == 1);
+        assert!(!failed.left.rows.is_empty() && failed.left.connections.len() == 1);
         target.share = "nowhere".into();
         let host = Host::find(target.clone(), Config::default(), Clock::start(), true).await;
         let credential = Credential::new("user00001", &lab.password);

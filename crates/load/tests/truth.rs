@@ -6,7 +6,7 @@
 
 mod support;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -111,6 +111,7 @@ fn run(
         let (mut engine, step, _interrupt) = engine(lab, planner, seconds, sender).await;
         let result = engine.step(step, false, tell).await;
         assert_eq!(engine.unexpected(), Vec::<(String, u64)>::new());
+        engine.recorder().finish();
         result
     });
     (result, parts.into_iter().collect())
@@ -166,6 +167,43 @@ fn keyed(batches: &[RecordBatch]) -> BTreeMap<(i64, i64, String), BTreeMap<&'sta
     rows
 }
 
+fn operations(parts: Vec<Part>) -> Vec<RecordBatch> {
+    let batches = parts.into_iter().filter_map(|part| match part {
+        Part::Operations(batch) => Some(batch),
+        _ => None,
+    });
+    batches.collect()
+}
+
+/// Sessions, trees and opens, each as a line of what both sources must agree on.
+fn entities(parts: &[Part]) -> BTreeSet<String> {
+    let mut lines = BTreeSet::new();
+    for part in parts {
+        match part {
+            Part::Sessions(rows) => lines.extend(rows.iter().map(|row| {
+                let of = (row.session_id, &row.user, &row.mechanism, row.guest, row.encrypt_data);
+                format!("session {of:?} {} {}", row.channels, row.operations)
+            })),
+            Part::Trees(rows) => lines.extend(rows.iter().map(|row| {
+                let of = (row.session_id, row.tree_id, &row.share, &row.share_type);
+                let told = (row.share_flags, row.capabilities, row.continuous_availability);
+                format!("tree {of:?} {told:?} {:?} {}", row.encrypt_data, row.operations)
+            })),
+            Part::Handles(rows) => lines.extend(rows.iter().map(|row| {
+                let of = (row.session_id, row.tree_id, &row.path, &row.user, row.file_id);
+                let create = (row.desired_access, row.share_access, row.create_options);
+                let granted = (&row.oplock, &row.lease, row.durable, row.persistent);
+                let moved = (row.reads, row.read_bytes, row.writes, row.written_bytes);
+                let closed = (row.directory, row.closed_at.is_some(), row.size_bytes);
+                let operations = row.operations;
+                format!("open {of:?} {create:?} {granted:?} {closed:?} {moved:?} {operations}")
+            })),
+            _ => {}
+        }
+    }
+    lines
+}
+
 fn tcpdump(lab: &Samba, file: &Path) -> Option<Child> {
     let port = lab.target.split(':').nth(1)?.split('/').next()?.to_owned();
     let child = Command::new("tcpdump")
@@ -209,20 +247,17 @@ fn a_run_records_what_a_capture_shows() {
     .unwrap();
     recorder.wait().unwrap();
     assert!(result.ended > 5, "{result:?}");
-    let recorded: Vec<RecordBatch> = parts
-        .into_iter()
-        .filter_map(|part| match part {
-            Part::Operations(batch) => Some(batch),
-            _ => None,
-        })
-        .collect();
     let decoder = Decoder::open(vec![Input::Path(file)], Options::default()).unwrap();
-    let mut captured = Vec::new();
-    for part in decoder {
-        if let Part::Operations(batch) = part.unwrap() {
-            captured.push(batch);
-        }
-    }
+    let captured: Vec<Part> = decoder.map(|part| part.unwrap()).collect();
+    let (of_run, of_capture) = (entities(&parts), entities(&captured));
+    assert!(of_run.iter().filter(|line| line.starts_with("open ")).count() > 20);
+    let only = |one: &BTreeSet<String>, other: &BTreeSet<String>| -> Vec<String> {
+        one.difference(other).take(5).cloned().collect()
+    };
+    let nothing = Vec::<String>::new();
+    assert_eq!(only(&of_run, &of_capture), nothing, "the run alone has it");
+    assert_eq!(only(&of_capture, &of_run), nothing, "the capture alone has it");
+    let (recorded, captured) = (operations(parts), operations(captured));
     let (recorded, captured) = (keyed(&recorded), keyed(&captured));
     let mut wrong = Vec::new();
     let mut late: Vec<i64> = Vec::new();

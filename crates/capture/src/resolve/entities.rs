@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use smbscope_event::code;
-use smbscope_event::operation::{Column, Operation};
+use smbscope_event::open::{OpenLife, OpenNames, OpenTold, smb2_writes};
+use smbscope_event::operation::Operation;
 use smbscope_event::tables::{Coverage, Handle, Session, Tree};
 
 use super::bounded::Entity;
@@ -134,35 +134,12 @@ const PATH_BYTES: usize = 8_192;
 pub struct HandleState {
     key: (u64, [u8; 16]),
     protocol: u8,
-    /// Its number.
-    pub handle: u64,
-    connection: u64,
-    session_id: Option<u64>,
-    tree_id: Option<u32>,
+    /// What its operations tell.
+    pub life: OpenLife,
     /// File or directory.
     pub path: Known<String>,
     /// Names of client, user and share, where the table of handles is wanted.
     pub names: [Option<Arc<str>>; 3],
-    opened: Option<Opened>,
-    /// When, and by which operation.
-    closed: Option<(i64, u64)>,
-    size_bytes: Option<u64>,
-    operations: u64,
-    /// Reads and writes, and their bytes.
-    transfers: [(u64, u64); 2],
-}
-
-/// What a Create tells of an open.
-struct Opened {
-    at: i64,
-    operation: u64,
-    desired_access: Option<u32>,
-    share_access: Option<u32>,
-    create_options: Option<u32>,
-    write_through: Option<bool>,
-    oplock: Option<u64>,
-    lease: Option<u64>,
-    told: output::Open,
 }
 
 impl Entity for HandleState {
@@ -174,11 +151,6 @@ impl Entity for HandleState {
         self.key = key;
         self.path.clear();
         self.names = [const { None }; 3];
-        self.opened = None;
-        self.closed = None;
-        self.size_bytes = None;
-        self.operations = 0;
-        self.transfers = [(0, 0); 2];
     }
 }
 
@@ -186,36 +158,21 @@ impl HandleState {
     /// It was just seen.
     pub fn begin(&mut self, number: u64, row: &Operation) {
         self.protocol = row.protocol().unwrap_or(2);
-        self.handle = number;
-        self.connection = row.connection().unwrap_or_default();
-        self.session_id = row.session_id();
-        self.tree_id = row.tree_id();
+        self.life = OpenLife::new(number, row);
     }
 
     /// Takes what a create tells.
     pub fn open(
         &mut self,
         row: &Operation,
-        told: Option<&output::Open>,
+        told: Option<&OpenTold>,
         path: Option<&str>,
         time: i64,
     ) {
         if let Some(path) = path {
             self.name(path);
         }
-        let told = told.copied().unwrap_or_default();
-        self.size_bytes = told.size_bytes;
-        self.opened = Some(Opened {
-            at: time,
-            operation: row.operation().unwrap_or_default(),
-            desired_access: row.desired_access(),
-            share_access: row.share_access(),
-            create_options: row.create_options(),
-            write_through: row.write_through(),
-            oplock: row.oplock_granted(),
-            lease: row.lease_granted(),
-            told,
-        });
+        self.life.open(row, told.copied().unwrap_or_default(), time);
     }
 
     /// Its path from now on; one that no server opens is not remembered.
@@ -229,74 +186,19 @@ impl HandleState {
     /// Counts an operation on it.
     #[inline]
     pub fn count(&mut self, row: &Operation) {
-        const READ: u64 = 2 << 16 | 8;
-        const WRITE: u64 = 2 << 16 | 9;
-        self.operations += 1;
         let writes = match row.command() {
-            Some(READ) => Some(false),
-            Some(WRITE) => Some(true),
-            Some(other) if self.protocol == 1 => crate::smb1::data_direction(other as u8),
-            _ => None,
+            Some(command) if self.protocol == 1 => crate::smb1::data_direction(command as u8),
+            _ => smb2_writes(row),
         };
-        if let Some(writes) = writes {
-            let (transfers, bytes) = &mut self.transfers[usize::from(writes)];
-            *transfers += 1;
-            *bytes += row.transferred_bytes().unwrap_or(0);
-        }
-    }
-
-    /// Whether its Close was seen.
-    pub fn is_closed(&self) -> bool {
-        self.closed.is_some()
-    }
-
-    /// Takes what a close tells.
-    pub fn close(&mut self, row: &Operation, size: Option<u64>, time: i64) {
-        self.closed = Some((time, row.operation().unwrap_or_default()));
-        self.size_bytes = size.or(self.size_bytes);
+        self.life.count(row, writes);
     }
 
     /// Its row.
     pub fn row(&mut self, recording: Arc<str>) -> Handle {
         let [client, user, share] = std::mem::take(&mut self.names);
-        let [(reads, read_bytes), (writes, written_bytes)] = self.transfers;
-        let row = Handle {
-            recording,
-            handle: self.handle,
-            connection: self.connection,
-            session_id: self.session_id,
-            tree_id: self.tree_id.map(u64::from),
-            client: client.unwrap_or_default(),
-            user,
-            share,
-            path: self.path.is_known().then(|| self.path.text().into()),
-            file_id: self.key.1,
-            closed_at: self.closed.map(|(at, _)| at),
-            close_operation: self.closed.map(|(_, operation)| operation),
-            operations: self.operations,
-            reads,
-            writes,
-            read_bytes,
-            written_bytes,
-            size_bytes: self.size_bytes,
-            ..Handle::default()
-        };
-        let Some(opened) = &self.opened else { return row };
-        Handle {
-            directory: opened.told.directory,
-            opened_at: Some(opened.at),
-            create_operation: Some(opened.operation),
-            desired_access: opened.desired_access.map(u64::from),
-            share_access: opened.share_access.map(u64::from),
-            create_options: opened.create_options.map(u64::from),
-            write_through: opened.write_through,
-            oplock: opened.oplock.map(|level| code::text(Column::oplock_granted, level)),
-            lease: opened.lease.map(|state| code::text(Column::lease_granted, state)),
-            durable: opened.told.durable,
-            persistent: opened.told.persistent,
-            disk_file_id: opened.told.disk_file_id,
-            ..row
-        }
+        let path = self.path.is_known().then(|| self.path.text().into());
+        let names = OpenNames { recording, client: client.unwrap_or_default(), user, share, path };
+        self.life.row(self.key.1, names)
     }
 }
 
@@ -316,7 +218,7 @@ pub struct Closed {
 impl Closed {
     /// Takes one that was closed, or forgotten for the limit.
     pub fn take(&mut self, state: &mut HandleState) {
-        self.forgotten += u64::from(!state.is_closed());
+        self.forgotten += u64::from(!state.life.is_closed());
         self.keep(state);
     }
 

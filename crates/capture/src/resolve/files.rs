@@ -42,7 +42,7 @@ impl Resolver {
             && let Some(state) = self.handles.get_mut(place)
         {
             link.handle = place;
-            row.set_handle(state.handle);
+            row.set_handle(state.life.handle);
             state.count(row);
             let opened = matches!(done.effect, Effect::Open(_));
             if (opened || path.is_none()) && state.path.is_known() {
@@ -54,7 +54,7 @@ impl Resolver {
             }
             match done.effect {
                 Effect::Close(size) => {
-                    state.close(row, size, done.time);
+                    state.life.close(row, size, done.time);
                     self.handles.retire(place, &mut |state| self.closed.take(state));
                     return;
                 }

@@ -1,5 +1,6 @@
 //! What a reply's body adds to its operation (MS-SMB2 section 2.2, the responses).
 
+use smbscope_event::code::share_type;
 use smbscope_event::message::file_bytes;
 use smbscope_event::tables::Referral;
 use smbscope_wire::smb2::access::FileAttributes;
@@ -103,10 +104,7 @@ pub fn decode(member: &Member<'_>, link: &mut Link) -> Reply {
             let capabilities = view.capabilities();
             reply.tree = Some(Box::new(Tree {
                 share: None,
-                share_type: view.share_type().map(|kind| match kind.name() {
-                    Some(name) => name.to_owned(),
-                    None => format!("0x{:02x}", kind.0),
-                }),
+                share_type: view.share_type().map(share_type),
                 flags: view.share_flags().map(|flags| u64::from(flags.0)),
                 capabilities: capabilities.map(|bits| u64::from(bits.0)),
                 continuous_availability: capabilities

@@ -113,6 +113,8 @@ pub struct Channel {
     /// Rows that ended; `None` when none are wanted.
     #[expect(clippy::vec_box, reason = "a row is 600 bytes and goes through several lists")]
     rows: Option<Vec<Box<Row>>>,
+    in_session: u64,
+    in_tree: u64,
     /// What all rows have in common.
     blank: Operation,
     names: Arc<LinkNames>,
@@ -197,6 +199,8 @@ impl Channel {
             last_reply: None,
             compound: 0,
             rows: record.then(Vec::new),
+            in_session: 0,
+            in_tree: 0,
             blank,
             names: ends.names,
             spare_seal: None,
@@ -276,8 +280,12 @@ impl Channel {
         self.frame.member(&head, body);
         self.sign_next |= ask.sign;
         let row = self.rows.is_some().then(|| {
-            let mut row =
-                Box::new(Row { operation: self.blank, path: ask.path, link: self.names.clone() });
+            let mut row = Box::new(Row {
+                operation: self.blank,
+                path: ask.path,
+                link: self.names.clone(),
+                told: None,
+            });
             let operation = &mut row.operation;
             fill_head(operation, B::COMMAND, &head, tree_id);
             if let Some(handle) = ask.handle {
@@ -413,10 +421,10 @@ impl Channel {
             protect(&mut self.frame, &self.protection, session_id, sign)?;
         let start = self.clock.now();
         self.stream.write_all(bytes).await.map_err(ClientError::Lost)?;
-        self.table.bytes_to_server += bytes.len() as u64;
-        if let Some(rows) = &mut self.rows {
-            let mut row =
-                Box::new(Row { operation: self.blank, path: None, link: self.names.clone() });
+        let wire_bytes = bytes.len() as u64;
+        self.table.bytes_to_server += wire_bytes;
+        if self.rows.is_some() {
+            let mut row = self.blank_row();
             let operation = &mut row.operation;
             fill_head(operation, Command::CANCEL, &head, 0);
             operation.clear(Column::tree_id);
@@ -424,10 +432,10 @@ impl Channel {
             operation.set_encrypted(encrypted);
             operation.set_request_start(start);
             operation.set_request_end(self.clock.now());
-            operation.set_request_wire_bytes(bytes.len() as u64);
+            operation.set_request_wire_bytes(wire_bytes);
             operation.set_outstanding(self.in_flight);
             self.scene.fill(operation);
-            rows.push(row);
+            self.keep(row);
             self.table.operations += 1;
         }
         Ok(true)
@@ -470,6 +478,31 @@ impl Channel {
         !self.breaks.is_empty()
     }
 
+    /// A row with what all rows of the connection have in common.
+    fn blank_row(&self) -> Box<Row> {
+        let link = self.names.clone();
+        Box::new(Row { operation: self.blank, path: None, link, told: None })
+    }
+
+    /// Keeps a row that ended.
+    fn keep(&mut self, row: Box<Row>) {
+        self.in_session += u64::from(row.operation.session_id().is_some());
+        self.in_tree += u64::from(row.operation.tree_id().is_some());
+        if let Some(rows) = &mut self.rows {
+            rows.push(row);
+        }
+    }
+
+    /// Operations in the session, and of them in the tree, whose rows ended.
+    pub fn counts(&self) -> (u64, u64) {
+        (self.in_session, self.in_tree)
+    }
+
+    /// When the last reply came, on the run's clock.
+    pub fn last_reply(&self) -> Option<i64> {
+        self.last_reply
+    }
+
     /// Rows that ended since the last time.
     pub fn take_rows(&mut self) -> Vec<Box<Row>> {
         self.rows.as_mut().map(std::mem::take).unwrap_or_default()
@@ -482,7 +515,7 @@ impl Channel {
             self.table.unanswered += 1;
             self.table.operations += 1;
             if let Some(row) = pending.row {
-                self.rows.get_or_insert_default().push(row);
+                self.keep(row);
             }
         }
         let mut table = (*self.table).clone();

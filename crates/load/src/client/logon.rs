@@ -36,6 +36,8 @@ pub(super) struct LoggedOn {
     pub session_id: u64,
     pub signer: Option<Arc<Signer>>,
     pub authenticated: bool,
+    /// Whether the server demands encryption in the session.
+    pub encrypt_data: bool,
 }
 
 /// Logs on, or binds the channel to a session; its protection is set up then.
@@ -88,9 +90,10 @@ pub(super) async fn log_on(
     let session_flags = SessionSetupResponse(&reply.message).flags().unwrap_or_default();
     let guest = session_flags.contains(SessionFlags::IS_GUEST)
         || session_flags.contains(SessionFlags::IS_NULL);
+    let encrypt_data = session_flags.contains(SessionFlags::ENCRYPT_DATA);
     if guest {
         channel.protection = Protection::default();
-        return Ok(LoggedOn { session_id, signer: None, authenticated: false });
+        return Ok(LoggedOn { session_id, signer: None, authenticated: false, encrypt_data });
     }
     let key = logon.session_key()?;
     let broken = || ClientError::Protocol("no keys for this dialect".into());
@@ -107,14 +110,13 @@ pub(super) async fn log_on(
         && let Some(cipher) = negotiated.cipher
     {
         let seal = seal(dialect, cipher, &key, &preauth).ok_or_else(broken)?;
-        let demanded = session_flags.contains(SessionFlags::ENCRYPT_DATA);
-        if demanded || host.config.encryption == Encryption::Required {
+        if encrypt_data || host.config.encryption == Encryption::Required {
             channel.protection.seal = Some(seal);
         } else {
             channel.keep_spare_seal(seal);
         }
     }
-    Ok(LoggedOn { session_id, signer: Some(signer), authenticated: true })
+    Ok(LoggedOn { session_id, signer: Some(signer), authenticated: true, encrypt_data })
 }
 
 /// Ciphers of both directions of a session.

@@ -23,4 +23,4 @@ pub use error::ClientError;
 pub use host::Host;
 pub use negotiate::Negotiated;
 pub use reply::{Open, Reply, Want};
-pub use session::{Previous, Session};
+pub use session::{Ended, Previous, Session};

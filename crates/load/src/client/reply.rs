@@ -2,10 +2,12 @@
 
 use smbscope_event::code;
 use smbscope_event::message::file_bytes;
+use smbscope_event::open::OpenTold;
 use smbscope_event::operation::Operation;
 use smbscope_wire::smb2::access::FileAttributes;
+use smbscope_wire::smb2::close::CloseResponse;
 use smbscope_wire::smb2::create::{CreateResponse, OplockLevel};
-use smbscope_wire::smb2::create_context::{Lease, ResponseContext};
+use smbscope_wire::smb2::create_context::{DurableFlags, Lease, ResponseContext};
 use smbscope_wire::smb2::directory::QueryDirectoryResponse;
 use smbscope_wire::smb2::error::is_error_response;
 use smbscope_wire::smb2::header::{Header, Member};
@@ -42,6 +44,8 @@ pub struct Reply {
     pub transferred: u32,
     /// What a successful Create tells.
     pub open: Option<Open>,
+    /// Size of the file that a Close with POSTQUERY_ATTRIB tells.
+    pub closed_bytes: Option<u64>,
     /// The message from its header on, with [`Want::Message`].
     pub message: Vec<u8>,
 }
@@ -61,6 +65,8 @@ pub struct Open {
     pub lease: Option<Lease>,
     /// Whether it survives the connection.
     pub durable: bool,
+    /// Whether it survives the server too; `None` where the reply does not tell.
+    pub persistent: Option<bool>,
 }
 
 impl Reply {
@@ -93,6 +99,10 @@ impl Reply {
                 self.open = open(bytes);
                 None
             }
+            Command::CLOSE => {
+                self.closed_bytes = CloseResponse(bytes).attributes().map(|told| told.end_of_file);
+                None
+            }
             Command::READ => ReadResponse(bytes).data_length(),
             Command::WRITE => WriteResponse(bytes).count(),
             Command::IOCTL => IoctlResponse(bytes).output_count(),
@@ -101,6 +111,22 @@ impl Reply {
             Command::CHANGE_NOTIFY => ChangeNotifyResponse(bytes).output_buffer_length(),
             _ => None,
         }
+    }
+
+    /// What the table of opens wants of it beside the columns.
+    pub fn told(&self) -> Option<Box<OpenTold>> {
+        let told = match (&self.open, self.closed_bytes) {
+            (Some(open), _) => OpenTold {
+                directory: Some(open.directory),
+                size_bytes: Some(open.size_bytes),
+                durable: open.durable.then_some(true),
+                persistent: open.persistent,
+                disk_file_id: None,
+            },
+            (None, Some(size)) => OpenTold { size_bytes: Some(size), ..OpenTold::default() },
+            (None, None) => return None,
+        };
+        Some(Box::new(told))
     }
 
     fn fill(&self, row: &mut Operation, transferred: Option<u32>) {
@@ -128,11 +154,16 @@ fn open(bytes: &[u8]) -> Option<Open> {
         oplock: view.oplock_level()?,
         lease: None,
         durable: false,
+        persistent: None,
     };
     for context in view.contexts() {
         match context.response() {
             ResponseContext::Lease(lease) => open.lease = Some(lease),
-            ResponseContext::Durable | ResponseContext::DurableV2 { .. } => open.durable = true,
+            ResponseContext::Durable => open.durable = true,
+            ResponseContext::DurableV2 { flags, .. } => {
+                open.durable = true;
+                open.persistent = Some(flags.contains(DurableFlags::PERSISTENT));
+            }
             _ => {}
         }
     }

@@ -7,14 +7,15 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
 
-use smbscope_event::tables::Connection;
+use smbscope_event::code::share_type;
+use smbscope_event::tables::{Connection, Session as SessionRow, Tree};
 use smbscope_wire::crypto::{PreauthIntegrity, Signer};
 use smbscope_wire::smb2::encode::{
     Body, LeaseBreakAck, Logoff, OplockBreakAck, TreeConnect, TreeDisconnect,
 };
 use smbscope_wire::smb2::negotiate::Capabilities;
 use smbscope_wire::smb2::oplock::{LeaseBreakFlags, OplockBreak};
-use smbscope_wire::smb2::tree::{ShareFlags, TreeConnectResponse};
+use smbscope_wire::smb2::tree::{ShareCapabilities, ShareFlags, ShareType, TreeConnectResponse};
 use smbscope_wire::smb2::{Command, Dialect};
 use smbscope_wire::status::Status;
 
@@ -39,8 +40,34 @@ pub struct Session {
     session_signer: Option<Arc<Signer>>,
     tree_id: u32,
     next_handle: u64,
+    authenticated: bool,
+    encrypt_data: bool,
+    tree: Option<ShareTold>,
     /// Leases that the session holds.
     pub leases: Leases,
+}
+
+/// What the reply to the TreeConnect tells.
+#[derive(Clone, Copy, Debug)]
+struct ShareTold {
+    kind: ShareType,
+    flags: ShareFlags,
+    capabilities: ShareCapabilities,
+    /// When it was asked for.
+    start: i64,
+}
+
+/// What is left of a session that ended: its last rows, and rows of other tables.
+#[derive(Debug, Default)]
+pub struct Ended {
+    /// Rows that were not taken before.
+    pub rows: Vec<Box<Row>>,
+    /// Its connections.
+    pub connections: Vec<Connection>,
+    /// The session, when it came about.
+    pub session: Option<SessionRow>,
+    /// Its tree, when it came about.
+    pub tree: Option<Tree>,
 }
 
 /// A session that was lost, for the one that takes its place.
@@ -121,9 +148,12 @@ impl Session {
             session_signer: logon.signer,
             tree_id: 0,
             next_handle: handles_from,
+            authenticated: logon.authenticated,
+            encrypt_data: logon.encrypt_data,
+            tree: None,
             leases: Leases::default(),
         };
-        match session.connect_tree(ends.names, logon.authenticated).await {
+        match session.connect_tree(ends.names).await {
             Ok(()) => Ok(session),
             Err(error) => Err(session.failed(error)),
         }
@@ -161,15 +191,12 @@ impl Session {
         Ok(())
     }
 
-    async fn connect_tree(
-        &mut self,
-        names: Arc<LinkNames>,
-        authenticated: bool,
-    ) -> Result<(), ClientError> {
+    async fn connect_tree(&mut self, names: Arc<LinkNames>) -> Result<(), ClientError> {
+        let start = self.host.clock.now();
         let share = self.host.target.unc();
         let names = Arc::new(LinkNames { share: share.clone(), ..LinkNames::clone(&names) });
         // An authenticated 3.1.1 tree connect must be signed (MS-SMB2 section 3.2.4.1.1).
-        let sign = authenticated && self.negotiated.dialect == Dialect::SMB_3_1_1;
+        let sign = self.authenticated && self.negotiated.dialect == Dialect::SMB_3_1_1;
         let ask = Ask { sign, want: Want::Message, ..Ask::default() };
         if let Some(channel) = self.channels.first_mut() {
             channel.name(names.clone());
@@ -182,18 +209,24 @@ impl Session {
             });
         }
         self.tree_id = reply.tree_id;
-        let flags = TreeConnectResponse(&reply.message).share_flags().unwrap_or_default();
-        let first = self.channels.first_mut();
-        if let Some(channel) = first
-            && flags.contains(ShareFlags::ENCRYPT_DATA)
-            && !channel.seals()
-        {
+        let view = TreeConnectResponse(&reply.message);
+        let flags = view.share_flags().unwrap_or_default();
+        self.tree = Some(ShareTold {
+            kind: view.share_type().unwrap_or_default(),
+            flags,
+            capabilities: view.capabilities().unwrap_or_default(),
+            start,
+        });
+        let Some(channel) = self.channels.first_mut() else { return Ok(()) };
+        // Ciphers that nothing demands are not kept: an idle session is small.
+        let spare = channel.take_spare_seal();
+        if flags.contains(ShareFlags::ENCRYPT_DATA) && !channel.seals() {
             if self.host.config.encryption == Encryption::Off {
                 return Err(ClientError::Protocol(
                     "the share demands encryption, which is switched off".into(),
                 ));
             }
-            channel.protection.seal = channel.take_spare_seal();
+            channel.protection.seal = spare;
         }
         Ok(())
     }
@@ -361,12 +394,14 @@ impl Session {
     }
 
     /// Logs off and ends the connections. The rows of all that, and the connections' own.
-    pub async fn close(mut self) -> (Vec<Box<Row>>, Vec<Connection>) {
+    pub async fn close(mut self) -> Ended {
         let ask = || Ask::default();
         let farewell = async {
             self.call(&TreeDisconnect, ask()).await?;
-            self.tree_id = 0;
-            self.call(&Logoff, ask()).await
+            let tree_id = std::mem::take(&mut self.tree_id);
+            let logged_off = self.call(&Logoff, ask()).await;
+            self.tree_id = tree_id;
+            logged_off
         };
         let patience = std::time::Duration::from_secs(5);
         let done = tokio::time::timeout(patience, farewell).await;
@@ -374,20 +409,62 @@ impl Session {
     }
 
     /// Ends the connections as they are.
-    pub fn end(mut self, reason: &str) -> (Vec<Box<Row>>, Vec<Connection>) {
-        let mut rows = Vec::new();
-        let mut connections = Vec::new();
+    pub fn end(mut self, reason: &str) -> Ended {
+        let mut ended = Ended::default();
         for channel in &mut self.channels {
             let (last, table) = channel.end(reason);
-            rows.extend(last);
-            connections.push(table);
+            ended.rows.extend(last);
+            ended.connections.push(table);
         }
-        (rows, connections)
+        ended.session = self.row(&ended.connections);
+        ended.tree = self.tree_row(ended.session.as_ref());
+        ended
+    }
+
+    /// What the table of sessions says.
+    fn row(&self, connections: &[Connection]) -> Option<SessionRow> {
+        let (link, names) = (connections.first()?, self.channels.first()?.names());
+        let last = self.channels.iter().filter_map(Channel::last_reply).max();
+        Some(SessionRow {
+            session_id: self.session_id,
+            connection: link.connection,
+            client: names.client.clone(),
+            server: names.server.clone(),
+            user: (!names.user.is_empty()).then(|| names.user.clone()),
+            mechanism: Some("NTLMSSP".to_owned()),
+            guest: Some(!self.authenticated),
+            encrypt_data: Some(self.encrypt_data),
+            channels: connections.len() as u64,
+            start: link.start,
+            end: last.unwrap_or(link.start),
+            operations: self.channels.iter().map(|channel| channel.counts().0).sum(),
+            ..SessionRow::default()
+        })
+    }
+
+    fn tree_row(&self, session: Option<&SessionRow>) -> Option<Tree> {
+        let (session, told, names) = (session?, self.tree?, self.channels.first()?.names());
+        Some(Tree {
+            session_id: self.session_id,
+            tree_id: u64::from(self.tree_id),
+            connection: session.connection,
+            share: Some(names.share.clone()),
+            share_type: Some(share_type(told.kind)),
+            share_flags: Some(u64::from(told.flags.0)),
+            capabilities: Some(u64::from(told.capabilities.0)),
+            continuous_availability: Some(
+                told.capabilities.contains(ShareCapabilities::CONTINUOUS_AVAILABILITY),
+            ),
+            encrypt_data: Some(told.flags.contains(ShareFlags::ENCRYPT_DATA)),
+            start: told.start,
+            end: session.end,
+            operations: self.channels.iter().map(|channel| channel.counts().1).sum(),
+            ..Tree::default()
+        })
     }
 
     fn failed(self, error: ClientError) -> Failed {
-        let (rows, connections) = self.end("reset");
-        Failed { error, rows, connections }
+        Failed { error, left: self.end("reset") }
     }
 }
 
@@ -397,20 +474,19 @@ pub struct Failed {
     /// Why.
     pub error: ClientError,
     /// What was sent until then.
-    pub rows: Vec<Box<Row>>,
-    /// The connections.
-    pub connections: Vec<Connection>,
+    pub left: Ended,
 }
 
 impl Failed {
     fn of(error: ClientError, mut channel: Channel) -> Failed {
         let (rows, table) = channel.end("reset");
-        Failed { error, rows, connections: vec![table] }
+        let left = Ended { rows, connections: vec![table], ..Ended::default() };
+        Failed { error, left }
     }
 }
 
 impl From<ClientError> for Failed {
     fn from(error: ClientError) -> Failed {
-        Failed { error, rows: Vec::new(), connections: Vec::new() }
+        Failed { error, left: Ended::default() }
     }
 }

@@ -117,7 +117,7 @@ impl Shared {
 
     /// A number for a user's next session.
     pub fn next_session(&self) -> u64 {
-        self.sessions.fetch_add(1, Ordering::Relaxed) % (1 << 12)
+        self.sessions.fetch_add(1, Ordering::Relaxed)
     }
 
     /// Counts trouble of a connection.
@@ -313,6 +313,11 @@ impl Engine {
         let mut list: Vec<_> = known.iter().map(|(what, count)| (what.clone(), *count)).collect();
         list.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
         list
+    }
+
+    /// Who takes the rows.
+    pub fn recorder(&self) -> &Recorder {
+        &self.shared.recorder
     }
 
     /// File data that was moved, in all steps.

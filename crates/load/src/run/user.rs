@@ -83,14 +83,12 @@ impl User {
             self.ended(&plan, due, Some((begin, tried)), session.as_mut());
             if lost {
                 performer.forget();
-                self.bury(&mut session);
+                self.bury(&mut session, false);
             }
         }
         self.shared.step().book.leave(self.place);
         if let Some(session) = session.take() {
-            let (rows, connections) = session.close().await;
-            self.shared.recorder.rows(self.number, rows);
-            self.shared.recorder.connections(self.number, connections);
+            self.shared.recorder.ended(self.number, session.close().await, false);
         }
         self.plans
     }
@@ -134,7 +132,7 @@ impl User {
                 self.shared.count(self.number, &rows);
                 self.shared.recorder.rows(self.number, rows);
             }
-            self.bury(session);
+            self.bury(session, true);
             *session = self.connected(None).await;
         }
         Trying::Failed(ClientError::Timeout(limit))
@@ -172,7 +170,7 @@ impl User {
             if let Err(error) = answered {
                 self.shared.trouble(&error);
                 performer.forget();
-                self.bury(session);
+                self.bury(session, false);
             }
         }
     }
@@ -189,7 +187,8 @@ impl User {
             }
             let credential = self.shared.credentials.of(self.number);
             let host = self.shared.host.clone();
-            let handles = self.number << 32 | self.shared.next_session() << 20;
+            // Numbers of opens are unique in a run.
+            let handles = self.shared.next_session() << 24;
             let limit = self.shared.timeout;
             // A waiting user need not carry the room that a logon takes, nor that of a scenario.
             let attempt = Box::pin(Session::connect(host, &credential, handles, self.lost));
@@ -200,8 +199,7 @@ impl User {
                     return Some(session);
                 }
                 Ok(Err(failed)) => {
-                    self.shared.recorder.rows(self.number, failed.rows);
-                    self.shared.recorder.connections(self.number, failed.connections);
+                    self.shared.recorder.ended(self.number, failed.left, false);
                     failed.error
                 }
                 Err(_) => ClientError::Timeout(limit),
@@ -215,13 +213,11 @@ impl User {
         }
     }
 
-    /// Writes a lost session down.
-    fn bury(&mut self, session: &mut Option<Session>) {
+    /// Writes a lost session down; its opens may live on in the next one.
+    fn bury(&mut self, session: &mut Option<Session>, opens_live_on: bool) {
         let Some(session) = session.take() else { return };
         self.lost = Some(session.previous());
-        let (rows, connections) = session.end("reset");
-        self.shared.recorder.rows(self.number, rows);
-        self.shared.recorder.connections(self.number, connections);
+        self.shared.recorder.ended(self.number, session.end("reset"), opens_live_on);
     }
 
     fn scenario_run(&self, plan: &Plan) -> u64 {

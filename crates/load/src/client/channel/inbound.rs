@@ -19,7 +19,6 @@ use tokio::io::{AsyncRead, ReadBuf};
 use super::Channel;
 use crate::client::error::ClientError;
 use crate::client::reply::{Reply, Want};
-use crate::row::Row;
 
 /// Longest message that is taken from a server: the largest read there is, and its headers.
 const MESSAGE_BYTES_MAX: usize = (16 << 20) - 1;
@@ -272,9 +271,8 @@ impl Channel {
             }
             self.table.signed += u64::from(operation.signed() == Some(true));
             self.table.encrypted += u64::from(operation.encrypted() == Some(true));
-            if let Some(rows) = &mut self.rows {
-                rows.push(row);
-            }
+            row.told = reply.told();
+            self.keep(row);
         }
         if pending.want != Want::Nothing {
             self.done.push((pending.message_id, reply));
@@ -284,9 +282,8 @@ impl Channel {
     /// A break that the server sends unasked: a row of its own.
     fn notification(&mut self, member: &Member<'_>, now: i64) {
         self.table.breaks += 1;
-        if let Some(rows) = &mut self.rows {
-            let mut row =
-                Box::new(Row { operation: self.blank, path: None, link: self.names.clone() });
+        if self.rows.is_some() {
+            let mut row = self.blank_row();
             let operation = &mut row.operation;
             operation.set_command(code::command(2, member.header.command.0));
             operation.set_message_id(member.header.message_id);
@@ -298,7 +295,7 @@ impl Channel {
             operation.set_encrypted(self.protection.seal.is_some());
             message::set_break(operation, member.bytes, true);
             self.scene.fill(operation);
-            rows.push(row);
+            self.keep(row);
         }
         self.table.operations += 1;
         self.breaks.extend(OplockBreak::parse(member.bytes));

@@ -136,7 +136,7 @@ pub fn run(args: &Run, talk: Talk) -> anyhow::Result<()> {
         }
     }
     let unexpected = engine.unexpected();
-    recorder.flush();
+    recorder.finish();
     recorder.part(Part::Coverage(Box::new(coverage(&description, &recorder))));
     // The engine's users are gone, so that these are the last that hold the channel's other end.
     drop(engine);

@@ -1,0 +1,181 @@
+//! One open from Create to Close, as the operations on it tell: what becomes a row of `handles`.
+//!
+//! Every source of operations counts opens with this; how an open is found again is its own
+//! business.
+
+use std::sync::Arc;
+
+use crate::code;
+use crate::operation::{Column, Operation};
+use crate::tables::Handle;
+
+/// What a Create's reply tells beside the columns of its operation.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OpenTold {
+    /// Whether it is a directory.
+    pub directory: Option<bool>,
+    /// Size of the file.
+    pub size_bytes: Option<u64>,
+    /// Granted as durable.
+    pub durable: Option<bool>,
+    /// Granted as persistent.
+    pub persistent: Option<bool>,
+    /// The file's number on disk.
+    pub disk_file_id: Option<u64>,
+}
+
+/// An open while it lives.
+#[derive(Debug, Default)]
+pub struct OpenLife {
+    /// Its number.
+    pub handle: u64,
+    connection: u64,
+    session_id: Option<u64>,
+    tree_id: Option<u32>,
+    opened: Option<Opened>,
+    /// When, and by which operation.
+    closed: Option<(i64, u64)>,
+    size_bytes: Option<u64>,
+    operations: u64,
+    /// Reads and writes, and their bytes.
+    transfers: [(u64, u64); 2],
+}
+
+/// What a Create tells of an open.
+#[derive(Debug)]
+struct Opened {
+    at: i64,
+    operation: u64,
+    desired_access: Option<u32>,
+    share_access: Option<u32>,
+    create_options: Option<u32>,
+    write_through: Option<bool>,
+    oplock: Option<u64>,
+    lease: Option<u64>,
+    told: OpenTold,
+}
+
+/// The texts of an open's row.
+#[derive(Clone, Debug, Default)]
+pub struct OpenNames {
+    /// The recording.
+    pub recording: Arc<str>,
+    /// The client's address.
+    pub client: Arc<str>,
+    /// User.
+    pub user: Option<Arc<str>>,
+    /// Share.
+    pub share: Option<Arc<str>>,
+    /// File or directory.
+    pub path: Option<Arc<str>>,
+}
+
+impl OpenLife {
+    /// An open with the number `handle` that `row` is the first operation of.
+    pub fn new(handle: u64, row: &Operation) -> OpenLife {
+        OpenLife {
+            handle,
+            connection: row.connection().unwrap_or_default(),
+            session_id: row.session_id(),
+            tree_id: row.tree_id(),
+            ..OpenLife::default()
+        }
+    }
+
+    /// Takes what its Create tells, which ended at `time`.
+    pub fn open(&mut self, row: &Operation, told: OpenTold, time: i64) {
+        self.size_bytes = told.size_bytes;
+        self.opened = Some(Opened {
+            at: time,
+            operation: row.operation().unwrap_or_default(),
+            desired_access: row.desired_access(),
+            share_access: row.share_access(),
+            create_options: row.create_options(),
+            write_through: row.write_through(),
+            oplock: row.oplock_granted(),
+            lease: row.lease_granted(),
+            told,
+        });
+    }
+
+    /// Counts an operation on it; `writes` when it moves data, and which way.
+    #[inline]
+    pub fn count(&mut self, row: &Operation, writes: Option<bool>) {
+        self.operations += 1;
+        if let Some(writes) = writes {
+            let (transfers, bytes) = &mut self.transfers[usize::from(writes)];
+            *transfers += 1;
+            *bytes += row.transferred_bytes().unwrap_or(0);
+        }
+    }
+
+    /// Whether its Close was seen.
+    pub fn is_closed(&self) -> bool {
+        self.closed.is_some()
+    }
+
+    /// Connection on which it was opened or first seen.
+    pub fn connection(&self) -> u64 {
+        self.connection
+    }
+
+    /// Takes what its Close tells, which ended at `time`.
+    pub fn close(&mut self, row: &Operation, size_bytes: Option<u64>, time: i64) {
+        self.closed = Some((time, row.operation().unwrap_or_default()));
+        self.size_bytes = size_bytes.or(self.size_bytes);
+    }
+
+    /// Its row.
+    pub fn row(&self, file_id: [u8; 16], names: OpenNames) -> Handle {
+        let [(reads, read_bytes), (writes, written_bytes)] = self.transfers;
+        let row = Handle {
+            recording: names.recording,
+            handle: self.handle,
+            connection: self.connection,
+            session_id: self.session_id,
+            tree_id: self.tree_id.map(u64::from),
+            client: names.client,
+            user: names.user,
+            share: names.share,
+            path: names.path,
+            file_id,
+            closed_at: self.closed.map(|(at, _)| at),
+            close_operation: self.closed.map(|(_, operation)| operation),
+            operations: self.operations,
+            reads,
+            writes,
+            read_bytes,
+            written_bytes,
+            size_bytes: self.size_bytes,
+            ..Handle::default()
+        };
+        let Some(opened) = &self.opened else { return row };
+        Handle {
+            directory: opened.told.directory,
+            opened_at: Some(opened.at),
+            create_operation: Some(opened.operation),
+            desired_access: opened.desired_access.map(u64::from),
+            share_access: opened.share_access.map(u64::from),
+            create_options: opened.create_options.map(u64::from),
+            write_through: opened.write_through,
+            oplock: opened.oplock.map(|level| code::text(Column::oplock_granted, level)),
+            lease: opened.lease.map(|state| code::text(Column::lease_granted, state)),
+            durable: opened.told.durable,
+            persistent: opened.told.persistent,
+            disk_file_id: opened.told.disk_file_id,
+            ..row
+        }
+    }
+}
+
+/// Whether an SMB2 operation moves file data, and which way: `Some(true)` for a Write.
+#[inline]
+pub fn smb2_writes(row: &Operation) -> Option<bool> {
+    const READ: u64 = 2 << 16 | 8;
+    const WRITE: u64 = 2 << 16 | 9;
+    match row.command() {
+        Some(READ) => Some(false),
+        Some(WRITE) => Some(true),
+        _ => None,
+    }
+}

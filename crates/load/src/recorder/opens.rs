@@ -1,0 +1,141 @@
+//! Opens of simulated users, from the rows of their operations: the table `handles`.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use smbscope_event::code;
+use smbscope_event::open::{OpenLife, OpenNames, smb2_writes};
+use smbscope_event::tables::Handle;
+
+use smbscope_wire::smb2::Command;
+
+use crate::row::{LinkNames, Row};
+
+/// Opens of some users that live, and those that ended and were not taken.
+#[derive(Default)]
+pub struct Opens {
+    live: HashMap<u64, Live>,
+    ended: Vec<Handle>,
+}
+
+struct Live {
+    life: OpenLife,
+    file_id: [u8; 16],
+    path: Option<Arc<str>>,
+    link: Arc<LinkNames>,
+}
+
+impl Opens {
+    /// Takes an operation, with its number, that ended at `end`; in the order in which they ended.
+    pub fn count(&mut self, recording: &Arc<str>, row: &Row, end: i64) {
+        let operation = &row.operation;
+        let Some(number) = operation.handle() else { return };
+        let command = operation.command().unwrap_or_default();
+        let succeeded = operation.status() == Some(0);
+        if command == code::command(2, Command::CREATE.0)
+            && succeeded
+            && !self.live.contains_key(&number)
+        {
+            let mut life = OpenLife::new(number, operation);
+            life.open(operation, row.told.as_deref().copied().unwrap_or_default(), end);
+            let file_id = operation.file_id().unwrap_or_default();
+            let (path, link) = (row.path.clone(), row.link.clone());
+            self.live.insert(number, Live { life, file_id, path, link });
+        }
+        let Some(live) = self.live.get_mut(&number) else { return };
+        live.life.count(operation, smb2_writes(operation));
+        // The file may have another name since.
+        if row.path.is_some() {
+            live.path.clone_from(&row.path);
+        }
+        if command == code::command(2, Command::CLOSE.0) && succeeded {
+            let size = row.told.as_ref().and_then(|told| told.size_bytes);
+            live.life.close(operation, size, end);
+            if let Some(live) = self.live.remove(&number) {
+                self.ended.push(live.row(recording));
+            }
+        }
+    }
+
+    /// The opens of a connection that was lost have ended, without a Close.
+    pub fn end(&mut self, recording: &Arc<str>, connection: u64) {
+        let ended = self.live.extract_if(|_, live| live.life.connection() == connection);
+        self.ended.extend(ended.map(|(_, live)| live.row(recording)));
+    }
+
+    /// All that are left stay open.
+    pub fn end_all(&mut self, recording: &Arc<str>) {
+        self.ended.extend(self.live.drain().map(|(_, live)| live.row(recording)));
+    }
+
+    /// Rows of the opens that ended since the last time.
+    pub fn take(&mut self) -> Vec<Handle> {
+        std::mem::take(&mut self.ended)
+    }
+}
+
+impl Live {
+    fn row(&self, recording: &Arc<str>) -> Handle {
+        let text = |text: &str| (!text.is_empty()).then(|| text.into());
+        let names = OpenNames {
+            recording: recording.clone(),
+            client: self.link.client.as_str().into(),
+            user: text(&self.link.user),
+            share: text(&self.link.share),
+            path: self.path.clone(),
+        };
+        self.life.row(self.file_id, names)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use smbscope_event::open::OpenTold;
+    use smbscope_event::operation::Operation;
+
+    use super::*;
+
+    fn row(command: Command, handle: u64, status: u32, bytes: u64) -> Row {
+        let mut operation = Operation::default();
+        operation.set_command(code::command(2, command.0));
+        operation.set_handle(handle);
+        operation.set_status(status);
+        operation.set_connection(7);
+        operation.set_transferred_bytes(bytes);
+        operation.set_operation(handle * 10);
+        let link = LinkNames { user: "u".into(), client: "c".into(), ..LinkNames::default() };
+        let told = OpenTold { size_bytes: Some(99), durable: Some(true), ..OpenTold::default() };
+        let told = Some(Box::new(told));
+        Row { operation, path: Some("a\\b".into()), link: Arc::new(link), told }
+    }
+
+    #[test]
+    fn an_open_lives_from_create_to_close() {
+        let recording: Arc<str> = "run".into();
+        let mut opens = Opens::default();
+        opens.count(&recording, &row(Command::CREATE, 1, 0, 0), 10);
+        opens.count(&recording, &row(Command::READ, 1, 0, 500), 20);
+        opens.count(&recording, &row(Command::READ, 1, 0xc000_0011, 0), 21);
+        opens.count(&recording, &row(Command::WRITE, 1, 0, 30), 22);
+        // One that failed, and one that was never closed.
+        opens.count(&recording, &row(Command::CREATE, 2, 0xc000_0022, 0), 23);
+        opens.count(&recording, &row(Command::CREATE, 3, 0, 0), 24);
+        assert!(opens.take().is_empty());
+        opens.count(&recording, &row(Command::CLOSE, 1, 0, 0), 30);
+        let [one] = &opens.take()[..] else { panic!() };
+        assert_eq!((one.opened_at, one.closed_at, one.operations), (Some(10), Some(30), 5));
+        assert_eq!((one.reads, one.read_bytes, one.writes, one.written_bytes), (2, 500, 1, 30));
+        assert_eq!((one.create_operation, one.close_operation), (Some(10), Some(10)));
+        assert_eq!((one.durable, one.size_bytes, one.share.as_ref()), (Some(true), Some(99), None));
+        // Taken up again in another session it is still one open.
+        opens.count(&recording, &row(Command::CREATE, 3, 0, 0), 40);
+        opens.end(&recording, 8);
+        assert!(opens.take().is_empty());
+        opens.end(&recording, 7);
+        let [one] = &opens.take()[..] else { panic!() };
+        assert_eq!(
+            (one.handle, one.opened_at, one.closed_at, one.operations),
+            (3, Some(24), None, 2)
+        );
+    }
+}
