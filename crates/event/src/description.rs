@@ -110,7 +110,7 @@ pub struct RunDescription {
     pub smbscope_version: String,
     /// The command line, word by word, without secrets.
     pub command_line: Vec<String>,
-    /// Whether the machine's clock was synchronised (adjtimex); none when it does not say.
+    /// Whether the machine's clock was synchronised, as chrony or systemd say; none when neither does.
     pub clock_synchronised: Option<bool>,
     /// How wrong the clock could be, as the machine says itself.
     pub clock_error_ns: Option<i64>,

@@ -37,6 +37,8 @@ pub struct Row {
     pub ended_early: bool,
     /// Whether the generator was the limit.
     pub limited_by_client: bool,
+    /// How that is known, and what to do about it.
+    pub limited_reason: Option<String>,
     /// Response times of all scenarios; none when none ended well.
     pub response: Option<Summary>,
     /// Response times of each scenario that ended well.

@@ -224,6 +224,11 @@ impl Channel {
         self.names = names;
     }
 
+    /// The run's clock.
+    pub fn now(&self) -> i64 {
+        self.clock.now()
+    }
+
     /// Credits that sending such a request takes.
     pub fn charge(&self, payload_bytes: u32) -> u32 {
         if self.large_mtu { payload_bytes.saturating_sub(1) / 65_536 + 1 } else { 1 }

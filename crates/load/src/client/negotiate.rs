@@ -35,6 +35,31 @@ pub struct Negotiated {
     pub signing: SigningId,
     /// The cipher; `None` when there is no encryption.
     pub cipher: Option<CipherId>,
+    /// How the server's clock compares with the run's.
+    pub server_clock: Option<ServerClock>,
+}
+
+/// What SystemTime of the reply tells of the server's clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServerClock {
+    /// How far it is ahead of the middle between request and reply, in nanoseconds.
+    pub ahead_ns: i64,
+    /// Half the time between them, in nanoseconds. A server whose clock ticks coarsely (Windows:
+    /// up to 15.6 ms) can be wrong by a tick more.
+    pub error_ns: i64,
+}
+
+/// Seconds between the beginnings of Windows' and Unix time (MS-DTYP section 2.3.3).
+const WINDOWS_EPOCH_S: i64 = 11_644_473_600;
+
+impl ServerClock {
+    /// Of a time in units of 100 ns since 1601; `None` when the server tells none.
+    fn new(system_time: u64, asked: i64, told: i64) -> Option<ServerClock> {
+        let ticks = i64::try_from(system_time).ok().filter(|&ticks| ticks > 0)?;
+        let server = (ticks - WINDOWS_EPOCH_S * 10_000_000).checked_mul(100)?;
+        let error_ns = (told - asked) / 2;
+        Some(ServerClock { ahead_ns: server.checked_sub(asked + error_ns)?, error_ns })
+    }
 }
 
 /// Sends a request whose message and reply go into the preauthentication hash.
@@ -92,13 +117,17 @@ pub(super) async fn negotiate(
         }),
     };
     let ask = Ask { want: Want::Message, ..Ask::default() };
+    let asked = channel.now();
     let reply = exchange(channel, 0, &body, ask, preauth).await?;
+    let told = channel.now();
     if reply.status != Status::SUCCESS {
         return Err(ClientError::Refused { command: Command::NEGOTIATE, status: reply.status });
     }
     preauth.update(&reply.message);
-    let negotiated = read_negotiated(&reply.message, config)
+    let mut negotiated = read_negotiated(&reply.message, config)
         .ok_or_else(|| ClientError::Protocol("the Negotiate reply is cut off".into()))?;
+    let time = NegotiateResponse(&reply.message).system_time();
+    negotiated.server_clock = time.and_then(|time| ServerClock::new(time, asked, told));
     let dialect = negotiated.dialect;
     if !config.dialects.contains(&dialect) {
         let number = dialect.0;
@@ -155,6 +184,7 @@ fn read_negotiated(message: &[u8], config: &Config) -> Option<Negotiated> {
         signing_required: view.security_mode()?.contains(SecurityMode::SIGNING_REQUIRED),
         signing: Signer::algorithm(dialect.0, signing)?,
         cipher,
+        server_clock: None,
     })
 }
 
@@ -172,4 +202,21 @@ fn describe(channel: &mut Channel, negotiated: &Negotiated, asked: &Negotiate<'_
     table.client_capabilities = Some(u64::from(asked.capabilities.0));
     let guid: String = asked.client_guid.iter().map(|byte| format!("{byte:02x}")).collect();
     table.client_guid = Some(guid);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_servers_clock_is_compared_with_the_middle_of_the_exchange() {
+        // 2026-11-22 00:00:00 UTC, and the same in 100 ns since 1601.
+        let (unix_s, asked) = (1_795_305_600, 1_795_305_600_000_000_000 - 2_000_000);
+        let ticks = (unix_s + WINDOWS_EPOCH_S) as u64 * 10_000_000;
+        let clock = ServerClock::new(ticks, asked, asked + 2_000_000).unwrap();
+        assert_eq!(clock, ServerClock { ahead_ns: 1_000_000, error_ns: 1_000_000 });
+        assert_eq!(ServerClock::new(0, asked, asked), None);
+        assert_eq!(ServerClock::new(u64::MAX, asked, asked), None);
+        assert_eq!(ServerClock::new(i64::MAX as u64, asked, asked), None);
+    }
 }

@@ -512,6 +512,7 @@ impl Engine {
             duration_ns: measured_ns,
             ended_early,
             limited_by_client: client.limited(),
+            limited_reason: client.reason(),
             ..TableRow::default()
         }
         .with_tally(&tally, &names);

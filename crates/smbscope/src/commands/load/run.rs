@@ -120,6 +120,7 @@ pub fn run(args: &Run, talk: Talk) -> anyhow::Result<()> {
     description.end_ns = Some(clock.now());
     let limited = table.rows.iter().find(|row| row.limited_by_client);
     description.limited_by_client = limited.is_some();
+    description.limited_reason = limited.and_then(|row| row.limited_reason.clone());
     if let Some(answer) = &table.answer {
         description.capacity = Some(Capacity {
             users: (answer.users > 0).then_some(answer.users),
@@ -275,6 +276,8 @@ impl Scout<'_> {
             let cipher = protection.seal.as_ref().and(negotiated.cipher);
             let cipher = cipher.and_then(|cipher| cipher.name());
             description.encryption = Some(cipher.map_or_else(off, str::to_owned));
+            description.server_clock_ahead_ns = negotiated.server_clock.map(|told| told.ahead_ns);
+            description.server_clock_error_ns = negotiated.server_clock.map(|told| told.error_ns);
         }
         let there = match self.planner.files().user(number).next() {
             Some(_) => {
@@ -421,6 +424,9 @@ fn machine(description: &mut RunDescription) {
     let memory = field(&read("/proc/meminfo"), "MemTotal");
     let kib = memory.and_then(|text| text.split(' ').next()?.parse::<u64>().ok());
     description.memory_bytes = kib.map(|kib| kib * 1024);
+    let synchronised = smbscope_load::clock::synchronised();
+    description.clock_synchronised = synchronised.map(|state| state.synchronised);
+    description.clock_error_ns = synchronised.and_then(|state| state.error_ns);
 }
 
 /// Starts the counters of client and server.
