@@ -56,6 +56,7 @@ pub async fn run(case: Arc<Case>) -> Figures {
             begin: now + LATER,
             log_on: now,
             stop: stopped.clone(),
+            lost: None,
         };
         tokio::spawn(user.live());
         if number == 1 {
