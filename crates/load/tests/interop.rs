@@ -9,6 +9,7 @@ mod support;
 use std::sync::Arc;
 use std::time::Duration;
 
+use smbscope_event::code;
 use smbscope_load::client::{Ask, Config, Credential, Encryption, Host, Session, Signing, Target};
 use smbscope_load::clock::Clock;
 use smbscope_load::lab;
@@ -22,7 +23,7 @@ use smbscope_wire::smb2::lease::LeaseState;
 use smbscope_wire::smb2::negotiate_context::{CipherId, SigningId};
 use smbscope_wire::smb2::read::ReadFlags;
 use smbscope_wire::smb2::write::WriteFlags;
-use smbscope_wire::smb2::{Dialect, FileId};
+use smbscope_wire::smb2::{Command, Dialect, FileId};
 use smbscope_wire::status::Status;
 use support::{Samba, samba, samba_4_22};
 
@@ -129,7 +130,14 @@ fn every_case(lab: &Samba, encrypted: bool) {
             if let Some(cipher) = cipher {
                 assert_eq!(negotiated.cipher, Some(cipher), "{case}");
             }
-            session.take_rows();
+            let connecting = session.take_rows();
+            let asked = connecting.iter().filter(|row| {
+                let row = &row.operation;
+                row.command() == Some(code::command(2, Command::IOCTL.0)) && row.status() == Some(0)
+            });
+            // 3.0 and 3.0.2 ask what was negotiated, in a signed or encrypted message.
+            let asks = [D300, D302].contains(&dialect);
+            assert_eq!(asked.count(), usize::from(asks), "{case}");
             let rows = work(&mut session, "file.bin").await;
             assert!(rows.len() > 8);
             for row in &rows {

@@ -24,6 +24,7 @@ impl Status {
     pub const STOPPED_ON_SYMLINK: Status = Status(0x8000_002d);
     pub const INVALID_PARAMETER: Status = Status(0xc000_000d);
     pub const NO_SUCH_FILE: Status = Status(0xc000_000f);
+    pub const INVALID_DEVICE_REQUEST: Status = Status(0xc000_0010);
     pub const END_OF_FILE: Status = Status(0xc000_0011);
     pub const MORE_PROCESSING_REQUIRED: Status = Status(0xc000_0016);
     pub const ACCESS_DENIED: Status = Status(0xc000_0022);
@@ -146,6 +147,7 @@ mod tests {
             (Status::DISK_FULL, "STATUS_DISK_FULL"),
             (Status::INSUFFICIENT_RESOURCES, "STATUS_INSUFFICIENT_RESOURCES"),
             (Status::IO_TIMEOUT, "STATUS_IO_TIMEOUT"),
+            (Status::INVALID_DEVICE_REQUEST, "STATUS_INVALID_DEVICE_REQUEST"),
             (Status::NOT_SUPPORTED, "STATUS_NOT_SUPPORTED"),
             (Status::NETWORK_NAME_DELETED, "STATUS_NETWORK_NAME_DELETED"),
             (Status::BAD_NETWORK_NAME, "STATUS_BAD_NETWORK_NAME"),

@@ -104,7 +104,7 @@ pub(super) async fn log_on(
     if dialect == Dialect::SMB_3_1_1 && !signer.verify(&reply.message) {
         return Err(ClientError::Unverified("the last SessionSetup reply"));
     }
-    let sign_all = host.config.signing == Signing::Required || negotiated.signing_required;
+    let sign_all = host.config.signing == Signing::Required || negotiated.signing_required();
     channel.protection = Protection { signer: Some(signer.clone()), sign_all, seal: None };
     if binding.is_none()
         && let Some(cipher) = negotiated.cipher

@@ -15,6 +15,7 @@ mod logon;
 pub mod negotiate;
 pub mod reply;
 pub mod session;
+mod validate;
 
 pub use auth::Credential;
 pub use channel::{Ask, Scene};

@@ -29,8 +29,10 @@ pub struct Negotiated {
     pub max_transact_bytes: u32,
     /// What the server can do.
     pub capabilities: Capabilities,
-    /// Whether it demands signing.
-    pub signing_required: bool,
+    /// ServerGuid.
+    pub server_guid: [u8; 16],
+    /// Whether it can sign, whether it demands it.
+    pub security_mode: SecurityMode,
     /// The signing algorithm.
     pub signing: SigningId,
     /// The cipher; `None` when there is no encryption.
@@ -62,6 +64,33 @@ impl ServerClock {
     }
 }
 
+impl Negotiated {
+    /// Whether the server demands signing.
+    pub fn signing_required(&self) -> bool {
+        self.security_mode.contains(SecurityMode::SIGNING_REQUIRED)
+    }
+}
+
+/// What the client offers in its Negotiate beside dialects.
+pub(super) fn offer(config: &Config) -> (Capabilities, SecurityMode) {
+    let mut capabilities = Capabilities::LEASING.0
+        | Capabilities::LARGE_MTU.0
+        | Capabilities::MULTI_CHANNEL.0
+        | Capabilities::PERSISTENT_HANDLES.0
+        | Capabilities::DIRECTORY_LEASING.0;
+    if config.encryption != Encryption::Off && !config.ciphers.is_empty() {
+        capabilities |= Capabilities::ENCRYPTION.0;
+    }
+    if config.dialects.iter().all(|&dialect| dialect < Dialect::SMB_3_0) {
+        capabilities = 0;
+    }
+    let security_mode = match config.signing {
+        Signing::Required => SecurityMode::SIGNING_REQUIRED,
+        Signing::Auto | Signing::Off => SecurityMode::SIGNING_ENABLED,
+    };
+    (Capabilities(capabilities), security_mode)
+}
+
 /// Sends a request whose message and reply go into the preauthentication hash.
 pub(super) async fn exchange<B: Body>(
     channel: &mut Channel,
@@ -91,23 +120,11 @@ pub(super) async fn negotiate(
     let ciphers =
         if config.encryption == Encryption::Off { &[][..] } else { config.ciphers.as_slice() };
     let offers_311 = config.dialects.contains(&Dialect::SMB_3_1_1);
-    let offers_3 = config.dialects.iter().any(|&dialect| dialect >= Dialect::SMB_3_0);
-    let mut capabilities = Capabilities::LEASING.0
-        | Capabilities::LARGE_MTU.0
-        | Capabilities::MULTI_CHANNEL.0
-        | Capabilities::PERSISTENT_HANDLES.0
-        | Capabilities::DIRECTORY_LEASING.0;
-    if !ciphers.is_empty() {
-        capabilities |= Capabilities::ENCRYPTION.0;
-    }
-    let security_mode = match config.signing {
-        Signing::Required => SecurityMode::SIGNING_REQUIRED,
-        Signing::Auto | Signing::Off => SecurityMode::SIGNING_ENABLED,
-    };
+    let (capabilities, security_mode) = offer(config);
     let body = Negotiate {
         dialects: &config.dialects,
         security_mode,
-        capabilities: Capabilities(if offers_3 { capabilities } else { 0 }),
+        capabilities,
         client_guid,
         contexts: offers_311.then_some(NegotiateContexts {
             salt: &salt,
@@ -181,7 +198,8 @@ fn read_negotiated(message: &[u8], config: &Config) -> Option<Negotiated> {
         max_write_bytes: view.max_write_size()?,
         max_transact_bytes: view.max_transact_size()?,
         capabilities,
-        signing_required: view.security_mode()?.contains(SecurityMode::SIGNING_REQUIRED),
+        server_guid: view.server_guid()?,
+        security_mode: view.security_mode()?,
         signing: Signer::algorithm(dialect.0, signing)?,
         cipher,
         server_clock: None,
@@ -195,7 +213,7 @@ fn describe(channel: &mut Channel, negotiated: &Negotiated, asked: &Negotiate<'_
     table.max_transact_bytes = Some(u64::from(negotiated.max_transact_bytes));
     table.max_read_bytes = Some(u64::from(negotiated.max_read_bytes));
     table.max_write_bytes = Some(u64::from(negotiated.max_write_bytes));
-    table.signing_required = Some(negotiated.signing_required);
+    table.signing_required = Some(negotiated.signing_required());
     table.signing_algorithm = negotiated.signing.name().map(str::to_owned);
     table.cipher = negotiated.cipher.and_then(CipherId::name).map(str::to_owned);
     table.server_capabilities = Some(u64::from(negotiated.capabilities.0));

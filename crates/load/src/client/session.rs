@@ -28,6 +28,7 @@ use super::lease::Leases;
 use super::logon::{Binding, log_on};
 use super::negotiate::{Negotiated, negotiate};
 use super::reply::{Reply, Want};
+use super::validate;
 use crate::row::{LinkNames, Row};
 
 /// A logged-on user with a connected share.
@@ -228,7 +229,23 @@ impl Session {
             }
             channel.protection.seal = spare;
         }
-        Ok(())
+        self.validate().await
+    }
+
+    /// Asks the server what it negotiated, where nothing else protects that.
+    async fn validate(&mut self) -> Result<(), ClientError> {
+        let dialect = self.negotiated.dialect;
+        let Some(signer) = self.session_signer.clone() else { return Ok(()) };
+        if !(Dialect::SMB_3_0..Dialect::SMB_3_1_1).contains(&dialect) {
+            return Ok(());
+        }
+        let offered = validate::offered(&self.host.config, &self.client_guid);
+        let ask = Ask { sign: true, want: Want::Message, ..Ask::default() };
+        let reply = self.call(&validate::request(&offered), ask).await?;
+        if !self.channel().seals() && !signer.verify(&reply.message) {
+            return Err(ClientError::Unverified("the answer about what was negotiated"));
+        }
+        validate::check(&reply, &self.negotiated)
     }
 
     /// Appends a request to channel `channel`'s frame (see [`Channel::add`]).
