@@ -116,7 +116,9 @@ impl<'a> Table<'a> {
         };
         match real {
             Some(real) if real.is_finite() => Ok(Some(At { value: real, span: value.span() })),
-            _ => Err(self.source.error(value.span(), format!("`{key}` is no finite number"))),
+            _ => Err(self
+                .source
+                .error(value.span(), format!("`{key}` must be a finite number from 0 up"))),
         }
     }
 
