@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use smbscope_load::lab::{Guard, Lab, Options, Signing, SigningAlgorithm};
+use smbscope_load::lab::{Guard, Lab, Options, Signing};
 
 use crate::measure::{self, Figures};
 
@@ -50,11 +50,13 @@ pub fn print() {
                 line(server, operation, client, &mut all);
             }
         }
-        if server.name == "samba" && !server.signed {
+        if server.name == "samba" && !server.signed && wanted("samba echo smbtorture") {
             torture(server);
         }
     }
-    idle(&servers[..2]);
+    if wanted("idle") {
+        idle(&servers[..2]);
+    }
     let _ = child.kill();
     let _ = child.wait();
 }
@@ -63,9 +65,8 @@ pub fn print() {
 fn line(server: &Server, operation: &str, client: &str, all: &mut HashMap<(String, usize), f64>) {
     let samba = server.name == "samba";
     let peer = client == "smb" || client == "smb2";
-    // The responder gives no NTLM challenge, and both sign whatever the server demands; the floor
-    // does not sign.
-    if peer && !(samba && server.signed) {
+    // The responder gives no NTLM challenge; the floor does not sign.
+    if peer && !samba {
         return;
     }
     if client == "floor" && server.signed {
@@ -73,6 +74,9 @@ fn line(server: &Server, operation: &str, client: &str, all: &mut HashMap<(Strin
     }
     // Echo stands beside smbtorture, which has it unsigned only.
     if operation == "echo" && (!samba || server.signed) {
+        return;
+    }
+    if !wanted(&format!("{} {operation} {client}", server.name)) {
         return;
     }
     let place = |sessions| (format!("{} {operation}", server.name), sessions);
@@ -109,6 +113,11 @@ fn line(server: &Server, operation: &str, client: &str, all: &mut HashMap<(Strin
     };
     let signed = if server.signed { ", signed" } else { "" };
     println!("| {}{signed} | {operation} | {client} | {} |", server.name, cells.join(" | "));
+}
+
+/// Whether `BENCH_ONLY` is in the name of a line, or is not set.
+fn wanted(name: &str) -> bool {
+    std::env::var("BENCH_ONLY").map_or(true, |only| name.contains(&only))
 }
 
 fn heads() -> String {
@@ -170,8 +179,8 @@ fn responder() -> (Child, u16) {
 fn lab(dir: &Path, signed: bool) -> Result<Server, String> {
     let mut options = Options { dir: Some(dir.to_owned()), ..Options::default() };
     if signed {
+        // The best that both sides have: AES-GMAC for smbscope.
         options.signing = Signing::Required;
-        options.signing_algorithms = vec![SigningAlgorithm::AesGmac];
     }
     let running = Lab::up(&options).map_err(|error| error.to_string())?;
     let file = running.share_dir().join(crate::ours::FILE);
@@ -204,9 +213,10 @@ fn torture(server: &Server) {
             .output();
         let cpu = measure::cpu_us(libc::RUSAGE_CHILDREN) - before;
         let Ok(output) = output else { return };
-        let text = String::from_utf8_lossy(&output.stdout);
+        // Its rates go to standard error.
+        let text = String::from_utf8_lossy(&output.stderr);
         if std::env::var_os("BENCH_SHOW").is_some() {
-            eprintln!("{text}{}", String::from_utf8_lossy(&output.stderr));
+            eprintln!("{text}");
         }
         cells.push(match rate(&text) {
             // Its logons are in it.
