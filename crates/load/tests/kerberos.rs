@@ -212,7 +212,8 @@ fn what_a_logon_lacks_is_told() {
     let Some(lab) = server(&kdc, |_| {}) else { return };
     assert_eq!(
         refused(&lab, with_password(&kdc), "user00001", "wrong"),
-        "logon: Kerberos: the KDC does not take the password of user00001@LAB.TEST"
+        "logon: Kerberos: the KDC does not take the password of user00001@LAB.TEST: it is wrong, or \
+         the account has no AES-256 key"
     );
     assert_eq!(
         refused(&lab, with_password(&kdc), "nobody", PASSWORD),
@@ -229,11 +230,15 @@ fn what_a_logon_lacks_is_told() {
     let elsewhere = Kerberos { service: Some("cifs/nowhere".into()), ..with_password(&kdc) };
     let error = refused(&lab, elsewhere, "user00001", PASSWORD);
     assert!(error.contains("cifs/nowhere") && error.contains("--spn"), "{error}");
+    kdc.admin(&[format!("addprinc -requires_preauth -pw \"{PASSWORD}\" user00003")]);
+    let error = refused(&lab, with_password(&kdc), "user00003", PASSWORD);
+    assert!(error.contains("user00003@LAB.TEST needs no pre-authentication"), "{error}");
     // The keys of a keytab end when the password changes.
     kdc.admin(&["cpw -randkey user00002".into()]);
     assert_eq!(
         refused(&lab, with_keytab(&kdc), "user00002", ""),
-        "logon: Kerberos: the KDC does not take the key in the keytab of user00002@LAB.TEST"
+        "logon: Kerberos: the KDC does not take the key in the keytab of user00002@LAB.TEST: the \
+         keytab is old"
     );
 }
 
@@ -261,6 +266,23 @@ fn a_ticket_of_another_service_is_refused_by_the_server() {
     let other = Kerberos { service: Some("cifs/other".into()), ..with_password(&kdc) };
     let error = refused(&lab, other, "user00001", PASSWORD);
     assert!(error.contains("SessionSetup: STATUS_"), "{error}");
+}
+
+/// `sspi` takes one encryption type for all keys of a logon.
+#[test]
+fn a_user_without_aes_256_key_is_told_so() {
+    let Some(kdc) = realm() else { return };
+    let Some(lab) = server(&kdc, |_| {}) else { return };
+    let keytab = kdc.path("aes128.keytab");
+    kdc.admin(&[
+        format!("cpw -e aes128-cts-hmac-sha1-96:normal -pw \"{PASSWORD}\" user00001"),
+        format!("ktadd -norandkey -k {} user00001", keytab.display()),
+    ]);
+    let error = refused(&lab, with_password(&kdc), "user00001", PASSWORD);
+    assert!(error.contains("AES-256"), "{error}");
+    let keytab = Some(Arc::new(Keytab::read(&keytab).unwrap()));
+    let error = refused(&lab, Kerberos { keytab, ..with_password(&kdc) }, "user00001", "");
+    assert!(error.contains("AES-256"), "{error}");
 }
 
 #[test]
@@ -329,5 +351,10 @@ fn krb5_conf_says_realm_and_kdc() {
         let session = try_to_connect(&lab, kerberos, &credential, Config::default()).await;
         session.unwrap().close().await;
     });
-    assert!(kdc.log().contains("user00001@LAB.TEST for cifs/127.0.0.1@LAB.TEST"));
+    // What a logon asks of the KDC: what pre-authentication it wants, a ticket for it, a ticket for
+    // the service.
+    let log = kdc.log();
+    assert!(log.contains("user00001@LAB.TEST for cifs/127.0.0.1@LAB.TEST"));
+    let count = |what: &str| log.lines().filter(|line| line.contains(what)).count();
+    assert_eq!((count("): AS_REQ ("), count("): TGS_REQ (")), (2, 1), "{log}");
 }

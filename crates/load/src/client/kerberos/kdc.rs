@@ -12,9 +12,9 @@ use tokio::net::TcpStream;
 
 /// The port of a KDC (RFC 4120 section 7.2.3).
 const PORT: u16 = 88;
-/// The longest reply: tickets of users in thousands of groups stay below 64 KiB (MS-KILE, MaxTokenSize).
+/// The longest reply. Windows' MaxTokenSize, which bounds tickets, is 65,535 bytes at most.
 const REPLY_BYTES_MAX: u32 = 1 << 20;
-/// Time for one exchange with one KDC; clients then ask the next (MIT: 10 s for all).
+/// Time for one exchange with one KDC; then the next is asked.
 pub const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Where a KDC is.

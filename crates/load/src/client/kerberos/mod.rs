@@ -44,6 +44,11 @@ pub struct Kerberos {
 }
 
 impl Kerberos {
+    /// The realm of users whose names have none.
+    pub fn common_realm(&self) -> Option<String> {
+        self.realm.as_ref().or(self.conf.default_realm.as_ref()).map(|realm| realm.to_uppercase())
+    }
+
     /// The realm of a user: the given one, that of the name, the default one. `sspi` writes realms
     /// in capitals, so this does.
     pub fn realm(&self, credential: &Credential) -> Result<String, ClientError> {
@@ -199,9 +204,13 @@ impl TicketLogon {
         let said = said.split(". Additional error data").next().unwrap_or(said);
         let said = said.replace(". Additional error text:", ":");
         let principal = &self.principal;
-        let secret = if self.keytab { "key in the keytab" } else { "password" };
         ClientError::Logon(if said.starts_with("pre-authentication information was invalid") {
-            format!("Kerberos: the KDC does not take the {secret} of {principal}")
+            // A password is tried with AES-256, whatever the KDC proposes.
+            let (secret, why) = match self.keytab {
+                true => ("key in the keytab", "the keytab is old"),
+                false => ("password", "it is wrong, or the account has no AES-256 key"),
+            };
+            format!("Kerberos: the KDC does not take the {secret} of {principal}: {why}")
         } else if said.starts_with("client not found") {
             format!("Kerberos: the KDC does not know {principal}")
         } else if said.starts_with("server not found") {
@@ -210,7 +219,13 @@ impl TicketLogon {
                 "Kerberos: the KDC does not know the service {service}: name the server as its \
                  tickets do, or give --spn"
             )
-        } else if said.contains("without the pa-pac data") || said.contains("should not process") {
+        } else if said.starts_with("invalid key length") {
+            format!(
+                "Kerberos: {principal} for {}: the keys of account, KDC and service are not all of \
+                 one encryption type, which is not supported: give all of them AES-256 keys",
+                self.service
+            )
+        } else if said.contains("without the pa-pac data") {
             format!(
                 "Kerberos: {principal} needs no pre-authentication at the KDC, which is not \
                  supported: require it there"
