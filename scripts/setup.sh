@@ -2,7 +2,7 @@
 # Installs what is missing, and only that.
 #   scripts/setup.sh build   what a build needs: a Rust toolchain and a C compiler
 #   scripts/setup.sh demo    that, and what the demo uses: Samba
-#   scripts/setup.sh test    that, and what the tests use: tshark, Samba, Python with duckdb and pyarrow, ip
+#   scripts/setup.sh test    that, and what the tests use: tshark, Samba, an MIT KDC, Python with duckdb and pyarrow, ip
 #   scripts/setup.sh bench   that, and what the benchmarks use: smbtorture, hyperfine, network tools
 # On Debian and Ubuntu it uses apt-get (as root or by sudo); elsewhere it says what to install.
 set -euo pipefail
@@ -67,7 +67,7 @@ case $what in
     ;;
   test | bench)
     PATH=$PATH:/usr/sbin:/sbin
-    packages tshark=tshark python3=python3 zstd=zstd g++=g++ smbd=samba smbclient=smbclient tcpdump=tcpdump setpriv=util-linux ip=iproute2
+    packages tshark=tshark python3=python3 zstd=zstd g++=g++ smbd=samba smbclient=smbclient tcpdump=tcpdump setpriv=util-linux ip=iproute2 krb5kdc=krb5-kdc kadmin.local=krb5-admin-server
     python3 -c 'import venv, ensurepip' 2>/dev/null || packages no-such-program=python3-venv
     venv
     samba_422

@@ -1,7 +1,8 @@
-//! Logging on: NTLM tokens for SESSION_SETUP, by the `sspi` crate.
+//! Logging on: tokens for SESSION_SETUP, by the `sspi` crate.
 //!
-//! Owns the way from a credential to tokens and a session key. The tokens are plain NTLMSSP
-//! without SPNEGO around them, which MS-SMB2 servers take (MS-SMB2 section 3.3.5.5.3, MS-NLMP).
+//! Owns credentials, the choice of the mechanism, and NTLM from a credential to tokens and a session
+//! key; Kerberos is in `kerberos`. NTLM's tokens are plain NTLMSSP without SPNEGO around them, which
+//! MS-SMB2 servers take (MS-SMB2 section 3.3.5.5.3, MS-NLMP).
 
 use std::fmt;
 
@@ -12,15 +13,16 @@ use sspi::{
 };
 
 use super::error::ClientError;
+use super::kerberos::{Kerberos, TicketLogon};
 
 /// Who logs on. The password appears in no output.
 #[derive(Clone)]
 pub struct Credential {
     /// The account's name.
     pub user: String,
-    /// Its domain; empty for the server's own accounts.
+    /// Its domain or realm; empty for the server's own accounts.
     pub domain: String,
-    /// Its password.
+    /// Its password; of no use where a keytab has its key.
     pub password: Secret<String>,
 }
 
@@ -55,26 +57,77 @@ impl Credential {
 }
 
 /// One logon while it goes on.
-pub struct Logon {
+pub struct Logon(Mechanism);
+
+enum Mechanism {
+    Ntlm(Box<NtlmLogon>),
+    Kerberos(Box<TicketLogon>),
+}
+
+impl Logon {
+    /// Begins a logon at `server`, by tickets where `kerberos` says how to get them.
+    pub fn new(
+        credential: &Credential,
+        server: &str,
+        kerberos: Option<&Kerberos>,
+    ) -> Result<Logon, ClientError> {
+        Ok(Logon(match kerberos {
+            None => Mechanism::Ntlm(Box::new(NtlmLogon::new(credential, server)?)),
+            Some(kerberos) => {
+                Mechanism::Kerberos(Box::new(TicketLogon::new(kerberos, credential, server)?))
+            }
+        }))
+    }
+
+    /// The next token for the server in answer to `token` (empty at the begin).
+    pub async fn step(&mut self, token: &[u8]) -> Result<Vec<u8>, ClientError> {
+        match &mut self.0 {
+            Mechanism::Ntlm(ntlm) => ntlm.step(token),
+            Mechanism::Kerberos(kerberos) => kerberos.step(token).await,
+        }
+    }
+
+    /// Takes the token that came with the server's consent: with Kerberos it proves who the server
+    /// is, and holds the key.
+    pub async fn finish(&mut self, token: &[u8]) -> Result<(), ClientError> {
+        let Mechanism::Kerberos(kerberos) = &mut self.0 else { return Ok(()) };
+        if !kerberos.established() {
+            kerberos.step(token).await?;
+        }
+        match kerberos.established() {
+            true => Ok(()),
+            false => Err(ClientError::Logon("Kerberos: the server did not prove who it is".into())),
+        }
+    }
+
+    /// The session key that both sides have now.
+    pub fn session_key(&self) -> Result<Key, ClientError> {
+        match &self.0 {
+            Mechanism::Ntlm(ntlm) => ntlm.session_key(),
+            Mechanism::Kerberos(kerberos) => kerberos.session_key(),
+        }
+    }
+}
+
+/// One logon by NTLM.
+struct NtlmLogon {
     ntlm: Ntlm,
     identity: AuthIdentity,
     credentials: Option<<Ntlm as SspiImpl>::CredentialsHandle>,
     target: String,
 }
 
-impl Logon {
-    /// Begins a logon at `server`.
-    pub fn new(credential: &Credential, server: &str) -> Result<Logon, ClientError> {
+impl NtlmLogon {
+    fn new(credential: &Credential, server: &str) -> Result<NtlmLogon, ClientError> {
         let domain = (!credential.domain.is_empty()).then_some(credential.domain.as_str());
         let username = Username::new(&credential.user, domain)
             .map_err(|error| ClientError::Logon(format!("user name: {error}")))?;
         let identity = AuthIdentity { username, password: credential.password.clone() };
         let target = format!("cifs/{server}");
-        Ok(Logon { ntlm: Ntlm::new(), identity, credentials: None, target })
+        Ok(NtlmLogon { ntlm: Ntlm::new(), identity, credentials: None, target })
     }
 
-    /// The next token for the server in answer to `token` (empty at the begin).
-    pub fn step(&mut self, token: &[u8]) -> Result<Vec<u8>, ClientError> {
+    fn step(&mut self, token: &[u8]) -> Result<Vec<u8>, ClientError> {
         let failed = |error: sspi::Error| ClientError::Logon(error.to_string());
         if self.credentials.is_none() {
             let acquired = self
@@ -123,8 +176,7 @@ impl Logon {
         Ok(output.buffer)
     }
 
-    /// The session key that both sides have now.
-    pub fn session_key(&self) -> Result<Key, ClientError> {
+    fn session_key(&self) -> Result<Key, ClientError> {
         let keys = self
             .ntlm
             .query_context_session_key()
@@ -150,7 +202,7 @@ mod tests {
 
     #[test]
     fn the_first_token_is_an_ntlmssp_negotiate() {
-        let mut logon = Logon::new(&Credential::new("alice", "x"), "server").unwrap();
+        let mut logon = NtlmLogon::new(&Credential::new("alice", "x"), "server").unwrap();
         let token = logon.step(&[]).unwrap();
         assert!(token.starts_with(b"NTLMSSP\0\x01\0\0\0"), "{token:02x?}");
         assert!(logon.step(b"no challenge").is_err());

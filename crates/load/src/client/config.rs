@@ -1,9 +1,12 @@
 //! How a client connects and what it asks for.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use smbscope_wire::smb2::Dialect;
 use smbscope_wire::smb2::negotiate_context::{CipherId, SigningId};
+
+use super::kerberos::Kerberos;
 
 /// Where the share is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -126,8 +129,17 @@ pub struct Config {
     pub credits: u16,
     /// Time for a TCP connection.
     pub connect_timeout: Duration,
+    /// How users get tickets; `None`: they log on by NTLM.
+    pub kerberos: Option<Arc<Kerberos>>,
     /// Delay that is added to every reply, for convenience: [`Duration::ZERO`] for none.
     pub delay: Duration,
+}
+
+impl Config {
+    /// How users prove who they are, as the table of sessions calls it.
+    pub fn mechanism(&self) -> &'static str {
+        if self.kerberos.is_some() { "Kerberos" } else { "NTLMSSP" }
+    }
 }
 
 impl Default for Config {
@@ -158,6 +170,7 @@ impl Default for Config {
             channels: 1,
             credits: 64,
             connect_timeout: Duration::from_secs(10),
+            kerberos: None,
             delay: Duration::ZERO,
         }
     }

@@ -28,6 +28,9 @@ pub enum ClientError {
     /// The logon failed on this side.
     #[error("logon: {0}")]
     Logon(String),
+    /// No KDC answered.
+    #[error("Kerberos: {0}")]
+    Kdc(String),
     /// The server said what the protocol does not allow, or nothing that both sides understand.
     #[error("protocol: {0}")]
     Protocol(String),
@@ -47,6 +50,7 @@ impl ClientError {
             ClientError::Lost(_) => "CONNECTION_LOST",
             ClientError::Refused { .. } => "REFUSED",
             ClientError::Logon(_) => "LOGON_ERROR",
+            ClientError::Kdc(_) => "KDC_UNREACHABLE",
             ClientError::Protocol(_) => "PROTOCOL_ERROR",
             ClientError::Unverified(_) => "NOT_VERIFIED",
             ClientError::Timeout(_) => "TIMEOUT",

@@ -50,7 +50,7 @@ pub(super) async fn log_on(
     previous_session_id: u64,
     binding: Option<Binding>,
 ) -> Result<LoggedOn, ClientError> {
-    let mut logon = Logon::new(credential, &host.target.host)?;
+    let mut logon = Logon::new(credential, &host.target.host, host.config.kerberos.as_deref())?;
     let dialect = negotiated.dialect;
     let mut session_id = 0;
     let mut flags = SessionSetupFlags::default();
@@ -63,7 +63,7 @@ pub(super) async fn log_on(
         Signing::Required => SessionSecurityMode::SIGNING_REQUIRED,
         Signing::Auto | Signing::Off => SessionSecurityMode::SIGNING_ENABLED,
     };
-    let mut token = logon.step(&[])?;
+    let mut token = logon.step(&[]).await?;
     let reply = loop {
         let body = SessionSetup {
             flags,
@@ -80,7 +80,7 @@ pub(super) async fn log_on(
             Status::SUCCESS => break reply,
             Status::MORE_PROCESSING_REQUIRED => {
                 preauth.update(&reply.message);
-                token = logon.step(view.security_blob().unwrap_or_default())?;
+                token = logon.step(view.security_blob().unwrap_or_default()).await?;
             }
             status => {
                 return Err(ClientError::Refused { command: Command::SESSION_SETUP, status });
@@ -95,6 +95,9 @@ pub(super) async fn log_on(
         channel.protection = Protection::default();
         return Ok(LoggedOn { session_id, signer: None, authenticated: false, encrypt_data });
     }
+    let last = SessionSetupResponse(&reply.message).security_blob().unwrap_or_default();
+    logon.finish(last).await?;
+    // Session.FullSessionKey (MS-SMB2 section 3.2.5.3.1): what takes only 16 bytes of it cuts it.
     let key = logon.session_key()?;
     let broken = || ClientError::Protocol("no keys for this dialect".into());
     let signing_key = derive_signing_key(dialect.0, &key, Some(&preauth)).ok_or_else(broken)?;

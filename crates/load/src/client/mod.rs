@@ -1,7 +1,7 @@
 //! The SMB client of the simulated users, on `wire`'s messages.
 //!
 //! One task drives one [`Session`]: there is no task for each connection and no lock. Owns
-//! connections ([`channel`]), logon ([`auth`]), sessions with their channels, tree and opens
+//! connections ([`channel`]), logon ([`auth`], [`kerberos`]), sessions with their channels, tree and opens
 //! ([`session`]), leases and breaks ([`lease`]). It does not own what a user does (`scenario`).
 
 pub mod auth;
@@ -10,6 +10,7 @@ pub mod config;
 mod delay;
 pub mod error;
 pub mod host;
+pub mod kerberos;
 pub mod lease;
 mod logon;
 pub mod negotiate;
@@ -22,6 +23,7 @@ pub use channel::{Ask, Scene};
 pub use config::{Config, Encryption, Signing, Target};
 pub use error::ClientError;
 pub use host::Host;
+pub use kerberos::Kerberos;
 pub use negotiate::Negotiated;
 pub use reply::{Open, Reply, Want};
 pub use session::{Ended, Previous, Session};

@@ -448,7 +448,7 @@ impl Session {
             client: names.client.clone(),
             server: names.server.clone(),
             user: (!names.user.is_empty()).then(|| names.user.clone()),
-            mechanism: Some("NTLMSSP".to_owned()),
+            mechanism: Some(self.host.config.mechanism().to_owned()),
             guest: Some(!self.authenticated),
             encrypt_data: Some(self.encrypt_data),
             channels: connections.len() as u64,

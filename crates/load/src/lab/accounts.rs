@@ -10,6 +10,8 @@ use std::io;
 
 use md4::{Digest as _, Md4};
 
+use super::conf::WORKGROUP;
+
 /// Letters and digits that nobody confuses. 57 of them: 22 give 128 bits.
 const ALPHABET: &[u8] = b"ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz23456789";
 const PASSWORD_CHARACTERS: usize = 22;
@@ -47,10 +49,15 @@ pub(super) fn smbpasswd(owner: &str, uid: u32, password: &str) -> String {
 
 /// The `username map` file: one line for each user. Samba reads lines up to 511 bytes only, and
 /// `!` ends its search, which takes 0.7 µs a line: 7 ms for the ten-thousandth user's logon. Its
-/// cache (`username map cache time`) is no help: with it 4.22's guest account is not found.
-pub(super) fn username_map(owner: &str, users: u32) -> String {
+/// cache (`username map cache time`) is no help: with it 4.22's guest account is not found. With
+/// `tickets`, users may come by Kerberos too, and are looked up with the workgroup before the name.
+pub(super) fn username_map(owner: &str, users: u32, tickets: bool) -> String {
     (1..=users).fold(String::new(), |mut text, number| {
-        let _ = writeln!(text, "!{owner} = {}", user_name(number));
+        let name = user_name(number);
+        let _ = match tickets {
+            true => writeln!(text, "!{owner} = {name} {WORKGROUP}\\{name}"),
+            false => writeln!(text, "!{owner} = {name}"),
+        };
         text
     })
 }
@@ -90,9 +97,10 @@ mod tests {
 
     #[test]
     fn each_user_has_a_line() {
-        let map = username_map("nobody", 10_000);
+        let map = username_map("nobody", 10_000, false);
         assert_eq!(map.lines().count(), 10_000);
         assert!(map.starts_with("!nobody = user00001\n") && map.ends_with(" = user10000\n"));
+        assert_eq!(username_map("nobody", 1, true), "!nobody = user00001 LAB\\user00001\n");
     }
 
     #[test]

@@ -313,9 +313,10 @@ fn furnish(
     let conf = conf::text(options, places, port, accounts, samba.wants_helpers());
     let uid = owner.uid.as_raw();
     let smbpasswd = accounts::smbpasswd(&accounts.owner, uid, &password);
+    let tickets = options.set.iter().any(|(name, _)| name.eq_ignore_ascii_case("realm"));
     for (path, text) in [
         (places.conf(), conf),
-        (places.users_map(), accounts::username_map(&accounts.owner, options.users)),
+        (places.users_map(), accounts::username_map(&accounts.owner, options.users, tickets)),
         (places.dir.join("private/smbpasswd"), smbpasswd),
         (places.credentials(), accounts::credentials(&password)),
         (places.password(), password + "\n"),

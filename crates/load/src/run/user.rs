@@ -317,7 +317,7 @@ pub fn failure_of(error: &ClientError) -> Failure {
             Failure::Trouble(io(error))
         }
         ClientError::Refused { status, .. } => Failure::Status(status.0),
-        ClientError::Logon(_) => Failure::Trouble(Trouble::Client),
+        ClientError::Logon(_) | ClientError::Kdc(_) => Failure::Trouble(Trouble::Client),
         ClientError::Protocol(_) | ClientError::Unverified(_) => {
             Failure::Trouble(Trouble::Protocol)
         }

@@ -50,7 +50,8 @@ impl fmt::Display for Shard {
 /// How users log on.
 #[derive(Clone, Debug)]
 pub enum Credentials {
-    /// All by a name with their number in it, and one password.
+    /// All by a name with their number in it, and one password (and domain, where the name has
+    /// none).
     Pattern(NamePattern, Credential),
     /// Each by a line of a list; the list begins anew when there are more users.
     List(Vec<Credential>),
@@ -136,12 +137,30 @@ impl Credentials {
         if list.is_empty() { Err(CredentialsError::Empty) } else { Ok(Credentials::List(list)) }
     }
 
+    /// The same with a domain or realm for those whose name has none.
+    pub fn in_domain(mut self, domain: &str) -> Credentials {
+        let settle = |credential: &mut Credential| {
+            if credential.domain.is_empty() {
+                domain.clone_into(&mut credential.domain);
+            }
+        };
+        match &mut self {
+            Credentials::Pattern(_, credential) => settle(credential),
+            Credentials::List(list) => list.iter_mut().for_each(settle),
+        }
+        self
+    }
+
     /// The credential of user `number` (from 1).
     pub fn of(&self, number: u64) -> Credential {
         match self {
-            Credentials::Pattern(pattern, password) => {
+            Credentials::Pattern(pattern, common) => {
                 let name = Credential::new(&pattern.name(number), "");
-                Credential { password: password.password.clone(), ..name }
+                let domain = match name.domain.as_str() {
+                    "" => common.domain.clone(),
+                    _ => name.domain,
+                };
+                Credential { domain, password: common.password.clone(), user: name.user }
             }
             Credentials::List(list) => {
                 let place = number.saturating_sub(1) as usize % list.len().max(1);
@@ -219,6 +238,14 @@ mod tests {
         let credentials = Credentials::pattern("LAB\\user{:05}", "secret").unwrap();
         assert_eq!(credentials.of(12).name(), "LAB\\user00012");
         assert!(!format!("{credentials:?}").contains("secret"));
+        assert_eq!(credentials.in_domain("X").of(1).name(), "LAB\\user00001");
+        let credentials = Credentials::pattern("user{}", "secret").unwrap().in_domain("LAB.TEST");
+        assert_eq!(credentials.of(3).name(), "LAB.TEST\\user3");
+        let credentials = Credentials::list("a:x\nb@B.TEST:y").unwrap().in_domain("A.TEST");
+        assert_eq!(
+            (credentials.of(1).name(), credentials.of(2).name()),
+            ("A.TEST\\a".into(), "B.TEST\\b".into())
+        );
     }
 
     #[test]

@@ -51,6 +51,24 @@ fn workloads_are_listed_shown_and_checked() {
 }
 
 #[test]
+fn options_of_a_logon_that_contradict_are_told() {
+    for (options, code, word) in [
+        (["--realm", "LAB.TEST"].as_slice(), 2, "--auth kerberos"),
+        (&["--auth", "ntlm", "--keytab", "x"], 2, "--auth kerberos"),
+        (&["--keytab", "x", "--password-file", "y"], 2, "--password-file"),
+        (&["--auth", "kerberos", "--kdc", "a:b"], 2, "HOST[:PORT]"),
+        (&["--auth", "kerberos", "--spn", "fs"], 2, "SERVICE/HOST"),
+        (&["--keytab", "/nowhere/users.keytab"], 4, "/nowhere/users.keytab"),
+    ] {
+        for command in [["load"].as_slice(), &["load", "prepare"], &["load", "clean"]] {
+            let (found, message) = failure(&[command, &["//127.0.0.1:1/home"], options].concat());
+            assert_eq!(found, code, "{options:?}: {message}");
+            assert!(message.contains(word), "{options:?}: {message}");
+        }
+    }
+}
+
+#[test]
 fn a_run_is_prepared_run_reported_and_cleaned() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();

@@ -2,18 +2,20 @@
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
-use smbscope_load::client::{Config, Encryption, Signing, Target};
+use smbscope_load::client::{Config, Encryption, Kerberos, Signing};
 use smbscope_load::fileset::Scale;
-use smbscope_load::run::who::{Credentials, Shard};
+use smbscope_load::run::who::Shard;
 use smbscope_load::units::{parse_distance, parse_duration, parse_size};
 use smbscope_load::workload::{BUILT_IN, BadChange, ClientCache, Overrides, Workload};
 use smbscope_wire::smb2::Dialect;
 use smbscope_wire::smb2::negotiate_context::{CipherId, SigningId};
 
+use super::place::Where;
 use crate::exit::{Code, Failure};
 use crate::format::TextFormat;
 
@@ -41,7 +43,11 @@ Examples:
 
   smbscope load //fs.example/home --user 'LAB\\user{:05}' --password-file secret --users 500
   smbscope load //fs.example/home --users-file users.txt --users 8000 --shard 3/8 \\
-      --start-at 2026-11-22T20:00:00Z --out run-3/")]
+      --start-at 2026-11-22T20:00:00Z --out run-3/
+
+  smbscope load //fs.example/home --auth kerberos --user 'user{:05}@EXAMPLE' \\
+      --kdc kdc.example --password-file secret --users 500
+  smbscope load //fs.example/home --keytab users.keytab --realm EXAMPLE --users 500")]
 pub struct Load {
     #[command(subcommand)]
     pub command: Option<LoadCommand>,
@@ -58,37 +64,6 @@ pub enum LoadCommand {
     Clean(Clean),
     /// List the built-in workloads, or show one.
     Workloads(Workloads),
-}
-
-/// Which share, and who logs on.
-#[derive(Debug, Args)]
-pub struct Where {
-    /// The share: //HOST[:PORT]/SHARE[/FOLDER]. Each user has a folder of their own below it.
-    #[arg(value_name = "TARGET", required_unless_present = "lab")]
-    pub target: Option<String>,
-    /// Take share, users and password from a lab (`smbscope lab up`); the default one, or the one in
-    /// DIR.
-    #[arg(long, value_name = "DIR", num_args = 0..=1, conflicts_with = "target")]
-    #[allow(clippy::option_option)]
-    pub lab: Option<Option<PathBuf>>,
-    #[command(flatten)]
-    pub logon: Logon,
-}
-
-/// Who logs on.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Users")]
-pub struct Logon {
-    /// Name of the users, with {} or {:05} where their number goes; DOMAIN\\name or name@domain.
-    #[arg(long, value_name = "PATTERN", default_value = "user{:05}")]
-    pub user: String,
-    /// File whose first line is the password of all users. Without it: $SMBSCOPE_PASSWORD, else it is
-    /// asked for.
-    #[arg(long, value_name = "FILE")]
-    pub password_file: Option<PathBuf>,
-    /// File with a line NAME:PASSWORD for each user.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["user", "password_file"])]
-    pub users_file: Option<PathBuf>,
 }
 
 /// What users do, and with which files.
@@ -431,9 +406,9 @@ fn start_at(text: &str) -> Result<i64, String> {
 }
 
 impl Client {
-    /// The session's shape.
-    pub fn config(&self) -> anyhow::Result<Config> {
-        let mut config = Config::default();
+    /// The session's shape, with logons by tickets where `kerberos` says how to get them.
+    pub fn config(&self, kerberos: Option<Arc<Kerberos>>) -> anyhow::Result<Config> {
+        let mut config = Config { kerberos, ..Config::default() };
         if !self.dialect.is_empty() {
             config.dialects.clone_from(&self.dialect);
             config.dialects.sort();
@@ -525,76 +500,4 @@ pub fn workload(name: &str) -> anyhow::Result<(Workload, String)> {
     let text =
         std::fs::read_to_string(path).with_context(|| code(format!("{name}: cannot be read")))?;
     Ok((workload, text))
-}
-
-impl Where {
-    /// The share and who logs on.
-    pub fn resolve(&self) -> anyhow::Result<(Target, Credentials)> {
-        #[cfg(target_os = "linux")]
-        if let Some(dir) = &self.lab {
-            return lab(dir.as_deref());
-        }
-        let Some(target) = &self.target else {
-            return Err(Failure::usage("no share: write //HOST/SHARE, or --lab"));
-        };
-        let target = Target::parse(target).map_err(|error| Failure::usage(error.to_string()))?;
-        Ok((target, self.logon.credentials()?))
-    }
-}
-
-/// What a running lab says of itself.
-#[cfg(target_os = "linux")]
-fn lab(dir: Option<&Path>) -> anyhow::Result<(Target, Credentials)> {
-    use smbscope_load::lab::{Lab, State, USER_PATTERN, default_dir};
-    let dir = dir.map_or_else(default_dir, Path::to_owned);
-    let input = |message: String| anyhow::Error::from(Failure::new(Code::Input, message));
-    let status = Lab::status(&dir).map_err(|error| input(error.to_string()))?;
-    if status.state != State::Running {
-        return Err(input(format!(
-            "{}: the lab does not run; start it with `smbscope lab up`",
-            dir.display()
-        )));
-    }
-    let record = status.record;
-    let password = Lab::password(&dir).map_err(|error| input(error.to_string()))?;
-    let target = Target {
-        host: record.address.to_string(),
-        port: record.port,
-        share: record.share.clone(),
-        folder: String::new(),
-    };
-    Ok((target, Credentials::pattern(USER_PATTERN, &password)?))
-}
-
-impl Logon {
-    fn credentials(&self) -> anyhow::Result<Credentials> {
-        let input = |message: String| Failure::new(Code::Input, message);
-        if let Some(path) = &self.users_file {
-            let shown = path.display();
-            let text = std::fs::read_to_string(path)
-                .with_context(|| input(format!("{shown}: cannot be read")))?;
-            return Credentials::list(&text)
-                .map_err(|error| input(format!("{shown}: {error}")).into());
-        }
-        let password = match &self.password_file {
-            Some(path) => {
-                let shown = path.display();
-                let text = std::fs::read_to_string(path)
-                    .with_context(|| input(format!("{shown}: cannot be read")))?;
-                text.lines().next().unwrap_or_default().to_owned()
-            }
-            None => match std::env::var("SMBSCOPE_PASSWORD") {
-                Ok(password) => password,
-                Err(_) => rpassword::prompt_password(format!("Password of {}: ", self.user))
-                    .with_context(|| {
-                        Failure::new(
-                            Code::Usage,
-                            "no password: give --password-file, --users-file or $SMBSCOPE_PASSWORD",
-                        )
-                    })?,
-            },
-        };
-        Credentials::pattern(&self.user, &password)
-            .map_err(|error| Failure::usage(error.to_string()))
-    }
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use smbscope_load::client::{Host, Session, Target};
+use smbscope_load::client::{Host, Session};
 use smbscope_load::clock::Clock;
 use smbscope_load::prepare::{self as work, Done, PrepareError};
 use smbscope_load::run::who::{Credentials, Shard, home};
@@ -14,6 +14,7 @@ use smbscope_load::workload::Planner;
 use smbscope_report::format;
 
 use super::args::{Clean, Client, Prepare};
+use super::place::Place;
 use crate::exit::{Code, Failure};
 use crate::interrupt;
 use crate::options::Talk;
@@ -40,13 +41,13 @@ struct Job {
 
 /// Makes the users' files.
 pub fn prepare(args: &Prepare, talk: Talk) -> anyhow::Result<()> {
-    let (target, credentials) = args.place.resolve()?;
+    let place = args.place.resolve()?;
     let (workload, _) = args.what.load()?;
     let planner = Planner::new(workload.into(), args.what.seed, args.what.scale()?);
     let users: Vec<u64> = args.shard.users(args.users).collect();
     let total: u64 = users.iter().map(|&user| planner.files().user_bytes(user)).sum();
     let begin = Instant::now();
-    let job = Started { target, credentials, planner, users, clean: false };
+    let job = Started { place, planner, users, clean: false };
     let (done, count) = run(job, &args.client, args.parallel, Some(total), talk)?;
     let seconds = begin.elapsed().as_secs_f64().max(1e-3);
     talk.say(&format!(
@@ -64,11 +65,11 @@ pub fn prepare(args: &Prepare, talk: Talk) -> anyhow::Result<()> {
 
 /// Removes what prepare and runs made.
 pub fn clean(args: &Clean, talk: Talk) -> anyhow::Result<()> {
-    let (target, credentials) = args.place.resolve()?;
+    let place = args.place.resolve()?;
     let (workload, _) = args.what.load()?;
     let planner = Planner::new(workload.into(), args.what.seed, args.what.scale()?);
     let users: Vec<u64> = Shard::ALL.users(args.users).collect();
-    let job = Started { target, credentials, planner, users, clean: true };
+    let job = Started { place, planner, users, clean: true };
     let (done, count) = run(job, &args.client, args.parallel, None, talk)?;
     let left = match done.kept {
         0 => String::new(),
@@ -85,8 +86,7 @@ pub fn clean(args: &Clean, talk: Talk) -> anyhow::Result<()> {
 
 /// What is to be done.
 struct Started {
-    target: Target,
-    credentials: Credentials,
+    place: Place,
     planner: Planner,
     users: Vec<u64>,
     clean: bool,
@@ -100,14 +100,15 @@ fn run(
     talk: Talk,
 ) -> anyhow::Result<(Done, u64)> {
     let (runtime, _) = super::runtime(0)?;
-    let config = client.config()?;
+    let Place { target, credentials, kerberos } = started.place;
+    let config = client.config(kerberos)?;
     let all = started.users.len() as u64;
     runtime.block_on(async {
-        let folder = started.target.folder.clone();
-        let host = Host::find(started.target, config, Clock::start(), false).await?;
+        let folder = target.folder.clone();
+        let host = Host::find(target, config, Clock::start(), false).await?;
         let job = Arc::new(Job {
             host: Arc::new(host),
-            credentials: started.credentials,
+            credentials,
             planner: started.planner,
             folder,
             todo: Mutex::new(started.users.into()),

@@ -15,6 +15,7 @@ use smbscope_report::format;
 use tokio::sync::watch;
 
 use super::args::Run;
+use super::place::Place;
 use crate::exit::Failure;
 use crate::format::{Align, Column, TextFormat, lines};
 use crate::interrupt;
@@ -41,6 +42,8 @@ pub fn run(args: &Run, talk: Talk) -> anyhow::Result<()> {
     {
         return Err(Failure::usage("--matrix copies large files: give --workload bulk-copy"));
     }
+    // Once for all cells: a password may be asked for.
+    let place = args.place.resolve()?;
     let mut cells = Vec::new();
     for scenario in workload.scenarios.iter().map(|scenario| scenario.name.clone()) {
         for &rtt in &args.matrix.matrix_rtt {
@@ -51,18 +54,24 @@ pub fn run(args: &Run, talk: Talk) -> anyhow::Result<()> {
                     format::duration(i64::try_from(rtt.as_nanos()).unwrap_or(i64::MAX)),
                     format::bytes(block_bytes)
                 ));
-                cells.push(cell(args, &scenario, rtt, block_bytes)?);
+                cells.push(cell(args, place.clone(), &scenario, rtt, block_bytes)?);
             }
         }
     }
     print(args, &cells)
 }
 
-fn cell(args: &Run, scenario: &str, rtt: Duration, block_bytes: u64) -> anyhow::Result<Cell> {
-    let (target, credentials) = args.place.resolve()?;
+fn cell(
+    args: &Run,
+    place: Place,
+    scenario: &str,
+    rtt: Duration,
+    block_bytes: u64,
+) -> anyhow::Result<Cell> {
+    let Place { target, credentials, kerberos } = place;
     let (workload, _) = args.what.with_block(Some(block_bytes))?;
     let workload = workload.only(&[scenario])?;
-    let mut config = args.client.config()?;
+    let mut config = args.client.config(kerberos)?;
     config.delay += rtt;
     let planner = Planner::new(Arc::new(workload), args.what.seed, args.what.scale()?);
     let (runtime, threads) = super::runtime(args.course.threads)?;

@@ -7,6 +7,7 @@ pub mod args;
 mod display;
 mod files;
 mod matrix;
+mod place;
 mod run;
 
 use smbscope_load::fileset::Scale;

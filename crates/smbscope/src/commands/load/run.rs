@@ -28,6 +28,7 @@ use tokio::sync::watch;
 
 use super::args::Run;
 use super::display::Display;
+use super::place::Place;
 use crate::exit::{Code, Failure};
 use crate::format::TextFormat;
 use crate::interrupt;
@@ -50,9 +51,9 @@ pub fn run(args: &Run, talk: Talk) -> anyhow::Result<()> {
             "--find-capacity is one machine's: machines that share a run (--shard) do not know each other's steps",
         ));
     }
-    let (target, credentials) = args.place.resolve()?;
+    let Place { target, credentials, kerberos } = args.place.resolve()?;
     let (workload, text) = args.what.load()?;
-    let config = args.client.config()?;
+    let config = args.client.config(kerberos)?;
     let planner = Planner::new(Arc::new(workload), args.what.seed, args.what.scale()?);
     let (runtime, threads) = super::runtime(args.course.threads)?;
     let clock = runtime.block_on(async { Clock::start() });
@@ -372,6 +373,10 @@ fn describe(args: &Run, host: &Host, planner: &Planner, text: &str) -> RunDescri
     }
     if !host.config.leases {
         settings.push(setting("leases", "off".to_owned()));
+    }
+    if let Some(kerberos) = &host.config.kerberos {
+        let secret = if kerberos.keytab.is_some() { "keytab" } else { "password" };
+        settings.push(setting("auth", format!("kerberos, {secret}")));
     }
     let per_hour = planner.workload().runs_per_hour();
     let mut description = RunDescription {
