@@ -245,8 +245,7 @@ async fn open(
         oplock: OplockLevel::NONE,
         wish: OpenWish::default(),
     };
-    let reply = session.call(&body, Ask::default()).await?;
-    Ok(reply.open.ok_or(reply.status))
+    session.call(&body, Ask::default()).await?.opened()
 }
 
 async fn close(session: &mut Session, file_id: FileId) -> Result<Status, ClientError> {

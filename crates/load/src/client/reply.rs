@@ -17,6 +17,8 @@ use smbscope_wire::smb2::write::WriteResponse;
 use smbscope_wire::smb2::{Command, FileId};
 use smbscope_wire::status::Status;
 
+use super::error::ClientError;
+
 /// How much of a reply is kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Want {
@@ -64,6 +66,20 @@ pub struct Open {
 }
 
 impl Reply {
+    /// What a Create opened, or why it did not.
+    ///
+    /// # Errors
+    /// It says that it did, and not what: nobody could close that again but by ending the session.
+    pub fn opened(&self) -> Result<Result<Open, Status>, ClientError> {
+        match (self.open, self.status) {
+            (Some(open), _) => Ok(Ok(open)),
+            (None, Status::SUCCESS) => {
+                Err(ClientError::Protocol("the Create reply is cut off".into()))
+            }
+            (None, status) => Ok(Err(status)),
+        }
+    }
+
     /// Reads a final reply and fills the columns that it adds.
     pub fn read(member: &Member<'_>, want: Want, row: Option<&mut Operation>) -> Reply {
         let header = &member.header;
