@@ -123,6 +123,11 @@ impl Performer {
         self.kept.clear();
     }
 
+    /// What an execution had done that was broken off.
+    pub fn broken_off(&mut self) -> Outcome {
+        std::mem::take(&mut self.outcome)
+    }
+
     /// Closes directories whose lease was broken. To be called between executions.
     pub async fn maintain(&mut self, session: &mut Session) -> Result<(), ClientError> {
         session.answer_breaks().await?;

@@ -6,26 +6,22 @@
 // A test may panic.
 #![allow(clippy::unwrap_used)]
 
+#[path = "support/engine.rs"]
+mod engine;
 #[path = "support/fake.rs"]
 mod fake;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
+use engine::Asked;
 use fake::{Fake, Fault};
-use smbscope_capture::Part;
 use smbscope_event::run::{DONE, FAILED, MEASURED, Scenario};
-use smbscope_event::tables::Connection;
-use smbscope_load::capacity::{Purpose, Step, StepResult};
 use smbscope_load::fileset::Scale;
-use smbscope_load::recorder::Recorder;
-use smbscope_load::run::who::{Credentials, Shard};
-use smbscope_load::run::{Engine, Pace, Parts};
-use smbscope_load::workload::{ClientCache, Planner, Workload};
+use smbscope_load::run::who::Credentials;
+use smbscope_load::workload::{Planner, Workload};
 use smbscope_wire::smb2::Command;
-use tokio::sync::watch;
 use tokio::time::Instant;
 
 const USERS: u64 = 10;
@@ -75,15 +71,19 @@ fn planner() -> Planner {
 
 /// What a run showed.
 struct Shown {
+    run: engine::Shown,
     /// The run's clock at its begin.
     start_ns: i64,
-    result: StepResult,
-    unexpected: Vec<(String, u64)>,
-    scenarios: Vec<Scenario>,
-    connections: Vec<Connection>,
-    operations: usize,
     /// How many connections the server saw.
     dialled: u64,
+}
+
+impl std::ops::Deref for Shown {
+    type Target = engine::Shown;
+
+    fn deref(&self) -> &engine::Shown {
+        &self.run
+    }
 }
 
 /// Runs so many users on a server that `change` may break, counted from the run's begin.
@@ -92,50 +92,21 @@ async fn run(users: u64, closed: bool, change: impl FnOnce(&mut Fake, Instant)) 
     let mut server = Fake::new(SERVICE, 4096);
     change(&mut server, start);
     let server = Arc::new(server);
-    let host = Arc::new(server.host());
-    let clock = host.clock;
-    let (sender, parts) = sync_channel(100_000);
-    let (_interrupt, interrupted) = watch::channel(false);
-    let mut engine = Engine::new(Parts {
-        run: "run".into(),
+    let host = server.host();
+    let start_ns = host.clock.at(start);
+    let asked = Asked {
         host,
         planner: planner(),
-        recorder: Arc::new(Recorder::new("run", 1, sender)),
         credentials: Credentials::pattern("user{:05}", "secret").unwrap(),
-        cache: ClientCache::Published,
-        shard: Shard::ALL,
-        pace: Pace {
-            ramp_per_second: users as f64 / RAMP.as_secs_f64(),
-            warm_up: WARM_UP,
-            cool_down: Duration::ZERO,
-            closed,
-        },
-        timeout: Duration::from_secs(5),
-        threads: 1,
-        interrupted,
-    });
-    let step = Step {
-        step: 1,
         users,
-        repeat: 1,
-        purpose: Purpose::Confirm,
-        duration_ns: WINDOW.as_nanos() as i64,
-        may_end_early: false,
+        ramp: RAMP,
+        warm_up: WARM_UP,
+        window: WINDOW,
+        closed,
+        timeout: Duration::from_secs(5),
     };
-    let result = engine.step(step, false, |_| ()).await;
-    let unexpected = engine.unexpected();
-    drop(engine);
-    let (mut scenarios, mut connections, mut operations) = (Vec::new(), Vec::new(), 0);
-    for part in parts {
-        match part {
-            Part::Scenarios(rows) => scenarios.extend(rows),
-            Part::Connections(rows) => connections.extend(rows),
-            Part::Operations(batch) => operations += batch.num_rows(),
-            _ => {}
-        }
-    }
-    let (start_ns, dialled) = (clock.at(start), server.connections.load(Ordering::Relaxed));
-    Shown { start_ns, result, unexpected, scenarios, connections, operations, dialled }
+    let run = engine::run(asked, |_| ()).await;
+    Shown { run, start_ns, dialled: server.connections.load(Ordering::Relaxed) }
 }
 
 /// What the schedule alone says: when each execution is due, from the step's begin.
@@ -243,7 +214,7 @@ async fn the_same_stall_gives_the_same_times() {
             .map(|row| (row.scenario_run, row.late_ns, row.response_ns, row.operations))
             .collect();
         rows.sort_unstable();
-        assert!(rows.len() > 370 && shown.operations > 4 * 370, "{}", rows.len());
+        assert!(rows.len() > 370 && shown.operations() > 4 * 370, "{}", rows.len());
         times.push(rows);
     }
     assert_eq!(times[0], times[1]);
@@ -288,7 +259,7 @@ async fn an_answer_that_never_comes_is_a_timeout() {
     assert_eq!(shown.unexpected, [("no reply within 5s".to_owned(), 1)]);
     assert_reconnected(&shown, &failed);
     let first = shown.connections.iter().min_by_key(|row| row.connection).unwrap();
-    assert_eq!(first.unanswered, 1);
+    assert_eq!((first.unanswered, failed.operations), (1, 1), "the open was sent");
     // What was due in the five seconds waited for them, as in a stall.
     let waited = |row: &&Scenario| row.response_ns.unwrap() >= ns(Duration::from_secs(1));
     assert!(shown.scenarios.iter().filter(waited).count() > 40);
@@ -302,6 +273,7 @@ async fn a_connection_that_ends_in_a_message_is_lost() {
     assert!(shown.unexpected[0].0.contains("the server closed the connection"));
     assert_reconnected(&shown, &failed);
     assert!(failed.response_ns.unwrap() < ns(INTERVAL), "told at once");
+    assert_eq!(failed.operations, 2, "the open and the read");
 }
 
 #[tokio::test(start_paused = true)]

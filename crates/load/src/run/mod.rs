@@ -128,6 +128,11 @@ impl Shared {
         self.remember(error.to_string());
     }
 
+    /// Trouble of connections that was counted so far.
+    fn troubles(&self) -> u64 {
+        self.trouble.lock().unwrap_or_else(PoisonError::into_inner).total()
+    }
+
     /// Remembers an unexpected answer, for the people who read the summary.
     pub fn unexpected(&self, scenario: &str, trouble: &Trouble) {
         let Trouble { failure, action, .. } = trouble;
@@ -391,6 +396,7 @@ impl Engine {
         let mut phase = Phase::WarmUp;
         let mut before = snapshot(start);
         let mut begun = before;
+        let mut troubles = self.shared.troubles();
         let mut early = None;
         let mut end: Option<(Snapshot, Instant)> = None;
         let mut ended_early = false;
@@ -418,6 +424,7 @@ impl Engine {
             if phase == Phase::WarmUp && now_at >= window {
                 phase = Phase::Measured;
                 begun = now;
+                troubles = self.shared.troubles();
                 self.shared.take_tally();
                 self.watch.begin();
                 early = Some(Early::new(self.rule, now, window_ns, step.may_end_early));
@@ -527,7 +534,9 @@ impl Engine {
             ended: tally.ended(),
             failed: tally.failed(),
             limited_by_client: client.limited(),
-            server_gone: tally.ended() > 0 && tally.failed() == tally.ended(),
+            // While nobody gets a connection nothing ends, not even as failed.
+            server_gone: tally.failed() == tally.ended()
+                && (tally.ended() > 0 || self.shared.troubles() > troubles),
             ended_early,
             row,
         }

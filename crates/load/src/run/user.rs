@@ -7,13 +7,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use smbscope_event::run::{DONE, FAILED, NOT_STARTED, Scenario};
+use smbscope_wire::status::Status;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::Shared;
 use crate::client::{ClientError, Scene, Session};
 use crate::clock::nanoseconds;
-use crate::perform::{Outcome, Performer};
+use crate::perform::{self, Outcome, Performer};
 use crate::stats::{Failure, ScenarioEnd, Trouble};
 use crate::workload::{Plan, UserPlans};
 
@@ -41,10 +42,11 @@ pub struct User {
     pub stop: watch::Receiver<bool>,
 }
 
-/// Why an execution could not be done.
+/// What became of an execution.
 enum Trying {
     Done(Outcome),
-    Failed(ClientError),
+    /// Broken off, and what was done until then.
+    Failed(ClientError, Outcome),
 }
 
 impl User {
@@ -81,10 +83,13 @@ impl User {
             };
             let tried = match timeout(limit, Box::pin(performer.perform(connected, &plan))).await {
                 Ok(Ok(outcome)) => Trying::Done(outcome),
-                Ok(Err(error)) => Trying::Failed(error),
-                Err(_) => Trying::Failed(ClientError::Timeout(limit)),
+                Ok(Err(error)) => Trying::Failed(error, performer.broken_off()),
+                Err(_) => Trying::Failed(ClientError::Timeout(limit), performer.broken_off()),
             };
-            let lost = matches!(tried, Trying::Failed(_));
+            let lost = match &tried {
+                Trying::Done(outcome) => outcome.trouble.as_ref().is_some_and(ends_session),
+                Trying::Failed(..) => true,
+            };
             connected.channel().scene = Scene::default();
             self.ended(&plan, due, Some((begin, tried)), session.as_mut());
             if lost && let Some(session) = session.take() {
@@ -239,9 +244,11 @@ impl User {
                     shared.unexpected(plan.scenario().name.as_str(), trouble);
                 }
             }
-            Trying::Failed(error) => {
+            Trying::Failed(error, outcome) => {
+                row.operations = outcome.operations;
+                row.saved = outcome.saved;
+                row.errors = outcome.errors + 1;
                 row.outcome = FAILED.into();
-                row.errors = 1;
                 row.status_name = Some(error.status_name());
                 failure = Some(failure_of(error));
                 shared.trouble(error);
@@ -272,6 +279,19 @@ impl User {
         shared.move_data(&rows);
         shared.recorder.scenario(row, rows);
     }
+}
+
+/// Whether an answer says that the server has forgotten the session or its share: all that follows
+/// would get the same (MS-SMB2 sections 3.3.5.2.9 and 3.3.5.2.11). Only a new session finds out
+/// whether they are back.
+fn ends_session(trouble: &perform::Trouble) -> bool {
+    let Failure::Status(status) = trouble.failure else { return false };
+    matches!(
+        Status(status),
+        Status::NETWORK_NAME_DELETED
+            | Status::USER_SESSION_DELETED
+            | Status::NETWORK_SESSION_EXPIRED
+    )
 }
 
 /// An error of the client as what tallies count.
