@@ -96,7 +96,10 @@ pub(super) fn of_lab(conf: &Path, started: &[Process]) -> Vec<Process> {
         if stat.ended() {
             continue;
         }
-        if is_member(&stat) || configuration(pid).is_some_and(|path| path == conf) {
+        let is_started =
+            |process: &Process| process.pid == pid && process.start_ticks == stat.start;
+        let known = started.iter().any(is_started) || is_member(&stat);
+        if known || configuration(pid).is_some_and(|path| path == conf) {
             found.push(Process { name: stat.name, pid, start_ticks: stat.start });
         }
     }
