@@ -178,8 +178,8 @@ pub struct Protocol {
 /// End a lab and remove what it made.
 ///
 /// Ends the lab's processes and removes its configuration, accounts and state and all files in its
-/// share; also the folder, if the lab made that, and the line before it with its namespaces. What others put into the folder stays. Works for a
-/// lab whose smbd was killed, too.
+/// share; also the folder, if the lab made that, and the line before it with its namespaces. What
+/// others put into the folder stays. Works for a lab whose smbd was killed, too.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
