@@ -296,6 +296,15 @@ async fn garbage_is_a_counted_error() {
     }
 }
 
+/// A read that says that it brings more than it does.
+#[tokio::test(start_paused = true)]
+async fn a_read_without_its_payload_is_a_counted_error() {
+    let (shown, failed) = broken(Command::READ, Fault::Short(16)).await;
+    assert_eq!(failed.status_name.as_deref(), Some("short transfer"), "{failed:?}");
+    assert_eq!(shown.told("Look, read: short transfer"), 1, "{:?}", shown.unexpected);
+    assert_eq!(shown.dialled, 1, "the connection is as good as before");
+}
+
 /// An open that succeeds and does not say what was opened: the answer breaks the protocol.
 #[tokio::test(start_paused = true)]
 async fn an_answer_without_its_body_is_a_counted_error() {

@@ -80,8 +80,14 @@ impl Reply {
         }
     }
 
-    /// Reads a final reply and fills the columns that it adds.
-    pub fn read(member: &Member<'_>, want: Want, row: Option<&mut Operation>) -> Reply {
+    /// Reads a final reply, which came in a frame of so many bytes, and fills the columns that it
+    /// adds.
+    pub fn read(
+        member: &Member<'_>,
+        frame_bytes: u64,
+        want: Want,
+        row: Option<&mut Operation>,
+    ) -> Reply {
         let header = &member.header;
         let mut reply = Reply {
             status: Status(header.status_or_channel_sequence),
@@ -92,6 +98,11 @@ impl Reply {
         let mut transferred = None;
         if !is_error_response(header, member.bytes) {
             transferred = reply.body(header, member.bytes);
+            // Of a read's payload only the head may be here; but more than came was not read.
+            if header.command == Command::READ {
+                let most = u32::try_from(frame_bytes).unwrap_or(u32::MAX);
+                transferred = transferred.map(|bytes| bytes.min(most));
+            }
         }
         reply.transferred = transferred.unwrap_or_default();
         if want == Want::Message {

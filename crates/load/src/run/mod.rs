@@ -33,6 +33,8 @@ use who::{Credentials, Shard, home};
 
 /// Different unexpected answers that are remembered for the summary.
 const UNEXPECTED_MAX: usize = 32;
+/// All that are beyond that.
+const UNEXPECTED_OTHERS: &str = "something else, of more kinds than are told apart";
 /// Time for users to end what they are doing when a step is over.
 const FAREWELL: Duration = Duration::from_secs(30);
 
@@ -141,9 +143,9 @@ impl Shared {
 
     fn remember(&self, what: String) {
         let mut known = self.unexpected.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() < UNEXPECTED_MAX || known.contains_key(&what) {
-            *known.entry(what).or_default() += 1;
-        }
+        let room = known.len() < UNEXPECTED_MAX || known.contains_key(&what);
+        let what = if room { what } else { UNEXPECTED_OTHERS.to_owned() };
+        *known.entry(what).or_default() += 1;
     }
 
     /// Counts the file data of an execution's rows.
