@@ -170,7 +170,7 @@ fn a_session_sees_the_distance_and_down_leaves_nothing() {
     let mut guest = netns::inside(&shown.client(), sleeper).unwrap();
     let forwarder = forwarder(&lab).0;
     let removed = Lab::down(&lab.dir).unwrap();
-    assert!(removed.dir_removed && removed.processes >= 2, "{removed:?}");
+    assert!(removed.dir_removed && removed.processes >= 5, "{removed:?}");
     assert_eq!(removed.inside, [guest.id()]);
     assert!(guest.try_wait().unwrap().is_none());
     guest.kill().unwrap();

@@ -167,10 +167,11 @@ pub(super) fn end(list: impl Fn() -> Vec<Process>) -> Result<usize, i32> {
             }
             for process in left {
                 let key = (process.pid, process.start_ticks);
+                // Children of one that was told may be gone by now: they have ended by this too.
+                ended.insert(key);
                 if told.insert(key) && process.runs() {
                     // One that is gone by now is what was wanted.
                     let _ = kill(Pid::from_raw(process.pid), signal);
-                    ended.insert(key);
                 }
             }
             if begin.elapsed() > PATIENCE {
