@@ -118,6 +118,11 @@ impl Performer {
         self.kept.clear();
     }
 
+    /// What an execution had done that was broken off.
+    pub fn broken_off(&mut self) -> Outcome {
+        std::mem::take(&mut self.outcome)
+    }
+
     /// Closes directories whose lease was broken. To be called between executions.
     pub async fn maintain(&mut self, session: &mut Session) -> Result<(), ClientError> {
         session.answer_breaks().await?;
@@ -231,6 +236,10 @@ impl Performer {
         for sent in sent.into_iter().filter(|sent| sent.place != usize::MAX) {
             let reply = session.wait(sent.channel, sent.id).await?;
             let Some(request) = step.requests.get(sent.place) else { continue };
+            if let Op::Create(_) = request.op {
+                // Without its file id the rest of the scenario would work on nothing.
+                let _ = reply.opened()?;
+            }
             self.answered(session, plan, request, &reply, acquires);
             if !request.expect.holds(reply.status) {
                 self.trouble(Failure::Status(reply.status.0), step, plan, request);

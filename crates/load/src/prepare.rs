@@ -41,7 +41,7 @@ pub enum PrepareError {
     #[error(transparent)]
     Client(#[from] ClientError),
     /// The server refused something.
-    #[error("{path}: {what}: {}", status_text(*.status))]
+    #[error("{path}: {what}: {}{}", status_text(*.status), remedy(*.status))]
     Refused {
         /// Which file or folder.
         path: String,
@@ -72,6 +72,16 @@ impl PrepareError {
             }
             PrepareError::InTheWay { .. } => false,
         }
+    }
+}
+
+/// What to do about a refusal, where it is known.
+fn remedy(status: Status) -> &'static str {
+    match status {
+        Status::DISK_FULL => {
+            "; the share is full: make room there, or ask for a smaller --scale or fewer --users"
+        }
+        _ => "",
     }
 }
 
@@ -245,8 +255,7 @@ async fn open(
         oplock: OplockLevel::NONE,
         wish: OpenWish::default(),
     };
-    let reply = session.call(&body, Ask::default()).await?;
-    Ok(reply.open.ok_or(reply.status))
+    session.call(&body, Ask::default()).await?.opened()
 }
 
 async fn close(session: &mut Session, file_id: FileId) -> Result<Status, ClientError> {
@@ -311,8 +320,15 @@ async fn make_file(
         }
         let Some((id, length)) = flying.pop_front() else { break };
         let reply = session.wait(0, id).await?;
-        if reply.status != Status::SUCCESS || reply.transferred != length {
-            failed.get_or_insert(reply.status);
+        match reply.status {
+            Status::SUCCESS if reply.transferred == length => {}
+            // A disk that becomes full in the middle of a write takes its first part.
+            Status::SUCCESS => {
+                failed.get_or_insert(Status::DISK_FULL);
+            }
+            status => {
+                failed.get_or_insert(status);
+            }
         }
         tell(u64::from(length));
     }

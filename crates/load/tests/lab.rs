@@ -16,7 +16,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
 use smbscope_load::lab::{
-    Dialect, Encryption, Guard, Lab, LabError, Options, Signing, State, parse_setting,
+    Dialect, Encryption, Guard, Lab, LabError, Line, Options, Signing, State, parse_setting,
 };
 
 /// Set in the copy of this program that runs as an ordinary user.
@@ -227,6 +227,9 @@ fn inside_an_ordinary_user() {
     a_whole_life(None);
     let above = folder();
     let options = options(&above.path().join("lab"));
+    let line = Line { options: "rtt=1ms".parse().unwrap(), name: "x".into(), forwarder: vec![] };
+    let line = complaint(&Options { line: Some(line), ..options.clone() });
+    assert!(line.contains("needs root"), "{line}");
     let other = complaint(&Options { owner: Some("root".into()), ..options });
     assert!(other.contains("only root"), "{other}");
 }

@@ -1,5 +1,7 @@
 //! Where the server is and how sessions talk to it: what all sessions of a run share.
 
+use std::fmt;
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,6 +29,17 @@ pub struct Host {
     /// Whether rows are made.
     pub record: bool,
     connections: AtomicU64,
+    /// What connects instead of TCP.
+    dial: Option<Dial>,
+}
+
+/// Makes the transports of a host that is no network place.
+struct Dial(Box<dyn Fn() -> io::Result<Box<dyn Transport>> + Send + Sync>);
+
+impl fmt::Debug for Dial {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Dial")
+    }
 }
 
 impl Host {
@@ -41,26 +54,42 @@ impl Host {
         let found = tokio::net::lookup_host((target.host.as_str(), target.port)).await;
         let addresses: Vec<_> = found.map_err(failed)?.collect();
         if addresses.is_empty() {
-            let error = std::io::Error::other("the name has no address");
+            let error = io::Error::other("the name has no address");
             return Err(ClientError::Connect { server: target.address(), error });
         }
-        Ok(Host { target, addresses, config, clock, record, connections: AtomicU64::new(0) })
+        Ok(Host { addresses, ..Host::nowhere(target, config, clock, record) })
     }
 
     /// A host that is no network place, for tests over pipes.
     pub fn nowhere(target: Target, config: Config, clock: Clock, record: bool) -> Host {
-        let connections = AtomicU64::new(0);
-        Host { target, addresses: Vec::new(), config, clock, record, connections }
+        let (addresses, connections) = (Vec::new(), AtomicU64::new(0));
+        Host { target, addresses, config, clock, record, connections, dial: None }
     }
 
-    /// A TCP connection for a session's channel.
+    /// A host whose connections `dial` makes, for servers that exist in tests only.
+    pub fn dialled(
+        target: Target,
+        config: Config,
+        clock: Clock,
+        record: bool,
+        dial: impl Fn() -> io::Result<Box<dyn Transport>> + Send + Sync + 'static,
+    ) -> Host {
+        let dial = Some(Dial(Box::new(dial)));
+        Host { dial, ..Host::nowhere(target, config, clock, record) }
+    }
+
+    /// A connection for a session's channel.
     pub(super) async fn connect(
         &self,
         channel: u32,
     ) -> Result<(Box<dyn Transport>, Ends), ClientError> {
         let server = || self.target.address();
+        if let Some(Dial(dial)) = &self.dial {
+            let failed = |error| ClientError::Connect { server: server(), error };
+            return Ok((dial().map_err(failed)?, self.ends(channel, (0, 0), None, ["", ""])));
+        }
         // IPv4 and IPv6 of one name are tried in turn for the first channel.
-        let mut last = std::io::Error::other("the name has no address");
+        let mut last = io::Error::other("the name has no address");
         for attempt in 0..self.addresses.len() {
             let place = (channel as usize + attempt) % self.addresses.len();
             let Some(&address) = self.addresses.get(place) else { break };
@@ -73,7 +102,7 @@ impl Host {
                     continue;
                 }
                 Err(_) => {
-                    last = std::io::ErrorKind::TimedOut.into();
+                    last = io::ErrorKind::TimedOut.into();
                     continue;
                 }
             };
@@ -81,18 +110,9 @@ impl Host {
             let failed = |error| ClientError::Connect { server: server(), error };
             stream.set_nodelay(true).map_err(failed)?;
             let local = stream.local_addr().map_err(failed)?;
-            let names = LinkNames {
-                client: local.ip().to_string(),
-                server: address.ip().to_string(),
-                ..LinkNames::default()
-            };
-            let ends = Ends {
-                connection: self.connections.fetch_add(1, Ordering::Relaxed),
-                channel,
-                ports: (local.port(), address.port()),
-                connect_ns: Some(took),
-                names: Arc::new(names),
-            };
+            let ports = (local.port(), address.port());
+            let texts = [local.ip().to_string(), address.ip().to_string()];
+            let ends = self.ends(channel, ports, Some(took), texts);
             let stream: Box<dyn Transport> = match self.config.delay.is_zero() {
                 true => Box::new(stream),
                 false => Box::new(Delayed::new(stream, self.config.delay)),
@@ -100,5 +120,17 @@ impl Host {
             return Ok((stream, ends));
         }
         Err(ClientError::Connect { server: server(), error: last })
+    }
+    fn ends(
+        &self,
+        channel: u32,
+        ports: (u16, u16),
+        connect_ns: Option<i64>,
+        [client, server]: [impl Into<String>; 2],
+    ) -> Ends {
+        let names =
+            LinkNames { client: client.into(), server: server.into(), ..LinkNames::default() };
+        let connection = self.connections.fetch_add(1, Ordering::Relaxed);
+        Ends { connection, channel, ports, connect_ns, names: Arc::new(names) }
     }
 }

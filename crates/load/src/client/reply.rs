@@ -19,6 +19,8 @@ use smbscope_wire::smb2::write::WriteResponse;
 use smbscope_wire::smb2::{Command, FileId};
 use smbscope_wire::status::Status;
 
+use super::error::ClientError;
+
 /// How much of a reply is kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Want {
@@ -70,8 +72,28 @@ pub struct Open {
 }
 
 impl Reply {
-    /// Reads a final reply and fills the columns that it adds.
-    pub fn read(member: &Member<'_>, want: Want, row: Option<&mut Operation>) -> Reply {
+    /// What a Create opened, or why it did not.
+    ///
+    /// # Errors
+    /// It says that it did, and not what: nobody could close that again but by ending the session.
+    pub fn opened(&self) -> Result<Result<Open, Status>, ClientError> {
+        match (self.open, self.status) {
+            (Some(open), _) => Ok(Ok(open)),
+            (None, Status::SUCCESS) => {
+                Err(ClientError::Protocol("the Create reply is cut off".into()))
+            }
+            (None, status) => Ok(Err(status)),
+        }
+    }
+
+    /// Reads a final reply, which came in a frame of so many bytes, and fills the columns that it
+    /// adds.
+    pub fn read(
+        member: &Member<'_>,
+        frame_bytes: u64,
+        want: Want,
+        row: Option<&mut Operation>,
+    ) -> Reply {
         let header = &member.header;
         let mut reply = Reply {
             status: Status(header.status_or_channel_sequence),
@@ -82,6 +104,11 @@ impl Reply {
         let mut transferred = None;
         if !is_error_response(header, member.bytes) {
             transferred = reply.body(header, member.bytes);
+            // Of a read's payload only the head may be here; but more than came was not read.
+            if header.command == Command::READ {
+                let most = u32::try_from(frame_bytes).unwrap_or(u32::MAX);
+                transferred = transferred.map(|bytes| bytes.min(most));
+            }
         }
         reply.transferred = transferred.unwrap_or_default();
         if want == Want::Message {

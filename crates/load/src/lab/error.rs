@@ -73,6 +73,9 @@ pub enum LabError {
         /// One of them.
         pid: i32,
     },
+    /// The line before the lab cannot be made or removed.
+    #[error(transparent)]
+    Line(#[from] crate::wan::Error),
     /// The operating system refused something.
     #[error("{}: {what}: {error}", path.display())]
     Io {
@@ -88,7 +91,8 @@ pub enum LabError {
 impl LabError {
     /// Whether the options are wrong (and not the machine).
     pub fn is_usage(&self) -> bool {
-        matches!(self, LabError::Option(_))
+        use crate::wan::Error;
+        matches!(self, LabError::Option(_) | LabError::Line(Error::Options(_) | Error::Name(_)))
     }
 
     /// Whether the lab's folder is what is wrong.

@@ -1,11 +1,12 @@
 //! A private Samba on a loopback port, to try things on: `smbscope lab`, and what tests drive.
 //!
-//! Owns: the lab's folder with configuration, state, accounts and share; smbd's start and end. It
-//! does not own what drives the server, nor the Samba itself: the system's is used, or one that was
-//! unpacked beside it (`scripts/samba-4.22.sh`), and nothing of the system's Samba is read, written
-//! or stopped. Works as root (the users then have another system user's rights) and as an ordinary
-//! user (they have that user's). Facts behind it: smb.conf(5), smbd(8), and what Samba 4.17 and
-//! 4.22 were seen to do.
+//! Owns: the lab's folder with configuration, state, accounts and share; smbd's start and end; the
+//! line before it, if one is asked for (`line`, on `wan`). It does not own what drives the server,
+//! nor the Samba itself: the system's is used, or one that was unpacked beside it
+//! (`scripts/samba-4.22.sh`), and nothing of the system's Samba is read, written or stopped. Works
+//! as root (the users then have another system user's rights) and as an ordinary user (they have
+//! that user's). Facts behind it: smb.conf(5), smbd(8), and what Samba 4.17 and 4.22 were seen to
+//! do.
 //!
 //! ```no_run
 //! use smbscope_load::lab::{Lab, Options};
@@ -19,6 +20,7 @@
 mod accounts;
 mod conf;
 mod error;
+mod line;
 mod listen;
 mod options;
 mod places;
@@ -37,6 +39,7 @@ use nix::unistd::{Uid, User, geteuid};
 pub use accounts::{USER_PATTERN, user_name};
 pub use conf::parse_setting;
 pub use error::LabError;
+pub use line::{Line, LineRecord, NAMESPACES};
 pub use options::{Cipher, Dialect, Encryption, Options, Signing, SigningAlgorithm, USERS_MOST};
 pub use places::default_dir;
 pub use process::Process;
@@ -56,6 +59,7 @@ pub struct Lab;
 impl Lab {
     /// Starts a lab and waits until it answers. After an error nothing is left of it.
     pub fn up(options: &Options) -> Result<Running, LabError> {
+        let options = &line::place(options)?;
         let dir = options.dir.clone().unwrap_or_else(default_dir);
         let places = Places::new(&dir)?;
         let samba = Samba::find(options.samba.as_deref())?;
@@ -66,16 +70,17 @@ impl Lab {
         }
         refuse_second(&places)?;
         let port = match options.port {
-            Some(port) if options.enter.is_empty() => {
+            Some(port) if options.enter.is_empty() && options.line.is_none() => {
                 listen::check(options.address, port)?;
                 port
             }
             Some(port) => port,
+            None if options.line.is_some() => line::PORT,
             None => listen::free(options.address)?,
         };
         match attempt(options, &places, &samba, &accounts, &owner, port) {
             // Somebody was faster; a second one asks the kernel.
-            Err(LabError::Port { .. }) if options.port.is_none() => {
+            Err(LabError::Port { .. }) if options.port.is_none() && options.line.is_none() => {
                 let port = listen::any(options.address)?;
                 attempt(options, &places, &samba, &accounts, &owner, port)
             }
@@ -126,7 +131,8 @@ impl Lab {
             }
             _ => 0,
         };
-        Ok(Status { record, state, processes: running.len(), connections })
+        let line_runs = record.line.as_ref().map(|line| line.runs(&running, &record));
+        Ok(Status { record, state, processes: running.len(), connections, line_runs })
     }
 
     /// The users' password of the lab in a folder.
@@ -245,6 +251,8 @@ pub struct Status {
     pub processes: usize,
     /// TCP connections of clients.
     pub connections: usize,
+    /// Whether the forwarder of its line runs; `None` for a lab without a line.
+    pub line_runs: Option<bool>,
 }
 
 /// What `down` did.
@@ -258,6 +266,8 @@ pub struct Removed {
     pub dir_removed: bool,
     /// What others put into the folder, and what therefore stayed.
     pub left: Vec<PathBuf>,
+    /// Processes of others that still run in the line's namespaces, now without network.
+    pub inside: Vec<u32>,
 }
 
 /// Makes the folder, starts Samba in it, and takes all of it back when that fails.
@@ -331,10 +341,11 @@ fn furnish(
     Ok(())
 }
 
-/// Ends the processes, then removes the files; without the former the latter stay.
+/// Ends the processes, then removes the line and the files; without the former the latter stay.
 fn remove(places: &Places, record: &Record) -> Result<Removed, LabError> {
     let processes = process::end(|| record.running(places))
         .map_err(|pid| LabError::Stuck { dir: places.dir.clone(), pid })?;
+    let inside = line::remove(record)?;
     for name in places::MADE.into_iter().chain(["lab.json.part"]) {
         let path = places.dir.join(name);
         // A link among them is removed, not followed.
@@ -355,7 +366,7 @@ fn remove(places: &Places, record: &Record) -> Result<Removed, LabError> {
         Ok(entries) if !dir_removed => entries.flatten().map(|entry| entry.path()).collect(),
         _ => Vec::new(),
     };
-    Ok(Removed { dir: places.dir.clone(), processes, dir_removed, left })
+    Ok(Removed { dir: places.dir.clone(), processes, dir_removed, left, inside })
 }
 
 /// That no lab is in the folder already.

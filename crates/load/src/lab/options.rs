@@ -9,6 +9,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 
 use super::error::LabError;
+use super::line::Line;
 
 /// The most users that a lab has: the numbers fill the five digits of `user00001`.
 pub const USERS_MOST: u32 = 99_999;
@@ -66,6 +67,9 @@ pub struct Options {
     /// Command that runs its arguments somewhere else (`nsenter -t PID -n`): smbd is started by
     /// it, in a network namespace that somebody else made.
     pub enter: Vec<OsString>,
+    /// A line with distance between clients and server, each in a network namespace of its own:
+    /// `address` is then the line's far end (root only).
+    pub line: Option<Line>,
 }
 
 impl Default for Options {
@@ -95,6 +99,7 @@ impl Default for Options {
             set: Vec::new(),
             address: IpAddr::V4(Ipv4Addr::LOCALHOST),
             enter: Vec::new(),
+            line: None,
         }
     }
 }

@@ -102,6 +102,11 @@ impl Places {
         self.log().join("smbd.out")
     }
 
+    /// What the forwarder of the lab's line says.
+    pub fn wan_out(&self) -> PathBuf {
+        self.log().join("wan.out")
+    }
+
     pub fn rpc(&self) -> PathBuf {
         self.dir.join("rpc")
     }

@@ -96,7 +96,10 @@ pub(super) fn of_lab(conf: &Path, started: &[Process]) -> Vec<Process> {
         if stat.ended() {
             continue;
         }
-        if is_member(&stat) || configuration(pid).is_some_and(|path| path == conf) {
+        let is_started =
+            |process: &Process| process.pid == pid && process.start_ticks == stat.start;
+        let known = started.iter().any(is_started) || is_member(&stat);
+        if known || configuration(pid).is_some_and(|path| path == conf) {
             found.push(Process { name: stat.name, pid, start_ticks: stat.start });
         }
     }
@@ -164,10 +167,11 @@ pub(super) fn end(list: impl Fn() -> Vec<Process>) -> Result<usize, i32> {
             }
             for process in left {
                 let key = (process.pid, process.start_ticks);
+                // Children of one that was told may be gone by now: they have ended by this too.
+                ended.insert(key);
                 if told.insert(key) && process.runs() {
                     // One that is gone by now is what was wanted.
                     let _ = kill(Pid::from_raw(process.pid), signal);
-                    ended.insert(key);
                 }
             }
             if begin.elapsed() > PATIENCE {

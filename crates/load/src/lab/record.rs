@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::accounts;
 use super::error::{At as _, LabError};
+use super::line::LineRecord;
 use super::places::Places;
 use super::process::{self, Process};
 
@@ -43,6 +44,9 @@ pub struct Record {
     pub owner: String,
     /// What was asked for beside Samba's defaults, in words.
     pub settings: Vec<String>,
+    /// The line with distance before it, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<LineRecord>,
     /// Whether named pipes are served (lists of shares).
     pub pipes: bool,
     /// The boot in which it was started (/proc/sys/kernel/random/boot_id).
@@ -66,6 +70,7 @@ impl Record {
             users: 0,
             owner: String::new(),
             settings: Vec::new(),
+            line: None,
             pipes: false,
             boot_id: process::boot_id(),
             processes: Vec::new(),

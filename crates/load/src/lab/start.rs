@@ -18,12 +18,15 @@ use super::places::Places;
 use super::process::{self, Process};
 use super::record::Record;
 use super::samba::Samba;
-use super::{conf, listen};
+use super::{conf, line, listen};
+use crate::wan::netns;
 
 /// How long smbd may take; a tenth of a second is usual.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How long none of its processes may be seen before it is taken for dead.
 const GONE: Duration = Duration::from_secs(2);
+/// Its name in the record.
+const HELPER: &str = "samba-dcerpcd";
 const LOG_LINES: usize = 12;
 const LOG_BYTES: i64 = 1 << 16;
 
@@ -35,6 +38,9 @@ pub(super) fn start(
     places: &Places,
     record: &mut Record,
 ) -> Result<(), LabError> {
+    if let Some(line) = &options.line {
+        line::start(line, places, record)?;
+    }
     let smbd = launch(options, places, &samba.smbd, &[])?;
     if !smbd {
         return Err(died(places, "smbd ended at once"));
@@ -46,11 +52,14 @@ pub(super) fn start(
         launch(options, places, &program, &scripts)?;
         record.processes.extend(wait_for_helper(places));
     }
-    record.pipes = record.processes.len() > 1 || !samba.wants_helpers();
+    let helped = record.processes.iter().any(|process| process.name == HELPER);
+    record.pipes = helped || !samba.wants_helpers();
     if let Some(line) = conf::refused(&said(places)) {
         return Err(LabError::Option(format!("Samba refuses a setting: {line}")));
     }
-    if options.enter.is_empty() {
+    if let Some(line) = &record.line {
+        line::answers(line, places, record, PATIENCE)?;
+    } else if options.enter.is_empty() {
         let address = SocketAddr::new(record.address, record.port);
         listen::answers(address, PATIENCE)
             .map_err(|error| died(places, &format!("smbd does not answer ({error})")))?;
@@ -76,7 +85,7 @@ fn launch(
     };
     let mut words = options.enter.iter().map(AsRef::as_ref).chain([program.as_os_str()]);
     let mut command = Command::new(words.next().unwrap_or(program.as_os_str()));
-    let status = command
+    command
         .args(words)
         .arg("-D")
         .arg(format!("--configfile={}", places.conf().display()))
@@ -87,10 +96,13 @@ fn launch(
         .current_dir("/")
         .stdin(Stdio::null())
         .stdout(open()?)
-        .stderr(open()?)
-        .status()
-        .at(program, "cannot be run")?;
-    Ok(status.success())
+        .stderr(open()?);
+    let status = match &options.line {
+        // A process is in the namespace of the thread that starts it.
+        Some(line) => netns::inside(&line.server(), || command.status())?,
+        None => command.status(),
+    };
+    Ok(status.at(program, "cannot be run")?.success())
 }
 
 fn wait_for_smbd(places: &Places, record: &Record) -> Result<Process, LabError> {
@@ -129,9 +141,9 @@ fn wait_for_helper(places: &Places) -> Option<Process> {
     let begin = Instant::now();
     let ready = places.dir.join("ncalrpc/np/srvsvc");
     while begin.elapsed() < PATIENCE / 3 {
-        let found = pid(places, "samba-dcerpcd");
+        let found = pid(places, HELPER);
         if ready.exists()
-            && let Some(helper) = found.and_then(|pid| Process::find("samba-dcerpcd", pid))
+            && let Some(helper) = found.and_then(|pid| Process::find(HELPER, pid))
         {
             return Some(helper);
         }

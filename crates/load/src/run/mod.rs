@@ -33,6 +33,8 @@ use who::{Credentials, Shard, home};
 
 /// Different unexpected answers that are remembered for the summary.
 const UNEXPECTED_MAX: usize = 32;
+/// All that are beyond that.
+const UNEXPECTED_OTHERS: &str = "something else, of more kinds than are told apart";
 /// Time for users to end what they are doing when a step is over.
 const FAREWELL: Duration = Duration::from_secs(30);
 
@@ -128,6 +130,11 @@ impl Shared {
         self.remember(error.to_string());
     }
 
+    /// Trouble of connections that was counted so far.
+    fn troubles(&self) -> u64 {
+        self.trouble.lock().unwrap_or_else(PoisonError::into_inner).total()
+    }
+
     /// Remembers an unexpected answer, for the people who read the summary.
     pub fn unexpected(&self, scenario: &str, trouble: &Trouble) {
         let Trouble { failure, action, .. } = trouble;
@@ -143,9 +150,9 @@ impl Shared {
 
     fn remember(&self, what: String) {
         let mut known = self.unexpected.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() < UNEXPECTED_MAX || known.contains_key(&what) {
-            *known.entry(what).or_default() += 1;
-        }
+        let room = known.len() < UNEXPECTED_MAX || known.contains_key(&what);
+        let what = if room { what } else { UNEXPECTED_OTHERS.to_owned() };
+        *known.entry(what).or_default() += 1;
     }
 
     /// Counts an execution's rows, and the file data that they moved.
@@ -407,6 +414,7 @@ impl Engine {
         let mut phase = Phase::WarmUp;
         let mut before = snapshot(start);
         let mut begun = before;
+        let mut troubles = self.shared.troubles();
         let mut early = None;
         let mut end: Option<(Snapshot, Instant)> = None;
         let mut ended_early = false;
@@ -434,6 +442,7 @@ impl Engine {
             if phase == Phase::WarmUp && now_at >= window {
                 phase = Phase::Measured;
                 begun = now;
+                troubles = self.shared.troubles();
                 self.shared.take_tally();
                 self.watch.begin();
                 early = Some(Early::new(self.rule, now, window_ns, step.may_end_early));
@@ -544,7 +553,9 @@ impl Engine {
             ended: tally.ended(),
             failed: tally.failed(),
             limited_by_client: client.limited(),
-            server_gone: tally.ended() > 0 && tally.failed() == tally.ended(),
+            // While nobody gets a connection nothing ends, not even as failed.
+            server_gone: tally.failed() == tally.ended()
+                && (tally.ended() > 0 || self.shared.troubles() > troubles),
             ended_early,
             row,
         }

@@ -7,13 +7,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use smbscope_event::run::{DONE, FAILED, NOT_STARTED, Scenario};
+use smbscope_wire::status::Status;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::Shared;
 use crate::client::{ClientError, Previous, Scene, Session};
 use crate::clock::nanoseconds;
-use crate::perform::{Outcome, Performer};
+use crate::perform::{self, Outcome, Performer};
 use crate::stats::{Failure, ScenarioEnd, Trouble};
 use crate::workload::{Plan, UserPlans};
 
@@ -45,10 +46,11 @@ pub struct User {
     pub lost: Option<Previous>,
 }
 
-/// Why an execution could not be done.
+/// What became of an execution.
 enum Trying {
     Done(Outcome),
-    Failed(ClientError),
+    /// Broken off, and what was done until then.
+    Failed(ClientError, Outcome),
 }
 
 impl User {
@@ -79,7 +81,10 @@ impl User {
                 break;
             }
             let tried = self.tried(&mut session, &mut performer, &plan, due).await;
-            let lost = matches!(tried, Trying::Failed(_));
+            let lost = match &tried {
+                Trying::Done(outcome) => outcome.trouble.as_ref().is_some_and(ends_session),
+                Trying::Failed(..) => true,
+            };
             self.ended(&plan, due, Some((begin, tried)), session.as_mut());
             if lost {
                 performer.forget();
@@ -124,7 +129,7 @@ impl User {
                 Err(_) => ClientError::Timeout(limit),
             };
             if attempt == RESUMES_MAX || !performer.may_resume() {
-                return Trying::Failed(error);
+                return Trying::Failed(error, performer.broken_off());
             }
             self.shared.trouble(&error);
             if let Some(connected) = session.as_mut() {
@@ -135,7 +140,7 @@ impl User {
             self.bury(session, true);
             *session = self.connected(None).await;
         }
-        Trying::Failed(ClientError::Timeout(limit))
+        Trying::Failed(ClientError::Timeout(limit), performer.broken_off())
     }
 
     /// When the execution after the present one is due, on the run's clock.
@@ -271,9 +276,11 @@ impl User {
                     shared.unexpected(plan.scenario().name.as_str(), trouble);
                 }
             }
-            Trying::Failed(error) => {
+            Trying::Failed(error, outcome) => {
+                row.operations = outcome.operations;
+                row.saved = outcome.saved;
+                row.errors = outcome.errors + 1;
                 row.outcome = FAILED.into();
-                row.errors = 1;
                 row.status_name = Some(error.status_name());
                 failure = Some(failure_of(error));
                 shared.trouble(error);
@@ -299,6 +306,19 @@ impl User {
         shared.count(self.number, &rows);
         shared.recorder.scenario(row, rows);
     }
+}
+
+/// Whether an answer says that the server has forgotten the session or its share: all that follows
+/// would get the same (MS-SMB2 sections 3.3.5.2.9 and 3.3.5.2.11). Only a new session finds out
+/// whether they are back.
+fn ends_session(trouble: &perform::Trouble) -> bool {
+    let Failure::Status(status) = trouble.failure else { return false };
+    matches!(
+        Status(status),
+        Status::NETWORK_NAME_DELETED
+            | Status::USER_SESSION_DELETED
+            | Status::NETWORK_SESSION_EXPIRED
+    )
 }
 
 /// An error of the client as what tallies count.

@@ -135,6 +135,11 @@ impl Netns {
         self.setup.subnet
     }
 
+    /// Lets them stay until [`remove`], whoever calls that.
+    pub fn keep(mut self) {
+        self.up = false;
+    }
+
     /// Takes everything away. Programs that still run inside keep their namespace, without the
     /// line, until they end: their process ids.
     pub fn down(mut self) -> Result<Vec<u32>, Error> {
@@ -180,6 +185,15 @@ impl Drop for Netns {
             let _ = remove(&self.setup.name);
         }
     }
+}
+
+/// Whether one of the namespaces of this name is there.
+///
+/// # Errors
+/// It is no name for namespaces.
+pub fn exist(name: &str) -> Result<bool, Error> {
+    check_name(name)?;
+    Ok(all(name).iter().any(|namespace| path_of(namespace).exists()))
 }
 
 /// Takes away the namespaces of this name, also those that an earlier run left behind; the ids of

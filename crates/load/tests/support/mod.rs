@@ -57,6 +57,12 @@ pub fn samba_4_22() -> Option<std::path::PathBuf> {
 }
 
 impl Samba {
+    /// What keeps it.
+    #[allow(dead_code)]
+    pub fn lab(&self) -> &Guard {
+        &self.guard
+    }
+
     /// All smbd processes of the lab.
     #[allow(dead_code)]
     pub fn processes(&self) -> Vec<i32> {

@@ -110,3 +110,50 @@ fn what_is_wrong_is_told_in_one_line() {
     assert!(said.contains("/nowhere/password"), "{said}");
     assert!(!Path::new(&dir).exists());
 }
+
+/// The forwarder is this program in the background, by the words that `lab up` gives it.
+#[test]
+fn a_lab_behind_a_line() {
+    use std::os::unix::fs::MetadataExt as _;
+    let above = folder();
+    let dir = above.path().join("lab").to_str().unwrap().to_owned();
+    let said = complaint(2, ["lab", "up", "--dir", &dir, "--wan", "rtt=soon"]);
+    assert!(said.contains("--wan rtt=soon"), "{said}");
+    assert!(complaint(2, ["lab", "up", "--dir", &dir, "--netns", "x"]).contains("--wan"));
+    if std::fs::metadata("/proc/self").unwrap().uid() != 0 {
+        let said = complaint(2, ["lab", "up", "--dir", &dir, "--wan", "rtt=2ms"]);
+        assert!(said.contains("needs root"), "{said}");
+        return;
+    }
+    if !samba() {
+        return;
+    }
+    let name = format!("clit{}", std::process::id());
+    let client = format!("{name}-client");
+    let _down = Down(dir.clone());
+    let line = "rtt=2ms,rate=unlimited/45mbit,overhead=-14";
+    let said = answer(["lab", "up", "--dir", &dir, "--wan", line, "--netns", &name]);
+    for part in [line, "//10.45.0.2:445/home", &format!("ip netns exec {client} smbclient //")] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    let text = answer(["lab", "status", "--dir", &dir, "--format", "json"]);
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let lab = &json["labs"][0];
+    assert_eq!(lab["line"]["client_namespace"], client.as_str(), "{text}");
+    assert_eq!(
+        (&lab["line"]["options"], &lab["line_runs"]),
+        (&line.into(), &true.into()),
+        "{text}"
+    );
+    assert!(answer(["lab", "status", "--dir", &dir]).contains(&format!("{line}, from {client}")));
+    let program = env!("CARGO_BIN_EXE_smbscope");
+    let prepare = ["load", "prepare", "--workload", "metadata", "--scale", "0.01", "--users", "2"];
+    let status = std::process::Command::new("ip")
+        .args(["netns", "exec", &client, program])
+        .args(prepare)
+        .args(["--lab", &dir])
+        .status();
+    assert!(status.unwrap().success(), "files are made over the line");
+    smbscope(["lab", "down", "--dir", &dir]).assert().success();
+    assert!(!Path::new(&dir).exists() && !Path::new("/var/run/netns").join(client).exists());
+}

@@ -239,7 +239,7 @@ impl Channel {
         self.last_reply = Some(now);
         self.table.operations += 1;
         let row = pending.row.as_mut().map(|row| &mut row.operation);
-        let reply = Reply::read(member, pending.want, row);
+        let reply = Reply::read(member, wire_bytes, pending.want, row);
         if let Some(mut row) = pending.row {
             let operation = &mut row.operation;
             if pending.waits {

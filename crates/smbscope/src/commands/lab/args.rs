@@ -7,9 +7,10 @@ use anyhow::Context as _;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use smbscope_load::lab::{
-    Cipher, Dialect, Encryption, Options, Signing, SigningAlgorithm, USERS_MOST, default_dir,
-    parse_setting,
+    Cipher, Dialect, Encryption, Line, NAMESPACES, Options, Signing, SigningAlgorithm, USERS_MOST,
+    default_dir, parse_setting,
 };
+use smbscope_load::wan;
 
 use crate::exit::{Code, Failure};
 use crate::format::TextFormat;
@@ -70,6 +71,7 @@ Examples:
   smbscope lab up --dir /srv/lab --port 4455 --encrypt required --ciphers aes-256-gcm
   smbscope lab up --min-dialect 2.1 --max-dialect 2.1 --leases off
   smbscope lab up --set 'strict sync = no' --set 'smbd profiling level = on'
+  sudo smbscope lab up --wan rtt=20ms,rate=45mbit
   scripts/samba-4.22.sh ~/samba-4.22 &&
     smbscope lab up --samba ~/samba-4.22 --directory-leases on")]
 pub struct Up {
@@ -78,9 +80,17 @@ pub struct Up {
     /// smbd, or a folder with bin/smbd or sbin/smbd in it; the system's without.
     #[arg(long, value_name = "PATH")]
     pub samba: Option<PathBuf>,
-    /// TCP port on 127.0.0.1; without, a free one from 4450 on.
+    /// TCP port on 127.0.0.1; without, a free one from 4450 on. Behind a line: on 10.45.0.2, 445.
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub port: Option<u16>,
+    /// Put a line with distance before the lab (root only): server and clients are in network
+    /// namespaces of their own, joined by a `smbscope wan` in the background. Its options, as
+    /// rtt=20ms,rate=20mbit/100mbit (docs/wan.md).
+    #[arg(long, value_name = "LINE")]
+    pub wan: Option<String>,
+    /// With --wan: what the namespaces' names begin with.
+    #[arg(long, value_name = "NAME", default_value = NAMESPACES, requires = "wan")]
+    pub netns: String,
     /// Name of the share.
     #[arg(long, value_name = "NAME", default_value = "home")]
     pub share: String,
@@ -168,8 +178,8 @@ pub struct Protocol {
 /// End a lab and remove what it made.
 ///
 /// Ends the lab's processes and removes its configuration, accounts and state and all files in its
-/// share; also the folder, if the lab made that. What others put into the folder stays. Works for a
-/// lab whose smbd was killed, too.
+/// share; also the folder, if the lab made that, and the line before it with its namespaces. What
+/// others put into the folder stays. Works for a lab whose smbd was killed, too.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -235,8 +245,23 @@ impl Up {
             connections_most: self.protocol.max_connections,
             log_level: self.log_level,
             set: set?,
+            line: self.line()?,
             ..Options::default()
         })
+    }
+}
+
+impl Up {
+    /// The line, whose forwarder is this program.
+    fn line(&self) -> anyhow::Result<Option<Line>> {
+        let Some(text) = &self.wan else { return Ok(None) };
+        let options: wan::Options =
+            text.parse().map_err(|error| Failure::usage(format!("--wan {text}: {error}")))?;
+        let mut forwarder = vec![std::env::current_exe()?.into_os_string(), "wan".into()];
+        forwarder.extend(wan::netns::ENDS.map(Into::into));
+        // The words of the text are the options of the command.
+        forwarder.extend(options.to_string().split(',').map(|word| format!("--{word}").into()));
+        Ok(Some(Line { options, name: self.netns.clone(), forwarder }))
     }
 }
 

@@ -67,6 +67,10 @@ fn up_text(lab: &Running, password: Option<&str>, output: &Output) -> String {
             },
         ),
     ];
+    if let Some(line) = &lab.line {
+        let (client, options) = (line.client(), &line.options);
+        facts.push(("line", format!("{options}, between the server and the namespace {client}")));
+    }
     if !lab.settings.is_empty() {
         facts.push(("settings", lab.settings.join("; ")));
     }
@@ -102,7 +106,11 @@ fn next(lab: &Running) -> Vec<String> {
     };
     let load = format!("smbscope load prepare --users {} --lab{here}", lab.users);
     let down = format!("smbscope lab down{dir}");
-    vec![smbclient, load, down]
+    let inside = |command: String| match &lab.line {
+        Some(line) => format!("ip netns exec {} {command}", line.client()),
+        None => command,
+    };
+    vec![inside(smbclient), inside(load), down]
 }
 
 fn same_folder(dir: &Path) -> bool {
@@ -146,6 +154,10 @@ fn record_json(record: &lab::Record) -> Value {
         "owner": record.owner,
         "settings": record.settings,
         "share_lists": record.pipes,
+        "line": record.line.as_ref().map(|line| json!({
+            "options": line.options,
+            "client_namespace": line.client(),
+        })),
     })
 }
 
@@ -172,7 +184,14 @@ fn down_text(removed: &Removed) -> String {
             format!("{name}{others} is not the lab's and stays")
         }
     };
-    format!("{dir}: lab removed; {processes}; {rest}")
+    let inside = match removed.inside.as_slice() {
+        [] => String::new(),
+        ids => {
+            let ids: Vec<String> = ids.iter().map(u32::to_string).collect();
+            format!("; still running in its namespaces, now without network: {}", ids.join(" "))
+        }
+    };
+    format!("{dir}: lab removed; {processes}; {rest}{inside}")
 }
 
 fn status(args: &Status, talk: Talk) -> anyhow::Result<()> {
@@ -188,6 +207,7 @@ fn status(args: &Status, talk: Talk) -> anyhow::Result<()> {
                 value["state"] = json!(state(lab.state));
                 value["processes"] = json!(lab.processes);
                 value["connections"] = json!(lab.connections);
+                value["line_runs"] = json!(lab.line_runs);
                 value
             });
             let labs = json!({ "labs": labs.collect::<Vec<_>>() });
@@ -209,6 +229,7 @@ fn status_text(labs: &[lab::Status], output: &Output) -> String {
         ("samba", Align::Left),
         ("users", Align::Right),
         ("connections", Align::Right),
+        ("line", Align::Left),
         ("folder", Align::Left),
     ];
     let columns = columns.map(|(title, align)| Column { title: title.into(), align });
@@ -221,11 +242,18 @@ fn status_text(labs: &[lab::Status], output: &Output) -> String {
             format::harmless(&record.samba),
             record.users.to_string(),
             lab.connections.to_string(),
+            line_text(lab),
             format::harmless(&record.dir.display().to_string()),
         ]
     });
     let (bold, end) = output.bold();
     lines(&columns, &rows.collect::<Vec<_>>(), (&bold, end))
+}
+
+fn line_text(lab: &lab::Status) -> String {
+    let Some(line) = &lab.record.line else { return "-".to_owned() };
+    let dead = if lab.line_runs == Some(true) { "" } else { " (dead)" };
+    format!("{}{dead}, from {}", format::harmless(&line.options), format::harmless(&line.client()))
 }
 
 fn state(state: State) -> &'static str {
@@ -274,12 +302,15 @@ mod tests {
             processes: 5,
             dir_removed: true,
             left: Vec::new(),
+            inside: Vec::new(),
         };
         assert_eq!(down_text(&removed), "/lab: lab removed; 5 processes ended; the folder is gone");
         removed.dir_removed = false;
         assert!(down_text(&removed).contains("was there before"));
         removed.left = vec![PathBuf::from("/lab/mine"), PathBuf::from("/lab/other")];
         assert!(down_text(&removed).ends_with("/lab/mine and 1 more is not the lab's and stays"));
+        removed.inside = vec![7, 8];
+        assert!(down_text(&removed).ends_with("now without network: 7 8"));
     }
 
     #[test]

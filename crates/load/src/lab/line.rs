@@ -1,0 +1,170 @@
+//! A line with distance before a lab's server: namespaces, a forwarder in the background, both gone
+//! with the lab.
+//!
+//! The forwarder is a process of its own, which whoever starts the lab names (`smbscope wan`, or
+//! what a test has): it is started inside NAME-line and told from others as smbd is, by its id and
+//! start time. What a line is, and the namespaces, own `wan`.
+
+use std::ffi::OsString;
+use std::fs;
+use std::net::SocketAddr;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::unistd::geteuid;
+use serde::{Deserialize, Serialize};
+
+use super::error::{At as _, LabError};
+use super::listen;
+use super::options::Options;
+use super::places::Places;
+use super::process::{self, Process};
+use super::record::Record;
+use crate::wan;
+use crate::wan::netns::{self, Netns, Setup, Subnet};
+
+/// What the namespaces' names begin with, unless another is given.
+pub const NAMESPACES: &str = "smbscope-lab";
+/// A namespace of its own has its own ports.
+pub(super) const PORT: u16 = 445;
+/// Its name in the record.
+const FORWARDER: &str = "wan";
+const MTU: u32 = 1500;
+/// One attempt to reach smbd over the line.
+const ATTEMPT: Duration = Duration::from_secs(5);
+
+/// A line that is asked for.
+#[derive(Clone, Debug)]
+pub struct Line {
+    /// What it is like.
+    pub options: wan::Options,
+    /// What the namespaces' names begin with.
+    pub name: String,
+    /// The command that forwards between the interfaces [`netns::ENDS`] of the namespace in which
+    /// it is started, until SIGTERM.
+    pub forwarder: Vec<OsString>,
+}
+
+impl Line {
+    /// The namespace of the server.
+    pub(super) fn server(&self) -> String {
+        format!("{}-server", self.name)
+    }
+}
+
+/// A line that a lab has.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LineRecord {
+    /// What it is like, as text (`rtt=20ms,rate=45mbit`).
+    pub options: String,
+    /// What the namespaces' names begin with.
+    pub name: String,
+}
+
+impl LineRecord {
+    /// The namespace of clients.
+    pub fn client(&self) -> String {
+        format!("{}-client", self.name)
+    }
+
+    /// Whether its forwarder is among these processes.
+    pub(super) fn runs(&self, running: &[Process], record: &Record) -> bool {
+        let forwarder = record.processes.iter().find(|process| process.name == FORWARDER);
+        forwarder.is_some_and(|it| running.iter().any(|other| super::same(it, other)))
+    }
+}
+
+/// What a lab with a line is asked to be: the server's address is the line's far end.
+pub(super) fn place(options: &Options) -> Result<Options, LabError> {
+    let mut options = options.clone();
+    let Some(line) = &options.line else { return Ok(options) };
+    if !geteuid().is_root() {
+        return Err(LabError::Option(
+            "a lab behind a line (--wan) needs root, which may make network namespaces: sudo \
+             smbscope lab up --wan ..."
+                .to_owned(),
+        ));
+    }
+    line.options.check().map_err(wan::Error::from)?;
+    if netns::exist(&line.name)? {
+        let name = &line.name;
+        return Err(LabError::Option(format!(
+            "network namespaces {name}-... exist already: another lab's, which `smbscope lab \
+             status` shows, or left behind by one that was killed, then `smbscope wan --netns {name} \
+             --remove` removes them; or name others with --netns"
+        )));
+    }
+    options.address = Subnet::default().server().into();
+    Ok(options)
+}
+
+/// Makes the namespaces and starts the forwarder, and notes both in the record before and after.
+pub(super) fn start(line: &Line, places: &Places, record: &mut Record) -> Result<(), LabError> {
+    let name = line.name.clone();
+    record.line = Some(LineRecord { options: line.options.to_string(), name: name.clone() });
+    record.write(places)?;
+    let made = Netns::up(Setup { name, subnet: Subnet::default(), mtu: MTU });
+    let namespaces = made.inspect_err(|_| {
+        // It has undone what it made itself; what is there is somebody else's.
+        record.line = None;
+    })?;
+    let out = places.wan_out();
+    let open = || fs::File::create(&out).at(&out, "cannot be written");
+    let (stdout, stderr) = (open()?, open()?);
+    let mut words = line.forwarder.iter();
+    let program = words.next().cloned().unwrap_or_default();
+    let mut command = Command::new(&program);
+    command.args(words).current_dir("/").stdin(Stdio::null()).stdout(stdout).stderr(stderr);
+    // Ctrl-C on the terminal is not for it: it goes on when `lab up` is done.
+    command.process_group(0);
+    // A process is in the namespace of the thread that starts it.
+    let spawned = netns::inside(&namespaces.line(), || command.spawn())?;
+    let child = spawned.at(program.as_ref(), "cannot be run")?;
+    let found = Process::find(FORWARDER, child.id().cast_signed());
+    record.processes.push(found.ok_or_else(|| died(places))?);
+    record.write(places)?;
+    namespaces.keep();
+    Ok(())
+}
+
+/// Waits until smbd answers over the line.
+pub(super) fn answers(
+    line: &LineRecord,
+    places: &Places,
+    record: &Record,
+    patience: Duration,
+) -> Result<(), LabError> {
+    let address = SocketAddr::new(record.address, record.port);
+    let begin = Instant::now();
+    loop {
+        if !line.runs(&record.running(places), record) {
+            return Err(died(places));
+        }
+        let answered = netns::inside(&line.client(), || listen::answers(address, ATTEMPT))?;
+        let Err(error) = answered else { return Ok(()) };
+        if begin.elapsed() > patience {
+            let what = format!("smbd does not answer over the line ({error})");
+            return Err(LabError::Start { what, log: said(places) });
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// Takes the namespaces away, when the lab's processes have ended; who else still runs inside.
+pub(super) fn remove(record: &Record) -> Result<Vec<u32>, LabError> {
+    let Some(line) = &record.line else { return Ok(Vec::new()) };
+    // A namespace does not outlive the machine's boot.
+    if record.boot_id != process::boot_id() || !netns::exist(&line.name)? {
+        return Ok(Vec::new());
+    }
+    Ok(netns::remove(&line.name)?)
+}
+
+fn died(places: &Places) -> LabError {
+    LabError::Start { what: "the line's forwarder ended".to_owned(), log: said(places) }
+}
+
+fn said(places: &Places) -> String {
+    fs::read_to_string(places.wan_out()).unwrap_or_default().trim().to_owned()
+}

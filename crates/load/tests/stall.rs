@@ -1,0 +1,321 @@
+//! Users on a server that exists in the test only, on a virtual clock: what a stall does to the
+//! response times, to the last execution; and what users do when answers break.
+//!
+//! Nothing here waits for real time, and everything is decided by the schedule.
+
+// A test may panic.
+#![allow(clippy::unwrap_used)]
+
+#[path = "support/engine.rs"]
+mod engine;
+#[path = "support/fake.rs"]
+mod fake;
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use engine::Asked;
+use fake::{Fake, Fault};
+use smbscope_event::run::{DONE, FAILED, MEASURED, Scenario};
+use smbscope_load::fileset::Scale;
+use smbscope_load::run::who::Credentials;
+use smbscope_load::workload::{Planner, Workload};
+use smbscope_wire::smb2::Command;
+use tokio::time::Instant;
+
+const USERS: u64 = 10;
+/// Each user's executions are due this far from each other, exactly.
+const INTERVAL: Duration = Duration::from_millis(100);
+const SERVICE: Duration = Duration::from_millis(5);
+/// An open, a read, a query, a close.
+const REQUESTS: u32 = 4;
+const WARM_UP: Duration = Duration::from_secs(1);
+const WINDOW: Duration = Duration::from_secs(12);
+/// Users log on one after another in this time.
+const RAMP: Duration = Duration::from_millis(200);
+const STALL: Duration = Duration::from_secs(2);
+/// Timers of tokio count milliseconds, and round up.
+const TIMER: Duration = Duration::from_millis(1);
+
+const WORKLOAD: &str = r#"
+description = "A small file read by an open, a read, a query and a close"
+
+[pacing]
+spacing = "slotted"
+jitter = 0.0
+
+[files.small]
+class = "static"
+folders = ["Small"]
+name = "{word}-{n}.bin"
+bytes = ["4 KiB"]
+repeat = 8
+
+[scenarios.Look]
+description = "a file looked at"
+runs_per_hour = 36000
+files = { file = "small" }
+steps = [
+  { action = "open", create = "{file}", handle = "file", access = "read" },
+  { action = "read", read = "file", file = "file" },
+  { action = "ask", query_info = "file", class = "FileStandardInformation" },
+  { action = "close", close = "file" },
+]
+"#;
+
+fn planner() -> Planner {
+    let workload = Workload::parse("small.toml", "small", WORKLOAD).unwrap();
+    Planner::new(Arc::new(workload), 3, Scale::FULL)
+}
+
+/// What a run showed.
+struct Shown {
+    run: engine::Shown,
+    /// The run's clock at its begin.
+    start_ns: i64,
+    /// How many connections the server saw.
+    dialled: u64,
+}
+
+impl std::ops::Deref for Shown {
+    type Target = engine::Shown;
+
+    fn deref(&self) -> &engine::Shown {
+        &self.run
+    }
+}
+
+/// Runs so many users on a server that `change` may break, counted from the run's begin.
+async fn run(users: u64, closed: bool, change: impl FnOnce(&mut Fake, Instant)) -> Shown {
+    let start = Instant::now();
+    let mut server = Fake::new(SERVICE, 4096);
+    change(&mut server, start);
+    let server = Arc::new(server);
+    let host = server.host();
+    let start_ns = host.clock.at(start);
+    let asked = Asked {
+        host,
+        planner: planner(),
+        credentials: Credentials::pattern("user{:05}", "secret").unwrap(),
+        users,
+        ramp: RAMP,
+        warm_up: WARM_UP,
+        window: WINDOW,
+        closed,
+        timeout: Duration::from_secs(5),
+    };
+    let run = engine::run(asked, |_| ()).await;
+    Shown { run, start_ns, dialled: server.connections.load(Ordering::Relaxed) }
+}
+
+/// What the schedule alone says: when each execution is due, from the step's begin.
+fn dues(users: u64) -> Vec<Duration> {
+    let planner = planner();
+    let end = RAMP + WARM_UP + WINDOW;
+    let of = |user: u64| {
+        let begin = RAMP.mul_f64((user - 1) as f64 / users as f64);
+        let planner = &planner;
+        (0..).map(move |run| begin + planner.schedule(user, run)).take_while(move |due| *due < end)
+    };
+    (1..=users).flat_map(of).collect()
+}
+
+fn ns(duration: Duration) -> i64 {
+    duration.as_nanos() as i64
+}
+
+/// The stall begins here, from the run's begin.
+fn stall_from() -> Duration {
+    RAMP + WARM_UP + Duration::from_secs(6)
+}
+
+fn stalls(server: &mut Fake, start: Instant) {
+    let begin = start + stall_from();
+    server.stall = Some((begin, begin + STALL));
+}
+
+/// The share `q` of sorted values, as HdrHistogram counts it.
+fn quantile(values: &mut [i64], q: f64) -> i64 {
+    values.sort_unstable();
+    let place = (values.len() as f64 * q).ceil() as usize;
+    values[place.clamp(1, values.len()) - 1]
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stall_shows_in_every_execution_that_was_due_in_it() {
+    let shown = run(USERS, false, stalls).await;
+    assert_eq!(shown.unexpected, []);
+    let (stall, end) = (stall_from(), stall_from() + STALL);
+    let due = dues(USERS).into_iter().filter(|due| (stall..end).contains(due)).count();
+    assert_eq!(due as u64, USERS * 20, "one in 100 ms for each user");
+
+    // Each of them has waited for the rest of the stall at least.
+    let at = |time: Duration| shown.start_ns + ns(time);
+    let of_stall = |row: &&Scenario| (at(stall)..at(end)).contains(&row.scheduled_at);
+    let waited = |row: &&Scenario| row.response_ns.unwrap() >= at(end) - row.scheduled_at;
+    assert_eq!(shown.scenarios.iter().filter(of_stall).filter(waited).count(), due);
+    // From the begin, as a closed loop measures, one of each user has: the one that was cut in two.
+    let slow =
+        |row: &&Scenario| row.ended_at.unwrap() - row.started_at.unwrap() >= ns(STALL - INTERVAL);
+    assert_eq!(shown.scenarios.iter().filter(slow).count() as u64, USERS);
+
+    // Nothing was left out: what is in the rows is what the schedule says, to the nanosecond.
+    let mut scheduled: Vec<i64> = shown.scenarios.iter().map(|row| row.scheduled_at).collect();
+    let mut expected: Vec<i64> = dues(USERS).into_iter().map(at).collect();
+    for times in [&mut scheduled, &mut expected] {
+        // What is due in the last timer's tick may find that the step is over.
+        times.retain(|time| *time < at(RAMP + WARM_UP + WINDOW - TIMER));
+        times.sort_unstable();
+    }
+    assert_eq!(scheduled, expected);
+    assert!(shown.scenarios.iter().all(|row| row.outcome == DONE));
+
+    // The run's own percentiles are those of the rows, and those that the model of the server says.
+    let measured = shown.scenarios.iter().filter(|row| row.phase == MEASURED);
+    let mut rows: Vec<i64> = measured.map(|row| row.response_ns.unwrap()).collect();
+    let response = shown.result.row.response.unwrap();
+    let near = |one: i64, other: i64, by: Duration| (one - other).abs() <= ns(by);
+    let service = SERVICE * REQUESTS;
+    assert!(near(response.p50_ns, ns(service), TIMER), "{response:?}");
+    let p99 = quantile(&mut rows, 0.99);
+    // Three digits, and what was scheduled in the window need not have ended in it.
+    assert!(near(response.p99_ns, p99, Duration::from_millis(20)), "{response:?}, rows {p99}");
+    // 200 of 1,200 were due in the stall, evenly: 1 % of all waited for 1.88 s at least.
+    assert!(near(p99, ns(STALL.mul_f64(0.94)), Duration::from_millis(60)), "{p99}");
+    assert!(response.max_ns >= ns(STALL - INTERVAL), "{response:?}");
+    // The backlog is done one after another: who was due later in the stall began later.
+    let late = shown.scenarios.iter().filter_map(|row| row.late_ns).max().unwrap();
+    assert!(late >= ns(STALL - INTERVAL - service), "{late}");
+}
+
+/// The contrast: users who wait for their answer before they begin the next execution, and count
+/// from there, hide the stall. If this test failed the one above would prove nothing.
+#[tokio::test(start_paused = true)]
+async fn a_closed_loop_hides_the_stall() {
+    let shown = run(USERS, true, stalls).await;
+    assert_eq!(shown.unexpected, []);
+    let slow = shown.scenarios.iter().filter(|row| row.response_ns.unwrap() >= ns(STALL / 2));
+    assert_eq!(slow.count() as u64, USERS, "one of each user");
+    let response = shown.result.row.response.unwrap();
+    assert!(response.p99_ns < ns(SERVICE * REQUESTS + 5 * TIMER), "{response:?}");
+    assert!(response.max_ns >= ns(STALL / 2), "{response:?}");
+}
+
+/// The same run again is the same run.
+#[tokio::test(start_paused = true)]
+async fn the_same_stall_gives_the_same_times() {
+    let mut times = Vec::new();
+    for _ in 0..2 {
+        let shown = run(3, false, stalls).await;
+        let mut rows: Vec<_> = shown
+            .scenarios
+            .iter()
+            .map(|row| (row.scenario_run, row.late_ns, row.response_ns, row.operations))
+            .collect();
+        rows.sort_unstable();
+        assert!(rows.len() > 370 && shown.operations() > 4 * 370, "{}", rows.len());
+        times.push(rows);
+    }
+    assert_eq!(times[0], times[1]);
+}
+
+/// One user, whose server breaks once in the measured window; how the execution ended that saw it.
+async fn broken(on: Command, fault: Fault) -> (Shown, Scenario) {
+    let shown = run(1, false, |server, start| {
+        let at = start + RAMP + WARM_UP + Duration::from_secs(3);
+        server.faults.lock().unwrap().push_back((at, on, fault));
+    })
+    .await;
+    let failed: Vec<&Scenario> = shown.scenarios.iter().filter(|row| row.outcome != DONE).collect();
+    assert_eq!(failed.len(), 1, "one execution saw it: {failed:?}");
+    let failed = failed[0].clone();
+    assert_eq!((failed.outcome.as_str(), shown.result.failed), (FAILED, 1));
+    assert!(failed.errors >= 1);
+    // The next one is done, over whichever connection, and none is left out.
+    let after = shown.scenarios.iter().filter(|row| row.scheduled_at > failed.scheduled_at);
+    assert!(after.clone().count() > 40 && after.clone().all(|row| row.outcome == DONE));
+    assert_eq!(shown.scenarios.len(), dues(1).len());
+    (shown, failed)
+}
+
+/// After it, the user is on a second connection, and the first one's row says how it ended.
+fn assert_reconnected(shown: &Shown, failed: &Scenario) {
+    assert_eq!((shown.dialled, shown.connections.len()), (2, 2));
+    let first = shown.connections.iter().min_by_key(|row| row.connection).unwrap();
+    assert_eq!(first.end_reason, "reset");
+    assert_eq!(failed.connection, Some(first.connection));
+    let last = shown.scenarios.iter().max_by_key(|row| row.scheduled_at).unwrap();
+    assert_ne!(last.connection, failed.connection);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_never_comes_is_a_timeout() {
+    let (shown, failed) = broken(Command::CREATE, Fault::Silence).await;
+    assert_eq!(failed.status_name.as_deref(), Some("TIMEOUT"));
+    // Given up after the limit, and it counts from when it was due.
+    let limit = ns(Duration::from_secs(5));
+    assert!((limit..limit + ns(INTERVAL)).contains(&failed.response_ns.unwrap()), "{failed:?}");
+    assert_eq!(shown.unexpected, [("no reply within 5s".to_owned(), 1)]);
+    assert_reconnected(&shown, &failed);
+    let first = shown.connections.iter().min_by_key(|row| row.connection).unwrap();
+    assert_eq!((first.unanswered, failed.operations), (1, 1), "the open was sent");
+    // What was due in the five seconds waited for them, as in a stall.
+    let waited = |row: &&Scenario| row.response_ns.unwrap() >= ns(Duration::from_secs(1));
+    assert!(shown.scenarios.iter().filter(waited).count() > 40);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_that_ends_in_a_message_is_lost() {
+    let (shown, failed) = broken(Command::READ, Fault::Half).await;
+    assert_eq!(failed.status_name.as_deref(), Some("CONNECTION_LOST"));
+    assert_eq!(shown.unexpected.len(), 1, "{:?}", shown.unexpected);
+    assert!(shown.unexpected[0].0.contains("the server closed the connection"));
+    assert_reconnected(&shown, &failed);
+    assert!(failed.response_ns.unwrap() < ns(INTERVAL), "told at once");
+    assert_eq!(failed.operations, 2, "the open and the read");
+}
+
+#[tokio::test(start_paused = true)]
+async fn garbage_is_a_counted_error() {
+    let http = b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec();
+    let mut no_smb = vec![0, 0, 0, 64];
+    no_smb.extend([0xff; 64]);
+    let encrypted = [&[0, 0, 0, 60][..], b"\xfdSMB", &[7; 56]].concat();
+    let header_only = [&[0, 0, 0, 4][..], b"\xfeSMB"].concat();
+    for (bytes, status) in [
+        (http, "PROTOCOL_ERROR"),
+        (no_smb, "PROTOCOL_ERROR"),
+        (header_only, "PROTOCOL_ERROR"),
+        (encrypted, "NOT_VERIFIED"),
+    ] {
+        let (shown, failed) = broken(Command::QUERY_INFO, Fault::Bytes(bytes)).await;
+        assert_eq!(failed.status_name.as_deref(), Some(status));
+        assert_reconnected(&shown, &failed);
+        assert_eq!(shown.unexpected.len(), 1, "{:?}", shown.unexpected);
+    }
+}
+
+/// A read that says that it brings more than it does.
+#[tokio::test(start_paused = true)]
+async fn a_read_without_its_payload_is_a_counted_error() {
+    let (shown, failed) = broken(Command::READ, Fault::Short(16)).await;
+    assert_eq!(failed.status_name.as_deref(), Some("short transfer"), "{failed:?}");
+    assert_eq!(shown.told("Look, read: short transfer"), 1, "{:?}", shown.unexpected);
+    assert_eq!(shown.dialled, 1, "the connection is as good as before");
+}
+
+/// An open that succeeds and does not say what was opened: the answer breaks the protocol.
+#[tokio::test(start_paused = true)]
+async fn an_answer_without_its_body_is_a_counted_error() {
+    for body in [0, 8, 60] {
+        let (shown, failed) = broken(Command::CREATE, Fault::Short(body)).await;
+        assert_eq!(failed.status_name.as_deref(), Some("PROTOCOL_ERROR"), "{failed:?}");
+        assert!(
+            shown.unexpected[0].0.contains("Create reply is cut off"),
+            "{:?}",
+            shown.unexpected
+        );
+        assert_reconnected(&shown, &failed);
+    }
+}

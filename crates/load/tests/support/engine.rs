@@ -1,0 +1,114 @@
+//! A run of one step, and all that it recorded.
+
+use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
+use std::time::Duration;
+
+use arrow::array::{AsArray as _, RecordBatch};
+use arrow::compute::cast;
+use arrow::datatypes::DataType;
+use smbscope_event::part::Part;
+use smbscope_event::run::Scenario;
+use smbscope_event::tables::Connection;
+use smbscope_load::capacity::{Purpose, Step, StepResult};
+use smbscope_load::client::Host;
+use smbscope_load::recorder::Recorder;
+use smbscope_load::run::who::{Credentials, Shard};
+use smbscope_load::run::{Engine, Pace, Parts, Progress};
+use smbscope_load::workload::{ClientCache, Planner};
+use tokio::sync::watch;
+
+/// What is to be run.
+pub struct Asked {
+    pub host: Host,
+    pub planner: Planner,
+    pub credentials: Credentials,
+    pub users: u64,
+    /// All users log on in this time.
+    pub ramp: Duration,
+    pub warm_up: Duration,
+    pub window: Duration,
+    pub closed: bool,
+    pub timeout: Duration,
+}
+
+/// What it showed.
+pub struct Shown {
+    pub result: StepResult,
+    /// The most frequent first.
+    pub unexpected: Vec<(String, u64)>,
+    pub scenarios: Vec<Scenario>,
+    pub connections: Vec<Connection>,
+    pub operations: Vec<RecordBatch>,
+}
+
+/// Runs it in the caller's runtime.
+pub async fn run(asked: Asked, tell: impl FnMut(&Progress)) -> Shown {
+    let (sender, parts) = sync_channel(100_000);
+    let (_interrupt, interrupted) = watch::channel(false);
+    let mut engine = Engine::new(Parts {
+        run: "run".into(),
+        host: Arc::new(asked.host),
+        planner: asked.planner,
+        recorder: Arc::new(Recorder::new("run", 1, sender)),
+        credentials: asked.credentials,
+        cache: ClientCache::Published,
+        shard: Shard::ALL,
+        pace: Pace {
+            ramp_per_second: asked.users as f64 / asked.ramp.as_secs_f64(),
+            warm_up: asked.warm_up,
+            cool_down: Duration::ZERO,
+            closed: asked.closed,
+        },
+        timeout: asked.timeout,
+        threads: 1,
+        interrupted,
+    });
+    let step = Step {
+        step: 1,
+        users: asked.users,
+        repeat: 1,
+        purpose: Purpose::Confirm,
+        duration_ns: asked.window.as_nanos() as i64,
+        may_end_early: false,
+    };
+    let result = engine.step(step, false, tell).await;
+    let unexpected = engine.unexpected();
+    drop(engine);
+    let (scenarios, connections, operations) = Default::default();
+    let mut shown = Shown { result, unexpected, scenarios, connections, operations };
+    for part in parts {
+        match part {
+            Part::Scenarios(rows) => shown.scenarios.extend(rows),
+            Part::Connections(rows) => shown.connections.extend(rows),
+            Part::Operations(batch) => shown.operations.push(batch),
+            _ => {}
+        }
+    }
+    shown
+}
+
+impl Shown {
+    /// How many operations were recorded.
+    #[allow(dead_code)]
+    pub fn operations(&self) -> usize {
+        self.operations.iter().map(RecordBatch::num_rows).sum()
+    }
+
+    /// How many operations were answered with this status.
+    #[allow(dead_code)]
+    pub fn answers(&self, status: &str) -> usize {
+        let count = |batch: &RecordBatch| {
+            let names = cast(&batch["status_name"], &DataType::Utf8).unwrap();
+            names.as_string::<i32>().iter().filter(|name| *name == Some(status)).count()
+        };
+        self.operations.iter().map(count).sum()
+    }
+
+    /// How often something unexpected happened that says so.
+    #[allow(dead_code)]
+    pub fn told(&self, what: &str) -> u64 {
+        let told = self.unexpected.iter().filter(|(text, _)| text.contains(what));
+        told.map(|(_, count)| count).sum()
+    }
+}
