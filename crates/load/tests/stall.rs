@@ -19,7 +19,7 @@ use engine::Asked;
 use fake::{Fake, Fault};
 use smbscope_event::run::{DONE, FAILED, MEASURED, Scenario};
 use smbscope_load::fileset::Scale;
-use smbscope_load::run::who::Credentials;
+use smbscope_load::run::who::{Credentials, Shard};
 use smbscope_load::workload::{Planner, Workload};
 use smbscope_wire::smb2::Command;
 use tokio::time::Instant;
@@ -99,6 +99,7 @@ async fn run(users: u64, closed: bool, change: impl FnOnce(&mut Fake, Instant)) 
         planner: planner(),
         credentials: Credentials::pattern("user{:05}", "secret").unwrap(),
         users,
+        shard: Shard::ALL,
         ramp: RAMP,
         warm_up: WARM_UP,
         window: WINDOW,

@@ -24,7 +24,7 @@ use smbscope_load::clock::Clock;
 use smbscope_load::fileset::Scale;
 use smbscope_load::prepare::{self, PrepareError};
 use smbscope_load::run::Progress;
-use smbscope_load::run::who::{Credentials, home};
+use smbscope_load::run::who::{Credentials, Shard, home};
 use smbscope_load::workload::{Planner, Workload};
 use support::{Samba, samba};
 
@@ -108,6 +108,7 @@ fn run(lab: &Samba, credentials: Credentials, seconds: u64, tell: impl FnMut(&Pr
             planner: planner(),
             credentials,
             users: USERS,
+            shard: Shard::ALL,
             ramp: Duration::from_millis(200),
             warm_up: Duration::from_secs(1),
             window: Duration::from_secs(seconds),

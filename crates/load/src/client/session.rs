@@ -6,6 +6,7 @@
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
+use std::time::Duration;
 
 use smbscope_event::code::share_type;
 use smbscope_event::tables::{Connection, Session as SessionRow, Tree};
@@ -93,11 +94,24 @@ impl Session {
         handles_from: u64,
         previous: Option<Previous>,
     ) -> Result<Session, Failed> {
+        let limit = Duration::from_secs(60);
+        Session::connect_within(limit, host, credential, handles_from, previous).await
+    }
+
+    /// The same, where each of logging on, connecting the share and binding a further connection
+    /// has so much time. What was sent until then is in the error, as with any other failure.
+    pub async fn connect_within(
+        limit: Duration,
+        host: Arc<Host>,
+        credential: &Credential,
+        handles_from: u64,
+        previous: Option<Previous>,
+    ) -> Result<Session, Failed> {
         let (stream, ends) = host.connect(0).await?;
         let mut session =
-            Session::over(host, stream, ends, credential, handles_from, previous).await?;
+            Session::over(limit, host, stream, ends, credential, handles_from, previous).await?;
         for channel in 1..session.host.config.channels {
-            if let Err(error) = session.bind(u32::from(channel), credential).await {
+            if let Err(error) = within(limit, session.bind(u32::from(channel), credential)).await {
                 return Err(session.failed(error));
             }
         }
@@ -106,6 +120,7 @@ impl Session {
 
     /// The same over a transport that is there already.
     pub async fn over(
+        limit: Duration,
         host: Arc<Host>,
         stream: Box<dyn Transport>,
         ends: Ends,
@@ -125,7 +140,7 @@ impl Session {
         let config = &host.config;
         let mut channel =
             Channel::new(stream, ends.clone(), host.clock, config.credits, host.record);
-        let logged_on = async {
+        let logged_on = within(limit, async {
             let mut preauth = PreauthIntegrity::new();
             let negotiated =
                 negotiate(&mut channel, config, &host.target, client_guid, &mut preauth).await?;
@@ -134,7 +149,7 @@ impl Session {
                 log_on(&mut channel, &host, credential, &negotiated, preauth, previous, None)
                     .await?;
             Ok((negotiated, logon))
-        }
+        })
         .await;
         let (negotiated, logon) = match logged_on {
             Ok(pair) => pair,
@@ -154,7 +169,7 @@ impl Session {
             tree: None,
             leases: Leases::default(),
         };
-        match session.connect_tree(ends.names).await {
+        match within(limit, session.connect_tree(ends.names)).await {
             Ok(()) => Ok(session),
             Err(error) => Err(session.failed(error)),
         }
@@ -482,6 +497,17 @@ impl Session {
 
     fn failed(self, error: ClientError) -> Failed {
         Failed { error, left: self.end("reset") }
+    }
+}
+
+/// The result of what has so much time.
+async fn within<T>(
+    limit: Duration,
+    work: impl Future<Output = Result<T, ClientError>>,
+) -> Result<T, ClientError> {
+    match tokio::time::timeout(limit, work).await {
+        Ok(result) => result,
+        Err(_) => Err(ClientError::Timeout(limit)),
     }
 }
 

@@ -196,18 +196,18 @@ impl User {
             let handles = self.shared.next_session() << 24;
             let limit = self.shared.timeout;
             // A waiting user need not carry the room that a logon takes, nor that of a scenario.
-            let attempt = Box::pin(Session::connect(host, &credential, handles, self.lost));
-            let error = match timeout(limit, attempt).await {
-                Ok(Ok(mut session)) => {
+            let (credential, lost) = (&credential, self.lost);
+            let attempt = Session::connect_within(limit, host, credential, handles, lost);
+            let error = match Box::pin(attempt).await {
+                Ok(mut session) => {
                     self.shared.recorder.rows(self.number, session.take_rows());
                     self.lost = None;
                     return Some(session);
                 }
-                Ok(Err(failed)) => {
+                Err(failed) => {
                     self.shared.recorder.ended(self.number, failed.left, false);
                     failed.error
                 }
-                Err(_) => ClientError::Timeout(limit),
             };
             self.shared.trouble(&error);
             tokio::select! {

@@ -23,7 +23,9 @@ pub struct Asked {
     pub host: Host,
     pub planner: Planner,
     pub credentials: Credentials,
+    /// On all machines.
     pub users: u64,
+    pub shard: Shard,
     /// All users log on in this time.
     pub ramp: Duration,
     pub warm_up: Duration,
@@ -53,7 +55,7 @@ pub async fn run(asked: Asked, tell: impl FnMut(&Progress)) -> Shown {
         recorder: Arc::new(Recorder::new("run", 1, sender)),
         credentials: asked.credentials,
         cache: ClientCache::Published,
-        shard: Shard::ALL,
+        shard: asked.shard,
         pace: Pace {
             ramp_per_second: asked.users as f64 / asked.ramp.as_secs_f64(),
             warm_up: asked.warm_up,

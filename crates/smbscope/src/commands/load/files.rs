@@ -196,11 +196,9 @@ async fn worker(job: Arc<Job>) -> anyhow::Result<()> {
 /// Does one user's files over a connection of its own.
 async fn one(job: &Job, user: u64) -> Result<Done, PrepareError> {
     let credential = job.credentials.of(user);
-    let connecting = Session::connect(job.host.clone(), &credential, 0, None);
-    let mut session = match tokio::time::timeout(job.patience, connecting).await {
-        Ok(connected) => connected.map_err(|failed| failed.error)?,
-        Err(_) => return Err(smbscope_load::client::ClientError::Timeout(job.patience).into()),
-    };
+    let host = job.host.clone();
+    let connected = Session::connect_within(job.patience, host, &credential, 0, None).await;
+    let mut session = connected.map_err(|failed| failed.error)?;
     let home = home(&job.folder, user);
     let files = job.planner.files();
     let tell = |bytes| {

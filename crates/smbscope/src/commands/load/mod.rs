@@ -4,11 +4,13 @@
 //! steps, the search nor what overload is.
 
 pub mod args;
+mod describe;
 mod display;
 mod files;
 mod matrix;
 mod place;
 mod run;
+mod scout;
 
 use smbscope_load::fileset::Scale;
 use smbscope_load::workload::BUILT_IN;

@@ -7,8 +7,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use sha2::{Digest as _, Sha256};
-use smbscope_event::description::{Capacity, RunDescription, Setting};
+use smbscope_event::description::{Capacity, RunDescription};
 use smbscope_event::manifest::Kind;
 use smbscope_event::part::Part;
 use smbscope_event::run::LOAD_FORMAT;
@@ -16,19 +15,20 @@ use smbscope_event::tables::Coverage;
 use smbscope_load::capacity::interval::CONFIDENCE;
 use smbscope_load::capacity::{Purpose, Step, StepResult, Table};
 use smbscope_load::capacity::{Search, Settings};
-use smbscope_load::client::{Host, Session};
+use smbscope_load::client::Host;
 use smbscope_load::clock::Clock;
 use smbscope_load::counters::{Metrics, Proc, Processes, Sampler, Source};
 use smbscope_load::recorder::Recorder;
-use smbscope_load::run::who::{Credentials, home};
 use smbscope_load::run::{Engine, Pace, Parts};
 use smbscope_load::workload::Planner;
 use smbscope_store::dataset::{DatasetWriter, ManifestSeed, WriteOptions};
 use tokio::sync::watch;
 
 use super::args::Run;
+use super::describe::describe;
 use super::display::Display;
 use super::place::Place;
+use super::scout::scout;
 use crate::exit::{Code, Failure};
 use crate::format::TextFormat;
 use crate::interrupt;
@@ -234,204 +234,6 @@ fn print(
         }
     }
     output.finish()
-}
-
-/// A user who logs on once before the run.
-struct Scout<'a> {
-    args: &'a Run,
-    host: Arc<Host>,
-    credentials: &'a Credentials,
-    planner: &'a Planner,
-}
-
-impl Scout<'_> {
-    /// Logs on as user `number` and looks whether their files are there, so that a wrong password
-    /// or missing files are told at once.
-    async fn look(
-        &self,
-        number: u64,
-        description: Option<&mut RunDescription>,
-    ) -> anyhow::Result<bool> {
-        let credential = self.credentials.of(number);
-        let connecting = Session::connect(self.host.clone(), &credential, 0, None);
-        let limit = self.args.client.timeout;
-        let place = self.host.target.address();
-        let name = credential.name();
-        let mut session = match tokio::time::timeout(limit, connecting).await {
-            Ok(Ok(session)) => session,
-            Ok(Err(failed)) => {
-                return Err(anyhow::Error::from(failed.error)
-                    .context(format!("user {name} cannot log on at {place}")));
-            }
-            Err(_) => return Err(anyhow::anyhow!("{place}: no answer within {limit:?}")),
-        };
-        if let Some(description) = description {
-            let negotiated = *session.negotiated();
-            description.dialect = negotiated.dialect.name().map(str::to_owned);
-            let protection = &session.channel().protection;
-            let off = || "off".to_owned();
-            description.signing = Some(match (&protection.seal, protection.sign_all) {
-                (None, true) => negotiated.signing.name().map_or_else(off, str::to_owned),
-                _ => off(),
-            });
-            let cipher = protection.seal.as_ref().and(negotiated.cipher);
-            let cipher = cipher.and_then(|cipher| cipher.name());
-            description.encryption = Some(cipher.map_or_else(off, str::to_owned));
-            description.server_clock_ahead_ns = negotiated.server_clock.map(|told| told.ahead_ns);
-            description.server_clock_error_ns = negotiated.server_clock.map(|told| told.error_ns);
-        }
-        let there = match self.planner.files().user(number).next() {
-            Some(_) => {
-                let home = home(&self.host.target.folder, number);
-                smbscope_load::prepare::list(&mut session, &home).await?.is_some()
-            }
-            None => true,
-        };
-        session.close().await;
-        Ok(there)
-    }
-
-    /// The same, with an error when the files are not there.
-    async fn need(&self, number: u64) -> anyhow::Result<()> {
-        if self.look(number, None).await? {
-            return Ok(());
-        }
-        let home = home(&self.host.target.folder, number);
-        let message = format!(
-            "{}\\{home}: the files of user {number} are not there; make them with `smbscope load prepare --users {number}` and the same workload, --seed and --scale, or ask for fewer users",
-            self.host.target.unc()
-        );
-        Err(Failure::new(Code::Input, message).into())
-    }
-
-    /// How many users have their files: doubles, then bisects.
-    async fn prepared(&self) -> anyhow::Result<u64> {
-        self.need(1).await?;
-        let most = match self.credentials {
-            Credentials::List(list) => list.len() as u64,
-            Credentials::Pattern(..) => 1 << 20,
-        };
-        // A user who cannot log on is none.
-        let (mut there, mut missing) = (1, 2);
-        while missing <= most && self.look(missing, None).await.unwrap_or(false) {
-            there = missing;
-            missing *= 2;
-        }
-        missing = missing.min(most + 1);
-        while missing - there > 1 {
-            let middle = there + (missing - there) / 2;
-            match self.look(middle, None).await.unwrap_or(false) {
-                true => there = middle,
-                false => missing = middle,
-            }
-        }
-        Ok(there)
-    }
-}
-
-/// Looks at the server before the run; the most users of the run.
-async fn scout(
-    args: &Run,
-    host: &Host,
-    credentials: &Credentials,
-    planner: &Planner,
-    description: &mut RunDescription,
-) -> anyhow::Result<u64> {
-    let quiet = Host::find(host.target.clone(), host.config.clone(), host.clock, false).await?;
-    let scout = Scout { args, host: Arc::new(quiet), credentials, planner };
-    scout.look(args.course.shard.index, Some(description)).await?;
-    let most = match (args.search.find_capacity, args.search.max_users) {
-        (false, _) => args.course.users,
-        (true, Some(most)) => most,
-        (true, None) => return scout.prepared().await,
-    };
-    if let Credentials::List(list) = credentials
-        && (list.len() as u64) < most
-    {
-        let message = format!(
-            "the list has {} users, the run {most}: add users, or ask for fewer",
-            list.len()
-        );
-        return Err(Failure::usage(message));
-    }
-    if let Some(last) = args.course.shard.users(most).last() {
-        scout.need(last).await?;
-    }
-    Ok(most)
-}
-
-/// What is known before the run.
-fn describe(args: &Run, host: &Host, planner: &Planner, text: &str) -> RunDescription {
-    let nanoseconds = |time: Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
-    let digest: String = Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect();
-    let built_in =
-        smbscope_load::workload::BUILT_IN.iter().any(|(name, _)| *name == args.what.workload);
-    let setting = |name: &str, value: String| Setting { name: name.to_owned(), value };
-    let mut settings = Vec::new();
-    if host.config.durable {
-        settings.push(setting("durable", "on".to_owned()));
-    }
-    if !host.config.leases {
-        settings.push(setting("leases", "off".to_owned()));
-    }
-    if let Some(kerberos) = &host.config.kerberos {
-        let secret = if kerberos.keytab.is_some() { "keytab" } else { "password" };
-        settings.push(setting("auth", format!("kerberos, {secret}")));
-    }
-    let per_hour = planner.workload().runs_per_hour();
-    let mut description = RunDescription {
-        workload: planner.workload().name.clone(),
-        workload_digest: digest,
-        workload_text: (!built_in).then(|| text.to_owned()),
-        seed: args.what.seed,
-        scale: args.what.scale,
-        user_names: args.place.logon.users_file.is_none().then(|| args.place.logon.user.clone()),
-        shard: args.course.shard.index,
-        shards: args.course.shard.count,
-        server: host.target.host.clone(),
-        server_port: u64::from(host.target.port),
-        share: host.target.share.clone(),
-        channels: u64::from(host.config.channels),
-        client_cache: args.client.client_cache.name().to_owned(),
-        settings,
-        pacing: if args.course.closed { "closed" } else { "open" }.to_owned(),
-        scenarios_per_user_hour: (!args.course.closed).then_some(per_hour),
-        ramp_users_per_second: Some(args.course.ramp),
-        warm_up_ns: nanoseconds(args.course.warm_up),
-        measured_ns: nanoseconds(args.course.duration),
-        cool_down_ns: match args.search.find_capacity {
-            true => 0,
-            false => nanoseconds(args.course.cool_down),
-        },
-        overload_limit_percent: Some(smbscope_load::capacity::Rule::new(1).limit_percent),
-        start_at_ns: args.course.start_at,
-        emulated_rtt_ns: (!host.config.delay.is_zero()).then(|| nanoseconds(host.config.delay)),
-        smbscope_version: env!("CARGO_PKG_VERSION").to_owned(),
-        command_line: std::env::args().collect(),
-        ..RunDescription::default()
-    };
-    machine(&mut description);
-    description
-}
-
-/// What this machine says of itself.
-fn machine(description: &mut RunDescription) {
-    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
-    description.hostname = read("/proc/sys/kernel/hostname").trim().to_owned();
-    description.kernel =
-        format!("{} {}", std::env::consts::OS, read("/proc/sys/kernel/osrelease").trim());
-    description.cpus = std::thread::available_parallelism().map_or(1, |count| count.get() as u64);
-    let field = |text: &str, name: &str| {
-        let line = text.lines().find(|line| line.starts_with(name))?;
-        Some(line.split_once(':')?.1.trim().to_owned())
-    };
-    description.cpu_model = field(&read("/proc/cpuinfo"), "model name");
-    let memory = field(&read("/proc/meminfo"), "MemTotal");
-    let kib = memory.and_then(|text| text.split(' ').next()?.parse::<u64>().ok());
-    description.memory_bytes = kib.map(|kib| kib * 1024);
-    let synchronised = smbscope_load::clock::synchronised();
-    description.clock_synchronised = synchronised.map(|state| state.synchronised);
-    description.clock_error_ns = synchronised.and_then(|state| state.error_ns);
 }
 
 /// Starts the counters of client and server.

@@ -1,0 +1,197 @@
+//! What all users of a run share: where they go, what counts them, and the step that is running.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
+use std::time::Duration;
+
+use smbscope_event::operation::Operation;
+use smbscope_event::run::{COOL_DOWN, MEASURED, WARM_UP};
+
+use super::user;
+use super::who::Credentials;
+use crate::capacity::Book;
+use crate::client::{ClientError, Host};
+use crate::clock::Clock;
+use crate::perform::Trouble;
+use crate::recorder::Recorder;
+use crate::row::Row;
+use crate::stats::{Failures, OperationEnd, Tally};
+use crate::workload::ClientCache;
+
+/// Different unexpected answers that are remembered for the summary.
+const UNEXPECTED_MAX: usize = 32;
+/// All that are beyond that.
+const UNEXPECTED_OTHERS: &str = "something else, of more kinds than are told apart";
+
+/// What users share.
+pub struct Shared {
+    /// Where the server is.
+    pub host: Arc<Host>,
+    /// The run's clock.
+    pub clock: Clock,
+    /// Who takes the rows.
+    pub recorder: Arc<Recorder>,
+    /// How users log on.
+    pub credentials: Credentials,
+    /// What the client does with its knowledge of directories.
+    pub cache: ClientCache,
+    /// Whether executions follow each other at once.
+    pub closed: bool,
+    /// An execution that takes longer has failed.
+    pub timeout: Duration,
+    pub(super) sessions: AtomicU64,
+    pub(super) step: RwLock<Arc<Running>>,
+    pub(super) tallies: Vec<Mutex<Tally>>,
+    pub(super) trouble: Mutex<Failures>,
+    pub(super) unexpected: Mutex<BTreeMap<String, u64>>,
+    pub(super) moved: Mutex<Moved>,
+}
+
+/// File data that all users read and wrote, and how long their reads and writes took.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Moved {
+    /// Reads and writes.
+    pub operations: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// Time with at least one in flight, added up over the users.
+    pub busy: Duration,
+}
+
+/// The step that is running.
+#[derive(Debug)]
+pub struct Running {
+    /// Its number.
+    pub number: u64,
+    /// Every user's schedule.
+    pub book: Book,
+    pub(super) window: (i64, i64),
+}
+
+impl Running {
+    /// The phase in which something was scheduled.
+    pub fn phase(&self, time: i64) -> &'static str {
+        match time {
+            time if time < self.window.0 => WARM_UP,
+            time if time < self.window.1 => MEASURED,
+            _ => COOL_DOWN,
+        }
+    }
+}
+
+impl Shared {
+    /// The step that is running.
+    pub fn step(&self) -> Arc<Running> {
+        self.guard().clone()
+    }
+
+    fn guard(&self) -> RwLockReadGuard<'_, Arc<Running>> {
+        self.step.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A number for a user's next session.
+    pub fn next_session(&self) -> u64 {
+        self.sessions.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Counts trouble of a connection.
+    pub fn trouble(&self, error: &ClientError) {
+        let mut trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+        trouble.add(user::failure_of(error), 1);
+        drop(trouble);
+        self.remember(error.to_string());
+    }
+
+    /// Trouble of connections that was counted so far.
+    pub(super) fn troubles(&self) -> u64 {
+        self.trouble.lock().unwrap_or_else(PoisonError::into_inner).total()
+    }
+
+    /// Remembers an unexpected answer, for the people who read the summary.
+    pub fn unexpected(&self, scenario: &str, trouble: &Trouble) {
+        let Trouble { failure, action, .. } = trouble;
+        self.remember(format!("{scenario}, {action}: {}", failure.name()));
+    }
+
+    /// Remembers opens that outlived their connection.
+    pub fn resumed(&self, opens: u64) {
+        for _ in 0..opens {
+            self.remember("a durable open was taken up again".to_owned());
+        }
+    }
+
+    fn remember(&self, what: String) {
+        let mut known = self.unexpected.lock().unwrap_or_else(PoisonError::into_inner);
+        let room = known.len() < UNEXPECTED_MAX || known.contains_key(&what);
+        let what = if room { what } else { UNEXPECTED_OTHERS.to_owned() };
+        *known.entry(what).or_default() += 1;
+    }
+
+    /// Counts an execution's rows, and the file data that they moved.
+    pub(super) fn count(&self, user: u64, rows: &[Box<Row>]) {
+        let mut sum = Moved::default();
+        self.tally(user, |tally| {
+            for row in rows {
+                let row = &row.operation;
+                let end = operation_end(row);
+                tally.operation(&end);
+                if matches!(end.command, 8 | 9) {
+                    sum.operations += 1;
+                    sum.bytes += end.bytes;
+                    // The shares of the busy time add up to the time with one in flight.
+                    sum.busy += Duration::from_nanos(row.busy_ns().unwrap_or(0).max(0) as u64);
+                }
+            }
+        });
+        let mut moved = self.moved.lock().unwrap_or_else(PoisonError::into_inner);
+        moved.operations += sum.operations;
+        moved.bytes += sum.bytes;
+        moved.busy += sum.busy;
+    }
+
+    /// Counts in the tally of the user's group.
+    pub(super) fn tally(&self, user: u64, count: impl FnOnce(&mut Tally)) {
+        let place = (user % self.tallies.len().max(1) as u64) as usize;
+        if let Some(tally) = self.tallies.get(place) {
+            count(&mut tally.lock().unwrap_or_else(PoisonError::into_inner));
+        }
+    }
+
+    pub(super) fn take_tally(&self) -> Tally {
+        let mut sum = Tally::new(0);
+        for (place, tally) in self.tallies.iter().enumerate() {
+            let taken = tally.lock().unwrap_or_else(PoisonError::into_inner).take();
+            match place {
+                0 => sum = taken,
+                _ => sum.merge(&taken),
+            }
+        }
+        sum
+    }
+
+    pub(super) fn peek_tally(&self) -> Tally {
+        let mut sum: Option<Tally> = None;
+        for tally in &self.tallies {
+            let tally = tally.lock().unwrap_or_else(PoisonError::into_inner);
+            match &mut sum {
+                None => sum = Some(tally.clone()),
+                Some(sum) => sum.merge(&tally),
+            }
+        }
+        sum.unwrap_or_else(|| Tally::new(0))
+    }
+}
+
+/// An operation's row as tallies count it. Whether it was expected knows the scenario alone.
+pub fn operation_end(row: &Operation) -> OperationEnd {
+    // The command's code holds the protocol above its 16 bits.
+    let command = row.command().map_or(u16::MAX, |code| code as u16);
+    let moved = matches!(command, 8 | 9);
+    OperationEnd {
+        command,
+        latency_ns: row.elapsed_ns().filter(|_| row.waits() != Some(true)),
+        bytes: if moved { row.transferred_bytes().unwrap_or(0) } else { 0 },
+        failure: None,
+    }
+}
