@@ -188,11 +188,12 @@ impl Forwarder {
         clock: &impl Fn() -> u64,
     ) -> Result<bool, Error> {
         let (port, way) = (&mut self.ports[port], &mut self.ways[port]);
-        let now_ns = clock();
-        // The delay counts from when the kernel saw a frame, not from when this thread woke up.
-        match port
-            .receive(headers, |age_ns, frame| way.take_in(now_ns.saturating_sub(age_ns), frame))
-        {
+        // The delay counts from when the kernel saw a frame, not from when this thread woke up. The
+        // clock is read after the frame's age: whoever is interrupted between makes the line
+        // longer, never shorter.
+        let received = port
+            .receive(headers, |age_ns, frame| way.take_in(clock().saturating_sub(age_ns), frame));
+        match received {
             Ok(count) => Ok(count == BATCH),
             // The kernel tells once that the interface went down; reading goes on when it is up.
             Err(error) if error.raw_os_error() == Some(Errno::ENETDOWN as i32) => {
