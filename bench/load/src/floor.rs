@@ -126,7 +126,8 @@ async fn learn(case: &Case, number: usize, gate: &Gate) -> (TcpStream, Vec<(Vec<
     let names = Arc::new(LinkNames::default());
     let ends = Ends { connection: 0, channel: 0, ports: (0, 0), connect_ns: None, names };
     let credential = ours::credential(case, number);
-    let session = Session::over(LOGON, host, Box::new(tap.clone()), ends, &credential, 0, None).await;
+    let session =
+        Session::over(LOGON, host, Box::new(tap.clone()), ends, &credential, 0, None).await;
     let mut session = session.map_err(|failed| failed.error).unwrap();
     let path: Arc<str> = ours::FILE.into();
     let file_id = ours::open(&mut session, &path).await;

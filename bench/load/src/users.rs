@@ -57,6 +57,7 @@ pub async fn run(case: Arc<Case>) -> Figures {
             log_on: now,
             stop: stopped.clone(),
             lost: None,
+            astray: false,
         };
         tokio::spawn(user.live());
         if number == 1 {

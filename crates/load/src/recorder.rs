@@ -162,7 +162,7 @@ impl Recorder {
         for connection in shard.ended.drain(..) {
             shard.opens.end(&self.recording, connection);
         }
-        let closed = shard.opens.take();
+        let closed = shard.opens.take(&self.recording);
         if !closed.is_empty() {
             self.part(Part::Handles(closed));
         }
@@ -190,7 +190,7 @@ impl Recorder {
         for (number, (end, row)) in rows.iter_mut().enumerate() {
             name(builder, &self.recording, row);
             row.operation.set_operation(first + number as u64);
-            shard.opens.count(&self.recording, row, *end);
+            shard.opens.count(row, *end);
         }
         let rows: Vec<_> = rows.into_iter().map(|(_, row)| row).collect();
         builder.append(&rows);

@@ -254,9 +254,8 @@ fn a_run_records_what_a_capture_shows() {
     let only = |one: &BTreeSet<String>, other: &BTreeSet<String>| -> Vec<String> {
         one.difference(other).take(5).cloned().collect()
     };
-    let nothing = Vec::<String>::new();
-    assert_eq!(only(&of_run, &of_capture), nothing, "the run alone has it");
-    assert_eq!(only(&of_capture, &of_run), nothing, "the capture alone has it");
+    let differences = (only(&of_run, &of_capture), only(&of_capture, &of_run));
+    assert_eq!(differences, (Vec::new(), Vec::new()), "the run alone, the capture alone");
     let (recorded, captured) = (operations(parts), operations(captured));
     let (recorded, captured) = (keyed(&recorded), keyed(&captured));
     let mut wrong = Vec::new();
@@ -338,20 +337,31 @@ fn a_server_that_drops_connections_is_come_back_to() {
     let mut killed = false;
     runtime.block_on(async {
         let (mut engine, step, _interrupt) = engine(&lab, &planner, 8, sender).await;
-        engine
+        let broken = engine
             .step(step, false, |progress| {
                 if progress.phase == "measured" && progress.elapsed.as_secs() >= 2 && !killed {
                     killed = true;
-                    for pid in lab.children() {
-                        let _ = nix::sys::signal::kill(
-                            nix::unistd::Pid::from_raw(pid),
-                            nix::sys::signal::Signal::SIGKILL,
-                        );
-                    }
+                    let children = lab.children();
+                    let all = move |signal| {
+                        for &pid in &children {
+                            let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), signal);
+                        }
+                    };
+                    // Every user has begun a scenario, and none has ended, when they die.
+                    all(nix::sys::signal::Signal::SIGSTOP);
+                    std::thread::spawn(move || {
+                        std::thread::sleep(Duration::from_millis(1500));
+                        all(nix::sys::signal::Signal::SIGKILL);
+                    });
                 }
             })
             .await;
-        assert!(!engine.unexpected().is_empty());
+        let told = engine.unexpected();
+        assert!(broken.failed > 0 && !told.is_empty(), "{broken:?}");
+        // What was broken off is restored: the next step finds its files.
+        let whole = engine.step(Step { step: 2, ..step }, false, |_| ()).await;
+        assert!(whole.ended > 0 && whole.failed == 0, "{whole:?}");
+        assert_eq!(engine.unexpected(), told);
     });
     assert!(killed);
     let (mut connections, mut after) = (0, 0);

@@ -15,6 +15,9 @@ use crate::row::{LinkNames, Row};
 #[derive(Default)]
 pub struct Opens {
     live: HashMap<u64, Live>,
+    /// Those of `live` that were closed before the last [`Opens::take`], and since: a notification
+    /// can be answered after the Close of its directory, and counts.
+    closed: [Vec<u64>; 2],
     ended: Vec<Handle>,
 }
 
@@ -27,7 +30,7 @@ struct Live {
 
 impl Opens {
     /// Takes an operation, with its number, that ended at `end`; in the order in which they ended.
-    pub fn count(&mut self, recording: &Arc<str>, row: &Row, end: i64) {
+    pub fn count(&mut self, row: &Row, end: i64) {
         let operation = &row.operation;
         let Some(number) = operation.handle() else { return };
         let command = operation.command().unwrap_or_default();
@@ -51,9 +54,7 @@ impl Opens {
         if command == code::command(2, Command::CLOSE.0) && succeeded {
             let size = row.told.as_ref().and_then(|told| told.size_bytes);
             live.life.close(operation, size, end);
-            if let Some(live) = self.live.remove(&number) {
-                self.ended.push(live.row(recording));
-            }
+            self.closed[1].push(number);
         }
     }
 
@@ -68,8 +69,12 @@ impl Opens {
         self.ended.extend(self.live.drain().map(|(_, live)| live.row(recording)));
     }
 
-    /// Rows of the opens that ended since the last time.
-    pub fn take(&mut self) -> Vec<Handle> {
+    /// Rows of the opens that ended, of those that were closed the ones from before the last time.
+    pub fn take(&mut self, recording: &Arc<str>) -> Vec<Handle> {
+        let [before, since] = &mut self.closed;
+        let closed = before.drain(..).filter_map(|number| self.live.remove(&number));
+        self.ended.extend(closed.map(|live| live.row(recording)));
+        std::mem::swap(before, since);
         std::mem::take(&mut self.ended)
     }
 }
@@ -113,26 +118,28 @@ mod tests {
     fn an_open_lives_from_create_to_close() {
         let recording: Arc<str> = "run".into();
         let mut opens = Opens::default();
-        opens.count(&recording, &row(Command::CREATE, 1, 0, 0), 10);
-        opens.count(&recording, &row(Command::READ, 1, 0, 500), 20);
-        opens.count(&recording, &row(Command::READ, 1, 0xc000_0011, 0), 21);
-        opens.count(&recording, &row(Command::WRITE, 1, 0, 30), 22);
+        opens.count(&row(Command::CREATE, 1, 0, 0), 10);
+        opens.count(&row(Command::READ, 1, 0, 500), 20);
+        opens.count(&row(Command::READ, 1, 0xc000_0011, 0), 21);
+        opens.count(&row(Command::WRITE, 1, 0, 30), 22);
         // One that failed, and one that was never closed.
-        opens.count(&recording, &row(Command::CREATE, 2, 0xc000_0022, 0), 23);
-        opens.count(&recording, &row(Command::CREATE, 3, 0, 0), 24);
-        assert!(opens.take().is_empty());
-        opens.count(&recording, &row(Command::CLOSE, 1, 0, 0), 30);
-        let [one] = &opens.take()[..] else { panic!() };
-        assert_eq!((one.opened_at, one.closed_at, one.operations), (Some(10), Some(30), 5));
+        opens.count(&row(Command::CREATE, 2, 0xc000_0022, 0), 23);
+        opens.count(&row(Command::CREATE, 3, 0, 0), 24);
+        assert!(opens.take(&recording).is_empty());
+        opens.count(&row(Command::CLOSE, 1, 0, 0), 30);
+        assert!(opens.take(&recording).is_empty());
+        opens.count(&row(Command::CHANGE_NOTIFY, 1, 0x10b, 0), 31);
+        let [one] = &opens.take(&recording)[..] else { panic!() };
+        assert_eq!((one.opened_at, one.closed_at, one.operations), (Some(10), Some(30), 6));
         assert_eq!((one.reads, one.read_bytes, one.writes, one.written_bytes), (2, 500, 1, 30));
         assert_eq!((one.create_operation, one.close_operation), (Some(10), Some(10)));
         assert_eq!((one.durable, one.size_bytes, one.share.as_ref()), (Some(true), Some(99), None));
         // Taken up again in another session it is still one open.
-        opens.count(&recording, &row(Command::CREATE, 3, 0, 0), 40);
+        opens.count(&row(Command::CREATE, 3, 0, 0), 40);
         opens.end(&recording, 8);
-        assert!(opens.take().is_empty());
+        assert!(opens.take(&recording).is_empty());
         opens.end(&recording, 7);
-        let [one] = &opens.take()[..] else { panic!() };
+        let [one] = &opens.take(&recording)[..] else { panic!() };
         assert_eq!(
             (one.handle, one.opened_at, one.closed_at, one.operations),
             (3, Some(24), None, 2)

@@ -7,7 +7,7 @@ mod shared;
 pub mod user;
 pub mod who;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
@@ -78,6 +78,8 @@ pub struct Engine {
     rule: Rule,
     watch: Arc<Watch>,
     plans: BTreeMap<u64, UserPlans>,
+    /// Users whose files may be other than their plans say.
+    astray: BTreeSet<u64>,
     interrupted: signal::Receiver<bool>,
 }
 
@@ -141,6 +143,7 @@ impl Engine {
             rule,
             watch: Arc::new(Watch::new(parts.threads)),
             plans: BTreeMap::new(),
+            astray: BTreeSet::new(),
             interrupted: parts.interrupted,
         }
     }
@@ -215,6 +218,7 @@ impl Engine {
                 log_on,
                 stop: stopped.clone(),
                 lost: None,
+                astray: self.astray.remove(&number),
             });
         }
         let dues: Vec<i64> =
@@ -324,13 +328,26 @@ impl Engine {
         stop.send_replace(true);
         let farewell = async {
             while let Some(ended) = tasks.join_next().await {
-                if let Ok((number, plans)) = ended {
+                if let Ok((number, (plans, astray))) = ended {
                     self.plans.insert(number, plans);
+                    if astray {
+                        self.astray.insert(number);
+                    }
                 }
             }
         };
         if tokio::time::timeout(FAREWELL, farewell).await.is_err() {
             tasks.abort_all();
+        }
+        // Who was not done even then begins the next step where the schedule is, with files as
+        // prepare makes them.
+        for (place, &number) in numbers.iter().enumerate() {
+            if !self.plans.contains_key(&number) {
+                let mut plans = self.planner.user(number, &home(&self.folder, number));
+                plans.skip_to(runs.get(place).unwrap_or(&0) + running.book.begun(place));
+                self.plans.insert(number, plans);
+                self.astray.insert(number);
+            }
         }
         self.shared.recorder.flush();
 

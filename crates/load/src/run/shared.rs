@@ -121,7 +121,7 @@ impl Shared {
         }
     }
 
-    fn remember(&self, what: String) {
+    pub(super) fn remember(&self, what: String) {
         let mut known = self.unexpected.lock().unwrap_or_else(PoisonError::into_inner);
         let room = known.len() < UNEXPECTED_MAX || known.contains_key(&what);
         let what = if room { what } else { UNEXPECTED_OTHERS.to_owned() };

@@ -15,6 +15,7 @@ use super::Shared;
 use crate::client::{ClientError, Previous, Scene, Session};
 use crate::clock::nanoseconds;
 use crate::perform::{self, Outcome, Performer};
+use crate::prepare::prepare;
 use crate::stats::{Failure, ScenarioEnd, Trouble};
 use crate::workload::{Plan, UserPlans};
 
@@ -23,6 +24,8 @@ const BACKOFF_LEAST: Duration = Duration::from_millis(100);
 const BACKOFF_MOST: Duration = Duration::from_secs(5);
 /// Sessions over which one execution may go on.
 const RESUMES_MAX: u32 = 3;
+/// Time to restore a user's files; the reply timeout when that is longer.
+const RESTORE_LIMIT: Duration = Duration::from_secs(60);
 /// Executions of a user are numbered within this, so that their numbers are unique in a run.
 const RUNS_MAX: u64 = 1 << 24;
 
@@ -44,6 +47,8 @@ pub struct User {
     pub stop: watch::Receiver<bool>,
     /// The session that was lost last, until another one takes its place.
     pub lost: Option<Previous>,
+    /// Whether the user's files may be other than the plans say: an execution was broken off.
+    pub astray: bool,
 }
 
 /// What became of an execution.
@@ -54,16 +59,18 @@ enum Trying {
 }
 
 impl User {
-    /// Lives until the step is over; gives back the plans for the next step.
-    pub async fn live(mut self) -> UserPlans {
+    /// Lives until the step is over; gives back the plans for the next step, and whether the
+    /// user's files have gone astray.
+    pub async fn live(mut self) -> (UserPlans, bool) {
         let mut session = None;
         let mut performer = Performer::new(self.shared.cache);
         let mut plan = self.plans.buffer();
         tokio::select! {
             () = sleep_until(self.log_on) => {}
-            _ = self.stop.changed() => return self.plans,
+            _ = self.stop.changed() => return (self.plans, self.astray),
         }
         session = self.connected(session).await;
+        self.restore(&mut session).await;
         while !*self.stop.borrow() {
             let due = self.begin + self.plans.due();
             if !self.shared.closed && !self.wait(&mut session, &mut performer, due).await {
@@ -85,6 +92,10 @@ impl User {
                 Trying::Done(outcome) => outcome.trouble.as_ref().is_some_and(ends_session),
                 Trying::Failed(..) => true,
             };
+            self.astray |= match &tried {
+                Trying::Done(outcome) => outcome.trouble.is_some(),
+                Trying::Failed(..) => true,
+            };
             self.ended(&plan, due, Some((begin, tried)), session.as_mut());
             if lost {
                 performer.forget();
@@ -95,7 +106,30 @@ impl User {
         if let Some(session) = session.take() {
             self.shared.recorder.ended(self.number, session.close().await, false);
         }
-        self.plans
+        (self.plans, self.astray)
+    }
+
+    /// Makes the user's files again what the next execution needs, before the first one of a step:
+    /// what was broken off in the step before may have left a file renamed or half written, which
+    /// would count as this step's failure. Its operations belong to no scenario.
+    async fn restore(&mut self, session: &mut Option<Session>) {
+        let Some(connected) = session.as_mut().filter(|_| self.astray) else { return };
+        let limit = RESTORE_LIMIT.max(self.shared.timeout);
+        let (files, home) = (self.plans.files(), self.plans.home());
+        let restoring = prepare(connected, files, self.number, home, |_| ());
+        let restored = timeout(limit, Box::pin(restoring)).await;
+        let rows = connected.take_rows();
+        self.shared.recorder.rows(self.number, rows);
+        match restored {
+            Ok(Ok(_)) => {
+                self.plans.restored();
+                self.astray = false;
+                return;
+            }
+            Ok(Err(error)) => self.shared.remember(format!("files cannot be restored: {error}")),
+            Err(_) => self.shared.trouble(&ClientError::Timeout(limit)),
+        }
+        self.bury(session, false);
     }
 
     /// Does an execution, over further sessions when its durable opens outlive the one that it

@@ -126,6 +126,21 @@ impl UserPlans {
         self.run
     }
 
+    /// All users' files.
+    pub fn files(&self) -> &FileSet {
+        &self.shared.files
+    }
+
+    /// The user's folder, relative to the share's root.
+    pub fn home(&self) -> &str {
+        &self.home
+    }
+
+    /// The user's files are again as `prepare` made them: nothing is taken away, nothing is new.
+    pub fn restored(&mut self) {
+        self.stocks.fill(Stock::default());
+    }
+
     /// When the next execution is due, counted from the user's begin.
     pub fn due(&self) -> Duration {
         self.due
