@@ -10,18 +10,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
-use smbscope_load::client::channel::Ends;
-use smbscope_load::client::{Ask, Session};
-use smbscope_load::row::LinkNames;
+use smbscope_load::client::channel::Transport;
+use smbscope_load::client::{Ask, Host, Session};
 use smbscope_wire::smb2::encode::Echo;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
 
 use crate::measure::{Figures, Gate, closed_loop};
+use crate::ours::LOGON;
 use crate::{Case, Operation, ours};
 
-/// Time for a logon.
-const LOGON: std::time::Duration = std::time::Duration::from_secs(60);
 /// Where the header begins in what is sent.
 const HEADER: usize = 4;
 const MESSAGE_ID: usize = HEADER + 24;
@@ -123,11 +121,11 @@ async fn learn(case: &Case, number: usize, gate: &Gate) -> (TcpStream, Vec<(Vec<
     stream.set_nodelay(true).unwrap();
     let tapped = Tapped { stream: Some(stream), ..Tapped::default() };
     let tap = Tap(Arc::new(Mutex::new(tapped)));
-    let names = Arc::new(LinkNames::default());
-    let ends = Ends { connection: 0, channel: 0, ports: (0, 0), connect_ns: None, names };
+    let dialled = tap.clone();
+    let dial = move || Ok(Box::new(dialled.clone()) as Box<dyn Transport>);
+    let tapped = Host::dialled(host.target.clone(), host.config.clone(), host.clock, false, dial);
     let credential = ours::credential(case, number);
-    let session =
-        Session::over(LOGON, host, Box::new(tap.clone()), ends, &credential, 0, None).await;
+    let session = Session::connect(LOGON, Arc::new(tapped), &credential, 0, None).await;
     let mut session = session.map_err(|failed| failed.error).unwrap();
     let path: Arc<str> = ours::FILE.into();
     let file_id = ours::open(&mut session, &path).await;

@@ -23,6 +23,8 @@ use crate::{Case, Operation};
 
 /// The file that everybody opens.
 pub const FILE: &str = "bench.bin";
+/// Time for a logon.
+pub const LOGON: Duration = Duration::from_secs(60);
 /// Rows are handed over after so many operations, as at the end of a scenario.
 const OPERATIONS: usize = 16;
 
@@ -106,7 +108,7 @@ impl User {
     async fn connect(&self) -> Session {
         let _turn = self.gate.logon().await;
         let credential = credential(&self.case, self.number);
-        let connected = Session::connect(self.host.clone(), &credential, 0, None).await;
+        let connected = Session::connect(LOGON, self.host.clone(), &credential, 0, None).await;
         let mut session = connected.map_err(|failed| failed.error).unwrap();
         if self.case.signed && !self.case.samba {
             let signer = Some(Arc::new(responder::signer()));

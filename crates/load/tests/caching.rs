@@ -20,7 +20,7 @@ use smbscope_wire::smb2::close::CloseFlags;
 use smbscope_wire::smb2::create::{CreateDisposition, CreateOptions, OplockLevel};
 use smbscope_wire::smb2::encode::{self, OpenWish};
 use smbscope_wire::status::Status;
-use support::{Samba, samba, samba_4_22};
+use support::{LOGON, Samba, samba, samba_4_22};
 
 fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
@@ -30,7 +30,7 @@ async fn connect(lab: &Samba, user: &str) -> Session {
     let target = Target::parse(&lab.target).unwrap();
     let host = Host::find(target, Config::default(), Clock::start(), true).await.unwrap();
     let credential = Credential::new(user, &lab.password);
-    let connected = Session::connect(Arc::new(host), &credential, 0, None).await;
+    let connected = Session::connect(LOGON, Arc::new(host), &credential, 0, None).await;
     connected.map_err(|failed| failed.error).unwrap()
 }
 

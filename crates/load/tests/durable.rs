@@ -17,7 +17,7 @@ use smbscope_load::perform::{Outcome, Performer};
 use smbscope_load::prepare;
 use smbscope_load::workload::{ClientCache, Overrides, Plan, Planner, Workload};
 use smbscope_wire::smb2::Dialect;
-use support::{Samba, samba, samba_4_22};
+use support::{LOGON, Samba, samba, samba_4_22};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -85,7 +85,7 @@ impl Line {
 async fn connect(host: &Arc<Host>, password: &str, previous: Option<&Session>) -> Session {
     let credential = Credential::new("user00001", password);
     let previous = previous.map(Session::previous);
-    let connected = Session::connect(host.clone(), &credential, 0, previous).await;
+    let connected = Session::connect(LOGON, host.clone(), &credential, 0, previous).await;
     connected.map_err(|failed| failed.error).unwrap()
 }
 

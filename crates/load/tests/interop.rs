@@ -25,7 +25,7 @@ use smbscope_wire::smb2::read::ReadFlags;
 use smbscope_wire::smb2::write::WriteFlags;
 use smbscope_wire::smb2::{Command, Dialect, FileId};
 use smbscope_wire::status::Status;
-use support::{Samba, samba, samba_4_22};
+use support::{LOGON, Samba, samba, samba_4_22};
 
 const D202: Dialect = Dialect::SMB_2_0_2;
 const D210: Dialect = Dialect::SMB_2_1;
@@ -41,7 +41,7 @@ async fn connect(lab: &Samba, config: Config, user: &str) -> Session {
     let target = Target::parse(&lab.target).unwrap();
     let host = Host::find(target, config, Clock::start(), true).await.unwrap();
     let credential = Credential::new(user, &lab.password);
-    let connected = Session::connect(Arc::new(host), &credential, 0, None).await;
+    let connected = Session::connect(LOGON, Arc::new(host), &credential, 0, None).await;
     connected.map_err(|failed| failed.error).unwrap()
 }
 
@@ -183,19 +183,19 @@ fn a_wrong_password_and_a_wrong_share_say_so() {
         let mut target = Target::parse(&lab.target).unwrap();
         let host = Host::find(target.clone(), Config::default(), Clock::start(), true).await;
         let credential = Credential::new("user00001", "wrong");
-        let failed = Session::connect(Arc::new(host.unwrap()), &credential, 0, None).await;
+        let failed = Session::connect(LOGON, Arc::new(host.unwrap()), &credential, 0, None).await;
         let failed = failed.err().unwrap();
         assert_eq!(failed.error.to_string(), "SessionSetup: STATUS_LOGON_FAILURE");
         assert!(!failed.left.rows.is_empty() && failed.left.connections.len() == 1);
         target.share = "nowhere".into();
         let host = Host::find(target.clone(), Config::default(), Clock::start(), true).await;
         let credential = Credential::new("user00001", &lab.password);
-        let failed = Session::connect(Arc::new(host.unwrap()), &credential, 0, None).await;
+        let failed = Session::connect(LOGON, Arc::new(host.unwrap()), &credential, 0, None).await;
         let error = failed.err().unwrap().error.to_string();
         assert_eq!(error, "TreeConnect: STATUS_BAD_NETWORK_NAME");
         target.port = 1;
         let host = Host::find(target, Config::default(), Clock::start(), true).await;
-        let failed = Session::connect(Arc::new(host.unwrap()), &credential, 0, None).await;
+        let failed = Session::connect(LOGON, Arc::new(host.unwrap()), &credential, 0, None).await;
         assert!(failed.err().unwrap().error.to_string().contains("cannot connect"));
     });
 }

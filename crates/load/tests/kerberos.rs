@@ -25,7 +25,7 @@ use smbscope_wire::smb2::Dialect;
 use smbscope_wire::smb2::encode;
 use smbscope_wire::smb2::negotiate_context::CipherId;
 use smbscope_wire::status::Status;
-use support::{Samba, samba, samba_4_22};
+use support::{LOGON, Samba, samba, samba_4_22};
 
 const PASSWORD: &str = "a long secret";
 
@@ -83,7 +83,7 @@ async fn try_to_connect(
     let config = Config { kerberos: Some(Arc::new(kerberos)), ..config };
     let target = Target::parse(&lab.target).unwrap();
     let host = Host::find(target, config, Clock::start(), true).await.unwrap();
-    let connected = Session::connect(Arc::new(host), credential, 0, None).await;
+    let connected = Session::connect(LOGON, Arc::new(host), credential, 0, None).await;
     connected.map_err(|failed| failed.error.to_string())
 }
 
@@ -251,7 +251,7 @@ fn ntlm_works_beside_tickets() {
         let target = Target::parse(&lab.target).unwrap();
         let host = Host::find(target, Config::default(), Clock::start(), true).await.unwrap();
         let credential = Credential::new("user00001", &lab.password);
-        let connected = Session::connect(Arc::new(host), &credential, 0, None).await;
+        let connected = Session::connect(LOGON, Arc::new(host), &credential, 0, None).await;
         connected.map_err(|failed| failed.error).unwrap().close().await;
     });
     assert!(!kdc.log().contains("cifs/127.0.0.1"));

@@ -26,6 +26,7 @@ use smbscope_load::wan::netns;
 use smbscope_wire::smb2::encode::Echo;
 
 /// In the copy of this program that forwards: what the line is like.
+const LOGON: Duration = Duration::from_secs(60);
 const LINE: &str = "SMBSCOPE_TEST_LINE";
 const RTT: Duration = Duration::from_millis(20);
 
@@ -117,7 +118,7 @@ fn shortest_echo(lab: &Guard) -> Duration {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let host = Host::find(target, Config::default(), Clock::start(), true).await.unwrap();
-            let connected = Session::connect(Arc::new(host), &credential, 0, None).await;
+            let connected = Session::connect(LOGON, Arc::new(host), &credential, 0, None).await;
             let mut session = connected.map_err(|failed| failed.error).unwrap();
             let mut shortest = Duration::MAX;
             for _ in 0..20 {

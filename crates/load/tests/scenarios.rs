@@ -16,7 +16,7 @@ use smbscope_load::perform::Performer;
 use smbscope_load::prepare;
 use smbscope_load::row::Row;
 use smbscope_load::workload::{ClientCache, Planner, Workload, counts};
-use support::samba;
+use support::{LOGON, samba};
 
 /// Operations by command, and how many of them are members of a compound other than its first.
 fn sent(rows: &[Box<Row>]) -> BTreeMap<u16, (u64, u64)> {
@@ -39,7 +39,7 @@ fn every_scenario_is_what_the_table_says() {
         let target = Target::parse(&lab.target).unwrap();
         let host = Host::find(target, Config::default(), clock, true).await.unwrap();
         let credential = Credential::new("user00001", &lab.password);
-        let connected = Session::connect(host.into(), &credential, 0, None).await;
+        let connected = Session::connect(LOGON, host.into(), &credential, 0, None).await;
         let mut session = connected.map_err(|failed| failed.error).unwrap();
         let workload = Arc::new(Workload::built_in("homefolder").unwrap());
         let planner = Planner::new(workload.clone(), 1, Scale::FULL);

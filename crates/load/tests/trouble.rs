@@ -26,7 +26,7 @@ use smbscope_load::prepare::{self, PrepareError};
 use smbscope_load::run::Progress;
 use smbscope_load::run::who::{Credentials, Shard, home};
 use smbscope_load::workload::{Planner, Workload};
-use support::{Samba, samba};
+use support::{LOGON, Samba, samba};
 
 const USERS: u64 = 4;
 /// A user begins four executions a second: two of them look at a file, two save one.
@@ -90,7 +90,8 @@ fn by_number(lab: &Samba) -> Credentials {
 fn prepare(lab: &Samba, user: u64) -> Result<(), PrepareError> {
     runtime().block_on(async {
         let credential = by_number(lab).of(user);
-        let connected = Session::connect(Arc::new(host(lab).await), &credential, 0, None).await;
+        let connected =
+            Session::connect(LOGON, Arc::new(host(lab).await), &credential, 0, None).await;
         let mut session = connected.map_err(|failed| failed.error)?;
         let planner = planner();
         let files = planner.files();

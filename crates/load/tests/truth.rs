@@ -26,7 +26,7 @@ use smbscope_load::recorder::Recorder;
 use smbscope_load::run::who::{Credentials, Shard, home};
 use smbscope_load::run::{Engine, Pace, Parts, Progress};
 use smbscope_load::workload::{ClientCache, Planner, Workload};
-use support::{Samba, samba};
+use support::{LOGON, Samba, samba};
 use tokio::sync::watch;
 
 const USERS: u64 = 4;
@@ -50,7 +50,7 @@ fn prepare(lab: &Samba, planner: &Planner) {
             let target = Target::parse(&lab.target).unwrap();
             let host = Host::find(target, Config::default(), Clock::start(), false).await.unwrap();
             let credential = Credentials::pattern("user{:05}", &lab.password).unwrap().of(user);
-            let connected = Session::connect(Arc::new(host), &credential, 0, None).await;
+            let connected = Session::connect(LOGON, Arc::new(host), &credential, 0, None).await;
             let mut session = connected.map_err(|failed| failed.error).unwrap();
             let files = planner.files();
             prepare::prepare(&mut session, files, user, &home("", user), |_| ()).await.unwrap();

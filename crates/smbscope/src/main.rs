@@ -10,9 +10,11 @@ mod format;
 mod interrupt;
 mod options;
 mod output;
+mod program;
 mod progress;
 mod terminal;
 mod text;
+mod wall_clock;
 
 use std::process::ExitCode;
 

@@ -118,7 +118,6 @@ pub struct Channel {
     /// What all rows have in common.
     blank: Operation,
     names: Arc<LinkNames>,
-    spare_seal: Option<Seal>,
     /// What the connection's own row says.
     pub table: Box<Connection>,
     /// Protection of the session.
@@ -203,7 +202,6 @@ impl Channel {
             in_tree: 0,
             blank,
             names: ends.names,
-            spare_seal: None,
             table: Box::new(table),
             protection: Protection::default(),
             scene: Scene::default(),
@@ -323,16 +321,6 @@ impl Channel {
     /// Whether requests are encrypted.
     pub fn seals(&self) -> bool {
         self.protection.seal.is_some()
-    }
-
-    /// Keeps ciphers for a share that demands encryption.
-    pub fn keep_spare_seal(&mut self, seal: Seal) {
-        self.spare_seal = Some(seal);
-    }
-
-    /// The ciphers that were kept.
-    pub fn take_spare_seal(&mut self) -> Option<Seal> {
-        self.spare_seal.take()
     }
 
     /// Sends what was added.

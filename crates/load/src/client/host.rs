@@ -60,8 +60,8 @@ impl Host {
         Ok(Host { addresses, ..Host::nowhere(target, config, clock, record) })
     }
 
-    /// A host that is no network place, for tests over pipes.
-    pub fn nowhere(target: Target, config: Config, clock: Clock, record: bool) -> Host {
+    /// A host without a way to it.
+    fn nowhere(target: Target, config: Config, clock: Clock, record: bool) -> Host {
         let (addresses, connections) = (Vec::new(), AtomicU64::new(0));
         Host { target, addresses, config, clock, record, connections, dial: None }
     }
@@ -121,6 +121,7 @@ impl Host {
         }
         Err(ClientError::Connect { server: server(), error: last })
     }
+
     fn ends(
         &self,
         channel: u32,

@@ -38,6 +38,8 @@ pub(super) struct LoggedOn {
     pub authenticated: bool,
     /// Whether the server demands encryption in the session.
     pub encrypt_data: bool,
+    /// Ciphers that are not used yet: the share may demand them.
+    pub spare: Option<Seal>,
 }
 
 /// Logs on, or binds the channel to a session; its protection is set up then.
@@ -93,7 +95,13 @@ pub(super) async fn log_on(
     let encrypt_data = session_flags.contains(SessionFlags::ENCRYPT_DATA);
     if guest {
         channel.protection = Protection::default();
-        return Ok(LoggedOn { session_id, signer: None, authenticated: false, encrypt_data });
+        return Ok(LoggedOn {
+            session_id,
+            signer: None,
+            authenticated: false,
+            encrypt_data,
+            spare: None,
+        });
     }
     let last = SessionSetupResponse(&reply.message).security_blob().unwrap_or_default();
     logon.finish(last).await?;
@@ -109,6 +117,7 @@ pub(super) async fn log_on(
     }
     let sign_all = host.config.signing == Signing::Required || negotiated.signing_required();
     channel.protection = Protection { signer: Some(signer.clone()), sign_all, seal: None };
+    let mut spare = None;
     if binding.is_none()
         && let Some(cipher) = negotiated.cipher
     {
@@ -116,10 +125,10 @@ pub(super) async fn log_on(
         if encrypt_data || host.config.encryption == Encryption::Required {
             channel.protection.seal = Some(seal);
         } else {
-            channel.keep_spare_seal(seal);
+            spare = Some(seal);
         }
     }
-    Ok(LoggedOn { session_id, signer: Some(signer), authenticated: true, encrypt_data })
+    Ok(LoggedOn { session_id, signer: Some(signer), authenticated: true, encrypt_data, spare })
 }
 
 /// Ciphers of both directions of a session.

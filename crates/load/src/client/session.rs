@@ -21,7 +21,7 @@ use smbscope_wire::smb2::{Command, Dialect};
 use smbscope_wire::status::Status;
 
 use super::auth::Credential;
-use super::channel::{Ask, Channel, Ends, Protection, Transport};
+use super::channel::{Ask, Channel, Ends, Protection, Seal, Transport};
 use super::config::Encryption;
 use super::error::ClientError;
 use super::host::Host;
@@ -87,20 +87,9 @@ impl Session {
         Previous { client_guid: self.client_guid, session_id: self.session_id }
     }
 
-    /// Connects, logs on and connects the share. `handles_from` is the number of the first open.
+    /// Connects, logs on and connects the share, `limit` for each of these and for binding a
+    /// further connection. `handles_from` is the number of the first open.
     pub async fn connect(
-        host: Arc<Host>,
-        credential: &Credential,
-        handles_from: u64,
-        previous: Option<Previous>,
-    ) -> Result<Session, Failed> {
-        let limit = Duration::from_secs(60);
-        Session::connect_within(limit, host, credential, handles_from, previous).await
-    }
-
-    /// The same, where each of logging on, connecting the share and binding a further connection
-    /// has so much time. What was sent until then is in the error, as with any other failure.
-    pub async fn connect_within(
         limit: Duration,
         host: Arc<Host>,
         credential: &Credential,
@@ -118,8 +107,8 @@ impl Session {
         Ok(session)
     }
 
-    /// The same over a transport that is there already.
-    pub async fn over(
+    /// The same over a transport, with one connection.
+    async fn over(
         limit: Duration,
         host: Arc<Host>,
         stream: Box<dyn Transport>,
@@ -169,7 +158,7 @@ impl Session {
             tree: None,
             leases: Leases::default(),
         };
-        match within(limit, session.connect_tree(ends.names)).await {
+        match within(limit, session.connect_tree(ends.names, logon.spare)).await {
             Ok(()) => Ok(session),
             Err(error) => Err(session.failed(error)),
         }
@@ -207,7 +196,12 @@ impl Session {
         Ok(())
     }
 
-    async fn connect_tree(&mut self, names: Arc<LinkNames>) -> Result<(), ClientError> {
+    /// Connects the share, with ciphers for one that demands encryption.
+    async fn connect_tree(
+        &mut self,
+        names: Arc<LinkNames>,
+        spare: Option<Seal>,
+    ) -> Result<(), ClientError> {
         let start = self.host.clock.now();
         let share = self.host.target.unc();
         let names = Arc::new(LinkNames { share: share.clone(), ..LinkNames::clone(&names) });
@@ -234,8 +228,6 @@ impl Session {
             start,
         });
         let Some(channel) = self.channels.first_mut() else { return Ok(()) };
-        // Ciphers that nothing demands are not kept: an idle session is small.
-        let spare = channel.take_spare_seal();
         if flags.contains(ShareFlags::ENCRYPT_DATA) && !channel.seals() {
             if self.host.config.encryption == Encryption::Off {
                 return Err(ClientError::Protocol(

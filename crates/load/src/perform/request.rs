@@ -17,7 +17,7 @@ use smbscope_wire::smb2::{Dialect, FileId};
 
 use super::{Claim, Handle, Opened, Performer, shown};
 use crate::client::{Ask, Session};
-use crate::workload::{LockKind, Op, Plan, Request, SetInfo, Times};
+use crate::workload::{Create, LockKind, Op, Plan, Request, SetInfo, Times};
 
 /// FILE_LIST_DIRECTORY (MS-SMB2 section 2.2.13.1.2).
 const LIST_DIRECTORY: u32 = 0x0000_0001;
@@ -52,16 +52,7 @@ impl Performer {
             // The handle that is kept serves listings and notifications, whoever opened it first.
             let access = if acquires { create.access.0 | LIST_DIRECTORY } else { create.access.0 };
             let wish = wish(session, &path, state, create.oplock);
-            let body = encode::Create {
-                name: &path,
-                desired_access: AccessMask(access),
-                file_attributes: create.attributes,
-                share_access: create.share,
-                disposition: create.disposition,
-                options: create.options,
-                oplock: create.oplock,
-                wish,
-            };
+            let body = create_body(&path, create, AccessMask(access), wish);
             let ask = Ask { path: Some(shown(&path)), handle: Some(number), ..Ask::default() };
             let id = session.add(0, related, &body, ask);
             if let Some(handle) = self.handle_mut(request.slot) {
@@ -155,6 +146,25 @@ impl Performer {
             }
             Op::Create(_) | Op::Read(_) | Op::Write(_) | Op::Cancel { .. } => return None,
         })
+    }
+}
+
+/// The message of an open.
+pub(super) fn create_body<'a>(
+    name: &'a str,
+    create: &Create,
+    desired_access: AccessMask,
+    wish: OpenWish,
+) -> encode::Create<'a> {
+    encode::Create {
+        name,
+        desired_access,
+        file_attributes: create.attributes,
+        share_access: create.share,
+        disposition: create.disposition,
+        options: create.options,
+        oplock: create.oplock,
+        wish,
     }
 }
 

@@ -10,9 +10,10 @@ use std::sync::Arc;
 use smbscope_wire::smb2::FileId;
 use smbscope_wire::smb2::access::AccessMask;
 use smbscope_wire::smb2::create_context::DurableFlags;
-use smbscope_wire::smb2::encode::{self, DurableWish, OpenWish};
+use smbscope_wire::smb2::encode::{DurableWish, OpenWish};
 use smbscope_wire::status::Status;
 
+use super::request::create_body;
 use super::{Handle, Opened, Outcome, Performer, Trouble, shown};
 use crate::client::{Ask, ClientError, Session};
 use crate::stats::Failure;
@@ -99,16 +100,8 @@ impl Performer {
             return Ok(None);
         };
         let path: &Arc<str> = &opened.path;
-        let body = encode::Create {
-            name: path,
-            desired_access: claim.access,
-            file_attributes: claim.create.attributes,
-            share_access: claim.create.share,
-            disposition: claim.create.disposition,
-            options: claim.create.options,
-            oplock: claim.create.oplock,
-            wish: claim.reconnect(opened.file_id),
-        };
+        let wish = claim.reconnect(opened.file_id);
+        let body = create_body(path, &claim.create, claim.access, wish);
         let ask = Ask { path: Some(shown(path)), handle: Some(opened.number), ..Ask::default() };
         let reply = session.call(&body, ask).await?;
         self.outcome.operations += 1;

@@ -116,16 +116,20 @@ impl Shared {
 
     /// Remembers opens that outlived their connection.
     pub fn resumed(&self, opens: u64) {
-        for _ in 0..opens {
-            self.remember("a durable open was taken up again".to_owned());
+        if opens > 0 {
+            self.remember_all("a durable open was taken up again".to_owned(), opens);
         }
     }
 
     pub(super) fn remember(&self, what: String) {
+        self.remember_all(what, 1);
+    }
+
+    fn remember_all(&self, what: String, times: u64) {
         let mut known = self.unexpected.lock().unwrap_or_else(PoisonError::into_inner);
         let room = known.len() < UNEXPECTED_MAX || known.contains_key(&what);
         let what = if room { what } else { UNEXPECTED_OTHERS.to_owned() };
-        *known.entry(what).or_default() += 1;
+        *known.entry(what).or_default() += times;
     }
 
     /// Counts an execution's rows, and the file data that they moved.

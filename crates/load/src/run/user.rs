@@ -88,14 +88,13 @@ impl User {
                 break;
             }
             let tried = self.tried(&mut session, &mut performer, &plan, due).await;
-            let lost = match &tried {
-                Trying::Done(outcome) => outcome.trouble.as_ref().is_some_and(ends_session),
-                Trying::Failed(..) => true,
+            let (astray, lost) = match &tried {
+                Trying::Done(Outcome { trouble, .. }) => {
+                    (trouble.is_some(), trouble.as_ref().is_some_and(ends_session))
+                }
+                Trying::Failed(..) => (true, true),
             };
-            self.astray |= match &tried {
-                Trying::Done(outcome) => outcome.trouble.is_some(),
-                Trying::Failed(..) => true,
-            };
+            self.astray |= astray;
             self.ended(&plan, due, Some((begin, tried)), session.as_mut());
             if lost {
                 performer.forget();
@@ -118,8 +117,7 @@ impl User {
         let (files, home) = (self.plans.files(), self.plans.home());
         let restoring = prepare(connected, files, self.number, home, |_| ());
         let restored = timeout(limit, Box::pin(restoring)).await;
-        let rows = connected.take_rows();
-        self.shared.recorder.rows(self.number, rows);
+        self.shared.recorder.rows(self.number, connected.take_rows());
         match restored {
             Ok(Ok(_)) => {
                 self.plans.restored();
@@ -166,11 +164,6 @@ impl User {
                 return Trying::Failed(error, performer.broken_off());
             }
             self.shared.trouble(&error);
-            if let Some(connected) = session.as_mut() {
-                let rows = connected.take_rows();
-                self.shared.count(self.number, &rows);
-                self.shared.recorder.rows(self.number, rows);
-            }
             self.bury(session, true);
             *session = self.connected(None).await;
         }
@@ -231,7 +224,7 @@ impl User {
             let limit = self.shared.timeout;
             // A waiting user need not carry the room that a logon takes, nor that of a scenario.
             let (credential, lost) = (&credential, self.lost);
-            let attempt = Session::connect_within(limit, host, credential, handles, lost);
+            let attempt = Session::connect(limit, host, credential, handles, lost);
             let error = match Box::pin(attempt).await {
                 Ok(mut session) => {
                     self.shared.recorder.rows(self.number, session.take_rows());
@@ -256,7 +249,9 @@ impl User {
     fn bury(&mut self, session: &mut Option<Session>, opens_live_on: bool) {
         let Some(session) = session.take() else { return };
         self.lost = Some(session.previous());
-        self.shared.recorder.ended(self.number, session.end("reset"), opens_live_on);
+        let left = session.end("reset");
+        self.shared.count(self.number, &left.rows);
+        self.shared.recorder.ended(self.number, left, opens_live_on);
     }
 
     fn scenario_run(&self, plan: &Plan) -> u64 {

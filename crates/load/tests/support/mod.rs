@@ -6,6 +6,10 @@ use std::sync::{Mutex, PoisonError};
 
 use smbscope_load::lab::{Guard, Lab, Options};
 
+/// Time for a logon on a busy machine.
+#[allow(dead_code)]
+pub const LOGON: std::time::Duration = std::time::Duration::from_secs(60);
+
 /// A running Samba.
 pub struct Samba {
     /// `//127.0.0.1:PORT/home`

@@ -1,14 +1,14 @@
 //! The checks. Each looks at one thing, changes nothing, and takes no longer than a moment.
 
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use smbscope_event::SCHEMA_VERSION;
 use smbscope_report::format::bytes;
 
 use super::Check;
+use crate::program::{answer_of, program};
 use crate::terminal;
+use crate::wall_clock::synchronised;
 
 /// A query may hold 96 MiB, decoding about as much.
 const MEMORY_NEEDED: u64 = 256 << 20;
@@ -123,7 +123,7 @@ fn clock() -> Check {
     if seconds < CLOCK_MIN_S {
         return Check::warn("clock", now, "Set the clock: captures taken here get its time.");
     }
-    match synchronized() {
+    match synchronised().map(|state| state.synchronised) {
         Some(false) => Check::warn(
             "clock",
             format!("{now}, not synchronized"),
@@ -131,16 +131,6 @@ fn clock() -> Check {
         ),
         Some(true) => Check::ok("clock", format!("{now}, synchronized")),
         None => Check::ok("clock", now),
-    }
-}
-
-/// What systemd says about the clock; nothing without systemd.
-fn synchronized() -> Option<bool> {
-    let answer = answer_of("timedatectl", &["show", "--property=NTPSynchronized", "--value"])?;
-    match answer.trim() {
-        "yes" => Some(true),
-        "no" => Some(false),
-        _ => None,
     }
 }
 
@@ -202,26 +192,6 @@ fn capabilities() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/self/status").ok()?;
     let set = text.lines().find_map(|line| line.strip_prefix("CapEff:"))?;
     u64::from_str_radix(set.trim(), 16).ok()
-}
-
-/// Where a program is: on PATH, or where administrators' programs are.
-fn program(name: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let mut dirs: Vec<_> = std::env::split_paths(&path).collect();
-    dirs.extend(["/usr/sbin", "/sbin"].map(PathBuf::from));
-    dirs.into_iter().map(|dir| dir.join(name)).find(|file| file.is_file())
-}
-
-/// What a program prints when it succeeds.
-fn answer_of(name: &str, arguments: &[&str]) -> Option<String> {
-    let output = Command::new(program(name)?)
-        .args(arguments)
-        .stdin(Stdio::null())
-        .stderr(Stdio::null())
-        .output()
-        .ok()
-        .filter(|output| output.status.success())?;
-    Some(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use smbscope_load::client::Host;
 use smbscope_load::workload::Planner;
 
 use super::args::Run;
+use crate::wall_clock::synchronised;
 
 /// What is known before the run.
 pub fn describe(args: &Run, host: &Host, planner: &Planner, text: &str) -> RunDescription {
@@ -78,7 +79,7 @@ fn machine(description: &mut RunDescription) {
     let memory = field(&read("/proc/meminfo"), "MemTotal");
     let kib = memory.and_then(|text| text.split(' ').next()?.parse::<u64>().ok());
     description.memory_bytes = kib.map(|kib| kib * 1024);
-    let synchronised = smbscope_load::clock::synchronised();
+    let synchronised = synchronised();
     description.clock_synchronised = synchronised.map(|state| state.synchronised);
     description.clock_error_ns = synchronised.and_then(|state| state.error_ns);
 }

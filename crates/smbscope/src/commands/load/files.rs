@@ -197,7 +197,7 @@ async fn worker(job: Arc<Job>) -> anyhow::Result<()> {
 async fn one(job: &Job, user: u64) -> Result<Done, PrepareError> {
     let credential = job.credentials.of(user);
     let host = job.host.clone();
-    let connected = Session::connect_within(job.patience, host, &credential, 0, None).await;
+    let connected = Session::connect(job.patience, host, &credential, 0, None).await;
     let mut session = connected.map_err(|failed| failed.error)?;
     let home = home(&job.folder, user);
     let files = job.planner.files();

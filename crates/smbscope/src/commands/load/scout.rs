@@ -31,7 +31,7 @@ impl Scout<'_> {
         let host = self.host.clone();
         let place = self.host.target.address();
         let name = credential.name();
-        let connected = Session::connect_within(limit, host, &credential, 0, None).await;
+        let connected = Session::connect(limit, host, &credential, 0, None).await;
         let mut session = connected.map_err(|failed| {
             anyhow::Error::from(failed.error)
                 .context(format!("user {name} cannot log on at {place}"))
