@@ -17,6 +17,10 @@ use std::time::Duration;
 
 use measure::Figures;
 
+/// As in the program.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 /// What the sessions do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {

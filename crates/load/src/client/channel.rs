@@ -115,8 +115,9 @@ pub struct Channel {
     rows: Option<Vec<Box<Row>>>,
     in_session: u64,
     in_tree: u64,
-    /// What all rows have in common.
-    blank: Operation,
+    number: u64,
+    place: u32,
+    ports: (u16, u16),
     names: Arc<LinkNames>,
     /// What the connection's own row says.
     pub table: Box<Connection>,
@@ -154,14 +155,6 @@ impl Channel {
         credits_wanted: u16,
         record: bool,
     ) -> Channel {
-        let mut blank = Operation::default();
-        blank.set_protocol(2);
-        blank.set_source(Source::Load as u64);
-        blank.set_vantage(Vantage::Client as u64);
-        blank.set_connection(ends.connection);
-        blank.set_channel(ends.channel);
-        blank.set_client_port(ends.ports.0);
-        blank.set_server_port(ends.ports.1);
         let start = clock.now();
         let table = Connection {
             connection: ends.connection,
@@ -200,7 +193,9 @@ impl Channel {
             rows: record.then(Vec::new),
             in_session: 0,
             in_tree: 0,
-            blank,
+            number: ends.connection,
+            place: ends.channel,
+            ports: ends.ports,
             names: ends.names,
             table: Box::new(table),
             protection: Protection::default(),
@@ -214,7 +209,6 @@ impl Channel {
     pub fn negotiated(&mut self, dialect: Dialect, large_mtu: bool) {
         self.dialect = Some(dialect);
         self.large_mtu = large_mtu;
-        self.blank.set_dialect(code::dialect(dialect));
     }
 
     /// The texts of further rows.
@@ -283,12 +277,8 @@ impl Channel {
         self.frame.member(&head, body);
         self.sign_next |= ask.sign;
         let row = self.rows.is_some().then(|| {
-            let mut row = Box::new(Row {
-                operation: self.blank,
-                path: ask.path,
-                link: self.names.clone(),
-                told: None,
-            });
+            let mut row = self.blank_row();
+            row.path = ask.path;
             let operation = &mut row.operation;
             fill_head(operation, B::COMMAND, &head, tree_id);
             if let Some(handle) = ask.handle {
@@ -471,10 +461,24 @@ impl Channel {
         !self.breaks.is_empty()
     }
 
-    /// A row with what all rows of the connection have in common.
+    /// A row with what all rows of the connection have in common. Made anew each time: with a
+    /// thousand sessions a copy that each keeps is not in the processor's cache.
     fn blank_row(&self) -> Box<Row> {
         let link = self.names.clone();
-        Box::new(Row { operation: self.blank, path: None, link, told: None })
+        let mut row =
+            Box::new(Row { operation: Operation::default(), path: None, link, told: None });
+        let operation = &mut row.operation;
+        operation.set_protocol(2);
+        operation.set_source(Source::Load as u64);
+        operation.set_vantage(Vantage::Client as u64);
+        operation.set_connection(self.number);
+        operation.set_channel(self.place);
+        operation.set_client_port(self.ports.0);
+        operation.set_server_port(self.ports.1);
+        if let Some(dialect) = self.dialect {
+            operation.set_dialect(code::dialect(dialect));
+        }
+        row
     }
 
     /// Keeps a row that ended.

@@ -97,10 +97,12 @@ impl Session {
         previous: Option<Previous>,
     ) -> Result<Session, Failed> {
         let (stream, ends) = host.connect(0).await?;
-        let mut session =
-            Session::over(limit, host, stream, ends, credential, handles_from, previous).await?;
+        // In boxes: a user who waits need not carry the room that a logon takes.
+        let opening = Session::over(limit, host, stream, ends, credential, handles_from, previous);
+        let mut session = Box::pin(opening).await?;
         for channel in 1..session.host.config.channels {
-            if let Err(error) = within(limit, session.bind(u32::from(channel), credential)).await {
+            let binding = Box::pin(session.bind(u32::from(channel), credential));
+            if let Err(error) = within(limit, binding).await {
                 return Err(session.failed(error));
             }
         }

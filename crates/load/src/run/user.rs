@@ -222,10 +222,8 @@ impl User {
             // Numbers of opens are unique in a run.
             let handles = self.shared.next_session() << 24;
             let limit = self.shared.timeout;
-            // A waiting user need not carry the room that a logon takes, nor that of a scenario.
-            let (credential, lost) = (&credential, self.lost);
-            let attempt = Session::connect(limit, host, credential, handles, lost);
-            let error = match Box::pin(attempt).await {
+            let attempt = Session::connect(limit, host, &credential, handles, self.lost);
+            let error = match attempt.await {
                 Ok(mut session) => {
                     self.shared.recorder.rows(self.number, session.take_rows());
                     self.lost = None;
