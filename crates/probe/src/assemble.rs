@@ -1,0 +1,601 @@
+//! Events to messages and slices.
+//!
+//! What happened on smbd's threads, in its order, becomes the messages that the clients and the
+//! server exchanged, in clear, and beside them where the time of each request went. Messages are
+//! decoded by `capture`, so that a row says what a capture's row says; their slices are found by the
+//! place of the request in its connection's stream ([`Place`]).
+//!
+//! Streams are counted anew from 1 (a message in clear is shorter than its encrypted one); the
+//! sequence number of the wire is kept beside. Everything is bounded; what is given up is counted.
+
+use std::collections::{HashMap, VecDeque};
+use std::net::SocketAddr;
+
+use smbscope_wire::smb2::Command;
+use smbscope_wire::smb2::header::{Header, members};
+
+use crate::raw::{Ends, Event, Head, Io, Message, Pieces, Work};
+use crate::slices::{Kind, Slices};
+
+/// Requests that are served at a time, and operations whose row is awaited.
+const KEPT_MAX: usize = 1 << 17;
+/// Replies in clear that a thread has not sent.
+const CLEAR_MAX: usize = 64;
+/// Longest message that is put together: all members of a compound lie in it.
+const MESSAGE_BYTES_MAX: usize = 256 << 10;
+
+/// A message in one direction of a connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Told {
+    /// The client.
+    pub client: SocketAddr,
+    /// The server.
+    pub server: SocketAddr,
+    /// Whose it is.
+    pub from_client: bool,
+    /// Place of its NetBIOS header in the stream.
+    pub sequence: u32,
+    /// Its bytes without that header.
+    pub length: u32,
+    /// When its first byte passed, CLOCK_MONOTONIC ns.
+    pub first: u64,
+    /// When its last byte did.
+    pub last: u64,
+    /// Its head, as much as there is.
+    pub bytes: Vec<u8>,
+    /// The connection ends with it; then it has no bytes.
+    pub ends: bool,
+}
+
+/// Where an operation's request stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Place {
+    /// The client.
+    pub client: SocketAddr,
+    /// The server.
+    pub server: SocketAddr,
+    /// Of the message, as in [`Told::sequence`].
+    pub sequence: u32,
+    /// Which member of a compound.
+    pub index: u16,
+}
+
+/// What is known of an operation beside its messages.
+#[derive(Clone, Debug, Default)]
+pub struct Inside {
+    /// Where the time went.
+    pub slices: Slices,
+    /// Process that served it.
+    pub process: u32,
+    /// Thread that dispatched it.
+    pub thread: u32,
+    /// Processor that did.
+    pub cpu: u16,
+    /// Sequence number of the wire.
+    pub tcp_sequence: u32,
+    /// Whether the request was encrypted.
+    pub encrypted: bool,
+    /// What the encrypted request was longer than the one in clear.
+    pub more_bytes: u32,
+}
+
+/// What was given up or not understood.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Losses {
+    /// Dispatches of requests whose message was not seen.
+    pub without_message: u64,
+    /// Encrypted replies of which the clear text was not seen.
+    pub without_clear: u64,
+    /// Replies on connections of which nothing was seen before.
+    pub without_connection: u64,
+    /// Flushes of which several were under way in a process: which was whose is not known.
+    pub ambiguous_flushes: u64,
+    /// State that was given up because there was too much.
+    pub given_up: u64,
+}
+
+/// One request that is served: a message, of which one member is worked on at a time.
+struct Serving {
+    socket: u64,
+    place: Place,
+    /// Commands and MessageIds of its members.
+    members: Vec<(Command, u64)>,
+    member: Option<Member>,
+    /// Message, for what all members share.
+    inside: Inside,
+}
+
+/// The member that is served.
+struct Member {
+    slices: Slices,
+    /// Since when its present work runs.
+    since: u64,
+    /// Since when it waits; 0 while it does not.
+    waits_since: u64,
+    handed_over: Option<(u64, Io)>,
+    /// Time of reads, writes and flushes on other threads.
+    io: u64,
+    /// The same on the main thread, which system calls include.
+    own_io: u64,
+    own_flush: u64,
+}
+
+struct Connection {
+    ends: Ends,
+    process: u32,
+    client_next: u32,
+    server_next: u32,
+    sending: Option<Told>,
+    /// Operations whose reply was not sent, by MessageId.
+    unsent: HashMap<u64, (Place, u64)>,
+}
+
+/// Puts events together.
+#[derive(Default)]
+pub struct Assembler {
+    connections: HashMap<u64, Connection>,
+    serving: HashMap<(u32, u64), Serving>,
+    /// The request whose work is with another thread.
+    elsewhere: HashMap<(u32, Io, u64), u64>,
+    flushes: HashMap<u32, u32>,
+    clear: HashMap<u32, VecDeque<Vec<(Vec<u8>, u32)>>>,
+    inside: HashMap<Place, Inside>,
+    order: VecDeque<Place>,
+    /// What was lost so far.
+    pub losses: Losses,
+}
+
+impl Assembler {
+    /// Takes an event; what it completes goes to `tell`.
+    pub fn event(&mut self, head: Head, event: Event<'_>, tell: &mut dyn FnMut(Told)) {
+        match event {
+            Event::Dispatch { request, crypto_in, message, encrypted, bytes } => match message {
+                Some(message) => {
+                    self.begin(head, request, crypto_in, message, encrypted, bytes, tell);
+                }
+                None => self.again(head, request),
+            },
+            Event::Done { work, in_dispatch, .. } => self.done(head, work, in_dispatch),
+            Event::Park(work) => self.park(head, work),
+            Event::HandedOver { request, place, what, busy, crypto } => {
+                let work = Work { request, crypto, busy, woke: 0 };
+                self.hand_over(head, work, place, what);
+            }
+            Event::Io { request, place, what, began } => {
+                self.io(head, request, place, what, began);
+            }
+            Event::Clear { pieces } => {
+                let waiting = self.clear.entry(head.thread).or_default();
+                if waiting.len() < CLEAR_MAX {
+                    waiting.push_back(owned(pieces));
+                } else {
+                    self.losses.given_up += 1;
+                }
+            }
+            Event::Sent { socket, total, left, crypto_out, pieces, .. } => {
+                self.sent(head, socket, total, left, crypto_out, pieces, tell);
+            }
+            Event::SentMore { socket, left } => {
+                let Some(connection) = self.connections.get_mut(&socket) else { return };
+                if left == 0
+                    && let Some(mut told) = connection.sending.take()
+                {
+                    told.last = head.time;
+                    tell(told);
+                }
+            }
+            Event::Exit => self.exit(head, tell),
+        }
+    }
+
+    /// What is known of an operation whose row is made; it is forgotten then.
+    pub fn inside(&mut self, place: &Place) -> Option<Inside> {
+        self.inside.remove(place)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the fields of one event")]
+    fn begin(
+        &mut self,
+        head: Head,
+        request: u64,
+        crypto_in: u64,
+        message: Message,
+        encrypted: bool,
+        bytes: &[u8],
+        tell: &mut dyn FnMut(Told),
+    ) {
+        let ends = message.ends;
+        if self.connections.get(&ends.socket).is_some_and(|known| known.ends != ends) {
+            // The kernel uses the socket's memory anew.
+            self.end(ends.socket, head.time, tell);
+        }
+        let connection = self.connections.entry(ends.socket).or_insert_with(|| Connection {
+            ends,
+            process: head.process,
+            client_next: 1,
+            server_next: 1,
+            sending: None,
+            unsent: HashMap::new(),
+        });
+        let more_bytes = if encrypted { 52 } else { 0 };
+        let length = message.length.saturating_sub(more_bytes);
+        let sequence = connection.client_next;
+        connection.client_next = sequence.wrapping_add(4 + length);
+        let read = message.read_at;
+        let arrived = if message.arrived_at == 0 { read } else { message.arrived_at };
+        let first = if message.first_at == 0 { arrived } else { message.first_at.min(arrived) };
+        let (client, server) = (ends.client, ends.server);
+        tell(Told {
+            client,
+            server,
+            from_client: true,
+            sequence,
+            length,
+            first,
+            last: arrived,
+            bytes: bytes.to_vec(),
+            ends: false,
+        });
+        let mut slices = Slices::default();
+        if message.arrived_at != 0 {
+            slices.add(Kind::Queue, arrived, read.saturating_sub(arrived));
+        }
+        let parse = head.time.saturating_sub(read);
+        let crypto = crypto_in.min(parse);
+        if crypto > 0 {
+            slices.add(Kind::CryptoIn, read, crypto);
+        }
+        slices.add(Kind::Parse, read + crypto, parse - crypto);
+        let serving = Serving {
+            socket: ends.socket,
+            place: Place { client, server, sequence, index: 0 },
+            members: members(bytes).map(|member| of(&member.header)).collect(),
+            member: Some(Member::new(slices, head.time)),
+            inside: Inside {
+                process: head.process,
+                thread: head.thread,
+                cpu: head.cpu,
+                tcp_sequence: message.sequence,
+                encrypted,
+                more_bytes,
+                ..Inside::default()
+            },
+        };
+        if self.serving.len() >= KEPT_MAX {
+            self.losses.given_up += self.serving.len() as u64;
+            self.serving.clear();
+        }
+        self.serving.insert((head.process, request), serving);
+    }
+
+    /// A request is dispatched that was before: the next member of a compound, or the same one
+    /// after it waited for something.
+    fn again(&mut self, head: Head, request: u64) {
+        let Some(serving) = self.serving.get_mut(&(head.process, request)) else {
+            self.losses.without_message += 1;
+            return;
+        };
+        match &mut serving.member {
+            Some(member) => member.wake(head.time, serving.place.waits(&serving.members)),
+            None => {
+                serving.place.index = serving.place.index.saturating_add(1);
+                serving.member = Some(Member::new(Slices::default(), head.time));
+            }
+        }
+    }
+
+    fn park(&mut self, head: Head, work: Work) {
+        let Some(serving) = self.serving.get_mut(&(head.process, work.request)) else { return };
+        let Some(member) = &mut serving.member else { return };
+        if member.handed_over.is_none() {
+            member.work(head.time, work.crypto, work.busy);
+            member.waits_since = head.time;
+        }
+    }
+
+    fn hand_over(&mut self, head: Head, work: Work, place: u64, what: Io) {
+        let key = (head.process, work.request);
+        let Some(member) = self.serving.get_mut(&key).and_then(|serving| serving.member.as_mut())
+        else {
+            return;
+        };
+        member.work(head.time, work.crypto, work.busy);
+        member.handed_over = Some((head.time, what));
+        member.waits_since = head.time;
+        if self.elsewhere.len() >= KEPT_MAX {
+            self.losses.given_up += self.elsewhere.len() as u64;
+            self.elsewhere.clear();
+            self.flushes.clear();
+        }
+        if what == Io::Flush {
+            *self.flushes.entry(head.process).or_default() += 1;
+        }
+        self.elsewhere.insert((head.process, what, place), work.request);
+    }
+
+    fn io(&mut self, head: Head, request: u64, place: u64, what: Io, began: u64) {
+        let took = head.time.saturating_sub(began);
+        if request != 0 {
+            let serving = self.serving.get_mut(&(head.process, request));
+            if let Some(member) = serving.and_then(|serving| serving.member.as_mut()) {
+                match what {
+                    Io::Flush => member.own_flush += took,
+                    Io::Read | Io::Write => member.own_io += took,
+                }
+            }
+            return;
+        }
+        let Some(request) = self.elsewhere.remove(&(head.process, what, place)) else {
+            return;
+        };
+        if what == Io::Flush {
+            let under_way = self.flushes.entry(head.process).or_default();
+            *under_way = under_way.saturating_sub(1);
+            if *under_way > 0 {
+                self.losses.ambiguous_flushes += 1;
+                return;
+            }
+        }
+        let serving = self.serving.get_mut(&(head.process, request));
+        if let Some(member) = serving.and_then(|serving| serving.member.as_mut()) {
+            member.io += took;
+        }
+    }
+
+    fn done(&mut self, head: Head, work: Work, in_dispatch: bool) {
+        let key = (head.process, work.request);
+        let Some(serving) = self.serving.get_mut(&key) else { return };
+        let Some(mut member) = serving.member.take() else { return };
+        if !in_dispatch {
+            // From the event loop: it waited until the thread woke last.
+            let woke = if work.woke > member.since { work.woke } else { head.time };
+            let waits = serving.place.waits(&serving.members);
+            member.wake(woke.min(head.time), waits);
+        }
+        member.work(head.time, work.crypto, work.busy);
+        let (socket, place) = (serving.socket, serving.place);
+        let index = usize::from(place.index);
+        let mut inside = serving.inside.clone();
+        inside.slices = std::mem::take(&mut member.slices);
+        let message_id = serving.members.get(index).map(|(_, id)| *id);
+        if index + 1 >= serving.members.len() {
+            self.serving.remove(&key);
+        }
+        self.keep(place, inside);
+        if let (Some(connection), Some(id)) = (self.connections.get_mut(&socket), message_id) {
+            if connection.unsent.len() >= KEPT_MAX {
+                connection.unsent.clear();
+                self.losses.given_up += 1;
+            }
+            connection.unsent.insert(id, (place, head.time));
+        }
+    }
+
+    fn keep(&mut self, place: Place, inside: Inside) {
+        if self.inside.insert(place, inside).is_none() {
+            self.order.push_back(place);
+        }
+        while self.order.len() > KEPT_MAX {
+            if let Some(oldest) = self.order.pop_front()
+                && self.inside.remove(&oldest).is_some()
+            {
+                self.losses.given_up += 1;
+            }
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the fields of one event")]
+    fn sent(
+        &mut self,
+        head: Head,
+        socket: u64,
+        total: u32,
+        left: u32,
+        crypto_out: u64,
+        pieces: Pieces<'_>,
+        tell: &mut dyn FnMut(Told),
+    ) {
+        let Some(connection) = self.connections.get_mut(&socket) else {
+            self.losses.without_connection += 1;
+            return;
+        };
+        let mut length = total.saturating_sub(4);
+        let mut list = owned(pieces);
+        let bytes = match list.get(1) {
+            Some((bytes, _)) if bytes.starts_with(b"\xfdSMB") => {
+                length = length.saturating_sub(52);
+                match self.clear.get_mut(&head.thread).and_then(VecDeque::pop_front) {
+                    Some(clear) => joined(&clear, length),
+                    None => {
+                        self.losses.without_clear += 1;
+                        Vec::new()
+                    }
+                }
+            }
+            _ => {
+                // The NetBIOS header, by itself or at the front of everything.
+                if let Some((bytes, length)) = list.first_mut() {
+                    bytes.drain(..bytes.len().min(4));
+                    *length = length.saturating_sub(4);
+                }
+                joined(&list, length)
+            }
+        };
+        for (index, member) in members(&bytes).enumerate() {
+            if member.header.is_interim() {
+                continue;
+            }
+            let Some((place, done)) = connection.unsent.remove(&member.header.message_id) else {
+                continue;
+            };
+            // The times of a compound stand on its lead.
+            let (inside, lead) = (self.inside.get_mut(&place), index == 0);
+            if let (Some(inside), true) = (inside, lead) {
+                let took = head.time.saturating_sub(done);
+                let crypto = crypto_out.min(took);
+                if crypto > 0 {
+                    inside.slices.add(Kind::CryptoOut, done, crypto);
+                }
+                inside.slices.add(Kind::Send, done + crypto, took - crypto);
+            }
+        }
+        let sequence = connection.server_next;
+        connection.server_next = sequence.wrapping_add(4 + length);
+        let told = Told {
+            client: connection.ends.client,
+            server: connection.ends.server,
+            from_client: false,
+            sequence,
+            length,
+            first: head.time,
+            last: head.time,
+            bytes,
+            ends: false,
+        };
+        if left == 0 {
+            tell(told);
+        } else {
+            connection.sending = Some(told);
+        }
+    }
+
+    /// A process ended: its connections did.
+    fn exit(&mut self, head: Head, tell: &mut dyn FnMut(Told)) {
+        let process = head.process;
+        let sockets: Vec<u64> = (self.connections.iter())
+            .filter(|(_, connection)| connection.process == process)
+            .map(|(socket, _)| *socket)
+            .collect();
+        for socket in sockets {
+            self.end(socket, head.time, tell);
+        }
+        self.serving.retain(|(owner, _), _| *owner != process);
+        self.elsewhere.retain(|(owner, _, _), _| *owner != process);
+        self.flushes.remove(&process);
+        self.clear.remove(&process);
+    }
+
+    fn end(&mut self, socket: u64, time: u64, tell: &mut dyn FnMut(Told)) {
+        let Some(connection) = self.connections.remove(&socket) else { return };
+        if let Some(told) = connection.sending {
+            tell(told);
+        }
+        tell(Told {
+            client: connection.ends.client,
+            server: connection.ends.server,
+            from_client: false,
+            sequence: connection.server_next,
+            length: 0,
+            first: time,
+            last: time,
+            bytes: Vec::new(),
+            ends: true,
+        });
+    }
+}
+
+impl Place {
+    /// Whether what the member waits for is a lock or a break.
+    fn waits(&self, members: &[(Command, u64)]) -> bool {
+        members.get(usize::from(self.index)).is_some_and(|(command, _)| {
+            matches!(
+                *command,
+                Command::CREATE | Command::LOCK | Command::CHANGE_NOTIFY | Command::SET_INFO
+            )
+        })
+    }
+}
+
+impl Member {
+    fn new(slices: Slices, since: u64) -> Member {
+        Member {
+            slices,
+            since,
+            waits_since: 0,
+            handed_over: None,
+            io: 0,
+            own_io: 0,
+            own_flush: 0,
+        }
+    }
+
+    /// Work until `now`, of it `crypto` and `busy` in system calls.
+    fn work(&mut self, now: u64, crypto: u64, busy: u64) {
+        if self.waits_since != 0 {
+            return;
+        }
+        let all = now.saturating_sub(self.since);
+        let crypto = crypto.min(all);
+        let busy = busy.min(all - crypto);
+        let own_io = std::mem::take(&mut self.own_io).min(busy);
+        let own_flush = std::mem::take(&mut self.own_flush).min(busy - own_io);
+        let files = busy - own_io - own_flush;
+        let parts = [
+            (Kind::CryptoIn, crypto),
+            (Kind::Processing, all - crypto - busy),
+            (Kind::Filesystem, files),
+            (Kind::Io, own_io),
+            (Kind::Flush, own_flush),
+        ];
+        let mut start = self.since;
+        for (kind, took) in parts {
+            if took > 0 {
+                self.slices.add(kind, start, took);
+                start += took;
+            }
+        }
+        self.since = now;
+    }
+
+    /// The wait ends; `locks` says that it was for a lock or a break.
+    fn wake(&mut self, now: u64, locks: bool) {
+        let since = std::mem::take(&mut self.waits_since);
+        if since == 0 {
+            return;
+        }
+        let waited = now.saturating_sub(since);
+        match self.handed_over.take() {
+            Some((_, what)) => {
+                let io = std::mem::take(&mut self.io).min(waited);
+                // The wait for a thread and the one for the main thread, together.
+                self.slices.add(Kind::IoWait, since, waited - io);
+                let kind = if what == Io::Flush { Kind::Flush } else { Kind::Io };
+                self.slices.add(kind, since + (waited - io), io);
+            }
+            None if locks => self.slices.add(Kind::LockWait, since, waited),
+            // For an answer of another process (logons).
+            None => self.slices.add(Kind::Processing, since, waited),
+        }
+        self.since = now.max(since);
+    }
+}
+
+fn of(header: &Header) -> (Command, u64) {
+    (header.command, header.message_id)
+}
+
+fn owned(pieces: Pieces<'_>) -> Vec<(Vec<u8>, u32)> {
+    pieces.iter().map(|(bytes, length)| (bytes.to_vec(), length)).collect()
+}
+
+/// The message of which these are the pieces, as far as its last header needs; zeros stand for what
+/// was not copied in between.
+fn joined(pieces: &[(Vec<u8>, u32)], length: u32) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut end = 0;
+    for (piece, real) in pieces {
+        if piece.starts_with(b"\xfdSMB") {
+            continue;
+        }
+        if !piece.is_empty() {
+            if end > MESSAGE_BYTES_MAX {
+                break;
+            }
+            bytes.resize(end, 0);
+            bytes.extend_from_slice(piece);
+        }
+        end += *real as usize;
+    }
+    bytes.truncate(length as usize);
+    bytes
+}

@@ -1,0 +1,127 @@
+// What the BPF part tells the program. raw.rs reads the same layout; both are little-endian.
+#pragma once
+
+#define EVENT_DISPATCH 1
+#define EVENT_DONE 2
+#define EVENT_PARK 3
+#define EVENT_HANDED_OVER 4
+#define EVENT_IO 5
+#define EVENT_CLEAR 6
+#define EVENT_SENT 7
+#define EVENT_SENT_MORE 8
+#define EVENT_EXIT 9
+
+#define IO_READ 1
+#define IO_WRITE 2
+#define IO_FLUSH 3
+
+#define CLASS_NONE 0
+#define CLASS_FILE 1
+#define CLASS_WAIT 2
+#define CLASS_READ 3
+#define CLASS_WRITE 4
+#define CLASS_FLUSH 5
+
+#define CRYPTO_IN 0
+#define CRYPTO_OUT 1
+
+#define COUNTERS 8
+#define COUNTER_DROPPED 0
+#define COUNTER_NO_THREAD 1
+#define COUNTER_NO_PROCESS 2
+#define COUNTER_STRANGE_SEND 3
+
+#define DATA_BYTES 2048
+#define REPLY_BYTES 2048
+#define PIECES 32
+
+struct counters {
+	__u64 value[COUNTERS];
+};
+
+struct head {
+	__u64 time; // CLOCK_MONOTONIC
+	__u32 process;
+	__u32 thread;
+	__u16 kind;
+	__u16 cpu;
+	__u32 reserved;
+};
+
+struct ends {
+	__u64 socket;
+	__u8 client[16];
+	__u8 server[16];
+	__u16 client_port;
+	__u16 server_port;
+	__u16 family;
+	__u16 reserved;
+};
+
+struct message {
+	__u64 base;
+	__u64 first_at;   // first byte came, 0 for not known
+	__u64 arrived_at; // last byte came, 0 for not known
+	__u64 read_at;    // first byte was read
+	__u64 done_at;    // last byte was read
+	__u32 length;     // without the NetBIOS header
+	__u32 captured;
+	__u32 sequence; // of the NetBIOS header's first byte
+	__u32 reserved;
+	struct ends ends;
+};
+
+struct dispatch_event {
+	struct head head;
+	__u64 request;
+	__u64 crypto_in;
+	__u64 woke;
+	__u32 bytes;
+	__u8 fresh;
+	__u8 encrypted;
+	__u16 reserved;
+	struct message message;
+	__u8 data[DATA_BYTES];
+};
+
+struct work_event {
+	struct head head;
+	__u64 request;
+	__u64 crypto;
+	__u64 busy;
+	__u64 woke;
+	__u32 calls;
+	__u32 status;
+	__u32 in_dispatch;
+	__u32 reserved;
+};
+
+struct io_event {
+	struct head head;
+	__u64 request;
+	__u64 place;
+	__u64 began;  // handed over: time of system calls until now
+	__u64 crypto; // handed over: time of signature checks until now
+	__u32 what;
+	__u32 reserved;
+};
+
+struct piece {
+	__u32 length;
+	__u32 captured;
+};
+
+struct reply_event {
+	struct head head;
+	__u64 socket;
+	__u64 began;
+	__u64 crypto_out;
+	__u32 sequence;
+	__u32 sent;
+	__u32 left;
+	__u32 total;
+	__u32 pieces;
+	__u32 bytes;
+	struct piece piece[PIECES];
+	__u8 data[REPLY_BYTES];
+};

@@ -1,0 +1,14 @@
+//! eBPF inside a running, unmodified Samba to operations with server slices.
+//!
+//! Owns: finding smbd and its functions (`find`, `symbols`), the BPF part and its loader (feature
+//! `bpf`), and the way from what it tells to messages and slices (`raw`, `assemble`). Messages are
+//! decoded by `capture`, so that what a probe says of an operation is what a capture says of it.
+
+pub mod assemble;
+pub mod classes;
+pub mod find;
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+pub mod loader;
+pub mod raw;
+pub mod slices;
+pub mod symbols;

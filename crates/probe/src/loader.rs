@@ -1,0 +1,262 @@
+//! Loads the BPF part, attaches it, and reads what it tells.
+//!
+//! Everything hangs on this program's file descriptors: when it ends, however it does, the kernel
+//! takes all probes away.
+
+use std::mem::MaybeUninit;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use libbpf_rs::skel::{OpenSkel as _, SkelBuilder as _};
+use libbpf_rs::{
+    Link, MapCore as _, MapFlags, OpenObject, ProgramMut, RingBuffer, RingBufferBuilder, UprobeOpts,
+};
+
+use crate::classes::CLASSES;
+use crate::find::{Found, Library};
+use crate::symbols::{Function, SymbolError, Symbols};
+
+#[allow(missing_docs, unsafe_code, clippy::all, clippy::unwrap_used)]
+mod skel {
+    include!(concat!(env!("OUT_DIR"), "/probe.skel.rs"));
+}
+
+use skel::{ProbeSkel, ProbeSkelBuilder};
+
+/// Why nothing can be recorded.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// The kernel refuses the BPF part.
+    #[error("the kernel does not take the probe ({what}): {error}")]
+    Kernel {
+        /// Which step.
+        what: &'static str,
+        /// What it says.
+        error: libbpf_rs::Error,
+    },
+    /// A library cannot be read.
+    #[error(transparent)]
+    Symbols(#[from] SymbolError),
+    /// A function that is needed is not there.
+    #[error("{path} has no function {function}: this Samba is built in a way that smbscope does not know")]
+    Missing {
+        /// The library.
+        path: PathBuf,
+        /// The function.
+        function: &'static str,
+    },
+}
+
+/// Events that are read at once.
+const EVENTS_AT_ONCE: usize = 8192;
+
+/// How to load.
+#[derive(Clone, Copy, Debug)]
+pub struct LoadOptions {
+    /// Bytes of the ring buffer: a power of two.
+    pub ring_bytes: u32,
+    /// Times system calls: without it there are no slices of files and waits.
+    pub system_calls: bool,
+}
+
+impl Default for LoadOptions {
+    fn default() -> Self {
+        LoadOptions { ring_bytes: 16 << 20, system_calls: true }
+    }
+}
+
+/// What the BPF part counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counted {
+    /// Events for which the ring buffer had no room.
+    pub dropped: u64,
+    /// Threads for whose state there was no room.
+    pub threads: u64,
+    /// Processes for which there was no room.
+    pub processes: u64,
+    /// Messages sent in a way that is not known.
+    pub strange_sends: u64,
+}
+
+/// The attached probe.
+pub struct Probe {
+    // The ring reads from the skeleton's maps, which own what they need.
+    ring: RingBuffer<'static>,
+    /// Events, each with its length before it.
+    events: Arc<Mutex<Vec<u8>>>,
+    skel: ProbeSkel<'static>,
+    _links: Vec<Link>,
+    /// Functions at which a probe is expensive.
+    pub expensive: Vec<String>,
+}
+
+fn kernel(what: &'static str) -> impl FnOnce(libbpf_rs::Error) -> LoadError {
+    move |error| LoadError::Kernel { what, error }
+}
+
+impl Probe {
+    /// Loads and attaches it to what was found.
+    pub fn attach(found: &Found, options: LoadOptions) -> Result<Probe, LoadError> {
+        // Lives as long as the program: there is one probe in it.
+        let object: &'static mut MaybeUninit<OpenObject> = Box::leak(Box::new(MaybeUninit::uninit()));
+        let mut open = ProbeSkelBuilder::default().open(object).map_err(kernel("open"))?;
+        if let Some(constants) = open.maps.rodata_data.as_deref_mut() {
+            constants.syscalls = options.system_calls;
+            constants.follow_forks = true;
+        }
+        open.maps.events.set_max_entries(options.ring_bytes).map_err(kernel("ring buffer"))?;
+        open.progs.call_enter.set_autoload(options.system_calls);
+        open.progs.call_exit.set_autoload(options.system_calls);
+        let skel = open.load().map_err(kernel("load"))?;
+        for process in &found.processes {
+            let updated = skel.maps.processes.update(&process.to_le_bytes(), &[1], MapFlags::ANY);
+            updated.map_err(kernel("processes"))?;
+        }
+        for port in &found.ports {
+            let key = u32::from(*port).to_le_bytes();
+            skel.maps.ports.update(&key, &[1], MapFlags::ANY).map_err(kernel("ports"))?;
+        }
+        for (number, class) in CLASSES {
+            let key = u32::from(*number).to_le_bytes();
+            skel.maps.classes.update(&key, &[*class], MapFlags::ANY).map_err(kernel("classes"))?;
+        }
+        let events: Arc<Mutex<Vec<u8>>> = Arc::default();
+        let read = events.clone();
+        let mut builder = RingBufferBuilder::new();
+        builder
+            .add(&skel.maps.events, move |event: &[u8]| {
+                let mut events = read.lock().unwrap_or_else(PoisonError::into_inner);
+                events.extend_from_slice(&(event.len() as u32).to_le_bytes());
+                events.extend_from_slice(event);
+                0
+            })
+            .map_err(kernel("ring buffer"))?;
+        let ring = builder.build().map_err(kernel("ring buffer"))?;
+        let mut probe = Probe { ring, events, skel, _links: Vec::new(), expensive: Vec::new() };
+        probe.attach_all(found, options)?;
+        Ok(probe)
+    }
+
+    fn attach_all(&mut self, found: &Found, options: LoadOptions) -> Result<(), LoadError> {
+        let mut links = Vec::new();
+        let programs = &self.skel.progs;
+        for library in &found.cryptos {
+            let names = [
+                "smb2_signing_check_pdu",
+                "smb2_signing_decrypt_pdu",
+                "smb2_signing_sign_pdu",
+                "smb2_signing_encrypt_pdu",
+            ];
+            let entries = [&programs.crypto_in, &programs.crypto_in, &programs.sign, &programs.encrypt];
+            let functions = functions(library, &names, &mut self.expensive)?;
+            for (function, entry) in functions.into_iter().zip(entries) {
+                let Some(function) = function else { continue };
+                links.push(uprobe(entry, library, function, false)?);
+                links.push(uprobe(&programs.crypto_left, library, function, true)?);
+            }
+        }
+        for library in &found.servers {
+            let names = [
+                "smbd_smb2_request_dispatch",
+                "smbd_smb2_request_done_ex",
+                "smb_vfs_call_pread_send",
+                "smb_vfs_call_pwrite_send",
+                "smb_vfs_call_fsync_send",
+            ];
+            let entries = [
+                &programs.dispatch,
+                &programs.done,
+                &programs.pread_send,
+                &programs.pwrite_send,
+                &programs.fsync_send,
+            ];
+            let functions = functions(library, &names, &mut self.expensive)?;
+            // Without these two there is nothing to be seen.
+            for (function, name) in functions.iter().zip(names).take(2) {
+                if function.is_none() {
+                    return Err(LoadError::Missing { path: library.path.clone(), function: name });
+                }
+            }
+            for (function, entry) in functions.into_iter().zip(entries) {
+                let Some(function) = function else { continue };
+                links.push(uprobe(entry, library, function, false)?);
+            }
+        }
+        let mut kernel_side = vec![
+            &programs.data_ready,
+            &programs.received,
+            &programs.sent,
+            &programs.forked,
+            &programs.ended,
+        ];
+        if options.system_calls {
+            kernel_side.extend([&programs.call_enter, &programs.call_exit]);
+        }
+        for program in kernel_side {
+            links.push(program.attach().map_err(kernel("tracepoint"))?);
+        }
+        self._links = links;
+        Ok(())
+    }
+
+    /// Takes what was told since the last time, at most so much at once that it stays small; how
+    /// many events.
+    pub fn read(&mut self, mut take: impl FnMut(&[u8])) -> Result<usize, LoadError> {
+        let read = self.ring.consume_raw_n(EVENTS_AT_ONCE);
+        if read < 0 {
+            let error = libbpf_rs::Error::from_raw_os_error(-read);
+            return Err(kernel("ring buffer")(error));
+        }
+        let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut rest = events.as_slice();
+        while let Some((length, after)) = rest.split_first_chunk() {
+            let length = u32::from_le_bytes(*length) as usize;
+            let Some((event, after)) = after.split_at_checked(length) else { break };
+            take(event);
+            rest = after;
+        }
+        events.clear();
+        Ok(read as usize)
+    }
+
+    /// What the BPF part counted so far.
+    pub fn counted(&self) -> Counted {
+        let key = 0_u32.to_le_bytes();
+        let found = self.skel.maps.counted.lookup_percpu(&key, MapFlags::ANY);
+        let values = found.ok().flatten().unwrap_or_default();
+        let sum = |place: usize| -> u64 {
+            let of_cpu = |bytes: &Vec<u8>| {
+                Some(u64::from_le_bytes(*bytes.get(place * 8..)?.first_chunk()?))
+            };
+            values.iter().filter_map(of_cpu).sum()
+        };
+        Counted { dropped: sum(0), threads: sum(1), processes: sum(2), strange_sends: sum(3) }
+    }
+}
+
+fn functions(
+    library: &Library,
+    names: &[&str],
+    expensive: &mut Vec<String>,
+) -> Result<Vec<Option<Function>>, LoadError> {
+    let found = Symbols::read(&library.path)?.find(names)?;
+    for (function, name) in found.iter().zip(names) {
+        if function.is_some_and(|function| !function.is_cheap()) {
+            expensive.push((*name).to_owned());
+        }
+    }
+    Ok(found)
+}
+
+fn uprobe(
+    program: &ProgramMut<'_>,
+    library: &Library,
+    function: Function,
+    retprobe: bool,
+) -> Result<Link, LoadError> {
+    let options = UprobeOpts { retprobe, ..UprobeOpts::default() };
+    // In all processes that map it; the BPF part looks whose it is.
+    program
+        .attach_uprobe_with_opts(-1, &library.path, function.offset as usize, options)
+        .map_err(kernel("function probe"))
+}

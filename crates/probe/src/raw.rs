@@ -1,0 +1,313 @@
+//! What the BPF part tells, as it lies in the ring buffer (bpf/event.h), to events.
+//!
+//! Owns the layout and nothing else. What is too short or of an unknown kind is no event.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+/// Who did something when.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Head {
+    /// CLOCK_MONOTONIC, ns.
+    pub time: u64,
+    /// Process.
+    pub process: u32,
+    /// Thread.
+    pub thread: u32,
+    /// Processor.
+    pub cpu: u16,
+}
+
+/// A connection, from the server's side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Ends {
+    /// The kernel's socket.
+    pub socket: u64,
+    /// The client's address.
+    pub client: SocketAddr,
+    /// The server's.
+    pub server: SocketAddr,
+}
+
+/// A message that a thread read whole, or the head of a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// When its first byte came; 0 for not known.
+    pub first_at: u64,
+    /// When its last byte came; 0 for not known.
+    pub arrived_at: u64,
+    /// When its last byte was read.
+    pub read_at: u64,
+    /// Its bytes without the NetBIOS header.
+    pub length: u32,
+    /// TCP sequence number of the NetBIOS header's first byte.
+    pub sequence: u32,
+    /// The connection.
+    pub ends: Ends,
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event<'a> {
+    /// A request is dispatched.
+    Dispatch {
+        /// Address of the request: its name while it lives.
+        request: u64,
+        /// Time of signatures and decryption since the thread's last request.
+        crypto_in: u64,
+        /// The message that was read for it; none for a later member of a compound, and for one
+        /// that is dispatched once more.
+        message: Option<Message>,
+        /// Whether it was encrypted.
+        encrypted: bool,
+        /// Its head in clear, from the SMB2 header on.
+        bytes: &'a [u8],
+    },
+    /// A request is done: its reply will be sent.
+    Done {
+        /// What was worked.
+        work: Work,
+        /// NTSTATUS.
+        status: u32,
+        /// Whether it was done within the dispatch, and not from the event loop.
+        in_dispatch: bool,
+    },
+    /// A thread begins to wait with its request not done.
+    Park(Work),
+    /// A request's read, write or flush goes to another thread.
+    HandedOver {
+        /// The request.
+        request: u64,
+        /// The buffer; 0 for a flush.
+        place: u64,
+        /// Which.
+        what: Io,
+        /// Time of system calls until now.
+        busy: u64,
+        /// Time of signature checks until now.
+        crypto: u64,
+    },
+    /// A read, write or flush ended.
+    Io {
+        /// The request that the thread itself serves; 0 for none.
+        request: u64,
+        /// The buffer; 0 for a flush.
+        place: u64,
+        /// Which.
+        what: Io,
+        /// When it began.
+        began: u64,
+    },
+    /// A reply in clear, just before it is encrypted.
+    Clear {
+        /// Its pieces.
+        pieces: Pieces<'a>,
+    },
+    /// A message, or its first part, went to the kernel.
+    Sent {
+        /// The socket.
+        socket: u64,
+        /// TCP sequence number of its first byte.
+        sequence: u32,
+        /// Bytes with the NetBIOS header.
+        total: u32,
+        /// Bytes that did not fit yet.
+        left: u32,
+        /// When the system call began; 0 for not known.
+        began: u64,
+        /// Time of signing and encryption since the message before.
+        crypto_out: u64,
+        /// Its pieces, the NetBIOS header first.
+        pieces: Pieces<'a>,
+    },
+    /// A further part of a message went.
+    SentMore {
+        /// The socket.
+        socket: u64,
+        /// Bytes that are left.
+        left: u32,
+    },
+    /// The process ended.
+    Exit,
+}
+
+/// What a thread did for a request since it last had something to do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Work {
+    /// The request.
+    pub request: u64,
+    /// Time of signature checks.
+    pub crypto: u64,
+    /// Time of system calls.
+    pub busy: u64,
+    /// When the thread last woke; 0 for not known.
+    pub woke: u64,
+}
+
+/// What another thread does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Io {
+    /// pread64.
+    Read,
+    /// pwrite64.
+    Write,
+    /// fsync, fdatasync.
+    Flush,
+}
+
+/// Pieces of a message: how long each is, and what was copied of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Pieces<'a> {
+    lengths: &'a [u8],
+    data: &'a [u8],
+}
+
+impl<'a> Pieces<'a> {
+    /// Each piece's copied bytes and length.
+    pub fn iter(self) -> impl Iterator<Item = (&'a [u8], u32)> {
+        let mut data = self.data;
+        self.lengths.chunks_exact(8).map(move |piece| {
+            let length = u32_at(piece, 0).unwrap_or(0);
+            let captured = u32_at(piece, 4).unwrap_or(0).min(length) as usize;
+            let (bytes, rest) = data.split_at_checked(captured).unwrap_or((&[], data));
+            data = rest;
+            (bytes, length)
+        })
+    }
+}
+
+const HEAD_BYTES: usize = 24;
+const ENDS_BYTES: usize = 48;
+const MESSAGE_BYTES: usize = 40 + 16 + ENDS_BYTES;
+const PIECES: usize = 32;
+
+/// Reads an event; none for what is none.
+pub fn event(bytes: &[u8]) -> Option<(Head, Event<'_>)> {
+    let head = Head {
+        time: u64_at(bytes, 0)?,
+        process: u32_at(bytes, 8)?,
+        thread: u32_at(bytes, 12)?,
+        cpu: u16_at(bytes, 18)?,
+    };
+    let kind = u16_at(bytes, 16)?;
+    let rest = bytes.get(HEAD_BYTES..)?;
+    let event = match kind {
+        1 => dispatch(rest)?,
+        2 => Event::Done {
+            work: work(rest)?,
+            status: u32_at(rest, 36)?,
+            in_dispatch: u32_at(rest, 40)? != 0,
+        },
+        3 => Event::Park(work(rest)?),
+        4 => Event::HandedOver {
+            request: u64_at(rest, 0)?,
+            place: u64_at(rest, 8)?,
+            busy: u64_at(rest, 16)?,
+            crypto: u64_at(rest, 24)?,
+            what: io(u32_at(rest, 32)?)?,
+        },
+        5 => Event::Io {
+            request: u64_at(rest, 0)?,
+            place: u64_at(rest, 8)?,
+            began: u64_at(rest, 16)?,
+            what: io(u32_at(rest, 32)?)?,
+        },
+        6 => Event::Clear { pieces: pieces(rest)? },
+        7 => Event::Sent {
+            socket: u64_at(rest, 0)?,
+            began: u64_at(rest, 8)?,
+            crypto_out: u64_at(rest, 16)?,
+            sequence: u32_at(rest, 24)?,
+            left: u32_at(rest, 32)?,
+            total: u32_at(rest, 36)?,
+            pieces: pieces(rest)?,
+        },
+        8 => Event::SentMore { socket: u64_at(rest, 0)?, left: u32_at(rest, 32)? },
+        9 => Event::Exit,
+        _ => return None,
+    };
+    Some((head, event))
+}
+
+fn dispatch(bytes: &[u8]) -> Option<Event<'_>> {
+    let length = u32_at(bytes, 24)? as usize;
+    let [fresh, encrypted] = *bytes.get(28..30)?.first_chunk()?;
+    let fixed = bytes.get(32..)?;
+    let message = match fresh {
+        0 => None,
+        _ => Some(Message {
+            first_at: u64_at(fixed, 8)?,
+            arrived_at: u64_at(fixed, 16)?,
+            read_at: u64_at(fixed, 32)?,
+            length: u32_at(fixed, 40)?,
+            sequence: u32_at(fixed, 48)?,
+            ends: ends(fixed.get(56..)?)?,
+        }),
+    };
+    let data = fixed.get(MESSAGE_BYTES..).unwrap_or_default();
+    Some(Event::Dispatch {
+        request: u64_at(bytes, 0)?,
+        crypto_in: u64_at(bytes, 8)?,
+        message,
+        encrypted: encrypted != 0,
+        bytes: data.get(..length).unwrap_or(data),
+    })
+}
+
+fn ends(bytes: &[u8]) -> Option<Ends> {
+    let (client, server) = (bytes.get(8..24)?, bytes.get(24..40)?);
+    let (client_port, server_port) = (u16_at(bytes, 40)?, u16_at(bytes, 42)?);
+    let is_v4 = u16_at(bytes, 44)? == 2;
+    let address = |bytes: &[u8]| -> Option<IpAddr> {
+        let v4: [u8; 4] = *bytes.first_chunk()?;
+        let v6: [u8; 16] = *bytes.first_chunk()?;
+        // A dual-stack listener's IPv4 clients are seen as themselves on the wire.
+        let wide = Ipv6Addr::from(v6);
+        Some(if is_v4 { Ipv4Addr::from(v4).into() } else { wide.to_canonical() })
+    };
+    Some(Ends {
+        socket: u64_at(bytes, 0)?,
+        client: SocketAddr::new(address(client)?, client_port),
+        server: SocketAddr::new(address(server)?, server_port),
+    })
+}
+
+fn work(bytes: &[u8]) -> Option<Work> {
+    Some(Work {
+        request: u64_at(bytes, 0)?,
+        crypto: u64_at(bytes, 8)?,
+        busy: u64_at(bytes, 16)?,
+        woke: u64_at(bytes, 24)?,
+    })
+}
+
+fn io(what: u32) -> Option<Io> {
+    match what {
+        1 => Some(Io::Read),
+        2 => Some(Io::Write),
+        3 => Some(Io::Flush),
+        _ => None,
+    }
+}
+
+fn pieces(bytes: &[u8]) -> Option<Pieces<'_>> {
+    let count = (u32_at(bytes, 40)? as usize).min(PIECES);
+    let length = u32_at(bytes, 44)? as usize;
+    let lengths = bytes.get(48..48 + PIECES * 8).and_then(|lengths| lengths.get(..count * 8));
+    let data = bytes.get(48 + PIECES * 8..).unwrap_or_default();
+    Some(Pieces {
+        lengths: lengths.unwrap_or_default(),
+        data: data.get(..length).unwrap_or(data),
+    })
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
+}

@@ -1,0 +1,88 @@
+//! Where one request's time went in the server.
+//!
+//! Slices are disjoint and follow each other, so that their sum is the time from the request's
+//! arrival to the reply's departure: what runs beside something else (the rest of a dispatch after a
+//! read went to another thread) is not counted.
+
+use smbscope_event::operation::Operation;
+
+/// What a slice is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// From the arrival in the kernel until it was read.
+    Queue,
+    /// From there to the dispatch.
+    Parse,
+    /// Samba's own work.
+    Processing,
+    /// System calls on the main thread: files, and what goes with them (locks, credentials).
+    Filesystem,
+    /// Until a thread of the pool takes a read or write, and until its end is noticed.
+    IoWait,
+    /// pread64, pwrite64.
+    Io,
+    /// fsync.
+    Flush,
+    /// Waiting for a lock or a break, without work.
+    LockWait,
+    /// Verification and decryption.
+    CryptoIn,
+    /// Signing and encryption.
+    CryptoOut,
+    /// From the end of processing until the kernel has the reply.
+    Send,
+}
+
+/// One stretch of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slice {
+    /// What it is.
+    pub kind: Kind,
+    /// When it began, CLOCK_MONOTONIC ns.
+    pub start: u64,
+    /// ns.
+    pub duration: u64,
+}
+
+/// The slices of one operation.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Slices(pub Vec<Slice>);
+
+impl Slices {
+    /// Adds a stretch; two of one kind in a row are two.
+    pub fn add(&mut self, kind: Kind, start: u64, duration: u64) {
+        self.0.push(Slice { kind, start, duration });
+    }
+
+    /// Time of all of a kind; none without any.
+    pub fn sum(&self, kind: Kind) -> Option<u64> {
+        let mut of_kind = self.0.iter().filter(|slice| slice.kind == kind).peekable();
+        of_kind.peek()?;
+        Some(of_kind.map(|slice| slice.duration).sum())
+    }
+
+    /// Fills the row's sums.
+    pub fn fill(&self, row: &mut Operation) {
+        for (kind, set) in SETTERS {
+            if let Some(sum) = self.sum(kind) {
+                set(row, i64::try_from(sum).unwrap_or(i64::MAX));
+            }
+        }
+    }
+}
+
+type Setter = fn(&mut Operation, i64);
+
+const SETTERS: [(Kind, Setter); 11] = [
+    (Kind::Queue, Operation::set_queue_ns),
+    (Kind::Parse, Operation::set_parse_ns),
+    (Kind::Processing, Operation::set_processing_ns),
+    (Kind::Filesystem, Operation::set_filesystem_ns),
+    (Kind::IoWait, Operation::set_io_wait_ns),
+    (Kind::Io, Operation::set_io_ns),
+    (Kind::Flush, Operation::set_flush_ns),
+    (Kind::LockWait, Operation::set_lock_wait_ns),
+    (Kind::CryptoIn, Operation::set_crypto_in_ns),
+    (Kind::CryptoOut, Operation::set_crypto_out_ns),
+    (Kind::Send, Operation::set_send_ns),
+];
