@@ -113,8 +113,9 @@ struct Member {
     /// Since when it waits; 0 while it does not.
     waits_since: u64,
     handed_over: Option<(u64, Io)>,
-    /// Time of reads, writes and flushes on other threads.
+    /// Time of reads, writes and flushes on other threads, and when the last one ended.
     io: u64,
+    io_ended: u64,
     /// The same on the main thread, which system calls include.
     own_io: u64,
     own_flush: u64,
@@ -339,6 +340,7 @@ impl Assembler {
         let serving = self.serving.get_mut(&(head.process, request));
         if let Some(member) = serving.and_then(|serving| serving.member.as_mut()) {
             member.io += took;
+            member.io_ended = head.time;
         }
     }
 
@@ -346,12 +348,11 @@ impl Assembler {
         let key = (head.process, work.request);
         let Some(serving) = self.serving.get_mut(&key) else { return };
         let Some(mut member) = serving.member.take() else { return };
-        if !in_dispatch {
-            // From the event loop: it waited until the thread woke last.
-            let woke = if work.woke > member.since { work.woke } else { head.time };
-            let waits = serving.place.waits(&serving.members);
-            member.wake(woke.min(head.time), waits);
-        }
+        // It waited until the thread woke last, or, when that did not sleep, until its read ended.
+        let woke = if work.woke > member.since && !in_dispatch { work.woke } else { 0 };
+        let woke = woke.max(member.io_ended).min(head.time);
+        let waits = serving.place.waits(&serving.members);
+        member.wake(if woke == 0 { head.time } else { woke }, waits);
         member.work(head.time, work.crypto, work.busy);
         let (socket, place) = (serving.socket, serving.place);
         let index = usize::from(place.index);
@@ -514,6 +515,7 @@ impl Member {
             waits_since: 0,
             handed_over: None,
             io: 0,
+            io_ended: 0,
             own_io: 0,
             own_flush: 0,
         }

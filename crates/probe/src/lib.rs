@@ -10,5 +10,7 @@ pub mod find;
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 pub mod loader;
 pub mod raw;
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+pub mod recording;
 pub mod slices;
 pub mod symbols;

@@ -1,0 +1,284 @@
+//! A running recording: events from the kernel become parts of tables.
+//!
+//! Owns the clock between the kernel's monotonic time and the rows' epoch, and what a row of the
+//! probe says beside its messages. The messages go through `capture`'s decoder as segments of two
+//! streams in clear (`assemble`).
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use smbscope_capture::frame::{TcpFlags, TcpSegment};
+use smbscope_capture::{Ends, Feed, Options};
+use smbscope_event::code::{Source, Vantage};
+use smbscope_event::operation::{Column, Operation};
+use smbscope_event::part::Part;
+use smbscope_event::tables::Coverage;
+
+use crate::assemble::{Assembler, Losses, Place, Told};
+use crate::find::{Choice, FindError, Found, find};
+use crate::loader::{Counted, LoadError, LoadOptions, Probe};
+use crate::raw;
+
+/// Parts are handed over at least so often.
+const PARTS_EVERY: Duration = Duration::from_secs(1);
+/// The two clocks are compared so often.
+const CLOCKS_EVERY: Duration = Duration::from_secs(10);
+
+/// Of a NetBIOS header.
+const HEADER_BYTES: usize = 4;
+/// Of the first segment of a message: its headers.
+const FIRST_BYTES: usize = HEADER_BYTES + 64;
+
+/// Why a recording does not begin or go on.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// There is no smbd.
+    #[error(transparent)]
+    Find(#[from] FindError),
+    /// The probe does not load.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    /// Rows cannot be made.
+    #[error(transparent)]
+    Decode(#[from] smbscope_capture::Error),
+}
+
+/// How far a recording is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Operations in the parts so far.
+    pub operations: u64,
+    /// Events from the kernel.
+    pub events: u64,
+    /// What the kernel's side counted.
+    pub counted: Counted,
+    /// What was given up on this side.
+    pub losses: Losses,
+    /// Operations without slices: they were under way when the recording began, or lost.
+    pub without_slices: u64,
+}
+
+/// A running recording.
+pub struct Recording {
+    probe: Probe,
+    found: Found,
+    follow: Follow,
+    parted: Instant,
+    compared: Instant,
+    events: u64,
+}
+
+/// From events to rows.
+struct Follow {
+    assembler: Assembler,
+    feed: Feed,
+    /// Epoch less monotonic time, ns.
+    offset: i64,
+    without_slices: u64,
+}
+
+impl Recording {
+    /// Finds smbd, attaches to it and begins.
+    pub fn begin(
+        name: &str,
+        choice: &Choice,
+        load: LoadOptions,
+        decode: &Options,
+    ) -> Result<Recording, RecordError> {
+        let found = find(choice)?;
+        let feed = Feed::new(name, decode)?;
+        let probe = Probe::attach(&found, load)?;
+        let follow =
+            Follow { assembler: Assembler::default(), feed, offset: offset(), without_slices: 0 };
+        let now = Instant::now();
+        Ok(Recording { probe, found, follow, parted: now, compared: now, events: 0 })
+    }
+
+    /// What is recorded.
+    pub fn found(&self) -> &Found {
+        &self.found
+    }
+
+    /// Functions at which a probe costs ten times as much as elsewhere.
+    pub fn expensive(&self) -> BTreeSet<&str> {
+        self.probe.expensive.iter().map(String::as_str).collect()
+    }
+
+    /// Takes what happened since the last time: some parts, whether there was nothing to be taken.
+    /// To be called some fifty times a second.
+    pub fn poll(&mut self) -> Result<(Vec<Part>, bool), RecordError> {
+        if self.compared.elapsed() >= CLOCKS_EVERY {
+            self.compared = Instant::now();
+            self.follow.offset = offset();
+        }
+        let follow = &mut self.follow;
+        let read = self.probe.read(|event| follow.event(event))?;
+        self.events += read as u64;
+        if !follow.feed.wants_out() && self.parted.elapsed() < PARTS_EVERY {
+            return Ok((Vec::new(), read == 0));
+        }
+        self.parted = Instant::now();
+        Ok((self.follow.parts()?, read == 0))
+    }
+
+    /// How far it is.
+    pub fn progress(&self) -> Progress {
+        Progress {
+            operations: self.follow.feed.operations(),
+            events: self.events,
+            counted: self.probe.counted(),
+            losses: self.follow.assembler.losses,
+            without_slices: self.follow.without_slices,
+        }
+    }
+
+    /// Ends it: the last parts.
+    pub fn end(mut self) -> Result<Vec<Part>, RecordError> {
+        loop {
+            let follow = &mut self.follow;
+            if self.probe.read(|event| follow.event(event))? == 0 {
+                break;
+            }
+        }
+        let counted = self.probe.counted();
+        // The probes go before the rest is worked on: smbd is free of them.
+        drop(self.probe);
+        let Follow { mut assembler, feed, mut without_slices, .. } = self.follow;
+        let mut amend =
+            |row: &mut Operation, ends: &Ends| amend(&mut assembler, &mut without_slices, row, ends);
+        let fill = |coverage: &mut Coverage| {
+            coverage.format = "probe inside smbd".to_owned();
+            coverage.frames_dropped = Some(counted.dropped);
+        };
+        let mut parts = feed.end(&mut amend, fill)?;
+        parts.iter_mut().for_each(from_inside);
+        Ok(parts)
+    }
+}
+
+impl Follow {
+    fn event(&mut self, bytes: &[u8]) {
+        let Some((head, event)) = raw::event(bytes) else { return };
+        let (feed, offset) = (&mut self.feed, self.offset);
+        self.assembler.event(head, event, &mut |told| tell(feed, offset, &told));
+    }
+
+    fn parts(&mut self) -> Result<Vec<Part>, RecordError> {
+        let (assembler, without) = (&mut self.assembler, &mut self.without_slices);
+        let mut parts = self.feed.parts(&mut |row, ends| amend(assembler, without, row, ends))?;
+        parts.iter_mut().for_each(from_inside);
+        Ok(parts)
+    }
+}
+
+/// A message as two segments: its head when its first byte passed, the rest when its last one did.
+fn tell(feed: &mut Feed, offset: i64, told: &Told) {
+    let time = |monotonic: u64| monotonic as i64 + offset;
+    let (source, destination) = match told.from_client {
+        true => (told.client, told.server),
+        false => (told.server, told.client),
+    };
+    let segment = TcpSegment {
+        source: source.ip(),
+        destination: destination.ip(),
+        source_port: source.port(),
+        destination_port: destination.port(),
+        sequence: told.sequence,
+        acknowledgement: 0,
+        flags: if told.ends { TcpFlags::FIN } else { TcpFlags::PSH },
+        window: u16::MAX,
+        ttl: 64,
+        options: &[],
+        payload: &[],
+        payload_len: 0,
+    };
+    if told.ends {
+        feed.segment(&segment, time(told.last));
+        return;
+    }
+    let captured = told.bytes.len().min(told.length as usize);
+    let mut bytes = Vec::with_capacity(HEADER_BYTES + captured);
+    let [_, length @ ..] = told.length.to_be_bytes();
+    bytes.push(0);
+    bytes.extend_from_slice(&length);
+    bytes.extend_from_slice(told.bytes.get(..captured).unwrap_or_default());
+    let all = told.length.saturating_add(HEADER_BYTES as u32);
+    // The first segment has the SMB2 header too, by which the decoder knows what this is.
+    let split = if told.first == told.last { bytes.len() } else { FIRST_BYTES.min(bytes.len()) };
+    let (first, rest) = bytes.split_at(split);
+    let first_len = if rest.is_empty() { all } else { split as u32 };
+    feed.segment(
+        &TcpSegment { payload: first, payload_len: first_len, ..segment },
+        time(told.first),
+    );
+    if !rest.is_empty() {
+        let rest = TcpSegment {
+            sequence: told.sequence.wrapping_add(first_len),
+            payload: rest,
+            payload_len: all - first_len,
+            ..segment
+        };
+        feed.segment(&rest, time(told.last));
+    }
+}
+
+/// What a row of the probe says that its messages do not.
+fn amend(assembler: &mut Assembler, without: &mut u64, row: &mut Operation, ends: &Ends) {
+    row.set_source(Source::Probe as u64);
+    row.set_vantage(Vantage::Inside as u64);
+    // There are no frames, and the streams' own numbers are nobody's.
+    row.clear(Column::request_frame);
+    row.clear(Column::response_frame);
+    let place = row.tcp_sequence().map(|sequence| Place {
+        client: ends.client,
+        server: ends.server,
+        sequence,
+        index: row.compound_index().unwrap_or(0),
+    });
+    row.clear(Column::tcp_sequence);
+    if let Some(turnaround) = row.turnaround_ns() {
+        row.set_server_ns(turnaround);
+        row.set_server_error_ns(0);
+    }
+    let Some(inside) = place.and_then(|place| assembler.inside(&place)) else {
+        *without += 1;
+        return;
+    };
+    row.set_tcp_sequence(inside.tcp_sequence);
+    row.set_pid(inside.process);
+    row.set_tid(inside.thread);
+    row.set_cpu(u32::from(inside.cpu));
+    inside.slices.fill(row);
+    if inside.encrypted {
+        row.set_encrypted(true);
+        let more = u64::from(inside.more_bytes);
+        if let Some(bytes) = row.request_wire_bytes() {
+            row.set_request_wire_bytes(bytes + more);
+        }
+        if let Some(bytes) = row.response_wire_bytes() {
+            row.set_response_wire_bytes(bytes + more);
+        }
+    }
+}
+
+fn from_inside(part: &mut Part) {
+    if let Part::Connections(rows) = part {
+        for row in rows {
+            row.vantage = Some(Vantage::Inside.name().to_owned());
+            row.vantage_reason = "recorded inside the server".into();
+        }
+    }
+}
+
+/// Epoch less CLOCK_MONOTONIC, ns: the reading of several that was disturbed least.
+fn offset() -> i64 {
+    use rustix::time::{ClockId, Timespec, clock_gettime};
+    let ns = |time: Timespec| time.tv_sec * 1_000_000_000 + time.tv_nsec;
+    let reading = |_| {
+        let before = ns(clock_gettime(ClockId::Monotonic));
+        let epoch = ns(clock_gettime(ClockId::Realtime));
+        let after = ns(clock_gettime(ClockId::Monotonic));
+        (after - before, epoch - before - (after - before) / 2)
+    };
+    (0..5).map(reading).min().map_or(0, |(_, offset)| offset)
+}
