@@ -77,6 +77,10 @@ pub struct Inside {
     pub encrypted: bool,
     /// What the encrypted request was longer than the one in clear.
     pub more_bytes: u32,
+    /// When the request's first byte came, CLOCK_MONOTONIC ns; when it was read, if that is not known.
+    pub first: u64,
+    /// When its last byte did.
+    pub arrived: u64,
 }
 
 /// What was given up or not understood.
@@ -259,6 +263,8 @@ impl Assembler {
                 tcp_sequence: message.sequence,
                 encrypted,
                 more_bytes,
+                first,
+                arrived,
                 ..Inside::default()
             },
         };

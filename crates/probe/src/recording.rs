@@ -4,9 +4,10 @@
 //! probe says beside its messages. The messages go through `capture`'s decoder as segments of two
 //! streams in clear (`assemble`).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
+use rustix::time::{ClockId, clock_gettime};
 use smbscope_capture::frame::{TcpFlags, TcpSegment};
 use smbscope_capture::{Ends, Feed, Options};
 use smbscope_event::code::{Source, Vantage};
@@ -24,6 +25,12 @@ const PARTS_EVERY: Duration = Duration::from_secs(1);
 /// The two clocks are compared so often.
 const CLOCKS_EVERY: Duration = Duration::from_secs(10);
 
+/// Messages that are known so late are still put in order.
+const ORDER_WITHIN_NS: u64 = 100_000_000;
+/// Messages that wait for that at most.
+const WAITING_MAX: usize = 1 << 16;
+/// When so many events were read at once, the reader is behind, and more of this time may come.
+const EVENTS_MANY: usize = 4096;
 /// Of a NetBIOS header.
 const HEADER_BYTES: usize = 4;
 /// Of the first segment of a message: its headers.
@@ -72,6 +79,10 @@ pub struct Recording {
 struct Follow {
     assembler: Assembler,
     feed: Feed,
+    /// Messages in the order of time. A request is known when it is read, perhaps after the replies
+    /// to others that were sent since it came.
+    waiting: BTreeMap<(u64, u64), Told>,
+    told: u64,
     /// Epoch less monotonic time, ns.
     offset: i64,
     without_slices: u64,
@@ -88,8 +99,14 @@ impl Recording {
         let found = find(choice)?;
         let feed = Feed::new(name, decode)?;
         let probe = Probe::attach(&found, load)?;
-        let follow =
-            Follow { assembler: Assembler::default(), feed, offset: offset(), without_slices: 0 };
+        let follow = Follow {
+            assembler: Assembler::default(),
+            feed,
+            waiting: BTreeMap::new(),
+            told: 0,
+            offset: offset(),
+            without_slices: 0,
+        };
         let now = Instant::now();
         Ok(Recording { probe, found, follow, parted: now, compared: now, events: 0 })
     }
@@ -114,6 +131,8 @@ impl Recording {
         let follow = &mut self.follow;
         let read = self.probe.read(|event| follow.event(event))?;
         self.events += read as u64;
+        let before = (read < EVENTS_MANY).then(|| monotonic().saturating_sub(ORDER_WITHIN_NS));
+        follow.feed_until(before.unwrap_or(0));
         if !follow.feed.wants_out() && self.parted.elapsed() < PARTS_EVERY {
             return Ok((Vec::new(), read == 0));
         }
@@ -140,12 +159,14 @@ impl Recording {
                 break;
             }
         }
+        self.follow.feed_until(u64::MAX);
         let counted = self.probe.counted();
         // The probes go before the rest is worked on: smbd is free of them.
         drop(self.probe);
-        let Follow { mut assembler, feed, mut without_slices, .. } = self.follow;
-        let mut amend =
-            |row: &mut Operation, ends: &Ends| amend(&mut assembler, &mut without_slices, row, ends);
+        let Follow { mut assembler, feed, mut without_slices, offset, .. } = self.follow;
+        let mut amend = |row: &mut Operation, ends: &Ends| {
+            amend(&mut assembler, offset, &mut without_slices, row, ends);
+        };
         let fill = |coverage: &mut Coverage| {
             coverage.format = "probe inside smbd".to_owned();
             coverage.frames_dropped = Some(counted.dropped);
@@ -159,13 +180,33 @@ impl Recording {
 impl Follow {
     fn event(&mut self, bytes: &[u8]) {
         let Some((head, event)) = raw::event(bytes) else { return };
-        let (feed, offset) = (&mut self.feed, self.offset);
-        self.assembler.event(head, event, &mut |told| tell(feed, offset, &told));
+        let (waiting, number) = (&mut self.waiting, &mut self.told);
+        self.assembler.event(head, event, &mut |told| {
+            *number += 1;
+            waiting.insert((told.last, *number), told);
+        });
+        if self.waiting.len() > WAITING_MAX
+            && let Some(((time, _), _)) = self.waiting.first_key_value()
+        {
+            self.feed_until(*time);
+        }
+    }
+
+    /// Feeds messages until that time.
+    fn feed_until(&mut self, time: u64) {
+        while let Some(first) = self.waiting.first_entry() {
+            if first.key().0 > time {
+                break;
+            }
+            tell(&mut self.feed, self.offset, &first.remove());
+        }
     }
 
     fn parts(&mut self) -> Result<Vec<Part>, RecordError> {
         let (assembler, without) = (&mut self.assembler, &mut self.without_slices);
-        let mut parts = self.feed.parts(&mut |row, ends| amend(assembler, without, row, ends))?;
+        let offset = self.offset;
+        let mut parts =
+            self.feed.parts(&mut |row, ends| amend(assembler, offset, without, row, ends))?;
         parts.iter_mut().for_each(from_inside);
         Ok(parts)
     }
@@ -223,7 +264,13 @@ fn tell(feed: &mut Feed, offset: i64, told: &Told) {
 }
 
 /// What a row of the probe says that its messages do not.
-fn amend(assembler: &mut Assembler, without: &mut u64, row: &mut Operation, ends: &Ends) {
+fn amend(
+    assembler: &mut Assembler,
+    offset: i64,
+    without: &mut u64,
+    row: &mut Operation,
+    ends: &Ends,
+) {
     row.set_source(Source::Probe as u64);
     row.set_vantage(Vantage::Inside as u64);
     // There are no frames, and the streams' own numbers are nobody's.
@@ -236,14 +283,19 @@ fn amend(assembler: &mut Assembler, without: &mut u64, row: &mut Operation, ends
         index: row.compound_index().unwrap_or(0),
     });
     row.clear(Column::tcp_sequence);
-    if let Some(turnaround) = row.turnaround_ns() {
-        row.set_server_ns(turnaround);
-        row.set_server_error_ns(0);
-    }
     let Some(inside) = place.and_then(|place| assembler.inside(&place)) else {
         *without += 1;
         return;
     };
+    if row.request_end().is_some() {
+        row.set_request_start(inside.first as i64 + offset);
+        row.set_request_end(inside.arrived as i64 + offset);
+        row.derive_durations();
+    }
+    if let Some(turnaround) = row.turnaround_ns() {
+        row.set_server_ns(turnaround);
+        row.set_server_error_ns(0);
+    }
     row.set_tcp_sequence(inside.tcp_sequence);
     row.set_pid(inside.process);
     row.set_tid(inside.thread);
@@ -270,14 +322,21 @@ fn from_inside(part: &mut Part) {
     }
 }
 
+fn clock(which: ClockId) -> i64 {
+    let time = clock_gettime(which);
+    time.tv_sec * 1_000_000_000 + time.tv_nsec
+}
+
+fn monotonic() -> u64 {
+    clock(ClockId::Monotonic).unsigned_abs()
+}
+
 /// Epoch less CLOCK_MONOTONIC, ns: the reading of several that was disturbed least.
 fn offset() -> i64 {
-    use rustix::time::{ClockId, Timespec, clock_gettime};
-    let ns = |time: Timespec| time.tv_sec * 1_000_000_000 + time.tv_nsec;
     let reading = |_| {
-        let before = ns(clock_gettime(ClockId::Monotonic));
-        let epoch = ns(clock_gettime(ClockId::Realtime));
-        let after = ns(clock_gettime(ClockId::Monotonic));
+        let before = clock(ClockId::Monotonic);
+        let epoch = clock(ClockId::Realtime);
+        let after = clock(ClockId::Monotonic);
         (after - before, epoch - before - (after - before) / 2)
     };
     (0..5).map(reading).min().map_or(0, |(_, offset)| offset)

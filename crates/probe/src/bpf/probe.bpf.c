@@ -446,19 +446,23 @@ int BPF_KPROBE(done, void *request, __u32 status)
 	struct thread *thread = mine();
 	if (!thread)
 		return 0;
+	// One that waited can end while another is served, by what that does.
+	bool own = !thread->current || thread->current == (__u64)request;
 	struct work_event event = {};
 	fill(&event.head, EVENT_DONE);
 	event.request = (__u64)request;
 	event.status = status;
-	event.crypto = thread->crypto_in;
-	event.busy = thread->busy;
-	event.calls = thread->calls;
 	event.woke = thread->woke;
-	event.in_dispatch = thread->current == (__u64)request;
-	thread->current = 0;
-	thread->busy = 0;
-	thread->calls = 0;
-	thread->crypto_in = 0;
+	event.in_dispatch = thread->current != 0;
+	if (own) {
+		event.crypto = thread->crypto_in;
+		event.busy = thread->busy;
+		event.calls = thread->calls;
+		thread->current = 0;
+		thread->busy = 0;
+		thread->calls = 0;
+		thread->crypto_in = 0;
+	}
 	tell(&event, sizeof(event));
 	return 0;
 }
