@@ -127,7 +127,6 @@ struct Member {
 
 struct Connection {
     ends: Ends,
-    process: u32,
     client_next: u32,
     server_next: u32,
     sending: Option<Told>,
@@ -189,7 +188,8 @@ impl Assembler {
                     tell(told);
                 }
             }
-            Event::Exit => self.exit(head, tell),
+            Event::Exit => self.exit(head.process),
+            Event::Closed { socket } => self.end(socket, head.time, tell),
         }
     }
 
@@ -216,7 +216,6 @@ impl Assembler {
         }
         let connection = self.connections.entry(ends.socket).or_insert_with(|| Connection {
             ends,
-            process: head.process,
             client_next: 1,
             server_next: 1,
             sending: None,
@@ -466,19 +465,12 @@ impl Assembler {
         }
     }
 
-    /// A process ended: its connections did.
-    fn exit(&mut self, head: Head, tell: &mut dyn FnMut(Told)) {
-        let process = head.process;
-        let sockets: Vec<u64> = (self.connections.iter())
-            .filter(|(_, connection)| connection.process == process)
-            .map(|(socket, _)| *socket)
-            .collect();
-        for socket in sockets {
-            self.end(socket, head.time, tell);
-        }
+    /// A process ended: what it served will not be done.
+    fn exit(&mut self, process: u32) {
         self.serving.retain(|(owner, _), _| *owner != process);
         self.elsewhere.retain(|(owner, _, _), _| *owner != process);
         self.flushes.remove(&process);
+        // The thread that sends has the process' number.
         self.clear.remove(&process);
     }
 

@@ -186,6 +186,7 @@ impl Probe {
             &programs.data_ready,
             &programs.received,
             &programs.sent,
+            &programs.closed,
             &programs.forked,
             &programs.ended,
         ];

@@ -128,6 +128,11 @@ pub enum Event<'a> {
     },
     /// The process ended.
     Exit,
+    /// The connection ended.
+    Closed {
+        /// Its socket.
+        socket: u64,
+    },
 }
 
 /// What a thread did for a request since it last had something to do.
@@ -223,6 +228,7 @@ pub fn event(bytes: &[u8]) -> Option<(Head, Event<'_>)> {
         },
         8 => Event::SentMore { socket: u64_at(rest, 0)?, left: u32_at(rest, 32)? },
         9 => Event::Exit,
+        10 => Event::Closed { socket: u64_at(rest, 8)? },
         _ => return None,
     };
     Some((head, event))

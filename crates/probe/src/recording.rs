@@ -5,6 +5,7 @@
 //! streams in clear (`assemble`).
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
@@ -13,6 +14,7 @@ use smbscope_capture::{Ends, Feed, Options};
 use smbscope_event::code::{Source, Vantage};
 use smbscope_event::operation::{Column, Operation};
 use smbscope_event::part::Part;
+use smbscope_event::slice::Slice;
 use smbscope_event::tables::Coverage;
 
 use crate::assemble::{Assembler, Losses, Place, Told};
@@ -77,15 +79,24 @@ pub struct Recording {
 
 /// From events to rows.
 struct Follow {
-    assembler: Assembler,
     feed: Feed,
+    beside: Beside,
     /// Messages in the order of time. A request is known when it is read, perhaps after the replies
     /// to others that were sent since it came.
     waiting: BTreeMap<(u64, u64), Told>,
     told: u64,
+}
+
+/// What is known beside the messages.
+struct Beside {
+    recording: Arc<str>,
+    assembler: Assembler,
     /// Epoch less monotonic time, ns.
     offset: i64,
+    /// Rows so far, which is the next one's number.
+    rows: u64,
     without_slices: u64,
+    slices: Vec<Slice>,
 }
 
 impl Recording {
@@ -99,14 +110,15 @@ impl Recording {
         let found = find(choice)?;
         let feed = Feed::new(name, decode)?;
         let probe = Probe::attach(&found, load)?;
-        let follow = Follow {
+        let beside = Beside {
+            recording: name.into(),
             assembler: Assembler::default(),
-            feed,
-            waiting: BTreeMap::new(),
-            told: 0,
             offset: offset(),
+            rows: 0,
             without_slices: 0,
+            slices: Vec::new(),
         };
+        let follow = Follow { feed, beside, waiting: BTreeMap::new(), told: 0 };
         let now = Instant::now();
         Ok(Recording { probe, found, follow, parted: now, compared: now, events: 0 })
     }
@@ -126,7 +138,7 @@ impl Recording {
     pub fn poll(&mut self) -> Result<(Vec<Part>, bool), RecordError> {
         if self.compared.elapsed() >= CLOCKS_EVERY {
             self.compared = Instant::now();
-            self.follow.offset = offset();
+            self.follow.beside.offset = offset();
         }
         let follow = &mut self.follow;
         let read = self.probe.read(|event| follow.event(event))?;
@@ -146,8 +158,8 @@ impl Recording {
             operations: self.follow.feed.operations(),
             events: self.events,
             counted: self.probe.counted(),
-            losses: self.follow.assembler.losses,
-            without_slices: self.follow.without_slices,
+            losses: self.follow.beside.assembler.losses,
+            without_slices: self.follow.beside.without_slices,
         }
     }
 
@@ -163,15 +175,14 @@ impl Recording {
         let counted = self.probe.counted();
         // The probes go before the rest is worked on: smbd is free of them.
         drop(self.probe);
-        let Follow { mut assembler, feed, mut without_slices, offset, .. } = self.follow;
-        let mut amend = |row: &mut Operation, ends: &Ends| {
-            amend(&mut assembler, offset, &mut without_slices, row, ends);
-        };
+        let Follow { feed, mut beside, .. } = self.follow;
         let fill = |coverage: &mut Coverage| {
             coverage.format = "probe inside smbd".to_owned();
             coverage.frames_dropped = Some(counted.dropped);
         };
-        let mut parts = feed.end(&mut amend, fill)?;
+        let mut parts = feed.end(&mut |row, ends| beside.amend(row, ends), fill)?;
+        let slices = beside.take();
+        parts.insert(parts.len().saturating_sub(1), slices);
         parts.iter_mut().for_each(from_inside);
         Ok(parts)
     }
@@ -181,7 +192,7 @@ impl Follow {
     fn event(&mut self, bytes: &[u8]) {
         let Some((head, event)) = raw::event(bytes) else { return };
         let (waiting, number) = (&mut self.waiting, &mut self.told);
-        self.assembler.event(head, event, &mut |told| {
+        self.beside.assembler.event(head, event, &mut |told| {
             *number += 1;
             waiting.insert((told.last, *number), told);
         });
@@ -198,15 +209,14 @@ impl Follow {
             if first.key().0 > time {
                 break;
             }
-            tell(&mut self.feed, self.offset, &first.remove());
+            tell(&mut self.feed, self.beside.offset, &first.remove());
         }
     }
 
     fn parts(&mut self) -> Result<Vec<Part>, RecordError> {
-        let (assembler, without) = (&mut self.assembler, &mut self.without_slices);
-        let offset = self.offset;
-        let mut parts =
-            self.feed.parts(&mut |row, ends| amend(assembler, offset, without, row, ends))?;
+        let Follow { feed, beside, .. } = self;
+        let mut parts = feed.parts(&mut |row, ends| beside.amend(row, ends))?;
+        parts.push(beside.take());
         parts.iter_mut().for_each(from_inside);
         Ok(parts)
     }
@@ -263,52 +273,64 @@ fn tell(feed: &mut Feed, offset: i64, told: &Told) {
     }
 }
 
-/// What a row of the probe says that its messages do not.
-fn amend(
-    assembler: &mut Assembler,
-    offset: i64,
-    without: &mut u64,
-    row: &mut Operation,
-    ends: &Ends,
-) {
-    row.set_source(Source::Probe as u64);
-    row.set_vantage(Vantage::Inside as u64);
-    // There are no frames, and the streams' own numbers are nobody's.
-    row.clear(Column::request_frame);
-    row.clear(Column::response_frame);
-    let place = row.tcp_sequence().map(|sequence| Place {
-        client: ends.client,
-        server: ends.server,
-        sequence,
-        index: row.compound_index().unwrap_or(0),
-    });
-    row.clear(Column::tcp_sequence);
-    let Some(inside) = place.and_then(|place| assembler.inside(&place)) else {
-        *without += 1;
-        return;
-    };
-    if row.request_end().is_some() {
-        row.set_request_start(inside.first as i64 + offset);
-        row.set_request_end(inside.arrived as i64 + offset);
-        row.derive_durations();
+impl Beside {
+    /// Slices of the rows since the last time.
+    fn take(&mut self) -> Part {
+        Part::Slices(std::mem::take(&mut self.slices))
     }
-    if let Some(turnaround) = row.turnaround_ns() {
-        row.set_server_ns(turnaround);
-        row.set_server_error_ns(0);
-    }
-    row.set_tcp_sequence(inside.tcp_sequence);
-    row.set_pid(inside.process);
-    row.set_tid(inside.thread);
-    row.set_cpu(u32::from(inside.cpu));
-    inside.slices.fill(row);
-    if inside.encrypted {
-        row.set_encrypted(true);
-        let more = u64::from(inside.more_bytes);
-        if let Some(bytes) = row.request_wire_bytes() {
-            row.set_request_wire_bytes(bytes + more);
+
+    /// What a row of the probe says that its messages do not.
+    fn amend(&mut self, row: &mut Operation, ends: &Ends) {
+        let number = self.rows;
+        self.rows += 1;
+        row.set_source(Source::Probe as u64);
+        row.set_vantage(Vantage::Inside as u64);
+        // There are no frames, and the streams' own numbers are nobody's.
+        row.clear(Column::request_frame);
+        row.clear(Column::response_frame);
+        let place = row.tcp_sequence().map(|sequence| Place {
+            client: ends.client,
+            server: ends.server,
+            sequence,
+            index: row.compound_index().unwrap_or(0),
+        });
+        row.clear(Column::tcp_sequence);
+        let Some(inside) = place.and_then(|place| self.assembler.inside(&place)) else {
+            self.without_slices += 1;
+            return;
+        };
+        let offset = self.offset;
+        if row.request_end().is_some() {
+            row.set_request_start(inside.first as i64 + offset);
+            row.set_request_end(inside.arrived as i64 + offset);
+            row.derive_durations();
         }
-        if let Some(bytes) = row.response_wire_bytes() {
-            row.set_response_wire_bytes(bytes + more);
+        if let Some(turnaround) = row.turnaround_ns() {
+            row.set_server_ns(turnaround);
+            row.set_server_error_ns(0);
+        }
+        row.set_tcp_sequence(inside.tcp_sequence);
+        row.set_pid(inside.process);
+        row.set_tid(inside.thread);
+        row.set_cpu(u32::from(inside.cpu));
+        inside.slices.fill(row);
+        self.slices.extend(inside.slices.0.iter().map(|slice| Slice {
+            recording: self.recording.clone(),
+            operation: number,
+            kind: slice.kind.name().into(),
+            start: slice.start as i64 + offset,
+            duration_ns: slice.duration as i64,
+            ..Slice::default()
+        }));
+        if inside.encrypted {
+            row.set_encrypted(true);
+            let more = u64::from(inside.more_bytes);
+            if let Some(bytes) = row.request_wire_bytes() {
+                row.set_request_wire_bytes(bytes + more);
+            }
+            if let Some(bytes) = row.response_wire_bytes() {
+                row.set_response_wire_bytes(bytes + more);
+            }
         }
     }
 }

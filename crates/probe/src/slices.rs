@@ -5,33 +5,7 @@
 //! read went to another thread) is not counted.
 
 use smbscope_event::operation::Operation;
-
-/// What a slice is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
-    /// From the arrival in the kernel until it was read.
-    Queue,
-    /// From there to the dispatch.
-    Parse,
-    /// Samba's own work.
-    Processing,
-    /// System calls on the main thread: files, and what goes with them (locks, credentials).
-    Filesystem,
-    /// Until a thread of the pool takes a read or write, and until its end is noticed.
-    IoWait,
-    /// pread64, pwrite64.
-    Io,
-    /// fsync.
-    Flush,
-    /// Waiting for a lock or a break, without work.
-    LockWait,
-    /// Verification and decryption.
-    CryptoIn,
-    /// Signing and encryption.
-    CryptoOut,
-    /// From the end of processing until the kernel has the reply.
-    Send,
-}
+pub use smbscope_event::slice::Kind;
 
 /// One stretch of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,6 +10,7 @@
 #define EVENT_SENT 7
 #define EVENT_SENT_MORE 8
 #define EVENT_EXIT 9
+#define EVENT_CLOSED 10
 
 #define IO_READ 1
 #define IO_WRITE 2

@@ -21,6 +21,8 @@ typedef _Bool bool;
 #define AF_INET 2
 #define AF_INET6 10
 #define MSG_PEEK 2
+#define TCP_CLOSE 7
+#define TCP_LISTEN 10
 
 #define COMMAND_NEGOTIATE 0
 #define COMMAND_SESSION_SETUP 1

@@ -384,9 +384,9 @@ static __always_inline void park(struct thread *thread)
 		event.calls = thread->calls;
 		event.woke = thread->woke;
 		tell(&event, sizeof(event));
+		thread->current = 0;
+		thread->crypto_in = 0;
 	}
-	thread->current = 0;
-	thread->crypto_in = 0;
 }
 
 SEC("uprobe")
@@ -730,6 +730,19 @@ int BPF_PROG(sent, struct sock *sk, int ret, int flags)
 		tell_reply(thread, event, vector, vectors);
 	}
 	thread->crypto_out = 0;
+	return 0;
+}
+
+// A connection can go from process to process (multichannel), so its end is the socket's.
+SEC("tp_btf/inet_sock_set_state")
+int BPF_PROG(closed, struct sock *sk, int oldstate, int newstate)
+{
+	if (newstate != TCP_CLOSE || oldstate == TCP_LISTEN || !is_served(sk))
+		return 0;
+	struct io_event event = {};
+	fill(&event.head, EVENT_CLOSED);
+	event.place = (__u64)sk;
+	tell(&event, sizeof(event));
 	return 0;
 }
 
