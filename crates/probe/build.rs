@@ -18,7 +18,12 @@ mod bpf {
         };
         let built = libbpf_cargo::SkeletonBuilder::new()
             .source("src/bpf/probe.bpf.c")
-            .clang_args([&format!("-D__TARGET_ARCH_{architecture}"), "-mcpu=v3", "-Wall", "-Werror"])
+            .clang_args([
+                &format!("-D__TARGET_ARCH_{architecture}"),
+                "-mcpu=v3",
+                "-Wall",
+                "-Werror",
+            ])
             .build_and_generate(out.join("probe.skel.rs"));
         if let Err(error) = built {
             panic!("the BPF part does not build (feature `bpf` needs clang): {error:?}");

@@ -7,13 +7,32 @@ use smbscope_probe::{find, loader, recording::Recording};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 #[derive(Default)]
-struct Sums { n: u64, slices: u64, residual: Vec<i64>, sums: BTreeMap<&'static str, i64>, waits: u64 }
-const NAMES: [&str; 11] = ["queue_ns", "parse_ns", "processing_ns", "filesystem_ns", "io_wait_ns", "io_ns", "flush_ns", "lock_wait_ns", "crypto_in_ns", "crypto_out_ns", "send_ns"];
+struct Sums {
+    n: u64,
+    slices: u64,
+    residual: Vec<i64>,
+    sums: BTreeMap<&'static str, i64>,
+    waits: u64,
+}
+const NAMES: [&str; 11] = [
+    "queue_ns",
+    "parse_ns",
+    "processing_ns",
+    "filesystem_ns",
+    "io_wait_ns",
+    "io_ns",
+    "flush_ns",
+    "lock_wait_ns",
+    "crypto_in_ns",
+    "crypto_out_ns",
+    "send_ns",
+];
 fn take(parts: Vec<Part>, by: &mut BTreeMap<String, Sums>) {
     for part in parts {
         match part {
             Part::Operations(b) => {
-                let command = arrow::compute::cast(&b["command"], &arrow::datatypes::DataType::Utf8).unwrap();
+                let command =
+                    arrow::compute::cast(&b["command"], &arrow::datatypes::DataType::Utf8).unwrap();
                 let turn = b["turnaround_ns"].as_primitive::<Int64Type>();
                 for row in 0..b.num_rows() {
                     let c = command.as_string::<i32>();
@@ -24,11 +43,48 @@ fn take(parts: Vec<Part>, by: &mut BTreeMap<String, Sums>) {
                     let mut any = false;
                     for n in NAMES {
                         let col = b[n].as_primitive::<Int64Type>();
-                        if col.is_valid(row) { any = true; sum += col.value(row); *s.sums.entry(n).or_default() += col.value(row); }
+                        if col.is_valid(row) {
+                            any = true;
+                            sum += col.value(row);
+                            *s.sums.entry(n).or_default() += col.value(row);
+                        }
                     }
                     s.slices += u64::from(any);
-                    if any && turn.is_valid(row) && turn.value(row) - sum < -20_000 && s.waits < 3 { s.waits += 1; let idx: Vec<usize> = ["command","status_name","message_id","compound","compound_index","compound_size","request_end","pending_at","response_start","turnaround_ns","queue_ns","parse_ns","processing_ns","filesystem_ns","lock_wait_ns","send_ns"].iter().map(|n| b.schema().index_of(n).unwrap()).collect(); println!("{}", arrow::util::pretty::pretty_format_batches(&[b.slice(row,1).project(&idx).unwrap()]).unwrap()); }
- if any && turn.is_valid(row) { s.residual.push(turn.value(row) - sum); }
+                    if any && turn.is_valid(row) && turn.value(row) - sum < -20_000 && s.waits < 3 {
+                        s.waits += 1;
+                        let idx: Vec<usize> = [
+                            "command",
+                            "status_name",
+                            "message_id",
+                            "compound",
+                            "compound_index",
+                            "compound_size",
+                            "request_end",
+                            "pending_at",
+                            "response_start",
+                            "turnaround_ns",
+                            "queue_ns",
+                            "parse_ns",
+                            "processing_ns",
+                            "filesystem_ns",
+                            "lock_wait_ns",
+                            "send_ns",
+                        ]
+                        .iter()
+                        .map(|n| b.schema().index_of(n).unwrap())
+                        .collect();
+                        println!(
+                            "{}",
+                            arrow::util::pretty::pretty_format_batches(&[b
+                                .slice(row, 1)
+                                .project(&idx)
+                                .unwrap()])
+                            .unwrap()
+                        );
+                    }
+                    if any && turn.is_valid(row) {
+                        s.residual.push(turn.value(row) - sum);
+                    }
                 }
             }
             Part::Coverage(c) => println!("{c:?}"),
@@ -41,7 +97,8 @@ fn main() {
     let args: Vec<String> = std::env::args().collect();
     let ports = args.get(2).map(|p| p.parse().unwrap()).into_iter().collect();
     let choice = find::Choice { ports, ..Default::default() };
-    let load = loader::LoadOptions { system_calls: std::env::var("NOSYS").is_err(), ..Default::default() };
+    let load =
+        loader::LoadOptions { system_calls: std::env::var("NOSYS").is_err(), ..Default::default() };
     let mut recording = Recording::begin("x", &choice, load, &Default::default()).unwrap();
     eprintln!("recording");
     let begin = Instant::now();
@@ -49,15 +106,33 @@ fn main() {
     while begin.elapsed() < Duration::from_secs_f64(args[1].parse().unwrap()) {
         let (parts, idle) = recording.poll().unwrap();
         take(parts, &mut by);
-        if idle { std::thread::sleep(Duration::from_millis(20)); }
+        if idle {
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
-    let progress = recording.progress();
-    take(recording.end().unwrap(), &mut by);
+    let (parts, progress) = recording.end().unwrap();
+    take(parts, &mut by);
     println!("{progress:?}");
     for (c, mut s) in by {
         s.residual.sort_unstable();
-        let at = |q: f64| s.residual.get((s.residual.len() as f64 * q) as usize).copied().unwrap_or(0);
-        let means: Vec<String> = s.sums.iter().map(|(n, v)| format!("{} {:.1}", n.trim_end_matches("_ns"), *v as f64 / s.n as f64 / 1000.0)).collect();
-        println!("{c}: {} rows, {} with slices, residual p1 {} p50 {} p99 {} max {} us | {}", s.n, s.slices, at(0.01)/1000, at(0.5)/1000, at(0.99)/1000, s.residual.last().unwrap_or(&0)/1000, means.join(" "));
+        let at =
+            |q: f64| s.residual.get((s.residual.len() as f64 * q) as usize).copied().unwrap_or(0);
+        let means: Vec<String> = s
+            .sums
+            .iter()
+            .map(|(n, v)| {
+                format!("{} {:.1}", n.trim_end_matches("_ns"), *v as f64 / s.n as f64 / 1000.0)
+            })
+            .collect();
+        println!(
+            "{c}: {} rows, {} with slices, residual p1 {} p50 {} p99 {} max {} us | {}",
+            s.n,
+            s.slices,
+            at(0.01) / 1000,
+            at(0.5) / 1000,
+            at(0.99) / 1000,
+            s.residual.last().unwrap_or(&0) / 1000,
+            means.join(" ")
+        );
     }
 }

@@ -250,22 +250,30 @@ impl Assembler {
             slices.add(Kind::CryptoIn, read, crypto);
         }
         slices.add(Kind::Parse, read + crypto, parse - crypto);
+        let place = Place { client, server, sequence, index: 0 };
+        let members: Vec<_> = members(bytes).map(|member| of(&member.header)).collect();
+        let inside = Inside {
+            process: head.process,
+            thread: head.thread,
+            cpu: head.cpu,
+            tcp_sequence: message.sequence,
+            encrypted,
+            more_bytes,
+            first,
+            arrived,
+            ..Inside::default()
+        };
+        if matches!(*members, [(Command::CANCEL, _)]) {
+            // It is never done, and has no reply.
+            self.keep(place, Inside { slices, ..inside });
+            return;
+        }
         let serving = Serving {
             socket: ends.socket,
-            place: Place { client, server, sequence, index: 0 },
-            members: members(bytes).map(|member| of(&member.header)).collect(),
+            place,
+            members,
             member: Some(Member::new(slices, head.time)),
-            inside: Inside {
-                process: head.process,
-                thread: head.thread,
-                cpu: head.cpu,
-                tcp_sequence: message.sequence,
-                encrypted,
-                more_bytes,
-                first,
-                arrived,
-                ..Inside::default()
-            },
+            inside,
         };
         if self.serving.len() >= KEPT_MAX {
             self.losses.given_up += self.serving.len() as u64;

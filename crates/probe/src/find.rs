@@ -235,7 +235,10 @@ mod tests {
     fn a_line_of_maps() {
         let line = "7f0000001000-7f0000002000 r-xp 00001000 fe:00 1234                       /usr/lib/samba/libsmbd-base-samba4.so.0";
         let (library, file) = library(1, line).unwrap();
-        assert_eq!((library.name.as_str(), file.as_str()), ("libsmbd-base-samba4.so.0", "fe:00 1234"));
+        assert_eq!(
+            (library.name.as_str(), file.as_str()),
+            ("libsmbd-base-samba4.so.0", "fe:00 1234")
+        );
         assert!(super::library(1, &line.replace("r-xp", "r--p")).is_none());
         let deleted = format!("{line} (deleted)");
         let (library, _) = super::library(1, &deleted).unwrap();

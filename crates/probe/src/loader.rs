@@ -38,7 +38,9 @@ pub enum LoadError {
     #[error(transparent)]
     Symbols(#[from] SymbolError),
     /// A function that is needed is not there.
-    #[error("{path} has no function {function}: this Samba is built in a way that smbscope does not know")]
+    #[error(
+        "{path} has no function {function}: this Samba is built in a way that smbscope does not know"
+    )]
     Missing {
         /// The library.
         path: PathBuf,
@@ -98,7 +100,8 @@ impl Probe {
     /// Loads and attaches it to what was found.
     pub fn attach(found: &Found, options: LoadOptions) -> Result<Probe, LoadError> {
         // Lives as long as the program: there is one probe in it.
-        let object: &'static mut MaybeUninit<OpenObject> = Box::leak(Box::new(MaybeUninit::uninit()));
+        let object: &'static mut MaybeUninit<OpenObject> =
+            Box::leak(Box::new(MaybeUninit::uninit()));
         let mut open = ProbeSkelBuilder::default().open(object).map_err(kernel("open"))?;
         if let Some(constants) = open.maps.rodata_data.as_deref_mut() {
             constants.syscalls = options.system_calls;
@@ -147,7 +150,8 @@ impl Probe {
                 "smb2_signing_sign_pdu",
                 "smb2_signing_encrypt_pdu",
             ];
-            let entries = [&programs.crypto_in, &programs.crypto_in, &programs.sign, &programs.encrypt];
+            let entries =
+                [&programs.crypto_in, &programs.crypto_in, &programs.sign, &programs.encrypt];
             let functions = functions(library, &names, &mut self.expensive)?;
             for (function, entry) in functions.into_iter().zip(entries) {
                 let Some(function) = function else { continue };
@@ -226,9 +230,8 @@ impl Probe {
         let found = self.skel.maps.counted.lookup_percpu(&key, MapFlags::ANY);
         let values = found.ok().flatten().unwrap_or_default();
         let sum = |place: usize| -> u64 {
-            let of_cpu = |bytes: &Vec<u8>| {
-                Some(u64::from_le_bytes(*bytes.get(place * 8..)?.first_chunk()?))
-            };
+            let of_cpu =
+                |bytes: &Vec<u8>| Some(u64::from_le_bytes(*bytes.get(place * 8..)?.first_chunk()?));
             values.iter().filter_map(of_cpu).sum()
         };
         Counted { dropped: sum(0), threads: sum(1), processes: sum(2), strange_sends: sum(3) }

@@ -300,10 +300,7 @@ fn pieces(bytes: &[u8]) -> Option<Pieces<'_>> {
     let length = u32_at(bytes, 44)? as usize;
     let lengths = bytes.get(48..48 + PIECES * 8).and_then(|lengths| lengths.get(..count * 8));
     let data = bytes.get(48 + PIECES * 8..).unwrap_or_default();
-    Some(Pieces {
-        lengths: lengths.unwrap_or_default(),
-        data: data.get(..length).unwrap_or(data),
-    })
+    Some(Pieces { lengths: lengths.unwrap_or_default(), data: data.get(..length).unwrap_or(data) })
 }
 
 fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {

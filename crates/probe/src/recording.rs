@@ -93,7 +93,7 @@ struct Beside {
     assembler: Assembler,
     /// Epoch less monotonic time, ns.
     offset: i64,
-    /// Rows so far, which is the next one's number.
+    /// Rows so far: they are numbered from 1.
     rows: u64,
     without_slices: u64,
     slices: Vec<Slice>,
@@ -163,8 +163,8 @@ impl Recording {
         }
     }
 
-    /// Ends it: the last parts.
-    pub fn end(mut self) -> Result<Vec<Part>, RecordError> {
+    /// Ends it: the last parts, and how far it came.
+    pub fn end(mut self) -> Result<(Vec<Part>, Progress), RecordError> {
         loop {
             let follow = &mut self.follow;
             if self.probe.read(|event| follow.event(event))? == 0 {
@@ -172,19 +172,22 @@ impl Recording {
             }
         }
         self.follow.feed_until(u64::MAX);
-        let counted = self.probe.counted();
+        let mut progress = self.progress();
+        let dropped = progress.counted.dropped;
         // The probes go before the rest is worked on: smbd is free of them.
         drop(self.probe);
         let Follow { feed, mut beside, .. } = self.follow;
         let fill = |coverage: &mut Coverage| {
             coverage.format = "probe inside smbd".to_owned();
-            coverage.frames_dropped = Some(counted.dropped);
+            coverage.frames_dropped = Some(dropped);
         };
         let mut parts = feed.end(&mut |row, ends| beside.amend(row, ends), fill)?;
         let slices = beside.take();
         parts.insert(parts.len().saturating_sub(1), slices);
         parts.iter_mut().for_each(from_inside);
-        Ok(parts)
+        progress.operations = beside.rows;
+        progress.without_slices = beside.without_slices;
+        Ok((parts, progress))
     }
 }
 
@@ -281,8 +284,8 @@ impl Beside {
 
     /// What a row of the probe says that its messages do not.
     fn amend(&mut self, row: &mut Operation, ends: &Ends) {
-        let number = self.rows;
         self.rows += 1;
+        let number = self.rows;
         row.set_source(Source::Probe as u64);
         row.set_vantage(Vantage::Inside as u64);
         // There are no frames, and the streams' own numbers are nobody's.
@@ -329,7 +332,10 @@ impl Beside {
                 row.set_request_wire_bytes(bytes + more);
             }
             if let Some(bytes) = row.response_wire_bytes() {
-                row.set_response_wire_bytes(bytes + more);
+                // An interim reply is encrypted by itself; a compound's stands on its lead.
+                let own = row.pending_at().is_some() && row.compound_index().unwrap_or(0) == 0;
+                let replies = 1 + u64::from(own);
+                row.set_response_wire_bytes(bytes + replies * more);
             }
         }
     }

@@ -48,8 +48,9 @@ impl Symbols {
             ElfFile64::parse(self.bytes.as_slice()).map_err(|error| wrong(path, &error))?;
         let endian = file.endian();
         let headers = file.elf_header();
-        let headers =
-            headers.program_headers(endian, self.bytes.as_slice()).map_err(|error| wrong(path, &error))?;
+        let headers = headers
+            .program_headers(endian, self.bytes.as_slice())
+            .map_err(|error| wrong(path, &error))?;
         let place = |address: u64| {
             headers.iter().find_map(|header| {
                 let start = header.p_vaddr(endian);

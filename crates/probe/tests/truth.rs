@@ -1,0 +1,282 @@
+//! What a recording of a running Samba has is what the load that ran against it knows, and what a
+//! capture shows; and the slices of a row are the server's time on the wire.
+//!
+//! Needs root, a kernel with BTF and a Samba; says so where one is missing.
+
+#![cfg(all(feature = "bpf", target_os = "linux"))]
+// A test may panic.
+#![allow(clippy::unwrap_used)]
+
+#[path = "../../load/tests/support/run.rs"]
+#[allow(dead_code)]
+mod run;
+#[path = "../../load/tests/support/mod.rs"]
+mod support;
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use arrow::array::{Array as _, AsArray, RecordBatch};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Int64Type};
+use run::{agree, operations, prepare, same_entities, tcpdump, workload};
+use smbscope_capture::{Decoder, Input, Options, Part};
+use smbscope_event::slice::Kind;
+use smbscope_load::client::{Config, Encryption, Signing};
+use smbscope_load::fileset::Scale;
+use smbscope_load::lab;
+use smbscope_load::workload::Planner;
+use smbscope_probe::find::Choice;
+use smbscope_probe::loader::{LoadError, LoadOptions};
+use smbscope_probe::recording::{Progress, RecordError, Recording};
+use support::{Samba, samba, samba_4_22};
+
+/// One recording at a time: probes of several see each other's smbd and cost twice.
+fn alone() -> MutexGuard<'static, ()> {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+struct Recorded {
+    parts: Vec<Part>,
+    progress: Progress,
+}
+
+/// Records the lab until it is told to stop; none, and a line, where the kernel does not let it.
+struct Recorder {
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<Recorded>,
+}
+
+impl Recorder {
+    fn begin(lab: &Samba) -> Option<Recorder> {
+        let port = lab.target.split([':', '/']).nth(3).unwrap().parse().unwrap();
+        let choice = Choice { ports: vec![port], ..Choice::default() };
+        let stop = Arc::new(AtomicBool::new(false));
+        let (asked, ready) = (stop.clone(), std::sync::mpsc::channel());
+        let (begun, ready) = ready;
+        let thread = std::thread::spawn(move || {
+            let load = LoadOptions::default();
+            let mut recording = match Recording::begin("probe", &choice, load, &Options::default())
+            {
+                Ok(recording) => recording,
+                Err(error) => {
+                    begun.send(Some(error)).unwrap();
+                    return Recorded { parts: Vec::new(), progress: Progress::default() };
+                }
+            };
+            begun.send(None).unwrap();
+            let mut parts = Vec::new();
+            while !asked.load(Ordering::Relaxed) {
+                let (some, idle) = recording.poll().unwrap();
+                parts.extend(some);
+                if idle {
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+            }
+            let (last, progress) = recording.end().unwrap();
+            parts.extend(last);
+            Recorded { parts, progress }
+        });
+        match ready.recv().unwrap() {
+            None => Some(Recorder { stop, thread }),
+            Some(RecordError::Load(error @ LoadError::Kernel { .. })) => {
+                eprintln!("skipped: {error}");
+                None
+            }
+            Some(error) => panic!("{error}"),
+        }
+    }
+
+    /// Ends it once the connections are closed.
+    fn end(self) -> Recorded {
+        std::thread::sleep(Duration::from_millis(500));
+        self.stop.store(true, Ordering::Relaxed);
+        let recorded = self.thread.join().unwrap();
+        assert_eq!(recorded.progress.counted, Default::default());
+        assert_eq!(recorded.progress.losses.given_up, 0);
+        recorded
+    }
+}
+
+/// Batches that hold one column as integers, by the operation's number.
+fn column(batch: &RecordBatch, name: &str) -> Vec<Option<i64>> {
+    let values = cast(&batch[name], &DataType::Int64).unwrap();
+    values.as_primitive::<Int64Type>().iter().collect()
+}
+
+fn text(batch: &RecordBatch, name: &str) -> Vec<String> {
+    let values = cast(&batch[name], &DataType::Utf8).unwrap();
+    let values = values.as_string::<i32>();
+    (0..values.len()).map(|row| values.value(row).to_owned()).collect()
+}
+
+/// That every answered operation has slices, that they are its turnaround (a compound's stands on
+/// its lead), and that the table of slices says the same.
+fn slices_add_up(parts: &[Part]) {
+    let mut of_table: HashMap<i64, i64> = HashMap::new();
+    for part in parts {
+        if let Part::Slices(rows) = part {
+            for row in rows {
+                *of_table.entry(row.operation as i64).or_default() += row.duration_ns;
+            }
+        }
+    }
+    let mut without = Vec::new();
+    let mut off = Vec::new();
+    let mut rows = 0;
+    for batch in operations(parts.to_vec()) {
+        let commands = text(&batch, "command");
+        let numbers = column(&batch, "operation");
+        let turnarounds = column(&batch, "turnaround_ns");
+        let in_compound = column(&batch, "compound");
+        let parts: Vec<_> = Kind::ALL[..Kind::PARTS]
+            .iter()
+            .map(|kind| column(&batch, &format!("{}_ns", kind.name())))
+            .collect();
+        for row in 0..batch.num_rows() {
+            rows += 1;
+            let values: Vec<i64> = parts.iter().filter_map(|part| part[row]).collect();
+            let sum: i64 = values.iter().sum();
+            assert_eq!(of_table.get(&numbers[row].unwrap()).copied().unwrap_or(0), sum);
+            if values.is_empty() {
+                without.push(commands[row].clone());
+            }
+            if let (Some(turnaround), None) = (turnarounds[row], in_compound[row])
+                && !values.is_empty()
+                && (turnaround - sum).abs() > 1_000
+            {
+                off.push(format!("{}: {turnaround} ns, slices {sum}", commands[row]));
+            }
+        }
+    }
+    assert!(rows > 100, "{rows} rows");
+    assert!(without.is_empty(), "without slices: {without:?}");
+    assert!(off.is_empty(), "{} of {rows}: {:?}", off.len(), &off[..off.len().min(5)]);
+}
+
+/// Runs users while it is recorded.
+fn recorded_run(lab: &Samba, config: Config) -> Option<(Vec<Part>, Recorded)> {
+    let planner = Planner::new(workload(), 7, Scale::new(0.1).unwrap());
+    prepare(lab, &planner);
+    let recorder = Recorder::begin(lab)?;
+    let (result, parts) = run::run_with(lab, &planner, config, 6, |_| ());
+    assert!(result.ended > 5, "{result:?}");
+    Some((parts, recorder.end()))
+}
+
+fn same_as_the_load(lab: &Samba, config: Config) {
+    let Some((parts, recorded)) = recorded_run(lab, config) else { return };
+    assert_eq!(recorded.progress.without_slices, 0);
+    same_entities(&parts, &recorded.parts);
+    agree(&operations(parts), &operations(recorded.parts.clone()));
+    slices_add_up(&recorded.parts);
+}
+
+#[test]
+fn a_recording_has_the_runs_operations() {
+    let _alone = alone();
+    let Some(lab) = samba(|_| {}) else { return };
+    same_as_the_load(&lab, Config::default());
+}
+
+#[test]
+fn also_signed() {
+    let _alone = alone();
+    let Some(lab) = samba(|_| {}) else { return };
+    same_as_the_load(&lab, Config { signing: Signing::Required, ..Config::default() });
+}
+
+#[test]
+fn also_encrypted() {
+    let _alone = alone();
+    let Some(lab) = samba(|options| options.encryption = lab::Encryption::Desired) else {
+        return;
+    };
+    same_as_the_load(&lab, Config { encryption: Encryption::Required, ..Config::default() });
+}
+
+#[test]
+fn also_on_samba_4_22() {
+    let _alone = alone();
+    let Some(dir) = samba_4_22() else { return };
+    let Some(lab) = samba(|options| options.samba = Some(dir)) else { return };
+    same_as_the_load(&lab, Config::default());
+}
+
+/// Three connections in a session, which smbd hands from process to process.
+#[test]
+fn also_over_several_channels() {
+    let _alone = alone();
+    let Some(lab) = samba(|_| {}) else { return };
+    let Some((parts, recorded)) = recorded_run(&lab, Config { channels: 3, ..Config::default() })
+    else {
+        return;
+    };
+    same_entities(&parts, &recorded.parts);
+    agree(&operations(parts), &operations(recorded.parts.clone()));
+    // Of a Negotiate that another process ends, who worked on it when is not known.
+    let without = recorded.progress.without_slices;
+    assert!(without <= 3 * run::USERS, "{without} rows without slices");
+}
+
+/// Joined with a capture taken at the same time: the server's time on the wire is the sum of the
+/// slices.
+#[test]
+fn slices_are_the_time_on_the_wire() {
+    let _alone = alone();
+    let Some(lab) = samba(|_| {}) else { return };
+    let planner = Planner::new(workload(), 7, Scale::new(0.1).unwrap());
+    prepare(&lab, &planner);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("run.pcap");
+    let Some(mut capturing) = tcpdump(&lab, &file) else { return };
+    let Some(recorder) = Recorder::begin(&lab) else { return };
+    run::run(&lab, &planner, 6, |_| ());
+    let recorded = recorder.end();
+    std::thread::sleep(Duration::from_secs(2));
+    let pid = nix::unistd::Pid::from_raw(capturing.id() as i32);
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).unwrap();
+    capturing.wait().unwrap();
+    let decoder = Decoder::open(vec![Input::Path(file)], Options::default()).unwrap();
+    let captured: Vec<Part> = decoder.map(|part| part.unwrap()).collect();
+    // By the connection and the TCP sequence number of the request's first byte.
+    let mut on_wire = HashMap::new();
+    for batch in operations(captured) {
+        let (ports, sequences) = (column(&batch, "client_port"), column(&batch, "tcp_sequence"));
+        let members = column(&batch, "compound_index");
+        let turnarounds = column(&batch, "turnaround_ns");
+        for row in 0..batch.num_rows() {
+            let key = (ports[row], sequences[row], members[row].unwrap_or(0));
+            on_wire.insert(key, turnarounds[row]);
+        }
+    }
+    let (mut joined, mut rows, mut residuals) = (0, 0, Vec::new());
+    for batch in operations(recorded.parts) {
+        let (ports, sequences) = (column(&batch, "client_port"), column(&batch, "tcp_sequence"));
+        let members = column(&batch, "compound_index");
+        let inside = column(&batch, "turnaround_ns");
+        for row in 0..batch.num_rows() {
+            rows += 1;
+            let key = (ports[row], sequences[row], members[row].unwrap_or(0));
+            let Some(wire) = on_wire.get(&key) else { continue };
+            joined += 1;
+            if let (Some(wire), Some(inside)) = (wire, inside[row]) {
+                residuals.push(wire - inside);
+            }
+        }
+    }
+    residuals.sort_unstable();
+    let at = |share: f64| residuals[((residuals.len() - 1) as f64 * share) as usize];
+    eprintln!(
+        "{joined} of {rows} joined; wire - slices: p1 {} p50 {} p99 {} ns",
+        at(0.01),
+        at(0.5),
+        at(0.99)
+    );
+    assert!(joined as f64 >= 0.999 * f64::from(rows), "{joined} of {rows}");
+    assert!(at(0.5).abs() < 5_000, "median {}", at(0.5));
+}
