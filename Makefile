@@ -26,13 +26,13 @@ demo: build
 build:
 	scripts/setup.sh build
 	@test -x $(SMBSCOPE) || echo "The first build takes 15 to 25 minutes on two cores (DataFusion)." >&2
-	cargo build --release --locked -p smbscope
+	cargo build --release --locked -p smbscope $$(scripts/features.sh)
 
 test:
 	scripts/setup.sh test
 	cargo fmt --check
-	cargo clippy --locked --workspace --all-targets -- -D warnings
-	SMBSCOPE_PYTHON=$${SMBSCOPE_PYTHON:-$(HOME)/.cache/smbscope/venv/bin/python} cargo test --locked --workspace
+	cargo clippy --locked --workspace --all-targets $$(scripts/features.sh) -- -D warnings
+	SMBSCOPE_PYTHON=$${SMBSCOPE_PYTHON:-$(HOME)/.cache/smbscope/venv/bin/python} cargo test --locked --workspace $$(scripts/features.sh)
 	fuzz/run.sh $(FUZZ_SECONDS) keys compression decrypt protect auth smb1 smb2 frame file stream
 
 fuzz:
@@ -53,4 +53,4 @@ bench-load:
 	$(CARGO_TARGET_DIR)/bench-load/release/smbscope-bench-load
 
 bless:
-	INSTA_UPDATE=always cargo test --workspace
+	INSTA_UPDATE=always cargo test --workspace $$(scripts/features.sh)

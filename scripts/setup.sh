@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what is missing, and only that.
-#   scripts/setup.sh build   what a build needs: a Rust toolchain and a C compiler
+#   scripts/setup.sh build   what a build needs: a Rust toolchain, a C compiler, and for the probe clang and libelf
 #   scripts/setup.sh demo    that, and what the demo uses: Samba
 #   scripts/setup.sh test    that, and what the tests use: tshark, Samba, an MIT KDC, Python with duckdb and pyarrow, ip
 #   scripts/setup.sh bench   that, and what the benchmarks use: smbtorture, hyperfine, network tools
@@ -42,6 +42,12 @@ rust() {
   curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y --profile minimal -c clippy -c rustfmt >/dev/null
 }
 
+probe() { # what the eBPF part is built with; without it all the rest is (scripts/features.sh)
+  [ "$(uname -s)" = Linux ] || return 0
+  packages clang=clang pkg-config=pkg-config
+  pkg-config --exists libelf zlib 2>/dev/null || packages no-such-program=libelf-dev no-such-program=zlib1g-dev
+}
+
 venv() { # what the dataset tests read Parquet with
   local python=$cache/venv/bin/python
   "$python" -c 'import duckdb, pyarrow' 2>/dev/null && return 0
@@ -57,7 +63,8 @@ samba_422() { # beside the system's: its tests say that they are skipped without
   scripts/samba-4.22.sh "$cache/samba-4.22" >/dev/null || say "without Samba 4.22: tests of directory leases are skipped"
 }
 
-packages cc=gcc
+packages cc=gcc make=make
+probe
 rust
 case $what in
   build) ;;

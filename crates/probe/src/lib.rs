@@ -5,6 +5,7 @@
 //! decoded by `capture`, so that what a probe says of an operation is what a capture says of it.
 
 pub mod assemble;
+pub mod check;
 pub mod classes;
 pub mod find;
 #[cfg(all(feature = "bpf", target_os = "linux"))]

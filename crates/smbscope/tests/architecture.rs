@@ -9,11 +9,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Normal dependencies between the workspace's crates; tests and benches may reach further.
-const EDGES: [(&str, &[&str]); 8] = [
+const EDGES: [(&str, &[&str]); 9] = [
     ("smbscope-wire", &[]),
     ("smbscope-event", &["smbscope-wire"]),
     ("smbscope-capture", &["smbscope-event", "smbscope-wire"]),
     ("smbscope-load", &["smbscope-event", "smbscope-wire"]),
+    ("smbscope-probe", &["smbscope-capture", "smbscope-event", "smbscope-wire"]),
     ("smbscope-store", &["smbscope-capture", "smbscope-event"]),
     ("smbscope-model", &["smbscope-event"]),
     ("smbscope-report", &["smbscope-event", "smbscope-model"]),
@@ -24,6 +25,7 @@ const EDGES: [(&str, &[&str]); 8] = [
             "smbscope-event",
             "smbscope-load",
             "smbscope-model",
+            "smbscope-probe",
             "smbscope-report",
             "smbscope-store",
             "smbscope-wire",

@@ -1,0 +1,152 @@
+//! Whether this machine lets a Samba be recorded, and what to do where it does not.
+//!
+//! Looks only; loads nothing. proc(5), capabilities(7), bpf(2).
+
+use std::fs;
+
+use crate::find::{Choice, find};
+use crate::symbols::Symbols;
+
+/// One thing that was looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fact {
+    /// What.
+    pub what: &'static str,
+    /// How it is.
+    pub found: String,
+    /// What to do; none when all is well.
+    pub remedy: Option<String>,
+    /// Whether nothing can be recorded inside Samba as it is.
+    pub blocks: bool,
+}
+
+/// Types of the kernel that the probe hangs on, as BTF names them, and since which kernel they are.
+const TRACEPOINTS: [(&str, &str); 2] =
+    [("btf_trace_sock_send_length", "6.3"), ("btf_trace_sk_data_ready", "6.3")];
+const CAP_SYS_ADMIN: u32 = 21;
+const CAP_PERFMON: u32 = 38;
+const CAP_BPF: u32 = 39;
+
+/// Looks at everything.
+pub fn facts() -> Vec<Fact> {
+    vec![kernel(), rights(), lockdown(), samba()]
+}
+
+fn good(what: &'static str, found: impl Into<String>) -> Fact {
+    Fact { what, found: found.into(), remedy: None, blocks: false }
+}
+
+fn bad(what: &'static str, found: impl Into<String>, remedy: impl Into<String>) -> Fact {
+    Fact { what, found: found.into(), remedy: Some(remedy.into()), blocks: true }
+}
+
+fn kernel() -> Fact {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let release = release.trim();
+    let types = match fs::read("/sys/kernel/btf/vmlinux") {
+        Ok(types) => types,
+        Err(error) => {
+            let remedy = "Use a kernel with CONFIG_DEBUG_INFO_BTF (Debian, Ubuntu, RHEL and SUSE have it), or record the wire: smbscope record --interface.";
+            return bad("kernel", format!("{release}, /sys/kernel/btf/vmlinux: {error}"), remedy);
+        }
+    };
+    for (name, since) in TRACEPOINTS {
+        let tracepoint = name.trim_start_matches("btf_trace_");
+        if !contains(&types, name.as_bytes()) {
+            let remedy = format!(
+                "Use Linux {since} or later (on Debian 12 from bookworm-backports), or record the wire: smbscope record --interface."
+            );
+            return bad("kernel", format!("{release} has no tracepoint {tracepoint}"), remedy);
+        }
+    }
+    good("kernel", format!("{release}, with BTF and the tracepoints"))
+}
+
+fn contains(text: &[u8], word: &[u8]) -> bool {
+    let Some(first) = word.first() else { return true };
+    let mut rest = text;
+    while let Some(at) = rest.iter().position(|byte| byte == first) {
+        rest = rest.get(at..).unwrap_or_default();
+        if rest.starts_with(word) {
+            return true;
+        }
+        rest = rest.get(1..).unwrap_or_default();
+    }
+    false
+}
+
+fn rights() -> Fact {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let held = line.and_then(|line| u64::from_str_radix(line.trim(), 16).ok()).unwrap_or(0);
+    let has = |capability: u32| held >> capability & 1 == 1;
+    if has(CAP_SYS_ADMIN) || has(CAP_BPF) && has(CAP_PERFMON) {
+        return good("rights", "CAP_BPF and CAP_PERFMON");
+    }
+    let remedy = "Run it as root (sudo smbscope record ...), or give it the capabilities: setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search+ep smbscope. In a container: --privileged and --pid=host.";
+    bad("rights", "neither root nor CAP_BPF and CAP_PERFMON", remedy)
+}
+
+fn lockdown() -> Fact {
+    let text = fs::read_to_string("/sys/kernel/security/lockdown").unwrap_or_default();
+    if text.contains("[confidentiality]") {
+        let remedy = "Start the kernel with lockdown=integrity or without lockdown: in confidentiality mode no program may read what another one's memory holds.";
+        return bad("lockdown", "confidentiality", remedy);
+    }
+    good(
+        "lockdown",
+        if text.contains("[integrity]") { "integrity, which allows it" } else { "none" },
+    )
+}
+
+fn samba() -> Fact {
+    let found = match find(&Choice::default()) {
+        Ok(found) => found,
+        Err(error) => {
+            return Fact {
+                blocks: false,
+                ..bad(
+                    "samba",
+                    error.to_string(),
+                    "Start it, or look into another PID namespace: --pid=host of the container.",
+                )
+            };
+        }
+    };
+    let processes = found.processes.len();
+    let Some(library) = found.servers.first() else {
+        let remedy = "This smbd is linked in a way that smbscope does not know: record the wire, smbscope record --interface.";
+        return bad("samba", format!("{processes} processes without libsmbd-base"), remedy);
+    };
+    let names = ["smbd_smb2_request_dispatch", "smbd_smb2_request_done_ex"];
+    match Symbols::read(&library.path).and_then(|symbols| symbols.find(&names)) {
+        Ok(functions) if functions.iter().all(Option::is_some) => {
+            good("samba", format!("{processes} processes of smbd, {}", library.name))
+        }
+        Ok(_) => {
+            let remedy =
+                "Samba 4.13 and later export it: record the wire, smbscope record --interface.";
+            bad("samba", format!("{} has no smbd_smb2_request_dispatch", library.name), remedy)
+        }
+        Err(error) => bad("samba", error.to_string(), "Run it as root."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_found() {
+        assert!(contains(b"aab\0btf_trace_x", b"btf_trace_x"));
+        assert!(!contains(b"aab\0btf_trace_y", b"btf_trace_x"));
+        assert!(!contains(b"", b"x"));
+    }
+
+    #[test]
+    fn what_blocks_has_a_remedy() {
+        let facts = facts();
+        assert!(facts.iter().all(|fact| !fact.blocks || fact.remedy.is_some()), "{facts:?}");
+        assert_eq!(facts.len(), 4);
+    }
+}
