@@ -64,6 +64,40 @@ impl Seeds {
         self.add("split", &[], &records);
     }
 
+    /// The message as the probe tells of it (crates/probe/src/bpf/event.h): as a request that is
+    /// read, dispatched and done, and as a reply that is sent.
+    fn probe(&mut self, message: &[u8]) {
+        let head = &message[..message.len().min(600)];
+        let mut dispatch = vec![0; 32 + 104];
+        dispatch[0] = 1;
+        dispatch[24..28].copy_from_slice(&(head.len() as u32).to_le_bytes());
+        dispatch[28] = 1;
+        dispatch[32 + 40..32 + 44].copy_from_slice(&(message.len() as u32).to_le_bytes());
+        // The socket, IPv4, and the server's port.
+        dispatch[32 + 56] = 1;
+        dispatch[32 + 56 + 42..32 + 56 + 46].copy_from_slice(&[0xbd, 1, 2, 0]);
+        dispatch.extend_from_slice(head);
+        let mut done = vec![0; 48];
+        done[0] = 1;
+        done[40] = 1;
+        let mut sent = vec![0; 48 + 32 * 8];
+        sent[0] = 1;
+        sent[36..40].copy_from_slice(&(message.len() as u32 + 4).to_le_bytes());
+        sent[40] = 2;
+        sent[44..48].copy_from_slice(&(head.len() as u32 + 4).to_le_bytes());
+        sent[48..56].copy_from_slice(&[4, 0, 0, 0, 4, 0, 0, 0]);
+        sent[56..60].copy_from_slice(&(message.len() as u32).to_le_bytes());
+        sent[60..64].copy_from_slice(&(head.len() as u32).to_le_bytes());
+        sent.extend_from_slice(&[0; 4]);
+        sent.extend_from_slice(head);
+        let mut seed = Vec::new();
+        for (kind, body) in [(1, &dispatch), (2, &done), (7, &sent)] {
+            seed.extend_from_slice(&[kind, 50, body.len() as u8, (body.len() >> 8) as u8]);
+            seed.extend_from_slice(body);
+        }
+        self.add("probe", &[], &seed);
+    }
+
     fn message(&mut self, payload: &[u8]) {
         if nbss::Header::parse(payload).is_none() {
             return;
@@ -78,6 +112,7 @@ impl Seeds {
             }
             Some(0xfe) => {
                 self.add("smb2", &[], message);
+                self.probe(message);
                 self.add("protect", &[7; 34], message);
                 for member in members(message) {
                     let bytes = member.bytes;
@@ -150,6 +185,7 @@ fn make() {
         "file",
         "frame",
         "stream",
+        "probe",
         "split",
         "smb2",
         "smb1",

@@ -8,6 +8,7 @@ pub mod assemble;
 pub mod check;
 pub mod classes;
 pub mod find;
+pub mod follow;
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 pub mod loader;
 pub mod raw;

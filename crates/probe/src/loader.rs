@@ -87,7 +87,7 @@ pub struct Probe {
     /// Events, each with its length before it.
     events: Arc<Mutex<Vec<u8>>>,
     skel: ProbeSkel<'static>,
-    _links: Vec<Link>,
+    links: Vec<Link>,
     /// Functions at which a probe is expensive.
     pub expensive: Vec<String>,
 }
@@ -135,7 +135,7 @@ impl Probe {
             })
             .map_err(kernel("ring buffer"))?;
         let ring = builder.build().map_err(kernel("ring buffer"))?;
-        let mut probe = Probe { ring, events, skel, _links: Vec::new(), expensive: Vec::new() };
+        let mut probe = Probe { ring, events, skel, links: Vec::new(), expensive: Vec::new() };
         probe.attach_all(found, options)?;
         Ok(probe)
     }
@@ -200,8 +200,13 @@ impl Probe {
         for program in kernel_side {
             links.push(program.attach().map_err(kernel("tracepoint"))?);
         }
-        self._links = links;
+        self.links = links;
         Ok(())
+    }
+
+    /// Takes all probes away; what was told until then can still be read.
+    pub fn detach(&mut self) {
+        self.links.clear();
     }
 
     /// Takes what was told since the last time, at most so much at once that it stays small; how

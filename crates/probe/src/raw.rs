@@ -184,11 +184,15 @@ const HEAD_BYTES: usize = 24;
 const ENDS_BYTES: usize = 48;
 const MESSAGE_BYTES: usize = 40 + 16 + ENDS_BYTES;
 const PIECES: usize = 32;
+/// What a NetBIOS header can say.
+const LENGTH_MAX: u32 = 0x00ff_ffff;
+/// A hundred years, ns.
+const TIME_MAX: u64 = 100 * 366 * 86_400 * 1_000_000_000;
 
 /// Reads an event; none for what is none.
 pub fn event(bytes: &[u8]) -> Option<(Head, Event<'_>)> {
     let head = Head {
-        time: u64_at(bytes, 0)?,
+        time: time_at(bytes, 0)?,
         process: u32_at(bytes, 8)?,
         thread: u32_at(bytes, 12)?,
         cpu: u16_at(bytes, 18)?,
@@ -206,24 +210,24 @@ pub fn event(bytes: &[u8]) -> Option<(Head, Event<'_>)> {
         4 => Event::HandedOver {
             request: u64_at(rest, 0)?,
             place: u64_at(rest, 8)?,
-            busy: u64_at(rest, 16)?,
-            crypto: u64_at(rest, 24)?,
+            busy: time_at(rest, 16)?,
+            crypto: time_at(rest, 24)?,
             what: io(u32_at(rest, 32)?)?,
         },
         5 => Event::Io {
             request: u64_at(rest, 0)?,
             place: u64_at(rest, 8)?,
-            began: u64_at(rest, 16)?,
+            began: time_at(rest, 16)?,
             what: io(u32_at(rest, 32)?)?,
         },
         6 => Event::Clear { pieces: pieces(rest)? },
         7 => Event::Sent {
             socket: u64_at(rest, 0)?,
-            began: u64_at(rest, 8)?,
-            crypto_out: u64_at(rest, 16)?,
+            began: time_at(rest, 8)?,
+            crypto_out: time_at(rest, 16)?,
             sequence: u32_at(rest, 24)?,
             left: u32_at(rest, 32)?,
-            total: u32_at(rest, 36)?,
+            total: u32_at(rest, 36)?.min(LENGTH_MAX),
             pieces: pieces(rest)?,
         },
         8 => Event::SentMore { socket: u64_at(rest, 0)?, left: u32_at(rest, 32)? },
@@ -241,10 +245,10 @@ fn dispatch(bytes: &[u8]) -> Option<Event<'_>> {
     let message = match fresh {
         0 => None,
         _ => Some(Message {
-            first_at: u64_at(fixed, 8)?,
-            arrived_at: u64_at(fixed, 16)?,
-            read_at: u64_at(fixed, 32)?,
-            length: u32_at(fixed, 40)?,
+            first_at: time_at(fixed, 8)?,
+            arrived_at: time_at(fixed, 16)?,
+            read_at: time_at(fixed, 32)?,
+            length: u32_at(fixed, 40)?.min(LENGTH_MAX),
             sequence: u32_at(fixed, 48)?,
             ends: ends(fixed.get(56..)?)?,
         }),
@@ -252,7 +256,7 @@ fn dispatch(bytes: &[u8]) -> Option<Event<'_>> {
     let data = fixed.get(MESSAGE_BYTES..).unwrap_or_default();
     Some(Event::Dispatch {
         request: u64_at(bytes, 0)?,
-        crypto_in: u64_at(bytes, 8)?,
+        crypto_in: time_at(bytes, 8)?,
         message,
         encrypted: encrypted != 0,
         bytes: data.get(..length).unwrap_or(data),
@@ -280,9 +284,9 @@ fn ends(bytes: &[u8]) -> Option<Ends> {
 fn work(bytes: &[u8]) -> Option<Work> {
     Some(Work {
         request: u64_at(bytes, 0)?,
-        crypto: u64_at(bytes, 8)?,
-        busy: u64_at(bytes, 16)?,
-        woke: u64_at(bytes, 24)?,
+        crypto: time_at(bytes, 8)?,
+        busy: time_at(bytes, 16)?,
+        woke: time_at(bytes, 24)?,
     })
 }
 
@@ -301,6 +305,11 @@ fn pieces(bytes: &[u8]) -> Option<Pieces<'_>> {
     let lengths = bytes.get(48..48 + PIECES * 8).and_then(|lengths| lengths.get(..count * 8));
     let data = bytes.get(48 + PIECES * 8..).unwrap_or_default();
     Some(Pieces { lengths: lengths.unwrap_or_default(), data: data.get(..length).unwrap_or(data) })
+}
+
+/// A time or duration: a hundred years are enough, and sums of two are numbers.
+fn time_at(bytes: &[u8], at: usize) -> Option<u64> {
+    Some(u64_at(bytes, at)?.min(TIME_MAX))
 }
 
 fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
