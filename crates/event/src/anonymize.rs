@@ -18,6 +18,7 @@ use sha2::Sha256;
 use crate::builder::extension_of;
 use crate::column::{SENSITIVITY_KEY, Sensitivity};
 use crate::run::{Counter, Scenario, Step};
+use crate::slice::Slice;
 use crate::tables::{Connection, Coverage, Handle, Referral, Session, Tree};
 
 /// Hexadecimal digits of a person's or machine's token.
@@ -47,7 +48,7 @@ macro_rules! anonymize_rows {
     )*};
 }
 
-anonymize_rows! { Connection Session Tree Handle Referral Scenario Step Counter Coverage }
+anonymize_rows! { Connection Session Tree Handle Referral Slice Scenario Step Counter Coverage }
 
 impl Tokenizer {
     /// Tokens under `key`: equal keys give equal tokens.

@@ -20,6 +20,7 @@ pub mod operation;
 pub mod part;
 pub mod pool;
 pub mod run;
+pub mod slice;
 pub mod table;
 pub mod tables;
 mod values;

@@ -6,6 +6,7 @@
 use arrow::array::RecordBatch;
 
 use crate::run::{Counter, Scenario, Step};
+use crate::slice::Slice;
 use crate::tables::{Connection, Coverage, Handle, Referral, Session, Tree};
 
 /// Some rows of one table, in the order of time.
@@ -23,6 +24,8 @@ pub enum Part {
     Handles(Vec<Handle>),
     /// Targets that DFS referrals answered.
     Referrals(Vec<Referral>),
+    /// What the server did for operations that were yielded before, in the order of these.
+    Slices(Vec<Slice>),
     /// Scenarios of simulated users that ended (load).
     Scenarios(Vec<Scenario>),
     /// Steps of a load run that ended.

@@ -8,6 +8,7 @@ use arrow::datatypes::SchemaRef;
 use smbscope_event::anonymize::{Anonymize, Tokenizer};
 use smbscope_event::operation;
 use smbscope_event::run::{Counter, Scenario, Step};
+use smbscope_event::slice::Slice;
 use smbscope_event::tables::{Connection, Coverage, Handle, Referral, Session, Tree};
 
 pub use smbscope_event::part::Part;
@@ -29,6 +30,8 @@ pub enum Table {
     Handles,
     /// Targets that DFS referrals answered.
     Referrals,
+    /// What the server did for each operation, and when.
+    Slices,
     /// Scenarios of simulated users.
     Scenarios,
     /// Steps of a load run.
@@ -41,13 +44,14 @@ pub enum Table {
 
 impl Table {
     /// All tables.
-    pub const ALL: [Table; 10] = [
+    pub const ALL: [Table; 11] = [
         Table::Operations,
         Table::Connections,
         Table::Sessions,
         Table::Trees,
         Table::Handles,
         Table::Referrals,
+        Table::Slices,
         Table::Scenarios,
         Table::Steps,
         Table::Counters,
@@ -63,6 +67,7 @@ impl Table {
             Table::Trees => Tree::TABLE,
             Table::Handles => Handle::TABLE,
             Table::Referrals => Referral::TABLE,
+            Table::Slices => Slice::TABLE,
             Table::Scenarios => Scenario::TABLE,
             Table::Steps => Step::TABLE,
             Table::Counters => Counter::TABLE,
@@ -84,6 +89,7 @@ impl Table {
             Table::Trees => Tree::schema(),
             Table::Handles => Handle::schema(),
             Table::Referrals => Referral::schema(),
+            Table::Slices => Slice::schema(),
             Table::Scenarios => Scenario::schema(),
             Table::Steps => Step::schema(),
             Table::Counters => Counter::schema(),
@@ -113,6 +119,7 @@ pub fn to_batch(part: &Part) -> Result<(Table, RecordBatch)> {
         Part::Trees(rows) => (Table::Trees, Tree::to_batch(rows)?),
         Part::Handles(rows) => (Table::Handles, Handle::to_batch(rows)?),
         Part::Referrals(rows) => (Table::Referrals, Referral::to_batch(rows)?),
+        Part::Slices(rows) => (Table::Slices, Slice::to_batch(rows)?),
         Part::Scenarios(rows) => (Table::Scenarios, Scenario::to_batch(rows)?),
         Part::Steps(rows) => (Table::Steps, Step::to_batch(rows)?),
         Part::Counters(rows) => (Table::Counters, Counter::to_batch(rows)?),
@@ -129,6 +136,7 @@ pub fn to_parts(table: Table, batch: RecordBatch) -> Vec<Part> {
         Table::Trees => vec![Part::Trees(Tree::from_batch(&batch))],
         Table::Handles => vec![Part::Handles(Handle::from_batch(&batch))],
         Table::Referrals => vec![Part::Referrals(Referral::from_batch(&batch))],
+        Table::Slices => vec![Part::Slices(Slice::from_batch(&batch))],
         Table::Scenarios => vec![Part::Scenarios(Scenario::from_batch(&batch))],
         Table::Steps => vec![Part::Steps(Step::from_batch(&batch))],
         Table::Counters => vec![Part::Counters(Counter::from_batch(&batch))],
@@ -148,6 +156,7 @@ pub fn anonymize(part: Part, tokenizer: &Tokenizer) -> Result<Part> {
         Part::Trees(rows) => Part::Trees(Anonymize::anonymize(&rows, tokenizer)?),
         Part::Handles(rows) => Part::Handles(Anonymize::anonymize(&rows, tokenizer)?),
         Part::Referrals(rows) => Part::Referrals(Anonymize::anonymize(&rows, tokenizer)?),
+        Part::Slices(rows) => Part::Slices(Anonymize::anonymize(&rows, tokenizer)?),
         Part::Scenarios(rows) => Part::Scenarios(Anonymize::anonymize(&rows, tokenizer)?),
         Part::Steps(rows) => Part::Steps(Anonymize::anonymize(&rows, tokenizer)?),
         Part::Counters(rows) => Part::Counters(Anonymize::anonymize(&rows, tokenizer)?),

@@ -115,7 +115,13 @@ pub fn decode_files(paths: Vec<PathBuf>, options: &Options) -> Result<Decoded, E
             Ok(Part::Trees(rows)) => out.trees.extend(rows),
             Ok(Part::Handles(rows)) => out.handles.extend(rows),
             Ok(Part::Coverage(coverage)) => out.coverage.push(*coverage),
-            Ok(Part::Referrals(_) | Part::Scenarios(_) | Part::Steps(_) | Part::Counters(_)) => {}
+            Ok(
+                Part::Referrals(_)
+                | Part::Slices(_)
+                | Part::Scenarios(_)
+                | Part::Steps(_)
+                | Part::Counters(_),
+            ) => {}
             Err(Error::File(error)) => return Err(Error::File(error)),
             Err(error) => panic!("{error}"),
         }

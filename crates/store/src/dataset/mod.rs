@@ -4,7 +4,8 @@
 //! run/manifest.json
 //! run/operations/part-000000.parquet
 //! run/connections/part-000000.parquet   (sessions, trees, handles, referrals, coverage likewise;
-//!                                        of a load run also scenarios, steps, counters)
+//!                                        of a load run also scenarios, steps, counters;
+//!                                        of a server's recording also slices)
 //! ```
 //!
 //! A part gets its name only when it is complete and on disk, and the manifest is replaced after

@@ -75,9 +75,15 @@ enum Layout {
 
 fn layout(table: Table, name: &str, data_type: &DataType) -> Layout {
     match (data_type, name) {
-        // Names of few scenarios and counters in many rows.
-        (DataType::Utf8, _) if matches!(table, Table::Scenarios | Table::Counters) => {
+        // Names of few scenarios, counters and kinds in many rows.
+        (DataType::Utf8, _)
+            if matches!(table, Table::Scenarios | Table::Counters | Table::Slices) =>
+        {
             Layout::Dictionary
+        }
+        // Times to the nanosecond.
+        (_, "start" | "duration_ns" | "cpu_ns" | "cycles") if table == Table::Slices => {
+            Layout::Noise
         }
         // Arbitrary numbers of which there are few: their differences would not be small.
         (_, "session_id") => Layout::Dictionary,

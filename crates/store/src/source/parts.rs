@@ -17,12 +17,14 @@ use crate::error::{Error, Result};
 use crate::table::{Part, Table, anonymize, to_parts};
 
 /// The tables of a dataset in the order in which a pass reads them: what says which scenario of a
-/// load run is which before the operations, of which there are many.
+/// load run is which before the operations, of which there are many, and after these what is kept
+/// of the slices for some of them only.
 const ORDER: [Table; Table::ALL.len()] = [
     Table::Steps,
     Table::Scenarios,
     Table::Counters,
     Table::Operations,
+    Table::Slices,
     Table::Connections,
     Table::Sessions,
     Table::Trees,

@@ -1,0 +1,116 @@
+//! Slices of the server's time: what a probe inside the server saw an operation do, and when.
+//!
+//! The sums by kind are columns of the operation too ([`Kind::column`]). The first eleven kinds are
+//! disjoint parts of the turnaround ([`Kind::PARTS`]); `disk` and `offcpu` lie within those and say
+//! what a part was spent on. In the table a slice may lie within another one of the same operation:
+//! which one follows from the times.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use crate::operation::Column;
+use crate::table::table;
+
+table! {
+    /// One slice of one operation at the server.
+    Slice, "slices" {
+        recording: Arc<str>, None, Machine, "The recording that the row belongs to.";
+        operation: u64, None, Public, "Number of the operation; within a recording rows are in this order.";
+        kind: Cow<'static, str>, None, Public, "What the server did: queue, crypto_in, parse, processing, filesystem, io_wait, io, flush, lock_wait, crypto_out, send; within these disk, offcpu.";
+        start: i64, Time, Public, "When it began, on the recording's clock.";
+        duration_ns: i64, Nanoseconds, Public, "How long it lasted. A slice whose time lies within another one's of the operation is a part of that.";
+        cpu_ns: Option<i64>, Nanoseconds, Public, "Processor time of it.";
+        cycles: Option<u64>, Count, Public, "Processor cycles of it.";
+        hits: Option<u64>, Count, Public, "How often it happened, where one row stands for several.";
+    }
+}
+
+macro_rules! kinds {
+    ($($kind:ident, $name:literal, $column:ident;)*) => {
+        /// What a slice was spent on, in the order in which an operation usually comes to it.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[allow(missing_docs)]
+        pub enum Kind {
+            $($kind,)*
+        }
+
+        impl Kind {
+            /// All kinds.
+            pub const ALL: &'static [Kind] = &[$(Kind::$kind,)*];
+
+            /// The word in the table's column `kind`.
+            pub fn name(self) -> &'static str {
+                match self { $(Kind::$kind => $name,)* }
+            }
+
+            /// The operation's column that has the sum of its slices of this kind.
+            pub fn column(self) -> Column {
+                match self { $(Kind::$kind => Column::$column,)* }
+            }
+        }
+    };
+}
+
+kinds! {
+    Queue, "queue", queue_ns;
+    CryptoIn, "crypto_in", crypto_in_ns;
+    Parse, "parse", parse_ns;
+    Processing, "processing", processing_ns;
+    Filesystem, "filesystem", filesystem_ns;
+    IoWait, "io_wait", io_wait_ns;
+    Io, "io", io_ns;
+    Flush, "flush", flush_ns;
+    LockWait, "lock_wait", lock_wait_ns;
+    CryptoOut, "crypto_out", crypto_out_ns;
+    Send, "send", send_ns;
+    Disk, "disk", disk_ns;
+    Offcpu, "offcpu", offcpu_ns;
+}
+
+impl Kind {
+    /// How many of [`Kind::ALL`], from the first, are disjoint parts of the turnaround.
+    pub const PARTS: usize = 11;
+
+    /// The kind of that name.
+    pub fn from_name(name: &str) -> Option<Kind> {
+        Kind::ALL.iter().copied().find(|kind| kind.name() == name)
+    }
+
+    /// Whether it is a part of the turnaround, not what a part was spent on.
+    pub fn is_part(self) -> bool {
+        (self as usize) < Kind::PARTS
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_has_its_column_and_its_word_in_the_table() {
+        let specs = crate::operation::specs();
+        let doc = Slice::specs().into_iter().find(|spec| spec.name == "kind").unwrap().doc;
+        for &kind in Kind::ALL {
+            assert_eq!(specs[kind.column() as usize].name, format!("{}_ns", kind.name()));
+            assert_eq!(Kind::from_name(kind.name()), Some(kind));
+            assert!(doc.contains(kind.name()), "{}", kind.name());
+        }
+        assert!(Kind::Send.is_part() && !Kind::Disk.is_part());
+        assert_eq!(Kind::from_name("nonsense"), None);
+    }
+
+    #[test]
+    fn rows_survive_the_way_through_arrow() {
+        let row = Slice {
+            recording: "r".into(),
+            operation: 3,
+            kind: Kind::Io.name().into(),
+            start: -5,
+            duration_ns: 7,
+            cpu_ns: Some(2),
+            ..Slice::default()
+        };
+        let batch = Slice::to_batch(&[row.clone(), Slice::default()]).unwrap();
+        assert_eq!(Slice::from_batch(&batch), [row, Slice::default()]);
+    }
+}
