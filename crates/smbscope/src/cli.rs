@@ -39,6 +39,8 @@ pub enum Command {
     Import(Import),
     /// Show where the time goes.
     Report(Report),
+    // What a variant says would hide what its struct says.
+    Export(crate::commands::export::Export),
     /// Put simulated users on a server.
     Load(Box<crate::commands::load::args::Load>),
     // What a variant says would hide what its struct says.
