@@ -5,7 +5,7 @@
 -- the time from the first byte of the request to the last byte of the reply; unexplained is the
 -- turnaround less all slices. server_percent: share of the time of all slices. Of recordings from
 -- inside a server; what waits by design is left out.
-WITH slices AS (
+WITH parts AS (
   SELECT
     command, share, turnaround_ns,
     coalesce(queue_ns, 0) AS queue,
@@ -24,7 +24,7 @@ WITH slices AS (
   SELECT
     *, queue + processing + filesystem + locks + send AS server,
     coalesce(turnaround_ns - (queue + processing + filesystem + locks + send), 0) AS unexplained
-  FROM slices
+  FROM parts
 )
 SELECT
   command,
