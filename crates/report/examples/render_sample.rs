@@ -1,4 +1,4 @@
-//! Writes the reports of synthetic operations and of a synthetic load run as text, JSON and HTML
+//! Writes the reports of synthetic operations, of a synthetic load run and of a synthetic server as text, JSON and HTML
 //! into a folder, to look at.
 
 #[allow(dead_code)]
@@ -15,6 +15,7 @@ fn main() -> std::io::Result<()> {
         ("report", "monday.pcapng", sample::report(20_000)),
         ("load", "capacity/", sample::load::report(Default::default())),
         ("single", "run/", sample::load::single()),
+        ("server", "recording/", sample::server::report(4_000)),
     ];
     for (name, input, report) in reports {
         let meta =

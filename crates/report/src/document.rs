@@ -162,6 +162,11 @@ impl<T> Column<'_, T> {
         self.heading.group = Some(group);
         self
     }
+
+    pub(crate) fn ungrouped(mut self) -> Self {
+        self.heading.group = None;
+        self
+    }
 }
 
 /// A table.
@@ -249,9 +254,13 @@ pub(crate) struct Stacked {
     pub(crate) caption: String,
     pub(crate) help: String,
     pub(crate) format: Format,
+    /// What is counted, in words.
+    pub(crate) unit: &'static str,
     /// The place of each part's colour, and its name.
     pub(crate) parts: Vec<(usize, &'static str)>,
     pub(crate) rows: Vec<(String, Vec<f64>)>,
+    /// Every bar is as long as there is room, and these words stand beside them instead of sums.
+    pub(crate) beside: Option<Vec<String>>,
 }
 
 impl Stacked {
@@ -259,6 +268,34 @@ impl Stacked {
     pub(crate) fn place(&self, part: usize) -> usize {
         self.parts.get(part).map_or(0, |(place, _)| *place)
     }
+}
+
+/// What happened in several times of equal width, one below the other.
+#[derive(Clone, Debug)]
+pub(crate) struct Timeline {
+    pub(crate) caption: String,
+    pub(crate) help: String,
+    /// The place of each part's colour, and its name.
+    pub(crate) parts: Vec<(usize, &'static str)>,
+    pub(crate) rows: Vec<TimelineRow>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct TimelineRow {
+    pub(crate) label: String,
+    pub(crate) note: String,
+    pub(crate) whole_ns: i64,
+    pub(crate) pieces: Vec<Piece>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Piece {
+    /// Which of the parts.
+    pub(crate) part: usize,
+    pub(crate) start_ns: i64,
+    pub(crate) duration_ns: i64,
+    /// In how many others it lies.
+    pub(crate) depth: u32,
 }
 
 /// Several lines over time, one unit.
@@ -320,6 +357,7 @@ pub(crate) enum Block {
     Table(Table),
     Facts(Facts),
     Stacked(Stacked),
+    Timeline(Timeline),
     Lines(Lines),
     Curve(Curve),
     Histograms(Histograms),

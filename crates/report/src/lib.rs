@@ -5,6 +5,7 @@
 
 mod catalogue;
 mod catalogue_load;
+mod catalogue_server;
 mod document;
 pub mod fields;
 pub mod format;

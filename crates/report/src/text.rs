@@ -7,7 +7,7 @@ use comfy_table::{
 };
 
 use crate::document::{
-    Block, Cell, Curve, Facts, Histograms, Join, Lines, Section, Stacked, Table, show,
+    Block, Cell, Curve, Facts, Histograms, Join, Lines, Section, Stacked, Table, Timeline, show,
 };
 use crate::fields::Format;
 use crate::format::{harmless, shortened, sparkline};
@@ -51,6 +51,7 @@ fn write_section(out: &mut String, section: &Section, width: usize) -> fmt::Resu
             Block::Table(table) => write_table(out, table, width)?,
             Block::Facts(facts) => write_facts(out, facts, width)?,
             Block::Stacked(bars) => write_bars(out, bars, width)?,
+            Block::Timeline(timeline) => write_timeline(out, timeline, width)?,
             Block::Lines(lines) => write_lines(out, lines, width)?,
             // The table of commands has them.
             Block::Histograms(Histograms { .. }) | Block::Curve(Curve { in_text: false, .. }) => {
@@ -261,13 +262,18 @@ fn heading(table: &Table, shown: &[usize], place: usize) -> String {
 
 fn write_bars(out: &mut String, bars: &Stacked, width: usize) -> fmt::Result {
     writeln!(out, "{}", bars.caption)?;
-    const FILLS: [char; 5] = ['░', '█', '▓', '·', '▒'];
     let several = bars.parts.len() > 1;
     let label = bars.rows.iter().map(|(label, _)| label.chars().count()).max().unwrap_or(0);
     let sum = |parts: &[f64]| parts.iter().sum::<f64>();
     let most = bars.rows.iter().map(|(_, parts)| sum(parts)).fold(0.0, f64::max);
-    let room = width.saturating_sub(label + 14).max(10) as f64;
-    for (name, parts) in &bars.rows {
+    let beside = bars.beside.as_deref().unwrap_or(&[]);
+    let words = beside.iter().map(|words| words.chars().count()).max().unwrap_or(8);
+    let room = width.saturating_sub(label + words + 6).max(10) as f64;
+    for (number, (name, parts)) in bars.rows.iter().enumerate() {
+        let (total, most) = match beside.get(number) {
+            Some(words) => (words.clone(), sum(parts)),
+            None => (show(bars.format, sum(parts)), most),
+        };
         let mut bar = String::new();
         let (mut before, mut drawn) = (0.0, 0);
         for (place, part) in parts.iter().enumerate() {
@@ -277,33 +283,82 @@ fn write_bars(out: &mut String, bars: &Stacked, width: usize) -> fmt::Result {
                 false => 0,
             };
             let fill = match several {
-                true => FILLS.get(bars.place(place)).copied().unwrap_or('█'),
+                true => fill(bars.place(place)),
                 false => '█',
             };
             bar.extend(std::iter::repeat_n(fill, end.saturating_sub(drawn)));
             drawn = drawn.max(end);
         }
-        let total = show(bars.format, sum(parts));
-        writeln!(out, "  {:label$}  {total:>8}  {bar}", harmless(name))?;
+        writeln!(out, "  {:label$}  {total:>words$}  {bar}", harmless(name))?;
     }
-    if several {
-        let legend: Vec<_> = bars
-            .parts
-            .iter()
-            .enumerate()
-            .map(|(place, part)| {
-                let fill = FILLS.get(bars.place(place)).copied().unwrap_or('█');
-                // A space that does not break.
-                format!("{fill}\u{a0}{}", part.1.replace(' ', "\u{a0}"))
-            })
-            .collect();
-        let mut lines = String::new();
-        wrapped(&mut lines, &legend.join(" "), room as usize)?;
-        for line in lines.lines() {
-            writeln!(out, "  {:label$}  {:8}  {line}", "", "")?;
-        }
+    match several {
+        true => write_legend(out, &bars.parts, label + words + 6, width),
+        false => Ok(()),
+    }
+}
+
+/// What a part of a bar is drawn with, by the place of its colour.
+fn fill(place: usize) -> char {
+    const FILLS: [char; 14] =
+        ['░', '█', '▓', '·', '▒', '×', ':', '▚', '-', '▞', '!', '+', '=', 'o'];
+    FILLS.get(place).copied().unwrap_or('█')
+}
+
+fn write_legend(
+    out: &mut String,
+    parts: &[(usize, &str)],
+    indent: usize,
+    width: usize,
+) -> fmt::Result {
+    // A space that does not break.
+    let part = |(place, name): &(usize, &str)| {
+        format!("{}\u{a0}{}", fill(*place), name.replace(' ', "\u{a0}"))
+    };
+    let legend: Vec<_> = parts.iter().map(part).collect();
+    let mut lines = String::new();
+    wrapped(&mut lines, &legend.join(" "), width.saturating_sub(indent).max(10))?;
+    for line in lines.lines() {
+        writeln!(out, "{:indent$}{line}", "")?;
     }
     Ok(())
+}
+
+/// Rows that a terminal shows of a timeline.
+const TIMELINE_ROWS: usize = 8;
+
+/// A bar for each time; of pieces that lie in others only the outer ones.
+fn write_timeline(out: &mut String, chart: &Timeline, width: usize) -> fmt::Result {
+    writeln!(out, "{}", chart.caption)?;
+    let rows = || chart.rows.iter().take(TIMELINE_ROWS);
+    let label = rows().map(|row| row.label.chars().count()).max().unwrap_or(0);
+    let room = width.saturating_sub(label + 4).max(10);
+    for row in rows() {
+        let begin = row.pieces.iter().map(|piece| piece.start_ns).fold(0, i64::min);
+        let whole = row.whole_ns.saturating_sub(begin).max(1) as f64;
+        let column = |ns: i64| {
+            let place = ns.saturating_sub(begin) as f64 / whole * room as f64;
+            (place.round().max(0.0) as usize).min(room)
+        };
+        let mut bar = vec![' '; room];
+        for piece in row.pieces.iter().filter(|piece| piece.depth == 0) {
+            let end = column(piece.start_ns.saturating_add(piece.duration_ns));
+            let place = chart.parts.get(piece.part).map_or(1, |(place, _)| *place);
+            if let Some(drawn) = bar.get_mut(column(piece.start_ns)..end) {
+                drawn.fill(fill(place));
+            }
+        }
+        let bar: String = bar.into_iter().collect();
+        writeln!(out, "  {:label$}  {}", harmless(&row.label), bar.trim_end())?;
+        let note = shortened(&harmless(&row.note), width.saturating_sub(label + 4));
+        writeln!(out, "{}", format!("  {:label$}  {note}", "").trim_end())?;
+    }
+    let drawn = |part: usize| {
+        let mut pieces = rows().flat_map(|row| &row.pieces);
+        pieces.any(|piece| piece.depth == 0 && piece.part == part)
+    };
+    let parts = chart.parts.iter().enumerate().filter(|(part, _)| drawn(*part));
+    let parts: Vec<_> = parts.map(|(_, part)| *part).collect();
+    write_legend(out, &parts, label + 4, width)
 }
 
 fn write_lines(out: &mut String, chart: &Lines, width: usize) -> fmt::Result {

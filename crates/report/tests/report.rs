@@ -9,9 +9,14 @@ use serde_json::Value;
 use smbscope_report::fields::{Format, Object, Presence, objects};
 use smbscope_report::{Meta, Report, html, json, schema, text};
 
-/// Of a capture, and of load runs.
-fn reports() -> [Report; 3] {
-    [sample::report(3_000), sample::load::report(Default::default()), sample::load::single()]
+/// Of a capture, of load runs, and from inside a server.
+fn reports() -> [Report; 4] {
+    [
+        sample::report(3_000),
+        sample::load::report(Default::default()),
+        sample::load::single(),
+        sample::server::report(2_000),
+    ]
 }
 
 fn meta() -> Meta {
@@ -47,6 +52,28 @@ fn a_load_run_is_as_blessed() {
     }
     insta::assert_json_snapshot!("load_json", load);
     insta::assert_snapshot!("load_single", text(&sample::load::single(), &meta(), 80));
+}
+
+#[test]
+fn a_server_is_as_blessed() {
+    let mut report = sample::server::report(2_000);
+    let text = text(&report, &meta(), 120);
+    let (_, section) = text.split_once("── SERVER").unwrap();
+    let (section, _) = section.split_once("\n── ").unwrap();
+    insta::assert_snapshot!("server", section);
+    // The bins are many and all alike.
+    let server = report.server.as_mut().unwrap();
+    server.bins.truncate(1);
+    server.slowest.truncate(1);
+    server.commands.truncate(1);
+    insta::assert_json_snapshot!("server_json", json(&report, &meta()).unwrap()["server"]);
+}
+
+#[test]
+fn a_report_without_slices_has_no_section_on_the_server() {
+    let report = sample::report(60);
+    assert!(!text(&report, &meta(), 100).contains("── SERVER"));
+    assert!(!html(&report, &meta()).contains("id=\"server\""));
 }
 
 #[test]

@@ -39,6 +39,8 @@ pub enum Command {
     Import(Import),
     /// Show where the time goes.
     Report(Report),
+    // What a variant says would hide what its struct says.
+    Export(crate::commands::export::Export),
     /// Put simulated users on a server.
     Load(Box<crate::commands::load::args::Load>),
     // What a variant says would hide what its struct says.
@@ -187,6 +189,9 @@ pub struct Import {
 /// Of a load run (`smbscope load --out`) it also shows what was run, the capacity table and curve,
 /// response times of scenarios, and counters of client and server. The folders of machines that
 /// shared a run (--shard) are read as one run; what does not belong together is said.
+///
+/// Of a recording from inside a server it also shows the server's time slice by slice: by command,
+/// by share, over time, and of the operations that were longest there.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -4,6 +4,7 @@
 //! standard error and an exit code. Commands stand in [`commands`].
 
 mod cli;
+mod columns;
 mod commands;
 mod exit;
 mod format;

@@ -18,6 +18,8 @@ mod synthetic;
 mod synthetic_load;
 #[cfg(test)]
 mod synthetic_rest;
+#[cfg(test)]
+mod synthetic_server;
 
 use smbscope_capture as capture;
 

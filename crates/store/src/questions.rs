@@ -56,6 +56,8 @@ const QUESTIONS: &[Question] = questions! {
     "protection"
     "scenario-response-times"
     "scenarios-over-time"
+    "server"
+    "slow-server"
     "slowest-operations"
     "think-time"
     "timeline"

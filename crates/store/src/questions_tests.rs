@@ -5,6 +5,7 @@ use crate::source::{OpenOptions, Source};
 use crate::sql::{Engine, EngineOptions};
 use crate::synthetic_load::load;
 use crate::synthetic_rest::{capture, dataset};
+use crate::synthetic_server::server;
 use arrow::util::pretty::pretty_format_batches_with_schema;
 
 fn answer(engine: &Engine, question: &Question) -> (usize, String) {
@@ -38,7 +39,9 @@ fn every_question_has_an_answer() {
     let dir = tempfile::tempdir().unwrap();
     dataset(&dir.path().join("capture"), 3000);
     load(&dir.path().join("run"), 1, 1, None);
-    let inputs = ["capture", "run"].map(|name| dir.path().join(name).display().to_string());
+    server(&dir.path().join("server"), 200, None);
+    let inputs =
+        ["capture", "run", "server"].map(|name| dir.path().join(name).display().to_string());
     let source = Source::open(&inputs, OpenOptions::default()).unwrap();
     let engine = Engine::new(source).unwrap();
     // The made-up rows have neither.
@@ -77,8 +80,8 @@ fn golden_answers_over_the_fixtures() {
     let engine = Engine::with_options(source, limits).unwrap();
     for question in list() {
         let (rows, text) = answer(&engine, question);
-        match LOAD.contains(&question.name) {
-            // A capture has no scenarios.
+        match LOAD.contains(&question.name) || SERVER.contains(&question.name) {
+            // A capture has neither scenarios nor slices.
             true => assert_eq!(rows, 0, "{text}"),
             false => insta::assert_snapshot!(question.name, text),
         }
@@ -97,6 +100,23 @@ const LOAD: [&str; 9] = [
     "scenarios-over-time",
     "users-behind-schedule",
 ];
+
+/// Questions about recordings from inside a server.
+const SERVER: [&str; 2] = ["server", "slow-server"];
+
+#[test]
+fn golden_answers_over_a_recording_from_inside_a_server() {
+    let dir = tempfile::tempdir().unwrap();
+    server(dir.path(), 200, None);
+    let inputs = [dir.path().display().to_string()];
+    let source = Source::open(&inputs, OpenOptions::default()).unwrap();
+    // One thread: percentiles are sketches, which depend a little on how rows are divided.
+    let limits = EngineOptions { threads: 1, ..EngineOptions::default() };
+    let engine = Engine::with_options(source, limits).unwrap();
+    for name in SERVER {
+        insta::assert_snapshot!(name, answer(&engine, get(name).unwrap()).1);
+    }
+}
 
 #[test]
 fn golden_answers_over_a_load_run_of_two_machines() {

@@ -9,6 +9,7 @@ use arrow::datatypes::{
 };
 use arrow::error::ArrowError;
 use smbscope_event::column::text_type;
+use smbscope_event::slice::Kind;
 
 macro_rules! columns {
     ($($name:ident: $kind:ident,)*) => {
@@ -76,6 +77,7 @@ columns! {
     credits_granted: u16,
     outstanding: u32,
     request_start: i64,
+    request_end: i64,
     response_end: i64,
     elapsed_ns: i64,
     request_transfer_ns: i64,
@@ -85,12 +87,52 @@ columns! {
     client_gap_ns: i64,
     busy_ns: i64,
     waits: bool,
+    queue_ns: i64,
+    crypto_in_ns: i64,
+    parse_ns: i64,
+    processing_ns: i64,
+    filesystem_ns: i64,
+    io_wait_ns: i64,
+    io_ns: i64,
+    flush_ns: i64,
+    lock_wait_ns: i64,
+    crypto_out_ns: i64,
+    send_ns: i64,
+    disk_ns: i64,
+    offcpu_ns: i64,
     signed: bool,
     encrypted: bool,
     compressed: bool,
     capture_file: text,
     request_frame: u64,
     response_frame: u64,
+}
+
+impl Columns {
+    /// The slices of the server's time, in the order of [`Kind::ALL`].
+    pub(crate) fn slices(&self) -> [&Numbers<i64>; Kind::ALL.len()] {
+        // A match, so that a new kind cannot be forgotten and none be in another's place.
+        std::array::from_fn(|place| match Kind::ALL[place] {
+            Kind::Queue => &self.queue_ns,
+            Kind::CryptoIn => &self.crypto_in_ns,
+            Kind::Parse => &self.parse_ns,
+            Kind::Processing => &self.processing_ns,
+            Kind::Filesystem => &self.filesystem_ns,
+            Kind::IoWait => &self.io_wait_ns,
+            Kind::Io => &self.io_ns,
+            Kind::Flush => &self.flush_ns,
+            Kind::LockWait => &self.lock_wait_ns,
+            Kind::CryptoOut => &self.crypto_out_ns,
+            Kind::Send => &self.send_ns,
+            Kind::Disk => &self.disk_ns,
+            Kind::Offcpu => &self.offcpu_ns,
+        })
+    }
+
+    /// Whether any operation of the batch has a slice.
+    pub(crate) fn has_slices(&self) -> bool {
+        self.slices().iter().any(|column| !column.values.is_empty())
+    }
 }
 
 /// A column of numbers; one that is absent or null throughout is empty.

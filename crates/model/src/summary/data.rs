@@ -38,6 +38,8 @@ pub struct Report {
     pub slowest: Vec<Slow>,
     /// Null where there is no load run.
     pub load: Option<super::load::data::Load>,
+    /// Null where no operation has slices of the server's time.
+    pub server: Option<super::server::data::Server>,
 }
 
 /// One duration's distribution. Percentiles are of the nearest rank: exact while `exact`, else

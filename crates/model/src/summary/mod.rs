@@ -21,6 +21,7 @@ mod load;
 mod paths;
 mod rows;
 mod series;
+mod server;
 mod sizes;
 mod slowest;
 mod status;
@@ -30,6 +31,7 @@ use arrow::array::RecordBatch;
 use arrow::error::ArrowError;
 use smbscope_event::description::RunDescription;
 use smbscope_event::run::{Counter, Scenario, Step};
+use smbscope_event::slice::Slice;
 use smbscope_event::tables::{Connection, Coverage, Handle, Session, Tree};
 
 pub use columns::COLUMNS;
@@ -37,6 +39,7 @@ pub use data::*;
 pub use latency::{BOUNDS_NS, FEW};
 pub use load::Counted;
 pub use load::data::*;
+pub use server::data::*;
 pub use slowest::filter;
 pub use status::class;
 
@@ -48,6 +51,7 @@ use links::{HandleTally, LinkTally, Words};
 use load::LoadTally;
 use paths::Sketch;
 use series::SeriesTally;
+use server::ServerTally;
 use sizes::SizeTally;
 use slowest::Slowest;
 use status::StatusTally;
@@ -71,6 +75,8 @@ pub struct Options {
     pub paths_listed: usize,
     /// Slowest operations listed.
     pub slowest_listed: usize,
+    /// Operations listed with their slices at the server.
+    pub server_slowest_listed: usize,
     /// Which operations of load runs count.
     pub counted: Counted,
 }
@@ -83,6 +89,7 @@ impl Default for Options {
             bins_max: 600,
             paths_listed: 100,
             slowest_listed: 50,
+            server_slowest_listed: 20,
             counted: Counted::default(),
         }
     }
@@ -123,7 +130,8 @@ pub struct Summary {
     trees: Trees,
     handles: HandleTally,
     links: LinkTally,
-    slowest: Slowest,
+    slowest: Slowest<Slow>,
+    server: ServerTally,
     load: LoadTally,
 }
 
@@ -164,6 +172,7 @@ impl Summary {
             handles: HandleTally::new(FINE),
             links: LinkTally::new(options.groups_max, MANY),
             slowest: Slowest::new(options.slowest_listed),
+            server: ServerTally::new(options.bins_max, options.server_slowest_listed),
             load: LoadTally::new(options.counted, options.bins_max),
             options,
         }
@@ -188,6 +197,11 @@ impl Summary {
     /// Adds sessions.
     pub fn sessions(&mut self, rows: &[Session]) {
         links::sessions(&mut self.sessions, &mut self.mechanisms, rows);
+    }
+
+    /// Adds slices of operations that were added before.
+    pub fn slices(&mut self, rows: &[Slice]) {
+        self.server.slices(rows);
     }
 
     /// Adds connected shares.
@@ -262,6 +276,7 @@ impl Summary {
         let listed = self.options.paths_listed;
         let series = self.series.finish();
         let load = self.load.finish(&series, name);
+        let server = self.server.finish(&series, name, share);
         Report {
             schema_version: smbscope_event::SCHEMA_VERSION,
             start_ns: self.start,
@@ -292,6 +307,7 @@ impl Summary {
             connections: self.links.finish(&whole, &mut self.recordings),
             slowest: self.slowest.finish(),
             load,
+            server,
         }
     }
 }

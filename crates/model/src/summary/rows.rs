@@ -22,8 +22,14 @@ pub(crate) fn add(summary: &mut Summary, batch: &RecordBatch) -> Result<(), Arro
     let columns = Columns::of(batch)?;
     let mut keys = Keys::new(&columns);
     let mut paths = BatchPaths::new(columns.path.keys());
+    let has_slices = columns.has_slices();
     for row in 0..batch.num_rows() {
-        add_row(summary, &columns, &mut keys, &mut paths, row);
+        if let Some(groups) = add_row(summary, &columns, &mut keys, &mut paths, row)
+            && has_slices
+        {
+            let commands = &summary.commands;
+            summary.server.add(&columns, row, groups, || commands.name(groups.0));
+        }
     }
     paths.flush(summary, &columns.path);
     Ok(())
@@ -85,6 +91,7 @@ fn command(keys: &mut Keys, columns: &Columns, row: usize, commands: &mut Comman
     }
 }
 
+/// Gives the row's command and share; none of an operation that does not count.
 #[inline(always)]
 fn add_row(
     summary: &mut Summary,
@@ -92,13 +99,13 @@ fn add_row(
     keys: &mut Keys,
     paths: &mut BatchPaths,
     row: usize,
-) {
+) -> Option<(u32, u32)> {
     let number = command(keys, columns, row, &mut summary.commands);
     let kind = summary.commands.kind(number);
     let (facts, parts) = facts(columns, row, kind);
     let recording = group(&mut keys.recording, &columns.recording, row, &mut summary.recordings);
     if summary.load.is_load() && !counts(summary, columns, recording, number, &facts, row) {
-        return;
+        return None;
     }
     summary.commands.add(number, &facts, &parts);
     summary.statuses.record(columns.status.get(row), number, || {
@@ -183,6 +190,7 @@ fn add_row(
         Kind::Break => lease_break(summary, columns, row),
         _ => {}
     }
+    Some((number, share))
 }
 
 /// Adds a row to what is shown over time; gives the operations that were in flight.

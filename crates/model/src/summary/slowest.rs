@@ -7,23 +7,23 @@ use super::columns::Columns;
 use super::data::Slow;
 
 /// The slowest operations so far.
-pub(crate) struct Slowest {
+pub(crate) struct Slowest<T> {
     /// The fastest of them first; among equals the latest.
     heap: BinaryHeap<Reverse<(i64, Reverse<u64>)>>,
-    rows: Vec<((i64, Reverse<u64>), Slow)>,
+    rows: Vec<((i64, Reverse<u64>), T)>,
     limit: usize,
     threshold: i64,
     seen: u64,
 }
 
-impl Slowest {
-    pub(crate) fn new(limit: usize) -> Slowest {
+impl<T> Slowest<T> {
+    pub(crate) fn new(limit: usize) -> Slowest<T> {
         Slowest { heap: BinaryHeap::new(), rows: Vec::new(), limit, threshold: i64::MIN, seen: 0 }
     }
 
     /// Offers an operation; `row` is called only if it is among the slowest so far.
     #[inline]
-    pub(crate) fn offer(&mut self, elapsed_ns: i64, row: impl FnOnce() -> Slow) {
+    pub(crate) fn offer(&mut self, elapsed_ns: i64, row: impl FnOnce() -> T) {
         self.seen += 1;
         if elapsed_ns > self.threshold || self.rows.len() < self.limit {
             self.insert(elapsed_ns, row());
@@ -31,7 +31,7 @@ impl Slowest {
     }
 
     #[cold]
-    fn insert(&mut self, elapsed_ns: i64, row: Slow) {
+    fn insert(&mut self, elapsed_ns: i64, row: T) {
         let key = (elapsed_ns, Reverse(self.seen));
         self.heap.push(Reverse(key));
         self.rows.push((key, row));
@@ -45,7 +45,12 @@ impl Slowest {
         }
     }
 
-    pub(crate) fn finish(mut self) -> Vec<Slow> {
+    /// Those kept so far, in no order.
+    pub(crate) fn rows_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.rows.iter_mut().map(|(_, row)| row)
+    }
+
+    pub(crate) fn finish(mut self) -> Vec<T> {
         self.rows.sort_by_key(|(key, _)| Reverse(*key));
         self.rows.into_iter().map(|(_, row)| row).collect()
     }

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use super::escape;
-use crate::document::{Curve, Histograms, Lines, Point, Stacked, show};
+use crate::document::{Curve, Histograms, Lines, Piece, Point, Stacked, Timeline, show};
 use crate::fields::Format;
 use crate::format;
 
@@ -37,17 +37,20 @@ fn legend(out: &mut String, names: &[(usize, &str)]) {
 
 /// Bars of parts, the longest as wide as there is room.
 pub(super) fn stacked(out: &mut String, chart: &Stacked) {
-    let unit = match chart.format {
-        Format::Share => "% of busy time",
-        _ => "operations",
-    };
-    open(out, &chart.caption, unit, &chart.help);
+    open(out, &chart.caption, chart.unit, &chart.help);
     legend(out, &chart.parts);
     let sum = |parts: &[f64]| parts.iter().sum::<f64>();
     let most = chart.rows.iter().map(|(_, parts)| sum(parts)).fold(0.0, f64::max).max(1e-12);
-    out.push_str("<div class=\"bars\">\n");
-    for (label, parts) in &chart.rows {
-        let total = show(chart.format, sum(parts));
+    let (class, beside) = match &chart.beside {
+        Some(beside) => ("bars wide", beside.as_slice()),
+        None => ("bars", &[][..]),
+    };
+    let _ = writeln!(out, "<div class=\"{class}\">");
+    for (number, (label, parts)) in chart.rows.iter().enumerate() {
+        let (total, most) = match beside.get(number) {
+            Some(words) => (words.clone(), sum(parts).max(1e-12)),
+            None => (show(chart.format, sum(parts)), most),
+        };
         let mut words = Vec::new();
         let mut shapes = String::new();
         let mut before = 0.0;
@@ -69,6 +72,48 @@ pub(super) fn stacked(out: &mut String, chart: &Stacked) {
             escape(label),
             escape(&title),
             escape(&total)
+        );
+    }
+    out.push_str("</div></figure>\n");
+}
+
+/// One bar for each time, with pieces where something happened; what lies in another piece is drawn
+/// in its lower part.
+pub(super) fn timeline(out: &mut String, chart: &Timeline) {
+    open(out, &chart.caption, "", &chart.help);
+    legend(out, &chart.parts);
+    out.push_str("<div class=\"bars wide\">\n");
+    for row in &chart.rows {
+        let begin = row.pieces.iter().map(|piece| piece.start_ns).fold(0, i64::min);
+        let end = |piece: &Piece| piece.start_ns.saturating_add(piece.duration_ns);
+        let whole = row.pieces.iter().map(end).fold(row.whole_ns, i64::max).saturating_sub(begin);
+        let percent = |ns: i64| ns as f64 / whole.max(1) as f64 * 100.0;
+        let mut shapes = String::new();
+        let mut words = Vec::new();
+        for piece in &row.pieces {
+            let (place, name) = chart.parts.get(piece.part).copied().unwrap_or((0, ""));
+            let top = f64::from(piece.depth.min(3)) * 25.0;
+            let what = format!(
+                "{name}: {} from {} on",
+                format::duration(piece.duration_ns),
+                format::duration(piece.start_ns)
+            );
+            let _ = write!(
+                shapes,
+                "<rect class=\"k{place}\" x=\"{:.2}%\" width=\"{:.2}%\" y=\"{top}%\" height=\"{}%\"><title>{}</title></rect>",
+                percent(piece.start_ns.saturating_sub(begin)),
+                percent(piece.duration_ns).max(0.05),
+                100.0 - top,
+                escape(&what)
+            );
+            words.push(what);
+        }
+        let _ = writeln!(
+            out,
+            "<div class=\"row\"><span title=\"{1}\">{0}</span><svg role=\"img\"><title>{2}</title>{shapes}</svg><b title=\"{1}\">{1}</b></div>",
+            escape(&row.label),
+            escape(&row.note),
+            escape(&format!("{}: {}", row.label, words.join(", ")))
         );
     }
     out.push_str("</div></figure>\n");

@@ -72,6 +72,7 @@ fn write_section(out: &mut String, section: &Section) {
             Block::Table(table) => tables::table(out, table),
             Block::Facts(facts) => tables::facts(out, facts),
             Block::Stacked(bars) => charts::stacked(out, bars),
+            Block::Timeline(timeline) => charts::timeline(out, timeline),
             Block::Lines(lines) => charts::lines(out, lines),
             Block::Curve(curve) => charts::curve(out, curve),
             Block::Histograms(histograms) => charts::histograms(out, histograms),

@@ -123,6 +123,8 @@ fn stacked(report: &Report) -> Stacked {
         caption: "Time by command".to_owned(),
         help: "Each command's part of all busy time, divided in proportion to the parts of its operations' elapsed time.".to_owned(),
         format: Format::Share,
+        unit: "% of busy time",
+        beside: None,
         parts: used
             .iter()
             .map(|(place, (name, _))| (*place, field("busy_split", name).title))

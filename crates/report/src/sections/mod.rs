@@ -6,6 +6,7 @@ mod coverage;
 mod latency;
 mod load;
 mod run;
+mod server;
 mod work;
 
 use smbscope_model::summary::Report;
@@ -27,6 +28,9 @@ pub(crate) fn sections(report: &Report) -> Vec<Section> {
         latency::overview(report),
         latency::commands(report),
         latency::errors(report),
+    ]);
+    sections.extend(report.server.as_ref().map(|it| server::server(report, it)));
+    sections.extend([
         work::groups(report),
         work::paths(report),
         work::series(report),

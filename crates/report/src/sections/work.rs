@@ -276,6 +276,8 @@ fn size_blocks(what: &str, sizes: &Sizes) -> [Block; 3] {
         caption: format!("{what} by size"),
         help: "Operations between two powers of two.".to_owned(),
         format: Format::Count,
+        unit: "operations",
+        beside: None,
         parts: vec![(1, "Operations")],
         rows: sizes
             .powers

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 pub mod load;
+pub mod server;
 
 use smbscope_event::builder::{OperationBuilder, extension_of};
 use smbscope_event::code;

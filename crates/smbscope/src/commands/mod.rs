@@ -3,6 +3,7 @@
 mod completions;
 mod decode;
 mod doctor;
+pub mod export;
 mod import;
 #[cfg(target_os = "linux")]
 pub mod lab;
@@ -22,6 +23,7 @@ pub fn run(cli: &Cli) -> anyhow::Result<()> {
         Command::Ops(args) => ops::run(args, cli.talk),
         Command::Query(args) => query::run(args, cli.talk),
         Command::Import(args) => import::run(args, cli.talk),
+        Command::Export(args) => export::run(args, cli.talk),
         Command::Report(args) => report::run(args, cli.talk),
         Command::Load(args) => load::run(args, cli.talk),
         #[cfg(target_os = "linux")]

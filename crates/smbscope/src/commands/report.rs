@@ -97,8 +97,9 @@ fn summarize(
             Part::Steps(rows) => summary.steps(&rows),
             Part::Scenarios(rows) => summary.scenarios(&rows),
             Part::Counters(rows) => summary.counters(&rows),
-            // The report says nothing about single referrals, nor yet about single slices.
-            Part::Referrals(_) | Part::Slices(_) => {}
+            Part::Slices(rows) => summary.slices(&rows),
+            // The report says nothing about single referrals.
+            Part::Referrals(_) => {}
         }
         // A report of a part would be read as one of the whole.
         interrupt::check()?;

@@ -5,7 +5,9 @@ use super::{answer, complaint};
 #[test]
 fn help_texts() {
     insta::assert_snapshot!("smbscope", answer(["--help"]));
-    for command in ["ops", "query", "import", "report", "schema", "doctor", "completions", "man"] {
+    for command in
+        ["ops", "query", "import", "report", "export", "schema", "doctor", "completions", "man"]
+    {
         insta::assert_snapshot!(command, answer([command, "--help"]));
     }
     for command in ["load", "wan"] {

@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod errors;
+mod export;
 mod help;
 mod import;
 #[cfg(target_os = "linux")]

@@ -57,6 +57,8 @@ pub enum Inputs {
     All,
     /// Captures and streams only.
     Captures,
+    /// All but captures and streams.
+    Datasets,
 }
 
 /// Opened inputs.
@@ -134,11 +136,16 @@ impl Source {
 
     /// One pass over some inputs.
     pub fn parts_of(&self, inputs: Inputs, request: &Request) -> Result<Parts> {
-        if self.is_stream() && self.consumed.swap(true, Ordering::Relaxed) {
+        let wanted = |input: &&Input| match inputs {
+            Inputs::All => true,
+            Inputs::Captures => input.is_capture(),
+            Inputs::Datasets => !input.is_capture(),
+        };
+        let inputs: Vec<_> = self.inputs.iter().filter(wanted).collect();
+        let streams = inputs.iter().any(|input| input.is_stream());
+        if streams && self.consumed.swap(true, Ordering::Relaxed) {
             return Err(Error::Internal("a stream was read twice"));
         }
-        let wanted = |input: &&Input| inputs == Inputs::All || input.is_capture();
-        let inputs: Vec<_> = self.inputs.iter().filter(wanted).collect();
         let parts = Parts::new(&inputs, &self.options, request)?;
         *self.latest.lock().unwrap_or_else(PoisonError::into_inner) = Some(parts.progress());
         Ok(parts)

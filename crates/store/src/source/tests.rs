@@ -3,6 +3,7 @@
 use super::*;
 use crate::synthetic_load::load;
 use crate::synthetic_rest::{capture, dataset};
+use crate::synthetic_server::{RECORDING, server};
 use crate::table::{Part, to_batch};
 use smbscope_event::operation::Column;
 use std::collections::BTreeMap;
@@ -149,6 +150,36 @@ fn names_in_a_load_run_become_tokens_whenever_that_is_asked_for() {
     let run = &source.runs()[0].0;
     assert!(manifest.contains(&run.recording) && text.contains(&format!("{:?}", run.run)));
     assert!(run.run.starts_with("recording-"));
+}
+
+#[test]
+fn slices_come_after_their_operations_and_join_them_also_as_tokens() {
+    let dir = tempfile::tempdir().unwrap();
+    server(dir.path(), 40, None);
+    let folder = dir.path().display().to_string();
+    let options =
+        OpenOptions { tokenizer: Some(Tokenizer::new([1; 32])), ..OpenOptions::default() };
+    for options in [OpenOptions::default(), options] {
+        let tokens = options.tokenizer.is_some();
+        let source = Source::open(&[folder.as_str()].map(str::to_owned), options).unwrap();
+        let mut names = Vec::new();
+        for part in source.parts(&Request::all()).unwrap() {
+            match part.unwrap() {
+                Part::Operations(batch) => {
+                    let column = smbscope_event::table::read_column::<String>(&batch, "recording");
+                    names.extend(column.first().cloned());
+                }
+                Part::Slices(rows) => {
+                    // 40 times queue, processing and send, and of two commands two and one more.
+                    assert_eq!(rows.len(), 40 * 3 + 10 + 2 * 10);
+                    assert!(rows.is_sorted_by_key(|row| row.operation));
+                    assert_eq!(names, [rows[0].recording.to_string()]);
+                }
+                _ => {}
+            }
+        }
+        assert_eq!(names[0] == RECORDING, !tokens);
+    }
 }
 
 #[cfg(unix)]

@@ -5,13 +5,13 @@
 //! (an offset of a Create) is left out.
 
 use anstyle::{AnsiColor, Effects, Style};
-use arrow::array::{Array, AsArray, BooleanArray, RecordBatch, StringArray};
-use arrow::compute::cast;
-use arrow::datatypes::{ArrowPrimitiveType, DataType, Int64Type, UInt32Type, UInt64Type};
+use arrow::array::RecordBatch;
+use arrow::datatypes::{Int64Type, UInt32Type, UInt64Type};
 use arrow::error::ArrowError;
 use smbscope_report::format::{duration, harmless};
 
 use crate::cli::TimeForm;
+use crate::columns::{Flags, Numbers, Text};
 use crate::format::RowWriter;
 use crate::output::Output;
 use crate::text::{seconds, utc};
@@ -220,49 +220,5 @@ impl Rows {
             request_frame: Numbers::of(batch, "request_frame")?,
             response_frame: Numbers::of(batch, "response_frame")?,
         })
-    }
-}
-
-struct Text(Option<StringArray>);
-
-impl Text {
-    fn of(batch: &RecordBatch, name: &str) -> Result<Text, ArrowError> {
-        let column = batch.column_by_name(name);
-        let column = column.map(|column| cast(column, &DataType::Utf8)).transpose()?;
-        Ok(Text(column.and_then(|column| column.as_string_opt().cloned())))
-    }
-
-    fn get(&self, row: usize) -> Option<&str> {
-        let column = self.0.as_ref()?;
-        (row < column.len() && column.is_valid(row)).then(|| column.value(row))
-    }
-}
-
-struct Numbers<T: ArrowPrimitiveType>(Option<arrow::array::PrimitiveArray<T>>);
-
-impl<T: ArrowPrimitiveType> Numbers<T> {
-    fn of(batch: &RecordBatch, name: &str) -> Result<Numbers<T>, ArrowError> {
-        let column = batch.column_by_name(name);
-        let column = column.map(|column| cast(column, &T::DATA_TYPE)).transpose()?;
-        Ok(Numbers(column.and_then(|column| column.as_primitive_opt().cloned())))
-    }
-
-    fn get(&self, row: usize) -> Option<T::Native> {
-        let column = self.0.as_ref()?;
-        (row < column.len() && column.is_valid(row)).then(|| column.value(row))
-    }
-}
-
-struct Flags(Option<BooleanArray>);
-
-impl Flags {
-    fn of(batch: &RecordBatch, name: &str) -> Result<Flags, ArrowError> {
-        let column = batch.column_by_name(name);
-        Ok(Flags(column.and_then(|column| column.as_boolean_opt().cloned())))
-    }
-
-    fn get(&self, row: usize) -> bool {
-        let value = self.0.as_ref();
-        value.is_some_and(|flags| row < flags.len() && flags.is_valid(row) && flags.value(row))
     }
 }

@@ -1,0 +1,45 @@
+-- Server time by command and share
+-- Whether the time at a server goes to the queue, to its own processing (with parsing and
+-- cryptography), to the file system (with the wait for an I/O thread, I/O and flushing), to locks
+-- and breaks, or to the wire (transfer of request and reply, and sending). Parts are in per cent of
+-- the time from the first byte of the request to the last byte of the reply; unexplained is the
+-- turnaround less all slices. server_percent: share of the time of all slices. Of recordings from
+-- inside a server; what waits by design is left out.
+WITH parts AS (
+  SELECT
+    command, share, turnaround_ns,
+    coalesce(queue_ns, 0) AS queue,
+    coalesce(crypto_in_ns, 0) + coalesce(parse_ns, 0) + coalesce(processing_ns, 0)
+      + coalesce(crypto_out_ns, 0) AS processing,
+    coalesce(filesystem_ns, 0) + coalesce(io_wait_ns, 0) + coalesce(io_ns, 0)
+      + coalesce(flush_ns, 0) AS filesystem,
+    coalesce(lock_wait_ns, 0) AS locks,
+    coalesce(send_ns, 0) AS send,
+    coalesce(request_transfer_ns, 0) + coalesce(response_transfer_ns, 0) AS transfer
+  FROM operations
+  WHERE waits IS NOT TRUE
+    AND coalesce(queue_ns, crypto_in_ns, parse_ns, processing_ns, filesystem_ns, io_wait_ns, io_ns,
+      flush_ns, lock_wait_ns, crypto_out_ns, send_ns) IS NOT NULL
+), sums AS (
+  SELECT
+    *, queue + processing + filesystem + locks + send AS server,
+    coalesce(turnaround_ns - (queue + processing + filesystem + locks + send), 0) AS unexplained
+  FROM parts
+)
+SELECT
+  command,
+  share,
+  count(*) AS operations,
+  round(100.0 * sum(server) / sum(sum(server)) OVER (), 2) AS server_percent,
+  CAST(approx_percentile_cont(server, 0.5) AS BIGINT) AS server_ns_p50,
+  CAST(approx_percentile_cont(server, 0.95) AS BIGINT) AS server_ns_p95,
+  round(100.0 * sum(queue) / nullif(sum(server + unexplained + transfer), 0), 1) AS queue_percent,
+  round(100.0 * sum(processing) / nullif(sum(server + unexplained + transfer), 0), 1) AS processing_percent,
+  round(100.0 * sum(filesystem) / nullif(sum(server + unexplained + transfer), 0), 1) AS filesystem_percent,
+  round(100.0 * sum(locks) / nullif(sum(server + unexplained + transfer), 0), 1) AS locks_percent,
+  round(100.0 * sum(send + transfer) / nullif(sum(server + unexplained + transfer), 0), 1) AS wire_percent,
+  round(100.0 * sum(unexplained) / nullif(sum(server + unexplained + transfer), 0), 1) AS unexplained_percent
+FROM sums
+GROUP BY command, share
+ORDER BY sum(server) DESC, command, share
+LIMIT 100
