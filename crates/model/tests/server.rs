@@ -124,6 +124,43 @@ fn by_command_and_by_share() {
 }
 
 #[test]
+fn a_compound_s_turnaround_is_not_its_lead_s() {
+    let mut lead = row(1, READ, &[(Kind::Queue, 100), (Kind::Io, 400)]);
+    lead.set_compound(1);
+    lead.set_compound_index(0);
+    lead.set_response_start(lead.response_start().unwrap() + 5_000);
+    lead.derive_durations();
+    // A member has no times of its own from the wire.
+    let mut member = Operation::default();
+    member.set_operation(2);
+    member.set_protocol(2);
+    member.set_command(code::command(2, CLOSE));
+    member.set_connection(1);
+    member.set_compound(1);
+    member.set_compound_index(1);
+    member.set_processing_ns(900);
+    let mut summary = Summary::new(Options::default());
+    summary.operations(&batch(&[(lead, None), (member, None)])).unwrap();
+    let slice = Slice {
+        recording: "probe".into(),
+        operation: 2,
+        kind: Kind::Processing.name().into(),
+        start: 1_000_000_700,
+        duration_ns: 900,
+        ..Slice::default()
+    };
+    summary.slices(&[slice]);
+    let server = summary.finish().server.unwrap();
+    assert_eq!(server.split.residual_ns, 0);
+    assert!(server.commands.iter().all(|row| row.residual.distribution.n == 0));
+    let [close, read] = server.slowest.as_slice() else { panic!() };
+    assert_eq!((close.server_ns, close.arrived_ns, close.placed), (900, Some(1_000_000_700), true));
+    assert_eq!((read.server_ns, read.residual_ns), (500, None));
+    // It counts where its lead began.
+    assert_eq!(server.bins.iter().map(|bin| bin.operations).sum::<u64>(), 2);
+}
+
+#[test]
 fn over_time_nothing_is_lost() {
     let server = summary(&[]).unwrap();
     assert_eq!(server.bins.iter().map(|bin| bin.operations).sum::<u64>(), 3);

@@ -7,7 +7,9 @@
 -- inside a server; what waits by design is left out.
 WITH parts AS (
   SELECT
-    command, share, turnaround_ns,
+    command, share,
+    -- The lead of a compound has the turnaround of the whole chain.
+    CASE WHEN compound IS NULL THEN turnaround_ns END AS turnaround_ns,
     coalesce(queue_ns, 0) AS queue,
     coalesce(crypto_in_ns, 0) + coalesce(parse_ns, 0) + coalesce(processing_ns, 0)
       + coalesce(crypto_out_ns, 0) AS processing,

@@ -27,8 +27,12 @@ pub(crate) fn add(summary: &mut Summary, batch: &RecordBatch) -> Result<(), Arro
         if let Some(groups) = add_row(summary, &columns, &mut keys, &mut paths, row)
             && has_slices
         {
+            let chain = columns.compound.get(row).map(|it| (columns.connection.get(row), it));
+            let lead = summary.last_timed_chain.filter(|(lead, _)| Some(*lead) == chain);
             let commands = &summary.commands;
-            summary.server.add(&columns, row, groups, || commands.name(groups.0));
+            summary
+                .server
+                .add(&columns, row, groups, lead.map(|(_, at)| at), || commands.name(groups.0));
         }
     }
     paths.flush(summary, &columns.path);

@@ -46,10 +46,14 @@ fn recording(path: &Path) -> String {
         row.set_io_ns(20);
         builder.append(&[row]);
     }
-    // Members of a compound have no time of their own.
-    let mut member = Operation::default();
-    member.set_operation(5);
-    builder.append(&[member]);
+    // Members of a compound have no time of their own; of the second there are slices.
+    for number in [5, 6] {
+        let mut member = Operation::default();
+        member.set_recording(builder.names.recording.intern("fs1"));
+        member.set_connection(8);
+        member.set_operation(number);
+        builder.append(&[member]);
+    }
     writer.part(Part::Operations(builder.finish().unwrap())).unwrap();
     let slice = |operation, kind: slice::Kind, from: i64, duration_ns| Slice {
         recording: "fs1".into(),
@@ -67,6 +71,8 @@ fn recording(path: &Path) -> String {
         slice(1, slice::Kind::Disk, 62, 5),
         slice(1, slice::Kind::Io, 60, 20),
         slice(3, slice::Kind::Io, 110, 50),
+        slice(6, slice::Kind::Processing, 150, 10),
+        slice(6, slice::Kind::Send, 160, 5),
         slice(99, slice::Kind::Io, 110, 50),
     ];
     writer.part(Part::Slices(slices)).unwrap();
@@ -189,7 +195,7 @@ fn a_track_for_each_connection_and_slices_in_slices() {
     let arguments = ["export", "--perfetto", &run, "--out", out.to_str().unwrap()];
     let assert = smbscope(arguments).assert().success();
     let said = String::from_utf8(assert.get_output().stderr.clone()).unwrap();
-    let expected = "operations: 4; slices within them: 5; \
+    let expected = "operations: 5; slices within them: 7; \
                     operations without times of their own, left out: 1; \
                     slices without an operation, left out: 1\n";
     assert_eq!(said, expected);
@@ -218,6 +224,9 @@ fn a_track_for_each_connection_and_slices_in_slices() {
             // Cut where its operation ends.
             (seven, "io", 1, 110, 130),
             (eight, "Read", 0, 0, 140),
+            (eight, "(unknown)", 0, 150, 165),
+            (eight, "processing", 1, 150, 160),
+            (eight, "send", 1, 160, 165),
         ]
     );
     // All below the recording's track.

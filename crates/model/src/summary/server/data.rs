@@ -105,7 +105,7 @@ pub struct ServerSlow {
     pub share: Option<String>,
     pub path: Option<String>,
     pub arrived_ns: Option<i64>,
-    /// Turnaround; where that is not known the sum of the slices.
+    /// Turnaround; in a compound, and where it is not known, the sum of the slices.
     pub server_ns: i64,
     pub residual_ns: Option<i64>,
     /// Whether the slices' starts were recorded; else they are laid one behind the other.

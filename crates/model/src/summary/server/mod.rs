@@ -81,12 +81,14 @@ impl ServerTally {
         }
     }
 
-    /// Adds an operation of a batch that has slices ([`Columns::has_slices`]).
+    /// Adds an operation of a batch that has slices ([`Columns::has_slices`]). `lead_at` is when
+    /// the lead of its compound began: it may have no time of its own.
     pub(crate) fn add(
         &mut self,
         columns: &Columns,
         row: usize,
         (command, share): (u32, u32),
+        lead_at: Option<i64>,
         name: impl FnOnce() -> String,
     ) {
         let Some(values) = Row::of(columns, row) else { return };
@@ -113,15 +115,14 @@ impl ServerTally {
             }
             None => self.shares_others += 1,
         }
-        let at = columns.request_start.get(row).or(columns.response_end.get(row));
-        if let Some(at) = at {
+        let own = columns.request_start.get(row).or(columns.response_end.get(row));
+        if let Some(at) = own.or(lead_at) {
             let moment = self.over_time.at(at);
             moment.operations += 1;
             moment.split.absorb(&values.split);
         }
         let server_ns = values.turnaround.unwrap_or(values.sum);
-        self.slowest
-            .offer(server_ns, || slowest::slow(columns, row, name(), &values.slices, server_ns));
+        self.slowest.offer(server_ns, || slowest::slow(columns, row, name(), &values, server_ns));
     }
 
     /// Adds slices with their starts; those of operations that came before them count.
@@ -225,7 +226,9 @@ impl Row {
                 sum = sum.saturating_add(*value);
             }
         }
-        let turnaround = columns.turnaround_ns.get(row);
+        // The lead of a compound has the turnaround of the whole chain, and its own slices.
+        let alone = columns.compound.get(row).is_none();
+        let turnaround = columns.turnaround_ns.get(row).filter(|_| alone);
         let residual = turnaround.map(|turnaround| turnaround.saturating_sub(sum));
         split.residual_ns = residual.unwrap_or(0);
         Some(Row { slices, turnaround, sum, residual, split })

@@ -2,6 +2,7 @@
 
 use smbscope_event::slice::{Kind, Slice};
 
+use super::Row;
 use super::data::{PlacedSlice, ServerSlow};
 use crate::summary::columns::{Columns, Text};
 use crate::summary::slowest::Slowest;
@@ -14,13 +15,13 @@ pub(super) fn slow(
     columns: &Columns,
     row: usize,
     command: String,
-    slices: &[Option<i64>],
+    values: &Row,
     server_ns: i64,
 ) -> ServerSlow {
     let text = |column: &Text| column.get(row).map(str::to_owned);
     let mut placed: Vec<PlacedSlice> = Vec::new();
     let mut offset_ns = 0i64;
-    let parts = Kind::ALL.iter().zip(slices).filter(|(kind, _)| kind.is_part());
+    let parts = Kind::ALL.iter().zip(&values.slices).filter(|(kind, _)| kind.is_part());
     let parts = parts.filter_map(|(kind, value)| Some((kind, (*value)?)));
     for (kind, duration_ns) in parts.filter(|(_, duration_ns)| *duration_ns > 0) {
         placed.push(PlacedSlice { kind: kind.name().to_owned(), offset_ns, duration_ns, depth: 0 });
@@ -37,7 +38,7 @@ pub(super) fn slow(
         path: text(&columns.path),
         arrived_ns: columns.request_end.get(row).or(columns.request_start.get(row)),
         server_ns,
-        residual_ns: columns.turnaround_ns.get(row).map(|ns| ns.saturating_sub(offset_ns)),
+        residual_ns: values.residual,
         placed: false,
         slices: placed,
         slices_others: 0,
@@ -51,11 +52,13 @@ pub(super) fn place<'a>(rows: impl Iterator<Item = &'a mut ServerSlow>, slices: 
             Some(slice.operation) == row.operation
                 && Some(&*slice.recording) == row.recording.as_deref()
         };
-        let Some(arrived) = row.arrived_ns else { continue };
         let found: Vec<_> = slices.iter().filter(of_row).collect();
-        if found.is_empty() {
+        // A member of a compound has no time of its own but that of its first slice.
+        let first = found.iter().map(|slice| slice.start).min();
+        let Some(arrived) = row.arrived_ns.or(first).filter(|_| !found.is_empty()) else {
             continue;
-        }
+        };
+        row.arrived_ns = Some(arrived);
         if !row.placed {
             row.placed = true;
             row.slices.clear();

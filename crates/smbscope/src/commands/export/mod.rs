@@ -30,9 +30,9 @@ use slices::SliceFeed;
 /// browser): a track for each connection and a slice for each operation from the first byte of its
 /// request to the last byte of its reply; operations in flight together stand below each other. What
 /// is known of an operation (path, status, bytes ...) shows when it is selected. Of a recording from
-/// inside a server each operation's slices are nested in it. Members of a compound whose times only
-/// their lead has, and operations without a reply or request, stand as a moment or not at all; how
-/// many is said at the end.
+/// inside a server each operation's slices are nested in it. An operation without reply or request
+/// stands as a moment, and a member of a compound, whose times its lead has, only where slices tell
+/// when it was; what is left out is said at the end.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -142,8 +142,13 @@ impl Trace {
         recording: &str,
         slices: &[Slice],
     ) -> std::io::Result<()> {
-        let start = rows.request_start.get(row);
-        let end = rows.response_end.get(row);
+        // A member of a compound has no times of its own but those of its slices.
+        let timed = [&rows.request_start, &rows.response_end].map(|times| times.get(row));
+        let [start, end] = match timed {
+            [None, None] => span(slices),
+            timed => timed,
+        };
+        let half = start.is_none() || end.is_none();
         let (start, end) = match (start, end) {
             (Some(start), Some(end)) if start <= end => (start, end),
             (Some(at), _) | (_, Some(at)) => (at, at),
@@ -154,9 +159,9 @@ impl Trace {
         };
         let track = self.track(rows, row, recording, (start, end))?;
         let values = rows.values(row);
-        let name = ("operation", rows.command.get(row).unwrap_or("(encrypted)"));
+        let name = ("operation", rows.name(row));
         self.counts.operations += 1;
-        if rows.request_start.get(row).is_none() || rows.response_end.get(row).is_none() {
+        if half {
             self.counts.moments += 1;
             return self.writer.event(track, start, Type::Instant, name, &values);
         }
@@ -225,4 +230,10 @@ impl Trace {
         }
         Ok(())
     }
+}
+
+/// Begin of the first slice and end of the last.
+fn span(slices: &[Slice]) -> [Option<i64>; 2] {
+    let ends = slices.iter().map(|slice| slice.start.saturating_add(slice.duration_ns));
+    [slices.iter().map(|slice| slice.start).min(), ends.max()]
 }

@@ -5,7 +5,7 @@ use arrow::datatypes::{Int64Type, UInt64Type};
 use arrow::error::ArrowError;
 
 use super::perfetto::Value;
-use crate::columns::{Numbers, Text};
+use crate::columns::{Flags, Numbers, Text};
 
 macro_rules! rows {
     ($($name:ident: $kind:ident $(, $shown:ident)?;)*) => {
@@ -37,6 +37,7 @@ macro_rules! rows {
         }
     };
     (@type text) => { Text };
+    (@type flag) => { Flags };
     (@type unsigned) => { Numbers<UInt64Type> };
     (@type signed) => { Numbers<Int64Type> };
     (@as_text $values:ident, $value:expr, $name:expr) => {
@@ -58,6 +59,7 @@ rows! {
     server: text;
     server_port: unsigned;
     command: text;
+    encrypted: flag;
     request_start: signed;
     response_end: signed;
     share: text, as_text;
@@ -78,6 +80,15 @@ rows! {
 }
 
 impl Rows {
+    /// How an operation's slice is called.
+    pub fn name(&self, row: usize) -> &str {
+        match self.command.get(row) {
+            Some(command) => command,
+            None if self.encrypted.get(row) => "(encrypted)",
+            None => "(unknown)",
+        }
+    }
+
     /// How a connection's track is called.
     pub fn connection_name(&self, row: usize) -> String {
         let address = |name: &Text, port: &Numbers<UInt64Type>| {
