@@ -14,6 +14,7 @@ use smbscope_wire::smb2::negotiate_context::NegotiateContextData;
 use smbscope_wire::smb2::transform::Transform;
 use smbscope_wire::smb2::{Command, Header};
 
+use crate::decoder::Options;
 use crate::frame::{TcpFlags, TcpSegment};
 use crate::limits::Limits;
 use crate::link::{Link, Seen};
@@ -37,6 +38,16 @@ pub struct Context {
     pub limits: Limits,
     /// Decryption keys by session.
     pub keys: HashMap<u64, KeyEntry>,
+}
+
+impl Context {
+    /// As the options say.
+    pub fn new(options: &Options) -> Context {
+        Context {
+            limits: options.limits,
+            keys: options.keys.iter().map(|key| (key.session_id, key.clone())).collect(),
+        }
+    }
 }
 
 /// One direction.

@@ -7,6 +7,7 @@
 mod connection;
 mod decoder;
 mod engine;
+mod feed;
 pub mod file;
 pub mod frame;
 mod limits;
@@ -21,5 +22,6 @@ pub mod stream;
 mod user;
 
 pub use decoder::{Decoder, Error, Input, Options, Progress, Tables};
+pub use feed::{Ends, Feed};
 pub use limits::Limits;
 pub use smbscope_event::part::Part;

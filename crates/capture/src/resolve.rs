@@ -12,7 +12,7 @@ mod sessions;
 mod vantage;
 
 use std::collections::VecDeque;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use arrow::error::ArrowError;
 use hashbrown::HashMap;
@@ -22,6 +22,7 @@ use smbscope_event::part::Part;
 use smbscope_event::tables::{Coverage, Referral, Session, Tree};
 
 use crate::decoder::Options;
+use crate::feed::Ends;
 use crate::limits::Limits;
 use crate::output::{self, Done, Effect, Output, Told};
 use bounded::Entities;
@@ -163,7 +164,17 @@ impl Resolver {
         Ok(())
     }
 
-    fn connections_started(&mut self, outputs: &[Output]) {
+    /// The ends of a connection of the only shard.
+    pub fn ends(&self, link: u32) -> Option<Ends> {
+        let link = self.links.get((0, link))?;
+        Some(Ends {
+            client: SocketAddr::new(link.client, link.client_port),
+            server: SocketAddr::new(link.server, link.server_port),
+        })
+    }
+
+    /// Numbers the connections that began; [`Resolver::take`] does so too.
+    pub fn connections_started(&mut self, outputs: &[Output]) {
         let mut started: Vec<(u64, u32, &output::Started)> = Vec::new();
         for (shard, output) in outputs.iter().enumerate() {
             started.extend(output.started.iter().map(|one| (one.order, shard as u32, one)));

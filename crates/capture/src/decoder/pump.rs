@@ -112,10 +112,7 @@ impl Pump {
             };
         }
         progress.set_total(total.unwrap_or(0));
-        let context = || Context {
-            limits: options.limits,
-            keys: options.keys.iter().map(|key| (key.session_id, key.clone())).collect(),
-        };
+        let context = || Context::new(options);
         let shards = shards(options.threads);
         let followers = match shards {
             1 => Followers::Here(Box::new(Engine::new(context()))),

@@ -89,6 +89,11 @@ impl Links {
         self.put(place, Box::new(link));
     }
 
+    /// Looks at one.
+    pub fn get(&self, key: LinkKey) -> Option<&Link> {
+        self.slots.get(*self.places.get(&key)? as usize)?.as_deref()
+    }
+
     /// Takes one out of its place.
     #[inline]
     pub fn take(&mut self, key: LinkKey) -> Option<(u32, Box<Link>)> {

@@ -1,0 +1,144 @@
+//! Segments to parts of tables, in the caller's thread: for what is seen while it happens.
+//!
+//! Owns no file, no thread and no clock. Where segments come from is the caller's, as is what it
+//! knows of an operation beside the wire (a probe's slices).
+
+use std::net::SocketAddr;
+
+use smbscope_event::operation::Operation;
+use smbscope_event::part::Part;
+use smbscope_event::tables::Coverage;
+
+use crate::connection::Context;
+use crate::decoder::{Error, Options};
+use crate::engine::Engine;
+use crate::frame::TcpSegment;
+use crate::output::Output;
+use crate::resolve::Resolver;
+
+/// Rows after which [`Feed::wants_out`].
+const ROWS: usize = 8_192;
+/// Bytes of names after which it does.
+const TEXT_BYTES: usize = 4 << 20;
+/// Connections that began or ended, after which it does.
+const CONNECTIONS: usize = 4_096;
+
+/// Follows connections in the caller's thread; one shard.
+pub struct Feed {
+    engine: Engine,
+    output: Output,
+    resolver: Resolver,
+    frames: u64,
+    first_time: Option<i64>,
+    last_time: Option<i64>,
+    backwards: u64,
+}
+
+/// Which connection a row belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Ends {
+    /// The client's address and port.
+    pub client: SocketAddr,
+    /// The server's.
+    pub server: SocketAddr,
+}
+
+impl Feed {
+    /// One that saw nothing yet; `recording` is the name that all rows carry.
+    pub fn new(recording: &str, options: &Options) -> Result<Feed, Error> {
+        let mut resolver = Resolver::new(options)?;
+        resolver.begin_input(recording);
+        Ok(Feed {
+            engine: Engine::new(Context::new(options)),
+            output: Output::default(),
+            resolver,
+            frames: 0,
+            first_time: None,
+            last_time: None,
+            backwards: 0,
+        })
+    }
+
+    /// Takes one TCP segment; frames are counted from 1.
+    pub fn segment(&mut self, segment: &TcpSegment<'_>, time: i64) {
+        self.output.order = self.frames;
+        self.frames += 1;
+        self.backwards += u64::from(self.last_time.is_some_and(|last| time < last));
+        self.first_time.get_or_insert(time);
+        self.last_time = Some(time);
+        self.engine.packet(segment, time, self.frames, &mut self.output);
+    }
+
+    /// Segments so far.
+    pub fn frames(&self) -> u64 {
+        self.frames
+    }
+
+    /// Operations in the parts so far.
+    pub fn operations(&self) -> u64 {
+        self.resolver.operations()
+    }
+
+    /// Whether so much is held that [`Feed::parts`] should be asked now; what is held is bounded
+    /// by nothing else.
+    #[inline]
+    pub fn wants_out(&self) -> bool {
+        let output = &self.output;
+        output.rows.len() >= ROWS
+            || output.told.text.len() >= TEXT_BYTES
+            || output.started.len() + output.ended.len() >= CONNECTIONS
+    }
+
+    /// Makes parts of what ended, after `amend` saw each row (in the order in which they ended)
+    /// before names and numbers are added.
+    pub fn parts(
+        &mut self,
+        amend: &mut dyn FnMut(&mut Operation, &Ends),
+    ) -> Result<Vec<Part>, Error> {
+        self.resolve(amend)?;
+        self.resolver.flush()?;
+        Ok(self.take_parts())
+    }
+
+    /// Everything ends. The last part is the coverage; `fill` completes it (format, counters of
+    /// the source).
+    pub fn end(
+        mut self,
+        amend: &mut dyn FnMut(&mut Operation, &Ends),
+        fill: impl FnOnce(&mut Coverage),
+    ) -> Result<Vec<Part>, Error> {
+        self.resolve(amend)?;
+        self.output.order = self.frames;
+        self.engine.end(&mut self.output);
+        self.resolve(amend)?;
+        let coverage = &mut *self.resolver.coverage;
+        coverage.start = self.first_time;
+        coverage.end = self.last_time;
+        coverage.frames = self.frames;
+        coverage.frames_time_backwards = self.backwards;
+        fill(coverage);
+        self.resolver.end_input(true)?;
+        Ok(self.take_parts())
+    }
+
+    fn resolve(&mut self, amend: &mut dyn FnMut(&mut Operation, &Ends)) -> Result<(), Error> {
+        let Feed { output, resolver, .. } = self;
+        resolver.connections_started(std::slice::from_ref(output));
+        output.started.clear();
+        for (done, row) in output.done.iter().zip(&mut output.rows) {
+            if let Some(ends) = resolver.ends(done.link) {
+                amend(row, &ends);
+            }
+        }
+        resolver.take(std::slice::from_mut(output))?;
+        output.reset();
+        Ok(())
+    }
+
+    fn take_parts(&mut self) -> Vec<Part> {
+        std::iter::from_fn(|| self.resolver.next_part()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;
