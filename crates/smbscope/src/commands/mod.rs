@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 mod completions;
+mod dataset;
 mod decode;
 mod doctor;
 mod import;
