@@ -1,3 +1,5 @@
+//! What is fed segment by segment gives what its file gives.
+
 use std::path::{Path, PathBuf};
 
 use arrow::array::RecordBatch;

@@ -28,6 +28,8 @@ use super::{ANY, Error, Options, Packet};
 const BATCH: usize = 64;
 /// How long to wait for one.
 const WAIT_MS: i64 = 250;
+/// The kernel doubles it in an int.
+const BUFFER_MAX: usize = 1 << 29;
 /// Packets that may have come before the filter stood.
 const EARLY_MAX: usize = 1 << 16;
 
@@ -74,8 +76,9 @@ impl Socket {
         let socket = &out.socket;
         setsockopt(socket, ReceiveTimestampns, &true).map_err(system("no times of packets"))?;
         // More than the system's limit is for who may administer the network.
-        if setsockopt(socket, RcvBufForce, &options.buffer_bytes).is_err() {
-            setsockopt(socket, RcvBuf, &options.buffer_bytes).map_err(system("no buffer"))?;
+        let bytes = options.buffer_bytes.min(BUFFER_MAX);
+        if setsockopt(socket, RcvBufForce, &bytes).is_err() {
+            setsockopt(socket, RcvBuf, &bytes).map_err(system("no buffer"))?;
         }
         if let Some(index) = interface {
             // Tells when it goes down; the filter would do for the rest. Interfaces without

@@ -1,3 +1,5 @@
+//! Masked packets decode to the same rows and hold nothing of what is in files.
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
