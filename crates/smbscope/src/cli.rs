@@ -39,6 +39,8 @@ pub enum Command {
     Import(Import),
     /// Show where the time goes.
     Report(Report),
+    /// Record a server's operations while they happen.
+    Record(crate::commands::record::args::Record),
     /// Put simulated users on a server.
     Load(Box<crate::commands::load::args::Load>),
     // What a variant says would hide what its struct says.

@@ -11,6 +11,7 @@ pub mod load;
 mod man;
 mod ops;
 mod query;
+pub mod record;
 mod report;
 mod schema;
 pub mod wan;
@@ -24,6 +25,7 @@ pub fn run(cli: &Cli) -> anyhow::Result<()> {
         Command::Query(args) => query::run(args, cli.talk),
         Command::Import(args) => import::run(args, cli.talk),
         Command::Report(args) => report::run(args, cli.talk),
+        Command::Record(args) => record::run(args, cli.talk),
         Command::Load(args) => load::run(args, cli.talk),
         #[cfg(target_os = "linux")]
         Command::Lab(args) => lab::run(args, cli.talk),

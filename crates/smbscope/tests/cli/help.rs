@@ -8,7 +8,7 @@ fn help_texts() {
     for command in ["ops", "query", "import", "report", "schema", "doctor", "completions", "man"] {
         insta::assert_snapshot!(command, answer([command, "--help"]));
     }
-    for command in ["load", "wan"] {
+    for command in ["record", "load", "wan"] {
         insta::assert_snapshot!(command, answer([command, "--help"]));
     }
     for command in ["prepare", "clean", "workloads"] {

@@ -171,19 +171,23 @@ fn recorder() -> Check {
     Check::ok("recorder", found.join(", "))
 }
 
-/// Whether this user can take a capture.
+/// Whether this user can take a capture, or record.
 fn rights() -> Check {
     if capabilities().is_some_and(|set| set & CAP_NET_RAW != 0) {
-        return Check::ok("capture rights", "CAP_NET_RAW");
+        return Check::ok("capture rights", "CAP_NET_RAW: `smbscope record` can listen");
     }
     // dumpcap can have the right of its own; it lists interfaces only when it may open them.
     if answer_of("dumpcap", &["-D"]).is_some_and(|list| !list.trim().is_empty()) {
-        return Check::ok("capture rights", "through dumpcap");
+        return Check::warn(
+            "capture rights",
+            "through dumpcap only",
+            "For `smbscope record`, run it as root or give it CAP_NET_RAW (setcap cap_net_raw+ep FILE).",
+        );
     }
     Check::warn(
         "capture rights",
         "none",
-        "Take captures as root, or join the group wireshark where dumpcap has the right.",
+        "Record as root or give smbscope CAP_NET_RAW (setcap cap_net_raw+ep FILE); for dumpcap, join the group wireshark.",
     )
 }
 
