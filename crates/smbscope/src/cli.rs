@@ -39,11 +39,10 @@ pub enum Command {
     Import(Import),
     /// Show where the time goes.
     Report(Report),
-    /// Record a server's operations while they happen.
+    // What a variant says would hide what its struct says; so for Lab.
     Record(crate::commands::record::args::Record),
     /// Put simulated users on a server.
     Load(Box<crate::commands::load::args::Load>),
-    // What a variant says would hide what its struct says.
     #[cfg(target_os = "linux")]
     Lab(crate::commands::lab::args::Lab),
     /// Put distance between two network interfaces.
