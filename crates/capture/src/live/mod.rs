@@ -4,6 +4,7 @@
 //! segments (`feed`) nor where the parts go. packet(7), and `Documentation/networking/filter.rst`
 //! of the kernel for the filter.
 
+mod again;
 #[cfg(target_os = "linux")]
 mod filter;
 mod masked;
@@ -20,7 +21,8 @@ use smbscope_event::tables::Coverage;
 
 use crate::feed::Feed;
 use crate::file::LinkType;
-use crate::frame::{NotTcp, dissect};
+use crate::frame::{NotTcp, TcpSegment, dissect};
+use again::Again;
 use masked::Masked;
 use socket::Socket;
 
@@ -125,6 +127,8 @@ pub struct Counters {
     pub fragments: u64,
     /// Packets with contradicting or cut headers.
     pub malformed: u64,
+    /// Packets that were seen on another interface before; they are in no other counter.
+    pub again: u64,
 }
 
 /// One packet.
@@ -137,6 +141,8 @@ struct Packet<'a> {
     original: u32,
     /// When the kernel saw it.
     time: i64,
+    /// Number of the interface.
+    interface: usize,
 }
 
 /// Records an interface.
@@ -146,6 +152,8 @@ pub struct Recorder {
     socket: Socket,
     feed: Feed,
     kept: Option<Masked>,
+    /// Where there can be several interfaces.
+    again: Option<Again>,
     counters: Counters,
 }
 
@@ -173,6 +181,7 @@ impl Recorder {
             socket,
             feed,
             kept,
+            again: (options.interface == ANY).then(Again::default),
             counters: Counters::default(),
         })
     }
@@ -180,10 +189,12 @@ impl Recorder {
     /// Takes the packets that wait, or waits for some a quarter of a second at most. Says whether
     /// so much is held that the parts should be taken.
     pub fn receive(&mut self) -> Result<bool, Error> {
-        let Recorder { socket, feed, kept, counters, ports, .. } = self;
+        let Recorder { socket, feed, kept, counters, ports, again, .. } = self;
         let mut failed = None;
         let received = socket.receive(&mut |packet| {
-            if let Err(error) = take(&packet, ports, feed, kept, counters) {
+            let Some(segment) = segment(&packet, ports, again, counters) else { return };
+            feed.segment(&segment, packet.time);
+            if let Some(Err(error)) = kept.as_mut().map(|kept| kept.packet(&packet, &segment)) {
                 // The rows go on, and can be ended.
                 *kept = None;
                 failed = Some(error);
@@ -248,41 +259,45 @@ impl Recorder {
     }
 }
 
-fn take(
-    packet: &Packet<'_>,
+/// The segment in a packet, when it is to be looked at.
+fn segment<'a>(
+    packet: &Packet<'a>,
     ports: &[u16],
-    feed: &mut Feed,
-    kept: &mut Option<Masked>,
+    again: &mut Option<Again>,
     counters: &mut Counters,
-) -> Result<(), Error> {
+) -> Option<TcpSegment<'a>> {
     let segment = match dissect(LinkType::RAW, packet.bytes, packet.original) {
         Ok(segment) => segment,
+        Err(NotTcp::OtherProtocol | NotTcp::UnknownLink) => return None,
         Err(NotTcp::Fragment) => {
             counters.fragments += 1;
-            return Ok(());
+            return None;
         }
-        Err(NotTcp::OtherProtocol | NotTcp::UnknownLink) => return Ok(()),
         Err(NotTcp::Truncated | NotTcp::Malformed | NotTcp::TooDeep) => {
             counters.malformed += 1;
-            return Ok(());
+            return None;
         }
     };
     // The kernel's filter does not look behind IPv6's extension headers.
     if !ports.contains(&segment.source_port) && !ports.contains(&segment.destination_port) {
-        return Ok(());
+        return None;
+    }
+    if again.as_mut().is_some_and(|again| again.is(packet.interface, &segment)) {
+        counters.again += 1;
+        return None;
     }
     counters.packets += 1;
     counters.bytes += u64::from(packet.original);
     counters.cut += u64::from((packet.bytes.len() as u64) < u64::from(packet.original));
-    feed.segment(&segment, packet.time);
-    match kept {
-        Some(kept) => kept.packet(packet, &segment),
-        None => Ok(()),
-    }
+    Some(segment)
 }
 
 fn fill(coverage: &mut Coverage, interface: &str, counters: &Counters) {
     coverage.format = match interface {
+        ANY if counters.again > 0 => {
+            let again = counters.again;
+            format!("live, all interfaces, without {again} packets seen on a second one")
+        }
         ANY => "live, all interfaces".to_owned(),
         interface => format!("live, interface {interface}"),
     };

@@ -26,6 +26,7 @@ use super::{ANY, Error, Options, Packet};
 
 /// Packets that are received at once.
 const BATCH: usize = 64;
+const NOT_RECEIVED: &str = "packets cannot be received";
 /// How long to wait for one.
 const WAIT_MS: i64 = 250;
 /// The kernel doubles it in an int.
@@ -72,7 +73,7 @@ impl Socket {
         let buffer = vec![0; BATCH * head_bytes];
         let mut out = Socket { socket, head_bytes, buffer, dropped: 0, last_time: 0 };
         out.attach(&filter::nothing())?;
-        out.drain().map_err(|error| system("packets cannot be received")(error))?;
+        out.drain().map_err(system(NOT_RECEIVED))?;
         let socket = &out.socket;
         setsockopt(socket, ReceiveTimestampns, &true).map_err(system("no times of packets"))?;
         // More than the system's limit is for who may administer the network.
@@ -86,6 +87,10 @@ impl Socket {
             if let Some(link) = link_address(index) {
                 bind(socket.as_raw_fd(), &link).map_err(system("cannot listen"))?;
             }
+            out.drain().map_err(|errno| match errno {
+                Errno::ENETDOWN => Error::Down { interface: options.interface.clone() },
+                errno => system(NOT_RECEIVED)(errno),
+            })?;
         }
         out.attach(&filter::of(interface, &options.ports))?;
         out.dropped();
@@ -96,14 +101,14 @@ impl Socket {
 
     /// Hands over the packets that are there, or waits a moment for one.
     pub fn receive(&mut self, take: &mut dyn FnMut(Packet<'_>)) -> io::Result<()> {
-        let mut received = [(0_usize, None::<i64>); BATCH];
+        let mut received = [(0_usize, None::<i64>, 0_usize); BATCH];
         let count = {
             let mut slices: Vec<[IoSliceMut<'_>; 1]> = (self.buffer.chunks_mut(self.head_bytes))
                 .map(|chunk| [IoSliceMut::new(chunk)])
                 .collect();
             // Anew each time: the kernel writes lengths into them that would limit the next ones.
             let control = nix::cmsg_space!(TimeSpec);
-            let mut headers = MultiHeaders::<()>::preallocate(BATCH, Some(control));
+            let mut headers = MultiHeaders::<LinkAddr>::preallocate(BATCH, Some(control));
             let flags = MsgFlags::MSG_TRUNC | MsgFlags::MSG_WAITFORONE;
             let fd = self.socket.as_raw_fd();
             let messages = match recvmmsg(fd, &mut headers, slices.iter_mut(), flags, None) {
@@ -118,17 +123,18 @@ impl Socket {
                     ControlMessageOwned::ScmTimestampns(time) => Some(time.num_nanoseconds()),
                     _ => None,
                 });
-                *place = (message.bytes, time);
+                let interface = message.address.map_or(0, |link| link.ifindex());
+                *place = (message.bytes, time, interface);
                 count += 1;
             }
             count
         };
         let heads = self.buffer.chunks(self.head_bytes);
-        for (&(original, time), head) in received.iter().take(count).zip(heads) {
+        for (&(original, time, interface), head) in received.iter().take(count).zip(heads) {
             self.last_time = time.unwrap_or(self.last_time);
             let original = u32::try_from(original).unwrap_or(u32::MAX);
             let bytes = head.get(..original as usize).unwrap_or(head);
-            take(Packet { bytes, original, time: self.last_time });
+            take(Packet { bytes, original, time: self.last_time, interface });
         }
         Ok(())
     }
@@ -163,7 +169,7 @@ impl Socket {
         for _ in 0..EARLY_MAX {
             match nix::sys::socket::recv(self.socket.as_raw_fd(), &mut head, MsgFlags::MSG_DONTWAIT)
             {
-                Ok(_) | Err(Errno::ENETDOWN) => {}
+                Ok(_) => {}
                 Err(Errno::EAGAIN) => break,
                 Err(errno) => return Err(errno),
             }

@@ -26,7 +26,9 @@ fn mask(name: &str, head: usize, out: &Path) {
             let bytes = &bytes[..bytes.len().min(head)];
             let original = frame.original - 14;
             let segment = dissect(LinkType::RAW, bytes, original).unwrap();
-            masked.packet(&Packet { bytes, original, time: frame.time_ns }, &segment).unwrap();
+            masked
+                .packet(&Packet { bytes, original, time: frame.time_ns, interface: 1 }, &segment)
+                .unwrap();
         }
     }
     masked.flush().unwrap();

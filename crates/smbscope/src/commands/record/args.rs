@@ -18,9 +18,8 @@ use crate::options::{Anonymize, duration, size};
 ///
 /// What is lost is counted: packets that the kernel dropped because smbscope was late (shown as
 /// dropped), and what decoding did not understand (`smbscope report`). Encrypted traffic gives rows
-/// without command. On `any`, a packet that passes several interfaces (a bridge and its members) is
-/// seen several times: name one interface there. Needs CAP_NET_RAW (root) and Linux. Only their owner
-/// can read the files.
+/// without command. On `any`, a packet that passes several interfaces (a bridge and its members) counts
+/// where it was seen first. Needs CAP_NET_RAW (root) and Linux. Only their owner can read the files.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
