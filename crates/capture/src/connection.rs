@@ -1,8 +1,8 @@
 //! One TCP connection: both directions' streams, round trips and windows, and the SMB in it.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use smbscope_event::code::Vantage;
 use smbscope_event::tables::Connection as Row;
 use smbscope_wire::compression;
@@ -38,6 +38,8 @@ pub struct Context {
     pub limits: Limits,
     /// Decryption keys by session.
     pub keys: HashMap<u64, KeyEntry>,
+    /// Addresses of the machine where the packets are seen.
+    pub host: HashSet<IpAddr>,
 }
 
 impl Context {
@@ -46,6 +48,7 @@ impl Context {
         Context {
             limits: options.limits,
             keys: options.keys.iter().map(|key| (key.session_id, key.clone())).collect(),
+            host: options.host.iter().copied().collect(),
         }
     }
 }
@@ -130,6 +133,8 @@ pub enum EndReason {
 #[derive(Debug)]
 pub struct Connection {
     ends: [SocketAddr; 2],
+    /// Which ends are on the machine where the packets are seen.
+    host: [bool; 2],
     /// Which end is the client.
     client: Option<usize>,
     halves: [Half; 2],
@@ -156,7 +161,8 @@ pub struct Connection {
 
 impl Connection {
     /// A connection of which the first packet was seen; ends in the flow key's order.
-    pub fn new(index: u32, ends: [SocketAddr; 2], time: i64, limits: &Limits) -> Connection {
+    pub fn new(index: u32, ends: [SocketAddr; 2], time: i64, context: &Context) -> Connection {
+        let limits = &context.limits;
         let is_usual = |end: &SocketAddr| matches!(end.port(), 445 | 139);
         let client = match (is_usual(&ends[0]), is_usual(&ends[1])) {
             (true, false) => Some(1),
@@ -165,6 +171,7 @@ impl Connection {
         };
         Connection {
             ends,
+            host: ends.map(|end| context.host.contains(&end.ip())),
             client,
             halves: [Half::new(limits), Half::new(limits)],
             handshake: Handshake::default(),
@@ -334,13 +341,27 @@ impl Connection {
         }
     }
 
-    /// Where the capture was taken, from the two round trips.
+    /// Whether the machine where the packets are seen is an end of it.
+    fn is_of_host(&self) -> bool {
+        self.host != [false; 2]
+    }
+
+    /// Where the capture was taken: as the addresses tell, or from the two round trips.
     fn judge_vantage(&mut self) {
         const NEAR_NS: i64 = 500_000;
         let link = &mut self.link;
-        if self.ends[0].ip() == self.ends[1].ip() {
+        if self.ends[0].ip() == self.ends[1].ip() || self.host == [true; 2] {
             link.vantage = Some(Vantage::Server);
             self.vantage_reason = "client and server are the same machine";
+            return;
+        }
+        if let Some(end) = self.host.iter().position(|&is_host| is_host)
+            && let Some(client) = self.client
+        {
+            (link.vantage, self.vantage_reason) = match end == client {
+                true => (Some(Vantage::Client), "the client is the machine that recorded"),
+                false => (Some(Vantage::Server), "the server is the machine that recorded"),
+            };
             return;
         }
         let sides = link.server_side.estimate().zip(link.client_side.estimate());
@@ -508,7 +529,8 @@ impl Connection {
                 None => usize::from(self.ends[0].port() < self.ends[1].port()),
             });
         }
-        if self.handshake.syn.is_some() && self.ends[0].ip() == self.ends[1].ip() {
+        let is_same = self.handshake.syn.is_some() && self.ends[0].ip() == self.ends[1].ip();
+        if is_same || self.is_of_host() {
             self.judge_vantage();
         }
         let client = self.client.unwrap_or(0);

@@ -7,6 +7,7 @@
 mod progress;
 mod pump;
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -75,6 +76,9 @@ pub struct Options {
     pub batch_rows: usize,
     /// Limits of the state that is kept.
     pub limits: Limits,
+    /// Addresses of the machine where the packets are seen, where that is known: a connection of
+    /// which one is the server was seen at the server.
+    pub host: Vec<IpAddr>,
 }
 
 impl Default for Options {
@@ -86,6 +90,7 @@ impl Default for Options {
             tables: Tables::ALL,
             batch_rows: 8_192,
             limits: Limits::default(),
+            host: Vec::new(),
         }
     }
 }

@@ -111,7 +111,7 @@ impl Engine {
         let index = self.next_index;
         self.next_index = self.next_index.wrapping_add(1);
         let ends = [key.lower(), key.higher()];
-        let connection = Box::new(Connection::new(index, ends, time, &self.context.limits));
+        let connection = Box::new(Connection::new(index, ends, time, &self.context));
         let place = self.free.pop().unwrap_or_else(|| {
             self.slab.push(None);
             self.slab.len() as u32 - 1

@@ -97,6 +97,7 @@ impl Feed {
     ) -> Result<Vec<Part>, Error> {
         self.resolve(amend)?;
         self.resolver.flush()?;
+        self.resolver.emit_tables(1);
         Ok(self.take_parts())
     }
 

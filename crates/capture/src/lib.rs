@@ -12,6 +12,7 @@ pub mod file;
 pub mod frame;
 mod limits;
 mod link;
+pub mod live;
 mod need;
 mod output;
 mod resolve;

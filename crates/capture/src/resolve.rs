@@ -311,7 +311,8 @@ impl Resolver {
         }
     }
 
-    fn emit_tables(&mut self, at_least: usize) {
+    /// Makes parts of the small tables that have so many rows.
+    pub fn emit_tables(&mut self, at_least: usize) {
         fn emit<T>(rows: &mut Vec<T>, at_least: usize, part: fn(Vec<T>) -> Part) -> Option<Part> {
             (rows.len() >= at_least).then(|| part(std::mem::take(rows)))
         }

@@ -47,7 +47,11 @@ fn kernel() -> Fact {
         Ok(types) => types,
         Err(error) => {
             let remedy = "Use a kernel with CONFIG_DEBUG_INFO_BTF (Debian, Ubuntu, RHEL and SUSE have it), or record the wire: smbscope record --interface.";
-            return bad("kernel", format!("{release}, /sys/kernel/btf/vmlinux: {error}"), remedy);
+            return bad(
+                "probe-kernel",
+                format!("{release}, /sys/kernel/btf/vmlinux: {error}"),
+                remedy,
+            );
         }
     };
     for (name, since) in TRACEPOINTS {
@@ -56,10 +60,14 @@ fn kernel() -> Fact {
             let remedy = format!(
                 "Use Linux {since} or later (on Debian 12 from bookworm-backports), or record the wire: smbscope record --interface."
             );
-            return bad("kernel", format!("{release} has no tracepoint {tracepoint}"), remedy);
+            return bad(
+                "probe-kernel",
+                format!("{release} has no tracepoint {tracepoint}"),
+                remedy,
+            );
         }
     }
-    good("kernel", format!("{release}, with BTF and the tracepoints"))
+    good("probe-kernel", format!("{release}, with BTF and the tracepoints"))
 }
 
 fn contains(text: &[u8], word: &[u8]) -> bool {
@@ -81,17 +89,17 @@ fn rights() -> Fact {
     let held = line.and_then(|line| u64::from_str_radix(line.trim(), 16).ok()).unwrap_or(0);
     let has = |capability: u32| held >> capability & 1 == 1;
     if has(CAP_SYS_ADMIN) || has(CAP_BPF) && has(CAP_PERFMON) {
-        return good("rights", "CAP_BPF and CAP_PERFMON");
+        return good("probe-rights", "CAP_BPF and CAP_PERFMON");
     }
     let remedy = "Run it as root (sudo smbscope record ...), or give it the capabilities: setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search+ep smbscope. In a container: --privileged and --pid=host.";
-    bad("rights", "neither root nor CAP_BPF and CAP_PERFMON", remedy)
+    bad("probe-rights", "neither root nor CAP_BPF and CAP_PERFMON", remedy)
 }
 
 fn lockdown() -> Fact {
     let text = fs::read_to_string("/sys/kernel/security/lockdown").unwrap_or_default();
     if text.contains("[confidentiality]") {
         let remedy = "Start the kernel with lockdown=integrity or without lockdown: in confidentiality mode no program may read what another one's memory holds.";
-        return bad("lockdown", "confidentiality", remedy);
+        return bad("probe-lockdown", "confidentiality", remedy);
     }
     good(
         "lockdown",
@@ -116,19 +124,23 @@ fn samba() -> Fact {
     let processes = found.processes.len();
     let Some(library) = found.servers.first() else {
         let remedy = "This smbd is linked in a way that smbscope does not know: record the wire, smbscope record --interface.";
-        return bad("samba", format!("{processes} processes without libsmbd-base"), remedy);
+        return bad("probe-samba", format!("{processes} processes without libsmbd-base"), remedy);
     };
     let names = ["smbd_smb2_request_dispatch", "smbd_smb2_request_done_ex"];
     match Symbols::read(&library.path).and_then(|symbols| symbols.find(&names)) {
         Ok(functions) if functions.iter().all(Option::is_some) => {
-            good("samba", format!("{processes} processes of smbd, {}", library.name))
+            good("probe-samba", format!("{processes} processes of smbd, {}", library.name))
         }
         Ok(_) => {
             let remedy =
                 "Samba 4.13 and later export it: record the wire, smbscope record --interface.";
-            bad("samba", format!("{} has no smbd_smb2_request_dispatch", library.name), remedy)
+            bad(
+                "probe-samba",
+                format!("{} has no smbd_smb2_request_dispatch", library.name),
+                remedy,
+            )
         }
-        Err(error) => bad("samba", error.to_string(), "Run it as root."),
+        Err(error) => bad("probe-samba", error.to_string(), "Run it as root."),
     }
 }
 

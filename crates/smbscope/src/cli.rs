@@ -39,11 +39,11 @@ pub enum Command {
     Import(Import),
     /// Show where the time goes.
     Report(Report),
-    // What a variant says would hide what its struct says.
+    // What a variant says would hide what its struct says; so for Record and Lab.
     Export(crate::commands::export::Export),
+    Record(crate::commands::record::args::Record),
     /// Put simulated users on a server.
     Load(Box<crate::commands::load::args::Load>),
-    // What a variant says would hide what its struct says.
     #[cfg(target_os = "linux")]
     Lab(crate::commands::lab::args::Lab),
     /// Put distance between two network interfaces.

@@ -84,6 +84,15 @@ fn code_of_cause(cause: &(dyn std::error::Error + 'static)) -> Option<Code> {
     if let Some(failure) = cause.downcast_ref::<Failure>() {
         return Some(failure.code);
     }
+    if let Some(error) = cause.downcast_ref::<capture::live::Error>() {
+        return Some(code_of_live(error));
+    }
+    #[cfg(feature = "probe")]
+    if let Some(error) = cause.downcast_ref::<smbscope_probe::recording::RecordError>() {
+        use smbscope_probe::recording::RecordError;
+        let is_input = matches!(error, RecordError::Find(_) | RecordError::Load(_));
+        return Some(if is_input { Code::Input } else { Code::Runtime });
+    }
     let error = cause.downcast_ref::<store::Error>()?;
     Some(match error {
         store::Error::NotFound(_) => Code::Input,
@@ -111,6 +120,16 @@ fn code_of_file(error: &FileError) -> Code {
     }
 }
 
+fn code_of_live(error: &capture::live::Error) -> Code {
+    use capture::live::Error;
+    match error {
+        Error::Ports(_) => Code::Usage,
+        Error::NoInterface { .. } | Error::NoPermission | Error::Down { .. } => Code::Input,
+        Error::Pcap { .. } => Code::Output,
+        _ => Code::Runtime,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -128,6 +147,7 @@ mod tests {
         let error = store::Error::Capture(capture::Error::File(empty));
         assert_eq!(code_of(&error.into()), Code::NotRecognised);
         assert_eq!(code_of(&anyhow::anyhow!("other")), Code::Runtime);
+        assert_eq!(code_of(&capture::live::Error::NoPermission.into()), Code::Input);
         assert_eq!(code_of(&Failure::usage("no")), Code::Usage);
         let outer = Err::<(), _>(missing()).context(Failure::new(Code::Output, "out"));
         assert_eq!(code_of(&outer.unwrap_err()), Code::Output);

@@ -1,11 +1,13 @@
 //! Options that several commands have, and what they make: opened inputs, keys, tokens for names.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
 use smbscope_capture as capture;
 use smbscope_event::anonymize::Tokenizer;
+use smbscope_load::units::{parse_duration, parse_size};
 use smbscope_store::source::{OpenOptions, Source};
 use smbscope_wire::crypto::{KeyEntry, parse_key, parse_key_list};
 
@@ -133,6 +135,16 @@ impl Anonymize {
 pub fn read_text(path: &Path) -> anyhow::Result<String> {
     std::fs::read_to_string(path)
         .with_context(|| Failure::new(Code::Input, format!("{}: cannot be read", path.display())))
+}
+
+/// A duration that an option takes: 60s, 10m, 250ms.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    parse_duration(text).map(Duration::from_nanos).map_err(|error| error.to_string())
+}
+
+/// A size that an option takes: 4096, 64KiB.
+pub fn size(text: &str) -> Result<u64, String> {
+    parse_size(text).map_err(|error| error.to_string())
 }
 
 fn parse_hex_key(text: &str) -> Option<[u8; 32]> {

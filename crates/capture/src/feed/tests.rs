@@ -1,3 +1,5 @@
+//! What is fed segment by segment gives what its file gives.
+
 use std::path::{Path, PathBuf};
 
 use arrow::array::RecordBatch;
@@ -149,4 +151,24 @@ fn whoever_amends_sees_a_row_with_its_connection_and_what_it_sets_stays() {
     assert!(text("vantage").iter().all(|vantage| vantage == "inside"));
     let numbers: Vec<String> = (1..=seen.len()).map(|number| number.to_string()).collect();
     assert_eq!(text("queue_ns"), numbers);
+}
+
+#[test]
+fn the_machine_that_records_knows_which_end_it_is() {
+    let mut options = Options { threads: 1, ..Options::default() };
+    let path = fixture("mtu-1500.pcap");
+    let plain = fed(&path, &options, 50, &mut |_, _| {});
+    let (client, server) =
+        (plain.connections[0].client.clone(), plain.connections[0].server.clone());
+    assert_ne!(client, server);
+    for (host, vantage) in [
+        (vec![client.clone()], "client"),
+        (vec![server.clone()], "server"),
+        (vec![client, server], "server"),
+    ] {
+        options.host = host.iter().map(|address| address.parse().unwrap()).collect();
+        let seen = fed(&path, &options, 50, &mut |_, _| {});
+        assert!(seen.connections.iter().all(|row| row.vantage.as_deref() == Some(vantage)));
+        assert_eq!(seen.coverage.unwrap().vantage.as_deref(), Some(vantage));
+    }
 }

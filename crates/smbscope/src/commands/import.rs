@@ -10,6 +10,7 @@ use smbscope_store::Table;
 use smbscope_store::dataset::{DatasetWriter, ManifestSeed, WriteOptions};
 use smbscope_store::source::{Parts, Request};
 
+use super::dataset::{cannot, hint, rows, written};
 use crate::cli::Import;
 use crate::exit::{Code, Failure};
 use crate::interrupt;
@@ -71,35 +72,14 @@ fn copy(parts: Parts, writer: &mut DatasetWriter, out: &Path) -> anyhow::Result<
     Ok(End::All)
 }
 
-fn cannot(out: &Path) -> Failure {
-    Failure::new(Code::Output, format!("{}: dataset cannot be written", out.display()))
-}
-
 fn summary(out: &Path, manifest: &Manifest, read_bytes: u64, took: Duration) -> String {
-    let parts = |table: Table| manifest.tables.get(table.name()).into_iter().flatten();
-    let rows = |table: Table| parts(table).map(|part| part.rows).sum::<u64>();
-    let files = manifest.tables.values().flatten();
-    let (count, bytes) = files.fold((0, 0), |(n, bytes), file| (n + 1, bytes + file.size_bytes));
     let seconds = took.as_secs_f64().max(1e-3);
-    let operations = rows(Table::Operations);
-    let others = [Table::Connections, Table::Sessions, Table::Trees, Table::Handles];
-    let others = others.map(|table| format!("{} {}", format::count(rows(table)), table.name()));
+    let operations = rows(manifest, Table::Operations);
     format!(
-        "{}: {} operations, {}; {} in {count} files from {} in {seconds:.1} s ({}/s, {} operations/s)",
-        out.display(),
-        format::count(operations),
-        others.join(", "),
-        format::bytes(bytes),
+        "{} from {} in {seconds:.1} s ({}/s, {} operations/s)",
+        written(out, manifest),
         format::bytes(read_bytes),
         format::bytes((read_bytes as f64 / seconds) as u64),
         format::count((operations as f64 / seconds) as u64),
-    )
-}
-
-fn hint(out: &Path) -> String {
-    let parts = out.join("operations").join("*.parquet");
-    format!(
-        "DuckDB reads it as it is: duckdb -c \"select command, count(*) from '{}' group by 1\"",
-        parts.display()
     )
 }

@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 mod completions;
+mod dataset;
 mod decode;
 mod doctor;
 pub mod export;
@@ -11,6 +12,7 @@ pub mod load;
 mod man;
 mod ops;
 mod query;
+pub mod record;
 mod report;
 mod schema;
 pub mod wan;
@@ -25,6 +27,7 @@ pub fn run(cli: &Cli) -> anyhow::Result<()> {
         Command::Import(args) => import::run(args, cli.talk),
         Command::Export(args) => export::run(args, cli.talk),
         Command::Report(args) => report::run(args, cli.talk),
+        Command::Record(args) => record::run(args, cli.talk),
         Command::Load(args) => load::run(args, cli.talk),
         #[cfg(target_os = "linux")]
         Command::Lab(args) => lab::run(args, cli.talk),

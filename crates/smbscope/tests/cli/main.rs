@@ -16,6 +16,8 @@ mod load_run;
 mod ops;
 mod other;
 mod query;
+#[cfg(target_os = "linux")]
+mod record;
 mod report;
 mod terminal;
 

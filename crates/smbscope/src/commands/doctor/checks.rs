@@ -21,7 +21,7 @@ const CAP_NET_RAW: u64 = 1 << 13;
 
 /// All checks in the order in which they are shown.
 pub(super) fn all() -> Vec<Check> {
-    vec![
+    let mut all = vec![
         version(),
         terminal(),
         threads(),
@@ -32,7 +32,25 @@ pub(super) fn all() -> Vec<Check> {
         tshark(),
         recorder(),
         rights(),
-    ]
+    ];
+    all.extend(probe());
+    all
+}
+
+/// What `smbscope record` needs to look into Samba.
+#[cfg(feature = "probe")]
+fn probe() -> Vec<Check> {
+    let check = |fact: smbscope_probe::check::Fact| match fact.remedy {
+        Some(remedy) => Check::warn(fact.what, fact.found, remedy),
+        None => Check::ok(fact.what, fact.found),
+    };
+    smbscope_probe::check::facts().into_iter().map(check).collect()
+}
+
+#[cfg(not(feature = "probe"))]
+fn probe() -> Vec<Check> {
+    let remedy = "Build it with clang and libelf: cargo build --release --features smbscope/probe.";
+    vec![Check::warn("probe", "not in this build", remedy)]
 }
 
 fn version() -> Check {
@@ -171,19 +189,23 @@ fn recorder() -> Check {
     Check::ok("recorder", found.join(", "))
 }
 
-/// Whether this user can take a capture.
+/// Whether this user can take a capture, or record.
 fn rights() -> Check {
     if capabilities().is_some_and(|set| set & CAP_NET_RAW != 0) {
-        return Check::ok("capture rights", "CAP_NET_RAW");
+        return Check::ok("capture rights", "CAP_NET_RAW: `smbscope record` can listen");
     }
     // dumpcap can have the right of its own; it lists interfaces only when it may open them.
     if answer_of("dumpcap", &["-D"]).is_some_and(|list| !list.trim().is_empty()) {
-        return Check::ok("capture rights", "through dumpcap");
+        return Check::warn(
+            "capture rights",
+            "through dumpcap only",
+            "For `smbscope record`, run it as root or give it CAP_NET_RAW (setcap cap_net_raw+ep FILE).",
+        );
     }
     Check::warn(
         "capture rights",
         "none",
-        "Take captures as root, or join the group wireshark where dumpcap has the right.",
+        "Record as root or give smbscope CAP_NET_RAW (setcap cap_net_raw+ep FILE); for dumpcap, join the group wireshark.",
     )
 }
 

@@ -10,7 +10,7 @@ use clap::{Args, Subcommand};
 use smbscope_load::client::{Config, Encryption, Kerberos, Signing};
 use smbscope_load::fileset::Scale;
 use smbscope_load::run::who::Shard;
-use smbscope_load::units::{parse_distance, parse_duration, parse_size};
+use smbscope_load::units::parse_distance;
 use smbscope_load::workload::{BUILT_IN, BadChange, ClientCache, Overrides, Workload};
 use smbscope_wire::smb2::Dialect;
 use smbscope_wire::smb2::negotiate_context::{CipherId, SigningId};
@@ -18,6 +18,7 @@ use smbscope_wire::smb2::negotiate_context::{CipherId, SigningId};
 use super::place::Where;
 use crate::exit::{Code, Failure};
 use crate::format::TextFormat;
+use crate::options::{duration, size};
 
 /// Put simulated users on a server.
 ///
@@ -342,16 +343,8 @@ pub struct SigningChoice(Signing, Option<SigningId>);
 #[derive(Clone, Debug)]
 pub struct EncryptionChoice(Encryption, Option<CipherId>);
 
-fn duration(text: &str) -> Result<Duration, String> {
-    parse_duration(text).map(Duration::from_nanos).map_err(|error| error.to_string())
-}
-
 fn distance(text: &str) -> Result<u64, String> {
     parse_distance(text).map_err(|error| error.to_string())
-}
-
-fn size(text: &str) -> Result<u64, String> {
-    parse_size(text).map_err(|error| error.to_string())
 }
 
 fn dialect(text: &str) -> Result<Dialect, String> {

@@ -1,0 +1,31 @@
+//! What stands for the socket where there is none: every system but Linux.
+
+use std::net::IpAddr;
+
+use super::{Error, Options, Packet};
+
+/// None can be made.
+pub enum Socket {}
+
+impl Socket {
+    pub fn open(_options: &Options) -> Result<Socket, Error> {
+        Err(Error::NotLinux)
+    }
+
+    pub fn receive(&mut self, _take: &mut dyn FnMut(Packet<'_>)) -> std::io::Result<()> {
+        match *self {}
+    }
+
+    pub fn stop(&mut self) -> std::io::Result<()> {
+        match *self {}
+    }
+
+    pub fn dropped(&mut self) -> u64 {
+        match *self {}
+    }
+}
+
+/// Addresses of this machine.
+pub fn addresses() -> Result<Vec<IpAddr>, Error> {
+    Err(Error::NotLinux)
+}

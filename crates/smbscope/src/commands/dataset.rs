@@ -1,0 +1,44 @@
+//! What commands say that write a dataset: `import` and `record`.
+
+use std::path::Path;
+
+use smbscope_event::manifest::Manifest;
+use smbscope_report::format;
+use smbscope_store::Table;
+
+use crate::exit::{Code, Failure};
+
+/// It cannot be written.
+pub fn cannot(out: &Path) -> Failure {
+    Failure::new(Code::Output, format!("{}: dataset cannot be written", out.display()))
+}
+
+/// Rows of a table.
+pub fn rows(manifest: &Manifest, table: Table) -> u64 {
+    manifest.tables.get(table.name()).into_iter().flatten().map(|part| part.rows).sum()
+}
+
+/// What was written.
+pub fn written(out: &Path, manifest: &Manifest) -> String {
+    let files = manifest.tables.values().flatten();
+    let (count, bytes) = files.fold((0, 0), |(n, bytes), file| (n + 1, bytes + file.size_bytes));
+    let others = [Table::Connections, Table::Sessions, Table::Trees, Table::Handles];
+    let others =
+        others.map(|table| format!("{} {}", format::count(rows(manifest, table)), table.name()));
+    format!(
+        "{}: {} operations, {}; {} in {count} files",
+        out.display(),
+        format::count(rows(manifest, Table::Operations)),
+        others.join(", "),
+        format::bytes(bytes),
+    )
+}
+
+/// What to do with it.
+pub fn hint(out: &Path) -> String {
+    let parts = out.join("operations").join("*.parquet");
+    format!(
+        "DuckDB reads it as it is: duckdb -c \"select command, count(*) from '{}' group by 1\"",
+        parts.display()
+    )
+}

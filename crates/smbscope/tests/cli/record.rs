@@ -1,0 +1,190 @@
+//! `smbscope record`: what it sees of users on a real Samba, and what is said when it cannot.
+
+use std::io::{BufRead as _, BufReader};
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use super::{answer, complaint, folder, smbscope};
+
+/// A recording that has begun; none without the right to listen.
+struct Recording(Child);
+
+impl Drop for Recording {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Recording {
+    fn begin(arguments: &[&str]) -> Option<Recording> {
+        let mut child = Command::new(assert_cmd::cargo::cargo_bin!("smbscope"))
+            .args(["record", "--interface", "lo"])
+            .args(arguments)
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stderr.as_mut().unwrap()).read_line(&mut line).unwrap();
+        if line.contains("CAP_NET_RAW") {
+            let _ = child.wait();
+            eprintln!("skipped: no CAP_NET_RAW");
+            return None;
+        }
+        assert!(line.starts_with("recording TCP port"), "{line}");
+        Some(Recording(child))
+    }
+
+    /// Sends a signal, waits for the end, gives what was said and whether it was a success.
+    fn end(mut self, signal: &str) -> (bool, String) {
+        let id = self.0.id().to_string();
+        assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
+        let status = self.0.wait().unwrap();
+        let mut said = String::new();
+        let error = self.0.stderr.take().unwrap();
+        std::io::Read::read_to_string(&mut BufReader::new(error), &mut said).unwrap();
+        (status.success(), said)
+    }
+}
+
+/// Ends the lab also when the test fails.
+struct Down(String);
+
+impl Drop for Down {
+    fn drop(&mut self) {
+        let _ = smbscope(["lab", "down", "--dir", &self.0]).ok();
+    }
+}
+
+fn rows(inputs: &[&str], sql: &str) -> Vec<String> {
+    let mut arguments = vec!["query"];
+    arguments.extend(inputs);
+    arguments.extend([sql, "--format", "csv"]);
+    answer(arguments).lines().skip(1).map(str::to_owned).collect()
+}
+
+#[test]
+fn what_users_do_is_what_is_recorded() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+    let lab = path("lab");
+    let up = smbscope(["lab", "up", "--users", "4", "--dir", &lab, "--port", &port]).output();
+    let up = up.unwrap();
+    if !up.status.success() {
+        eprintln!("skipped: {}", String::from_utf8_lossy(&up.stderr));
+        return;
+    }
+    let _down = Down(lab.clone());
+    let users = ["--lab", &lab, "--users", "3", "--scale", "0.1"];
+    answer([&["load", "prepare"], users.as_slice()].concat());
+
+    let (recorded, killed, pcap, run) =
+        (path("recorded"), path("killed"), path("r.pcap"), path("run"));
+    let ports = format!("{port},445");
+    // Whole packets: a reply of a compound may stand behind the data of another.
+    let ports = ["--port", &ports, "--snaplen", "65535"];
+    let begin = |arguments: &[&str]| Recording::begin(&[&ports, arguments].concat());
+    let Some(recording) = begin(&["--out", &recorded, "--pcap", &pcap]) else { return };
+    let Some(to_kill) = begin(&["--out", &killed, "--anonymize"]) else { return };
+    let times = ["--closed", "--warm-up", "1s", "--duration", "3s", "--cool-down", "0s"];
+    answer([&["load"], users.as_slice(), &times, &["--out", &run]].concat());
+    let (is_success, said) = recording.end("-INT");
+    assert!(is_success && said.contains("operations") && said.contains(" 0 dropped"), "{said}");
+
+    // Message by message, both ways. Connections without users find out what the server can.
+    let columns = "client_port, message_id, command, detail, compound_index, status, path, \
+                   \"offset\", transferred_bytes, request_wire_bytes, response_wire_bytes";
+    let of = |source: &str| {
+        format!(
+            "select {columns} from operations where source = '{source}' and client_port in \
+             (select client_port from operations where source = 'load')"
+        )
+    };
+    let both = [run.as_str(), &recorded];
+    let load: u64 =
+        rows(&both, &format!("select count(*) from ({})", of("load")))[0].parse().unwrap();
+    assert!(load > 100, "{load}");
+    for (one, other) in [("load", "capture"), ("capture", "load")] {
+        let missing = rows(&both, &format!("{} except {}", of(one), of(other)));
+        assert!(
+            missing.is_empty(),
+            "{one} but not {other}: {}: {:?}",
+            missing.len(),
+            &missing[..missing.len().min(5)]
+        );
+    }
+    let coverage =
+        "select format, vantage, frames_dropped, operations_unanswered, gaps from coverage";
+    assert_eq!(rows(&[&recorded], coverage), ["\"live, interface lo\",server,0,0,0"]);
+
+    // The kept packets hold the same operations.
+    let count = "select command, count(*) from operations group by command order by command";
+    assert_eq!(rows(&[&pcap], count), rows(&[&recorded], count));
+    for name in [&recorded, &pcap] {
+        assert!(is_private(Path::new(name)), "{name}");
+    }
+    assert!(is_private(&Path::new(&recorded).join("manifest.json")));
+    assert!(is_private(&Path::new(&recorded).join("operations/part-000000.parquet")));
+
+    // Killed after the first part was complete, it lacks what is told at the end only.
+    let part = Path::new(&killed).join("operations/part-000000.parquet");
+    let begin = Instant::now();
+    while !part.exists() {
+        assert!(begin.elapsed() < Duration::from_secs(60), "no part was completed");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    assert!(!to_kill.end("-KILL").0);
+    let count = "select count(*) from operations";
+    assert_eq!(rows(&[&killed], count), rows(&[&recorded], count));
+    let names = rows(&[&killed], "select distinct path, share, client from operations").join("\n");
+    assert!(!names.contains("127.0.0.1") && !names.contains("user0000"), "{names}");
+}
+
+fn is_private(path: &Path) -> bool {
+    std::fs::metadata(path).unwrap().permissions().mode() & 0o077 == 0
+}
+
+#[test]
+fn what_cannot_be_recorded_is_told() {
+    let (_guard, dir) = folder();
+    let out = dir.join("run");
+    let out = out.to_str().unwrap();
+    let said = complaint(4, ["record", "--interface", "no-such0", "--out", out]);
+    assert!(
+        said.contains("no-such0: no such interface; there are ") && said.contains("lo"),
+        "{said}"
+    );
+    assert!(!Path::new(out).exists(), "nothing was written");
+    complaint(2, ["record", "--interface", "lo"]);
+    let said = complaint(
+        2,
+        ["record", "--interface", "lo", "--out", out, "--pcap", "x.pcap", "--anonymize"],
+    );
+    assert!(said.contains("--anonymize"), "{said}");
+}
+
+#[test]
+fn a_quiet_minute_is_a_dataset_too() {
+    let (_guard, dir) = folder();
+    let out = dir.join("run");
+    std::fs::create_dir(&out).unwrap();
+    let out = out.to_str().unwrap();
+    let arguments =
+        ["record", "--interface", "lo", "--port", "1", "--duration", "1s", "--out", out];
+    let output = smbscope(arguments).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    if said.contains("CAP_NET_RAW") {
+        eprintln!("skipped: no CAP_NET_RAW");
+        return;
+    }
+    assert!(output.status.success() && said.contains("0 operations"), "{said}");
+    assert_eq!(rows(&[out], "select frames from coverage"), ["0"]);
+    assert!(is_private(Path::new(out)), "also a folder that was there");
+    complaint(5, arguments);
+}
