@@ -18,6 +18,8 @@ use smbscope_event::tables::Coverage;
 use crate::assemble::{Assembler, Losses, Place, Told};
 use crate::raw;
 
+/// Why the vantage is what it is.
+pub const INSIDE: &str = "recorded inside the server";
 /// Messages that wait to be put in order at most.
 const WAITING_MAX: usize = 1 << 16;
 /// Of a NetBIOS header.
@@ -255,7 +257,7 @@ fn from_inside(part: &mut Part) {
     if let Part::Connections(rows) = part {
         for row in rows {
             row.vantage = Some(Vantage::Inside.name().to_owned());
-            row.vantage_reason = "recorded inside the server".into();
+            row.vantage_reason = INSIDE.into();
         }
     }
 }

@@ -6,11 +6,12 @@ use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 use smbscope_capture::Options;
+use smbscope_event::code::Vantage;
 use smbscope_event::part::Part;
 
 use crate::assemble::Losses;
 use crate::find::{Choice, FindError, Found, find};
-use crate::follow::Follow;
+use crate::follow::{Follow, INSIDE};
 use crate::loader::{Counted, LoadError, LoadOptions, Probe};
 
 /// Parts are handed over at least so often.
@@ -127,6 +128,8 @@ impl Recording {
         let dropped = progress.counted.dropped;
         let (parts, operations, without_slices) = self.follow.end(|coverage| {
             coverage.format = "probe inside smbd".to_owned();
+            coverage.vantage = Some(Vantage::Inside.name().to_owned());
+            coverage.vantage_reason = INSIDE.into();
             coverage.frames_dropped = Some(dropped);
         })?;
         progress.operations = operations;
