@@ -134,6 +134,9 @@ struct Connection {
     unsent: HashMap<u64, (Place, u64)>,
 }
 
+/// Copied bytes and length of each piece of a message.
+type Owned = Vec<(Vec<u8>, u32)>;
+
 /// Puts events together.
 #[derive(Default)]
 pub struct Assembler {
@@ -142,7 +145,8 @@ pub struct Assembler {
     /// The request whose work is with another thread.
     elsewhere: HashMap<(u32, Io, u64), u64>,
     flushes: HashMap<u32, u32>,
-    clear: HashMap<u32, VecDeque<Vec<(Vec<u8>, u32)>>>,
+    /// Replies in clear that were not sent, by thread.
+    clear: HashMap<u32, VecDeque<Owned>>,
     inside: HashMap<Place, Inside>,
     order: VecDeque<Place>,
     /// What was lost so far.
@@ -582,7 +586,7 @@ fn of(header: &Header) -> (Command, u64) {
     (header.command, header.message_id)
 }
 
-fn owned(pieces: Pieces<'_>) -> Vec<(Vec<u8>, u32)> {
+fn owned(pieces: Pieces<'_>) -> Owned {
     pieces.iter().map(|(bytes, length)| (bytes.to_vec(), length)).collect()
 }
 

@@ -76,12 +76,14 @@ impl Symbols {
 impl Function {
     /// Whether a probe at its begin is cheap on this processor (x86-64: push, nop, endbr64, jmp).
     pub fn is_cheap(&self) -> bool {
-        match self.first {
-            [0x50..=0x57, ..] | [0x41, 0x50..=0x57, ..] | [0xe9 | 0xeb | 0x90, ..] => true,
-            [0xf3, 0x0f, 0x1e, 0xfa] => true,
-            [0x66, 0x90, ..] | [0x0f, 0x1f, ..] => true,
-            _ => false,
-        }
+        matches!(
+            self.first,
+            [0x50..=0x57 | 0xe9 | 0xeb | 0x90, ..]
+                | [0x41, 0x50..=0x57, ..]
+                | [0xf3, 0x0f, 0x1e, 0xfa]
+                | [0x66, 0x90, ..]
+                | [0x0f, 0x1f, ..]
+        )
     }
 }
 
