@@ -15,10 +15,13 @@ use smbscope_wire::smb2::Command;
 use smbscope_wire::smb2::header::{Header, members};
 
 use crate::raw::{Ends, Event, Head, Io, Message, Pieces, Work};
+use crate::serving::{Member, Serving};
 use crate::slices::{Kind, Slices};
 
 /// Requests that are served at a time, and operations whose row is awaited.
 const KEPT_MAX: usize = 1 << 17;
+/// Flushes of a process that are under way.
+const FLUSHES_MAX: usize = 1024;
 /// Replies in clear that a thread has not sent.
 const CLEAR_MAX: usize = 64;
 /// Longest message that is put together: all members of a compound lie in it.
@@ -98,33 +101,6 @@ pub struct Losses {
     pub given_up: u64,
 }
 
-/// One request that is served: a message, of which one member is worked on at a time.
-struct Serving {
-    socket: u64,
-    place: Place,
-    /// Commands and MessageIds of its members.
-    members: Vec<(Command, u64)>,
-    member: Option<Member>,
-    /// Message, for what all members share.
-    inside: Inside,
-}
-
-/// The member that is served.
-struct Member {
-    slices: Slices,
-    /// Since when its present work runs.
-    since: u64,
-    /// Since when it waits; 0 while it does not.
-    waits_since: u64,
-    handed_over: Option<(u64, Io)>,
-    /// Time of reads, writes and flushes on other threads, and when the last one ended.
-    io: u64,
-    io_ended: u64,
-    /// The same on the main thread, which system calls include.
-    own_io: u64,
-    own_flush: u64,
-}
-
 struct Connection {
     ends: Ends,
     client_next: u32,
@@ -144,7 +120,8 @@ pub struct Assembler {
     serving: HashMap<(u32, u64), Serving>,
     /// The request whose work is with another thread.
     elsewhere: HashMap<(u32, Io, u64), u64>,
-    flushes: HashMap<u32, u32>,
+    /// Requests whose flush is with another thread, by process.
+    flushes: HashMap<u32, Vec<u64>>,
     /// Replies in clear that were not sent, by thread.
     clear: HashMap<u32, VecDeque<Owned>>,
     inside: HashMap<Place, Inside>,
@@ -157,13 +134,13 @@ impl Assembler {
     /// Takes an event; what it completes goes to `tell`.
     pub fn event(&mut self, head: Head, event: Event<'_>, tell: &mut dyn FnMut(Told)) {
         match event {
-            Event::Dispatch { request, crypto_in, message, encrypted, bytes } => match message {
+            Event::Dispatch { request, crypto_in, message, encrypted, members } => match message {
                 Some(message) => {
-                    self.begin(head, request, crypto_in, message, encrypted, bytes, tell);
+                    self.begin(head, request, crypto_in, message, encrypted, members, tell);
                 }
                 None => self.again(head, request),
             },
-            Event::Done { work, in_dispatch, .. } => self.done(head, work, in_dispatch),
+            Event::Done { work, in_dispatch } => self.done(head, work, in_dispatch),
             Event::Park(work) => self.park(head, work),
             Event::HandedOver { request, place, what, busy, crypto } => {
                 let work = Work { request, crypto, busy, woke: 0 };
@@ -180,15 +157,16 @@ impl Assembler {
                     self.losses.given_up += 1;
                 }
             }
-            Event::Sent { socket, total, left, crypto_out, pieces, .. } => {
-                self.sent(head, socket, total, left, crypto_out, pieces, tell);
+            Event::Sent { socket, total, left, first_at, last_at, crypto_out, pieces } => {
+                let times = Times::new(head, first_at, last_at);
+                self.sent(head, socket, total, left, times, crypto_out, pieces, tell);
             }
-            Event::SentMore { socket, left } => {
+            Event::SentMore { socket, last_at, left } => {
                 let Some(connection) = self.connections.get_mut(&socket) else { return };
                 if left == 0
                     && let Some(mut told) = connection.sending.take()
                 {
-                    told.last = head.time;
+                    told.last = Times::new(head, 0, last_at).last;
                     tell(told);
                 }
             }
@@ -210,7 +188,7 @@ impl Assembler {
         crypto_in: u64,
         message: Message,
         encrypted: bool,
-        bytes: &[u8],
+        pieces: Pieces<'_>,
         tell: &mut dyn FnMut(Told),
     ) {
         let ends = message.ends;
@@ -227,6 +205,8 @@ impl Assembler {
         });
         let more_bytes = if encrypted { 52 } else { 0 };
         let length = message.length.saturating_sub(more_bytes);
+        let bytes = joined(&owned(pieces), length);
+        let members: Vec<_> = members(&bytes).map(|member| of(&member.header)).collect();
         let sequence = connection.client_next;
         connection.client_next = sequence.wrapping_add(4 + length);
         let read = message.read_at;
@@ -241,13 +221,15 @@ impl Assembler {
             length,
             first,
             last: arrived,
-            bytes: bytes.to_vec(),
+            bytes,
             ends: false,
         });
         let mut slices = Slices::default();
         if message.arrived_at != 0 {
             slices.add(Kind::Queue, arrived, read.saturating_sub(arrived));
         }
+        // A large write is read while it still comes.
+        let read = read.max(arrived);
         let parse = head.time.saturating_sub(read);
         let crypto = crypto_in.min(parse);
         if crypto > 0 {
@@ -255,7 +237,6 @@ impl Assembler {
         }
         slices.add(Kind::Parse, read + crypto, parse - crypto);
         let place = Place { client, server, sequence, index: 0 };
-        let members: Vec<_> = members(bytes).map(|member| of(&member.header)).collect();
         let inside = Inside {
             process: head.process,
             thread: head.thread,
@@ -293,8 +274,9 @@ impl Assembler {
             self.losses.without_message += 1;
             return;
         };
+        let waits = serving.waits();
         match &mut serving.member {
-            Some(member) => member.wake(head.time, serving.place.waits(&serving.members)),
+            Some(member) => member.wake(head.time, waits),
             None => {
                 serving.place.index = serving.place.index.saturating_add(1);
                 serving.member = Some(Member::new(Slices::default(), head.time));
@@ -306,8 +288,7 @@ impl Assembler {
         let Some(serving) = self.serving.get_mut(&(head.process, work.request)) else { return };
         let Some(member) = &mut serving.member else { return };
         if member.handed_over.is_none() {
-            member.work(head.time, work.crypto, work.busy);
-            member.waits_since = head.time;
+            member.pause(head.time, work.crypto, work.busy);
         }
     }
 
@@ -317,16 +298,20 @@ impl Assembler {
         else {
             return;
         };
-        member.work(head.time, work.crypto, work.busy);
-        member.handed_over = Some((head.time, what));
-        member.waits_since = head.time;
+        member.pause(head.time, work.crypto, work.busy);
+        member.handed_over = Some(what);
+        if what == Io::Flush {
+            let flushes = self.flushes.entry(head.process).or_default();
+            if flushes.len() < FLUSHES_MAX {
+                flushes.push(work.request);
+            } else {
+                self.losses.given_up += 1;
+            }
+            return;
+        }
         if self.elsewhere.len() >= KEPT_MAX {
             self.losses.given_up += self.elsewhere.len() as u64;
             self.elsewhere.clear();
-            self.flushes.clear();
-        }
-        if what == Io::Flush {
-            *self.flushes.entry(head.process).or_default() += 1;
         }
         self.elsewhere.insert((head.process, what, place), work.request);
     }
@@ -343,17 +328,21 @@ impl Assembler {
             }
             return;
         }
-        let Some(request) = self.elsewhere.remove(&(head.process, what, place)) else {
-            return;
+        let request = match what {
+            // Nothing tells whose it is but that there is one only.
+            Io::Flush => match self.flushes.get_mut(&head.process) {
+                Some(flushes) if flushes.len() == 1 => flushes.remove(0),
+                Some(flushes) if flushes.len() > 1 => {
+                    self.losses.ambiguous_flushes += 1;
+                    return;
+                }
+                _ => return,
+            },
+            Io::Read | Io::Write => match self.elsewhere.remove(&(head.process, what, place)) {
+                Some(request) => request,
+                None => return,
+            },
         };
-        if what == Io::Flush {
-            let under_way = self.flushes.entry(head.process).or_default();
-            *under_way = under_way.saturating_sub(1);
-            if *under_way > 0 {
-                self.losses.ambiguous_flushes += 1;
-                return;
-            }
-        }
         let serving = self.serving.get_mut(&(head.process, request));
         if let Some(member) = serving.and_then(|serving| serving.member.as_mut()) {
             member.io += took;
@@ -365,10 +354,16 @@ impl Assembler {
         let key = (head.process, work.request);
         let Some(serving) = self.serving.get_mut(&key) else { return };
         let Some(mut member) = serving.member.take() else { return };
+        if member.handed_over == Some(Io::Flush)
+            && let Some(flushes) = self.flushes.get_mut(&head.process)
+        {
+            // Its end was ambiguous.
+            flushes.retain(|request| *request != work.request);
+        }
         // It waited until the thread woke last, or, when that did not sleep, until its read ended.
         let woke = if work.woke > member.since && !in_dispatch { work.woke } else { 0 };
         let woke = woke.max(member.io_ended).min(head.time);
-        let waits = serving.place.waits(&serving.members);
+        let waits = serving.waits();
         member.wake(if woke == 0 { head.time } else { woke }, waits);
         member.work(head.time, work.crypto, work.busy);
         let (socket, place) = (serving.socket, serving.place);
@@ -409,6 +404,7 @@ impl Assembler {
         socket: u64,
         total: u32,
         left: u32,
+        times: Times,
         crypto_out: u64,
         pieces: Pieces<'_>,
         tell: &mut dyn FnMut(Told),
@@ -449,7 +445,7 @@ impl Assembler {
             // The times of a compound stand on its lead.
             let (inside, lead) = (self.inside.get_mut(&place), index == 0);
             if let (Some(inside), true) = (inside, lead) {
-                let took = head.time.saturating_sub(done);
+                let took = times.first.saturating_sub(done);
                 let crypto = crypto_out.min(took);
                 if crypto > 0 {
                     inside.slices.add(Kind::CryptoOut, done, crypto);
@@ -465,8 +461,8 @@ impl Assembler {
             from_client: false,
             sequence,
             length,
-            first: head.time,
-            last: head.time,
+            first: times.first,
+            last: times.last,
             bytes,
             ends: false,
         };
@@ -505,80 +501,19 @@ impl Assembler {
     }
 }
 
-impl Place {
-    /// Whether what the member waits for is a lock or a break.
-    fn waits(&self, members: &[(Command, u64)]) -> bool {
-        members.get(usize::from(self.index)).is_some_and(|(command, _)| {
-            matches!(
-                *command,
-                Command::CREATE | Command::LOCK | Command::CHANGE_NOTIFY | Command::SET_INFO
-            )
-        })
-    }
+/// When a message left.
+#[derive(Clone, Copy)]
+struct Times {
+    first: u64,
+    last: u64,
 }
 
-impl Member {
-    fn new(slices: Slices, since: u64) -> Member {
-        Member {
-            slices,
-            since,
-            waits_since: 0,
-            handed_over: None,
-            io: 0,
-            io_ended: 0,
-            own_io: 0,
-            own_flush: 0,
-        }
-    }
-
-    /// Work until `now`, of it `crypto` and `busy` in system calls.
-    fn work(&mut self, now: u64, crypto: u64, busy: u64) {
-        if self.waits_since != 0 {
-            return;
-        }
-        let all = now.saturating_sub(self.since);
-        let crypto = crypto.min(all);
-        let busy = busy.min(all - crypto);
-        let own_io = std::mem::take(&mut self.own_io).min(busy);
-        let own_flush = std::mem::take(&mut self.own_flush).min(busy - own_io);
-        let files = busy - own_io - own_flush;
-        let parts = [
-            (Kind::CryptoIn, crypto),
-            (Kind::Processing, all - crypto - busy),
-            (Kind::Filesystem, files),
-            (Kind::Io, own_io),
-            (Kind::Flush, own_flush),
-        ];
-        let mut start = self.since;
-        for (kind, took) in parts {
-            if took > 0 {
-                self.slices.add(kind, start, took);
-                start += took;
-            }
-        }
-        self.since = now;
-    }
-
-    /// The wait ends; `locks` says that it was for a lock or a break.
-    fn wake(&mut self, now: u64, locks: bool) {
-        let since = std::mem::take(&mut self.waits_since);
-        if since == 0 {
-            return;
-        }
-        let waited = now.saturating_sub(since);
-        match self.handed_over.take() {
-            Some((_, what)) => {
-                let io = std::mem::take(&mut self.io).min(waited);
-                // The wait for a thread and the one for the main thread, together.
-                self.slices.add(Kind::IoWait, since, waited - io);
-                let kind = if what == Io::Flush { Kind::Flush } else { Kind::Io };
-                self.slices.add(kind, since + (waited - io), io);
-            }
-            None if locks => self.slices.add(Kind::LockWait, since, waited),
-            // For an answer of another process (logons).
-            None => self.slices.add(Kind::Processing, since, waited),
-        }
-        self.since = now.max(since);
+impl Times {
+    /// 0 stands for not known: then it is the end of the system call.
+    fn new(head: Head, first: u64, last: u64) -> Times {
+        let last = if last == 0 { head.time } else { last.min(head.time) };
+        let first = if first == 0 { last } else { first.min(last) };
+        Times { first, last }
     }
 }
 

@@ -14,5 +14,6 @@ pub mod loader;
 pub mod raw;
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 pub mod recording;
+mod serving;
 pub mod slices;
 pub mod symbols;

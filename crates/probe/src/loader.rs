@@ -12,6 +12,8 @@ use libbpf_rs::{
     Link, MapCore as _, MapFlags, OpenObject, ProgramMut, RingBuffer, RingBufferBuilder, UprobeOpts,
 };
 
+use rustix::time::{ClockId, DynamicClockId, clock_gettime, clock_gettime_dynamic};
+
 use crate::classes::CLASSES;
 use crate::find::{Found, Library};
 use crate::symbols::{Function, SymbolError, Symbols};
@@ -104,8 +106,7 @@ impl Probe {
             Box::leak(Box::new(MaybeUninit::uninit()));
         let mut open = ProbeSkelBuilder::default().open(object).map_err(kernel("open"))?;
         if let Some(constants) = open.maps.rodata_data.as_deref_mut() {
-            constants.syscalls = options.system_calls;
-            constants.follow_forks = true;
+            constants.tai_offset_ns = tai_offset_ns();
         }
         open.maps.events.set_max_entries(options.ring_bytes).map_err(kernel("ring buffer"))?;
         open.progs.call_enter.set_autoload(options.system_calls);
@@ -189,6 +190,7 @@ impl Probe {
         let mut kernel_side = vec![
             &programs.data_ready,
             &programs.received,
+            &programs.departed,
             &programs.sent,
             &programs.closed,
             &programs.forked,
@@ -241,6 +243,14 @@ impl Probe {
         };
         Counted { dropped: sum(0), threads: sum(1), processes: sum(2), strange_sends: sum(3) }
     }
+}
+
+/// How far TAI is before UTC: whole seconds, 0 where nobody told the kernel.
+fn tai_offset_ns() -> u64 {
+    let utc = clock_gettime(ClockId::Realtime);
+    let tai = clock_gettime_dynamic(DynamicClockId::Tai).unwrap_or(utc);
+    let apart = (tai.tv_sec - utc.tv_sec) * 1_000_000_000 + (tai.tv_nsec - utc.tv_nsec);
+    (apart + 500_000_000).max(0) as u64 / 1_000_000_000 * 1_000_000_000
 }
 
 fn functions(

@@ -59,15 +59,13 @@ pub enum Event<'a> {
         message: Option<Message>,
         /// Whether it was encrypted.
         encrypted: bool,
-        /// Its head in clear, from the SMB2 header on.
-        bytes: &'a [u8],
+        /// Its members' heads in clear, each from the SMB2 header on.
+        members: Pieces<'a>,
     },
     /// A request is done: its reply will be sent.
     Done {
         /// What was worked.
         work: Work,
-        /// NTSTATUS.
-        status: u32,
         /// Whether it was done within the dispatch, and not from the event loop.
         in_dispatch: bool,
     },
@@ -106,14 +104,14 @@ pub enum Event<'a> {
     Sent {
         /// The socket.
         socket: u64,
-        /// TCP sequence number of its first byte.
-        sequence: u32,
         /// Bytes with the NetBIOS header.
         total: u32,
         /// Bytes that did not fit yet.
         left: u32,
-        /// When the system call began; 0 for not known.
-        began: u64,
+        /// When its first byte went to the network device; 0 when it did not within the system call.
+        first_at: u64,
+        /// When the last one did that went.
+        last_at: u64,
         /// Time of signing and encryption since the message before.
         crypto_out: u64,
         /// Its pieces, the NetBIOS header first.
@@ -123,6 +121,8 @@ pub enum Event<'a> {
     SentMore {
         /// The socket.
         socket: u64,
+        /// When its last byte went to the network device; 0 when it did not within the system call.
+        last_at: u64,
         /// Bytes that are left.
         left: u32,
     },
@@ -182,7 +182,8 @@ impl<'a> Pieces<'a> {
 
 const HEAD_BYTES: usize = 24;
 const ENDS_BYTES: usize = 48;
-const MESSAGE_BYTES: usize = 40 + 16 + ENDS_BYTES;
+const MESSAGE_BYTES: usize = 32 + 16 + ENDS_BYTES;
+const REPLY_BYTES: usize = 40;
 const PIECES: usize = 32;
 /// What a NetBIOS header can say.
 const LENGTH_MAX: u32 = 0x00ff_ffff;
@@ -201,11 +202,7 @@ pub fn event(bytes: &[u8]) -> Option<(Head, Event<'_>)> {
     let rest = bytes.get(HEAD_BYTES..)?;
     let event = match kind {
         1 => dispatch(rest)?,
-        2 => Event::Done {
-            work: work(rest)?,
-            status: u32_at(rest, 36)?,
-            in_dispatch: u32_at(rest, 40)? != 0,
-        },
+        2 => Event::Done { work: work(rest)?, in_dispatch: u32_at(rest, 32)? != 0 },
         3 => Event::Park(work(rest)?),
         4 => Event::HandedOver {
             request: u64_at(rest, 0)?,
@@ -220,17 +217,21 @@ pub fn event(bytes: &[u8]) -> Option<(Head, Event<'_>)> {
             began: time_at(rest, 16)?,
             what: io(u32_at(rest, 32)?)?,
         },
-        6 => Event::Clear { pieces: pieces(rest)? },
+        6 => Event::Clear { pieces: pieces(rest.get(REPLY_BYTES..)?)? },
         7 => Event::Sent {
             socket: u64_at(rest, 0)?,
-            began: time_at(rest, 8)?,
-            crypto_out: time_at(rest, 16)?,
-            sequence: u32_at(rest, 24)?,
+            first_at: time_at(rest, 8)?,
+            last_at: time_at(rest, 16)?,
+            crypto_out: time_at(rest, 24)?,
             left: u32_at(rest, 32)?,
             total: u32_at(rest, 36)?.min(LENGTH_MAX),
-            pieces: pieces(rest)?,
+            pieces: pieces(rest.get(REPLY_BYTES..)?)?,
         },
-        8 => Event::SentMore { socket: u64_at(rest, 0)?, left: u32_at(rest, 32)? },
+        8 => Event::SentMore {
+            socket: u64_at(rest, 0)?,
+            last_at: time_at(rest, 16)?,
+            left: u32_at(rest, 32)?,
+        },
         9 => Event::Exit,
         10 => Event::Closed { socket: u64_at(rest, 8)? },
         _ => return None,
@@ -239,27 +240,27 @@ pub fn event(bytes: &[u8]) -> Option<(Head, Event<'_>)> {
 }
 
 fn dispatch(bytes: &[u8]) -> Option<Event<'_>> {
-    let length = u32_at(bytes, 24)? as usize;
-    let [fresh, encrypted] = *bytes.get(28..30)?.first_chunk()?;
-    let fixed = bytes.get(32..)?;
-    let message = match fresh {
-        0 => None,
-        _ => Some(Message {
-            first_at: time_at(fixed, 8)?,
-            arrived_at: time_at(fixed, 16)?,
-            read_at: time_at(fixed, 32)?,
-            length: u32_at(fixed, 40)?.min(LENGTH_MAX),
-            sequence: u32_at(fixed, 48)?,
-            ends: ends(fixed.get(56..)?)?,
-        }),
+    let fixed = bytes.get(24..)?;
+    let (message, members) = match u32_at(bytes, 16)? {
+        0 => (None, Pieces::default()),
+        _ => {
+            let message = Message {
+                first_at: time_at(fixed, 8)?,
+                arrived_at: time_at(fixed, 16)?,
+                read_at: time_at(fixed, 24)?,
+                length: u32_at(fixed, 32)?.min(LENGTH_MAX),
+                sequence: u32_at(fixed, 40)?,
+                ends: ends(fixed.get(48..)?)?,
+            };
+            (Some(message), pieces(fixed.get(MESSAGE_BYTES..)?)?)
+        }
     };
-    let data = fixed.get(MESSAGE_BYTES..).unwrap_or_default();
     Some(Event::Dispatch {
         request: u64_at(bytes, 0)?,
         crypto_in: time_at(bytes, 8)?,
         message,
-        encrypted: encrypted != 0,
-        bytes: data.get(..length).unwrap_or(data),
+        encrypted: u32_at(bytes, 20)? != 0,
+        members,
     })
 }
 
@@ -300,10 +301,10 @@ fn io(what: u32) -> Option<Io> {
 }
 
 fn pieces(bytes: &[u8]) -> Option<Pieces<'_>> {
-    let count = (u32_at(bytes, 40)? as usize).min(PIECES);
-    let length = u32_at(bytes, 44)? as usize;
-    let lengths = bytes.get(48..48 + PIECES * 8).and_then(|lengths| lengths.get(..count * 8));
-    let data = bytes.get(48 + PIECES * 8..).unwrap_or_default();
+    let count = (u32_at(bytes, 0)? as usize).min(PIECES);
+    let length = u32_at(bytes, 4)? as usize;
+    let lengths = bytes.get(8..8 + PIECES * 8).and_then(|lengths| lengths.get(..count * 8));
+    let data = bytes.get(8 + PIECES * 8..).unwrap_or_default();
     Some(Pieces { lengths: lengths.unwrap_or_default(), data: data.get(..length).unwrap_or(data) })
 }
 

@@ -216,7 +216,7 @@ fn entities(parts: &[Part]) -> BTreeSet<String> {
 pub fn tcpdump(lab: &Samba, file: &Path) -> Option<Child> {
     let port = lab.target.split(':').nth(1)?.split('/').next()?.to_owned();
     let child = Command::new("tcpdump")
-        .args(["-i", "lo", "-s", "0", "-B", "65536", "-U", "--immediate-mode", "-w"])
+        .args(["-i", "lo", "-s", "0", "-B", "65536", "-U", "-w"])
         .arg(file)
         .args(["tcp", "port", &port])
         .stdin(Stdio::null())

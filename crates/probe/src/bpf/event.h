@@ -33,7 +33,6 @@
 #define COUNTER_STRANGE_SEND 3
 
 #define DATA_BYTES 2048
-#define REPLY_BYTES 2048
 #define PIECES 32
 
 struct counters {
@@ -64,7 +63,6 @@ struct message {
 	__u64 first_at;   // first byte came, 0 for not known
 	__u64 arrived_at; // last byte came, 0 for not known
 	__u64 read_at;    // first byte was read
-	__u64 done_at;    // last byte was read
 	__u32 length;     // without the NetBIOS header
 	__u32 captured;
 	__u32 sequence; // of the NetBIOS header's first byte
@@ -72,17 +70,27 @@ struct message {
 	struct ends ends;
 };
 
+// Pieces of a message that lie in smbd's memory apart, or of which some bytes are left out.
+struct piece {
+	__u32 length;
+	__u32 captured;
+};
+
+struct pieces {
+	__u32 count;
+	__u32 bytes; // captured, of all
+	struct piece piece[PIECES];
+	__u8 data[DATA_BYTES];
+};
+
 struct dispatch_event {
 	struct head head;
 	__u64 request;
 	__u64 crypto_in;
-	__u64 woke;
-	__u32 bytes;
-	__u8 fresh;
-	__u8 encrypted;
-	__u16 reserved;
+	__u32 fresh;
+	__u32 encrypted;
 	struct message message;
-	__u8 data[DATA_BYTES];
+	struct pieces members;
 };
 
 struct work_event {
@@ -91,8 +99,6 @@ struct work_event {
 	__u64 crypto;
 	__u64 busy;
 	__u64 woke;
-	__u32 calls;
-	__u32 status;
 	__u32 in_dispatch;
 	__u32 reserved;
 };
@@ -107,22 +113,13 @@ struct io_event {
 	__u32 reserved;
 };
 
-struct piece {
-	__u32 length;
-	__u32 captured;
-};
-
 struct reply_event {
 	struct head head;
 	__u64 socket;
-	__u64 began;
+	__u64 first_at; // its first byte went to the network device
+	__u64 last_at;  // the last byte that did
 	__u64 crypto_out;
-	__u32 sequence;
-	__u32 sent;
 	__u32 left;
 	__u32 total;
-	__u32 pieces;
-	__u32 bytes;
-	struct piece piece[PIECES];
-	__u8 data[REPLY_BYTES];
+	struct pieces pieces;
 };

@@ -71,14 +71,29 @@ struct sock_common {
 	struct in6_addr_ skc_v6_rcv_saddr;
 } relocated;
 
+struct sk_buff_head {
+	struct sk_buff *prev;
+	__u32 qlen;
+} relocated;
+
 struct sock {
 	struct sock_common __sk_common;
+	struct sk_buff_head sk_receive_queue;
 } relocated;
 
 struct tcp_sock {
 	__u32 rcv_nxt;
 	__u32 copied_seq;
 	__u32 write_seq;
+} relocated;
+
+struct sk_buff {
+	struct sock *sk;
+	unsigned int len;
+	unsigned char *head;
+	unsigned char *data;
+	__u16 transport_header;
+	__s64 tstamp;
 } relocated;
 
 struct task_struct {

@@ -1,0 +1,161 @@
+// Requests: when they came, and which one a thread read.
+#pragma once
+
+#define STAMP_AGE_MAX 1000000000
+
+// When the newest segment of a socket came. The kernel stamps packets at the device while somebody
+// captures; then this is the time that the capture has. Without, it is a softirq later: now.
+static __always_inline __u64 newest(struct sock *sk)
+{
+	__u64 now = bpf_ktime_get_ns();
+	struct sk_buff *skb = BPF_CORE_READ(sk, sk_receive_queue.prev);
+	// The tail of an empty queue is its head, which has another shape.
+	if (!skb || !BPF_CORE_READ(sk, sk_receive_queue.qlen))
+		return now;
+	__u64 stamp = BPF_CORE_READ(skb, tstamp);
+	__u64 age = bpf_ktime_get_tai_ns() - tai_offset_ns - stamp;
+	return stamp && age < STAMP_AGE_MAX ? now - age : now;
+}
+
+// Runs for every segment of every socket of the host that waits for data.
+SEC("tp_btf/sk_data_ready")
+int BPF_PROG(data_ready, struct sock *sk)
+{
+	if (!is_served(sk))
+		return 0;
+	struct socket_state *state =
+		bpf_sk_storage_get(&sockets, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+	if (!state)
+		return 0;
+	struct tcp_sock *tcp = (struct tcp_sock *)sk;
+	struct arrivals *arrivals = &state->arrivals;
+	__u32 place = arrivals->next % ARRIVALS;
+	arrivals->time[place] = newest(sk);
+	arrivals->sequence[place] = BPF_CORE_READ(tcp, rcv_nxt);
+	arrivals->next++;
+	return 0;
+}
+
+// When the byte before `sequence` had come; 0 when that is not known any more.
+static __always_inline __u64 arrival_of(struct arrivals *arrivals, __u32 sequence)
+{
+	__u32 next = arrivals->next;
+	__u32 from = arrivals->oldest;
+	bool lost = next - from > ARRIVALS;
+	if (lost)
+		from = next - ARRIVALS;
+	for (int i = 0; i < ARRIVALS; i++) {
+		if (from == next)
+			return 0;
+		__u32 place = from % ARRIVALS;
+		if ((__s32)(arrivals->sequence[place] - sequence) >= 0) {
+			// The same segment may hold the next message too.
+			arrivals->oldest = from;
+			return lost && i == 0 ? 0 : arrivals->time[place];
+		}
+		from++;
+	}
+	arrivals->oldest = from;
+	return 0;
+}
+
+// The buffer of the system call that reads or writes, from the registers it was entered with.
+static __always_inline __u64 first_buffer(__u64 *vector, __u64 *vectors)
+{
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
+	__u64 call = SYSCALL_NUMBER(regs);
+	__u64 argument = SYSCALL_ARGUMENT_2(regs);
+	*vector = 0;
+	*vectors = 1;
+	if (call == CALL_RECVMSG || call == CALL_SENDMSG) {
+		struct user_msghdr_abi message = {};
+		if (bpf_probe_read_user(&message, sizeof(message), (void *)argument))
+			return 0;
+		argument = message.iov;
+		*vectors = message.iovlen;
+	} else if (call == CALL_READV || call == CALL_WRITEV) {
+		*vectors = SYSCALL_ARGUMENT_3(regs);
+	} else if (call == CALL_READ || call == CALL_RECVFROM || call == CALL_WRITE ||
+		   call == CALL_SENDTO) {
+		return argument;
+	} else {
+		return 0;
+	}
+	*vector = argument;
+	__u64 base = 0;
+	if (bpf_probe_read_user(&base, sizeof(base), (void *)argument))
+		return 0;
+	return base;
+}
+
+SEC("tp_btf/sock_recv_length")
+int BPF_PROG(received, struct sock *sk, int ret, int flags)
+{
+	if (ret <= 0 || (flags & MSG_PEEK))
+		return 0;
+	struct thread *thread = mine();
+	if (!thread || !is_served(sk))
+		return 0;
+	struct socket_state *state =
+		bpf_sk_storage_get(&sockets, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+	if (!state)
+		return 0;
+	__u64 vector, vectors;
+	__u64 buffer = first_buffer(&vector, &vectors);
+	struct tcp_sock *tcp = (struct tcp_sock *)sk;
+	__u32 behind = BPF_CORE_READ(tcp, copied_seq);
+	__u32 size = ret;
+	if (!state->out_known) {
+		state->out_end = BPF_CORE_READ(tcp, write_seq);
+		state->out_known = true;
+	}
+	// What was spliced (`min receivefile size`) is not seen; where the stream is tells.
+	if (state->length && (__s32)(behind - size - state->end) >= 0)
+		state->length = 0;
+	if (state->length == 0) {
+		__u32 got = state->header_got;
+		if (got < 4 && size <= 4 - got) {
+			// The NetBIOS header, which smbd reads by itself.
+			if (got == 0)
+				state->read_at = bpf_ktime_get_ns();
+			for (__u32 i = 0; i < 4; i++)
+				if (i >= got && i < got + size)
+					bpf_probe_read_user(&state->header[i], 1,
+							    (void *)(buffer + i - got));
+			state->header_got = got + size;
+			if (state->header_got < 4)
+				return 0;
+			state->header_got = 0;
+			state->got = 0;
+			state->length = state->header[1] << 16 | state->header[2] << 8 | state->header[3];
+			state->end = behind + state->length;
+			return 0;
+		}
+		// The recorder came in the middle of a message, or a whole one is read at once.
+		state->header_got = 0;
+		state->read_at = bpf_ktime_get_ns();
+		state->length = size;
+		state->end = behind;
+		state->got = 0;
+	}
+	if (state->got == 0)
+		state->base = buffer;
+	state->got += size;
+	bool whole = state->got >= state->length;
+	// The head of a write whose data will be spliced: smbd reads just this much of it.
+	if (!whole && state->got != SHORT_WRITE_BYTES)
+		return 0;
+	struct message *message = &thread->message;
+	message->base = state->base;
+	message->length = state->length;
+	message->captured = state->got < state->length ? state->got : state->length;
+	message->sequence = state->end - state->length - 4;
+	message->read_at = state->read_at;
+	message->first_at = arrival_of(&state->arrivals, message->sequence + 1);
+	message->arrived_at = whole ? arrival_of(&state->arrivals, state->end) : 0;
+	ends_of(sk, &message->ends);
+	thread->fresh = true;
+	if (whole)
+		state->length = 0;
+	return 0;
+}

@@ -1,0 +1,160 @@
+// Replies: their heads, when they went to the network device, and when the kernel had them.
+#pragma once
+
+static __always_inline bool tells_data(__u16 command)
+{
+	return command == COMMAND_CREATE || command == COMMAND_NEGOTIATE ||
+	       command == COMMAND_SESSION_SETUP || command == COMMAND_IOCTL;
+}
+
+#define VECTORS 40
+static __always_inline void tell_reply(struct thread *thread, struct reply_event *event,
+				       __u64 vector, __u64 vectors)
+{
+	struct vector_abi *list = (struct vector_abi *)vector;
+	struct pieces *told = &event->pieces;
+	volatile struct walk *walk = &thread->walk;
+	walk->used = 0;
+	walk->pieces = 0;
+	walk->place = 0;
+	walk->command = 0xffff;
+	for (__u32 i = 0; i < VECTORS; i++) {
+		__u32 used = walk->used;
+		__u32 pieces = walk->pieces;
+		if (i >= vectors || pieces >= PIECES || used > DATA_BYTES - 256)
+			break;
+		struct vector_abi piece;
+		if (bpf_probe_read_user(&piece, sizeof(piece), &list[i]))
+			break;
+		if (piece.length == 0)
+			continue;
+		// A header begins a member; what follows its body is data.
+		bool is_data = walk->place >= 3 && !tells_data(walk->command);
+		__u64 wanted = at_most(piece.length, 256);
+		if (is_data && piece.length != 64)
+			wanted = 0;
+		__u8 *to = told->data + used;
+		if (wanted && bpf_probe_read_user(to, at_most(wanted, 256), (void *)piece.base))
+			wanted = 0;
+		if (wanted == 64 && to[0] == 0xfe && to[1] == 'S' && to[2] == 'M') {
+			walk->command = to[12] | to[13] << 8;
+			walk->place = 1;
+		} else if (is_data) {
+			// 64 bytes of a file, perhaps.
+			wanted = 0;
+		}
+		walk->place++;
+		told->piece[pieces].length = piece.length;
+		told->piece[pieces].captured = wanted;
+		walk->pieces = pieces + 1;
+		walk->used = used + wanted;
+	}
+	told->count = walk->pieces;
+	told->bytes = walk->used;
+	event->crypto_out = thread->crypto_out;
+	tell(event, at_most(offsetof(struct reply_event, pieces.data) + told->bytes, SCRATCH_BYTES));
+}
+
+// When bytes go to the network device: the system call returns only after the loopback device, or a
+// softirq on this processor, has done the client's part too. Runs for every packet of the host.
+SEC("tp_btf/net_dev_start_xmit")
+int BPF_PROG(departed, struct sk_buff *skb)
+{
+	struct sock *sk = skb->sk;
+	if (!sk || !is_served(sk))
+		return 0;
+	struct socket_state *state = bpf_sk_storage_get(&sockets, sk, 0, 0);
+	if (!state || !state->out_known)
+		return 0;
+	__u64 tcp = (__u64)BPF_CORE_READ(skb, head) + BPF_CORE_READ(skb, transport_header);
+	struct {
+		__be32 ports;
+		__be32 sequence;
+		__be32 acknowledgement;
+		__u8 offset;
+	} __attribute__((packed)) header;
+	if (bpf_probe_read_kernel(&header, sizeof(header), (void *)tcp))
+		return 0;
+	// Neither an acknowledgement without data nor a repetition of what was sent before.
+	__u32 headers = tcp - (__u64)BPF_CORE_READ(skb, data) + (header.offset >> 4) * 4;
+	__s32 data = BPF_CORE_READ(skb, len) - headers;
+	__u32 sequence = bpf_ntohl(header.sequence);
+	if (data <= 0 || (__s32)(sequence - state->out_end) < 0)
+		return 0;
+	state->out_last = bpf_ktime_get_ns();
+	if (!state->out_first)
+		state->out_first = state->out_last;
+	return 0;
+}
+
+SEC("tp_btf/sock_send_length")
+int BPF_PROG(sent, struct sock *sk, int ret, int flags)
+{
+	struct thread *thread = mine();
+	if (!thread || ret <= 0 || !is_served(sk))
+		return 0;
+	struct socket_state *state =
+		bpf_sk_storage_get(&sockets, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+	if (!state)
+		return 0;
+	struct reply_event *event = (struct reply_event *)thread->scratch;
+	struct tcp_sock *tcp = (struct tcp_sock *)sk;
+	fill(&event->head, EVENT_SENT);
+	event->socket = (__u64)sk;
+	event->first_at = state->out_first;
+	event->last_at = state->out_last;
+	state->out_end = BPF_CORE_READ(tcp, write_seq);
+	state->out_known = true;
+	state->out_first = 0;
+	state->out_last = 0;
+	if (state->to_send) {
+		// The rest of a message that did not fit into the socket's buffer.
+		state->to_send = state->to_send > ret ? state->to_send - ret : 0;
+		event->head.kind = EVENT_SENT_MORE;
+		event->left = state->to_send;
+		event->crypto_out = 0;
+		tell(event, offsetof(struct reply_event, pieces));
+		return 0;
+	}
+	__u64 vector, vectors;
+	__u64 base = first_buffer(&vector, &vectors);
+	__u8 header[4];
+	if (!base || bpf_probe_read_user(header, 4, (void *)base) || header[0] != 0) {
+		count(COUNTER_STRANGE_SEND);
+		return 0;
+	}
+	__u32 total = (header[1] << 16 | header[2] << 8 | header[3]) + 4;
+	state->to_send = total > ret ? total - ret : 0;
+	event->left = state->to_send;
+	event->total = total;
+	if (!vector) {
+		// One buffer with everything: the head of a reply that sendfile(2) completes.
+		struct pieces *told = &event->pieces;
+		told->piece[0].length = total;
+		__u64 head = at_most(ret, 256);
+		if (bpf_probe_read_user(told->data, head, (void *)base))
+			head = 0;
+		told->piece[0].captured = head;
+		told->count = 1;
+		told->bytes = head;
+		event->crypto_out = thread->crypto_out;
+		tell(event, offsetof(struct reply_event, pieces.data) + at_most(head, 256));
+	} else {
+		tell_reply(thread, event, vector, vectors);
+	}
+	thread->crypto_out = 0;
+	return 0;
+}
+
+// A connection can go from process to process (multichannel), so its end is the socket's.
+SEC("tp_btf/inet_sock_set_state")
+int BPF_PROG(closed, struct sock *sk, int oldstate, int newstate)
+{
+	if (newstate != TCP_CLOSE || oldstate == TCP_LISTEN || !is_served(sk))
+		return 0;
+	struct io_event event = {};
+	fill(&event.head, EVENT_CLOSED);
+	event.place = (__u64)sk;
+	tell(&event, sizeof(event));
+	return 0;
+}

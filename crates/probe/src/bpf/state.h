@@ -1,0 +1,186 @@
+// What is kept between events, and how they are told. Every map is bounded.
+#pragma once
+
+// TAI less UTC; set before loading.
+const volatile __u64 tai_offset_ns = 0;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 16 << 20);
+} events SEC(".maps");
+
+// Processes that are recorded.
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__type(key, __u32);
+	__type(value, __u8);
+} processes SEC(".maps");
+
+// A byte for each TCP port: whether smbd listens on it.
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 65536);
+	__type(key, __u32);
+	__type(value, __u8);
+} ports SEC(".maps");
+
+// A byte for each system call: its class.
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 512);
+	__type(key, __u32);
+	__type(value, __u8);
+} classes SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct counters);
+} counted SEC(".maps");
+
+// Arrivals of a socket that were not read yet, the oldest overwritten.
+#define ARRIVALS 64
+struct arrivals {
+	__u64 time[ARRIVALS];
+	__u32 sequence[ARRIVALS]; // behind the last byte that had come
+	__u32 next;               // count of all
+	__u32 oldest;             // first that may still be of use
+};
+
+// What is being read and written on a socket.
+struct socket_state {
+	struct arrivals arrivals;
+	__u64 base;        // of the message that is being read, in smbd's memory
+	__u64 read_at;     // when its first byte was read
+	__u32 length;      // of the message, without its NetBIOS header
+	__u32 end;         // sequence behind it
+	__u32 got;         // of it
+	__u8 header[4];    // NetBIOS header
+	__u32 header_got;
+	__u32 to_send;     // what is left of the message that is being sent
+	__u32 out_end;     // sequence behind what was sent before
+	bool out_known;
+	__u64 out_first;   // when the first byte behind that went to the network device; 0 for not yet
+	__u64 out_last;    // when the last one did
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct socket_state);
+} sockets SEC(".maps");
+
+// Where a walk over a reply's pieces is. In memory, so that the verifier takes all rounds of the
+// loop for the same.
+struct walk {
+	__u32 used;
+	__u32 pieces;
+	__u32 place; // of a reply, in its member: 0 transform, 1 header, 2 body, 3 data
+	__u32 at;    // of a request: where its member begins
+	__u32 command;
+};
+
+#define SCRATCH_BYTES 4608
+struct thread {
+	struct walk walk;
+	struct message message; // read last
+	bool fresh;             // its first request was not dispatched yet
+	__u64 current;          // request that is served, 0 for none
+	__u64 busy;             // of system calls since `current` or the last wait
+	__u64 call_began;
+	__u64 call_place;       // an argument: the buffer
+	__u32 call_class;
+	__u64 woke;             // when the thread last had something to do
+	__u64 crypto_began;
+	__u64 crypto_in;
+	__u64 crypto_out;
+	__u32 crypto_way;
+	__u8 scratch[SCRATCH_BYTES] __attribute__((aligned(8)));
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct thread);
+} threads SEC(".maps");
+
+// The verifier must see the comparison that the compiler would leave out.
+static __always_inline __u64 at_most(__u64 value, __u64 most)
+{
+	asm volatile("" : "+r"(value));
+	return value > most ? most : value;
+}
+
+static __always_inline void count(__u32 what)
+{
+	__u32 zero = 0;
+	struct counters *counters = bpf_map_lookup_elem(&counted, &zero);
+	if (counters && what < COUNTERS)
+		counters->value[what]++;
+}
+
+static __always_inline bool tracked(void)
+{
+	__u32 process = bpf_get_current_pid_tgid() >> 32;
+	return bpf_map_lookup_elem(&processes, &process) != 0;
+}
+
+// The present thread's state, if its process is recorded.
+static __always_inline struct thread *mine(void)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct thread *thread = bpf_task_storage_get(&threads, task, 0, 0);
+	if (thread || !tracked())
+		return thread;
+	thread = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!thread)
+		count(COUNTER_NO_THREAD);
+	return thread;
+}
+
+static __always_inline void tell(void *event, __u64 size)
+{
+	if (bpf_ringbuf_output(&events, event, size, BPF_RB_NO_WAKEUP))
+		count(COUNTER_DROPPED);
+}
+
+static __always_inline void fill(struct head *head, __u16 kind)
+{
+	__u64 who = bpf_get_current_pid_tgid();
+	head->time = bpf_ktime_get_ns();
+	head->process = who >> 32;
+	head->thread = (__u32)who;
+	head->cpu = bpf_get_smp_processor_id();
+	head->kind = kind;
+}
+
+static __always_inline bool is_served(struct sock *sk)
+{
+	__u16 family = BPF_CORE_READ(sk, __sk_common.skc_family);
+	if (family != AF_INET && family != AF_INET6)
+		return false;
+	__u32 port = BPF_CORE_READ(sk, __sk_common.skc_num);
+	__u8 *served = bpf_map_lookup_elem(&ports, &port);
+	return served && *served;
+}
+
+static __always_inline void ends_of(struct sock *sk, struct ends *ends)
+{
+	ends->socket = (__u64)sk;
+	ends->family = BPF_CORE_READ(sk, __sk_common.skc_family);
+	ends->server_port = BPF_CORE_READ(sk, __sk_common.skc_num);
+	ends->client_port = bpf_ntohs(BPF_CORE_READ(sk, __sk_common.skc_dport));
+	if (ends->family == AF_INET) {
+		__u32 address = BPF_CORE_READ(sk, __sk_common.skc_daddr);
+		__builtin_memcpy(ends->client, &address, 4);
+		address = BPF_CORE_READ(sk, __sk_common.skc_rcv_saddr);
+		__builtin_memcpy(ends->server, &address, 4);
+	} else {
+		BPF_CORE_READ_INTO(&ends->client, sk, __sk_common.skc_v6_daddr);
+		BPF_CORE_READ_INTO(&ends->server, sk, __sk_common.skc_v6_rcv_saddr);
+	}
+}

@@ -1,0 +1,119 @@
+//! Requests that are served: what was worked and waited for, to slices.
+
+use smbscope_wire::smb2::Command;
+
+use crate::assemble::{Inside, Place};
+use crate::raw::Io;
+use crate::slices::{Kind, Slices};
+
+/// One request that is served: a message, of which one member is worked on at a time.
+pub struct Serving {
+    pub socket: u64,
+    pub place: Place,
+    /// Commands and MessageIds of its members.
+    pub members: Vec<(Command, u64)>,
+    pub member: Option<Member>,
+    /// Message, for what all members share.
+    pub inside: Inside,
+}
+
+/// The member that is served.
+pub struct Member {
+    pub slices: Slices,
+    /// Since when its present work runs.
+    pub since: u64,
+    /// Since when it waits; 0 while it does not.
+    waits_since: u64,
+    /// What another thread does for it.
+    pub handed_over: Option<Io>,
+    /// Time of reads, writes and flushes on other threads, and when the last one ended.
+    pub io: u64,
+    pub io_ended: u64,
+    /// The same on the main thread, which system calls include.
+    pub own_io: u64,
+    pub own_flush: u64,
+}
+
+impl Serving {
+    /// Whether what the member waits for is a lock or a break.
+    pub fn waits(&self) -> bool {
+        self.members.get(usize::from(self.place.index)).is_some_and(|(command, _)| {
+            matches!(
+                *command,
+                Command::CREATE | Command::LOCK | Command::CHANGE_NOTIFY | Command::SET_INFO
+            )
+        })
+    }
+}
+
+impl Member {
+    /// Its slices so far, and work since then.
+    pub fn new(slices: Slices, since: u64) -> Member {
+        Member {
+            slices,
+            since,
+            waits_since: 0,
+            handed_over: None,
+            io: 0,
+            io_ended: 0,
+            own_io: 0,
+            own_flush: 0,
+        }
+    }
+
+    /// Work until `now`, of it `crypto` and `busy` in system calls.
+    pub fn work(&mut self, now: u64, crypto: u64, busy: u64) {
+        if self.waits_since != 0 {
+            return;
+        }
+        let all = now.saturating_sub(self.since);
+        let crypto = crypto.min(all);
+        let busy = busy.min(all - crypto);
+        let own_io = std::mem::take(&mut self.own_io).min(busy);
+        let own_flush = std::mem::take(&mut self.own_flush).min(busy - own_io);
+        let files = busy - own_io - own_flush;
+        let parts = [
+            (Kind::CryptoIn, crypto),
+            (Kind::Processing, all - crypto - busy),
+            (Kind::Filesystem, files),
+            (Kind::Io, own_io),
+            (Kind::Flush, own_flush),
+        ];
+        let mut start = self.since;
+        for (kind, took) in parts {
+            if took > 0 {
+                self.slices.add(kind, start, took);
+                start += took;
+            }
+        }
+        self.since = now;
+    }
+
+    /// The same; then it waits.
+    pub fn pause(&mut self, now: u64, crypto: u64, busy: u64) {
+        self.work(now, crypto, busy);
+        self.waits_since = now;
+    }
+
+    /// The wait ends; `locks` says that it was for a lock or a break.
+    pub fn wake(&mut self, now: u64, locks: bool) {
+        let since = std::mem::take(&mut self.waits_since);
+        if since == 0 {
+            return;
+        }
+        let waited = now.saturating_sub(since);
+        match self.handed_over.take() {
+            Some(what) => {
+                let io = std::mem::take(&mut self.io).min(waited);
+                // The wait for a thread and the one for the main thread, together.
+                self.slices.add(Kind::IoWait, since, waited - io);
+                let kind = if what == Io::Flush { Kind::Flush } else { Kind::Io };
+                self.slices.add(kind, since + (waited - io), io);
+            }
+            None if locks => self.slices.add(Kind::LockWait, since, waited),
+            // For an answer of another process (logons).
+            None => self.slices.add(Kind::Processing, since, waited),
+        }
+        self.since = now.max(since);
+    }
+}
