@@ -23,6 +23,9 @@ const TEXT_BYTES: usize = 4 << 20;
 /// Connections that began or ended, after which it does.
 const CONNECTIONS: usize = 4_096;
 
+/// Sees a row before names and numbers are added.
+pub type Amend<'a> = &'a mut dyn FnMut(&mut Operation, &Ends);
+
 /// Follows connections in the caller's thread; one shard.
 pub struct Feed {
     engine: Engine,
@@ -91,10 +94,7 @@ impl Feed {
 
     /// Makes parts of what ended, after `amend` saw each row (in the order in which they ended)
     /// before names and numbers are added.
-    pub fn parts(
-        &mut self,
-        amend: &mut dyn FnMut(&mut Operation, &Ends),
-    ) -> Result<Vec<Part>, Error> {
+    pub fn parts(&mut self, amend: Amend<'_>) -> Result<Vec<Part>, Error> {
         self.resolve(amend)?;
         self.resolver.flush()?;
         self.resolver.emit_tables(1);
@@ -105,7 +105,7 @@ impl Feed {
     /// the source).
     pub fn end(
         mut self,
-        amend: &mut dyn FnMut(&mut Operation, &Ends),
+        amend: Amend<'_>,
         fill: impl FnOnce(&mut Coverage),
     ) -> Result<Vec<Part>, Error> {
         self.resolve(amend)?;
@@ -122,7 +122,7 @@ impl Feed {
         Ok(self.take_parts())
     }
 
-    fn resolve(&mut self, amend: &mut dyn FnMut(&mut Operation, &Ends)) -> Result<(), Error> {
+    fn resolve(&mut self, amend: Amend<'_>) -> Result<(), Error> {
         let Feed { output, resolver, .. } = self;
         resolver.connections_started(std::slice::from_ref(output));
         output.started.clear();

@@ -23,6 +23,6 @@ pub mod stream;
 mod user;
 
 pub use decoder::{Decoder, Error, Input, Options, Progress, Tables};
-pub use feed::{Ends, Feed};
+pub use feed::{Amend, Ends, Feed};
 pub use limits::Limits;
 pub use smbscope_event::part::Part;

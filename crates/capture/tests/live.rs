@@ -86,11 +86,11 @@ fn record(mut recorder: Recorder, work: impl FnOnce() + Send + 'static) -> Decod
     let mut seen = Decoded::default();
     while is_done.try_recv() != Err(std::sync::mpsc::TryRecvError::Disconnected) {
         if recorder.receive().unwrap() {
-            take(&mut seen, recorder.parts().unwrap());
+            take(&mut seen, recorder.parts(&mut |_, _| {}).unwrap());
         }
     }
     worker.join().unwrap();
-    take(&mut seen, recorder.end().unwrap());
+    take(&mut seen, recorder.end(&mut |_, _| {}).unwrap());
     seen
 }
 
@@ -198,6 +198,6 @@ fn nothing_comes_and_nothing_waits_for_long() {
     let begin = std::time::Instant::now();
     assert!(!recorder.receive().unwrap());
     assert!(begin.elapsed() < Duration::from_secs(5));
-    let parts = recorder.end().unwrap();
+    let parts = recorder.end(&mut |_, _| {}).unwrap();
     assert!(matches!(parts.as_slice(), [Part::Coverage(coverage)] if coverage.frames == 0));
 }

@@ -216,6 +216,11 @@ table! {
         commands_unknown: u64, Count, Public, "Operations with a command that has no name.";
         handles_forgotten: u64, Count, Public, "Opens forgotten for the limit on their number.";
         paths_unknown: u64, Count, Public, "Operations on an open whose Create was not seen.";
+        operations_unjoined: u64, Count, Public, "Operations that one of the two did not see, where a probe and an interface are recorded together.";
+        operations_without_slices: u64, Count, Public, "Operations of a probe without slices: under way when it began, or its events were lost.";
+        events_unexplained: u64, Count, Public, "Events of a probe that belong to nothing it saw begin.";
+        flushes_ambiguous: u64, Count, Public, "Flushes that ended beside others of the same process: their time counts as waiting for I/O.";
+        state_discarded: u64, Count, Public, "Requests, threads and processes that a probe forgot for the limit on their number.";
     }
 }
 

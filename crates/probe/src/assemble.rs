@@ -253,6 +253,8 @@ impl Assembler {
             self.keep(place, Inside { slices, ..inside });
             return;
         }
+        // Should another process end it (a Negotiate of a further channel), this much is known.
+        self.keep(place, inside.clone());
         let serving = Serving {
             socket: ends.socket,
             place,
@@ -390,9 +392,10 @@ impl Assembler {
         }
         while self.order.len() > KEPT_MAX {
             if let Some(oldest) = self.order.pop_front()
-                && self.inside.remove(&oldest).is_some()
+                && let Some(inside) = self.inside.remove(&oldest)
             {
-                self.losses.given_up += 1;
+                // One that still waits is kept anew when it is done.
+                self.losses.given_up += u64::from(!inside.slices.0.is_empty());
             }
         }
     }

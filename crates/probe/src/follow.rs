@@ -17,6 +17,8 @@ use smbscope_event::tables::Coverage;
 
 use crate::assemble::{Assembler, Losses, Place, Told};
 use crate::raw;
+use crate::raw::Counted;
+use crate::wire::Wire;
 
 /// Why the vantage is what it is.
 pub const INSIDE: &str = "recorded inside the server";
@@ -47,6 +49,22 @@ struct Beside {
     rows: u64,
     without_slices: u64,
     slices: Vec<Slice>,
+    /// What an interface shows at the same time.
+    wire: Option<Wire>,
+    /// Rows that it did not show.
+    unjoined: u64,
+}
+
+/// What there was at the end.
+pub struct Ended {
+    /// The last parts, the coverage the last of them.
+    pub parts: Vec<Part>,
+    /// Operations.
+    pub operations: u64,
+    /// Of them, without slices.
+    pub without_slices: u64,
+    /// Rows of the wire that were not the probe's.
+    pub wire_only: u64,
 }
 
 impl Follow {
@@ -59,9 +77,21 @@ impl Follow {
             rows: 0,
             without_slices: 0,
             slices: Vec::new(),
+            wire: None,
+            unjoined: 0,
         };
         let feed = Feed::new(recording, options)?;
         Ok(Follow { feed, beside, waiting: BTreeMap::new(), told: 0 })
+    }
+
+    /// Rows of an interface will come, each before the messages that it is of are fed.
+    pub fn join(&mut self, wire: Wire) {
+        self.beside.wire = Some(wire);
+    }
+
+    /// Where they go.
+    pub fn wire(&mut self) -> Option<&mut Wire> {
+        self.beside.wire.as_mut()
     }
 
     /// The clocks were compared again.
@@ -119,21 +149,28 @@ impl Follow {
         let Follow { feed, beside, .. } = self;
         let mut parts = feed.parts(&mut |row, ends| beside.amend(row, ends))?;
         parts.push(beside.take());
-        parts.iter_mut().for_each(from_inside);
+        parts.iter_mut().for_each(|part| beside.complete(part));
         Ok(parts)
     }
 
-    /// Everything ends: the last parts, how many operations there were, and how many of them without
-    /// slices. `fill` completes the coverage.
-    pub fn end(mut self, fill: impl FnOnce(&mut Coverage)) -> Result<(Vec<Part>, u64, u64), Error> {
+    /// Everything ends; what the kernel's side counted completes the coverage.
+    pub fn end(mut self, counted: Counted) -> Result<Ended, Error> {
         self.feed_until(u64::MAX);
         let Follow { feed, mut beside, .. } = self;
-        let mut parts = feed.end(&mut |row, ends| beside.amend(row, ends), fill)?;
+        let mut parts = feed.end(&mut |row, ends| beside.amend(row, ends), |_| ())?;
         // The coverage is the last.
         let slices = beside.take();
         parts.insert(parts.len().saturating_sub(1), slices);
-        parts.iter_mut().for_each(from_inside);
-        Ok((parts, beside.rows, beside.without_slices))
+        parts.iter_mut().for_each(|part| beside.complete(part));
+        if let Some(Part::Coverage(coverage)) = parts.last_mut() {
+            beside.cover(coverage, counted);
+        }
+        Ok(Ended {
+            parts,
+            operations: beside.rows,
+            without_slices: beside.without_slices,
+            wire_only: beside.wire.as_ref().map_or(0, Wire::left),
+        })
     }
 }
 
@@ -203,15 +240,13 @@ impl Beside {
         // There are no frames, and the streams' own numbers are nobody's.
         row.clear(Column::request_frame);
         row.clear(Column::response_frame);
-        let place = row.tcp_sequence().map(|sequence| Place {
-            client: ends.client,
-            server: ends.server,
-            sequence,
-            index: row.compound_index().unwrap_or(0),
-        });
+        let index = row.compound_index().unwrap_or(0);
+        let Ends { client, server } = *ends;
+        let place = row.tcp_sequence().map(|sequence| Place { client, server, sequence, index });
         row.clear(Column::tcp_sequence);
         let Some(inside) = place.and_then(|place| self.assembler.inside(&place)) else {
             self.without_slices += 1;
+            self.unjoined += u64::from(self.wire.is_some());
             return;
         };
         let offset = self.offset;
@@ -220,7 +255,9 @@ impl Beside {
             row.set_request_end(inside.arrived as i64 + offset);
             row.derive_durations();
         }
-        if let Some(turnaround) = row.turnaround_ns() {
+        if inside.slices.0.is_empty() {
+            self.without_slices += 1;
+        } else if let Some(turnaround) = row.turnaround_ns() {
             row.set_server_ns(turnaround);
             row.set_server_error_ns(0);
         }
@@ -250,14 +287,37 @@ impl Beside {
                 row.set_response_wire_bytes(bytes + replies * more);
             }
         }
+        if let Some(wire) = &mut self.wire {
+            let place = Place { client, server, sequence: inside.tcp_sequence, index };
+            self.unjoined += u64::from(index == 0 && !wire.join(&place, row));
+        }
     }
-}
 
-fn from_inside(part: &mut Part) {
-    if let Part::Connections(rows) = part {
+    /// Says of connections where they were seen, and what the wire showed of them.
+    fn complete(&mut self, part: &mut Part) {
+        let Part::Connections(rows) = part else { return };
         for row in rows {
             row.vantage = Some(Vantage::Inside.name().to_owned());
             row.vantage_reason = INSIDE.into();
+            if let Some(wire) = &mut self.wire {
+                *row = wire.joined(std::mem::take(row));
+            }
         }
+    }
+
+    fn cover(&self, coverage: &mut Coverage, counted: Counted) {
+        let Losses { without_message, without_clear, without_connection, .. } =
+            self.assembler.losses;
+        coverage.format = "probe inside smbd".to_owned();
+        coverage.vantage = Some(Vantage::Inside.name().to_owned());
+        coverage.vantage_reason = INSIDE.into();
+        coverage.frames_dropped = Some(counted.dropped);
+        coverage.operations_unjoined = self.unjoined;
+        coverage.operations_without_slices = self.without_slices;
+        coverage.events_unexplained =
+            without_message + without_clear + without_connection + counted.strange_sends;
+        coverage.flushes_ambiguous = self.assembler.losses.ambiguous_flushes;
+        coverage.state_discarded =
+            self.assembler.losses.given_up + counted.threads + counted.processes;
     }
 }

@@ -17,3 +17,4 @@ pub mod recording;
 mod serving;
 pub mod slices;
 pub mod symbols;
+pub mod wire;

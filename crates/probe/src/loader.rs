@@ -16,6 +16,7 @@ use rustix::time::{ClockId, DynamicClockId, clock_gettime, clock_gettime_dynamic
 
 use crate::classes::CLASSES;
 use crate::find::{Found, Library};
+use crate::raw::Counted;
 use crate::symbols::{Function, SymbolError, Symbols};
 
 #[allow(missing_docs, unsafe_code, clippy::all, clippy::unwrap_used)]
@@ -67,19 +68,6 @@ impl Default for LoadOptions {
     fn default() -> Self {
         LoadOptions { ring_bytes: 16 << 20, system_calls: true }
     }
-}
-
-/// What the BPF part counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counted {
-    /// Events for which the ring buffer had no room.
-    pub dropped: u64,
-    /// Threads for whose state there was no room.
-    pub threads: u64,
-    /// Processes for which there was no room.
-    pub processes: u64,
-    /// Messages sent in a way that is not known.
-    pub strange_sends: u64,
 }
 
 /// The attached probe.

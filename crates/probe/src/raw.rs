@@ -17,6 +17,19 @@ pub struct Head {
     pub cpu: u16,
 }
 
+/// What the BPF part counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counted {
+    /// Events for which the ring buffer had no room.
+    pub dropped: u64,
+    /// Threads for whose state there was no room.
+    pub threads: u64,
+    /// Processes for which there was no room.
+    pub processes: u64,
+    /// Messages sent in a way that is not known.
+    pub strange_sends: u64,
+}
+
 /// A connection, from the server's side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ends {

@@ -5,14 +5,16 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
-use smbscope_capture::Options;
-use smbscope_event::code::Vantage;
+use smbscope_capture::{Options, Tables, live};
 use smbscope_event::part::Part;
+use smbscope_event::tables::Coverage;
 
 use crate::assemble::Losses;
 use crate::find::{Choice, FindError, Found, find};
-use crate::follow::{Follow, INSIDE};
-use crate::loader::{Counted, LoadError, LoadOptions, Probe};
+use crate::follow::Follow;
+use crate::loader::{LoadError, LoadOptions, Probe};
+use crate::raw::Counted;
+use crate::wire::Wire;
 
 /// Parts are handed over at least so often.
 const PARTS_EVERY: Duration = Duration::from_secs(1);
@@ -21,6 +23,8 @@ const CLOCKS_EVERY: Duration = Duration::from_secs(10);
 
 /// Messages that are known so late are still put in order.
 const ORDER_WITHIN_NS: u64 = 100_000_000;
+/// Packets of an interface that are taken before the probe's events are looked at again, in batches.
+const PACKETS_AT_ONCE: usize = 256;
 /// When so many events were read at once, the reader is behind, and more of this time may come.
 const EVENTS_MANY: usize = 4096;
 
@@ -33,6 +37,9 @@ pub enum RecordError {
     /// The probe does not load.
     #[error(transparent)]
     Load(#[from] LoadError),
+    /// The interface cannot be listened to.
+    #[error(transparent)]
+    Wire(#[from] live::Error),
     /// Rows cannot be made.
     #[error(transparent)]
     Decode(#[from] smbscope_capture::Error),
@@ -51,6 +58,10 @@ pub struct Progress {
     pub losses: Losses,
     /// Operations without slices: they were under way when the recording began, or lost.
     pub without_slices: u64,
+    /// What the interface showed, where one is listened to.
+    pub wire: Option<live::Counters>,
+    /// Operations that only the interface showed; known at the end.
+    pub wire_only: u64,
 }
 
 /// A running recording.
@@ -58,24 +69,58 @@ pub struct Recording {
     probe: Probe,
     found: Found,
     follow: Follow,
+    wire: Option<live::Recorder>,
+    interface: String,
     parted: Instant,
     compared: Instant,
     events: u64,
 }
 
 impl Recording {
-    /// Finds smbd, attaches to it and begins.
+    /// Finds smbd, attaches to it and begins; listens to an interface too where one is given, on
+    /// smbd's ports if it says none.
     pub fn begin(
         name: &str,
         choice: &Choice,
         load: LoadOptions,
         decode: &Options,
+        interface: Option<live::Options>,
     ) -> Result<Recording, RecordError> {
         let found = find(choice)?;
-        let follow = Follow::new(name, offset(), decode)?;
+        let mut follow = Follow::new(name, offset(), decode)?;
+        let mut interface_name = String::new();
+        let wire = match interface {
+            Some(mut options) => {
+                if options.ports.is_empty() {
+                    options.ports = found.ports.iter().copied().collect();
+                }
+                interface_name.clone_from(&options.interface);
+                follow.join(Wire::new(options.pcap.is_some()));
+                // Its rows are joined, not kept.
+                let tables = Tables {
+                    operations: false,
+                    sessions: false,
+                    trees: false,
+                    handles: false,
+                    referrals: false,
+                    ..Tables::ALL
+                };
+                Some(live::Recorder::open(name, &options, &Options { tables, ..decode.clone() })?)
+            }
+            None => None,
+        };
         let probe = Probe::attach(&found, load)?;
         let now = Instant::now();
-        Ok(Recording { probe, found, follow, parted: now, compared: now, events: 0 })
+        Ok(Recording {
+            probe,
+            found,
+            follow,
+            wire,
+            interface: interface_name,
+            parted: now,
+            compared: now,
+            events: 0,
+        })
     }
 
     /// What is recorded.
@@ -95,11 +140,15 @@ impl Recording {
             self.compared = Instant::now();
             self.follow.set_offset(offset());
         }
+        // What happens from now on is fed when the wire was heard again.
+        let now = monotonic();
+        let has_more = self.hear()?;
         let follow = &mut self.follow;
         let read = self.probe.read(|event| follow.event(event))?;
         self.events += read as u64;
-        let before = (read < EVENTS_MANY).then(|| monotonic().saturating_sub(ORDER_WITHIN_NS));
-        follow.feed_until(before.unwrap_or(0));
+        if read < EVENTS_MANY && !has_more {
+            follow.feed_until(now.saturating_sub(ORDER_WITHIN_NS));
+        }
         if !follow.wants_out() && self.parted.elapsed() < PARTS_EVERY {
             return Ok((Vec::new(), read == 0));
         }
@@ -108,14 +157,33 @@ impl Recording {
     }
 
     /// How far it is.
-    pub fn progress(&self) -> Progress {
+    pub fn progress(&mut self) -> Progress {
         Progress {
             operations: self.follow.operations(),
             events: self.events,
             counted: self.probe.counted(),
             losses: self.follow.losses(),
             without_slices: self.follow.without_slices(),
+            wire: self.wire.as_mut().map(live::Recorder::counters),
+            wire_only: 0,
         }
+    }
+
+    /// Takes the packets that came; whether some still wait.
+    fn hear(&mut self) -> Result<bool, RecordError> {
+        let Recording { wire: Some(recorder), follow, .. } = self else { return Ok(false) };
+        let mut has_more = true;
+        for _ in 0..PACKETS_AT_ONCE {
+            has_more = recorder.receive_now()?;
+            if !has_more || recorder.wants_out() {
+                break;
+            }
+        }
+        if let Some(wire) = follow.wire() {
+            let parts = recorder.parts(&mut |row, ends| wire.row(row, ends))?;
+            keep_connections(wire, parts);
+        }
+        Ok(has_more)
     }
 
     /// Ends it: the last parts, and how far it came.
@@ -125,17 +193,36 @@ impl Recording {
         let follow = &mut self.follow;
         while self.probe.read(|event| follow.event(event))? > 0 {}
         let mut progress = self.progress();
-        let dropped = progress.counted.dropped;
-        let (parts, operations, without_slices) = self.follow.end(|coverage| {
-            coverage.format = "probe inside smbd".to_owned();
-            coverage.vantage = Some(Vantage::Inside.name().to_owned());
-            coverage.vantage_reason = INSIDE.into();
-            coverage.frames_dropped = Some(dropped);
-        })?;
-        progress.operations = operations;
-        progress.without_slices = without_slices;
+        let mut of_wire = None;
+        if let (Some(recorder), Some(wire)) = (self.wire.take(), self.follow.wire()) {
+            let parts = recorder.end(&mut |row, ends| wire.row(row, ends))?;
+            of_wire = keep_connections(wire, parts);
+        }
+        let ended = self.follow.end(progress.counted)?;
+        let mut parts = ended.parts;
+        if let Some(mut coverage) = of_wire {
+            coverage.capture_file = Some(self.interface);
+            coverage.operations_unjoined = ended.wire_only;
+            parts.push(Part::Coverage(coverage));
+        }
+        progress.operations = ended.operations;
+        progress.without_slices = ended.without_slices;
+        progress.wire_only = ended.wire_only;
         Ok((parts, progress))
     }
+}
+
+/// Keeps what the wire showed of connections; its coverage.
+fn keep_connections(wire: &mut Wire, parts: Vec<Part>) -> Option<Box<Coverage>> {
+    let mut found = None;
+    for part in parts {
+        match part {
+            Part::Connections(rows) => rows.into_iter().for_each(|row| wire.connection(row)),
+            Part::Coverage(coverage) => found = Some(coverage),
+            _ => {}
+        }
+    }
+    found
 }
 
 fn clock(which: ClockId) -> i64 {

@@ -23,7 +23,7 @@ use arrow::array::{Array as _, AsArray, RecordBatch};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Int64Type};
 use run::{agree, operations, prepare, same_entities, tcpdump, workload};
-use smbscope_capture::{Decoder, Input, Options, Part};
+use smbscope_capture::{Decoder, Input, Options, Part, live};
 use smbscope_event::slice::Kind;
 use smbscope_load::client::{Config, Encryption, Signing};
 use smbscope_load::fileset::Scale;
@@ -54,6 +54,20 @@ struct Recorder {
 
 impl Recorder {
     fn begin(lab: &Samba) -> Option<Recorder> {
+        Recorder::begin_with(lab, None)
+    }
+
+    /// Hears the loopback interface too.
+    fn begin_joined(lab: &Samba) -> Option<Recorder> {
+        let interface = live::Options {
+            interface: "lo".to_owned(),
+            ports: Vec::new(),
+            ..live::Options::default()
+        };
+        Recorder::begin_with(lab, Some(interface))
+    }
+
+    fn begin_with(lab: &Samba, interface: Option<live::Options>) -> Option<Recorder> {
         let port = lab.target.split([':', '/']).nth(3).unwrap().parse().unwrap();
         let choice = Choice { ports: vec![port], ..Choice::default() };
         let stop = Arc::new(AtomicBool::new(false));
@@ -61,14 +75,14 @@ impl Recorder {
         let (begun, ready) = ready;
         let thread = std::thread::spawn(move || {
             let load = LoadOptions::default();
-            let mut recording = match Recording::begin("probe", &choice, load, &Options::default())
-            {
-                Ok(recording) => recording,
-                Err(error) => {
-                    begun.send(Some(error)).unwrap();
-                    return Recorded { parts: Vec::new(), progress: Progress::default() };
-                }
-            };
+            let mut recording =
+                match Recording::begin("probe", &choice, load, &Options::default(), interface) {
+                    Ok(recording) => recording,
+                    Err(error) => {
+                        begun.send(Some(error)).unwrap();
+                        return Recorded { parts: Vec::new(), progress: Progress::default() };
+                    }
+                };
             begun.send(None).unwrap();
             let mut parts = Vec::new();
             while !asked.load(Ordering::Relaxed) {
@@ -292,4 +306,79 @@ fn slices_are_the_time_on_the_wire() {
     // On a busy machine the capture's own work, which lies in between, takes its time: what is reached
     // in quiet stands in docs/probe.md.
     assert!(at(0.5).abs() < 15_000, "median {}", at(0.5));
+}
+
+/// Wire and probe recorded together: one row has both.
+fn joined_run(lab: &Samba, config: Config) {
+    let planner = Planner::new(workload(), 7, Scale::new(0.1).unwrap());
+    prepare(lab, &planner);
+    let Some(recorder) = Recorder::begin_joined(lab) else { return };
+    let (_, parts) = run::run_with(lab, &planner, config, 6, |_| ());
+    let recorded = recorder.end();
+    same_entities(&parts, &recorded.parts);
+    let heard = recorded.progress.wire.unwrap();
+    assert_eq!(heard.dropped, 0);
+    assert!(heard.packets > 1_000, "{heard:?}");
+    let (mut rows, mut on_wire, mut residuals) = (0, 0, Vec::new());
+    for batch in operations(recorded.parts.clone()) {
+        let (starts, members) = (column(&batch, "request_start"), column(&batch, "compound_index"));
+        let (outside, inside) = (column(&batch, "turnaround_ns"), column(&batch, "server_ns"));
+        for row in 0..batch.num_rows() {
+            rows += 1;
+            on_wire += usize::from(starts[row].is_some() || members[row].is_some());
+            if let (Some(outside), Some(inside)) = (outside[row], inside[row]) {
+                residuals.push(outside - inside);
+            }
+        }
+    }
+    residuals.sort_unstable();
+    let coverages: Vec<_> = (recorded.parts.iter())
+        .filter_map(|part| match part {
+            Part::Coverage(coverage) => Some(coverage),
+            _ => None,
+        })
+        .collect();
+    let [inside, wire] = coverages[..] else { panic!("{} coverages", coverages.len()) };
+    let at = |share: f64| residuals[((residuals.len() - 1) as f64 * share) as usize];
+    eprintln!(
+        "{rows} rows, not joined {} and {}; {} residuals: p1 {} p50 {} p99 {} ns",
+        inside.operations_unjoined,
+        wire.operations_unjoined,
+        residuals.len(),
+        at(0.01),
+        at(0.5),
+        at(0.99)
+    );
+    assert_eq!(on_wire, rows);
+    assert!(inside.operations_unjoined as f64 <= 0.001 * rows as f64);
+    assert!(wire.operations_unjoined as f64 <= 0.001 * rows as f64);
+    assert!(residuals.len() > 300);
+    assert!(at(0.5).abs() < 15_000, "median {}", at(0.5));
+    assert_eq!(wire.capture_file.as_deref(), Some("lo"));
+    // What TCP did is of the wire, the numbers are those of the rows.
+    for part in &recorded.parts {
+        let Part::Connections(connections) = part else { continue };
+        for connection in connections {
+            assert!(connection.handshake_seen, "{connection:?}");
+            assert!(connection.server_rtt_ns.is_some() || connection.client_rtt_ns.is_some());
+            assert!(connection.operations > 0 && connection.packets_to_client > 0);
+        }
+    }
+}
+
+#[test]
+fn wire_and_probe_are_one_row() {
+    let _alone = alone();
+    let Some(lab) = samba(|_| {}) else { return };
+    joined_run(&lab, Config::default());
+}
+
+#[test]
+fn also_of_encrypted_sessions_over_several_channels() {
+    let _alone = alone();
+    let Some(lab) = samba(|options| options.encryption = lab::Encryption::Desired) else {
+        return;
+    };
+    let config = Config { encryption: Encryption::Required, channels: 3, ..Config::default() };
+    joined_run(&lab, config);
 }

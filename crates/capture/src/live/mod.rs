@@ -19,7 +19,7 @@ use std::path::PathBuf;
 use smbscope_event::part::Part;
 use smbscope_event::tables::Coverage;
 
-use crate::feed::Feed;
+use crate::feed::{Amend, Feed};
 use crate::file::LinkType;
 use crate::frame::{NotTcp, TcpSegment, dissect};
 use again::Again;
@@ -189,9 +189,24 @@ impl Recorder {
     /// Takes the packets that wait, or waits for some a quarter of a second at most. Says whether
     /// so much is held that the parts should be taken.
     pub fn receive(&mut self) -> Result<bool, Error> {
+        self.take(true)?;
+        Ok(self.feed.wants_out())
+    }
+
+    /// Takes some of the packets that wait, if any do; whether there were any.
+    pub fn receive_now(&mut self) -> Result<bool, Error> {
+        Ok(self.take(false)? > 0)
+    }
+
+    /// Whether so much is held that the parts should be taken.
+    pub fn wants_out(&self) -> bool {
+        self.feed.wants_out()
+    }
+
+    fn take(&mut self, may_wait: bool) -> Result<usize, Error> {
         let Recorder { socket, feed, kept, counters, ports, again, .. } = self;
         let mut failed = None;
-        let received = socket.receive(&mut |packet| {
+        let received = socket.receive(may_wait, &mut |packet| {
             let Some(segment) = segment(&packet, ports, again, counters) else { return };
             feed.segment(&segment, packet.time);
             if let Some(Err(error)) = kept.as_mut().map(|kept| kept.packet(&packet, &segment)) {
@@ -200,19 +215,19 @@ impl Recorder {
                 failed = Some(error);
             }
         });
-        received.map_err(|error| self.explain(error))?;
+        let received = received.map_err(|error| self.explain(error))?;
         match failed {
             Some(error) => Err(error),
-            None => Ok(self.feed.wants_out()),
+            None => Ok(received),
         }
     }
 
-    /// Parts of what ended since.
-    pub fn parts(&mut self) -> Result<Vec<Part>, Error> {
+    /// Parts of what ended since, after `amend` saw each row ([`Feed::parts`]).
+    pub fn parts(&mut self, amend: Amend<'_>) -> Result<Vec<Part>, Error> {
         if let Some(kept) = &mut self.kept {
             kept.flush()?;
         }
-        Ok(self.feed.parts(&mut |_, _| {})?)
+        Ok(self.feed.parts(amend)?)
     }
 
     /// What was received so far.
@@ -227,14 +242,14 @@ impl Recorder {
     }
 
     /// Everything ends; the last part is the coverage. What waits in the kernel is taken first.
-    pub fn end(mut self) -> Result<Vec<Part>, Error> {
+    pub fn end(mut self, amend: Amend<'_>) -> Result<Vec<Part>, Error> {
         let mut parts = Vec::new();
         let stopped = self.socket.stop();
         let mut before = None;
         while stopped.is_ok() && before != Some(self.counters.packets) {
             before = Some(self.counters.packets);
             match self.receive() {
-                Ok(true) => parts.extend(self.parts()?),
+                Ok(true) => parts.extend(self.parts(amend)?),
                 Ok(false) => {}
                 // The recording ends in any case.
                 Err(_) => break,
@@ -245,7 +260,7 @@ impl Recorder {
         }
         let counters = self.counters();
         let interface = self.interface;
-        parts.extend(self.feed.end(&mut |_, _| {}, |coverage| {
+        parts.extend(self.feed.end(amend, |coverage| {
             fill(coverage, &interface, &counters);
         })?);
         Ok(parts)

@@ -12,7 +12,11 @@ impl Socket {
         Err(Error::NotLinux)
     }
 
-    pub fn receive(&mut self, _take: &mut dyn FnMut(Packet<'_>)) -> std::io::Result<()> {
+    pub fn receive(
+        &mut self,
+        _may_wait: bool,
+        _take: &mut dyn FnMut(Packet<'_>),
+    ) -> std::io::Result<usize> {
         match *self {}
     }
 

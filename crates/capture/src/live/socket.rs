@@ -99,8 +99,12 @@ impl Socket {
         Ok(out)
     }
 
-    /// Hands over the packets that are there, or waits a moment for one.
-    pub fn receive(&mut self, take: &mut dyn FnMut(Packet<'_>)) -> io::Result<()> {
+    /// Hands over some of the packets that are there, or waits a moment for one; how many.
+    pub fn receive(
+        &mut self,
+        may_wait: bool,
+        take: &mut dyn FnMut(Packet<'_>),
+    ) -> io::Result<usize> {
         let mut received = [(0_usize, None::<i64>, 0_usize); BATCH];
         let count = {
             let mut slices: Vec<[IoSliceMut<'_>; 1]> = (self.buffer.chunks_mut(self.head_bytes))
@@ -109,11 +113,12 @@ impl Socket {
             // Anew each time: the kernel writes lengths into them that would limit the next ones.
             let control = nix::cmsg_space!(TimeSpec);
             let mut headers = MultiHeaders::<LinkAddr>::preallocate(BATCH, Some(control));
-            let flags = MsgFlags::MSG_TRUNC | MsgFlags::MSG_WAITFORONE;
+            let waits = if may_wait { MsgFlags::MSG_WAITFORONE } else { MsgFlags::MSG_DONTWAIT };
+            let flags = MsgFlags::MSG_TRUNC | waits;
             let fd = self.socket.as_raw_fd();
             let messages = match recvmmsg(fd, &mut headers, slices.iter_mut(), flags, None) {
                 Ok(messages) => messages,
-                Err(Errno::EAGAIN | Errno::EINTR) => return Ok(()),
+                Err(Errno::EAGAIN | Errno::EINTR) => return Ok(0),
                 Err(errno) => return Err(errno.into()),
             };
             let mut count = 0;
@@ -136,7 +141,7 @@ impl Socket {
             let bytes = head.get(..original as usize).unwrap_or(head);
             take(Packet { bytes, original, time: self.last_time, interface });
         }
-        Ok(())
+        Ok(count)
     }
 
     /// Lets no more packets in; what waits can still be received, without waiting for more.

@@ -55,8 +55,11 @@ impl SessionState {
         if told.mechanism.is_some() {
             row.mechanism.clone_from(&told.mechanism);
         }
-        row.guest = told.guest.or(row.guest);
-        row.encrypt_data = told.encrypt_data.or(row.encrypt_data);
+        // The reply to a further channel's setup says nothing of them (Samba's has no flags).
+        if !told.binding {
+            row.guest = told.guest.or(row.guest);
+            row.encrypt_data = told.encrypt_data.or(row.encrypt_data);
+        }
     }
 
     /// Its row.

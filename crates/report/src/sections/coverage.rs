@@ -118,7 +118,7 @@ fn drops(row: &Coverage) -> Fact {
 type Counter = (&'static str, fn(&mut Coverage) -> &mut u64);
 
 /// The counters of what was lost or not understood.
-const LOST: [Counter; 26] = [
+const LOST: [Counter; 31] = [
     ("frames_cut", |row| &mut row.frames_cut),
     ("frames_fragment", |row| &mut row.frames_fragment),
     ("frames_malformed", |row| &mut row.frames_malformed),
@@ -144,6 +144,11 @@ const LOST: [Counter; 26] = [
     ("commands_unknown", |row| &mut row.commands_unknown),
     ("handles_forgotten", |row| &mut row.handles_forgotten),
     ("paths_unknown", |row| &mut row.paths_unknown),
+    ("operations_unjoined", |row| &mut row.operations_unjoined),
+    ("operations_without_slices", |row| &mut row.operations_without_slices),
+    ("events_unexplained", |row| &mut row.events_unexplained),
+    ("flushes_ambiguous", |row| &mut row.flushes_ambiguous),
+    ("state_discarded", |row| &mut row.state_discarded),
     ("messages_encrypted", |row| &mut row.messages_encrypted),
 ];
 

@@ -10,16 +10,17 @@ use crate::options::{Anonymize, duration, size};
 
 /// Record a server's operations while they happen.
 ///
-/// Without --interface it looks into the running Samba (eBPF; nothing is restarted, rebuilt or
-/// configured) and writes one row per request with the server's own slices: from the arrival in the
-/// kernel through Samba's work, file-system calls, reads and writes on other threads, waits for locks
-/// and breaks, signing and encryption to the reply's departure. Encrypted sessions are seen in clear.
-/// Needs root (or CAP_BPF and CAP_PERFMON), Linux 6.3 and Samba 4.13 or later; `smbscope doctor`
-/// says what is missing.
+/// It looks into the running Samba (eBPF; nothing is restarted, rebuilt or configured) and writes one
+/// row per request with the server's own slices: from the arrival in the kernel through Samba's work,
+/// file-system calls, reads and writes on other threads, waits for locks and breaks, signing and
+/// encryption to the reply's departure. Encrypted sessions are seen in clear. Needs root (or CAP_BPF
+/// and CAP_PERFMON), Linux 6.3 and Samba 4.13 or later; `smbscope doctor` says what is missing.
 ///
-/// With --interface it listens on a network interface, with or without a Samba on this host. Where it
-/// runs on the server (or the client) it knows so by the machine's addresses. Encrypted traffic gives
-/// rows without command. On `any`, a packet that passes several interfaces (a bridge and its members)
+/// With --interface it listens on a network interface too, and a row has both: the slices inside
+/// Samba, and the times, lengths, round trips and retransmissions on the wire. Where no Samba runs (on
+/// a client, beside a switch), or with --no-probe, the interface alone makes rows; then encrypted
+/// traffic gives rows without command. Where it runs on the server or the client it knows so by the
+/// machine's addresses. On `any`, a packet that passes several interfaces (a bridge and its members)
 /// counts where it was seen first. Needs CAP_NET_RAW (root) and Linux.
 ///
 /// Either writes a dataset as `smbscope import` does: one row per operation, which report, query and
@@ -34,27 +35,26 @@ Examples:
   smbscope record --out run/
   smbscope record --duration 60s --out run/ --anonymize
   smbscope record --port 4450 --cpus 1 --out run/
-  smbscope record --interface eth0 --port 445,4450 --out run/ --pcap run.pcap
+  smbscope record --interface eth0 --duration 60s --out run/
+  smbscope record --interface eth0 --no-probe --port 445,4450 --out run/ --pcap run.pcap
   smbscope report run/")]
 pub struct Record {
-    /// Listen on this network interface instead of looking into Samba; `any` for all.
+    /// Listen on this network interface too; `any` for all.
     #[arg(long, value_name = "IF")]
     pub interface: Option<String>,
+    /// Do not look into Samba, only at the interface.
+    #[arg(long, requires = "interface", conflicts_with_all = ["processes", "cgroup"])]
+    pub no_probe: bool,
     /// Only these processes of smbd and their children.
-    #[arg(
-        long = "pid",
-        value_name = "PID,...",
-        value_delimiter = ',',
-        conflicts_with = "interface"
-    )]
+    #[arg(long = "pid", value_name = "PID,...", value_delimiter = ',')]
     pub processes: Vec<u32>,
     /// Only smbd in this control group (/system.slice/smbd.service).
-    #[arg(long, value_name = "PATH", conflicts_with = "interface")]
+    #[arg(long, value_name = "PATH")]
     pub cgroup: Option<String>,
     /// Folder to write: a new or an empty one.
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
-    /// TCP ports of the server. Without it: those on which smbd listens, on an interface 445 and 139.
+    /// TCP ports of the server. Without it: those on which smbd listens, on an interface alone 445 and 139.
     #[arg(long = "port", value_name = "PORT,...", value_delimiter = ',')]
     pub ports: Vec<u16>,
     /// End after this time (10m, 30s) instead of waiting for Ctrl-C.

@@ -44,6 +44,6 @@ fn line(seen: &Seen) -> String {
         "{} operations, {}, {} dropped",
         format::count(seen.operations),
         seen.text(),
-        format::count(seen.dropped),
+        format::count(seen.dropped()),
     )
 }

@@ -44,14 +44,10 @@ pub fn run(args: &Record, talk: Talk) -> anyhow::Result<()> {
     let tokenizer = args.anonymize.tokenizer()?;
     let mut seed = ManifestSeed::now(Kind::Record, Vec::new());
     keep_back(args)?;
-    let from = args.interface.as_deref().unwrap_or("samba");
-    let recording = name(from, seed.created_at);
-    let (mut source, what) = match &args.interface {
-        Some(interface) => wire(args, interface, &recording)?,
-        None => inside(args, &recording)?,
-    };
+    let Opened { mut source, inputs, what } = open(args, seed.created_at, talk)?;
     // The format stands there when the coverage came.
-    seed.inputs = vec![InputFile { name: recording, ..InputFile::default() }];
+    let input = |name| InputFile { name, ..InputFile::default() };
+    seed.inputs = inputs.into_iter().map(input).collect();
     let options = WriteOptions { overwrite: args.force, tokenizer, ..WriteOptions::default() };
     let mut writer =
         DatasetWriter::create(&args.out, seed, options).with_context(|| cannot(&args.out))?;
@@ -68,8 +64,15 @@ pub fn run(args: &Record, talk: Talk) -> anyhow::Result<()> {
     let seen = ended?;
     let manifest = manifest.with_context(|| cannot(&args.out))?;
     talk.say(&summary(&args.out, &manifest, &seen, took));
-    if seen.dropped > 0 {
-        talk.say(if args.interface.is_some() { PACKETS_DROPPED } else { EVENTS_DROPPED });
+    if seen.packets.is_some_and(|packets| packets.dropped > 0) {
+        talk.say(PACKETS_DROPPED);
+    }
+    if seen.events.is_some_and(|events| events.dropped > 0) {
+        talk.say(EVENTS_DROPPED);
+    }
+    if let Some(alone) = seen.packets.map(|packets| packets.alone).filter(|alone| *alone > 0) {
+        let alone = format::count(alone);
+        talk.say(&format!("{alone} operations were seen on the wire only and left out: SMB1, or under way when the recording began or ended"));
     }
     talk.say(&hint(&args.out));
     Ok(())
@@ -101,46 +104,80 @@ fn record(
 }
 
 /// The rest, also after an error: what was seen until then stays.
-fn end(
-    mut source: Box<dyn Source>,
-    writer: &mut DatasetWriter,
-    out: &Path,
-) -> anyhow::Result<Seen> {
-    let mut seen = source.seen();
-    for part in source.end()? {
-        if let smbscope_capture::Part::Coverage(coverage) = &part {
-            seen.dropped = coverage.frames_dropped.unwrap_or(0);
-            if let source::Taken::Packets { count, bytes } = &mut seen.taken {
-                (*count, *bytes) = (coverage.frames, coverage.wire_bytes);
-            }
-        }
+fn end(source: Box<dyn Source>, writer: &mut DatasetWriter, out: &Path) -> anyhow::Result<Seen> {
+    let (parts, seen) = source.end()?;
+    for part in parts {
         writer.part(part).with_context(|| cannot(out))?;
     }
     Ok(seen)
 }
 
-/// A network interface, and what is said of it.
-fn wire(
-    args: &Record,
-    interface: &str,
-    recording: &str,
-) -> anyhow::Result<(Box<dyn Source>, String)> {
-    let ports = if args.ports.is_empty() { WIRE_PORTS.to_vec() } else { args.ports.clone() };
-    let what = format!("{} on {interface}", ports_text(&ports));
-    let options = live::Options {
+/// A source, and what is said of it.
+struct Opened {
+    source: Box<dyn Source>,
+    /// Names of what is recorded, the recording's first.
+    inputs: Vec<String>,
+    what: String,
+}
+
+/// The probe, the interface, or both in one.
+fn open(args: &Record, time: i64, talk: Talk) -> anyhow::Result<Opened> {
+    let Some(interface) = &args.interface else {
+        return inside(args, None, time);
+    };
+    if !args.no_probe {
+        match inside(args, Some(interface), time) {
+            Ok(opened) => return Ok(opened),
+            Err(error) if asks_for_probe(args) || !is_the_probes(&error) => return Err(error),
+            Err(error) => talk.say(&format!("without the server's slices: {error:#}")),
+        }
+    }
+    wire(args, interface, time)
+}
+
+/// Whether the interface alone is not what was asked for.
+fn asks_for_probe(args: &Record) -> bool {
+    !args.processes.is_empty() || args.cgroup.is_some()
+}
+
+/// Whether the interface alone may do better.
+fn is_the_probes(error: &anyhow::Error) -> bool {
+    #[cfg(feature = "probe")]
+    {
+        use smbscope_probe::recording::RecordError;
+        let error = error.downcast_ref::<RecordError>();
+        matches!(error, Some(RecordError::Find(_) | RecordError::Load(_)))
+    }
+    #[cfg(not(feature = "probe"))]
+    {
+        let _ = error;
+        true
+    }
+}
+
+fn listening(args: &Record, interface: &str, ports: Vec<u16>) -> live::Options {
+    live::Options {
         interface: interface.to_owned(),
         ports,
         head_bytes: args.snaplen as usize,
         buffer_bytes: usize::try_from(args.buffer).unwrap_or(usize::MAX),
         pcap: args.pcap.clone(),
         overwrite: args.force,
-    };
-    Ok((Box::new(Wire::open(recording, &options)?), what))
+    }
 }
 
-/// The running Samba, and what is said of it.
+/// A network interface alone.
+fn wire(args: &Record, interface: &str, time: i64) -> anyhow::Result<Opened> {
+    let recording = name(interface, time);
+    let ports = if args.ports.is_empty() { WIRE_PORTS.to_vec() } else { args.ports.clone() };
+    let what = format!("{} on {interface}", ports_text(&ports));
+    let source = Wire::open(&recording, &listening(args, interface, ports))?;
+    Ok(Opened { source: Box::new(source), inputs: vec![recording], what })
+}
+
+/// The running Samba, with what an interface shows of it.
 #[cfg(feature = "probe")]
-fn inside(args: &Record, recording: &str) -> anyhow::Result<(Box<dyn Source>, String)> {
+fn inside(args: &Record, interface: Option<&str>, time: i64) -> anyhow::Result<Opened> {
     use smbscope_probe::find::Choice;
     use smbscope_probe::loader::LoadOptions;
     let choice = Choice {
@@ -151,17 +188,21 @@ fn inside(args: &Record, recording: &str) -> anyhow::Result<(Box<dyn Source>, St
     let ring = args.buffer.clamp(RING_BYTES.0, RING_BYTES.1).next_power_of_two();
     let ring_bytes = u32::try_from(ring).unwrap_or(u32::MAX / 2 + 1);
     let load = LoadOptions { ring_bytes, ..LoadOptions::default() };
-    let source = source::Inside::open(recording, &choice, load)?;
+    let recording = name("samba", time);
+    let listen = interface.map(|interface| listening(args, interface, args.ports.clone()));
+    let source = source::Inside::open(&recording, &choice, load, listen)?;
     let found = source.found();
     let ports: Vec<u16> = found.ports.iter().copied().collect();
     let count = found.processes.len();
-    let what = format!("{count} processes of smbd on {}", ports_text(&ports));
-    Ok((Box::new(source), what))
+    let also = interface.map_or(String::new(), |interface| format!(", and on {interface}"));
+    let what = format!("{count} processes of smbd on {}{also}", ports_text(&ports));
+    let inputs = std::iter::once(recording).chain(interface.map(str::to_owned)).collect();
+    Ok(Opened { source: Box::new(source), inputs, what })
 }
 
 /// This build has no probe.
 #[cfg(not(feature = "probe"))]
-fn inside(_: &Record, _: &str) -> anyhow::Result<(Box<dyn Source>, String)> {
+fn inside(_: &Record, _: Option<&str>, _: i64) -> anyhow::Result<Opened> {
     Err(crate::exit::Failure::usage(
         "this smbscope was built without its probe (it needs Linux, clang and libelf, and cargo's --features probe): record the wire with --interface",
     ))
@@ -218,7 +259,7 @@ fn summary(out: &Path, manifest: &Manifest, seen: &Seen, took: Duration) -> Stri
         written(out, manifest),
         seen.text(),
         took.as_secs_f64(),
-        format::count(seen.dropped),
+        format::count(seen.dropped()),
     )
 }
 

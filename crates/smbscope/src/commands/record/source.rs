@@ -1,6 +1,6 @@
 //! Where the rows of a recording come from.
 
-use smbscope_capture::live::{Error, Options, Recorder};
+use smbscope_capture::live::{Counters, Error, Options, Recorder};
 use smbscope_capture::{Options as Decode, Part};
 use smbscope_report::format;
 
@@ -9,43 +9,57 @@ use smbscope_report::format;
 pub struct Seen {
     /// Operations in parts.
     pub operations: u64,
-    /// What they were made of.
-    pub taken: Taken,
-    /// What was lost before it could be looked at: packets, or a probe's events.
+    /// Packets, where an interface is listened to.
+    pub packets: Option<Packets>,
+    /// What a probe told, where there is one.
+    pub events: Option<Events>,
+}
+
+/// Packets of an interface.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Packets {
+    /// How many.
+    pub count: u64,
+    /// How long together, on the wire.
+    pub bytes: u64,
+    /// Lost before they could be looked at.
     pub dropped: u64,
+    /// Operations that the probe beside it did not see; known at the end.
+    pub alone: u64,
 }
 
-/// What rows are made of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Taken {
-    /// Packets, and their bytes on the wire.
-    Packets {
-        /// How many.
-        count: u64,
-        /// How long together.
-        bytes: u64,
-    },
-    /// What a probe told.
-    #[cfg(feature = "probe")]
-    Events(u64),
-}
-
-impl Default for Taken {
-    fn default() -> Taken {
-        Taken::Packets { count: 0, bytes: 0 }
-    }
+/// What a probe told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Events {
+    /// How many.
+    pub count: u64,
+    /// Lost before they could be looked at.
+    pub dropped: u64,
 }
 
 impl Seen {
     /// What was taken, for people.
     pub fn text(&self) -> String {
-        match self.taken {
-            Taken::Packets { count, bytes } => {
-                format!("{} packets ({})", format::count(count), format::bytes(bytes))
-            }
-            #[cfg(feature = "probe")]
-            Taken::Events(count) => format!("{} events", format::count(count)),
-        }
+        let packets = self.packets.map(|packets| {
+            let (count, bytes) = (format::count(packets.count), format::bytes(packets.bytes));
+            format!("{count} packets ({bytes})")
+        });
+        let events = self.events.map(|events| format!("{} events", format::count(events.count)));
+        let both: Vec<String> = packets.into_iter().chain(events).collect();
+        both.join(" and ")
+    }
+
+    /// Everything that was lost.
+    pub fn dropped(&self) -> u64 {
+        self.packets.map_or(0, |packets| packets.dropped)
+            + self.events.map_or(0, |events| events.dropped)
+    }
+}
+
+impl From<Counters> for Packets {
+    fn from(counters: Counters) -> Packets {
+        let Counters { packets: count, bytes, dropped, .. } = counters;
+        Packets { count, bytes, dropped, alone: 0 }
     }
 }
 
@@ -58,8 +72,8 @@ pub trait Source {
     fn parts(&mut self) -> anyhow::Result<Vec<Part>>;
     /// What was seen so far.
     fn seen(&mut self) -> Seen;
-    /// Everything ends; the last part is the coverage.
-    fn end(self: Box<Self>) -> anyhow::Result<Vec<Part>>;
+    /// Everything ends: the last parts, and what was seen.
+    fn end(self: Box<Self>) -> anyhow::Result<(Vec<Part>, Seen)>;
 }
 
 /// A network interface.
@@ -78,24 +92,31 @@ impl Source for Wire {
     }
 
     fn parts(&mut self) -> anyhow::Result<Vec<Part>> {
-        Ok(self.0.parts()?)
+        Ok(self.0.parts(&mut |_, _| {})?)
     }
 
     fn seen(&mut self) -> Seen {
-        let counters = self.0.counters();
-        Seen {
-            operations: self.0.operations(),
-            taken: Taken::Packets { count: counters.packets, bytes: counters.bytes },
-            dropped: counters.dropped,
-        }
+        let packets = Some(self.0.counters().into());
+        Seen { operations: self.0.operations(), packets, events: None }
     }
 
-    fn end(self: Box<Self>) -> anyhow::Result<Vec<Part>> {
-        Ok(self.0.end()?)
+    fn end(mut self: Box<Self>) -> anyhow::Result<(Vec<Part>, Seen)> {
+        let mut seen = self.seen();
+        let parts = self.0.end(&mut |_, _| {})?;
+        if let Some(Part::Coverage(coverage)) = parts.last() {
+            seen.operations = coverage.operations;
+            seen.packets = Some(Packets {
+                count: coverage.frames,
+                bytes: coverage.wire_bytes,
+                dropped: coverage.frames_dropped.unwrap_or(0),
+                alone: 0,
+            });
+        }
+        Ok((parts, seen))
     }
 }
 
-/// Inside the running Samba.
+/// Inside the running Samba, perhaps with an interface beside it.
 #[cfg(feature = "probe")]
 pub struct Inside {
     recording: smbscope_probe::recording::Recording,
@@ -113,9 +134,10 @@ impl Inside {
         recording: &str,
         choice: &smbscope_probe::find::Choice,
         load: smbscope_probe::loader::LoadOptions,
+        interface: Option<Options>,
     ) -> Result<Inside, smbscope_probe::recording::RecordError> {
         use smbscope_probe::recording::Recording;
-        let recording = Recording::begin(recording, choice, load, &Decode::default())?;
+        let recording = Recording::begin(recording, choice, load, &Decode::default(), interface)?;
         Ok(Inside { recording, parts: Vec::new() })
     }
 
@@ -141,17 +163,23 @@ impl Source for Inside {
     }
 
     fn seen(&mut self) -> Seen {
-        let progress = self.recording.progress();
-        Seen {
-            operations: progress.operations,
-            taken: Taken::Events(progress.events),
-            dropped: progress.counted.dropped,
-        }
+        seen(&self.recording.progress())
     }
 
-    fn end(self: Box<Self>) -> anyhow::Result<Vec<Part>> {
+    fn end(self: Box<Self>) -> anyhow::Result<(Vec<Part>, Seen)> {
         let mut parts = self.parts;
-        parts.extend(self.recording.end()?.0);
-        Ok(parts)
+        let (last, progress) = self.recording.end()?;
+        parts.extend(last);
+        Ok((parts, seen(&progress)))
+    }
+}
+
+#[cfg(feature = "probe")]
+fn seen(progress: &smbscope_probe::recording::Progress) -> Seen {
+    let alone = progress.wire_only;
+    Seen {
+        operations: progress.operations,
+        packets: progress.wire.map(|counters| Packets { alone, ..counters.into() }),
+        events: Some(Events { count: progress.events, dropped: progress.counted.dropped }),
     }
 }
