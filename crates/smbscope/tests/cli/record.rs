@@ -35,7 +35,17 @@ impl Recording {
             eprintln!("skipped: no CAP_NET_RAW");
             return None;
         }
-        assert!(line.starts_with("recording TCP port"), "{line}");
+        if line.starts_with("without the server's slices") {
+            let _ = child.kill();
+            let _ = child.wait();
+            eprintln!("skipped: {line}");
+            return None;
+        }
+        let what = match arguments.contains(&"--no-probe") {
+            true => "recording TCP port",
+            false => "recording ",
+        };
+        assert!(line.starts_with(what), "{line}");
         Some(Recording(child))
     }
 
@@ -88,7 +98,7 @@ fn what_users_do_is_what_is_recorded() {
         (path("recorded"), path("killed"), path("r.pcap"), path("run"));
     let ports = format!("{port},445");
     // Whole packets: a reply of a compound may stand behind the data of another.
-    let ports = ["--port", &ports, "--snaplen", "65535"];
+    let ports = ["--no-probe", "--port", &ports, "--snaplen", "65535"];
     let begin = |arguments: &[&str]| Recording::begin(&[&ports, arguments].concat());
     let Some(recording) = begin(&["--out", &recorded, "--pcap", &pcap]) else { return };
     let Some(to_kill) = begin(&["--out", &killed, "--anonymize"]) else { return };
@@ -148,6 +158,56 @@ fn what_users_do_is_what_is_recorded() {
 
 fn is_private(path: &Path) -> bool {
     std::fs::metadata(path).unwrap().permissions().mode() & 0o077 == 0
+}
+
+/// The load's operations, each with what happened inside and on the wire.
+#[test]
+fn a_row_has_the_inside_and_the_wire() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (lab, recorded, run) = (path("lab"), path("recorded"), path("run"));
+    let up = smbscope(["lab", "up", "--users", "4", "--dir", &lab]).output().unwrap();
+    if !up.status.success() {
+        eprintln!("skipped: {}", String::from_utf8_lossy(&up.stderr));
+        return;
+    }
+    let said = String::from_utf8([up.stdout, up.stderr].concat()).unwrap();
+    let port = said.split("port ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
+    let _down = Down(lab.clone());
+    let users = ["--lab", &lab, "--users", "3", "--scale", "0.1"];
+    answer([&["load", "prepare"], users.as_slice()].concat());
+    let Some(recording) = Recording::begin(&["--port", port, "--out", &recorded]) else { return };
+    let times = ["--closed", "--warm-up", "1s", "--duration", "3s", "--cool-down", "0s"];
+    answer([&["load"], users.as_slice(), &times, &["--out", &run]].concat());
+    let (is_success, said) = recording.end("-INT");
+    assert!(is_success && said.contains(" packets (") && said.contains(" events"), "{said}");
+    assert!(said.contains(" 0 dropped"), "{said}");
+
+    let of = |source: &str| {
+        format!(
+            "select client_port, message_id, command, status, path, transferred_bytes, \
+             request_wire_bytes, response_wire_bytes from operations where source = '{source}' and \
+             client_port in (select client_port from operations where source = 'load')"
+        )
+    };
+    let both = [run.as_str(), &recorded];
+    for (one, other) in [("load", "probe"), ("probe", "load")] {
+        let missing = rows(&both, &format!("{} except {}", of(one), of(other)));
+        assert!(missing.is_empty(), "{one}, not {other}: {:?}", &missing[..missing.len().min(5)]);
+    }
+    // Slices of all, and a round trip that only a wire shows.
+    let without =
+        "select count(*) from operations where processing_ns is null and command <> 'Cancel'";
+    assert_eq!(rows(&[&recorded], without), ["0"]);
+    let without = "select count(*) from connections where client_rtt_ns is null";
+    assert_eq!(rows(&[&recorded], without), ["0"]);
+    let coverage =
+        "select format, frames_dropped, operations_unjoined from coverage order by format desc";
+    let coverage = rows(&[&recorded], coverage);
+    assert_eq!(coverage, ["probe inside smbd,0,0", "\"live, interface lo\",0,0"]);
+    let report = answer(["report", &recorded]);
+    assert!(report.contains("Server"), "{report}");
 }
 
 #[test]

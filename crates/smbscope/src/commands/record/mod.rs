@@ -180,6 +180,7 @@ fn wire(args: &Record, interface: &str, time: i64) -> anyhow::Result<Opened> {
 fn inside(args: &Record, interface: Option<&str>, time: i64) -> anyhow::Result<Opened> {
     use smbscope_probe::find::Choice;
     use smbscope_probe::loader::LoadOptions;
+    use smbscope_probe::recording::RecordError;
     let choice = Choice {
         processes: args.processes.clone(),
         ports: args.ports.clone(),
@@ -190,7 +191,13 @@ fn inside(args: &Record, interface: Option<&str>, time: i64) -> anyhow::Result<O
     let load = LoadOptions { ring_bytes, ..LoadOptions::default() };
     let recording = name("samba", time);
     let listen = interface.map(|interface| listening(args, interface, args.ports.clone()));
-    let source = source::Inside::open(&recording, &choice, load, listen)?;
+    let source = source::Inside::open(&recording, &choice, load, listen).map_err(|error| {
+        match error {
+            // Says itself how the program ends.
+            RecordError::Wire(error) => anyhow::Error::from(error),
+            error => error.into(),
+        }
+    })?;
     let found = source.found();
     let ports: Vec<u16> = found.ports.iter().copied().collect();
     let count = found.processes.len();
