@@ -128,6 +128,10 @@ pub struct Assembler {
     order: VecDeque<Place>,
     /// What was lost so far.
     pub losses: Losses,
+    /// Nothing tells that a request is done but its reply: Samba's functions are not seen.
+    pub by_reply: bool,
+    /// Requests by socket and MessageId, then.
+    asked: HashMap<(u64, u64), (u32, u64)>,
 }
 
 impl Assembler {
@@ -206,7 +210,7 @@ impl Assembler {
         let more_bytes = if encrypted { 52 } else { 0 };
         let length = message.length.saturating_sub(more_bytes);
         let bytes = joined(&owned(pieces), length);
-        let members: Vec<_> = members(&bytes).map(|member| of(&member.header)).collect();
+        let mut members: Vec<_> = members(&bytes).map(|member| of(&member.header)).collect();
         let sequence = connection.client_next;
         connection.client_next = sequence.wrapping_add(4 + length);
         let read = message.read_at;
@@ -252,6 +256,19 @@ impl Assembler {
             // It is never done, and has no reply.
             self.keep(place, Inside { slices, ..inside });
             return;
+        }
+        if self.by_reply {
+            // All members are worked on at once, as far as is seen.
+            members.truncate(1);
+            let Some(&(_, id)) = members.first() else {
+                // It is encrypted: nothing will tell which reply is its.
+                return self.keep(place, inside);
+            };
+            if self.asked.len() >= KEPT_MAX {
+                self.losses.given_up += self.asked.len() as u64;
+                self.asked.clear();
+            }
+            self.asked.insert((ends.socket, id), (head.process, request));
         }
         // Should another process end it (a Negotiate of a further channel), this much is known.
         self.keep(place, inside.clone());
@@ -412,10 +429,10 @@ impl Assembler {
         pieces: Pieces<'_>,
         tell: &mut dyn FnMut(Told),
     ) {
-        let Some(connection) = self.connections.get_mut(&socket) else {
+        if !self.connections.contains_key(&socket) {
             self.losses.without_connection += 1;
             return;
-        };
+        }
         let mut length = total.saturating_sub(4);
         let mut list = owned(pieces);
         let bytes = match list.get(1) {
@@ -438,6 +455,10 @@ impl Assembler {
                 joined(&list, length)
             }
         };
+        if self.by_reply {
+            self.answered(Head { time: times.first, ..head }, socket, &bytes);
+        }
+        let Some(connection) = self.connections.get_mut(&socket) else { return };
         for (index, member) in members(&bytes).enumerate() {
             if member.header.is_interim() {
                 continue;
@@ -476,10 +497,22 @@ impl Assembler {
         }
     }
 
+    /// Requests are done when their reply is there.
+    fn answered(&mut self, head: Head, socket: u64, reply: &[u8]) {
+        for member in members(reply).filter(|member| !member.header.is_interim()) {
+            let key = (socket, member.header.message_id);
+            if let Some((process, request)) = self.asked.remove(&key) {
+                let work = Work { request, ..Work::default() };
+                self.done(Head { process, ..head }, work, false);
+            }
+        }
+    }
+
     /// A process ended: what it served will not be done.
     fn exit(&mut self, process: u32) {
         self.serving.retain(|(owner, _), _| *owner != process);
         self.elsewhere.retain(|(owner, _, _), _| *owner != process);
+        self.asked.retain(|_, (owner, _)| *owner != process);
         self.flushes.remove(&process);
         // The thread that sends has the process' number.
         self.clear.remove(&process);

@@ -122,24 +122,24 @@ fn samba() -> Fact {
         }
     };
     let processes = found.processes.len();
+    // Then the system calls alone are recorded.
+    let partly = |found: String| Fact {
+        blocks: false,
+        ..bad(
+            "probe-samba",
+            found,
+            "It is recorded by its system calls alone: encrypted sessions stay closed, and waits and crypto are not told apart. A Samba of 4.13 or later with shared libraries shows all.",
+        )
+    };
     let Some(library) = found.servers.first() else {
-        let remedy = "This smbd is linked in a way that smbscope does not know: record the wire, smbscope record --interface.";
-        return bad("probe-samba", format!("{processes} processes without libsmbd-base"), remedy);
+        return partly(format!("{processes} processes without libsmbd-base"));
     };
     let names = ["smbd_smb2_request_dispatch", "smbd_smb2_request_done_ex"];
     match Symbols::read(&library.path).and_then(|symbols| symbols.find(&names)) {
         Ok(functions) if functions.iter().all(Option::is_some) => {
             good("probe-samba", format!("{processes} processes of smbd, {}", library.name))
         }
-        Ok(_) => {
-            let remedy =
-                "Samba 4.13 and later export it: record the wire, smbscope record --interface.";
-            bad(
-                "probe-samba",
-                format!("{} has no smbd_smb2_request_dispatch", library.name),
-                remedy,
-            )
-        }
+        Ok(_) => partly(format!("{} has no smbd_smb2_request_dispatch", library.name)),
         Err(error) => bad("probe-samba", error.to_string(), "Run it as root."),
     }
 }

@@ -89,6 +89,11 @@ impl Follow {
         self.beside.wire = Some(wire);
     }
 
+    /// Samba's functions are not looked at.
+    pub fn without_functions(&mut self) {
+        self.beside.assembler.by_reply = true;
+    }
+
     /// Where they go.
     pub fn wire(&mut self) -> Option<&mut Wire> {
         self.beside.wire.as_mut()
@@ -308,7 +313,10 @@ impl Beside {
     fn cover(&self, coverage: &mut Coverage, counted: Counted) {
         let Losses { without_message, without_clear, without_connection, .. } =
             self.assembler.losses;
-        coverage.format = "probe inside smbd".to_owned();
+        coverage.format = match self.assembler.by_reply {
+            true => "probe inside smbd, system calls only".to_owned(),
+            false => "probe inside smbd".to_owned(),
+        };
         coverage.vantage = Some(Vantage::Inside.name().to_owned());
         coverage.vantage_reason = INSIDE.into();
         coverage.frames_dropped = Some(counted.dropped);

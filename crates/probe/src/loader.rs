@@ -4,7 +4,6 @@
 //! takes all probes away.
 
 use std::mem::MaybeUninit;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use libbpf_rs::skel::{OpenSkel as _, SkelBuilder as _};
@@ -40,16 +39,6 @@ pub enum LoadError {
     /// A library cannot be read.
     #[error(transparent)]
     Symbols(#[from] SymbolError),
-    /// A function that is needed is not there.
-    #[error(
-        "{path} has no function {function}: this Samba is built in a way that smbscope does not know"
-    )]
-    Missing {
-        /// The library.
-        path: PathBuf,
-        /// The function.
-        function: &'static str,
-    },
 }
 
 /// Events that are read at once.
@@ -62,11 +51,14 @@ pub struct LoadOptions {
     pub ring_bytes: u32,
     /// Times system calls: without it there are no slices of files and waits.
     pub system_calls: bool,
+    /// Looks at Samba's functions, where they are found: without them requests begin when they were
+    /// read and end when their reply is sent, and encrypted ones stay closed.
+    pub functions: bool,
 }
 
 impl Default for LoadOptions {
     fn default() -> Self {
-        LoadOptions { ring_bytes: 16 << 20, system_calls: true }
+        LoadOptions { ring_bytes: 16 << 20, system_calls: true, functions: true }
     }
 }
 
@@ -80,6 +72,8 @@ pub struct Probe {
     links: Vec<Link>,
     /// Functions at which a probe is expensive.
     pub expensive: Vec<String>,
+    /// Why Samba's functions are not looked at; none when they are.
+    pub without_functions: Option<String>,
 }
 
 fn kernel(what: &'static str) -> impl FnOnce(libbpf_rs::Error) -> LoadError {
@@ -93,8 +87,13 @@ impl Probe {
         let object: &'static mut MaybeUninit<OpenObject> =
             Box::leak(Box::new(MaybeUninit::uninit()));
         let mut open = ProbeSkelBuilder::default().open(object).map_err(kernel("open"))?;
+        let without_functions = match options.functions {
+            true => missing(found)?,
+            false => Some("not asked for".to_owned()),
+        };
         if let Some(constants) = open.maps.rodata_data.as_deref_mut() {
             constants.tai_offset_ns = tai_offset_ns();
+            constants.functions = without_functions.is_none();
         }
         open.maps.events.set_max_entries(options.ring_bytes).map_err(kernel("ring buffer"))?;
         open.progs.call_enter.set_autoload(options.system_calls);
@@ -124,12 +123,22 @@ impl Probe {
             })
             .map_err(kernel("ring buffer"))?;
         let ring = builder.build().map_err(kernel("ring buffer"))?;
-        let mut probe = Probe { ring, events, skel, links: Vec::new(), expensive: Vec::new() };
-        probe.attach_all(found, options)?;
+        let mut probe = Probe {
+            ring,
+            events,
+            skel,
+            links: Vec::new(),
+            expensive: Vec::new(),
+            without_functions,
+        };
+        if probe.without_functions.is_none() {
+            probe.attach_functions(found)?;
+        }
+        probe.attach_tracepoints(options)?;
         Ok(probe)
     }
 
-    fn attach_all(&mut self, found: &Found, options: LoadOptions) -> Result<(), LoadError> {
+    fn attach_functions(&mut self, found: &Found) -> Result<(), LoadError> {
         let mut links = Vec::new();
         let programs = &self.skel.progs;
         for library in &found.cryptos {
@@ -164,17 +173,17 @@ impl Probe {
                 &programs.fsync_send,
             ];
             let functions = functions(library, &names, &mut self.expensive)?;
-            // Without these two there is nothing to be seen.
-            for (function, name) in functions.iter().zip(names).take(2) {
-                if function.is_none() {
-                    return Err(LoadError::Missing { path: library.path.clone(), function: name });
-                }
-            }
             for (function, entry) in functions.into_iter().zip(entries) {
                 let Some(function) = function else { continue };
                 links.push(uprobe(entry, library, function, false)?);
             }
         }
+        self.links = links;
+        Ok(())
+    }
+
+    fn attach_tracepoints(&mut self, options: LoadOptions) -> Result<(), LoadError> {
+        let programs = &self.skel.progs;
         let mut kernel_side = vec![
             &programs.data_ready,
             &programs.received,
@@ -188,9 +197,8 @@ impl Probe {
             kernel_side.extend([&programs.call_enter, &programs.call_exit]);
         }
         for program in kernel_side {
-            links.push(program.attach().map_err(kernel("tracepoint"))?);
+            self.links.push(program.attach().map_err(kernel("tracepoint"))?);
         }
-        self.links = links;
         Ok(())
     }
 
@@ -231,6 +239,21 @@ impl Probe {
         };
         Counted { dropped: sum(0), threads: sum(1), processes: sum(2), strange_sends: sum(3) }
     }
+}
+
+/// Why requests cannot be seen at Samba's functions; none where they can.
+fn missing(found: &Found) -> Result<Option<String>, LoadError> {
+    if found.servers.is_empty() {
+        return Ok(Some("smbd is linked in a way that smbscope does not know".to_owned()));
+    }
+    let names = ["smbd_smb2_request_dispatch", "smbd_smb2_request_done_ex"];
+    for library in &found.servers {
+        let functions = Symbols::read(&library.path)?.find(&names)?;
+        if let Some((_, name)) = functions.iter().zip(names).find(|(found, _)| found.is_none()) {
+            return Ok(Some(format!("{} has no function {name}", library.path.display())));
+        }
+    }
+    Ok(None)
 }
 
 /// How far TAI is before UTC: whole seconds, 0 where nobody told the kernel.

@@ -110,6 +110,9 @@ impl Recording {
             None => None,
         };
         let probe = Probe::attach(&found, load)?;
+        if probe.without_functions.is_some() {
+            follow.without_functions();
+        }
         let now = Instant::now();
         Ok(Recording {
             probe,
@@ -131,6 +134,11 @@ impl Recording {
     /// Functions at which a probe costs ten times as much as elsewhere.
     pub fn expensive(&self) -> BTreeSet<&str> {
         self.probe.expensive.iter().map(String::as_str).collect()
+    }
+
+    /// Why Samba's functions are not looked at, but its system calls alone; none when they are.
+    pub fn without_functions(&self) -> Option<&str> {
+        self.probe.without_functions.as_deref()
     }
 
     /// Takes what happened since the last time: some parts, whether there was nothing to be taken.

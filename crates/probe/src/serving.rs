@@ -35,14 +35,18 @@ pub struct Member {
 }
 
 impl Serving {
-    /// Whether what the member waits for is a lock or a break.
-    pub fn waits(&self) -> bool {
-        self.members.get(usize::from(self.place.index)).is_some_and(|(command, _)| {
-            matches!(
-                *command,
-                Command::CREATE | Command::LOCK | Command::CHANGE_NOTIFY | Command::SET_INFO
-            )
-        })
+    /// As what it counts when the member waits for something that is not seen.
+    pub fn waits(&self) -> Kind {
+        match self.members.get(usize::from(self.place.index)) {
+            // For a lock, or for a break.
+            Some((
+                Command::CREATE | Command::LOCK | Command::CHANGE_NOTIFY | Command::SET_INFO,
+                _,
+            )) => Kind::LockWait,
+            Some((Command::READ | Command::WRITE | Command::FLUSH, _)) => Kind::IoWait,
+            // For an answer of another process (logons).
+            _ => Kind::Processing,
+        }
     }
 }
 
@@ -95,13 +99,16 @@ impl Member {
         self.waits_since = now;
     }
 
-    /// The wait ends; `locks` says that it was for a lock or a break.
-    pub fn wake(&mut self, now: u64, locks: bool) {
+    /// The wait ends; as `unseen` counts what was not with another thread.
+    pub fn wake(&mut self, now: u64, unseen: Kind) {
         let since = std::mem::take(&mut self.waits_since);
         if since == 0 {
             return;
         }
         let waited = now.saturating_sub(since);
+        if waited == 0 && self.handed_over.is_none() {
+            return;
+        }
         match self.handed_over.take() {
             Some(what) => {
                 let io = std::mem::take(&mut self.io).min(waited);
@@ -110,9 +117,7 @@ impl Member {
                 let kind = if what == Io::Flush { Kind::Flush } else { Kind::Io };
                 self.slices.add(kind, since + (waited - io), io);
             }
-            None if locks => self.slices.add(Kind::LockWait, since, waited),
-            // For an answer of another process (logons).
-            None => self.slices.add(Kind::Processing, since, waited),
+            None => self.slices.add(unseen, since, waited),
         }
         self.since = now.max(since);
     }

@@ -54,7 +54,7 @@ struct Recorder {
 
 impl Recorder {
     fn begin(lab: &Samba) -> Option<Recorder> {
-        Recorder::begin_with(lab, None)
+        Recorder::begin_with(lab, LoadOptions::default(), None)
     }
 
     /// Hears the loopback interface too.
@@ -64,17 +64,20 @@ impl Recorder {
             ports: Vec::new(),
             ..live::Options::default()
         };
-        Recorder::begin_with(lab, Some(interface))
+        Recorder::begin_with(lab, LoadOptions::default(), Some(interface))
     }
 
-    fn begin_with(lab: &Samba, interface: Option<live::Options>) -> Option<Recorder> {
+    fn begin_with(
+        lab: &Samba,
+        load: LoadOptions,
+        interface: Option<live::Options>,
+    ) -> Option<Recorder> {
         let port = lab.target.split([':', '/']).nth(3).unwrap().parse().unwrap();
         let choice = Choice { ports: vec![port], ..Choice::default() };
         let stop = Arc::new(AtomicBool::new(false));
         let (asked, ready) = (stop.clone(), std::sync::mpsc::channel());
         let (begun, ready) = ready;
         let thread = std::thread::spawn(move || {
-            let load = LoadOptions::default();
             let mut recording =
                 match Recording::begin("probe", &choice, load, &Options::default(), interface) {
                     Ok(recording) => recording,
@@ -381,4 +384,51 @@ fn also_of_encrypted_sessions_over_several_channels() {
     };
     let config = Config { encryption: Encryption::Required, channels: 3, ..Config::default() };
     joined_run(&lab, config);
+}
+
+/// System calls alone: the same operations, and the slices of each are its turnaround; compounds have
+/// theirs on the lead.
+#[test]
+fn without_sambas_functions_rows_are_the_same() {
+    let _alone = alone();
+    let Some(lab) = samba(|_| {}) else { return };
+    let planner = Planner::new(workload(), 7, Scale::new(0.1).unwrap());
+    prepare(&lab, &planner);
+    let load = LoadOptions { functions: false, ..LoadOptions::default() };
+    let Some(recorder) = Recorder::begin_with(&lab, load, None) else { return };
+    let (_, parts) = run::run_with(&lab, &planner, Config::default(), 6, |_| ());
+    let recorded = recorder.end();
+    same_entities(&parts, &recorded.parts);
+    agree(&operations(parts), &operations(recorded.parts.clone()));
+    let (mut rows, mut members, mut filesystem) = (0, 0, 0);
+    for batch in operations(recorded.parts) {
+        let in_compound = column(&batch, "compound_index");
+        let turnarounds = column(&batch, "turnaround_ns");
+        let commands = text(&batch, "command");
+        filesystem += column(&batch, "filesystem_ns").into_iter().flatten().sum::<i64>();
+        let slices: Vec<_> = Kind::ALL[..Kind::PARTS]
+            .iter()
+            .map(|kind| column(&batch, &format!("{}_ns", kind.name())))
+            .collect();
+        for row in 0..batch.num_rows() {
+            rows += 1;
+            if in_compound[row].is_some_and(|index| index > 0) {
+                members += 1;
+                continue;
+            }
+            let values: Vec<i64> = slices.iter().filter_map(|slice| slice[row]).collect();
+            assert!(!values.is_empty(), "{} has no slices", commands[row]);
+            if let Some(turnaround) = turnarounds[row] {
+                let sum: i64 = values.iter().sum();
+                assert!(
+                    (turnaround - sum).abs() <= 1_000,
+                    "{}: {turnaround}, slices {sum}",
+                    commands[row]
+                );
+            }
+        }
+    }
+    assert!(filesystem > 0);
+    assert_eq!(recorded.progress.without_slices, members);
+    assert!(rows > 100, "{rows}");
 }

@@ -13,6 +13,8 @@ mod options;
 mod output;
 mod program;
 mod progress;
+#[cfg(target_os = "linux")]
+mod rights;
 mod terminal;
 mod text;
 mod wall_clock;

@@ -19,6 +19,7 @@
 #include <bpf/bpf_endian.h>
 #include "event.h"
 #include "state.h"
+#include "request.h"
 #include "receive.h"
 #include "send.h"
 // clang-format on
@@ -27,117 +28,12 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 // ---- requests ----
 
-// Longest head of a request that is told.
-#define HEAD_BYTES 1536
-
-// How much of a message is told: what names things, never what is in files.
-static __always_inline __u32 head_of(__u16 command, __u32 length)
-{
-	__u32 most;
-	switch (command) {
-	case COMMAND_CREATE:
-	case COMMAND_SESSION_SETUP:
-		most = HEAD_BYTES;
-		break;
-	case COMMAND_READ:
-	case COMMAND_WRITE:
-		most = 112;
-		break;
-	case COMMAND_IOCTL:
-	case COMMAND_SET_INFO:
-		most = 640;
-		break;
-	default:
-		most = 512;
-	}
-	return length < most ? length : most;
-}
-
-// The thread has nothing more to do: a request that is served still waits for something.
-static __always_inline void park(struct thread *thread)
-{
-	if (thread->current) {
-		struct work_event event = {};
-		fill(&event.head, EVENT_PARK);
-		event.request = thread->current;
-		event.crypto = thread->crypto_in;
-		event.busy = thread->busy;
-		event.woke = thread->woke;
-		tell(&event, sizeof(event));
-		thread->current = 0;
-		thread->crypto_in = 0;
-	}
-}
-
-// The heads of the message's members, and the event.
-static __always_inline void tell_members(struct thread *thread, struct dispatch_event *event,
-					 __u64 base, __u32 length)
-{
-	struct pieces *members = &event->members;
-	volatile struct walk *walk = &thread->walk;
-	walk->used = 0;
-	walk->pieces = 0;
-	walk->at = 0;
-	for (__u32 i = 0; i < PIECES; i++) {
-		__u32 used = walk->used;
-		__u32 at = walk->at;
-		if (used > DATA_BYTES - HEAD_BYTES || at >= length)
-			break;
-		__u8 fixed[24];
-		if (bpf_probe_read_user(fixed, sizeof(fixed), (void *)(base + at)))
-			break;
-		__u32 next = fixed[20] | fixed[21] << 8 | fixed[22] << 16 | fixed[23] << 24;
-		__u32 own = next && next < length - at ? next : length - at;
-		__u64 wanted = at_most(head_of(fixed[12] | fixed[13] << 8, own), HEAD_BYTES);
-		if (bpf_probe_read_user(members->data + used, wanted, (void *)(base + at)))
-			wanted = 0;
-		members->piece[i].length = own;
-		members->piece[i].captured = wanted;
-		walk->used = used + wanted;
-		walk->pieces = i + 1;
-		walk->at = at + own;
-	}
-	members->count = walk->pieces;
-	members->bytes = walk->used;
-	tell(event, at_most(offsetof(struct dispatch_event, members.data) + members->bytes, SCRATCH_BYTES));
-}
-
 SEC("uprobe")
 int BPF_KPROBE(dispatch, void *request)
 {
 	struct thread *thread = mine();
-	if (!thread)
-		return 0;
-	if (thread->current != (__u64)request)
-		park(thread);
-	struct dispatch_event *event = (struct dispatch_event *)thread->scratch;
-	fill(&event->head, EVENT_DISPATCH);
-	event->request = (__u64)request;
-	event->fresh = thread->fresh;
-	event->crypto_in = thread->crypto_in;
-	thread->current = (__u64)request;
-	thread->busy = 0;
-	thread->crypto_in = 0;
-	thread->crypto_out = 0;
-	if (!thread->fresh) {
-		tell(event, offsetof(struct dispatch_event, message));
-		return 0;
-	}
-	thread->fresh = false;
-	event->message = thread->message;
-	// Encrypted messages were decrypted where they lie, behind the transform header.
-	__u64 base = thread->message.base;
-	__u32 magic = 0;
-	__u32 length = thread->message.captured;
-	bpf_probe_read_user(&magic, 4, (void *)base);
-	if (magic == MAGIC_ENCRYPTED && length > TRANSFORM_BYTES) {
-		base += TRANSFORM_BYTES;
-		length -= TRANSFORM_BYTES;
-		event->encrypted = 1;
-	} else {
-		event->encrypted = 0;
-	}
-	tell_members(thread, event, base, length);
+	if (thread)
+		begin_request(thread, (__u64)request);
 	return 0;
 }
 
@@ -276,7 +172,7 @@ int BPF_PROG(call_enter, struct pt_regs *regs, long number)
 	if (!class || *class == CLASS_NONE)
 		return 0;
 	if (*class == CLASS_WAIT)
-		park(thread);
+		park(thread, 0);
 	thread->call_class = *class;
 	thread->call_place = SYSCALL_ARGUMENT_2(regs);
 	thread->call_began = bpf_ktime_get_ns();

@@ -157,5 +157,7 @@ int BPF_PROG(received, struct sock *sk, int ret, int flags)
 	thread->fresh = true;
 	if (whole)
 		state->length = 0;
+	if (!functions)
+		begin_request(thread, message->ends.socket << 32 | message->sequence);
 	return 0;
 }

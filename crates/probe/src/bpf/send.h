@@ -97,6 +97,8 @@ int BPF_PROG(sent, struct sock *sk, int ret, int flags)
 		bpf_sk_storage_get(&sockets, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
 	if (!state)
 		return 0;
+	if (!functions)
+		park(thread, state->out_first);
 	struct reply_event *event = (struct reply_event *)thread->scratch;
 	struct tcp_sock *tcp = (struct tcp_sock *)sk;
 	fill(&event->head, EVENT_SENT);

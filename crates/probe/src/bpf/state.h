@@ -1,8 +1,10 @@
 // What is kept between events, and how they are told. Every map is bounded.
 #pragma once
 
-// TAI less UTC; set before loading.
+// Set before loading: TAI less UTC, and whether requests are seen at Samba's functions; otherwise they
+// begin when they were read and end when a reply is sent.
 const volatile __u64 tai_offset_ns = 0;
+const volatile bool functions = true;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);

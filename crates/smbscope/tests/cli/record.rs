@@ -49,6 +49,13 @@ impl Recording {
         Some(Recording(child))
     }
 
+    /// Capabilities of the thread that decodes.
+    fn capabilities(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.0.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+        u64::from_str_radix(line.unwrap().trim(), 16).unwrap()
+    }
+
     /// Sends a signal, waits for the end, gives what was said and whether it was a success.
     fn end(mut self, signal: &str) -> (bool, String) {
         let id = self.0.id().to_string();
@@ -178,6 +185,8 @@ fn a_row_has_the_inside_and_the_wire() {
     let users = ["--lab", &lab, "--users", "3", "--scale", "0.1"];
     answer([&["load", "prepare"], users.as_slice()].concat());
     let Some(recording) = Recording::begin(&["--port", port, "--out", &recorded]) else { return };
+    // CAP_BPF, with which it reads its own counters, and nothing else.
+    assert_eq!(recording.capabilities() & !(1 << 39), 0);
     let times = ["--closed", "--warm-up", "1s", "--duration", "3s", "--cool-down", "0s"];
     answer([&["load"], users.as_slice(), &times, &["--out", &run]].concat());
     let (is_success, said) = recording.end("-INT");

@@ -45,6 +45,11 @@ pub struct Record {
     /// Do not look into Samba, only at the interface.
     #[arg(long, requires = "interface", conflicts_with_all = ["processes", "cgroup"])]
     pub no_probe: bool,
+    /// Do not look at Samba's functions, only at its system calls: costs it less, and says less (no
+    /// encrypted sessions, no crypto; a compound's slices stand on its lead). What is done where the
+    /// functions are not found.
+    #[arg(long, conflicts_with = "no_probe")]
+    pub no_functions: bool,
     /// Only these processes of smbd and their children.
     #[arg(long = "pid", value_name = "PID,...", value_delimiter = ',')]
     pub processes: Vec<u32>,

@@ -52,6 +52,11 @@ pub fn run(args: &Record, talk: Talk) -> anyhow::Result<()> {
     let mut writer =
         DatasetWriter::create(&args.out, seed, options).with_context(|| cannot(&args.out))?;
     close_to_others(&args.out)?;
+    // What it needed rights for is open; from here on it reads what strangers send.
+    #[cfg(target_os = "linux")]
+    if let Err(error) = crate::rights::give_up(&args.out) {
+        talk.say(&format!("the program's capabilities could not be given up: {error}"));
+    }
     talk.say(&beginning(args, &what));
     let begin = Instant::now();
     let display = Display::begin(talk);
@@ -188,7 +193,8 @@ fn inside(args: &Record, interface: Option<&str>, time: i64) -> anyhow::Result<O
     };
     let ring = args.buffer.clamp(RING_BYTES.0, RING_BYTES.1).next_power_of_two();
     let ring_bytes = u32::try_from(ring).unwrap_or(u32::MAX / 2 + 1);
-    let load = LoadOptions { ring_bytes, ..LoadOptions::default() };
+    let functions = !args.no_functions;
+    let load = LoadOptions { ring_bytes, functions, ..LoadOptions::default() };
     let recording = name("samba", time);
     let listen = interface.map(|interface| listening(args, interface, args.ports.clone()));
     let source = source::Inside::open(&recording, &choice, load, listen).map_err(|error| {
@@ -201,8 +207,11 @@ fn inside(args: &Record, interface: Option<&str>, time: i64) -> anyhow::Result<O
     let found = source.found();
     let ports: Vec<u16> = found.ports.iter().copied().collect();
     let count = found.processes.len();
+    let how = source.without_functions().map_or(String::new(), |reason| {
+        format!(" by system calls alone ({reason}): encrypted sessions stay closed")
+    });
     let also = interface.map_or(String::new(), |interface| format!(", and on {interface}"));
-    let what = format!("{count} processes of smbd on {}{also}", ports_text(&ports));
+    let what = format!("{count} processes of smbd on {}{how}{also}", ports_text(&ports));
     let inputs = std::iter::once(recording).chain(interface.map(str::to_owned)).collect();
     Ok(Opened { source: Box::new(source), inputs, what })
 }

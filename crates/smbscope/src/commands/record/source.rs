@@ -141,6 +141,11 @@ impl Inside {
         Ok(Inside { recording, parts: Vec::new() })
     }
 
+    /// Why only system calls are looked at; none when Samba's functions are too.
+    pub fn without_functions(&self) -> Option<&str> {
+        self.recording.without_functions()
+    }
+
     /// What is recorded.
     pub fn found(&self) -> &smbscope_probe::find::Found {
         self.recording.found()
