@@ -14,7 +14,7 @@ use std::net::SocketAddr;
 use smbscope_wire::smb2::Command;
 use smbscope_wire::smb2::header::{Header, members};
 
-use crate::raw::{Ends, Event, Head, Io, Message, Pieces, Work};
+use crate::raw::{Ends, Event, Head, Io, Message, Pieces, Within, Work};
 use crate::serving::{Member, Serving};
 use crate::slices::{Kind, Slices};
 
@@ -68,6 +68,8 @@ pub struct Place {
 pub struct Inside {
     /// Where the time went.
     pub slices: Slices,
+    /// What time was spent on within them.
+    pub within: Within,
     /// Process that served it.
     pub process: u32,
     /// Thread that dispatched it.
@@ -146,12 +148,12 @@ impl Assembler {
             },
             Event::Done { work, in_dispatch } => self.done(head, work, in_dispatch),
             Event::Park(work) => self.park(head, work),
-            Event::HandedOver { request, place, what, busy, crypto } => {
-                let work = Work { request, crypto, busy, woke: 0 };
+            Event::HandedOver { request, place, what, busy, crypto, within } => {
+                let work = Work { request, crypto, busy, woke: 0, within };
                 self.hand_over(head, work, place, what);
             }
-            Event::Io { request, place, what, began } => {
-                self.io(head, request, place, what, began);
+            Event::Io { request, place, what, began, within } => {
+                self.io(head, request, place, what, began, within);
             }
             Event::Clear { pieces } => {
                 let waiting = self.clear.entry(head.thread).or_default();
@@ -306,8 +308,10 @@ impl Assembler {
     fn park(&mut self, head: Head, work: Work) {
         let Some(serving) = self.serving.get_mut(&(head.process, work.request)) else { return };
         let Some(member) = &mut serving.member else { return };
+        member.is_beside = false;
         if member.handed_over.is_none() {
             member.pause(head.time, work.crypto, work.busy);
+            member.within += work.within;
         }
     }
 
@@ -318,7 +322,9 @@ impl Assembler {
             return;
         };
         member.pause(head.time, work.crypto, work.busy);
+        member.within += work.within;
         member.handed_over = Some(what);
+        member.is_beside = true;
         if what == Io::Flush {
             let flushes = self.flushes.entry(head.process).or_default();
             if flushes.len() < FLUSHES_MAX {
@@ -335,7 +341,7 @@ impl Assembler {
         self.elsewhere.insert((head.process, what, place), work.request);
     }
 
-    fn io(&mut self, head: Head, request: u64, place: u64, what: Io, began: u64) {
+    fn io(&mut self, head: Head, request: u64, place: u64, what: Io, began: u64, within: Within) {
         let took = head.time.saturating_sub(began);
         if request != 0 {
             let serving = self.serving.get_mut(&(head.process, request));
@@ -365,6 +371,7 @@ impl Assembler {
         let serving = self.serving.get_mut(&(head.process, request));
         if let Some(member) = serving.and_then(|serving| serving.member.as_mut()) {
             member.io += took;
+            member.within += within;
             member.io_ended = head.time;
         }
     }
@@ -385,10 +392,14 @@ impl Assembler {
         let waits = serving.waits();
         member.wake(if woke == 0 { head.time } else { woke }, waits);
         member.work(head.time, work.crypto, work.busy);
+        if !member.is_beside {
+            member.within += work.within;
+        }
         let (socket, place) = (serving.socket, serving.place);
         let index = usize::from(place.index);
         let mut inside = serving.inside.clone();
         inside.slices = std::mem::take(&mut member.slices);
+        inside.within = member.within;
         let message_id = serving.members.get(index).map(|(_, id)| *id);
         if index + 1 >= serving.members.len() {
             self.serving.remove(&key);

@@ -49,6 +49,8 @@ struct Beside {
     rows: u64,
     without_slices: u64,
     slices: Vec<Slice>,
+    off_cpu: bool,
+    disk: bool,
     /// What an interface shows at the same time.
     wire: Option<Wire>,
     /// Rows that it did not show.
@@ -77,6 +79,8 @@ impl Follow {
             rows: 0,
             without_slices: 0,
             slices: Vec::new(),
+            off_cpu: false,
+            disk: false,
             wire: None,
             unjoined: 0,
         };
@@ -92,6 +96,11 @@ impl Follow {
     /// Samba's functions are not looked at.
     pub fn without_functions(&mut self) {
         self.beside.assembler.by_reply = true;
+    }
+
+    /// Time off the processor, and of block devices, is measured: zeros are so.
+    pub fn measures(&mut self, off_cpu: bool, disk: bool) {
+        (self.beside.off_cpu, self.beside.disk) = (off_cpu, disk);
     }
 
     /// Where they go.
@@ -271,6 +280,14 @@ impl Beside {
         row.set_tid(inside.thread);
         row.set_cpu(u32::from(inside.cpu));
         inside.slices.fill(row);
+        if !inside.slices.0.is_empty() {
+            if self.off_cpu {
+                row.set_offcpu_ns(inside.within.off as i64);
+            }
+            if self.disk {
+                row.set_disk_ns(inside.within.disk as i64);
+            }
+        }
         self.slices.extend(inside.slices.0.iter().map(|slice| Slice {
             recording: self.recording.clone(),
             operation: number,

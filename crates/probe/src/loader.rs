@@ -54,11 +54,21 @@ pub struct LoadOptions {
     /// Looks at Samba's functions, where they are found: without them requests begin when they were
     /// read and end when their reply is sent, and encrypted ones stay closed.
     pub functions: bool,
+    /// Measures time off the processor.
+    pub off_cpu: bool,
+    /// Measures time of block devices; Linux 6.5.
+    pub disk: bool,
 }
 
 impl Default for LoadOptions {
     fn default() -> Self {
-        LoadOptions { ring_bytes: 16 << 20, system_calls: true, functions: true }
+        LoadOptions {
+            ring_bytes: 16 << 20,
+            system_calls: true,
+            functions: true,
+            off_cpu: false,
+            disk: false,
+        }
     }
 }
 
@@ -94,10 +104,15 @@ impl Probe {
         if let Some(constants) = open.maps.rodata_data.as_deref_mut() {
             constants.tai_offset_ns = tai_offset_ns();
             constants.functions = without_functions.is_none();
+            constants.disk = options.disk;
         }
         open.maps.events.set_max_entries(options.ring_bytes).map_err(kernel("ring buffer"))?;
         open.progs.call_enter.set_autoload(options.system_calls);
         open.progs.call_exit.set_autoload(options.system_calls);
+        open.progs.switched.set_autoload(options.off_cpu);
+        open.progs.block_began.set_autoload(options.disk);
+        open.progs.block_ended.set_autoload(options.disk);
+        open.progs.block_merged.set_autoload(options.disk);
         let skel = open.load().map_err(kernel("load"))?;
         for process in &found.processes {
             let updated = skel.maps.processes.update(&process.to_le_bytes(), &[1], MapFlags::ANY);
@@ -195,6 +210,16 @@ impl Probe {
         ];
         if options.system_calls {
             kernel_side.extend([&programs.call_enter, &programs.call_exit]);
+        }
+        if options.off_cpu {
+            kernel_side.push(&programs.switched);
+        }
+        if options.disk {
+            kernel_side.extend([
+                &programs.block_began,
+                &programs.block_ended,
+                &programs.block_merged,
+            ]);
         }
         for program in kernel_side {
             self.links.push(program.attach().map_err(kernel("tracepoint"))?);

@@ -96,6 +96,8 @@ pub enum Event<'a> {
         busy: u64,
         /// Time of signature checks until now.
         crypto: u64,
+        /// What time was spent on within the rest until now.
+        within: Within,
     },
     /// A read, write or flush ended.
     Io {
@@ -107,6 +109,8 @@ pub enum Event<'a> {
         what: Io,
         /// When it began.
         began: u64,
+        /// What time was spent on within it, on a thread that serves no request itself.
+        within: Within,
     },
     /// A reply in clear, just before it is encrypted.
     Clear {
@@ -159,6 +163,24 @@ pub struct Work {
     pub busy: u64,
     /// When the thread last woke; 0 for not known.
     pub woke: u64,
+    /// What time was spent on within the rest.
+    pub within: Within,
+}
+
+/// What time was spent on within the rest; zeros where that was not asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Within {
+    /// Not on a processor.
+    pub off: u64,
+    /// With a block device at work for it.
+    pub disk: u64,
+}
+
+impl std::ops::AddAssign for Within {
+    fn add_assign(&mut self, more: Within) {
+        self.off = self.off.saturating_add(more.off);
+        self.disk = self.disk.saturating_add(more.disk);
+    }
 }
 
 /// What another thread does.
@@ -215,20 +237,22 @@ pub fn event(bytes: &[u8]) -> Option<(Head, Event<'_>)> {
     let rest = bytes.get(HEAD_BYTES..)?;
     let event = match kind {
         1 => dispatch(rest)?,
-        2 => Event::Done { work: work(rest)?, in_dispatch: u32_at(rest, 32)? != 0 },
+        2 => Event::Done { work: work(rest)?, in_dispatch: u32_at(rest, 48)? != 0 },
         3 => Event::Park(work(rest)?),
         4 => Event::HandedOver {
             request: u64_at(rest, 0)?,
             place: u64_at(rest, 8)?,
             busy: time_at(rest, 16)?,
             crypto: time_at(rest, 24)?,
-            what: io(u32_at(rest, 32)?)?,
+            within: within(rest)?,
+            what: io(u32_at(rest, 48)?)?,
         },
         5 => Event::Io {
             request: u64_at(rest, 0)?,
             place: u64_at(rest, 8)?,
             began: time_at(rest, 16)?,
-            what: io(u32_at(rest, 32)?)?,
+            within: within(rest)?,
+            what: io(u32_at(rest, 48)?)?,
         },
         6 => Event::Clear { pieces: pieces(rest.get(REPLY_BYTES..)?)? },
         7 => Event::Sent {
@@ -301,7 +325,12 @@ fn work(bytes: &[u8]) -> Option<Work> {
         crypto: time_at(bytes, 8)?,
         busy: time_at(bytes, 16)?,
         woke: time_at(bytes, 24)?,
+        within: within(bytes)?,
     })
+}
+
+fn within(bytes: &[u8]) -> Option<Within> {
+    Some(Within { off: time_at(bytes, 32)?, disk: time_at(bytes, 40)? })
 }
 
 fn io(what: u32) -> Option<Io> {

@@ -110,6 +110,7 @@ impl Recording {
             None => None,
         };
         let probe = Probe::attach(&found, load)?;
+        follow.measures(load.off_cpu, load.disk);
         if probe.without_functions.is_some() {
             follow.without_functions();
         }

@@ -3,7 +3,7 @@
 use smbscope_wire::smb2::Command;
 
 use crate::assemble::{Inside, Place};
-use crate::raw::Io;
+use crate::raw::{Io, Within};
 use crate::slices::{Kind, Slices};
 
 /// One request that is served: a message, of which one member is worked on at a time.
@@ -26,12 +26,16 @@ pub struct Member {
     waits_since: u64,
     /// What another thread does for it.
     pub handed_over: Option<Io>,
+    /// Since then the main thread has not waited: what it does is beside that.
+    pub is_beside: bool,
     /// Time of reads, writes and flushes on other threads, and when the last one ended.
     pub io: u64,
     pub io_ended: u64,
     /// The same on the main thread, which system calls include.
     pub own_io: u64,
     pub own_flush: u64,
+    /// What time was spent on within all this.
+    pub within: Within,
 }
 
 impl Serving {
@@ -58,10 +62,12 @@ impl Member {
             since,
             waits_since: 0,
             handed_over: None,
+            is_beside: false,
             io: 0,
             io_ended: 0,
             own_io: 0,
             own_flush: 0,
+            within: Within::default(),
         }
     }
 

@@ -93,12 +93,19 @@ struct dispatch_event {
 	struct pieces members;
 };
 
+// What time was spent on within the rest, where that is asked for.
+struct within {
+	__u64 off;  // not on a processor
+	__u64 disk; // a block device had something to do for it
+};
+
 struct work_event {
 	struct head head;
 	__u64 request;
 	__u64 crypto;
 	__u64 busy;
 	__u64 woke;
+	struct within within;
 	__u32 in_dispatch;
 	__u32 reserved;
 };
@@ -109,6 +116,7 @@ struct io_event {
 	__u64 place;
 	__u64 began;  // handed over: time of system calls until now
 	__u64 crypto; // handed over: time of signature checks until now
+	struct within within;
 	__u32 what;
 	__u32 reserved;
 };

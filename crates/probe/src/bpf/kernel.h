@@ -44,6 +44,7 @@ enum bpf_map_type {
 	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_ARRAY = 2,
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
+	BPF_MAP_TYPE_LRU_HASH = 9,
 	BPF_MAP_TYPE_SK_STORAGE = 24,
 	BPF_MAP_TYPE_RINGBUF = 27,
 	BPF_MAP_TYPE_TASK_STORAGE = 29,
@@ -54,6 +55,8 @@ enum {
 	BPF_LOCAL_STORAGE_GET_F_CREATE = 1,
 	BPF_RB_NO_WAKEUP = 1,
 };
+
+struct request;
 
 #define relocated __attribute__((preserve_access_index))
 

@@ -53,6 +53,7 @@ int BPF_KPROBE(done, void *request)
 	if (own) {
 		event.crypto = thread->crypto_in;
 		event.busy = thread->busy;
+		take_within(thread, &event.within);
 		thread->current = 0;
 		thread->busy = 0;
 		thread->crypto_in = 0;
@@ -127,6 +128,7 @@ static __always_inline int handed_over(struct thread *thread, __u64 place, __u16
 	event.began = thread->busy;
 	event.crypto = thread->crypto_in;
 	event.what = what;
+	take_within(thread, &event.within);
 	thread->busy = 0;
 	thread->crypto_in = 0;
 	tell(&event, sizeof(event));
@@ -175,6 +177,10 @@ int BPF_PROG(call_enter, struct pt_regs *regs, long number)
 		park(thread, 0);
 	thread->call_class = *class;
 	thread->call_place = SYSCALL_ARGUMENT_2(regs);
+	if (*class >= CLASS_READ && !thread->current) {
+		struct within before;
+		take_within(thread, &before);
+	}
 	thread->call_began = bpf_ktime_get_ns();
 	return 0;
 }
@@ -190,8 +196,11 @@ int BPF_PROG(call_exit, struct pt_regs *regs, long ret)
 	__u64 now = bpf_ktime_get_ns();
 	thread->call_began = 0;
 	if (thread->call_class == CLASS_WAIT) {
+		struct within before;
 		thread->woke = now;
 		thread->busy = 0;
+		if (disk)
+			take_within(thread, &before);
 		return 0;
 	}
 	thread->busy += now - began;
@@ -206,8 +215,78 @@ int BPF_PROG(call_exit, struct pt_regs *regs, long ret)
 	event.what = thread->call_class - CLASS_READ + IO_READ;
 	event.began = began;
 	event.request = thread->current;
+	// What the main thread did is told with the rest of its work.
+	if (!thread->current)
+		take_within(thread, &event.within);
 	tell(&event, sizeof(event));
 	return 0;
+}
+
+// ---- on demand: time off the processor, and of block devices ----
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(switched, bool preempt, struct task_struct *prev, struct task_struct *next)
+{
+	__u64 now = bpf_ktime_get_ns();
+	struct thread *thread = bpf_task_storage_get(&threads, prev, 0, 0);
+	if (thread && works(thread))
+		thread->off_since = now;
+	thread = bpf_task_storage_get(&threads, next, 0, 0);
+	if (thread && thread->off_since) {
+		thread->within.off += now - thread->off_since;
+		thread->off_since = 0;
+	}
+	return 0;
+}
+
+SEC("tp_btf/block_io_start")
+int BPF_PROG(block_began, struct request *request)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct thread *thread = bpf_task_storage_get(&threads, task, 0, 0);
+	if (!thread || !works(thread))
+		return 0;
+	__u64 key = (__u64)request;
+	__u32 id = (__u32)bpf_get_current_pid_tgid();
+	struct disk_time *time = bpf_map_lookup_elem(&disk_of, &id);
+	if (!time) {
+		struct disk_time none = {};
+		bpf_map_update_elem(&disk_of, &id, &none, BPF_ANY);
+		time = bpf_map_lookup_elem(&disk_of, &id);
+		if (!time)
+			return 0;
+		thread->disk_seen = 0;
+	}
+	if (__sync_fetch_and_add(&time->in_flight, 1) == 0)
+		time->since = bpf_ktime_get_ns();
+	bpf_map_update_elem(&block_requests, &key, &id, BPF_ANY);
+	return 0;
+}
+
+static __always_inline int block_over(struct request *request)
+{
+	__u64 key = (__u64)request;
+	__u32 *id = bpf_map_lookup_elem(&block_requests, &key);
+	if (!id)
+		return 0;
+	struct disk_time *time = bpf_map_lookup_elem(&disk_of, id);
+	if (time && __sync_fetch_and_add(&time->in_flight, -1) == 1)
+		__sync_fetch_and_add(&time->total, bpf_ktime_get_ns() - time->since);
+	bpf_map_delete_elem(&block_requests, &key);
+	return 0;
+}
+
+SEC("tp_btf/block_io_done")
+int BPF_PROG(block_ended, struct request *request)
+{
+	return block_over(request);
+}
+
+// It goes into another one.
+SEC("tp_btf/block_rq_merge")
+int BPF_PROG(block_merged, struct request *request)
+{
+	return block_over(request);
 }
 
 // ---- processes ----

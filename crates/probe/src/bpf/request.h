@@ -40,6 +40,7 @@ static __always_inline void park(struct thread *thread, __u64 time)
 		event.crypto = thread->crypto_in;
 		event.busy = thread->busy;
 		event.woke = thread->woke;
+		take_within(thread, &event.within);
 		tell(&event, sizeof(event));
 		thread->current = 0;
 		thread->crypto_in = 0;
@@ -104,6 +105,8 @@ static __always_inline void begin_request(struct thread *thread, __u64 request)
 	event->fresh = thread->fresh;
 	event->crypto_in = thread->crypto_in;
 	thread->current = request;
+	struct within before;
+	take_within(thread, &before);
 	thread->busy = 0;
 	thread->crypto_in = 0;
 	thread->crypto_out = 0;

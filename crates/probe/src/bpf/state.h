@@ -5,6 +5,7 @@
 // begin when they were read and end when a reply is sent.
 const volatile __u64 tai_offset_ns = 0;
 const volatile bool functions = true;
+const volatile bool disk = false;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -100,6 +101,9 @@ struct thread {
 	__u64 crypto_in;
 	__u64 crypto_out;
 	__u32 crypto_way;
+	__u64 off_since;        // left the processor; 0 while it has one
+	struct within within;   // since it was told last
+	__u64 disk_seen;        // of its `disk_of`, what was told
 	__u8 scratch[SCRATCH_BYTES] __attribute__((aligned(8)));
 };
 
@@ -109,6 +113,29 @@ struct {
 	__type(key, int);
 	__type(value, struct thread);
 } threads SEC(".maps");
+
+// What a thread's block requests did, changed from all processors.
+struct disk_time {
+	__u64 in_flight;
+	__u64 since; // the first of those began
+	__u64 total; // time with any in flight
+};
+
+// By thread.
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, __u32);
+	__type(value, struct disk_time);
+} disk_of SEC(".maps");
+
+// Block requests in flight: whose.
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, __u64);
+	__type(value, __u32);
+} block_requests SEC(".maps");
 
 // The verifier must see the comparison that the compiler would leave out.
 static __always_inline __u64 at_most(__u64 value, __u64 most)
@@ -148,6 +175,34 @@ static __always_inline void tell(void *event, __u64 size)
 {
 	if (bpf_ringbuf_output(&events, event, size, BPF_RB_NO_WAKEUP))
 		count(COUNTER_DROPPED);
+}
+
+// Whether what the thread does is for a request.
+static __always_inline bool works(struct thread *thread)
+{
+	return thread->current || (thread->call_began && thread->call_class >= CLASS_READ);
+}
+
+// What was spent within the rest since the last time; read-ahead that goes on behind a read is the
+// next one's as far as that comes before it ends.
+static __always_inline void take_within(struct thread *thread, struct within *within)
+{
+	if (disk) {
+		__u32 id = (__u32)bpf_get_current_pid_tgid();
+		struct disk_time *time = bpf_map_lookup_elem(&disk_of, &id);
+		if (time) {
+			__u64 total = time->total;
+			if (time->in_flight)
+				total += bpf_ktime_get_ns() - time->since;
+			// One that ends at this moment may be missed once.
+			if (total > thread->disk_seen)
+				thread->within.disk = total - thread->disk_seen;
+			thread->disk_seen = total;
+		}
+	}
+	*within = thread->within;
+	thread->within.off = 0;
+	thread->within.disk = 0;
 }
 
 static __always_inline void fill(struct head *head, __u16 kind)

@@ -50,6 +50,14 @@ pub struct Record {
     /// functions are not found.
     #[arg(long, conflicts_with = "no_probe")]
     pub no_functions: bool,
+    /// Measure the time that block devices took, too (Linux 6.5). What is written later, from the
+    /// page cache, is no request's.
+    #[arg(long, conflicts_with = "no_probe")]
+    pub disk: bool,
+    /// Measure the time that a request's threads were off the processor, too: waiting for a disk, for a
+    /// page, or for their turn.
+    #[arg(long, conflicts_with = "no_probe")]
+    pub offcpu: bool,
     /// Only these processes of smbd and their children.
     #[arg(long = "pid", value_name = "PID,...", value_delimiter = ',')]
     pub processes: Vec<u32>,

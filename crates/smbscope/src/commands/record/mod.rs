@@ -194,7 +194,8 @@ fn inside(args: &Record, interface: Option<&str>, time: i64) -> anyhow::Result<O
     let ring = args.buffer.clamp(RING_BYTES.0, RING_BYTES.1).next_power_of_two();
     let ring_bytes = u32::try_from(ring).unwrap_or(u32::MAX / 2 + 1);
     let functions = !args.no_functions;
-    let load = LoadOptions { ring_bytes, functions, ..LoadOptions::default() };
+    let (off_cpu, disk) = (args.offcpu, args.disk);
+    let load = LoadOptions { ring_bytes, functions, off_cpu, disk, ..LoadOptions::default() };
     let recording = name("samba", time);
     let listen = interface.map(|interface| listening(args, interface, args.ports.clone()));
     let source = source::Inside::open(&recording, &choice, load, listen).map_err(|error| {
