@@ -2,6 +2,7 @@
 # make test   set up and run all tests: format, lints, unit, property, tshark comparison, fuzzing
 # make bench  build the benchmark captures (once) and print the table of docs/benchmarks.md
 # make bench-crypto  signing and encryption by the libraries that there are, on this machine
+# make bench-probe   what a recorder inside Samba costs it, beside bpftrace and strace (needs root)
 # make bench-load    CPU per operation and memory per session of the load client, of the floor, of other clients
 # make bless  accept the current output as the golden results
 
@@ -14,7 +15,7 @@ DEMO_RUN := $(CURDIR)/smbscope-demo-run
 export FUZZ_TARGET_DIR ?= $(HOME)/.cache/smbscope/fuzz
 FUZZ_SECONDS ?= 3
 
-.PHONY: demo test bench bench-crypto bench-load bless build fuzz
+.PHONY: demo test bench bench-crypto bench-load bench-probe bless build fuzz
 
 demo: build
 	scripts/setup.sh demo
@@ -41,6 +42,11 @@ fuzz:
 bench: build
 	scripts/setup.sh bench
 	bench/run.sh
+
+bench-probe: build
+	scripts/setup.sh bench
+	python3 bench/probe.py --smbscope $(SMBSCOPE) --case metadata
+	python3 bench/probe.py --smbscope $(SMBSCOPE) --case homefolder
 
 bench-crypto:
 	scripts/setup.sh build

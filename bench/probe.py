@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """What a recorder costs smbd: CPU for each request and wall time, with and without, in turns.
 
-    bench/probe.py --smbscope PATH [--pairs 16] [--seconds 4] [--case metadata|homefolder|echo]
+    bench/probe.py --smbscope PATH [--pairs 16] [--seconds 4] [--case metadata|homefolder]
 
 A private Samba (`smbscope lab`) serves one user in a closed loop; its processes' CPU time is read before
-and after. Recorders: `smbscope record`, the bpftrace prototype (when ../shared and bpftrace are there),
-`strace -f -c`. Each pair is a run without and a run with a recorder, in changing order; the interval is
+and after. Recorders: `smbscope record`; `calls` and `joined`, the same with --no-functions and with
+--interface lo; the bpftrace prototype (when ../shared and bpftrace are there); `strace -f -c`. Each pair is a run without and a run with a recorder, in changing order; the interval is
 Student's over the pairs. Python's standard library only; needs root.
 """
 
@@ -24,6 +24,9 @@ import time
 
 # Student's t for 95 %, by degrees of freedom.
 T = {3: 3.18, 5: 2.57, 7: 2.36, 9: 2.26, 11: 2.20, 15: 2.13, 19: 2.09, 23: 2.07, 31: 2.04}
+
+
+OURS = {"smbscope": [], "calls": ["--no-functions"], "joined": ["--interface", "lo"]}
 
 
 def student(freedom):
@@ -71,10 +74,10 @@ def recorder(name, args, lab, folder):
     """Starts a recorder; a function that ends it and gives what it counted."""
     if name == "none":
         return lambda: {}
-    if name == "smbscope":
+    if name in OURS:
         out = os.path.join(folder, "recording")
-        process = subprocess.Popen([args.smbscope, "record", "--port", str(lab.port), "--out", out, "--force", "--quiet"],
-                                   stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen([args.smbscope, "record", "--port", str(lab.port), "--out", out, "--force", "--quiet",
+                                    *OURS[name]], stderr=subprocess.PIPE, text=True)
         time.sleep(1.5)
 
         def end():
@@ -138,10 +141,10 @@ def main():
     parser.add_argument("--pairs", type=int, default=16)
     parser.add_argument("--seconds", type=int, default=4)
     parser.add_argument("--case", default="metadata")
-    parser.add_argument("--recorders", default="smbscope,bpftrace,strace")
+    parser.add_argument("--recorders", default="smbscope,calls,joined,bpftrace,strace")
     parser.add_argument("--shared", default=os.path.join(os.path.dirname(__file__), "../../shared"))
     args = parser.parse_args()
-    names = [name for name in args.recorders.split(",") if name == "smbscope" or shutil.which(name)]
+    names = [name for name in args.recorders.split(",") if name in OURS or shutil.which(name)]
     folder = tempfile.mkdtemp(prefix="smbscope-bench-")
     os.chmod(folder, 0o755)
     lab = Lab(args.smbscope, folder)
@@ -164,8 +167,8 @@ def main():
             less = [1 - after[1] / before[1] for before, after in pairs]
             half_less = student(len(less) - 1) * statistics.stdev(less) / len(less) ** 0.5
             mean = lambda values: statistics.mean(values)
-            lost = sum(after[2].get("lost", 0) for _, after in pairs) if name == "smbscope" else ""
-            dropped = sum(after[2].get("dropped", 0) for _, after in pairs) if name == "smbscope" else ""
+            lost = sum(after[2].get("lost", 0) for _, after in pairs) if name in OURS else ""
+            dropped = sum(after[2].get("dropped", 0) for _, after in pairs) if name in OURS else ""
             print(f"| {name} | {mean([b[0] for b, _ in pairs]):.1f} | {mean([a[0] for _, a in pairs]):.1f} | "
                   f"{mean(more):+.1f} ± {half:.1f} | {mean([b[1] for b, _ in pairs]):,.0f} | "
                   f"{mean([a[1] for _, a in pairs]):,.0f} | {100 * mean(less):.1f} ± {100 * half_less:.1f} % | "

@@ -79,7 +79,7 @@ case $what in
     venv
     samba_422
     if [ "$what" = bench ]; then
-      packages smbtorture=samba-testsuite hyperfine=hyperfine ethtool=ethtool
+      packages smbtorture=samba-testsuite hyperfine=hyperfine ethtool=ethtool strace=strace bpftrace=bpftrace
     fi
     ;;
   *)
