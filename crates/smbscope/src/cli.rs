@@ -31,30 +31,20 @@ pub struct Cli {
 /// A command.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// List operations, one line each.
+    // What a variant says would hide what its struct says.
     Ops(Ops),
-    /// Ask in SQL.
     Query(Query),
-    /// Write a Parquet dataset.
     Import(Import),
-    /// Show where the time goes.
     Report(Report),
-    // What a variant says would hide what its struct says; so for Record and Lab.
     Export(crate::commands::export::Export),
     Record(crate::commands::record::args::Record),
-    /// Put simulated users on a server.
     Load(Box<crate::commands::load::args::Load>),
     #[cfg(target_os = "linux")]
     Lab(crate::commands::lab::args::Lab),
-    /// Put distance between two network interfaces.
     Wan(crate::commands::wan::Wan),
-    /// Explain tables and columns.
     Schema(Schema),
-    /// Check what this machine has for smbscope.
     Doctor(Doctor),
-    /// Write completions for a shell.
     Completions(Completions),
-    /// Write the manual pages.
     Man(Man),
     /// Decode into memory, write nothing and count: what `make bench` measures.
     #[command(hide = true)]
