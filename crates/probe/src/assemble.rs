@@ -99,6 +99,7 @@ pub struct Losses {
 }
 
 /// One request that is served: a message, of which one member is worked on at a time.
+#[derive(Clone)]
 struct Serving {
     socket: u64,
     place: Place,
@@ -110,6 +111,7 @@ struct Serving {
 }
 
 /// The member that is served.
+#[derive(Clone)]
 struct Member {
     slices: Slices,
     /// Since when its present work runs.
@@ -125,6 +127,7 @@ struct Member {
     own_flush: u64,
 }
 
+#[derive(Clone)]
 struct Connection {
     ends: Ends,
     client_next: u32,
@@ -138,7 +141,7 @@ struct Connection {
 type Owned = Vec<(Vec<u8>, u32)>;
 
 /// Puts events together.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Assembler {
     connections: HashMap<u64, Connection>,
     serving: HashMap<(u32, u64), Serving>,

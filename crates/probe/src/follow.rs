@@ -28,6 +28,7 @@ const HEADER_BYTES: usize = 4;
 const FIRST_BYTES: usize = HEADER_BYTES + 64;
 
 /// From events to rows.
+#[derive(Clone)]
 pub struct Follow {
     feed: Feed,
     beside: Beside,
@@ -38,6 +39,7 @@ pub struct Follow {
 }
 
 /// What is known beside the messages.
+#[derive(Clone)]
 struct Beside {
     recording: Arc<str>,
     assembler: Assembler,
@@ -121,6 +123,21 @@ impl Follow {
         parts.push(beside.take());
         parts.iter_mut().for_each(from_inside);
         Ok(parts)
+    }
+
+    /// A recording begins in the midst: parts of what ended until now. See [`Feed::begin`].
+    pub fn begin(&mut self, recording: &str) -> Result<Vec<Part>, Error> {
+        let Follow { feed, beside, .. } = self;
+        let mut parts = feed.begin(recording, &mut |row, ends| beside.amend(row, ends))?;
+        parts.push(beside.take());
+        parts.iter_mut().for_each(from_inside);
+        beside.recording = recording.into();
+        Ok(parts)
+    }
+
+    /// What [`Follow::end`] would give now, while all goes on.
+    pub fn ended(&self, fill: impl FnOnce(&mut Coverage)) -> Result<Vec<Part>, Error> {
+        Ok(self.clone().end(fill)?.0)
     }
 
     /// Everything ends: the last parts, how many operations there were, and how many of them without

@@ -8,13 +8,14 @@ use rustix::time::{ClockId, clock_gettime};
 use smbscope_capture::Options;
 use smbscope_event::code::Vantage;
 use smbscope_event::part::Part;
+use smbscope_event::tables::Coverage;
 
 use crate::assemble::Losses;
 use crate::find::{Choice, FindError, Found, find};
 use crate::follow::{Follow, INSIDE};
 use crate::loader::{Counted, LoadError, LoadOptions, Probe};
 
-/// Parts are handed over at least so often.
+/// Parts are handed over at least so often, unless it is said otherwise.
 const PARTS_EVERY: Duration = Duration::from_secs(1);
 /// The two clocks are compared so often.
 const CLOCKS_EVERY: Duration = Duration::from_secs(10);
@@ -58,9 +59,12 @@ pub struct Recording {
     probe: Probe,
     found: Found,
     follow: Follow,
+    parts_every: Duration,
     parted: Instant,
     compared: Instant,
     events: u64,
+    /// Events that were dropped before the recording began, where it did not begin with all else.
+    dropped_before: u64,
 }
 
 impl Recording {
@@ -75,12 +79,26 @@ impl Recording {
         let follow = Follow::new(name, offset(), decode)?;
         let probe = Probe::attach(&found, load)?;
         let now = Instant::now();
-        Ok(Recording { probe, found, follow, parted: now, compared: now, events: 0 })
+        Ok(Recording {
+            probe,
+            found,
+            follow,
+            parts_every: PARTS_EVERY,
+            parted: now,
+            compared: now,
+            events: 0,
+            dropped_before: 0,
+        })
     }
 
     /// What is recorded.
     pub fn found(&self) -> &Found {
         &self.found
+    }
+
+    /// How often parts are handed over from now on.
+    pub fn parts_every(&mut self, time: Duration) {
+        self.parts_every = time;
     }
 
     /// Functions at which a probe costs ten times as much as elsewhere.
@@ -100,7 +118,7 @@ impl Recording {
         self.events += read as u64;
         let before = (read < EVENTS_MANY).then(|| monotonic().saturating_sub(ORDER_WITHIN_NS));
         follow.feed_until(before.unwrap_or(0));
-        if !follow.wants_out() && self.parted.elapsed() < PARTS_EVERY {
+        if !follow.wants_out() && self.parted.elapsed() < self.parts_every {
             return Ok((Vec::new(), read == 0));
         }
         self.parted = Instant::now();
@@ -118,6 +136,20 @@ impl Recording {
         }
     }
 
+    /// A recording begins in the midst: parts of what ended until now. Rows carry that name from now
+    /// on and the coverage counts anew, but what is known of sessions, trees and opens stays.
+    pub fn rename(&mut self, name: &str) -> Result<Vec<Part>, RecordError> {
+        self.dropped_before = self.probe.counted().dropped;
+        self.parted = Instant::now();
+        Ok(self.follow.begin(name)?)
+    }
+
+    /// What [`Recording::end`] would give now, while all goes on; it costs a copy of what is known.
+    pub fn ended(&mut self) -> Result<Vec<Part>, RecordError> {
+        let dropped = self.dropped();
+        Ok(self.follow.ended(|coverage| fill(coverage, dropped))?)
+    }
+
     /// Ends it: the last parts, and how far it came.
     pub fn end(mut self) -> Result<(Vec<Part>, Progress), RecordError> {
         // The probes go before the rest is worked on: smbd is free of them, and nothing comes after.
@@ -125,17 +157,25 @@ impl Recording {
         let follow = &mut self.follow;
         while self.probe.read(|event| follow.event(event))? > 0 {}
         let mut progress = self.progress();
-        let dropped = progress.counted.dropped;
-        let (parts, operations, without_slices) = self.follow.end(|coverage| {
-            coverage.format = "probe inside smbd".to_owned();
-            coverage.vantage = Some(Vantage::Inside.name().to_owned());
-            coverage.vantage_reason = INSIDE.into();
-            coverage.frames_dropped = Some(dropped);
-        })?;
+        let dropped = self.dropped();
+        let (parts, operations, without_slices) =
+            self.follow.end(|coverage| fill(coverage, dropped))?;
         progress.operations = operations;
         progress.without_slices = without_slices;
         Ok((parts, progress))
     }
+
+    /// Events that were dropped since the recording began.
+    fn dropped(&self) -> u64 {
+        self.probe.counted().dropped.saturating_sub(self.dropped_before)
+    }
+}
+
+fn fill(coverage: &mut Coverage, dropped: u64) {
+    coverage.format = "probe inside smbd".to_owned();
+    coverage.vantage = Some(Vantage::Inside.name().to_owned());
+    coverage.vantage_reason = INSIDE.into();
+    coverage.frames_dropped = Some(dropped);
 }
 
 fn clock(which: ClockId) -> i64 {
