@@ -8,6 +8,7 @@ pub mod export;
 mod import;
 #[cfg(target_os = "linux")]
 pub mod lab;
+mod live;
 pub mod load;
 mod man;
 mod ops;

@@ -56,8 +56,16 @@ pub trait Source {
     fn receive(&mut self) -> anyhow::Result<bool>;
     /// Rows of what ended since.
     fn parts(&mut self) -> anyhow::Result<Vec<Part>>;
+    /// Parts are wanted several times a second, not once.
+    fn hurry(&mut self) {}
     /// What was seen so far.
     fn seen(&mut self) -> Seen;
+    /// A recording begins in the midst: rows of what ended before. From now on rows carry that name
+    /// and the coverage counts anew; what is known of sessions, trees and opens stays.
+    fn begin(&mut self, recording: &str) -> anyhow::Result<Vec<Part>>;
+    /// The tail of a recording that ends while all goes on: what [`Source::end`] would give now,
+    /// after the parts were taken.
+    fn ended(&mut self) -> anyhow::Result<Vec<Part>>;
     /// Everything ends; the last part is the coverage.
     fn end(self: Box<Self>) -> anyhow::Result<Vec<Part>>;
 }
@@ -90,6 +98,14 @@ impl Source for Wire {
         }
     }
 
+    fn begin(&mut self, recording: &str) -> anyhow::Result<Vec<Part>> {
+        Ok(self.0.begin(recording)?)
+    }
+
+    fn ended(&mut self) -> anyhow::Result<Vec<Part>> {
+        Ok(self.0.ended()?)
+    }
+
     fn end(self: Box<Self>) -> anyhow::Result<Vec<Part>> {
         Ok(self.0.end()?)
     }
@@ -105,6 +121,10 @@ pub struct Inside {
 /// Waiting for events: they are not told one by one, which would cost smbd.
 #[cfg(feature = "probe")]
 const LOOK_EVERY: std::time::Duration = std::time::Duration::from_millis(20);
+
+/// How often parts come when they are wanted soon.
+#[cfg(feature = "probe")]
+const HURRY: std::time::Duration = std::time::Duration::from_millis(200);
 
 #[cfg(feature = "probe")]
 impl Inside {
@@ -140,6 +160,10 @@ impl Source for Inside {
         Ok(std::mem::take(&mut self.parts))
     }
 
+    fn hurry(&mut self) {
+        self.recording.parts_every(HURRY);
+    }
+
     fn seen(&mut self) -> Seen {
         let progress = self.recording.progress();
         Seen {
@@ -147,6 +171,16 @@ impl Source for Inside {
             taken: Taken::Events(progress.events),
             dropped: progress.counted.dropped,
         }
+    }
+
+    fn begin(&mut self, recording: &str) -> anyhow::Result<Vec<Part>> {
+        let mut parts = std::mem::take(&mut self.parts);
+        parts.extend(self.recording.rename(recording)?);
+        Ok(parts)
+    }
+
+    fn ended(&mut self) -> anyhow::Result<Vec<Part>> {
+        Ok(self.recording.ended()?)
     }
 
     fn end(self: Box<Self>) -> anyhow::Result<Vec<Part>> {
