@@ -181,7 +181,7 @@ fn a_recording_in_the_midst_has_what_was_known_before_and_ends_without_an_end() 
     let nothing: &mut dyn FnMut(&mut Operation, &Ends) = &mut |_, _| {};
     let mut feed = Feed::new("before", &options).unwrap();
     let mut reader = Reader::open(&path, file::Limits::default()).unwrap();
-    let frames = whole.coverage.unwrap().frames;
+    let frames = whole.coverage.as_ref().unwrap().frames;
     let (mut before, mut seen, mut tail) = (0, Seen::default(), Seen::default());
     while let Some(chunk) = reader.next_chunk(None).unwrap() {
         for frame in &chunk.frames {
@@ -220,7 +220,7 @@ fn a_recording_in_the_midst_has_what_was_known_before_and_ends_without_an_end() 
     let mut rest = Seen::default();
     feed.end(nothing, |_| {}).unwrap().into_iter().for_each(|part| rest.take(part));
     let later = rest.rows().num_rows();
-    assert_eq!(before + recorded + later, whole.operations.iter().map(RecordBatch::num_rows).sum());
+    assert_eq!(before + recorded + later, whole.rows().num_rows());
     let recording = whole.connections[0].recording.clone();
     let rest = Connection { recording, ..rest.connections[0].clone() };
     assert_eq!(rest, whole.connections[0]);
