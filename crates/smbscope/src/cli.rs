@@ -39,9 +39,10 @@ pub enum Command {
     Import(Import),
     /// Show where the time goes.
     Report(Report),
-    // What a variant says would hide what its struct says; so for Record and Lab.
+    // What a variant says would hide what its struct says; so for Record, Top and Lab.
     Export(crate::commands::export::Export),
     Record(crate::commands::record::args::Record),
+    Top(crate::commands::top::args::Top),
     /// Put simulated users on a server.
     Load(Box<crate::commands::load::args::Load>),
     #[cfg(target_os = "linux")]
