@@ -32,7 +32,7 @@ pub const NOT_ON_CLOCK: i64 = i64::MIN;
 const STRIKES: u8 = 8;
 
 /// What is the same for all connections of a shard.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Context {
     /// Limits.
     pub limits: Limits,
@@ -54,7 +54,7 @@ impl Context {
 }
 
 /// One direction.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Half {
     order: Order,
     framer: Framer,
@@ -130,7 +130,7 @@ pub enum EndReason {
 }
 
 /// A TCP connection that carries SMB, or may.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Connection {
     ends: [SocketAddr; 2],
     /// Which ends are on the machine where the packets are seen.

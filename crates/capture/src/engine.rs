@@ -14,6 +14,7 @@ const OTHER: u32 = u32::MAX;
 const OTHERS: usize = 1 << 18;
 
 /// The connections of one shard.
+#[derive(Clone)]
 pub struct Engine {
     context: Context,
     flows: HashMap<FlowKey, u32, foldhash::fast::RandomState>,

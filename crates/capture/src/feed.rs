@@ -27,6 +27,7 @@ const CONNECTIONS: usize = 4_096;
 pub type Amend<'a> = &'a mut dyn FnMut(&mut Operation, &Ends);
 
 /// Follows connections in the caller's thread; one shard.
+#[derive(Clone)]
 pub struct Feed {
     engine: Engine,
     output: Output,
@@ -35,6 +36,8 @@ pub struct Feed {
     first_time: Option<i64>,
     last_time: Option<i64>,
     backwards: u64,
+    /// Segments before the recording began.
+    frames_before: u64,
 }
 
 /// Which connection a row belongs to.
@@ -59,6 +62,7 @@ impl Feed {
             first_time: None,
             last_time: None,
             backwards: 0,
+            frames_before: 0,
         })
     }
 
@@ -101,6 +105,26 @@ impl Feed {
         Ok(self.take_parts())
     }
 
+    /// A recording begins in the midst: makes parts of what ended until now. Later rows carry
+    /// another name and the coverage counts from now on, but what is known of connections, sessions,
+    /// trees and opens stays.
+    pub fn begin(&mut self, recording: &str, amend: Amend<'_>) -> Result<Vec<Part>, Error> {
+        let parts = self.parts(amend)?;
+        self.resolver.begin_recording(recording);
+        (self.first_time, self.backwards, self.frames_before) = (None, 0, self.frames);
+        Ok(parts)
+    }
+
+    /// What [`Feed::end`] would give now, while all goes on: the tail of a recording that ends
+    /// before what it is made of. It takes a copy of everything that is known, for a moment.
+    pub fn ended(
+        &self,
+        amend: Amend<'_>,
+        fill: impl FnOnce(&mut Coverage),
+    ) -> Result<Vec<Part>, Error> {
+        self.clone().end(amend, fill)
+    }
+
     /// Everything ends. The last part is the coverage; `fill` completes it (format, counters of
     /// the source).
     pub fn end(
@@ -115,7 +139,7 @@ impl Feed {
         let coverage = &mut *self.resolver.coverage;
         coverage.start = self.first_time;
         coverage.end = self.last_time;
-        coverage.frames = self.frames;
+        coverage.frames = self.frames - self.frames_before;
         coverage.frames_time_backwards = self.backwards;
         fill(coverage);
         self.resolver.end_input(true)?;

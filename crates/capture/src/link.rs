@@ -69,7 +69,7 @@ impl RoundTrip {
 }
 
 /// A request that waits for its reply.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Pending {
     /// The row so far.
     pub row: Operation,
@@ -139,7 +139,7 @@ impl Seen {
 }
 
 /// What pairing knows of its connection.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Link {
     /// Number of the connection in its shard.
     pub index: u32,

@@ -107,7 +107,7 @@ pub struct Started {
 }
 
 /// What operations tell beside their rows.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Told {
     /// Names.
     pub text: String,
@@ -122,7 +122,7 @@ pub struct Told {
 }
 
 /// Everything that one shard made of one chunk.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Output {
     /// Connections that began, in order.
     pub started: Vec<Started>,

@@ -42,6 +42,7 @@ const TABLE_ROWS: usize = 4_096;
 const TEXT_BYTES: usize = 4 << 20;
 
 /// Adds to rows what spans connections, and makes the parts.
+#[derive(Clone)]
 pub struct Resolver {
     limits: Limits,
     batch_rows: usize,
@@ -69,7 +70,7 @@ pub struct Resolver {
     parts: VecDeque<Part>,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Rows {
     connections: Vec<smbscope_event::tables::Connection>,
     sessions: Vec<Session>,
@@ -132,6 +133,16 @@ impl Resolver {
         self.capture_file = Known::new(name);
         *self.coverage = Coverage::default();
         self.vantages = Vantages::default();
+    }
+
+    /// Another recording begins in the midst of an input; nothing may wait to be flushed. What is
+    /// known stays.
+    pub fn begin_recording(&mut self, name: &str) {
+        self.recording = Known::new(name);
+        self.capture_file = Known::new(name);
+        self.closed.recording = name.into();
+        self.closed.forgotten = 0;
+        *self.coverage = Coverage::default();
     }
 
     /// Takes what the shards made of one chunk.

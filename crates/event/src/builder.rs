@@ -14,7 +14,7 @@ use crate::pool::Pool;
 use crate::values::{Build, GROUP, nulls, transpose};
 
 /// The texts that rows of one batch refer to by number.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Names {
     /// Raised when the pools are emptied: a number is valid in its generation only.
     pub generation: u64,
@@ -83,6 +83,7 @@ pub fn extension_of(path: &str) -> Option<&str> {
 }
 
 /// Builds record batches of the operations table, or of some of its columns.
+#[derive(Clone)]
 pub struct OperationBuilder {
     schema: SchemaRef,
     columns: Vec<Build>,

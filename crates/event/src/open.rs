@@ -25,7 +25,7 @@ pub struct OpenTold {
 }
 
 /// An open while it lives.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct OpenLife {
     /// Its number.
     pub handle: u64,
@@ -42,7 +42,7 @@ pub struct OpenLife {
 }
 
 /// What a Create tells of an open.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Opened {
     at: i64,
     operation: u64,

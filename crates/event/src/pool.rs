@@ -7,7 +7,7 @@ use arrow::array::{ArrayRef, StringArray};
 use hashbrown::HashTable;
 
 /// Distinct texts, numbered in the order in which they came.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Pool {
     hasher: foldhash::fast::RandomState,
     index: HashTable<(u32, u32)>,

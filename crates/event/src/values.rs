@@ -25,7 +25,7 @@ use crate::pool::Pool;
 pub(crate) const GROUP: usize = u64::BITS as usize;
 
 /// A list of bits that grows by up to a word at a time.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Bits {
     words: Vec<u64>,
     len: usize,
@@ -88,7 +88,7 @@ pub(crate) fn transpose(bits: &mut [u64; 64]) {
 }
 
 /// The values of one column, known or not.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Values {
     U64(Vec<u64>),
     U32(Vec<u32>),
@@ -152,7 +152,7 @@ impl Values {
 }
 
 /// Codes as numbers in a dictionary that lasts for several batches: there are few.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Codes {
     column: Column,
     keys: Vec<i32>,
@@ -231,7 +231,7 @@ pub(crate) fn nulls(known: &mut Bits) -> Option<NullBuffer> {
 }
 
 /// Known values of a column so far.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Build {
     pub(crate) column: Column,
     pub(crate) values: Values,

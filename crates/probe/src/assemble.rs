@@ -103,6 +103,7 @@ pub struct Losses {
     pub given_up: u64,
 }
 
+#[derive(Clone)]
 struct Connection {
     ends: Ends,
     client_next: u32,
@@ -116,7 +117,7 @@ struct Connection {
 type Owned = Vec<(Vec<u8>, u32)>;
 
 /// Puts events together.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Assembler {
     connections: HashMap<u64, Connection>,
     serving: HashMap<(u32, u64), Serving>,

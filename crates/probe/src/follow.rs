@@ -30,6 +30,7 @@ const HEADER_BYTES: usize = 4;
 const FIRST_BYTES: usize = HEADER_BYTES + 64;
 
 /// From events to rows.
+#[derive(Clone)]
 pub struct Follow {
     feed: Feed,
     beside: Beside,
@@ -40,6 +41,7 @@ pub struct Follow {
 }
 
 /// What is known beside the messages.
+#[derive(Clone)]
 struct Beside {
     recording: Arc<str>,
     assembler: Assembler,
@@ -164,6 +166,18 @@ impl Follow {
         let mut parts = feed.parts(&mut |row, ends| beside.amend(row, ends))?;
         parts.push(beside.take());
         parts.iter_mut().for_each(|part| beside.complete(part));
+        Ok(parts)
+    }
+
+    /// A recording begins in the midst: parts of what ended until now. See [`Feed::begin`].
+    pub fn begin(&mut self, recording: &str) -> Result<Vec<Part>, Error> {
+        let Follow { feed, beside, .. } = self;
+        let mut parts = feed.begin(recording, &mut |row, ends| beside.amend(row, ends))?;
+        parts.push(beside.take());
+        parts.iter_mut().for_each(|part| beside.complete(part));
+        beside.recording = recording.into();
+        (beside.without_slices, beside.unjoined) = (0, 0);
+        beside.assembler.losses = Losses::default();
         Ok(parts)
     }
 

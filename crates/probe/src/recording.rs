@@ -16,7 +16,7 @@ use crate::loader::{LoadError, LoadOptions, Probe};
 use crate::raw::Counted;
 use crate::wire::Wire;
 
-/// Parts are handed over at least so often.
+/// Parts are handed over at least so often, unless it is said otherwise.
 const PARTS_EVERY: Duration = Duration::from_secs(1);
 /// The two clocks are compared so often.
 const CLOCKS_EVERY: Duration = Duration::from_secs(10);
@@ -71,9 +71,13 @@ pub struct Recording {
     follow: Follow,
     wire: Option<live::Recorder>,
     interface: String,
+    parts_every: Duration,
     parted: Instant,
     compared: Instant,
     events: u64,
+    /// What the kernel's side had counted when the recording began, where it did not begin with all
+    /// else.
+    before: Counted,
 }
 
 impl Recording {
@@ -121,15 +125,22 @@ impl Recording {
             follow,
             wire,
             interface: interface_name,
+            parts_every: PARTS_EVERY,
             parted: now,
             compared: now,
             events: 0,
+            before: Counted::default(),
         })
     }
 
     /// What is recorded.
     pub fn found(&self) -> &Found {
         &self.found
+    }
+
+    /// How often parts are handed over from now on.
+    pub fn parts_every(&mut self, time: Duration) {
+        self.parts_every = time;
     }
 
     /// Functions at which a probe costs ten times as much as elsewhere.
@@ -158,7 +169,7 @@ impl Recording {
         if read < EVENTS_MANY && !has_more {
             follow.feed_until(now.saturating_sub(ORDER_WITHIN_NS));
         }
-        if !follow.wants_out() && self.parted.elapsed() < PARTS_EVERY {
+        if !follow.wants_out() && self.parted.elapsed() < self.parts_every {
             return Ok((Vec::new(), read == 0));
         }
         self.parted = Instant::now();
@@ -195,30 +206,72 @@ impl Recording {
         Ok(has_more)
     }
 
+    /// A recording begins in the midst: parts of what ended until now. Rows carry that name from now
+    /// on and the coverage counts anew, but what is known of sessions, trees and opens stays.
+    pub fn rename(&mut self, name: &str) -> Result<Vec<Part>, RecordError> {
+        self.hear()?;
+        self.before = self.probe.counted();
+        self.parted = Instant::now();
+        if let (Some(recorder), Some(wire)) = (&mut self.wire, self.follow.wire()) {
+            let parts = recorder.begin(name, &mut |row, ends| wire.row(row, ends))?;
+            keep_connections(wire, parts);
+        }
+        Ok(self.follow.begin(name)?)
+    }
+
+    /// What [`Recording::end`] would give now, while all goes on; it costs a copy of what is known.
+    pub fn ended(&mut self) -> Result<Vec<Part>, RecordError> {
+        let counted = self.counted();
+        let mut follow = self.follow.clone();
+        let mut of_wire = None;
+        if let (Some(recorder), Some(wire)) = (&mut self.wire, follow.wire()) {
+            let parts = recorder.ended(&mut |row, ends| wire.row(row, ends))?;
+            of_wire = keep_connections(wire, parts);
+        }
+        let mut ended = follow.end(counted)?;
+        let interface = &self.interface;
+        ended.parts.extend(of_wire.map(|row| of_interface(row, interface, ended.wire_only)));
+        Ok(ended.parts)
+    }
+
     /// Ends it: the last parts, and how far it came.
     pub fn end(mut self) -> Result<(Vec<Part>, Progress), RecordError> {
         // The probes go before the rest is worked on: smbd is free of them, and nothing comes after.
         self.probe.detach();
         let follow = &mut self.follow;
         while self.probe.read(|event| follow.event(event))? > 0 {}
-        let mut progress = self.progress();
+        let (mut progress, counted) = (self.progress(), self.counted());
         let mut of_wire = None;
         if let (Some(recorder), Some(wire)) = (self.wire.take(), self.follow.wire()) {
             let parts = recorder.end(&mut |row, ends| wire.row(row, ends))?;
             of_wire = keep_connections(wire, parts);
         }
-        let ended = self.follow.end(progress.counted)?;
-        let mut parts = ended.parts;
-        if let Some(mut coverage) = of_wire {
-            coverage.capture_file = Some(self.interface);
-            coverage.operations_unjoined = ended.wire_only;
-            parts.push(Part::Coverage(coverage));
-        }
+        let mut ended = self.follow.end(counted)?;
+        let interface = &self.interface;
+        ended.parts.extend(of_wire.map(|row| of_interface(row, interface, ended.wire_only)));
         progress.operations = ended.operations;
         progress.without_slices = ended.without_slices;
         progress.wire_only = ended.wire_only;
-        Ok((parts, progress))
+        Ok((ended.parts, progress))
     }
+
+    /// What the kernel's side counted since the recording began.
+    fn counted(&self) -> Counted {
+        let (now, before) = (self.probe.counted(), self.before);
+        Counted {
+            dropped: now.dropped.saturating_sub(before.dropped),
+            threads: now.threads.saturating_sub(before.threads),
+            processes: now.processes.saturating_sub(before.processes),
+            strange_sends: now.strange_sends.saturating_sub(before.strange_sends),
+        }
+    }
+}
+
+/// The coverage of the interface, as the recording's second.
+fn of_interface(mut coverage: Box<Coverage>, interface: &str, wire_only: u64) -> Part {
+    coverage.capture_file = Some(interface.to_owned());
+    coverage.operations_unjoined = wire_only;
+    Part::Coverage(coverage)
 }
 
 /// Keeps what the wire showed of connections; its coverage.

@@ -7,6 +7,7 @@ use crate::raw::{Io, Within};
 use crate::slices::{Kind, Slices};
 
 /// One request that is served: a message, of which one member is worked on at a time.
+#[derive(Clone)]
 pub struct Serving {
     pub socket: u64,
     pub place: Place,
@@ -18,6 +19,7 @@ pub struct Serving {
 }
 
 /// The member that is served.
+#[derive(Clone)]
 pub struct Member {
     pub slices: Slices,
     /// Since when its present work runs.

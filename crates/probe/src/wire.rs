@@ -37,7 +37,7 @@ struct Seen {
 type Key = (String, u64, String, u64);
 
 /// Rows of the wire that wait for their row of the probe.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Wire {
     rows: HashMap<Place, Seen>,
     order: VecDeque<Place>,

@@ -38,6 +38,7 @@ pub enum Command {
     Report(Report),
     Export(crate::commands::export::Export),
     Record(crate::commands::record::args::Record),
+    Top(crate::commands::top::args::Top),
     Load(Box<crate::commands::load::args::Load>),
     #[cfg(target_os = "linux")]
     Lab(crate::commands::lab::args::Lab),

@@ -1,10 +1,13 @@
 //! Ctrl-C (and SIGTERM, SIGHUP): the first asks the command to end cleanly, the second ends it.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::exit::{Code, Failure};
 
 static ASKED: AtomicBool = AtomicBool::new(false);
+/// What is still to be done before the program ends at once.
+static LAST: OnceLock<fn()> = OnceLock::new();
 
 /// Begins to catch signals.
 pub fn install() {
@@ -12,10 +15,18 @@ pub fn install() {
     let _ = ctrlc::set_handler(|| {
         if ASKED.swap(true, Ordering::Relaxed) {
             // The user asked twice: the command is stuck, perhaps in a read that does not return.
+            if let Some(last) = LAST.get() {
+                last();
+            }
             #[allow(clippy::exit)]
             std::process::exit(i32::from(Code::Interrupted as u8));
         }
     });
+}
+
+/// Does this too before a second signal ends the program: a terminal is to be put right.
+pub fn at_exit(last: fn()) {
+    let _ = LAST.set(last);
 }
 
 /// Whether the user asked to end.

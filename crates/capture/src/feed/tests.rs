@@ -172,3 +172,56 @@ fn the_machine_that_records_knows_which_end_it_is() {
         assert_eq!(seen.coverage.unwrap().vantage.as_deref(), Some(vantage));
     }
 }
+
+#[test]
+fn a_recording_in_the_midst_has_what_was_known_before_and_ends_without_an_end() {
+    let options = Options { threads: 1, ..Options::default() };
+    let path = fixture("smb311.pcapng");
+    let whole = fed(&path, &options, u64::MAX, &mut |_, _| {});
+    let nothing: &mut dyn FnMut(&mut Operation, &Ends) = &mut |_, _| {};
+    let mut feed = Feed::new("before", &options).unwrap();
+    let mut reader = Reader::open(&path, file::Limits::default()).unwrap();
+    let frames = whole.coverage.as_ref().unwrap().frames;
+    let (mut before, mut seen, mut tail) = (0, Seen::default(), Seen::default());
+    while let Some(chunk) = reader.next_chunk(None).unwrap() {
+        for frame in &chunk.frames {
+            let segment = dissect(frame.link, chunk.frame(frame), frame.original).unwrap();
+            feed.segment(&segment, frame.time_ns);
+            if feed.frames() == frames / 2 {
+                for part in feed.begin("midst", nothing).unwrap() {
+                    if let Part::Operations(batch) = part {
+                        before += batch.num_rows();
+                    }
+                }
+            }
+            if feed.frames() == frames * 3 / 4 {
+                feed.parts(nothing).unwrap().into_iter().for_each(|part| seen.take(part));
+                feed.ended(nothing, |_| {}).unwrap().into_iter().for_each(|part| tail.take(part));
+            }
+        }
+    }
+    let recorded = seen.rows().num_rows();
+    assert!(before > 10 && recorded > 10, "{before}, {recorded}");
+    let unanswered: usize = tail.operations.iter().map(RecordBatch::num_rows).sum();
+    let coverage = tail.coverage.unwrap();
+    assert_eq!(coverage.recording, "midst");
+    assert_eq!(coverage.operations, (recorded + unanswered) as u64);
+    assert_eq!(coverage.frames, frames * 3 / 4 - frames / 2);
+    // Logon and tree connect were before.
+    assert_eq!(tail.sessions.len(), 1);
+    assert_eq!(
+        (&*tail.sessions[0].recording, &tail.sessions[0].user),
+        ("midst", &whole.sessions[0].user)
+    );
+    assert!(tail.sessions[0].user.is_some());
+    assert!(!tail.trees.is_empty() && tail.trees.iter().all(|row| row.recording == "midst"));
+    assert_eq!(tail.connections.len(), 1);
+    // All goes on as if nothing had been.
+    let mut rest = Seen::default();
+    feed.end(nothing, |_| {}).unwrap().into_iter().for_each(|part| rest.take(part));
+    let later = rest.rows().num_rows();
+    assert_eq!(before + recorded + later, whole.rows().num_rows());
+    let recording = whole.connections[0].recording.clone();
+    let rest = Connection { recording, ..rest.connections[0].clone() };
+    assert_eq!(rest, whole.connections[0]);
+}

@@ -155,6 +155,23 @@ pub struct Recorder {
     /// Where there can be several interfaces.
     again: Option<Again>,
     counters: Counters,
+    /// Counters when the recording began, where it did not begin with all else.
+    before: Counters,
+}
+
+impl Counters {
+    /// What came since `before`.
+    fn since(&self, before: &Counters) -> Counters {
+        Counters {
+            packets: self.packets - before.packets,
+            bytes: self.bytes - before.bytes,
+            cut: self.cut - before.cut,
+            dropped: self.dropped.saturating_sub(before.dropped),
+            fragments: self.fragments - before.fragments,
+            malformed: self.malformed - before.malformed,
+            again: self.again - before.again,
+        }
+    }
 }
 
 impl Recorder {
@@ -183,6 +200,7 @@ impl Recorder {
             kept,
             again: (options.interface == ANY).then(Again::default),
             counters: Counters::default(),
+            before: Counters::default(),
         })
     }
 
@@ -241,6 +259,20 @@ impl Recorder {
         self.feed.operations()
     }
 
+    /// A recording begins: gives the parts of what ended before. Rows carry that name from now on,
+    /// and the coverage counts anew, but what is known of sessions, trees and opens stays.
+    pub fn begin(&mut self, recording: &str, amend: Amend<'_>) -> Result<Vec<Part>, Error> {
+        self.before = self.counters();
+        Ok(self.feed.begin(recording, amend)?)
+    }
+
+    /// What [`Recorder::end`] would give now, while all goes on; it costs a copy of what is known.
+    pub fn ended(&mut self, amend: Amend<'_>) -> Result<Vec<Part>, Error> {
+        let counters = self.counters().since(&self.before);
+        let fill = |coverage: &mut Coverage| fill(coverage, &self.interface, &counters);
+        Ok(self.feed.ended(amend, fill)?)
+    }
+
     /// Everything ends; the last part is the coverage. What waits in the kernel is taken first.
     pub fn end(mut self, amend: Amend<'_>) -> Result<Vec<Part>, Error> {
         let mut parts = Vec::new();
@@ -258,7 +290,7 @@ impl Recorder {
         if let Some(kept) = &mut self.kept {
             kept.flush()?;
         }
-        let counters = self.counters();
+        let counters = self.counters().since(&self.before);
         let interface = self.interface;
         parts.extend(self.feed.end(amend, |coverage| {
             fill(coverage, &interface, &counters);

@@ -16,7 +16,7 @@ pub trait Entity: Default {
     fn renew(&mut self, key: Self::Key);
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Slot<E> {
     entity: E,
     /// Told apart from an earlier entity in the same slot by the queue.
@@ -25,6 +25,7 @@ struct Slot<E> {
 }
 
 /// A bounded table. Beyond its limit the oldest goes.
+#[derive(Clone)]
 pub struct Entities<E: Entity> {
     index: HashMap<E::Key, u32, foldhash::fast::RandomState>,
     slots: Vec<Slot<E>>,

@@ -11,7 +11,7 @@ use super::known::Known;
 use crate::output;
 
 /// A session while it lives.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct SessionState {
     /// SessionId or UID.
     pub id: u64,
@@ -74,7 +74,7 @@ impl SessionState {
 }
 
 /// A tree while it lives.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct TreeState {
     key: (u64, u32),
     /// Its row so far.
@@ -133,7 +133,7 @@ impl TreeState {
 const PATH_BYTES: usize = 8_192;
 
 /// An open while it lives.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct HandleState {
     key: (u64, [u8; 16]),
     protocol: u8,
@@ -206,7 +206,7 @@ impl HandleState {
 }
 
 /// Takes opens that ended.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Closed {
     /// Whether the table is wanted.
     pub is_wanted: bool,

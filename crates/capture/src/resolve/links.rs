@@ -13,6 +13,7 @@ const SESSIONS: usize = 64;
 pub type LinkKey = (u32, u32);
 
 /// What is known of a connection across its operations.
+#[derive(Clone)]
 pub struct Link {
     /// Its number in the recording.
     pub number: u64,
@@ -71,7 +72,7 @@ impl Link {
 }
 
 /// The connections that live. One is taken out while its operation changes the rest.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Links {
     places: Map<LinkKey, u32>,
     slots: Vec<Option<Box<Link>>>,

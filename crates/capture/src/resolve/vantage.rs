@@ -8,7 +8,7 @@ use super::Map;
 const ANSWERS: usize = 64;
 
 /// Vantages and their reasons, with the operations of the connections that say so.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Vantages(Map<(Option<String>, String), u64>);
 
 impl Vantages {

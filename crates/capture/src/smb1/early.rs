@@ -15,7 +15,7 @@ use crate::link::{Link, Seen};
 use crate::output::Output;
 
 /// A reply whose request was not seen.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Early {
     key: u32,
     bytes: Vec<u8>,

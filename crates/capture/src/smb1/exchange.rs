@@ -19,7 +19,7 @@ use crate::output::Output;
 use crate::stream::Message;
 
 /// One operation of an exchange.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Member {
     /// Its row.
     pub pending: Pending,
@@ -41,7 +41,7 @@ impl Member {
 }
 
 /// What is special about an exchange; said by its last command.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub enum Stage {
     /// One request, one reply.
     #[default]
@@ -87,7 +87,7 @@ pub enum Progress {
 }
 
 /// The operations of one request message.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Exchange {
     /// Number of the exchange on its connection.
     pub sequence: u64,

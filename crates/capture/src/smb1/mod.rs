@@ -33,7 +33,7 @@ pub use raw::data_direction;
 use reply::Answer;
 
 /// Pairing on one connection.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Smb1 {
     waiting: HashMap<u32, u32, foldhash::fast::RandomState>,
     slab: Vec<Exchange>,

@@ -21,7 +21,7 @@ use crate::link::{Link, Pending, open_effect, referral_effect, session_effect, t
 use crate::output::{Effect, Open, Output, Session, Tree};
 
 /// What a reply does to sessions, trees and opens.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub enum Answer {
     /// Nothing.
     #[default]

@@ -34,7 +34,7 @@ pub struct Wrapping {
 
 /// A reply that came before its request was seen: packets of the two directions can be recorded
 /// out of order.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Early {
     header: Header,
     seen: Seen,
@@ -48,7 +48,7 @@ struct Early {
 const EARLY_PACKETS: u64 = 4_096;
 
 /// Pairing on one connection.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Smb2 {
     waiting: Waiting,
     slab: Vec<Pending>,

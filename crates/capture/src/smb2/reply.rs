@@ -28,7 +28,7 @@ use crate::output::{Effect, Open, Output, Session, Tree};
 use crate::user;
 
 /// What a reply tells, apart from its header.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Reply {
     /// The command, for [`Reply::effect`].
     pub command: Command,

@@ -8,7 +8,7 @@ use hashbrown::HashMap;
 /// Places by the number's low bits.
 const NEAR: usize = 32;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Waiting {
     near: [Option<(u64, u32)>; NEAR],
     far: HashMap<u64, u32, foldhash::fast::RandomState>,

@@ -68,7 +68,7 @@ enum State {
 const PLAUSIBLE_BYTES: usize = 10;
 
 /// Cuts one direction into messages.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Framer {
     state: State,
     /// The beginning of the message with its NetBIOS header, or the carry of a search.

@@ -37,7 +37,7 @@ pub enum Verdict {
     Jump,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Waiting {
     bytes: Vec<u8>,
     length: u32,
@@ -47,7 +47,7 @@ struct Waiting {
 }
 
 /// The order of one direction.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Order {
     next: Option<u32>,
     waiting: VecDeque<Waiting>,

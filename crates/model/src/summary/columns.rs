@@ -131,7 +131,7 @@ impl Columns {
 
     /// Whether any operation of the batch has a slice.
     pub(crate) fn has_slices(&self) -> bool {
-        self.slices().iter().any(|column| !column.values.is_empty())
+        self.slices().iter().any(|column| !column.is_empty())
     }
 }
 
@@ -142,6 +142,11 @@ pub(crate) struct Numbers<T: ArrowNativeType> {
 }
 
 impl<T: ArrowNativeType> Numbers<T> {
+    /// Whether it is null throughout.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
     #[inline(always)]
     pub(crate) fn get(&self, row: usize) -> Option<T> {
         match &self.nulls {
@@ -151,7 +156,8 @@ impl<T: ArrowNativeType> Numbers<T> {
     }
 }
 
-fn numbers<T: ArrowPrimitiveType>(
+/// A column of numbers by its name.
+pub(crate) fn numbers<T: ArrowPrimitiveType>(
     batch: &RecordBatch,
     name: &str,
 ) -> Result<Numbers<T::Native>, ArrowError> {
@@ -173,7 +179,8 @@ fn numbers<T: ArrowPrimitiveType>(
 pub(crate) struct Flags(Option<BooleanArray>);
 
 impl Flags {
-    fn of(batch: &RecordBatch, name: &str) -> Result<Flags, ArrowError> {
+    /// The column of that name.
+    pub(crate) fn of(batch: &RecordBatch, name: &str) -> Result<Flags, ArrowError> {
         let column = match batch.column_by_name(name) {
             Some(column) if column.logical_null_count() < column.len() => column,
             _ => return Ok(Flags(None)),
@@ -201,7 +208,8 @@ pub(crate) struct Text {
 }
 
 impl Text {
-    fn of(batch: &RecordBatch, name: &str) -> Result<Text, ArrowError> {
+    /// The column of that name.
+    pub(crate) fn of(batch: &RecordBatch, name: &str) -> Result<Text, ArrowError> {
         let column = match batch.column_by_name(name) {
             Some(column) if column.logical_null_count() < column.len() => column,
             _ => {

@@ -25,7 +25,8 @@ pub(crate) enum Kind {
     Other,
 }
 
-fn kind(name: &str) -> Kind {
+/// What a command of that name does.
+pub(crate) fn kind(name: &str) -> Kind {
     match name {
         "Read" | "ReadAndX" | "ReadRaw" | "ReadMpx" | "LockAndRead" => Kind::Read,
         "Write" | "WriteAndX" | "WriteRaw" | "WriteMpx" | "WriteAndUnlock" | "WriteAndClose" => {

@@ -12,10 +12,10 @@
 mod bins;
 mod cells;
 mod chains;
-mod columns;
+pub(crate) mod columns;
 mod data;
-mod kind;
-mod latency;
+pub(crate) mod kind;
+pub(crate) mod latency;
 mod links;
 mod load;
 mod paths;

@@ -8,6 +8,7 @@ pub mod export;
 mod import;
 #[cfg(target_os = "linux")]
 pub mod lab;
+mod live;
 pub mod load;
 mod man;
 mod ops;
@@ -15,6 +16,7 @@ mod query;
 pub mod record;
 mod report;
 mod schema;
+pub mod top;
 pub mod wan;
 
 use crate::cli::{Cli, Command};
@@ -28,6 +30,7 @@ pub fn run(cli: &Cli) -> anyhow::Result<()> {
         Command::Export(args) => export::run(args, cli.talk),
         Command::Report(args) => report::run(args, cli.talk),
         Command::Record(args) => record::run(args, cli.talk),
+        Command::Top(args) => top::run(args, cli.talk),
         Command::Load(args) => load::run(args, cli.talk),
         #[cfg(target_os = "linux")]
         Command::Lab(args) => lab::run(args, cli.talk),

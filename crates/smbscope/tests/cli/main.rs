@@ -20,6 +20,8 @@ mod query;
 mod record;
 mod report;
 mod terminal;
+#[cfg(target_os = "linux")]
+mod top;
 
 use std::path::{Path, PathBuf};
 

@@ -3,7 +3,7 @@
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use smbscope_report::format;
 
-use super::source::Seen;
+use crate::commands::live::source::Seen;
 use crate::options::Talk;
 use crate::terminal;
 

@@ -1,84 +1,51 @@
 //! `smbscope record`: what happens on a server now, to a dataset that is valid whenever it ends.
 //!
-//! Owns the loop from a [`source`] to the dataset. How packets are received is `capture::live`'s, how
-//! Samba is looked into `probe`'s.
+//! Owns the loop from a [`Source`] to the dataset.
 
 pub mod args;
 mod display;
-mod source;
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::Context as _;
-use smbscope_capture::live;
-use smbscope_event::manifest::{InputFile, Kind, Manifest};
+use smbscope_event::manifest::Manifest;
 use smbscope_report::format;
-use smbscope_store::dataset::{DatasetWriter, ManifestSeed, WriteOptions};
 
-use super::dataset::{cannot, hint, written};
+use super::dataset::{hint, written};
+use super::live::folder::{Folder, keep_private};
+use super::live::source::{Seen, Source};
+use super::live::{self, Kept, Opened};
 use crate::interrupt;
 use crate::options::Talk;
 use args::Record;
 use display::Display;
-use source::{Seen, Source, Wire};
 
-/// Ports of SMB.
-const WIRE_PORTS: [u16; 2] = [445, 139];
-/// Bytes of the ring buffer, least and most.
-#[cfg(feature = "probe")]
-const RING_BYTES: (u64, u64) = (1 << 20, 128 << 20);
-/// By how much this program steps back behind the server.
-#[cfg(target_os = "linux")]
-const NICE: i32 = 5;
 /// How often rows go to the dataset, which completes its parts every ten seconds.
 const PARTS_EVERY: Duration = Duration::from_secs(1);
-
-const EVENTS_DROPPED: &str = "events were dropped, so operations are missing or have no slices: record with a larger --buffer, or give smbscope more processor time (--cpus)";
-
-const PACKETS_DROPPED: &str = "packets were dropped, so operations are missing or have no reply: record one interface, with a larger --buffer (beyond net.core.rmem_max for root only) or a smaller --snaplen";
 
 /// Records.
 pub fn run(args: &Record, talk: Talk) -> anyhow::Result<()> {
     keep_private();
     let tokenizer = args.anonymize.tokenizer()?;
-    let mut seed = ManifestSeed::now(Kind::Record, Vec::new());
-    keep_back(args)?;
-    let Opened { mut source, inputs, what } = open(args, seed.created_at, talk)?;
-    // The format stands there when the coverage came.
-    let input = |name| InputFile { name, ..InputFile::default() };
-    seed.inputs = inputs.into_iter().map(input).collect();
-    let options = WriteOptions { overwrite: args.force, tokenizer, ..WriteOptions::default() };
-    let mut writer =
-        DatasetWriter::create(&args.out, seed, options).with_context(|| cannot(&args.out))?;
-    close_to_others(&args.out)?;
-    // What it needed rights for is open; from here on it reads what strangers send.
-    #[cfg(target_os = "linux")]
-    if let Err(error) = crate::rights::give_up(&args.out) {
-        talk.say(&format!("the program's capabilities could not be given up: {error}"));
-    }
+    let created_at = live::now();
+    args.listen.keep_back()?;
+    let kept = args.pcap.clone().map(|path| Kept { path, overwrite: args.force });
+    let Opened { mut source, from, what } = args.listen.open(created_at, kept, talk)?;
+    let inputs = live::inputs(&from, created_at);
+    let mut folder = Folder::create(&args.out, inputs, created_at, args.force, tokenizer)?;
+    live::give_up_rights(&args.out, talk);
     talk.say(&beginning(args, &what));
     let begin = Instant::now();
     let display = Display::begin(talk);
-    let recorded = record(&mut *source, &mut writer, args, &display);
+    let recorded = record(&mut *source, &mut folder, args, &display);
     display.end();
     let took = begin.elapsed();
-    let ended = end(source, &mut writer, &args.out);
-    let manifest = writer.finish(recorded.is_ok() && ended.is_ok());
+    let ended = end(source, &mut folder);
+    let manifest = folder.finish(recorded.is_ok() && ended.is_ok());
     recorded?;
     let seen = ended?;
-    let manifest = manifest.with_context(|| cannot(&args.out))?;
-    talk.say(&summary(&args.out, &manifest, &seen, took));
-    if seen.packets.is_some_and(|packets| packets.dropped > 0) {
-        talk.say(PACKETS_DROPPED);
-    }
-    if seen.events.is_some_and(|events| events.dropped > 0) {
-        talk.say(EVENTS_DROPPED);
-    }
-    if let Some(alone) = seen.packets.map(|packets| packets.alone).filter(|alone| *alone > 0) {
-        let alone = format::count(alone);
-        talk.say(&format!("{alone} operations were seen on the wire only and left out: SMB1, or under way when the recording began or ended"));
-    }
+    talk.say(&summary(&args.out, &manifest?, &seen, took));
+    live::lost(&seen).iter().for_each(|line| talk.say(line));
     talk.say(&hint(&args.out));
     Ok(())
 }
@@ -86,7 +53,7 @@ pub fn run(args: &Record, talk: Talk) -> anyhow::Result<()> {
 /// Until the time is over or the user asks to end.
 fn record(
     source: &mut dyn Source,
-    writer: &mut DatasetWriter,
+    folder: &mut Folder,
     args: &Record,
     display: &Display,
 ) -> anyhow::Result<()> {
@@ -101,7 +68,7 @@ fn record(
         if is_full || taken.elapsed() >= PARTS_EVERY {
             taken = Instant::now();
             for part in source.parts()? {
-                writer.part(part).with_context(|| cannot(&args.out))?;
+                folder.part(part)?;
             }
             display.tell(&source.seen());
         }
@@ -109,155 +76,12 @@ fn record(
 }
 
 /// The rest, also after an error: what was seen until then stays.
-fn end(source: Box<dyn Source>, writer: &mut DatasetWriter, out: &Path) -> anyhow::Result<Seen> {
+fn end(source: Box<dyn Source>, folder: &mut Folder) -> anyhow::Result<Seen> {
     let (parts, seen) = source.end()?;
     for part in parts {
-        writer.part(part).with_context(|| cannot(out))?;
+        folder.part(part)?;
     }
     Ok(seen)
-}
-
-/// A source, and what is said of it.
-struct Opened {
-    source: Box<dyn Source>,
-    /// Names of what is recorded, the recording's first.
-    inputs: Vec<String>,
-    what: String,
-}
-
-/// The probe, the interface, or both in one.
-fn open(args: &Record, time: i64, talk: Talk) -> anyhow::Result<Opened> {
-    let Some(interface) = &args.interface else {
-        return inside(args, None, time);
-    };
-    if !args.no_probe {
-        match inside(args, Some(interface), time) {
-            Ok(opened) => return Ok(opened),
-            Err(error) if asks_for_probe(args) || !is_the_probes(&error) => return Err(error),
-            Err(error) => talk.say(&format!("without the server's slices: {error:#}")),
-        }
-    }
-    wire(args, interface, time)
-}
-
-/// Whether the interface alone is not what was asked for.
-fn asks_for_probe(args: &Record) -> bool {
-    !args.processes.is_empty() || args.cgroup.is_some()
-}
-
-/// Whether the interface alone may do better.
-fn is_the_probes(error: &anyhow::Error) -> bool {
-    #[cfg(feature = "probe")]
-    {
-        use smbscope_probe::recording::RecordError;
-        let error = error.downcast_ref::<RecordError>();
-        matches!(error, Some(RecordError::Find(_) | RecordError::Load(_)))
-    }
-    #[cfg(not(feature = "probe"))]
-    {
-        let _ = error;
-        true
-    }
-}
-
-fn listening(args: &Record, interface: &str, ports: Vec<u16>) -> live::Options {
-    live::Options {
-        interface: interface.to_owned(),
-        ports,
-        head_bytes: args.snaplen as usize,
-        buffer_bytes: usize::try_from(args.buffer).unwrap_or(usize::MAX),
-        pcap: args.pcap.clone(),
-        overwrite: args.force,
-    }
-}
-
-/// A network interface alone.
-fn wire(args: &Record, interface: &str, time: i64) -> anyhow::Result<Opened> {
-    let recording = name(interface, time);
-    let ports = if args.ports.is_empty() { WIRE_PORTS.to_vec() } else { args.ports.clone() };
-    let what = format!("{} on {interface}", ports_text(&ports));
-    let source = Wire::open(&recording, &listening(args, interface, ports))?;
-    Ok(Opened { source: Box::new(source), inputs: vec![recording], what })
-}
-
-/// The running Samba, with what an interface shows of it.
-#[cfg(feature = "probe")]
-fn inside(args: &Record, interface: Option<&str>, time: i64) -> anyhow::Result<Opened> {
-    use smbscope_probe::find::Choice;
-    use smbscope_probe::loader::LoadOptions;
-    use smbscope_probe::recording::RecordError;
-    let choice = Choice {
-        processes: args.processes.clone(),
-        ports: args.ports.clone(),
-        cgroup: args.cgroup.clone(),
-    };
-    let ring = args.buffer.clamp(RING_BYTES.0, RING_BYTES.1).next_power_of_two();
-    let ring_bytes = u32::try_from(ring).unwrap_or(u32::MAX / 2 + 1);
-    let functions = !args.no_functions;
-    let (off_cpu, disk) = (args.offcpu, args.disk);
-    let load = LoadOptions { ring_bytes, functions, off_cpu, disk, ..LoadOptions::default() };
-    let recording = name("samba", time);
-    let listen = interface.map(|interface| listening(args, interface, args.ports.clone()));
-    let source = source::Inside::open(&recording, &choice, load, listen).map_err(|error| {
-        match error {
-            // Says itself how the program ends.
-            RecordError::Wire(error) => anyhow::Error::from(error),
-            error => error.into(),
-        }
-    })?;
-    let found = source.found();
-    let ports: Vec<u16> = found.ports.iter().copied().collect();
-    let count = found.processes.len();
-    let how = source.without_functions().map_or(String::new(), |reason| {
-        format!(" by system calls alone ({reason}): encrypted sessions stay closed")
-    });
-    let also = interface.map_or(String::new(), |interface| format!(", and on {interface}"));
-    let what = format!("{count} processes of smbd on {}{how}{also}", ports_text(&ports));
-    let inputs = std::iter::once(recording).chain(interface.map(str::to_owned)).collect();
-    Ok(Opened { source: Box::new(source), inputs, what })
-}
-
-/// This build has no probe.
-#[cfg(not(feature = "probe"))]
-fn inside(_: &Record, _: Option<&str>, _: i64) -> anyhow::Result<Opened> {
-    Err(crate::exit::Failure::usage(
-        "this smbscope was built without its probe (it needs Linux, clang and libelf, and cargo's --features probe): record the wire with --interface",
-    ))
-}
-
-fn ports_text(ports: &[u16]) -> String {
-    let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
-    format!("TCP port {}", ports.join(", "))
-}
-
-/// The server comes first: it gets the processor before this program does, and `--cpus` keeps this
-/// off the others.
-fn keep_back(args: &Record) -> anyhow::Result<()> {
-    #[cfg(target_os = "linux")]
-    {
-        // Where it may not, it records all the same.
-        let _ = rustix::process::nice(NICE);
-        if !args.cpus.is_empty() {
-            let mut cpus = rustix::thread::CpuSet::new();
-            for &cpu in args.cpus.iter().filter(|&&cpu| cpu < rustix::thread::CpuSet::MAX_CPU) {
-                cpus.set(cpu);
-            }
-            rustix::thread::sched_setaffinity(None, &cpus).map_err(|error| {
-                let asked: Vec<String> = args.cpus.iter().map(usize::to_string).collect();
-                let message =
-                    format!("--cpus {}: {error}: is there such a processor?", asked.join(","));
-                crate::exit::Failure::usage(message)
-            })?;
-        }
-    }
-    Ok(())
-}
-
-/// Two recordings that are read together need two names.
-fn name(interface: &str, time: i64) -> String {
-    let time = format::time(time);
-    let digits = time.chars().filter(char::is_ascii_digit).take(14);
-    format!("{interface}-{}", digits.collect::<String>())
 }
 
 fn beginning(args: &Record, what: &str) -> String {
@@ -278,32 +102,4 @@ fn summary(out: &Path, manifest: &Manifest, seen: &Seen, took: Duration) -> Stri
         took.as_secs_f64(),
         format::count(seen.dropped()),
     )
-}
-
-/// What this process writes from now on its owner alone can read: a recording names persons and
-/// their files.
-fn keep_private() {
-    #[cfg(target_os = "linux")]
-    nix::sys::stat::umask(nix::sys::stat::Mode::from_bits_truncate(0o077));
-}
-
-/// The same of a folder that was there before.
-fn close_to_others(out: &Path) -> anyhow::Result<()> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt as _;
-        let closed = std::fs::Permissions::from_mode(0o700);
-        std::fs::set_permissions(out, closed).with_context(|| cannot(out))?;
-    }
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_recording_is_called_by_interface_and_time() {
-        assert_eq!(name("eth0", 1_767_603_600 * 1_000_000_000), "eth0-20260105090000");
-    }
 }

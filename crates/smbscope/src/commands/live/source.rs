@@ -70,8 +70,16 @@ pub trait Source {
     fn receive(&mut self) -> anyhow::Result<bool>;
     /// Rows of what ended since.
     fn parts(&mut self) -> anyhow::Result<Vec<Part>>;
+    /// Parts are wanted several times a second, not once.
+    fn hurry(&mut self) {}
     /// What was seen so far.
     fn seen(&mut self) -> Seen;
+    /// A recording begins in the midst: rows of what ended before. From now on rows carry that name
+    /// and the coverage counts anew; what is known of sessions, trees and opens stays.
+    fn begin(&mut self, recording: &str) -> anyhow::Result<Vec<Part>>;
+    /// The tail of a recording that ends while all goes on: what [`Source::end`] would give now,
+    /// after the parts were taken.
+    fn ended(&mut self) -> anyhow::Result<Vec<Part>>;
     /// Everything ends: the last parts, and what was seen.
     fn end(self: Box<Self>) -> anyhow::Result<(Vec<Part>, Seen)>;
 }
@@ -100,6 +108,14 @@ impl Source for Wire {
         Seen { operations: self.0.operations(), packets, events: None }
     }
 
+    fn begin(&mut self, recording: &str) -> anyhow::Result<Vec<Part>> {
+        Ok(self.0.begin(recording, &mut |_, _| {})?)
+    }
+
+    fn ended(&mut self) -> anyhow::Result<Vec<Part>> {
+        Ok(self.0.ended(&mut |_, _| {})?)
+    }
+
     fn end(mut self: Box<Self>) -> anyhow::Result<(Vec<Part>, Seen)> {
         let mut seen = self.seen();
         let parts = self.0.end(&mut |_, _| {})?;
@@ -126,6 +142,10 @@ pub struct Inside {
 /// Waiting for events: they are not told one by one, which would cost smbd.
 #[cfg(feature = "probe")]
 const LOOK_EVERY: std::time::Duration = std::time::Duration::from_millis(20);
+
+/// How often parts come when they are wanted soon.
+#[cfg(feature = "probe")]
+const HURRY: std::time::Duration = std::time::Duration::from_millis(200);
 
 #[cfg(feature = "probe")]
 impl Inside {
@@ -169,6 +189,20 @@ impl Source for Inside {
 
     fn seen(&mut self) -> Seen {
         seen(&self.recording.progress())
+    }
+
+    fn hurry(&mut self) {
+        self.recording.parts_every(HURRY);
+    }
+
+    fn begin(&mut self, recording: &str) -> anyhow::Result<Vec<Part>> {
+        let mut parts = std::mem::take(&mut self.parts);
+        parts.extend(self.recording.rename(recording)?);
+        Ok(parts)
+    }
+
+    fn ended(&mut self) -> anyhow::Result<Vec<Part>> {
+        Ok(self.recording.ended()?)
     }
 
     fn end(self: Box<Self>) -> anyhow::Result<(Vec<Part>, Seen)> {

@@ -1,0 +1,70 @@
+//! A run folder that a recording is written to, whoever makes it.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use smbscope_capture::Part;
+use smbscope_event::anonymize::Tokenizer;
+use smbscope_event::manifest::{InputFile, Kind, Manifest};
+use smbscope_store::dataset::{DatasetWriter, ManifestSeed, WriteOptions};
+
+use crate::commands::dataset::cannot;
+
+/// A folder while it is written. Only its owner can read it.
+pub struct Folder {
+    writer: DatasetWriter,
+    out: PathBuf,
+}
+
+impl Folder {
+    /// Begins a new or empty one, or replaces a dataset. `created_at` is in ns since 1970.
+    pub fn create(
+        out: &Path,
+        inputs: Vec<String>,
+        created_at: i64,
+        overwrite: bool,
+        tokenizer: Option<Tokenizer>,
+    ) -> anyhow::Result<Folder> {
+        // The format stands there when the coverage came.
+        let input = |name| InputFile { name, ..InputFile::default() };
+        let inputs = inputs.into_iter().map(input).collect();
+        let seed = ManifestSeed { created_at, ..ManifestSeed::now(Kind::Record, inputs) };
+        let options = WriteOptions { overwrite, tokenizer, ..WriteOptions::default() };
+        let writer = DatasetWriter::create(out, seed, options).with_context(|| cannot(out))?;
+        close_to_others(out)?;
+        Ok(Folder { writer, out: out.to_owned() })
+    }
+
+    /// Takes rows.
+    pub fn part(&mut self, part: Part) -> anyhow::Result<()> {
+        self.writer.part(part).with_context(|| cannot(&self.out))
+    }
+
+    /// Completes it, and says whether everything came that was to come.
+    pub fn finish(self, complete: bool) -> anyhow::Result<Manifest> {
+        self.writer.finish(complete).with_context(|| cannot(&self.out))
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.out
+    }
+}
+
+/// What this process writes from now on its owner alone can read: a recording names persons and
+/// their files.
+pub fn keep_private() {
+    #[cfg(target_os = "linux")]
+    nix::sys::stat::umask(nix::sys::stat::Mode::from_bits_truncate(0o077));
+}
+
+/// The same of a folder that was there before.
+fn close_to_others(out: &Path) -> anyhow::Result<()> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        let closed = std::fs::Permissions::from_mode(0o700);
+        std::fs::set_permissions(out, closed).with_context(|| cannot(out))?;
+    }
+    Ok(())
+}

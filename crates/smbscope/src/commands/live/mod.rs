@@ -1,0 +1,250 @@
+//! What happens on a server now: what `record` and `top` share.
+//!
+//! Owns what is looked at ([`args`], [`source`]), how this program steps back behind the server, and
+//! the [`folder`] that rows go to. How packets are received is `capture::live`'s, how Samba is
+//! looked into `probe`'s.
+
+pub mod args;
+pub mod folder;
+pub mod source;
+
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use smbscope_capture::live;
+use smbscope_report::format;
+
+use crate::options::Talk;
+use args::Listen;
+use source::{Seen, Source, Wire};
+
+/// Ports of SMB.
+const WIRE_PORTS: [u16; 2] = [445, 139];
+/// Bytes of the ring buffer, least and most.
+#[cfg(feature = "probe")]
+const RING_BYTES: (u64, u64) = (1 << 20, 128 << 20);
+/// By how much this program steps back behind the server.
+#[cfg(target_os = "linux")]
+const NICE: i32 = 5;
+
+/// What recordings from inside are called after.
+#[cfg(feature = "probe")]
+const SAMBA: &str = "samba";
+
+const EVENTS_DROPPED: &str = "events were dropped, so operations are missing or have no slices: run it with a larger --buffer, or give smbscope more processor time (--cpus)";
+
+const PACKETS_DROPPED: &str = "packets were dropped, so operations are missing or have no reply: listen on one interface, with a larger --buffer (beyond net.core.rmem_max for root only) or a smaller --snaplen";
+
+/// A file that keeps packets.
+#[derive(Clone, Debug)]
+pub struct Kept {
+    /// Its path.
+    pub path: PathBuf,
+    /// Whether it is replaced.
+    pub overwrite: bool,
+}
+
+/// What is looked at.
+pub struct Opened {
+    /// Yields rows.
+    pub source: Box<dyn Source>,
+    /// What recordings of it are called after, and what is recorded beside it.
+    pub from: Vec<String>,
+    /// What it is, for people.
+    pub what: String,
+}
+
+impl Listen {
+    /// Opens the probe, the interface, or both in one. `time` becomes part of the recording's name.
+    pub fn open(&self, time: i64, kept: Option<Kept>, talk: Talk) -> anyhow::Result<Opened> {
+        let Some(interface) = &self.interface else {
+            return self.inside(None, time);
+        };
+        if !self.no_probe {
+            match self.inside(Some(self.listening(interface, &self.ports, kept.clone())), time) {
+                Ok(opened) => return Ok(opened),
+                Err(error) if self.asks_for_probe() || !is_the_probes(&error) => return Err(error),
+                Err(error) => talk.say(&format!("without the server's slices: {error:#}")),
+            }
+        }
+        self.wire(interface, time, kept)
+    }
+
+    /// Whether the interface alone is not what was asked for.
+    fn asks_for_probe(&self) -> bool {
+        !self.processes.is_empty() || self.cgroup.is_some()
+    }
+
+    fn listening(&self, interface: &str, ports: &[u16], kept: Option<Kept>) -> live::Options {
+        live::Options {
+            interface: interface.to_owned(),
+            ports: ports.to_vec(),
+            head_bytes: self.snaplen as usize,
+            buffer_bytes: usize::try_from(self.buffer).unwrap_or(usize::MAX),
+            overwrite: kept.as_ref().is_some_and(|kept| kept.overwrite),
+            pcap: kept.map(|kept| kept.path),
+        }
+    }
+
+    /// A network interface alone.
+    fn wire(&self, interface: &str, time: i64, kept: Option<Kept>) -> anyhow::Result<Opened> {
+        let recording = name(interface, time);
+        let ports = if self.ports.is_empty() { &WIRE_PORTS[..] } else { &self.ports };
+        let what = format!("{} on {interface}", ports_text(ports));
+        let source = Wire::open(&recording, &self.listening(interface, ports, kept))?;
+        Ok(Opened { source: Box::new(source), from: vec![interface.to_owned()], what })
+    }
+
+    /// The running Samba, with what an interface shows of it.
+    #[cfg(feature = "probe")]
+    fn inside(&self, interface: Option<live::Options>, time: i64) -> anyhow::Result<Opened> {
+        use smbscope_probe::find::Choice;
+        use smbscope_probe::loader::LoadOptions;
+        use smbscope_probe::recording::RecordError;
+        let choice = Choice {
+            processes: self.processes.clone(),
+            ports: self.ports.clone(),
+            cgroup: self.cgroup.clone(),
+        };
+        // Its pages count twice in this program, and events are shorter than packets.
+        let ring = (self.buffer / 4).clamp(RING_BYTES.0, RING_BYTES.1).next_power_of_two();
+        let ring_bytes = u32::try_from(ring).unwrap_or(u32::MAX / 2 + 1);
+        let load = LoadOptions {
+            ring_bytes,
+            functions: !self.no_functions,
+            off_cpu: self.offcpu,
+            disk: self.disk,
+            ..LoadOptions::default()
+        };
+        let recording = name(SAMBA, time);
+        let also = interface.as_ref().map(|interface| interface.interface.clone());
+        let source =
+            source::Inside::open(&recording, &choice, load, interface).map_err(|error| {
+                match error {
+                    // Says itself how the program ends.
+                    RecordError::Wire(error) => anyhow::Error::from(error),
+                    error => error.into(),
+                }
+            })?;
+        let found = source.found();
+        let ports: Vec<u16> = found.ports.iter().copied().collect();
+        let count = found.processes.len();
+        let how = source.without_functions().map_or(String::new(), |reason| {
+            format!(" by system calls alone ({reason}): encrypted sessions stay closed")
+        });
+        let and = also.as_ref().map_or(String::new(), |interface| format!(", and on {interface}"));
+        let what = format!("{count} processes of smbd on {}{how}{and}", ports_text(&ports));
+        let from = std::iter::once(SAMBA.to_owned()).chain(also).collect();
+        Ok(Opened { source: Box::new(source), from, what })
+    }
+
+    /// This build has no probe.
+    #[cfg(not(feature = "probe"))]
+    fn inside(&self, _: Option<live::Options>, _: i64) -> anyhow::Result<Opened> {
+        Err(crate::exit::Failure::usage(
+            "this smbscope was built without its probe (it needs Linux, clang and libelf, and cargo's --features probe): look at the wire with --interface",
+        ))
+    }
+
+    /// The server comes first: it gets the processor before this program does, and `--cpus` keeps
+    /// this off the others.
+    pub fn keep_back(&self) -> anyhow::Result<()> {
+        #[cfg(target_os = "linux")]
+        {
+            // Where it may not, it works all the same.
+            let _ = rustix::process::nice(NICE);
+            if !self.cpus.is_empty() {
+                let mut cpus = rustix::thread::CpuSet::new();
+                for &cpu in self.cpus.iter().filter(|&&cpu| cpu < rustix::thread::CpuSet::MAX_CPU) {
+                    cpus.set(cpu);
+                }
+                rustix::thread::sched_setaffinity(None, &cpus).map_err(|error| {
+                    let asked: Vec<String> = self.cpus.iter().map(usize::to_string).collect();
+                    let message =
+                        format!("--cpus {}: {error}: is there such a processor?", asked.join(","));
+                    crate::exit::Failure::usage(message)
+                })?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether the interface alone may do better.
+fn is_the_probes(error: &anyhow::Error) -> bool {
+    #[cfg(feature = "probe")]
+    {
+        use smbscope_probe::recording::RecordError;
+        let error = error.downcast_ref::<RecordError>();
+        matches!(error, Some(RecordError::Find(_) | RecordError::Load(_)))
+    }
+    #[cfg(not(feature = "probe"))]
+    {
+        let _ = error;
+        true
+    }
+}
+
+/// What this program needed rights for is open; from here on it reads what strangers send. Below
+/// `out` it goes on to write.
+pub fn give_up_rights(out: &Path, talk: Talk) {
+    #[cfg(target_os = "linux")]
+    if let Err(error) = crate::rights::give_up(out) {
+        talk.say(&format!("the program's capabilities could not be given up: {error}"));
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = (out, talk);
+}
+
+/// What to say of what was lost.
+pub fn lost(seen: &Seen) -> Vec<String> {
+    let mut said = Vec::new();
+    if seen.packets.is_some_and(|packets| packets.dropped > 0) {
+        said.push(PACKETS_DROPPED.to_owned());
+    }
+    if seen.events.is_some_and(|events| events.dropped > 0) {
+        said.push(EVENTS_DROPPED.to_owned());
+    }
+    if let Some(alone) = seen.packets.map(|packets| packets.alone).filter(|alone| *alone > 0) {
+        let alone = format::count(alone);
+        said.push(format!("{alone} operations were seen on the wire only and left out: SMB1, or under way when the recording began or ended"));
+    }
+    said
+}
+
+/// Names of the inputs of a recording that begins at `time`: its own, and what is beside it.
+pub fn inputs(from: &[String], time: i64) -> Vec<String> {
+    let own = from.first().map(|from| name(from, time));
+    own.into_iter().chain(from.iter().skip(1).cloned()).collect()
+}
+
+/// The name of a recording: two that are read together need two.
+pub fn name(from: &str, time: i64) -> String {
+    format!("{from}-{}", stamp(time))
+}
+
+/// A time as digits: year, month, day, hour, minute, second.
+pub fn stamp(time: i64) -> String {
+    format::time(time).chars().filter(char::is_ascii_digit).take(14).collect()
+}
+
+/// Nanoseconds since 1970.
+pub fn now() -> i64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since.map_or(0, |since| i64::try_from(since.as_nanos()).unwrap_or(0))
+}
+
+fn ports_text(ports: &[u16]) -> String {
+    let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
+    format!("TCP port {}", ports.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recording_is_called_by_interface_and_time() {
+        assert_eq!(name("eth0", 1_767_603_600 * 1_000_000_000), "eth0-20260105090000");
+    }
+}

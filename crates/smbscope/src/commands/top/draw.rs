@@ -1,0 +1,308 @@
+//! The screen: header, table with a bar for each row, legend and keys. Pure drawing of what is given.
+
+use std::time::Duration;
+
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::text::{Line, Span as Piece};
+use ratatui::widgets::{Block, Clear, Paragraph};
+use smbscope_model::live::{Row, Snapshot, Sort, Span};
+use smbscope_report::format;
+use unicode_width::UnicodeWidthStr;
+
+use super::state::State;
+use super::{numbers, parts};
+use crate::commands::live::source::Seen;
+
+/// Lines above the rows and below them.
+const ABOVE: u16 = 5;
+const BELOW: u16 = 2;
+/// Least width of names and of bars.
+const NAME_MIN: usize = 14;
+const BAR_MIN: usize = 14;
+
+/// Cells of [`numbers::cells`]: width, and what orders by them.
+const COLUMNS: [(usize, Sort); 9] = [
+    (8, Sort::Operations),
+    (10, Sort::Bytes),
+    (10, Sort::Bytes),
+    (9, Sort::Errors),
+    (9, Sort::P50),
+    (9, Sort::P95),
+    (9, Sort::P99),
+    (9, Sort::Max),
+    (8, Sort::Time),
+];
+/// The columns in the order in which they get room.
+const WANTED: [usize; 9] = [0, 4, 6, 8, 1, 2, 3, 5, 7];
+
+/// What is said beside the numbers.
+#[derive(Clone, Debug, Default)]
+pub struct Status {
+    /// What is looked at.
+    pub what: String,
+    /// Since when.
+    pub elapsed: Duration,
+    /// What was seen since.
+    pub seen: Seen,
+    /// The folder that is recorded to, and since when.
+    pub recording: Option<(String, Duration)>,
+    /// What happened last.
+    pub message: String,
+    /// Whether it is bad.
+    pub is_bad: bool,
+}
+
+/// Everything that is shown.
+pub struct Shown<'a> {
+    /// What the user chose.
+    pub state: &'a State,
+    /// What is said beside.
+    pub status: &'a Status,
+    /// Of what.
+    pub snapshot: &'a Snapshot,
+    /// The rows that are wanted, in order.
+    pub rows: &'a [Row],
+    /// Whether colours may be used.
+    pub colour: bool,
+}
+
+/// How many rows a screen of that height shows.
+pub fn page(height: u16) -> usize {
+    usize::from(height.saturating_sub(ABOVE + BELOW))
+}
+
+/// Draws it.
+pub fn draw(frame: &mut Frame<'_>, shown: &Shown<'_>) {
+    let area = frame.area();
+    let [head, table, foot] = Layout::vertical([
+        Constraint::Length(ABOVE - 1),
+        Constraint::Fill(1),
+        Constraint::Length(BELOW),
+    ])
+    .areas(area);
+    frame.render_widget(Paragraph::new(header(shown)), head);
+    frame.render_widget(Paragraph::new(rows(shown, table)), table);
+    frame.render_widget(Paragraph::new(footer(shown)), foot);
+    if shown.state.help {
+        help(frame, area);
+    }
+}
+
+fn header<'a>(shown: &Shown<'a>) -> Vec<Line<'a>> {
+    let Shown { state, status, snapshot, .. } = shown;
+    let bold = Style::new().add_modifier(Modifier::BOLD);
+    let seconds = status.elapsed.as_secs();
+    let elapsed = format!("{}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
+    let span = format::duration(snapshot.span_ns);
+    let mut first = vec![
+        Piece::styled("smbscope top", bold),
+        Piece::raw(format!("  {}, {elapsed}  ", status.what)),
+        Piece::styled(format!("by {}", state.key.name()), bold),
+        Piece::raw(match state.span {
+            _ if snapshot.span_ns == 0 => String::new(),
+            Span::Slot => format!(", last {span}"),
+            Span::Window => format!(", last {span} together"),
+        }),
+    ];
+    if state.paused {
+        first.push(Piece::raw("  "));
+        first.push(Piece::styled(" PAUSED ", bold.add_modifier(Modifier::REVERSED)));
+    }
+    let total = &snapshot.total;
+    let per_second = |count| numbers::rate(count, snapshot.span_ns);
+    let bytes = |count| match count {
+        0 => "0 B".to_owned(),
+        count => numbers::byte_rate(count, snapshot.span_ns),
+    };
+    let mut second = vec![
+        Piece::styled(format!("{} operations/s", per_second(total.operations)), bold),
+        Piece::raw(format!(
+            ", {}/s read, {}/s written, ",
+            bytes(total.read_bytes),
+            bytes(total.written_bytes)
+        )),
+        alarm(
+            format!("{} errors/s", per_second(total.errors)),
+            total.errors > 0,
+            Color::Yellow,
+            shown,
+        ),
+    ];
+    let turnaround = &total.turnaround;
+    if let (Some(p50), Some(p99)) = (turnaround.p50_ns, turnaround.p99_ns) {
+        let (p50, p99) = (format::duration(p50), format::duration(p99));
+        second.push(Piece::raw(format!(", turnaround p50 {p50}, p99 {p99}")));
+    }
+    let dropped = status.seen.dropped();
+    let mut third = vec![
+        Piece::raw(format!("{}, ", status.seen.text())),
+        alarm(format!("{} dropped", format::count(dropped)), dropped > 0, Color::Red, shown),
+    ];
+    if let Some((folder, time)) = &status.recording {
+        let text = format!(" RECORDING {} s ", time.as_secs());
+        third.push(Piece::raw("  "));
+        third.push(alarm(text, true, Color::Red, shown));
+        third.push(Piece::raw(format!(" to {folder}")));
+    }
+    vec![Line::from(first), Line::from(second), Line::from(third), prompt(shown)]
+}
+
+/// The filter while it is typed or holds, else what happened last.
+fn prompt<'a>(shown: &Shown<'a>) -> Line<'a> {
+    let Shown { state, status, .. } = shown;
+    if state.typing {
+        return Line::raw(format!(
+            "/{}▏ (Enter keeps, Esc clears)",
+            format::harmless(&state.filter)
+        ));
+    }
+    let mut pieces = Vec::new();
+    if !state.filter.is_empty() {
+        let filter = format::harmless(&state.filter);
+        pieces.push(Piece::raw(format!("only names with \"{filter}\"  ")));
+    }
+    if !status.message.is_empty() {
+        pieces.push(alarm(format::harmless(&status.message), status.is_bad, Color::Red, shown));
+    }
+    Line::from(pieces)
+}
+
+/// Text that stands out where something is wrong, with colour or without.
+fn alarm<'a>(text: String, is_wrong: bool, colour: Color, shown: &Shown<'_>) -> Piece<'a> {
+    let style = match (is_wrong, shown.colour) {
+        (false, _) => Style::new(),
+        (true, true) => Style::new().fg(colour).add_modifier(Modifier::BOLD),
+        (true, false) => Style::new().add_modifier(Modifier::BOLD | Modifier::REVERSED),
+    };
+    Piece::styled(text, style)
+}
+
+/// Which columns have room, and the widths of name and bar.
+fn layout(width: usize) -> (Vec<usize>, usize, usize) {
+    let mut room = width.saturating_sub(NAME_MIN + BAR_MIN + 1);
+    let mut columns = Vec::new();
+    for column in WANTED {
+        let Some((width, _)) = COLUMNS.get(column) else { continue };
+        if room > *width {
+            room -= width + 1;
+            columns.push(column);
+        }
+    }
+    columns.sort_unstable();
+    let name = NAME_MIN + room / 2;
+    (columns, name, BAR_MIN + room - room / 2)
+}
+
+fn rows<'a>(shown: &Shown<'a>, area: Rect) -> Vec<Line<'a>> {
+    let (columns, name_width, bar_width) = layout(usize::from(area.width));
+    let Shown { state, snapshot, .. } = shown;
+    let mark = |title: &str, sort| match state.sort == sort {
+        true => format!("{title}{}", if state.reverse { '▲' } else { '▼' }),
+        false => title.to_owned(),
+    };
+    let bold = Style::new().add_modifier(Modifier::BOLD);
+    let mut title = padded(&mark(state.key.name(), Sort::Name), name_width);
+    for &column in &columns {
+        let (Some((width, sort)), Some(text)) = (COLUMNS.get(column), numbers::TITLES.get(column))
+        else {
+            continue;
+        };
+        // Two columns order by the same: one of them says so.
+        let text = if column == 2 { (*text).to_owned() } else { mark(text, *sort) };
+        title.push_str(&format!(" {text:>width$}"));
+    }
+    title.push_str(" Where the time goes");
+    let mut lines = vec![Line::styled(title, bold)];
+    let total_ns = snapshot.total.turnaround.sum_ns;
+    let page = usize::from(area.height.saturating_sub(1));
+    for row in shown.rows.iter().skip(state.offset).take(page) {
+        let name = format::shortened(&numbers::name(row, state.key), name_width);
+        let mut text = padded(&name, name_width);
+        let cells = numbers::cells(row, snapshot.span_ns, total_ns);
+        for &column in &columns {
+            if let (Some((width, _)), Some(cell)) = (COLUMNS.get(column), cells.get(column)) {
+                text.push_str(&format!(" {cell:>width$}"));
+            }
+        }
+        text.push(' ');
+        let mut pieces = vec![Piece::raw(text)];
+        for (part, count) in parts::cells(row, bar_width) {
+            let letters = parts::letter(part).0.to_string().repeat(count);
+            pieces.push(match shown.colour {
+                true => {
+                    let style = Style::new().fg(Color::Black).bg(parts::colour(part));
+                    Piece::styled(letters, style)
+                }
+                false => Piece::raw(letters),
+            });
+        }
+        lines.push(Line::from(pieces));
+    }
+    if shown.rows.is_empty() {
+        let what = match (snapshot.span_ns, state.filter.is_empty()) {
+            (0, _) => "waiting for the first interval to end",
+            (_, true) => "no operations",
+            (_, false) => "no operations with such a name",
+        };
+        lines.push(Line::raw(what));
+    }
+    lines
+}
+
+/// As wide as that: what is too long was cut before, but wide characters may still be.
+fn padded(text: &str, width: usize) -> String {
+    let mut padded = text.to_owned();
+    while padded.width() > width && padded.pop().is_some() {}
+    padded.extend(std::iter::repeat_n(' ', width.saturating_sub(padded.width())));
+    padded
+}
+
+fn footer<'a>(shown: &Shown<'a>) -> Vec<Line<'a>> {
+    let mut legend = Vec::new();
+    for (part, _) in parts::shares(&shown.snapshot.total) {
+        let (letter, words) = parts::letter(part);
+        let style = match shown.colour {
+            true => Style::new().fg(Color::Black).bg(parts::colour(part)),
+            false => Style::new().add_modifier(Modifier::BOLD),
+        };
+        legend.push(Piece::styled(letter.to_string(), style));
+        legend.push(Piece::raw(format!(" {words}  ")));
+    }
+    let keys = "1-6 b group  < > sort  r reverse  / filter  w window  space pause  R record  ? help  q quit";
+    vec![Line::from(legend), Line::raw(keys)]
+}
+
+const HELP: &str = "\
+1 to 6   by command, share, client, file, user, process
+b        the next of these
+< >  s   order by the column before, behind
+r        the other way round
+/        only names with this text; Esc clears it
+w        the last ten intervals together, or the last one
+space p  stand still; operations are counted on
+R        begin or end a recording in a folder
+arrows   scroll, also PgUp, PgDn, Home, End
+q Ctrl-C end
+
+Turnaround is the time from the request's last byte to the
+reply's first. Time is each row's part of all turnaround. What
+waits by design (notifications, blocked locks) is not in it.";
+
+fn help(frame: &mut Frame<'_>, area: Rect) {
+    let width = 66.min(area.width);
+    let height = (HELP.lines().count() as u16 + 2).min(area.height);
+    let place = Rect {
+        x: area.x + (area.width - width) / 2,
+        y: area.y + (area.height - height) / 2,
+        width,
+        height,
+    };
+    frame.render_widget(Clear, place);
+    let block = Block::bordered().title(" Keys (any key goes back) ");
+    frame.render_widget(Paragraph::new(HELP).block(block), place);
+}
+
+#[cfg(test)]
+mod tests;

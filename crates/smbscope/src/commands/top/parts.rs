@@ -1,0 +1,85 @@
+//! How the parts of time are shown: a letter and a colour each, so that a bar can be read without
+//! colour too.
+
+use ratatui::style::Color;
+use smbscope_event::slice::Kind;
+use smbscope_model::live::{Part, Row};
+
+/// The letter in a bar, the words of the legend.
+pub fn letter(part: Part) -> (char, &'static str) {
+    match part {
+        Part::RequestTransfer => ('>', "request"),
+        Part::Slice(Kind::Queue) => ('Q', "queue"),
+        Part::Slice(Kind::CryptoIn) => ('c', "verify, decrypt"),
+        Part::Slice(Kind::Parse) => ('p', "parse"),
+        Part::Slice(Kind::Processing) => ('P', "processing"),
+        Part::Slice(Kind::Filesystem) => ('F', "file system"),
+        Part::Slice(Kind::IoWait) => ('w', "I/O wait"),
+        Part::Slice(Kind::Io) => ('I', "I/O"),
+        Part::Slice(Kind::Flush) => ('f', "flush"),
+        Part::Slice(Kind::LockWait) => ('L', "locks"),
+        Part::Slice(Kind::CryptoOut) => ('C', "sign, encrypt"),
+        Part::Slice(Kind::Send) => ('s', "send"),
+        Part::Slice(Kind::Disk | Kind::Offcpu) | Part::Unexplained => ('?', "unexplained"),
+        Part::Server => ('S', "server"),
+        Part::Network => ('N', "network"),
+        Part::Turnaround => ('T', "turnaround"),
+        Part::ResponseTransfer => ('<', "reply"),
+    }
+}
+
+/// The colour behind the letter: neighbours differ, kin are alike.
+pub fn colour(part: Part) -> Color {
+    match part {
+        Part::RequestTransfer | Part::ResponseTransfer => Color::DarkGray,
+        Part::Slice(Kind::Queue) => Color::Yellow,
+        Part::Slice(Kind::CryptoIn | Kind::CryptoOut) => Color::Magenta,
+        Part::Slice(Kind::Parse) => Color::LightBlue,
+        Part::Slice(Kind::Processing) => Color::Blue,
+        Part::Slice(Kind::Filesystem) => Color::Green,
+        Part::Slice(Kind::IoWait) => Color::LightCyan,
+        Part::Slice(Kind::Io) => Color::LightGreen,
+        Part::Slice(Kind::Flush) => Color::Cyan,
+        Part::Slice(Kind::LockWait) => Color::Red,
+        Part::Slice(Kind::Send) => Color::LightMagenta,
+        Part::Slice(Kind::Disk | Kind::Offcpu) | Part::Unexplained => Color::Gray,
+        Part::Server => Color::Green,
+        Part::Network => Color::LightYellow,
+        Part::Turnaround => Color::Blue,
+    }
+}
+
+/// The parts of a row's time that there are, each with its share of the whole. Estimates below zero
+/// are nothing that could be shown.
+pub fn shares(row: &Row) -> Vec<(Part, f64)> {
+    let parts = Part::all().map(|part| (part, row.part_ns(part).max(0) as f64));
+    let parts: Vec<_> = parts.filter(|(_, ns)| *ns > 0.0).collect();
+    let sum: f64 = parts.iter().map(|(_, ns)| ns).sum();
+    parts.into_iter().map(|(part, ns)| (part, ns / sum)).collect()
+}
+
+/// A bar of that width: how many cells each part has. Cells go to the parts in whose stretch their
+/// middle lies, so that all together fill it.
+pub fn cells(row: &Row, width: usize) -> Vec<(Part, usize)> {
+    let mut end = 0.0;
+    let mut used = 0;
+    let mut cells = Vec::new();
+    for (part, share) in shares(row) {
+        end += share * width as f64;
+        let until = (end.round() as usize).min(width);
+        if until > used {
+            cells.push((part, until - used));
+            used = until;
+        }
+    }
+    cells
+}
+
+/// The largest parts in words, for a printed table.
+pub fn words(row: &Row) -> String {
+    let mut shares = shares(row);
+    shares.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let words = shares.iter().take(4).filter(|(_, share)| *share >= 0.005);
+    let words = words.map(|(part, share)| format!("{} {:.0} %", letter(*part).1, share * 100.0));
+    words.collect::<Vec<_>>().join(", ")
+}

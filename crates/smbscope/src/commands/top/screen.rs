@@ -1,0 +1,273 @@
+//! The terminal: what is on it once an interval and after each key, and what it is left like.
+//!
+//! A thread of its own draws and reads keys, so that neither waits for packets; the caller's thread
+//! collects. What they share is the moment's numbers and a status.
+
+use std::io::Stdout;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use anstream::{AutoStream, ColorChoice};
+use anyhow::Context as _;
+use arrow::array::RecordBatch;
+use ratatui::Terminal;
+use ratatui::backend::CrosstermBackend;
+use ratatui::crossterm::event::{self, Event};
+use ratatui::crossterm::terminal::{
+    EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+};
+use ratatui::crossterm::{cursor, execute};
+use smbscope_model::live::Live;
+
+use super::collect::Collector;
+use super::draw::{self, Shown, Status};
+use super::state::{Asked, State};
+use super::{Limits, moment};
+use crate::interrupt;
+
+/// How often it is looked whether to end.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// What both threads have.
+struct Shared {
+    live: Mutex<Live>,
+    status: Mutex<Status>,
+    /// Intervals that are complete.
+    intervals: AtomicU64,
+    /// Whether collecting ended.
+    is_over: AtomicBool,
+}
+
+/// Shows the moment until that is to end. Gives what is to be said on the terminal afterwards.
+pub fn run(
+    collector: &mut Collector,
+    live: Live,
+    what: &str,
+    state: State,
+    limits: &Limits,
+) -> anyhow::Result<Vec<String>> {
+    let screen = Screen::enter()?;
+    let status = Status { what: what.to_owned(), ..Status::default() };
+    let shared = Shared {
+        live: Mutex::new(live),
+        status: Mutex::new(status),
+        intervals: AtomicU64::new(0),
+        is_over: AtomicBool::new(false),
+    };
+    let (orders, ordered) = channel();
+    std::thread::scope(|scope| {
+        let shared = &shared;
+        let drawing = scope.spawn(move || show(screen, shared, state, &orders));
+        let collected = {
+            // Also when this thread panics: the other one ends, and puts the terminal right.
+            let _over = Over(&shared.is_over);
+            collect(collector, shared, &ordered, limits)
+        };
+        match drawing.join() {
+            Ok(drawn) => collected.and_then(|said| drawn.map(|()| said)),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })
+}
+
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Relaxed);
+    }
+}
+
+/// Collects until the user, a signal or a limit ends it; then ends what is recorded.
+fn collect(
+    collector: &mut Collector,
+    shared: &Shared,
+    ordered: &Receiver<()>,
+    limits: &Limits,
+) -> anyhow::Result<Vec<String>> {
+    let mut said = Vec::new();
+    let mut intervals = 0;
+    let ended = loop {
+        let (batches, recorded) = match collector.collect() {
+            Ok(collected) => collected,
+            Err(error) => break Err(error),
+        };
+        add(shared, &batches)?;
+        if let Err(error) = recorded {
+            tell(shared, &format!("the recording ended: {error:#}"), true);
+        }
+        intervals += u64::from(lock(&shared.live).advance(moment()));
+        shared.intervals.store(intervals, Relaxed);
+        let is_wanted = match ordered.try_recv() {
+            Ok(()) => true,
+            Err(TryRecvError::Empty) => false,
+            Err(TryRecvError::Disconnected) => break Ok(()),
+        };
+        if is_wanted {
+            match toggle(collector, shared) {
+                Ok(lines) => said.extend(lines),
+                Err(error) => break Err(error),
+            }
+        }
+        note(collector, shared, limits);
+        if interrupt::asked() || limits.are_over(intervals) {
+            break Ok(());
+        }
+    };
+    if collector.recording().is_some() {
+        let (_, stopped) = collector.stop()?;
+        said.extend(stopped?);
+    }
+    ended.map(|()| said)
+}
+
+/// Begins to record, or ends it. What cannot be done is told on the screen.
+fn toggle(collector: &mut Collector, shared: &Shared) -> anyhow::Result<Vec<String>> {
+    if collector.recording().is_some() {
+        let (batches, stopped) = collector.stop()?;
+        add(shared, &batches)?;
+        let (message, is_bad, lines) = match stopped {
+            Ok(lines) => (lines.first().cloned().unwrap_or_default(), false, lines),
+            Err(error) => (format!("the recording failed: {error:#}"), true, Vec::new()),
+        };
+        tell(shared, &message, is_bad);
+        return Ok(lines);
+    }
+    match collector.start() {
+        Ok((batches, message)) => {
+            add(shared, &batches)?;
+            tell(shared, &message, false);
+        }
+        Err(error) => tell(shared, &format!("not recorded: {error:#}"), true),
+    }
+    Ok(Vec::new())
+}
+
+fn add(shared: &Shared, batches: &[RecordBatch]) -> anyhow::Result<()> {
+    let mut live = lock(&shared.live);
+    for batch in batches {
+        live.operations(batch).context("operations cannot be counted")?;
+    }
+    Ok(())
+}
+
+fn note(collector: &mut Collector, shared: &Shared, limits: &Limits) {
+    let seen = collector.seen();
+    let mut status = lock(&shared.status);
+    status.seen = seen;
+    status.elapsed = limits.begin.elapsed();
+    status.recording = collector.recording();
+}
+
+fn tell(shared: &Shared, message: &str, is_bad: bool) {
+    let mut status = lock(&shared.status);
+    status.message = message.to_owned();
+    status.is_bad = is_bad;
+}
+
+/// Draws and reads keys. Its end ends collecting, for nobody holds the other end of `orders` then.
+fn show(
+    mut screen: Screen,
+    shared: &Shared,
+    mut state: State,
+    orders: &Sender<()>,
+) -> anyhow::Result<()> {
+    let colour = AutoStream::choice(&std::io::stdout()) != ColorChoice::Never;
+    let mut drawn = None;
+    let mut frozen: Option<Live> = None;
+    while !shared.is_over.load(Relaxed) {
+        let intervals = shared.intervals.load(Relaxed);
+        if drawn != Some(intervals) {
+            drawn = Some(intervals);
+            screen.draw(shared, frozen.as_ref(), &mut state, colour)?;
+        }
+        if !event::poll(LOOK_EVERY).context("keys cannot be read")? {
+            continue;
+        }
+        match event::read().context("keys cannot be read")? {
+            Event::Key(key) => match state.press(key, draw::page(screen.height())) {
+                Asked::Quit => return Ok(()),
+                // It ends soon when nobody takes it.
+                Asked::Record => drop(orders.send(())),
+                Asked::Nothing => {}
+            },
+            Event::Resize(..) => {}
+            _ => continue,
+        }
+        match (state.paused, &frozen) {
+            (true, None) => frozen = Some(lock(&shared.live).clone()),
+            (false, Some(_)) => frozen = None,
+            _ => {}
+        }
+        drawn = None;
+    }
+    Ok(())
+}
+
+/// A terminal that is drawn on. Dropped, it is as it was.
+struct Screen(Terminal<CrosstermBackend<Stdout>>);
+
+impl Screen {
+    fn enter() -> anyhow::Result<Screen> {
+        interrupt::at_exit(restore);
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            // So that the message is not lost with the screen.
+            restore();
+            before(panic);
+        }));
+        let entered = enable_raw_mode().and_then(|()| {
+            execute!(std::io::stdout(), EnterAlternateScreen, cursor::Hide)?;
+            Terminal::new(CrosstermBackend::new(std::io::stdout()))
+        });
+        match entered {
+            Ok(terminal) => Ok(Screen(terminal)),
+            Err(error) => {
+                restore();
+                Err(error).context("the terminal cannot be drawn on: add --batch")
+            }
+        }
+    }
+
+    fn height(&self) -> u16 {
+        self.0.size().map_or(0, |size| size.height)
+    }
+
+    fn draw(
+        &mut self,
+        shared: &Shared,
+        frozen: Option<&Live>,
+        state: &mut State,
+        colour: bool,
+    ) -> anyhow::Result<()> {
+        let mut snapshot = match frozen {
+            Some(live) => live.snapshot(state.key, state.span),
+            None => lock(&shared.live).snapshot(state.key, state.span),
+        };
+        let rows = state.rows(&mut snapshot);
+        state.scroll(rows.len(), draw::page(self.height()));
+        let status = lock(&shared.status).clone();
+        let shown = Shown { state, status: &status, snapshot: &snapshot, rows: &rows, colour };
+        let drawn = self.0.draw(|frame| draw::draw(frame, &shown));
+        drawn.map(drop).context("the terminal cannot be written")
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        restore();
+    }
+}
+
+/// Makes the terminal what it was. Whatever fails, the rest is tried.
+fn restore() {
+    let _ = disable_raw_mode();
+    let _ = execute!(std::io::stdout(), LeaveAlternateScreen, cursor::Show);
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Numbers of a thread that panicked are as good as any: it is about to end.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,261 @@
+//! `smbscope top`: what it shows of users on a real Samba, on a pipe and on a terminal.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::{answer, complaint, objects, smbscope};
+
+/// Ends the lab also when the test fails.
+struct Down(String);
+
+impl Drop for Down {
+    fn drop(&mut self) {
+        let _ = smbscope(["lab", "down", "--dir", &self.0]).ok();
+    }
+}
+
+/// Ends a program also when the test fails.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Running {
+    /// Begins it, and waits until it says that it looks; none without the right to.
+    fn begin(arguments: &[&str]) -> Option<Running> {
+        let mut child = Command::new(assert_cmd::cargo::cargo_bin!("smbscope"))
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stderr.as_mut().unwrap()).read_line(&mut line).unwrap();
+        if line.contains("CAP_NET_RAW") {
+            let _ = child.wait();
+            eprintln!("skipped: no CAP_NET_RAW");
+            return None;
+        }
+        assert!(line.contains("TCP port"), "{line}");
+        Some(Running(child))
+    }
+
+    /// Ends it as Ctrl-C does; gives what it printed.
+    fn end(mut self) -> String {
+        let id = self.0.id().to_string();
+        assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+        let mut printed = String::new();
+        self.0.stdout.take().unwrap().read_to_string(&mut printed).unwrap();
+        assert!(self.0.wait().unwrap().success());
+        printed
+    }
+}
+
+fn rows(input: &str, sql: &str) -> Vec<String> {
+    let answer = answer(["query", input, sql, "--format", "csv"]);
+    answer.lines().skip(1).map(str::to_owned).collect()
+}
+
+fn has_script() -> bool {
+    let there = Command::new("script").arg("--version").output();
+    there.is_ok_and(|out| out.status.success())
+}
+
+/// Runs `top` on a terminal of 120 columns in that folder, types keys (each after a time in
+/// milliseconds), gives what the terminal was sent.
+fn typed(folder: &Path, arguments: &str, keys: &[(u64, &str)]) -> String {
+    let command = format!("stty cols 120 rows 30; exec $SMBSCOPE top {arguments}");
+    let mut child = Command::new("script")
+        .args(["-qec", &command, "/dev/null"])
+        .current_dir(folder)
+        .env("SMBSCOPE", assert_cmd::cargo::cargo_bin!("smbscope"))
+        .env("TERM", "xterm")
+        .env_remove("NO_COLOR")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    for (wait, key) in keys {
+        std::thread::sleep(Duration::from_millis(*wait));
+        input.write_all(key.as_bytes()).unwrap();
+        input.flush().unwrap();
+    }
+    let output = child.wait_with_output().unwrap();
+    drop(input);
+    let shown = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success() || shown.contains("CAP_NET_RAW"), "{shown}");
+    shown
+}
+
+#[test]
+fn what_users_do_is_what_is_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+    let lab = path("lab");
+    let up = smbscope(["lab", "up", "--users", "4", "--dir", &lab, "--port", &port]).output();
+    let up = up.unwrap();
+    if !up.status.success() {
+        eprintln!("skipped: {}", String::from_utf8_lossy(&up.stderr));
+        return;
+    }
+    let _down = Down(lab.clone());
+    let users = ["--lab", &lab, "--users", "3", "--scale", "0.1"];
+    answer([&["load", "prepare"], users.as_slice()].concat());
+
+    let (recorded, run, again) = (path("recorded"), path("run"), path("again"));
+    let ports = format!("{port},445");
+    let wire = ["--interface", "lo", "--port", &ports, "--snaplen", "65535"];
+    let begin = |what: &[&str]| Running::begin(&[what, &wire].concat());
+    let Some(record) = begin(&["record", "--out", &recorded]) else { return };
+    let Some(json) = begin(&["top", "--format", "json", "--rows", "1000"]) else { return };
+    let Some(table) = begin(&["top", "--batch", "--by", "user", "--filter", "USER"]) else {
+        return;
+    };
+    // Until the first interval that is seen from its begin.
+    std::thread::sleep(Duration::from_millis(1_200));
+    let times = ["--closed", "--warm-up", "0s", "--duration", "3s", "--cool-down", "0s"];
+    answer([&["load"], users.as_slice(), &times, &["--out", &run]].concat());
+    // Until the last interval was shown.
+    std::thread::sleep(Duration::from_millis(2_500));
+    let (json, table) = (json.end(), table.end());
+    record.end();
+
+    // Interval by interval and command by command it is what was recorded.
+    let intervals = objects(&json);
+    let number = |value: &Value| value.as_u64().unwrap();
+    let mut shown: BTreeMap<String, u64> = BTreeMap::new();
+    for interval in &intervals {
+        let (end, span) = (number(&interval["end_ns"]), number(&interval["span_ns"]));
+        let sql = format!(
+            "select count(*) from operations where response_end >= {} and response_end < {end}",
+            end - span
+        );
+        let timed: u64 = rows(&recorded, &sql)[0].parse().unwrap();
+        let total = number(&interval["total"]["operations"]);
+        // Members of compounds have no time of their own.
+        assert!(timed <= total && total <= timed * 2, "{timed}, {interval}");
+        let mut sum = 0;
+        for row in interval["rows"].as_array().unwrap() {
+            sum += number(&row["operations"]);
+            let command = row["name"].as_str().unwrap_or("?").to_owned();
+            *shown.entry(command).or_default() += number(&row["operations"]);
+        }
+        assert_eq!(sum, total, "{interval}");
+    }
+    // A Cancel has no reply; what else has none is told at the end only.
+    let sql = "select command, count(*) from operations where status is not null \
+               or command = 'Cancel' group by command order by command";
+    let wanted: Vec<String> = shown.iter().map(|(name, count)| format!("{name},{count}")).collect();
+    assert_eq!(rows(&recorded, sql), wanted);
+    assert!(shown.values().sum::<u64>() > 100, "{shown:?}");
+    assert!(table.contains("Where the time goes") && table.contains("user0000"), "{table}");
+    assert!(!table.contains('\x1b'));
+
+    // On a terminal, with a recording that begins when users are logged on.
+    if !has_script() {
+        eprintln!("skipped: no script(1) here");
+        return;
+    }
+    let times = ["--closed", "--warm-up", "0s", "--duration", "12s", "--cool-down", "0s"];
+    let load = [&["load"], users.as_slice(), &times, &["--out", &again, "-q"]].concat();
+    let load = Running(
+        Command::new(assert_cmd::cargo::cargo_bin!("smbscope"))
+            .args(load)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap(),
+    );
+    let arguments = wire.join(" ");
+    let keys = [(500, "5"), (5_000, "R"), (3_000, "R"), (2_000, "?"), (500, "x"), (300, "q")];
+    let shown = typed(folder.path(), &format!("{arguments} --out mid"), &keys);
+    drop(load);
+    // What is blank already is not sent again: single words only.
+    for wanted in ["\x1b[?1049h", "\x1b[?1049l", "\x1b[?25h", "RECORDING", "(notifications,"] {
+        assert!(shown.contains(wanted), "{wanted:?}: {shown}");
+    }
+    assert!(shown.contains("DuckDB reads it"), "{shown}");
+    let mid = path("mid");
+    assert!(std::fs::metadata(&mid).unwrap().permissions().mode() & 0o077 == 0);
+    let one = |sql: &str| rows(&mid, sql)[0].clone();
+    assert_ne!(one("select count(*) from operations"), "0");
+    assert_eq!(one("select count(*) from coverage"), "1");
+    let known = "select count(*) from operations o where connection is not null and not exists \
+                 (select 1 from connections c where c.connection = o.connection)";
+    assert_eq!(one(known), "0", "every connection has its row");
+    let users = rows(&mid, "select distinct \"user\" from sessions where \"user\" is not null");
+    assert!(users.iter().any(|user| user.contains("user0")), "{users:?}");
+    let named = rows(&mid, "select distinct recording from operations");
+    assert!(named.len() == 1 && named[0].starts_with("lo-"), "{named:?}");
+}
+
+#[test]
+fn the_terminal_is_left_as_it_was() {
+    if !has_script() {
+        eprintln!("skipped: no script(1) here");
+        return;
+    }
+    let (_guard, dir) = super::folder();
+    let wire = "--interface lo --port 1";
+    let ended = typed(&dir, &format!("{wire} --duration 1s"), &[]);
+    if ended.contains("CAP_NET_RAW") {
+        eprintln!("skipped: no CAP_NET_RAW");
+        return;
+    }
+    let killed = Command::new("script")
+        .args([
+            "-qec",
+            &format!("timeout --foreground --preserve-status -s TERM 2 $SMBSCOPE top {wire}; stty"),
+            "/dev/null",
+        ])
+        .env("SMBSCOPE", assert_cmd::cargo::cargo_bin!("smbscope"))
+        .env("TERM", "xterm")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let killed = String::from_utf8_lossy(&killed.stdout).into_owned();
+    for shown in [ended, killed.clone(), typed(&dir, wire, &[(800, "\u{3}")])] {
+        let (begun, left) = (shown.find("\x1b[?1049h"), shown.rfind("\x1b[?1049l"));
+        assert!(begun.is_some() && begun < left, "{shown:?}");
+    }
+    assert!(!killed.contains("-icanon") && !killed.contains("-echo "), "{killed:?}");
+}
+
+#[test]
+fn what_cannot_be_shown_is_told() {
+    let said = complaint(4, ["top", "--interface", "no-such0", "--batch"]);
+    assert!(said.contains("no-such0: no such interface"), "{said}");
+    complaint(2, ["top", "--interface", "lo", "--interval", "1ms"]);
+    complaint(2, ["top", "--interface", "lo", "--by", "nonsense"]);
+    complaint(2, ["top", "--interface", "lo", "--pid", "1"]);
+}
+
+#[test]
+fn a_quiet_second_is_a_line_too() {
+    let arguments = ["top", "--interface", "lo", "--port", "1", "--batch", "--count", "2"];
+    let output = smbscope(arguments).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    if said.contains("CAP_NET_RAW") {
+        eprintln!("skipped: no CAP_NET_RAW");
+        return;
+    }
+    assert!(output.status.success() && said.contains("looking at TCP port 1 on lo"), "{said}");
+    let printed = String::from_utf8(output.stdout).unwrap();
+    let lines: Vec<_> = printed.lines().filter(|line| !line.is_empty()).collect();
+    assert_eq!(lines.len(), 2, "{printed}");
+    assert!(lines[0].contains("last 1.00 s: 0 operations/s, 0 B/s read"), "{printed}");
+}
