@@ -168,6 +168,9 @@ pub struct Snapshot {
     pub others: Option<Row>,
     /// Whether slices at the server were seen, now or earlier.
     pub has_slices: bool,
+    /// Operations so far that came after their slot was complete: they were not in it when it was
+    /// the last one, but are in the window.
+    pub late: u64,
 }
 
 /// What rows are ordered by; the greatest comes first, but names rise.

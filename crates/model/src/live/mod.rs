@@ -54,6 +54,7 @@ pub struct Live {
     keys: Vec<Groups>,
     total: Groups,
     has_slices: bool,
+    late: u64,
 }
 
 impl Live {
@@ -72,6 +73,7 @@ impl Live {
             keys: Key::ALL.iter().map(|_| groups(options.groups_max)).collect(),
             total: groups(0),
             has_slices: false,
+            late: 0,
         }
     }
 
@@ -132,6 +134,7 @@ impl Live {
             rows,
             others,
             has_slices: self.has_slices,
+            late: self.late,
         }
     }
 

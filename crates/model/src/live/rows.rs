@@ -86,6 +86,7 @@ pub(super) fn add(live: &mut Live, batch: &RecordBatch) -> Result<(), ArrowError
             last = live.slot(at);
         }
         let Some(slot) = last else { continue };
+        live.late += u64::from(slot <= live.complete);
         let place = live.place(slot);
         let facts = facts(&columns, row);
         for (&key, groups) in Key::ALL.iter().zip(&mut live.keys) {

@@ -186,6 +186,7 @@ fn the_window_slides() {
     add(&mut live, 1_002, "b");
     add(&mut live, 1_001, "c");
     assert_eq!(files(&live, Span::Slot), ("ac".into(), 1));
+    assert_eq!(live.snapshot(Key::File, Span::Slot).late, 1);
     live.advance(1_003 * S);
     assert_eq!(files(&live, Span::Slot), ("b".into(), 1));
     assert_eq!(files(&live, Span::Window), ("abc".into(), 2));

@@ -68,6 +68,12 @@ fn table(snapshot: &Snapshot, rows: &[Row], groups: usize, seen: &Seen, output: 
         numbers::rate(total.errors, span_ns),
         format::count(seen.dropped()),
     );
+    if snapshot.late > 0 {
+        text.push_str(&format!(
+            "{} operations so far came after their interval was shown: more processor time (--cpus), or --window\n",
+            format::count(snapshot.late)
+        ));
+    }
     if !rows.is_empty() {
         let right = |title: &&str| Column { title: (*title).to_owned(), align: Align::Right };
         let left = |title: &str| Column { title: title.to_owned(), align: Align::Left };
@@ -98,6 +104,7 @@ fn object(snapshot: &Snapshot, rows: &[Row], groups: usize, seen: &Seen) -> Valu
         "span_ns": snapshot.span_ns,
         "by": snapshot.key.name(),
         "dropped": seen.dropped(),
+        "late": snapshot.late,
         "total": row(&snapshot.total),
         "groups": groups,
         "rows": rows.iter().map(row).collect::<Vec<_>>(),

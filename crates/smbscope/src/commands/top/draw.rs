@@ -140,6 +140,15 @@ fn header<'a>(shown: &Shown<'a>) -> Vec<Line<'a>> {
         Piece::raw(format!("{}, ", status.seen.text())),
         alarm(format!("{} dropped", format::count(dropped)), dropped > 0, Color::Red, shown),
     ];
+    if snapshot.late > 0 {
+        third.push(Piece::raw(", "));
+        third.push(alarm(
+            format!("{} late", format::count(snapshot.late)),
+            true,
+            Color::Yellow,
+            shown,
+        ));
+    }
     if let Some((folder, time)) = &status.recording {
         let text = format!(" RECORDING {} s ", time.as_secs());
         third.push(Piece::raw("  "));
@@ -286,6 +295,8 @@ R        begin or end a recording in a folder
 arrows   scroll, also PgUp, PgDn, Home, End
 q Ctrl-C end
 
+Late are operations that came after their interval was shown,
+because smbscope got too little of the processor.
 Turnaround is the time from the request's last byte to the
 reply's first. Time is each row's part of all turnaround. What
 waits by design (notifications, blocked locks) is not in it.";
