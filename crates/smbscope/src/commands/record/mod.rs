@@ -48,7 +48,7 @@ pub fn run(args: &Record, talk: Talk) -> anyhow::Result<()> {
     let recording = name(from, seed.created_at);
     let (mut source, what) = match &args.interface {
         Some(interface) => wire(args, interface, &recording)?,
-        None => inside(args, &recording)?,
+        None => inside(args, &recording, talk)?,
     };
     // The format stands there when the coverage came.
     seed.inputs = vec![InputFile { name: recording, ..InputFile::default() }];
@@ -140,7 +140,7 @@ fn wire(
 
 /// The running Samba, and what is said of it.
 #[cfg(feature = "probe")]
-fn inside(args: &Record, recording: &str) -> anyhow::Result<(Box<dyn Source>, String)> {
+fn inside(args: &Record, recording: &str, talk: Talk) -> anyhow::Result<(Box<dyn Source>, String)> {
     use smbscope_probe::find::Choice;
     use smbscope_probe::loader::LoadOptions;
     let choice = Choice {
@@ -152,6 +152,9 @@ fn inside(args: &Record, recording: &str) -> anyhow::Result<(Box<dyn Source>, St
     let ring_bytes = u32::try_from(ring).unwrap_or(u32::MAX / 2 + 1);
     let load = LoadOptions { ring_bytes, ..LoadOptions::default() };
     let source = source::Inside::open(recording, &choice, load)?;
+    if let Some(line) = expensive(source.expensive()) {
+        talk.say(&line);
+    }
     let found = source.found();
     let ports: Vec<u16> = found.ports.iter().copied().collect();
     let count = found.processes.len();
@@ -159,9 +162,19 @@ fn inside(args: &Record, recording: &str) -> anyhow::Result<(Box<dyn Source>, St
     Ok((Box::new(source), what))
 }
 
+/// What recording costs more than it should, if anything: whoever runs it decides.
+#[cfg(feature = "probe")]
+fn expensive<'a>(functions: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    let names: Vec<&str> = functions.into_iter().collect();
+    let list = names.join(", ");
+    let one =
+        "this Samba is compiled so that a probe costs some 10 us instead of 1 at each call of";
+    (!names.is_empty()).then(|| format!("{one} {list} (docs/probe.md)"))
+}
+
 /// This build has no probe.
 #[cfg(not(feature = "probe"))]
-fn inside(_: &Record, _: &str) -> anyhow::Result<(Box<dyn Source>, String)> {
+fn inside(_: &Record, _: &str, _: Talk) -> anyhow::Result<(Box<dyn Source>, String)> {
     Err(crate::exit::Failure::usage(
         "this smbscope was built without its probe (it needs Linux, clang and libelf, and cargo's --features probe): record the wire with --interface",
     ))
@@ -247,5 +260,13 @@ mod tests {
     #[test]
     fn a_recording_is_called_by_interface_and_time() {
         assert_eq!(name("eth0", 1_767_603_600 * 1_000_000_000), "eth0-20260105090000");
+    }
+
+    #[cfg(feature = "probe")]
+    #[test]
+    fn what_is_expensive_is_said_in_a_line() {
+        assert_eq!(expensive([]), None);
+        let line = expensive(["one", "two"]).unwrap();
+        assert!(line.contains("one, two") && !line.contains('\n'), "{line}");
     }
 }

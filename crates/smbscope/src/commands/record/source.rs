@@ -123,6 +123,11 @@ impl Inside {
     pub fn found(&self) -> &smbscope_probe::find::Found {
         self.recording.found()
     }
+
+    /// Functions at which a probe is expensive.
+    pub fn expensive(&self) -> std::collections::BTreeSet<&str> {
+        self.recording.expensive()
+    }
 }
 
 #[cfg(feature = "probe")]
