@@ -12,9 +12,11 @@ mod client;
 mod crypto;
 mod echo;
 mod fuse;
+mod killed;
 mod recorder;
 mod same;
 mod slow;
+mod starved;
 mod waits;
 mod wire;
 

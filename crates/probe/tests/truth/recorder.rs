@@ -25,6 +25,11 @@ pub fn alone() -> MutexGuard<'static, ()> {
     ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Whether this machine lets nobody record.
+pub fn blocked() -> bool {
+    facts().iter().any(|fact| fact.blocks)
+}
+
 pub struct Recorded {
     pub parts: Vec<Part>,
     pub progress: Progress,
@@ -68,7 +73,7 @@ impl Recorder {
         match ready.recv().unwrap() {
             None => Some(Recorder { stop, thread }),
             // Where the machine could, that it does not is a defect.
-            Some(error) if facts().iter().any(|fact| fact.blocks) => {
+            Some(error) if blocked() => {
                 eprintln!("skipped: {error}");
                 None
             }
