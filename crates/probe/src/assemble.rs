@@ -84,6 +84,8 @@ pub struct Inside {
     pub first: u64,
     /// When its last byte did.
     pub arrived: u64,
+    /// Whether that is not known: then it is when the first one was read.
+    pub without_arrival: bool,
 }
 
 /// What was given up or not understood.
@@ -105,9 +107,17 @@ struct Connection {
     ends: Ends,
     client_next: u32,
     server_next: u32,
-    sending: Option<Told>,
+    sending: Option<Sending>,
     /// Operations whose reply was not sent, by MessageId.
     unsent: HashMap<u64, (Place, u64)>,
+}
+
+/// A reply of which a part went to the kernel.
+struct Sending {
+    told: Told,
+    /// Where its lead stands, while none of it went to the network device: the part waits for what
+    /// follows it (MSG_MORE, before a sendfile).
+    waits: Option<Place>,
 }
 
 /// Copied bytes and length of each piece of a message.
@@ -157,18 +167,23 @@ impl Assembler {
                     self.losses.given_up += 1;
                 }
             }
-            Event::Sent { socket, total, left, first_at, last_at, crypto_out, pieces } => {
+            Event::Sent {
+                socket,
+                total,
+                left,
+                first_at,
+                last_at,
+                crypto_out,
+                arrived_at,
+                pieces,
+            } => {
                 let times = Times::new(head, first_at, last_at);
-                self.sent(head, socket, total, left, times, crypto_out, pieces, tell);
+                let beside = (crypto_out, arrived_at);
+                self.sent(head, socket, total, left, times, beside, pieces, tell);
             }
-            Event::SentMore { socket, last_at, left } => {
-                let Some(connection) = self.connections.get_mut(&socket) else { return };
-                if left == 0
-                    && let Some(mut told) = connection.sending.take()
-                {
-                    told.last = Times::new(head, 0, last_at).last;
-                    tell(told);
-                }
+            Event::SentMore { socket, first_at, last_at, left } => {
+                let times = Times::new(head, first_at, last_at);
+                self.sent_more(socket, times, left, tell);
             }
             Event::Exit => self.exit(head.process),
             Event::Closed { socket } => self.end(socket, head.time, tell),
@@ -246,6 +261,7 @@ impl Assembler {
             more_bytes,
             first,
             arrived,
+            without_arrival: message.arrived_at == 0,
             ..Inside::default()
         };
         if matches!(*members, [(Command::CANCEL, _)]) {
@@ -299,7 +315,7 @@ impl Assembler {
             return;
         };
         member.pause(head.time, work.crypto, work.busy);
-        member.handed_over = Some(what);
+        member.handed_over = Some((what, place));
         if what == Io::Flush {
             let flushes = self.flushes.entry(head.process).or_default();
             if flushes.len() < FLUSHES_MAX {
@@ -354,11 +370,20 @@ impl Assembler {
         let key = (head.process, work.request);
         let Some(serving) = self.serving.get_mut(&key) else { return };
         let Some(mut member) = serving.member.take() else { return };
-        if member.handed_over == Some(Io::Flush)
-            && let Some(flushes) = self.flushes.get_mut(&head.process)
-        {
-            // Its end was ambiguous.
-            flushes.retain(|request| *request != work.request);
+        // What no thread's system call has ended: an ambiguous flush, or it went another way.
+        match member.handed_over {
+            Some((Io::Flush, _)) => {
+                if let Some(flushes) = self.flushes.get_mut(&head.process) {
+                    flushes.retain(|request| *request != work.request);
+                }
+            }
+            Some((what, place)) => {
+                let key = (head.process, what, place);
+                if self.elsewhere.get(&key) == Some(&work.request) {
+                    self.elsewhere.remove(&key);
+                }
+            }
+            None => {}
         }
         // It waited until the thread woke last, or, when that did not sleep, until its read ended.
         let woke = if work.woke > member.since && !in_dispatch { work.woke } else { 0 };
@@ -405,7 +430,7 @@ impl Assembler {
         total: u32,
         left: u32,
         times: Times,
-        crypto_out: u64,
+        (crypto_out, arrived_at): (u64, u64),
         pieces: Pieces<'_>,
         tell: &mut dyn FnMut(Told),
     ) {
@@ -435,6 +460,7 @@ impl Assembler {
                 joined(&list, length)
             }
         };
+        let mut lead_place = None;
         for (index, member) in members(&bytes).enumerate() {
             if member.header.is_interim() {
                 continue;
@@ -445,6 +471,12 @@ impl Assembler {
             // The times of a compound stand on its lead.
             let (inside, lead) = (self.inside.get_mut(&place), index == 0);
             if let (Some(inside), true) = (inside, lead) {
+                lead_place = Some(place);
+                if arrived_at != 0 && inside.without_arrival {
+                    // What was done before was done while the rest came.
+                    inside.arrived = arrived_at.max(inside.arrived);
+                    inside.slices.begin_at(inside.arrived);
+                }
                 let took = times.first.saturating_sub(done);
                 let crypto = crypto_out.min(took);
                 if crypto > 0 {
@@ -469,8 +501,26 @@ impl Assembler {
         if left == 0 {
             tell(told);
         } else {
-            connection.sending = Some(told);
+            connection.sending =
+                Some(Sending { told, waits: lead_place.filter(|_| !times.departed) });
         }
+    }
+
+    fn sent_more(&mut self, socket: u64, times: Times, left: u32, tell: &mut dyn FnMut(Told)) {
+        let Some(connection) = self.connections.get_mut(&socket) else { return };
+        let Some(mut sending) = connection.sending.take() else { return };
+        if let Some(place) = sending.waits.take_if(|_| times.departed || left == 0) {
+            let later = times.first.saturating_sub(sending.told.first);
+            sending.told.first += later;
+            if let Some(inside) = self.inside.get_mut(&place) {
+                inside.slices.add(Kind::Send, times.first - later, later);
+            }
+        }
+        if left > 0 {
+            connection.sending = Some(sending);
+            return;
+        }
+        tell(Told { last: times.last.max(sending.told.first), ..sending.told });
     }
 
     /// A process ended: what it served will not be done.
@@ -484,8 +534,8 @@ impl Assembler {
 
     fn end(&mut self, socket: u64, time: u64, tell: &mut dyn FnMut(Told)) {
         let Some(connection) = self.connections.remove(&socket) else { return };
-        if let Some(told) = connection.sending {
-            tell(told);
+        if let Some(sending) = connection.sending {
+            tell(sending.told);
         }
         tell(Told {
             client: connection.ends.client,
@@ -506,14 +556,17 @@ impl Assembler {
 struct Times {
     first: u64,
     last: u64,
+    /// Whether any of it did.
+    departed: bool,
 }
 
 impl Times {
     /// 0 stands for not known: then it is the end of the system call.
     fn new(head: Head, first: u64, last: u64) -> Times {
+        let departed = last != 0;
         let last = if last == 0 { head.time } else { last.min(head.time) };
         let first = if first == 0 { last } else { first.min(last) };
-        Times { first, last }
+        Times { first, last, departed }
     }
 }
 

@@ -35,6 +35,16 @@ impl Slices {
         Some(of_kind.map(|slice| slice.duration).sum())
     }
 
+    /// Takes away what was before.
+    pub fn begin_at(&mut self, time: u64) {
+        for slice in &mut self.0 {
+            let early = time.saturating_sub(slice.start).min(slice.duration);
+            slice.start += early;
+            slice.duration -= early;
+        }
+        self.0.retain(|slice| slice.duration > 0);
+    }
+
     /// Fills the row's sums.
     pub fn fill(&self, row: &mut Operation) {
         for &kind in Kind::ALL {

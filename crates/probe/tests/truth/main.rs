@@ -15,6 +15,7 @@ mod fuse;
 mod killed;
 mod recorder;
 mod same;
+mod settings;
 mod slow;
 mod starved;
 mod waits;
