@@ -1,7 +1,5 @@
 //! Ways to move data that an administrator may have chosen: what is told of them is right.
 
-use std::os::unix::fs::PermissionsExt as _;
-
 use smbscope_event::slice::Kind;
 use smbscope_load::client::Config;
 
@@ -89,19 +87,16 @@ fn with_io_uring() {
     if !module.exists() {
         return eprintln!("skipped: no vfs_io_uring in {}", dir.display());
     }
-    // By another path than where smbd looks, a module is known by its file's name.
-    let folder = tempfile::Builder::new().prefix("smbscope").tempdir().unwrap();
-    let open = std::fs::Permissions::from_mode(0o755);
-    std::fs::set_permissions(folder.path(), open).unwrap();
-    let name = folder.path().join("io_uring");
-    std::fs::copy(&module, &name).unwrap();
+    // smbd looks for it where it was built for: it is made to see its own libraries there.
+    let mine = dir.join("root/usr/lib/x86_64-linux-gnu/samba").display().to_string();
+    let mount = "mount --bind \"$0\" /usr/lib/x86_64-linux-gnu/samba && exec \"$@\"";
     let change = |options: &mut smbscope_load::lab::Options| {
-        options.samba = Some(dir);
-        options.log_level = 3;
-        set(options, &[("vfs objects", name.to_str().unwrap())]);
+        set(options, &[("vfs objects", "io_uring")]);
+        let enter = ["unshare", "--mount", "sh", "-c", mount, &mine];
+        options.enter = enter.iter().map(Into::into).collect();
+        options.samba = Some(dir.clone());
     };
     let Some(lab) = samba(change) else { return };
-    std::fs::write("/tmp/uring.path", lab.share().display().to_string()).unwrap();
     let Some(rows) = run(&lab) else { return };
     for row in ["Read", "Write", "Flush"].iter().flat_map(|command| of(&rows, command)) {
         assert_eq!((row.slice(Kind::Io), row.slice(Kind::Flush)), (None, None), "{}", row.told());
