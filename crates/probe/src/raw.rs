@@ -172,6 +172,12 @@ pub struct Pieces<'a> {
 }
 
 impl<'a> Pieces<'a> {
+    /// From each one's length and copied length, and the copied bytes of all.
+    #[cfg(test)]
+    pub fn new(lengths: &'a [u8], data: &'a [u8]) -> Pieces<'a> {
+        Pieces { lengths, data }
+    }
+
     /// Each piece's copied bytes and length.
     pub fn iter(self) -> impl Iterator<Item = (&'a [u8], u32)> {
         let mut data = self.data;

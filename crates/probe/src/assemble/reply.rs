@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use smbscope_wire::smb2::header::members;
 
-use super::{Assembler, Owned, Place, Told, owned};
+use super::{Assembler, Place, Told, owned};
 use crate::raw::{Head, Pieces};
 use crate::slices::Kind;
 
