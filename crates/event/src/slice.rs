@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::operation::Column;
+use crate::operation::{Column, Operation};
 use crate::table::table;
 
 table! {
@@ -26,7 +26,7 @@ table! {
 }
 
 macro_rules! kinds {
-    ($($kind:ident, $name:literal, $column:ident;)*) => {
+    ($($kind:ident, $name:literal, $column:ident, $set:ident;)*) => {
         /// What a slice was spent on, in the order in which an operation usually comes to it.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[allow(missing_docs)]
@@ -47,24 +47,29 @@ macro_rules! kinds {
             pub fn column(self) -> Column {
                 match self { $(Kind::$kind => Column::$column,)* }
             }
+
+            /// Puts the sum into that column.
+            pub fn set(self, row: &mut Operation, sum_ns: i64) {
+                match self { $(Kind::$kind => row.$set(sum_ns),)* }
+            }
         }
     };
 }
 
 kinds! {
-    Queue, "queue", queue_ns;
-    CryptoIn, "crypto_in", crypto_in_ns;
-    Parse, "parse", parse_ns;
-    Processing, "processing", processing_ns;
-    Filesystem, "filesystem", filesystem_ns;
-    IoWait, "io_wait", io_wait_ns;
-    Io, "io", io_ns;
-    Flush, "flush", flush_ns;
-    LockWait, "lock_wait", lock_wait_ns;
-    CryptoOut, "crypto_out", crypto_out_ns;
-    Send, "send", send_ns;
-    Disk, "disk", disk_ns;
-    Offcpu, "offcpu", offcpu_ns;
+    Queue, "queue", queue_ns, set_queue_ns;
+    CryptoIn, "crypto_in", crypto_in_ns, set_crypto_in_ns;
+    Parse, "parse", parse_ns, set_parse_ns;
+    Processing, "processing", processing_ns, set_processing_ns;
+    Filesystem, "filesystem", filesystem_ns, set_filesystem_ns;
+    IoWait, "io_wait", io_wait_ns, set_io_wait_ns;
+    Io, "io", io_ns, set_io_ns;
+    Flush, "flush", flush_ns, set_flush_ns;
+    LockWait, "lock_wait", lock_wait_ns, set_lock_wait_ns;
+    CryptoOut, "crypto_out", crypto_out_ns, set_crypto_out_ns;
+    Send, "send", send_ns, set_send_ns;
+    Disk, "disk", disk_ns, set_disk_ns;
+    Offcpu, "offcpu", offcpu_ns, set_offcpu_ns;
 }
 
 impl Kind {
@@ -94,6 +99,9 @@ mod tests {
             assert_eq!(specs[kind.column() as usize].name, format!("{}_ns", kind.name()));
             assert_eq!(Kind::from_name(kind.name()), Some(kind));
             assert!(doc.contains(kind.name()), "{}", kind.name());
+            let mut row = Operation::default();
+            kind.set(&mut row, 7);
+            assert!(row.has(kind.column()), "{} sets another column", kind.name());
         }
         assert!(Kind::Send.is_part() && !Kind::Disk.is_part());
         assert_eq!(Kind::from_name("nonsense"), None);

@@ -8,11 +8,17 @@
 //! Streams are counted anew from 1 (a message in clear is shorter than its encrypted one); the
 //! sequence number of the wire is kept beside. Everything is bounded; what is given up is counted.
 
+mod reply;
+#[cfg(test)]
+mod tests;
+
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
 
 use smbscope_wire::smb2::Command;
 use smbscope_wire::smb2::header::{Header, members};
+
+use reply::{Sending, Times, joined};
 
 use crate::raw::{Ends, Event, Head, Io, Message, Pieces, Within, Work};
 use crate::serving::{Member, Serving};
@@ -24,8 +30,6 @@ const KEPT_MAX: usize = 1 << 17;
 const FLUSHES_MAX: usize = 1024;
 /// Replies in clear that a thread has not sent.
 const CLEAR_MAX: usize = 64;
-/// Longest message that is put together: all members of a compound lie in it.
-const MESSAGE_BYTES_MAX: usize = 256 << 10;
 
 /// A message in one direction of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,6 +90,8 @@ pub struct Inside {
     pub first: u64,
     /// When its last byte did.
     pub arrived: u64,
+    /// Whether that is not known: then it is when the first one was read.
+    pub without_arrival: bool,
 }
 
 /// What was given up or not understood.
@@ -108,7 +114,7 @@ struct Connection {
     ends: Ends,
     client_next: u32,
     server_next: u32,
-    sending: Option<Told>,
+    sending: Option<Sending>,
     /// Operations whose reply was not sent, by MessageId.
     unsent: HashMap<u64, (Place, u64)>,
 }
@@ -164,18 +170,23 @@ impl Assembler {
                     self.losses.given_up += 1;
                 }
             }
-            Event::Sent { socket, total, left, first_at, last_at, crypto_out, pieces } => {
+            Event::Sent {
+                socket,
+                total,
+                left,
+                first_at,
+                last_at,
+                crypto_out,
+                arrived_at,
+                pieces,
+            } => {
                 let times = Times::new(head, first_at, last_at);
-                self.sent(head, socket, total, left, times, crypto_out, pieces, tell);
+                let beside = (crypto_out, arrived_at);
+                self.sent(head, socket, total, left, times, beside, pieces, tell);
             }
-            Event::SentMore { socket, last_at, left } => {
-                let Some(connection) = self.connections.get_mut(&socket) else { return };
-                if left == 0
-                    && let Some(mut told) = connection.sending.take()
-                {
-                    told.last = Times::new(head, 0, last_at).last;
-                    tell(told);
-                }
+            Event::SentMore { socket, first_at, last_at, left } => {
+                let times = Times::new(head, first_at, last_at);
+                self.sent_more(socket, times, left, tell);
             }
             Event::Exit => self.exit(head.process),
             Event::Closed { socket } => self.end(socket, head.time, tell),
@@ -253,6 +264,7 @@ impl Assembler {
             more_bytes,
             first,
             arrived,
+            without_arrival: message.arrived_at == 0,
             ..Inside::default()
         };
         if matches!(*members, [(Command::CANCEL, _)]) {
@@ -324,7 +336,7 @@ impl Assembler {
         };
         member.pause(head.time, work.crypto, work.busy);
         member.within += work.within;
-        member.handed_over = Some(what);
+        member.handed_over = Some((what, place));
         member.is_beside = true;
         if what == Io::Flush {
             let flushes = self.flushes.entry(head.process).or_default();
@@ -381,11 +393,20 @@ impl Assembler {
         let key = (head.process, work.request);
         let Some(serving) = self.serving.get_mut(&key) else { return };
         let Some(mut member) = serving.member.take() else { return };
-        if member.handed_over == Some(Io::Flush)
-            && let Some(flushes) = self.flushes.get_mut(&head.process)
-        {
-            // Its end was ambiguous.
-            flushes.retain(|request| *request != work.request);
+        // What no thread's system call has ended: an ambiguous flush, or it went another way.
+        match member.handed_over {
+            Some((Io::Flush, _)) => {
+                if let Some(flushes) = self.flushes.get_mut(&head.process) {
+                    flushes.retain(|request| *request != work.request);
+                }
+            }
+            Some((what, place)) => {
+                let key = (head.process, what, place);
+                if self.elsewhere.get(&key) == Some(&work.request) {
+                    self.elsewhere.remove(&key);
+                }
+            }
+            None => {}
         }
         // It waited until the thread woke last, or, when that did not sleep, until its read ended.
         let woke = if work.woke > member.since && !in_dispatch { work.woke } else { 0 };
@@ -429,86 +450,6 @@ impl Assembler {
         }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "the fields of one event")]
-    fn sent(
-        &mut self,
-        head: Head,
-        socket: u64,
-        total: u32,
-        left: u32,
-        times: Times,
-        crypto_out: u64,
-        pieces: Pieces<'_>,
-        tell: &mut dyn FnMut(Told),
-    ) {
-        if !self.connections.contains_key(&socket) {
-            self.losses.without_connection += 1;
-            return;
-        }
-        let mut length = total.saturating_sub(4);
-        let mut list = owned(pieces);
-        let bytes = match list.get(1) {
-            Some((bytes, _)) if bytes.starts_with(b"\xfdSMB") => {
-                length = length.saturating_sub(52);
-                match self.clear.get_mut(&head.thread).and_then(VecDeque::pop_front) {
-                    Some(clear) => joined(&clear, length),
-                    None => {
-                        self.losses.without_clear += 1;
-                        Vec::new()
-                    }
-                }
-            }
-            _ => {
-                // The NetBIOS header, by itself or at the front of everything.
-                if let Some((bytes, length)) = list.first_mut() {
-                    bytes.drain(..bytes.len().min(4));
-                    *length = length.saturating_sub(4);
-                }
-                joined(&list, length)
-            }
-        };
-        if self.by_reply {
-            self.answered(Head { time: times.first, ..head }, socket, &bytes);
-        }
-        let Some(connection) = self.connections.get_mut(&socket) else { return };
-        for (index, member) in members(&bytes).enumerate() {
-            if member.header.is_interim() {
-                continue;
-            }
-            let Some((place, done)) = connection.unsent.remove(&member.header.message_id) else {
-                continue;
-            };
-            // The times of a compound stand on its lead.
-            let (inside, lead) = (self.inside.get_mut(&place), index == 0);
-            if let (Some(inside), true) = (inside, lead) {
-                let took = times.first.saturating_sub(done);
-                let crypto = crypto_out.min(took);
-                if crypto > 0 {
-                    inside.slices.add(Kind::CryptoOut, done, crypto);
-                }
-                inside.slices.add(Kind::Send, done + crypto, took - crypto);
-            }
-        }
-        let sequence = connection.server_next;
-        connection.server_next = sequence.wrapping_add(4 + length);
-        let told = Told {
-            client: connection.ends.client,
-            server: connection.ends.server,
-            from_client: false,
-            sequence,
-            length,
-            first: times.first,
-            last: times.last,
-            bytes,
-            ends: false,
-        };
-        if left == 0 {
-            tell(told);
-        } else {
-            connection.sending = Some(told);
-        }
-    }
-
     /// Requests are done when their reply is there.
     fn answered(&mut self, head: Head, socket: u64, reply: &[u8]) {
         for member in members(reply).filter(|member| !member.header.is_interim()) {
@@ -532,8 +473,8 @@ impl Assembler {
 
     fn end(&mut self, socket: u64, time: u64, tell: &mut dyn FnMut(Told)) {
         let Some(connection) = self.connections.remove(&socket) else { return };
-        if let Some(told) = connection.sending {
-            tell(told);
+        if let Some(sending) = connection.sending {
+            tell(sending.told);
         }
         tell(Told {
             client: connection.ends.client,
@@ -549,48 +490,10 @@ impl Assembler {
     }
 }
 
-/// When a message left.
-#[derive(Clone, Copy)]
-struct Times {
-    first: u64,
-    last: u64,
-}
-
-impl Times {
-    /// 0 stands for not known: then it is the end of the system call.
-    fn new(head: Head, first: u64, last: u64) -> Times {
-        let last = if last == 0 { head.time } else { last.min(head.time) };
-        let first = if first == 0 { last } else { first.min(last) };
-        Times { first, last }
-    }
-}
-
 fn of(header: &Header) -> (Command, u64) {
     (header.command, header.message_id)
 }
 
 fn owned(pieces: Pieces<'_>) -> Owned {
     pieces.iter().map(|(bytes, length)| (bytes.to_vec(), length)).collect()
-}
-
-/// The message of which these are the pieces, as far as its last header needs; zeros stand for what
-/// was not copied in between.
-fn joined(pieces: &[(Vec<u8>, u32)], length: u32) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    let mut end = 0;
-    for (piece, real) in pieces {
-        if piece.starts_with(b"\xfdSMB") {
-            continue;
-        }
-        if !piece.is_empty() {
-            if end > MESSAGE_BYTES_MAX {
-                break;
-            }
-            bytes.resize(end, 0);
-            bytes.extend_from_slice(piece);
-        }
-        end += *real as usize;
-    }
-    bytes.truncate(length as usize);
-    bytes
 }

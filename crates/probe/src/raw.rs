@@ -48,7 +48,7 @@ pub struct Message {
     pub first_at: u64,
     /// When its last byte came; 0 for not known.
     pub arrived_at: u64,
-    /// When its last byte was read.
+    /// When its first byte was read.
     pub read_at: u64,
     /// Its bytes without the NetBIOS header.
     pub length: u32,
@@ -131,6 +131,9 @@ pub enum Event<'a> {
         last_at: u64,
         /// Time of signing and encryption since the message before.
         crypto_out: u64,
+        /// When the last byte came of a write of which smbd read the head only, and spliced the rest
+        /// to the file; 0 for none.
+        arrived_at: u64,
         /// Its pieces, the NetBIOS header first.
         pieces: Pieces<'a>,
     },
@@ -138,7 +141,9 @@ pub enum Event<'a> {
     SentMore {
         /// The socket.
         socket: u64,
-        /// When its last byte went to the network device; 0 when it did not within the system call.
+        /// When its first byte went to the network device; 0 when it did not within the system call.
+        first_at: u64,
+        /// When its last byte did.
         last_at: u64,
         /// Bytes that are left.
         left: u32,
@@ -202,6 +207,12 @@ pub struct Pieces<'a> {
 }
 
 impl<'a> Pieces<'a> {
+    /// From each one's length and copied length, and the copied bytes of all.
+    #[cfg(test)]
+    pub fn new(lengths: &'a [u8], data: &'a [u8]) -> Pieces<'a> {
+        Pieces { lengths, data }
+    }
+
     /// Each piece's copied bytes and length.
     pub fn iter(self) -> impl Iterator<Item = (&'a [u8], u32)> {
         let mut data = self.data;
@@ -218,7 +229,7 @@ impl<'a> Pieces<'a> {
 const HEAD_BYTES: usize = 24;
 const ENDS_BYTES: usize = 48;
 const MESSAGE_BYTES: usize = 32 + 16 + ENDS_BYTES;
-const REPLY_BYTES: usize = 40;
+const REPLY_BYTES: usize = 48;
 const PIECES: usize = 32;
 /// What a NetBIOS header can say.
 const LENGTH_MAX: u32 = 0x00ff_ffff;
@@ -260,14 +271,16 @@ pub fn event(bytes: &[u8]) -> Option<(Head, Event<'_>)> {
             first_at: time_at(rest, 8)?,
             last_at: time_at(rest, 16)?,
             crypto_out: time_at(rest, 24)?,
-            left: u32_at(rest, 32)?,
-            total: u32_at(rest, 36)?.min(LENGTH_MAX),
+            arrived_at: time_at(rest, 32)?,
+            left: u32_at(rest, 40)?,
+            total: u32_at(rest, 44)?.min(LENGTH_MAX),
             pieces: pieces(rest.get(REPLY_BYTES..)?)?,
         },
         8 => Event::SentMore {
             socket: u64_at(rest, 0)?,
+            first_at: time_at(rest, 8)?,
             last_at: time_at(rest, 16)?,
-            left: u32_at(rest, 32)?,
+            left: u32_at(rest, 40)?,
         },
         9 => Event::Exit,
         10 => Event::Closed { socket: u64_at(rest, 8)? },

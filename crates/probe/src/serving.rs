@@ -26,8 +26,8 @@ pub struct Member {
     pub since: u64,
     /// Since when it waits; 0 while it does not.
     waits_since: u64,
-    /// What another thread does for it.
-    pub handed_over: Option<Io>,
+    /// What another thread does for it, with which buffer.
+    pub handed_over: Option<(Io, u64)>,
     /// Since then the main thread has not waited: what it does is beside that.
     pub is_beside: bool,
     /// Time of reads, writes and flushes on other threads, and when the last one ended.
@@ -118,7 +118,11 @@ impl Member {
             return;
         }
         match self.handed_over.take() {
-            Some(what) => {
+            // No system call of a thread's was seen (io_uring, two flushes at once): how long it took
+            // is not known.
+            Some(_) if self.io_ended == 0 => self.slices.add(Kind::IoWait, since, waited),
+            Some((what, _)) => {
+                self.io_ended = 0;
                 let io = std::mem::take(&mut self.io).min(waited);
                 // The wait for a thread and the one for the main thread, together.
                 self.slices.add(Kind::IoWait, since, waited - io);

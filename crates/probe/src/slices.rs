@@ -35,28 +35,22 @@ impl Slices {
         Some(of_kind.map(|slice| slice.duration).sum())
     }
 
+    /// Takes away what was before.
+    pub fn begin_at(&mut self, time: u64) {
+        for slice in &mut self.0 {
+            let early = time.saturating_sub(slice.start).min(slice.duration);
+            slice.start += early;
+            slice.duration -= early;
+        }
+        self.0.retain(|slice| slice.duration > 0);
+    }
+
     /// Fills the row's sums.
     pub fn fill(&self, row: &mut Operation) {
-        for (kind, set) in SETTERS {
+        for &kind in Kind::ALL {
             if let Some(sum) = self.sum(kind) {
-                set(row, i64::try_from(sum).unwrap_or(i64::MAX));
+                kind.set(row, i64::try_from(sum).unwrap_or(i64::MAX));
             }
         }
     }
 }
-
-type Setter = fn(&mut Operation, i64);
-
-const SETTERS: [(Kind, Setter); 11] = [
-    (Kind::Queue, Operation::set_queue_ns),
-    (Kind::Parse, Operation::set_parse_ns),
-    (Kind::Processing, Operation::set_processing_ns),
-    (Kind::Filesystem, Operation::set_filesystem_ns),
-    (Kind::IoWait, Operation::set_io_wait_ns),
-    (Kind::Io, Operation::set_io_ns),
-    (Kind::Flush, Operation::set_flush_ns),
-    (Kind::LockWait, Operation::set_lock_wait_ns),
-    (Kind::CryptoIn, Operation::set_crypto_in_ns),
-    (Kind::CryptoOut, Operation::set_crypto_out_ns),
-    (Kind::Send, Operation::set_send_ns),
-];

@@ -17,7 +17,7 @@ pub struct Samba {
     /// The users' password.
     pub password: String,
     guard: Guard,
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
 }
 
 /// Starts one; `None`, and a line that says why, when there is no Samba on this machine.
@@ -43,7 +43,7 @@ pub fn samba(change: impl FnOnce(&mut Options)) -> Option<Samba> {
     };
     let password = running.password().unwrap();
     let target = format!("//127.0.0.1:{}/{}", running.port, running.share);
-    Some(Samba { target, password, guard: running.guard(), _folder: folder })
+    Some(Samba { target, password, guard: running.guard(), folder })
 }
 
 /// Samba 4.22, where `scripts/samba-4.22.sh` unpacked it; `None`, and a line that says so, where
@@ -65,6 +65,18 @@ impl Samba {
     #[allow(dead_code)]
     pub fn lab(&self) -> &Guard {
         &self.guard
+    }
+
+    /// The shared folder.
+    #[allow(dead_code)]
+    pub fn share(&self) -> std::path::PathBuf {
+        self.folder.path().join("lab/share")
+    }
+
+    /// Where it listens.
+    #[allow(dead_code)]
+    pub fn port(&self) -> u16 {
+        self.target.split([':', '/']).nth(3).unwrap().parse().unwrap()
     }
 
     /// All smbd processes of the lab.

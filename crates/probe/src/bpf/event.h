@@ -62,7 +62,7 @@ struct message {
 	__u64 base;
 	__u64 first_at;   // first byte came, 0 for not known
 	__u64 arrived_at; // last byte came, 0 for not known
-	__u64 read_at;    // first byte was read
+	__u64 read_at;    // its first byte was read
 	__u32 length;     // without the NetBIOS header
 	__u32 captured;
 	__u32 sequence; // of the NetBIOS header's first byte
@@ -127,6 +127,7 @@ struct reply_event {
 	__u64 first_at; // its first byte went to the network device
 	__u64 last_at;  // the last byte that did
 	__u64 crypto_out;
+	__u64 arrived_at; // last byte of a write that smbd spliced to its file; 0 for none
 	__u32 left;
 	__u32 total;
 	struct pieces pieces;

@@ -110,8 +110,10 @@ int BPF_PROG(received, struct sock *sk, int ret, int flags)
 		state->out_known = true;
 	}
 	// What was spliced (`min receivefile size`) is not seen; where the stream is tells.
-	if (state->length && (__s32)(behind - size - state->end) >= 0)
+	if (state->length && (__s32)(behind - size - state->end) >= 0) {
 		state->length = 0;
+		state->head_told = false;
+	}
 	if (state->length == 0) {
 		__u32 got = state->header_got;
 		if (got < 4 && size <= 4 - got) {
@@ -145,6 +147,14 @@ int BPF_PROG(received, struct sock *sk, int ret, int flags)
 	// The head of a write whose data will be spliced: smbd reads just this much of it.
 	if (!whole && state->got != SHORT_WRITE_BYTES)
 		return 0;
+	bool dispatched = state->head_told && !thread->fresh;
+	state->head_told = !whole;
+	if (dispatched) {
+		// The rest of it, between read(2) and write(2).
+		state->moved_at = arrival_of(&state->arrivals, state->end);
+		state->length = 0;
+		return 0;
+	}
 	struct message *message = &thread->message;
 	message->base = state->base;
 	message->length = state->length;

@@ -105,6 +105,12 @@ int BPF_PROG(sent, struct sock *sk, int ret, int flags)
 	event->socket = (__u64)sk;
 	event->first_at = state->out_first;
 	event->last_at = state->out_last;
+	// The rest of a write, of which only the head was read as a message, came before its answer.
+	event->arrived_at = state->moved_at;
+	if (!state->moved_at && state->length && state->head_told)
+		event->arrived_at = arrival_of(&state->arrivals, state->end);
+	state->moved_at = 0;
+	__u32 before = state->out_end;
 	state->out_end = BPF_CORE_READ(tcp, write_seq);
 	state->out_known = true;
 	state->out_first = 0;
@@ -127,6 +133,9 @@ int BPF_PROG(sent, struct sock *sk, int ret, int flags)
 	}
 	__u32 total = (header[1] << 16 | header[2] << 8 | header[3]) + 4;
 	state->to_send = total > ret ? total - ret : 0;
+	// A head that waits for the data behind it (MSG_MORE) departs with that.
+	if (state->to_send && !event->first_at)
+		state->out_end = before;
 	event->left = state->to_send;
 	event->total = total;
 	if (!vector) {

@@ -62,6 +62,8 @@ struct socket_state {
 	__u32 got;         // of it
 	__u8 header[4];    // NetBIOS header
 	__u32 header_got;
+	bool head_told;    // a write's head was, and smbd moves the rest to the file by itself
+	__u64 moved_at;    // when the last byte of such a rest had come; 0 for none
 	__u32 to_send;     // what is left of the message that is being sent
 	__u32 out_end;     // sequence behind what was sent before
 	bool out_known;

@@ -58,10 +58,11 @@ impl Listen {
     /// Opens the probe, the interface, or both in one. `time` becomes part of the recording's name.
     pub fn open(&self, time: i64, kept: Option<Kept>, talk: Talk) -> anyhow::Result<Opened> {
         let Some(interface) = &self.interface else {
-            return self.inside(None, time);
+            return self.inside(None, time, talk);
         };
         if !self.no_probe {
-            match self.inside(Some(self.listening(interface, &self.ports, kept.clone())), time) {
+            let listening = self.listening(interface, &self.ports, kept.clone());
+            match self.inside(Some(listening), time, talk) {
                 Ok(opened) => return Ok(opened),
                 Err(error) if self.asks_for_probe() || !is_the_probes(&error) => return Err(error),
                 Err(error) => talk.say(&format!("without the server's slices: {error:#}")),
@@ -97,7 +98,12 @@ impl Listen {
 
     /// The running Samba, with what an interface shows of it.
     #[cfg(feature = "probe")]
-    fn inside(&self, interface: Option<live::Options>, time: i64) -> anyhow::Result<Opened> {
+    fn inside(
+        &self,
+        interface: Option<live::Options>,
+        time: i64,
+        talk: Talk,
+    ) -> anyhow::Result<Opened> {
         use smbscope_probe::find::Choice;
         use smbscope_probe::loader::LoadOptions;
         use smbscope_probe::recording::RecordError;
@@ -126,6 +132,9 @@ impl Listen {
                     error => error.into(),
                 }
             })?;
+        if let Some(line) = expensive(source.expensive()) {
+            talk.say(&line);
+        }
         let found = source.found();
         let ports: Vec<u16> = found.ports.iter().copied().collect();
         let count = found.processes.len();
@@ -140,7 +149,7 @@ impl Listen {
 
     /// This build has no probe.
     #[cfg(not(feature = "probe"))]
-    fn inside(&self, _: Option<live::Options>, _: i64) -> anyhow::Result<Opened> {
+    fn inside(&self, _: Option<live::Options>, _: i64, _: Talk) -> anyhow::Result<Opened> {
         Err(crate::exit::Failure::usage(
             "this smbscope was built without its probe (it needs Linux, clang and libelf, and cargo's --features probe): look at the wire with --interface",
         ))
@@ -168,6 +177,17 @@ impl Listen {
         }
         Ok(())
     }
+}
+
+/// What looking costs more than it should, if anything: whoever runs it decides.
+#[cfg(feature = "probe")]
+fn expensive<'a>(functions: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    let names: Vec<&str> = functions.into_iter().collect();
+    let list = names.join(", ");
+    let one =
+        "this Samba is compiled so that a probe costs some 10 us instead of 1 at each call of";
+    (!names.is_empty())
+        .then(|| format!("{one} {list} (docs/probe.md; --no-functions does without)"))
 }
 
 /// Whether the interface alone may do better.
@@ -246,5 +266,13 @@ mod tests {
     #[test]
     fn a_recording_is_called_by_interface_and_time() {
         assert_eq!(name("eth0", 1_767_603_600 * 1_000_000_000), "eth0-20260105090000");
+    }
+
+    #[cfg(feature = "probe")]
+    #[test]
+    fn what_is_expensive_is_said_in_a_line() {
+        assert_eq!(expensive([]), None);
+        let line = expensive(["one", "two"]).unwrap();
+        assert!(line.contains("one, two") && !line.contains('\n'), "{line}");
     }
 }

@@ -161,6 +161,11 @@ impl Inside {
         Ok(Inside { recording, parts: Vec::new() })
     }
 
+    /// Functions at which a probe is expensive.
+    pub fn expensive(&self) -> std::collections::BTreeSet<&str> {
+        self.recording.expensive()
+    }
+
     /// Why only system calls are looked at; none when Samba's functions are too.
     pub fn without_functions(&self) -> Option<&str> {
         self.recording.without_functions()

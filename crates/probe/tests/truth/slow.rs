@@ -1,0 +1,76 @@
+//! A delay below the share stands where it was, and nowhere else.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use smbscope_event::slice::Kind;
+use smbscope_load::client::Config;
+
+use crate::client::Client;
+use crate::fuse::{Waits, mount};
+use crate::recorder::{Recorder, Row, alone};
+use crate::support::{Samba, samba};
+
+const DELAY: Duration = Duration::from_millis(10);
+const ROUNDS: usize = 15;
+
+#[test]
+fn a_slow_file_system_is_seen_where_it_is_slow() {
+    let _alone = alone();
+    let Some(lab) = samba(|_| {}) else { return };
+    let Some(slow) = mount(&lab.share()) else { return };
+    let Some(quick) = run(&lab, &slow.waits, Duration::ZERO) else { return };
+    let Some(slowed) = run(&lab, &slow.waits, DELAY) else { return };
+    assert_eq!(quick.len(), slowed.len(), "operations");
+    let read = |sum: &std::sync::atomic::AtomicU64| sum.load(Ordering::SeqCst) as f64 / 1e6;
+    let waits = &slow.waits;
+    let waited = [
+        (Kind::Filesystem, read(&waits.files)),
+        (Kind::Io, read(&waits.io)),
+        (Kind::Flush, read(&waits.flush)),
+    ];
+    let all: f64 = waited.iter().map(|(_, ms)| ms).sum();
+    let mut others = 0.0;
+    for &kind in &Kind::ALL[..Kind::PARTS] {
+        let sum = |rows: &[Row]| rows.iter().map(|row| row.ns(kind)).sum::<i64>() as f64 / 1e6;
+        let (before, after) = (sum(&quick), sum(&slowed));
+        let expected = waited.iter().find(|(of, _)| *of == kind).map_or(0.0, |(_, ms)| *ms);
+        let (name, more) = (kind.name(), after - before);
+        eprintln!(
+            "{name}: {before:.1} ms, slow {after:.1} ms; {more:.1} more, {expected:.1} waited"
+        );
+        if expected == 0.0 {
+            others += more;
+            continue;
+        }
+        let off = (more - expected).abs() / expected;
+        assert!(off < 0.05, "{name}: {more} ms more, the file system waited {expected} ms");
+    }
+    // After a wait the processor's caches are cold.
+    assert!(others < 0.05 * all, "the others grew by {others} ms of {all} ms");
+}
+
+/// What a client does that the file system waits for, recorded.
+fn run(lab: &Samba, waits: &Waits, delay: Duration) -> Option<Vec<Row>> {
+    let mut client = Client::connect(lab, Config::default());
+    let file = client.open("first");
+    client.write(file, 0, &[7; 65536]);
+    // The pool has its thread then.
+    client.close(file);
+    let recorder = Recorder::begin(lab)?;
+    waits.set(delay);
+    for _ in 0..ROUNDS {
+        let file = client.open("first");
+        client.query(file);
+        assert_eq!(client.read(file, 0, 65536), 65536);
+        client.write(file, 0, &[8; 65536]);
+        client.flush(file);
+        client.close(file);
+    }
+    waits.set(Duration::ZERO);
+    let recorded = recorder.end();
+    client.end();
+    let rows = recorded.rows();
+    assert_eq!(rows.len(), ROUNDS * 6);
+    Some(rows)
+}
