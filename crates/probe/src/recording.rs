@@ -78,6 +78,9 @@ pub struct Recording {
     /// What the kernel's side had counted when the recording began, where it did not begin with all
     /// else.
     before: Counted,
+    /// Whether events are dropped here, and how many were.
+    drops: bool,
+    shed: u64,
 }
 
 impl Recording {
@@ -130,12 +133,19 @@ impl Recording {
             compared: now,
             events: 0,
             before: Counted::default(),
+            drops: false,
+            shed: 0,
         })
     }
 
     /// What is recorded.
     pub fn found(&self) -> &Found {
         &self.found
+    }
+
+    /// Drops what comes from now on, and counts it, or does so no more: so it takes no memory.
+    pub fn shed(&mut self, drops: bool) {
+        self.drops = drops;
     }
 
     /// How often parts are handed over from now on.
@@ -160,6 +170,11 @@ impl Recording {
             self.compared = Instant::now();
             self.follow.set_offset(offset());
         }
+        if self.drops {
+            // What is not heard of the wire the kernel drops, and counts.
+            self.shed += self.probe.read(|_| ())? as u64;
+            return Ok((self.follow.parts()?, true));
+        }
         // What happens from now on is fed when the wire was heard again.
         let now = monotonic();
         let has_more = self.hear()?;
@@ -181,7 +196,7 @@ impl Recording {
         Progress {
             operations: self.follow.operations(),
             events: self.events,
-            counted: self.probe.counted(),
+            counted: self.counted_so_far(),
             losses: self.follow.losses(),
             without_slices: self.follow.without_slices(),
             wire: self.wire.as_mut().map(live::Recorder::counters),
@@ -210,7 +225,7 @@ impl Recording {
     /// on and the coverage counts anew, but what is known of sessions, trees and opens stays.
     pub fn rename(&mut self, name: &str) -> Result<Vec<Part>, RecordError> {
         self.hear()?;
-        self.before = self.probe.counted();
+        self.before = self.counted_so_far();
         self.parted = Instant::now();
         if let (Some(recorder), Some(wire)) = (&mut self.wire, self.follow.wire()) {
             let parts = recorder.begin(name, &mut |row, ends| wire.row(row, ends))?;
@@ -255,9 +270,15 @@ impl Recording {
         Ok((ended.parts, progress))
     }
 
-    /// What the kernel's side counted since the recording began.
+    /// What the kernel's side counted, and what was dropped here.
+    fn counted_so_far(&self) -> Counted {
+        let counted = self.probe.counted();
+        Counted { dropped: counted.dropped + self.shed, ..counted }
+    }
+
+    /// The same since the recording began.
     fn counted(&self) -> Counted {
-        let (now, before) = (self.probe.counted(), self.before);
+        let (now, before) = (self.counted_so_far(), self.before);
         Counted {
             dropped: now.dropped.saturating_sub(before.dropped),
             threads: now.threads.saturating_sub(before.threads),

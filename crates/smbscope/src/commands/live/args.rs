@@ -40,9 +40,13 @@ pub struct Listen {
     /// names, later members of a compound (which then have no reply). With more, packets cost more.
     #[arg(long, value_name = "BYTES", default_value_t = live::Options::default().head_bytes as u32, value_parser = clap::value_parser!(u32).range(128..=65_535))]
     pub snaplen: u32,
-    /// Memory for packets or events that wait (64MiB), if the system allows.
+    /// Memory for packets that wait, if the system allows (64MiB); for events a quarter of it.
     #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = size)]
     pub buffer: u64,
+    /// Memory that smbscope may have. Beyond it what comes is dropped, and counted, until what is
+    /// written has made room.
+    #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = size)]
+    pub memory: u64,
     /// Run on these processors only (0,2).
     #[arg(long, value_name = "CPU,...", value_delimiter = ',')]
     pub cpus: Vec<usize>,

@@ -6,6 +6,7 @@
 
 pub mod args;
 pub mod folder;
+pub mod memory;
 pub mod source;
 
 use std::path::{Path, PathBuf};
@@ -16,6 +17,7 @@ use smbscope_report::format;
 
 use crate::options::Talk;
 use args::Listen;
+use memory::Limit;
 use source::{Seen, Source, Wire};
 
 /// Ports of SMB.
@@ -217,8 +219,11 @@ pub fn give_up_rights(out: &Path, talk: Talk) {
 }
 
 /// What to say of what was lost.
-pub fn lost(seen: &Seen) -> Vec<String> {
+pub fn lost(seen: &Seen, memory: &Limit) -> Vec<String> {
     let mut said = Vec::new();
+    if memory.was_reached {
+        said.push("smbscope had the memory that it may have (--memory), so what came was dropped for a while".to_owned());
+    }
     if seen.packets.is_some_and(|packets| packets.dropped > 0) {
         said.push(PACKETS_DROPPED.to_owned());
     }

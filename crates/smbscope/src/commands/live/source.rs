@@ -72,6 +72,8 @@ pub trait Source {
     fn parts(&mut self) -> anyhow::Result<Vec<Part>>;
     /// Parts are wanted several times a second, not once.
     fn hurry(&mut self) {}
+    /// Drops what comes, and counts it, or does so no more.
+    fn shed(&mut self, drops: bool);
     /// What was seen so far.
     fn seen(&mut self) -> Seen;
     /// A recording begins in the midst: rows of what ended before. From now on rows carry that name
@@ -85,40 +87,53 @@ pub trait Source {
 }
 
 /// A network interface.
-pub struct Wire(Recorder);
+pub struct Wire {
+    recorder: Recorder,
+    /// The kernel drops, and counts, what is not received.
+    drops: bool,
+}
 
 impl Wire {
     /// Begins to listen.
     pub fn open(recording: &str, options: &Options) -> Result<Wire, Error> {
-        Ok(Wire(Recorder::open(recording, options, &Decode::default())?))
+        let recorder = Recorder::open(recording, options, &Decode::default())?;
+        Ok(Wire { recorder, drops: false })
     }
 }
 
 impl Source for Wire {
     fn receive(&mut self) -> anyhow::Result<bool> {
-        Ok(self.0.receive()?)
+        if self.drops {
+            std::thread::sleep(LOOK_EVERY);
+            return Ok(self.recorder.wants_out());
+        }
+        Ok(self.recorder.receive()?)
+    }
+
+    fn shed(&mut self, drops: bool) {
+        self.drops = drops;
     }
 
     fn parts(&mut self) -> anyhow::Result<Vec<Part>> {
-        Ok(self.0.parts(&mut |_, _| {})?)
+        Ok(self.recorder.parts(&mut |_, _| {})?)
     }
 
     fn seen(&mut self) -> Seen {
-        let packets = Some(self.0.counters().into());
-        Seen { operations: self.0.operations(), packets, events: None }
+        let packets = Some(self.recorder.counters().into());
+        Seen { operations: self.recorder.operations(), packets, events: None }
     }
 
     fn begin(&mut self, recording: &str) -> anyhow::Result<Vec<Part>> {
-        Ok(self.0.begin(recording, &mut |_, _| {})?)
+        Ok(self.recorder.begin(recording, &mut |_, _| {})?)
     }
 
     fn ended(&mut self) -> anyhow::Result<Vec<Part>> {
-        Ok(self.0.ended(&mut |_, _| {})?)
+        Ok(self.recorder.ended(&mut |_, _| {})?)
     }
 
     fn end(mut self: Box<Self>) -> anyhow::Result<(Vec<Part>, Seen)> {
         let mut seen = self.seen();
-        let parts = self.0.end(&mut |_, _| {})?;
+        let parts = self.recorder.end(&mut |_, _| {})?;
         if let Some(Part::Coverage(coverage)) = parts.last() {
             seen.operations = coverage.operations;
             seen.packets = Some(Packets {
@@ -140,7 +155,6 @@ pub struct Inside {
 }
 
 /// Waiting for events: they are not told one by one, which would cost smbd.
-#[cfg(feature = "probe")]
 const LOOK_EVERY: std::time::Duration = std::time::Duration::from_millis(20);
 
 /// How often parts come when they are wanted soon.
@@ -198,6 +212,10 @@ impl Source for Inside {
 
     fn hurry(&mut self) {
         self.recording.parts_every(HURRY);
+    }
+
+    fn shed(&mut self, drops: bool) {
+        self.recording.shed(drops);
     }
 
     fn begin(&mut self, recording: &str) -> anyhow::Result<Vec<Part>> {

@@ -13,6 +13,7 @@ use smbscope_report::format;
 
 use super::dataset::{hint, written};
 use super::live::folder::{Folder, keep_private};
+use super::live::memory::Limit;
 use super::live::source::{Seen, Source};
 use super::live::{self, Kept, Opened};
 use crate::interrupt;
@@ -37,7 +38,8 @@ pub fn run(args: &Record, talk: Talk) -> anyhow::Result<()> {
     talk.say(&beginning(args, &what));
     let begin = Instant::now();
     let display = Display::begin(talk);
-    let recorded = record(&mut *source, &mut folder, args, &display);
+    let mut memory = Limit::new(args.listen.memory);
+    let recorded = record(&mut *source, &mut folder, args, &mut memory, &display);
     display.end();
     let took = begin.elapsed();
     let ended = end(source, &mut folder);
@@ -45,7 +47,7 @@ pub fn run(args: &Record, talk: Talk) -> anyhow::Result<()> {
     recorded?;
     let seen = ended?;
     talk.say(&summary(&args.out, &manifest?, &seen, took));
-    live::lost(&seen).iter().for_each(|line| talk.say(line));
+    live::lost(&seen, &memory).iter().for_each(|line| talk.say(line));
     talk.say(&hint(&args.out));
     Ok(())
 }
@@ -55,12 +57,14 @@ fn record(
     source: &mut dyn Source,
     folder: &mut Folder,
     args: &Record,
+    memory: &mut Limit,
     display: &Display,
 ) -> anyhow::Result<()> {
     let begin = Instant::now();
     let mut taken = begin;
     loop {
         let is_full = source.receive()?;
+        memory.watch(source);
         let is_over = args.duration.is_some_and(|duration| begin.elapsed() >= duration);
         if is_over || interrupt::asked() {
             return Ok(());

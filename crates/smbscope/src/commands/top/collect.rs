@@ -9,6 +9,7 @@ use smbscope_report::format;
 
 use crate::commands::dataset::{hint, written};
 use crate::commands::live::folder::Folder;
+use crate::commands::live::memory::Limit;
 use crate::commands::live::source::{Seen, Source};
 use crate::commands::live::{self};
 
@@ -18,6 +19,7 @@ const TAKE_EVERY: Duration = Duration::from_millis(200);
 /// Takes what comes.
 pub struct Collector {
     source: Box<dyn Source>,
+    memory: Limit,
     /// What recordings are called after.
     from: Vec<String>,
     /// Folder that was asked for.
@@ -35,15 +37,29 @@ struct Recording {
 
 impl Collector {
     /// One that records nothing.
-    pub fn new(mut source: Box<dyn Source>, from: Vec<String>, out: Option<PathBuf>) -> Collector {
+    pub fn new(
+        mut source: Box<dyn Source>,
+        from: Vec<String>,
+        memory: u64,
+        out: Option<PathBuf>,
+    ) -> Collector {
         source.hurry();
-        Collector { source, from, out, recordings: 0, recording: None, taken: Instant::now() }
+        Collector {
+            source,
+            memory: Limit::new(memory),
+            from,
+            out,
+            recordings: 0,
+            recording: None,
+            taken: Instant::now(),
+        }
     }
 
     /// Takes operations that ended, after a moment at most. A folder that cannot be written any more
     /// is an error of its own (`Err` within), after which all else goes on.
     pub fn collect(&mut self) -> anyhow::Result<(Vec<RecordBatch>, anyhow::Result<()>)> {
         let is_full = self.source.receive()?;
+        self.memory.watch(&mut *self.source);
         if !is_full && self.taken.elapsed() < TAKE_EVERY {
             return Ok((Vec::new(), Ok(())));
         }
@@ -51,6 +67,11 @@ impl Collector {
         let parts = self.source.parts()?;
         let batches = batches(&parts);
         Ok((batches, self.record(parts)))
+    }
+
+    /// What to say of what was lost.
+    pub fn lost(&mut self) -> Vec<String> {
+        live::lost(&self.source.seen(), &self.memory)
     }
 
     /// What was seen so far.

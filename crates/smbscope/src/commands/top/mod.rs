@@ -54,7 +54,7 @@ pub fn run(args: &Top, talk: Talk) -> anyhow::Result<()> {
     let out = args.out.as_deref().and_then(Path::parent);
     let out = out.filter(|out| !out.as_os_str().is_empty()).unwrap_or(Path::new("."));
     live::give_up_rights(out, talk);
-    let mut collector = Collector::new(source, from, args.out.clone());
+    let mut collector = Collector::new(source, from, args.listen.memory, args.out.clone());
     let slot_ns = i64::try_from(args.interval.as_nanos()).unwrap_or(i64::MAX);
     let moment = Live::new(Options { slot_ns, ..Options::default() }, live::now());
     let limits = Limits { begin: Instant::now(), duration: args.duration, count: args.count };
@@ -73,7 +73,7 @@ pub fn run(args: &Top, talk: Talk) -> anyhow::Result<()> {
         talk.say(&format!("looking at {what}"));
         batch::run(&mut collector, moment, &state, &limits, (args.format, args.rows))?;
     }
-    live::lost(&collector.seen()).iter().for_each(|line| talk.say(line));
+    collector.lost().iter().for_each(|line| talk.say(line));
     Ok(())
 }
 
