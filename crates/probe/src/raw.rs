@@ -358,9 +358,8 @@ fn io(what: u32) -> Option<Io> {
 fn pieces(bytes: &[u8]) -> Option<Pieces<'_>> {
     let count = (u32_at(bytes, 0)? as usize).min(PIECES);
     let length = u32_at(bytes, 4)? as usize;
-    let lengths = bytes.get(8..8 + PIECES * 8).and_then(|lengths| lengths.get(..count * 8));
-    let data = bytes.get(8 + PIECES * 8..).unwrap_or_default();
-    Some(Pieces { lengths: lengths.unwrap_or_default(), data: data.get(..length).unwrap_or(data) })
+    let (data, behind) = bytes.get(8..)?.split_at_checked(length)?;
+    Some(Pieces { lengths: behind.get(..count * 8)?, data })
 }
 
 /// A time or duration: a hundred years are enough, and sums of two are numbers.

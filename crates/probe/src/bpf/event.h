@@ -79,8 +79,7 @@ struct piece {
 struct pieces {
 	__u32 count;
 	__u32 bytes; // captured, of all
-	struct piece piece[PIECES];
-	__u8 data[DATA_BYTES];
+	__u8 data[DATA_BYTES + PIECES * sizeof(struct piece)]; // behind them each one's lengths
 };
 
 struct dispatch_event {

@@ -69,29 +69,31 @@ static __always_inline void tell_members(struct thread *thread, struct dispatch_
 		__u64 wanted = at_most(head_of(fixed[12] | fixed[13] << 8, own), HEAD_BYTES);
 		if (bpf_probe_read_user(members->data + used, wanted, (void *)(base + at)))
 			wanted = 0;
-		members->piece[i].length = own;
-		members->piece[i].captured = wanted;
+		walk->piece[i].length = own;
+		walk->piece[i].captured = wanted;
 		walk->used = used + wanted;
 		walk->pieces = i + 1;
 		walk->at = at + own;
 	}
-	members->count = walk->pieces;
-	members->bytes = walk->used;
-	tell(event, at_most(offsetof(struct dispatch_event, members.data) + members->bytes, SCRATCH_BYTES));
+	__u64 told = end_walk(thread, members);
+	tell(event, at_most(offsetof(struct dispatch_event, members.data) + told, SCRATCH_BYTES));
 }
 
 // An encrypted message that stays closed, and the event.
-static __always_inline void tell_sealed(struct dispatch_event *event, __u64 base, __u32 length)
+static __always_inline void tell_sealed(struct thread *thread, struct dispatch_event *event,
+					__u64 base, __u32 length)
 {
 	struct pieces *members = &event->members;
 	__u32 captured = TRANSFORM_BYTES;
 	if (bpf_probe_read_user(members->data, TRANSFORM_BYTES, (void *)base))
 		captured = 0;
-	members->piece[0].length = length;
-	members->piece[0].captured = captured;
-	members->count = 1;
-	members->bytes = captured;
-	tell(event, offsetof(struct dispatch_event, members.data) + TRANSFORM_BYTES);
+	volatile struct walk *walk = &thread->walk;
+	walk->piece[0].length = length;
+	walk->piece[0].captured = captured;
+	walk->pieces = 1;
+	walk->used = captured;
+	__u64 told = end_walk(thread, members);
+	tell(event, at_most(offsetof(struct dispatch_event, members.data) + told, SCRATCH_BYTES));
 }
 
 // The thread works on a request from now on: a new one, or one that waited.
@@ -125,7 +127,7 @@ static __always_inline void begin_request(struct thread *thread, __u64 request)
 	if (magic == MAGIC_ENCRYPTED && length > TRANSFORM_BYTES) {
 		if (!functions) {
 			// It is read here, and not decrypted yet: its header tells that it is one.
-			tell_sealed(event, base, length);
+			tell_sealed(thread, event, base, length);
 			return;
 		}
 		base += TRANSFORM_BYTES;

@@ -44,15 +44,14 @@ static __always_inline void tell_reply(struct thread *thread, struct reply_event
 			wanted = 0;
 		}
 		walk->place++;
-		told->piece[pieces].length = piece.length;
-		told->piece[pieces].captured = wanted;
+		walk->piece[pieces].length = piece.length;
+		walk->piece[pieces].captured = wanted;
 		walk->pieces = pieces + 1;
 		walk->used = used + wanted;
 	}
-	told->count = walk->pieces;
-	told->bytes = walk->used;
 	event->crypto_out = thread->crypto_out;
-	tell(event, at_most(offsetof(struct reply_event, pieces.data) + told->bytes, SCRATCH_BYTES));
+	__u64 length = end_walk(thread, told);
+	tell(event, at_most(offsetof(struct reply_event, pieces.data) + length, SCRATCH_BYTES));
 }
 
 // When bytes go to the network device: the system call returns only after the loopback device, or a
@@ -141,15 +140,18 @@ int BPF_PROG(sent, struct sock *sk, int ret, int flags)
 	if (!vector) {
 		// One buffer with everything: the head of a reply that sendfile(2) completes.
 		struct pieces *told = &event->pieces;
-		told->piece[0].length = total;
+		volatile struct walk *walk = &thread->walk;
+		walk->piece[0].length = total;
 		__u64 head = at_most(ret, 256);
 		if (bpf_probe_read_user(told->data, head, (void *)base))
 			head = 0;
-		told->piece[0].captured = head;
-		told->count = 1;
-		told->bytes = head;
+		walk->piece[0].captured = head;
+		walk->pieces = 1;
+		walk->used = head;
 		event->crypto_out = thread->crypto_out;
-		tell(event, offsetof(struct reply_event, pieces.data) + at_most(head, 256));
+		__u64 length = end_walk(thread, told);
+		tell(event,
+		     at_most(offsetof(struct reply_event, pieces.data) + length, SCRATCH_BYTES));
 	} else {
 		tell_reply(thread, event, vector, vectors);
 	}

@@ -86,6 +86,7 @@ struct walk {
 	__u32 place; // of a reply, in its member: 0 transform, 1 header, 2 body, 3 data
 	__u32 at;    // of a request: where its member begins
 	__u32 command;
+	struct piece piece[PIECES];
 };
 
 #define SCRATCH_BYTES 4608
@@ -205,6 +206,19 @@ static __always_inline void take_within(struct thread *thread, struct within *wi
 	*within = thread->within;
 	thread->within.off = 0;
 	thread->within.disk = 0;
+}
+
+// Puts the lengths of a walk's pieces behind their bytes; how long all that is.
+static __always_inline __u64 end_walk(struct thread *thread, struct pieces *pieces)
+{
+	volatile struct walk *walk = &thread->walk;
+	__u64 used = at_most(walk->used, DATA_BYTES);
+	__u64 lengths = at_most(walk->pieces, PIECES) * sizeof(struct piece);
+	pieces->count = walk->pieces;
+	pieces->bytes = used;
+	bpf_probe_read_kernel(pieces->data + used, at_most(lengths, PIECES * sizeof(struct piece)),
+			      thread->walk.piece);
+	return used + lengths;
 }
 
 static __always_inline void fill(struct head *head, __u16 kind)
