@@ -25,6 +25,13 @@ pub struct Choice {
     pub cgroup: Option<String>,
 }
 
+impl Choice {
+    /// Whether every smbd is chosen.
+    pub fn is_any(&self) -> bool {
+        self.processes.is_empty() && self.ports.is_empty() && self.cgroup.is_none()
+    }
+}
+
 /// A mapped library.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Library {

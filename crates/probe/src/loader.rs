@@ -58,6 +58,8 @@ pub struct LoadOptions {
     pub off_cpu: bool,
     /// Measures time of block devices; Linux 6.5.
     pub disk: bool,
+    /// Records every smbd that is started from now on, too.
+    pub follow_new: bool,
 }
 
 impl Default for LoadOptions {
@@ -68,6 +70,7 @@ impl Default for LoadOptions {
             functions: true,
             off_cpu: false,
             disk: false,
+            follow_new: false,
         }
     }
 }
@@ -105,6 +108,7 @@ impl Probe {
             constants.tai_offset_ns = tai_offset_ns();
             constants.functions = without_functions.is_none();
             constants.disk = options.disk;
+            constants.follow_new = options.follow_new;
         }
         open.maps.events.set_max_entries(options.ring_bytes).map_err(kernel("ring buffer"))?;
         open.progs.call_enter.set_autoload(options.system_calls);
@@ -206,6 +210,7 @@ impl Probe {
             &programs.sent,
             &programs.closed,
             &programs.forked,
+            &programs.executed,
             &programs.ended,
         ];
         if options.system_calls {

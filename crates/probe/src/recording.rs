@@ -116,7 +116,9 @@ impl Recording {
             }
             None => None,
         };
-        let probe = Probe::attach(&found, load)?;
+        // A service that is started again is the same one, as long as no other was chosen.
+        let follow_new = choice.is_any();
+        let probe = Probe::attach(&found, LoadOptions { follow_new, ..load })?;
         follow.measures(load.off_cpu, load.disk);
         if probe.without_functions.is_some() {
             follow.without_functions();

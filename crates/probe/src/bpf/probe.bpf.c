@@ -304,6 +304,22 @@ int BPF_PROG(forked, struct task_struct *parent, struct task_struct *child)
 	return 0;
 }
 
+// A service that is started again is no child of one that is recorded.
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(executed)
+{
+	char name[16] = {};
+	__u32 process = bpf_get_current_pid_tgid() >> 32;
+	__u8 one = 1;
+	if (!follow_new || bpf_get_current_comm(name, sizeof(name)))
+		return 0;
+	if (name[0] != 's' || name[1] != 'm' || name[2] != 'b' || name[3] != 'd' || name[4])
+		return 0;
+	if (bpf_map_update_elem(&processes, &process, &one, BPF_ANY))
+		count(COUNTER_NO_PROCESS);
+	return 0;
+}
+
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(ended, struct task_struct *task)
 {

@@ -6,6 +6,7 @@
 const volatile __u64 tai_offset_ns = 0;
 const volatile bool functions = true;
 const volatile bool disk = false;
+const volatile bool follow_new = false; // every smbd that is started is recorded
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);

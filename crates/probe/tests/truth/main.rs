@@ -16,6 +16,7 @@ mod joined;
 mod killed;
 mod modes;
 mod recorder;
+mod restart;
 mod same;
 mod settings;
 mod slow;

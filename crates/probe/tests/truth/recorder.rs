@@ -62,6 +62,15 @@ impl Recorder {
         interface: Option<live::Options>,
     ) -> Option<Recorder> {
         let choice = Choice { ports: vec![lab.port()], ..Choice::default() };
+        Recorder::of(choice, load, interface)
+    }
+
+    /// Records what is chosen.
+    pub fn of(
+        choice: Choice,
+        load: LoadOptions,
+        interface: Option<live::Options>,
+    ) -> Option<Recorder> {
         let stop = Arc::new(AtomicBool::new(false));
         let (asked, ready) = (stop.clone(), std::sync::mpsc::channel());
         let (begun, ready) = ready;
