@@ -10,6 +10,7 @@
 
 mod client;
 mod crypto;
+mod early;
 mod echo;
 mod fuse;
 mod joined;
