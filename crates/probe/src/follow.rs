@@ -115,6 +115,11 @@ impl Follow {
         self.beside.offset = offset;
     }
 
+    /// Epoch less CLOCK_MONOTONIC, ns.
+    pub fn offset(&self) -> i64 {
+        self.beside.offset
+    }
+
     /// Whether [`Follow::parts`] should be asked now.
     pub fn wants_out(&self) -> bool {
         self.feed.wants_out()

@@ -71,6 +71,8 @@ pub struct Recording {
     follow: Follow,
     wire: Option<live::Recorder>,
     interface: String,
+    /// Until when all messages were fed, ns since 1970.
+    until: i64,
     parts_every: Duration,
     parted: Instant,
     compared: Instant,
@@ -130,6 +132,7 @@ impl Recording {
             follow,
             wire,
             interface: interface_name,
+            until: 0,
             parts_every: PARTS_EVERY,
             parted: now,
             compared: now,
@@ -143,6 +146,11 @@ impl Recording {
     /// What is recorded.
     pub fn found(&self) -> &Found {
         &self.found
+    }
+
+    /// Until when everything is in the parts that were given, and the next ones; ns since 1970.
+    pub fn until(&self) -> i64 {
+        self.until
     }
 
     /// Drops what comes from now on, and counts it, or does so no more: so it takes no memory.
@@ -165,9 +173,9 @@ impl Recording {
         self.probe.without_functions.as_deref()
     }
 
-    /// Takes what happened since the last time: some parts, whether there was nothing to be taken.
-    /// To be called some fifty times a second.
-    pub fn poll(&mut self) -> Result<(Vec<Part>, bool), RecordError> {
+    /// Takes what happened since the last time: now and then everything that ended, and whether there
+    /// was nothing to be taken. To be called some fifty times a second.
+    pub fn poll(&mut self) -> Result<(Option<Vec<Part>>, bool), RecordError> {
         if self.compared.elapsed() >= CLOCKS_EVERY {
             self.compared = Instant::now();
             self.follow.set_offset(offset());
@@ -175,7 +183,7 @@ impl Recording {
         if self.drops {
             // What is not heard of the wire the kernel drops, and counts.
             self.shed += self.probe.read(|_| ())? as u64;
-            return Ok((self.follow.parts()?, true));
+            return Ok((Some(self.follow.parts()?), true));
         }
         // What happens from now on is fed when the wire was heard again.
         let now = monotonic();
@@ -184,13 +192,15 @@ impl Recording {
         let read = self.probe.read(|event| follow.event(event))?;
         self.events += read as u64;
         if read < EVENTS_MANY && !has_more {
-            follow.feed_until(now.saturating_sub(ORDER_WITHIN_NS));
+            let until = now.saturating_sub(ORDER_WITHIN_NS);
+            follow.feed_until(until);
+            self.until = until as i64 + follow.offset();
         }
         if !follow.wants_out() && self.parted.elapsed() < self.parts_every {
-            return Ok((Vec::new(), read == 0));
+            return Ok((None, read == 0));
         }
         self.parted = Instant::now();
-        Ok((self.follow.parts()?, read == 0))
+        Ok((Some(self.follow.parts()?), read == 0))
     }
 
     /// How far it is.

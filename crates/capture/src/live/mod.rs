@@ -15,6 +15,7 @@ mod socket;
 mod socket;
 
 use std::path::PathBuf;
+use std::time::SystemTime;
 
 use smbscope_event::part::Part;
 use smbscope_event::tables::Coverage;
@@ -154,6 +155,7 @@ pub struct Recorder {
     kept: Option<Masked>,
     /// Where there can be several interfaces.
     again: Option<Again>,
+    until: i64,
     counters: Counters,
     /// Counters when the recording began, where it did not begin with all else.
     before: Counters,
@@ -199,6 +201,7 @@ impl Recorder {
             feed,
             kept,
             again: (options.interface == ANY).then(Again::default),
+            until: now(),
             counters: Counters::default(),
             before: Counters::default(),
         })
@@ -216,6 +219,11 @@ impl Recorder {
         Ok(self.take(false)? > 0)
     }
 
+    /// Until when all packets were taken, ns since 1970.
+    pub fn until(&self) -> i64 {
+        self.until
+    }
+
     /// Whether so much is held that the parts should be taken.
     pub fn wants_out(&self) -> bool {
         self.feed.wants_out()
@@ -224,9 +232,11 @@ impl Recorder {
     fn take(&mut self, may_wait: bool) -> Result<usize, Error> {
         let Recorder { socket, feed, kept, counters, ports, again, .. } = self;
         let mut failed = None;
+        let (begin, mut last) = (now(), 0);
         let received = socket.receive(may_wait, &mut |packet| {
             let Some(segment) = segment(&packet, ports, again, counters) else { return };
             feed.segment(&segment, packet.time);
+            last = packet.time;
             if let Some(Err(error)) = kept.as_mut().map(|kept| kept.packet(&packet, &segment)) {
                 // The rows go on, and can be ended.
                 *kept = None;
@@ -234,6 +244,8 @@ impl Recorder {
             }
         });
         let received = received.map_err(|error| self.explain(error))?;
+        // Fewer than there is room for are all that there were.
+        self.until = self.until.max(if received < socket::BATCH { begin } else { last });
         match failed {
             Some(error) => Err(error),
             None => Ok(received),
@@ -304,6 +316,11 @@ impl Recorder {
             _ => Error::System { what: "packets cannot be received", error },
         }
     }
+}
+
+fn now() -> i64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since.map_or(0, |since| i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
 }
 
 /// The segment in a packet, when it is to be looked at.

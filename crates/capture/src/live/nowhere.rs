@@ -4,6 +4,9 @@ use std::net::IpAddr;
 
 use super::{Error, Options, Packet};
 
+/// Packets that are received at once.
+pub const BATCH: usize = 0;
+
 /// None can be made.
 pub enum Socket {}
 

@@ -25,7 +25,7 @@ use super::filter::{self, Instruction};
 use super::{ANY, Error, Options, Packet};
 
 /// Packets that are received at once.
-const BATCH: usize = 64;
+pub const BATCH: usize = 64;
 const NOT_RECEIVED: &str = "packets cannot be received";
 /// How long to wait for one.
 const WAIT_MS: i64 = 250;

@@ -87,7 +87,7 @@ impl Recorder {
             let mut parts = Vec::new();
             while !asked.load(Ordering::Relaxed) {
                 let (some, idle) = recording.poll().unwrap();
-                parts.extend(some);
+                parts.extend(some.into_iter().flatten());
                 if idle {
                     std::thread::sleep(Duration::from_millis(10));
                 }

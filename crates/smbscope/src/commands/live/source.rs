@@ -72,6 +72,8 @@ pub trait Source {
     fn parts(&mut self) -> anyhow::Result<Vec<Part>>;
     /// Parts are wanted several times a second, not once.
     fn hurry(&mut self) {}
+    /// Until when everything that ended is in the parts taken next, ns since 1970.
+    fn until(&self) -> i64;
     /// Drops what comes, and counts it, or does so no more.
     fn shed(&mut self, drops: bool);
     /// What was seen so far.
@@ -108,6 +110,10 @@ impl Source for Wire {
             return Ok(self.recorder.wants_out());
         }
         Ok(self.recorder.receive()?)
+    }
+
+    fn until(&self) -> i64 {
+        self.recorder.until()
     }
 
     fn shed(&mut self, drops: bool) {
@@ -152,6 +158,8 @@ impl Source for Wire {
 pub struct Inside {
     recording: smbscope_probe::recording::Recording,
     parts: Vec<Part>,
+    /// Until when the parts that were given have everything.
+    until: i64,
 }
 
 /// Waiting for events: they are not told one by one, which would cost smbd.
@@ -172,7 +180,7 @@ impl Inside {
     ) -> Result<Inside, smbscope_probe::recording::RecordError> {
         use smbscope_probe::recording::Recording;
         let recording = Recording::begin(recording, choice, load, &Decode::default(), interface)?;
-        Ok(Inside { recording, parts: Vec::new() })
+        Ok(Inside { recording, parts: Vec::new(), until: 0 })
     }
 
     /// Functions at which a probe is expensive.
@@ -195,7 +203,10 @@ impl Inside {
 impl Source for Inside {
     fn receive(&mut self) -> anyhow::Result<bool> {
         let (parts, is_idle) = self.recording.poll()?;
-        self.parts.extend(parts);
+        if let Some(parts) = parts {
+            self.until = self.recording.until();
+            self.parts.extend(parts);
+        }
         if is_idle {
             std::thread::sleep(LOOK_EVERY);
         }
@@ -212,6 +223,10 @@ impl Source for Inside {
 
     fn hurry(&mut self) {
         self.recording.parts_every(HURRY);
+    }
+
+    fn until(&self) -> i64 {
+        self.until
     }
 
     fn shed(&mut self, drops: bool) {

@@ -9,7 +9,7 @@ use smbscope_report::format;
 
 use super::collect::Collector;
 use super::state::State;
-use super::{Limits, moment, numbers, parts};
+use super::{Limits, numbers, parts};
 use crate::commands::live::source::Seen;
 use crate::format::{Align, Column, TextFormat, lines};
 use crate::interrupt;
@@ -29,7 +29,7 @@ pub fn run(
         for batch in collector.collect()?.0 {
             live.operations(&batch).context("operations cannot be counted")?;
         }
-        if live.advance(moment()) {
+        if live.advance(collector.until()) {
             intervals += 1;
             let mut snapshot = live.snapshot(state.key, state.span);
             let mut rows = state.rows(&mut snapshot);

@@ -16,6 +16,9 @@ use crate::commands::live::{self};
 /// Rows are taken so often: what is shown should not be old.
 const TAKE_EVERY: Duration = Duration::from_millis(200);
 
+/// What is later than this counts as late.
+const LATE_NS: i64 = 5_000_000_000;
+
 /// Takes what comes.
 pub struct Collector {
     source: Box<dyn Source>,
@@ -27,6 +30,7 @@ pub struct Collector {
     recordings: u32,
     recording: Option<Recording>,
     taken: Instant,
+    until: i64,
 }
 
 /// A recording under way.
@@ -52,6 +56,7 @@ impl Collector {
             recordings: 0,
             recording: None,
             taken: Instant::now(),
+            until: 0,
         }
     }
 
@@ -64,9 +69,17 @@ impl Collector {
             return Ok((Vec::new(), Ok(())));
         }
         self.taken = Instant::now();
+        let until = self.source.until();
         let parts = self.source.parts()?;
+        self.until = until;
         let batches = batches(&parts);
         Ok((batches, self.record(parts)))
+    }
+
+    /// Until when everything has come, ns since 1970; what comes too late on a host that is drowning
+    /// is not waited for.
+    pub fn until(&self) -> i64 {
+        self.until.max(live::now() - LATE_NS)
     }
 
     /// What to say of what was lost.

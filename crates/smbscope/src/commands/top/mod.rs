@@ -26,10 +26,6 @@ use args::Top;
 use collect::Collector;
 use state::State;
 
-/// How long after an interval's end everything of it has come: packets wait for a quarter of a
-/// second and events for a tenth, and rows are taken five times a second.
-const DELAY_NS: i64 = 500_000_000;
-
 /// When to end without being asked to.
 pub struct Limits {
     /// When it began.
@@ -81,9 +77,4 @@ pub fn run(args: &Top, talk: Talk) -> anyhow::Result<()> {
 fn is_screen(args: &Top) -> bool {
     let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
     !args.batch && args.format == TextFormat::Text && terminal::stdout_is_terminal() && !is_dumb
-}
-
-/// Until when everything has come.
-fn moment() -> i64 {
-    live::now() - DELAY_NS
 }

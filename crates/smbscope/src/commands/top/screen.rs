@@ -21,10 +21,10 @@ use ratatui::crossterm::terminal::{
 use ratatui::crossterm::{cursor, execute};
 use smbscope_model::live::Live;
 
+use super::Limits;
 use super::collect::Collector;
 use super::draw::{self, Shown, Status};
 use super::state::{Asked, State};
-use super::{Limits, moment};
 use crate::interrupt;
 
 /// How often it is looked whether to end.
@@ -98,7 +98,7 @@ fn collect(
         if let Err(error) = recorded {
             tell(shared, &format!("the recording ended: {error:#}"), true);
         }
-        intervals += u64::from(lock(&shared.live).advance(moment()));
+        intervals += u64::from(lock(&shared.live).advance(collector.until()));
         shared.intervals.store(intervals, Relaxed);
         let is_wanted = match ordered.try_recv() {
             Ok(()) => true,
