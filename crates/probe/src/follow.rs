@@ -38,6 +38,8 @@ pub struct Follow {
     /// to others that were sent since it came.
     waiting: BTreeMap<(u64, u64), Told>,
     told: u64,
+    /// When the last event was, CLOCK_MONOTONIC ns.
+    seen: u64,
 }
 
 /// What is known beside the messages.
@@ -87,7 +89,7 @@ impl Follow {
             unjoined: 0,
         };
         let feed = Feed::new(recording, options)?;
-        Ok(Follow { feed, beside, waiting: BTreeMap::new(), told: 0 })
+        Ok(Follow { feed, beside, waiting: BTreeMap::new(), told: 0, seen: 0 })
     }
 
     /// Rows of an interface will come, each before the messages that it is of are fed.
@@ -120,6 +122,11 @@ impl Follow {
         self.beside.offset
     }
 
+    /// When the last event was, CLOCK_MONOTONIC ns.
+    pub fn seen(&self) -> u64 {
+        self.seen
+    }
+
     /// Whether [`Follow::parts`] should be asked now.
     pub fn wants_out(&self) -> bool {
         self.feed.wants_out()
@@ -143,6 +150,7 @@ impl Follow {
     /// Takes an event as it lies in the ring buffer.
     pub fn event(&mut self, bytes: &[u8]) {
         let Some((head, event)) = raw::event(bytes) else { return };
+        self.seen = head.time;
         let (waiting, number) = (&mut self.waiting, &mut self.told);
         self.beside.assembler.event(head, event, &mut |told| {
             *number += 1;

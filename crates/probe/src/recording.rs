@@ -25,7 +25,7 @@ const CLOCKS_EVERY: Duration = Duration::from_secs(10);
 const ORDER_WITHIN_NS: u64 = 100_000_000;
 /// Packets of an interface that are taken before the probe's events are looked at again, in batches.
 const PACKETS_AT_ONCE: usize = 256;
-/// When so many events were read at once, the reader is behind, and more of this time may come.
+/// When so many events were read at once, the reader is behind, and more may wait.
 const EVENTS_MANY: usize = 4096;
 
 /// Why a recording does not begin or go on.
@@ -185,17 +185,19 @@ impl Recording {
             self.shed += self.probe.read(|_| ())? as u64;
             return Ok((Some(self.follow.parts()?), true));
         }
-        // What happens from now on is fed when the wire was heard again.
-        let now = monotonic();
-        let has_more = self.hear()?;
+        let mut until = monotonic();
+        if let Some(heard) = self.hear()? {
+            until = until.min(heard);
+        }
         let follow = &mut self.follow;
         let read = self.probe.read(|event| follow.event(event))?;
         self.events += read as u64;
-        if read < EVENTS_MANY && !has_more {
-            let until = now.saturating_sub(ORDER_WITHIN_NS);
-            follow.feed_until(until);
-            self.until = until as i64 + follow.offset();
+        if read >= EVENTS_MANY {
+            until = until.min(follow.seen());
         }
+        let until = until.saturating_sub(ORDER_WITHIN_NS);
+        follow.feed_until(until);
+        self.until = self.until.max(until as i64 + follow.offset());
         if !follow.wants_out() && self.parted.elapsed() < self.parts_every {
             return Ok((None, read == 0));
         }
@@ -216,13 +218,12 @@ impl Recording {
         }
     }
 
-    /// Takes the packets that came; whether some still wait.
-    fn hear(&mut self) -> Result<bool, RecordError> {
-        let Recording { wire: Some(recorder), follow, .. } = self else { return Ok(false) };
-        let mut has_more = true;
+    /// Takes the packets that came; until when that were all, CLOCK_MONOTONIC ns. None without an
+    /// interface.
+    fn hear(&mut self) -> Result<Option<u64>, RecordError> {
+        let Recording { wire: Some(recorder), follow, .. } = self else { return Ok(None) };
         for _ in 0..PACKETS_AT_ONCE {
-            has_more = recorder.receive_now()?;
-            if !has_more || recorder.wants_out() {
+            if !recorder.receive_now()? || recorder.wants_out() {
                 break;
             }
         }
@@ -230,7 +231,7 @@ impl Recording {
             let parts = recorder.parts(&mut |row, ends| wire.row(row, ends))?;
             keep_connections(wire, parts);
         }
-        Ok(has_more)
+        Ok(Some(recorder.until().saturating_sub(follow.offset()).max(0) as u64))
     }
 
     /// A recording begins in the midst: parts of what ended until now. Rows carry that name from now

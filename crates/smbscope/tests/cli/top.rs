@@ -246,7 +246,7 @@ fn what_cannot_be_shown_is_told() {
     assert!(said.contains("no-such0: no such interface"), "{said}");
     complaint(2, ["top", "--interface", "lo", "--interval", "1ms"]);
     complaint(2, ["top", "--interface", "lo", "--by", "nonsense"]);
-    complaint(2, ["top", "--interface", "lo", "--pid", "1"]);
+    complaint(2, ["top", "--interface", "lo", "--no-probe", "--pid", "1"]);
 }
 
 #[test]
