@@ -154,6 +154,7 @@ impl Probe {
             probe.attach_functions(found)?;
         }
         probe.attach_tracepoints(options)?;
+        probe.start(true);
         Ok(probe)
     }
 
@@ -232,8 +233,16 @@ impl Probe {
         Ok(())
     }
 
+    fn start(&mut self, started: bool) {
+        if let Some(variables) = self.skel.maps.bss_data.as_deref_mut() {
+            variables.started = started;
+        }
+    }
+
     /// Takes all probes away; what was told until then can still be read.
     pub fn detach(&mut self) {
+        // They go one by one: what the last ones see is half of the truth.
+        self.start(false);
         self.links.clear();
     }
 

@@ -6,6 +6,8 @@
 const volatile __u64 tai_offset_ns = 0;
 const volatile bool functions = true;
 const volatile bool disk = false;
+// Set once everything is attached: half of the probes tell half of the truth.
+volatile bool started;
 const volatile bool follow_new = false; // every smbd that is started is recorded
 
 struct {
@@ -166,6 +168,8 @@ static __always_inline bool tracked(void)
 static __always_inline struct thread *mine(void)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
+	if (!started)
+		return 0;
 	struct thread *thread = bpf_task_storage_get(&threads, task, 0, 0);
 	if (thread || !tracked())
 		return thread;

@@ -118,7 +118,7 @@ fn what_users_do_is_what_is_shown() {
 
     let (recorded, run, again) = (path("recorded"), path("run"), path("again"));
     let ports = format!("{port},445");
-    let wire = ["--interface", "lo", "--port", &ports, "--snaplen", "65535"];
+    let wire = ["--interface", "lo", "--no-probe", "--port", &ports, "--snaplen", "65535"];
     let begin = |what: &[&str]| Running::begin(&[what, &wire].concat());
     let Some(record) = begin(&["record", "--out", &recorded]) else { return };
     let Some(json) = begin(&["top", "--format", "json", "--rows", "1000"]) else { return };
