@@ -5,6 +5,7 @@ use libfuzzer_sys::fuzz_target;
 use smbscope_capture::Options;
 use smbscope_event::part::Part;
 use smbscope_probe::follow::Follow;
+use smbscope_probe::raw::Counted;
 
 /// Where an event's kind, time and identities lie (crates/probe/src/bpf/event.h).
 const HEAD_BYTES: usize = 24;
@@ -27,10 +28,10 @@ fuzz_target!(|bytes: &[u8]| {
         event.extend_from_slice(body);
         follow.event(&event);
     }
-    let (parts, operations, _) = follow.end(|_| ()).expect("parts");
-    let rows = parts.iter().map(|part| match part {
+    let ended = follow.end(Counted::default()).expect("parts");
+    let rows = ended.parts.iter().map(|part| match part {
         Part::Operations(batch) => batch.num_rows() as u64,
         _ => 0,
     });
-    assert_eq!(rows.sum::<u64>(), operations);
+    assert_eq!(rows.sum::<u64>(), ended.operations);
 });
