@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::users::Down;
 use super::{answer, complaint, smbscope, stdout};
 
 /// A folder that others may pass, as root's labs need.
@@ -18,15 +19,6 @@ fn samba() -> bool {
         eprintln!("skipped: smbd is missing (scripts/setup.sh test installs it)");
     }
     there
-}
-
-/// Ends the lab also when the test fails.
-struct Down(String);
-
-impl Drop for Down {
-    fn drop(&mut self) {
-        let _ = smbscope(["lab", "down", "--dir", &self.0]).ok();
-    }
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! `smbscope load` against a lab, as a user does it.
 
-use std::net::TcpListener;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use assert_cmd::Command;
 use serde_json::Value;
+
+use super::users::Users;
 
 fn smbscope() -> Command {
     let mut command = Command::cargo_bin("smbscope").unwrap();
@@ -70,46 +70,18 @@ fn options_of_a_logon_that_contradict_are_told() {
 
 #[test]
 fn a_run_is_prepared_run_reported_and_cleaned() {
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
-    let lab = folder.path().join("lab");
-    let lab = lab.to_str().unwrap();
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
-    let up = smbscope().args(["lab", "up", "--users", "4", "--dir", lab, "--port", &port]).output();
-    let up = up.unwrap();
-    if !up.status.success() {
-        eprintln!("skipped: {}", String::from_utf8_lossy(&up.stderr));
-        return;
-    }
-    let _down = Down(lab);
+    let Some(users) = Users::up() else { return };
+    let lab = users.lab.as_str();
     let (code, message) = failure(&["load", "--lab", lab, "--users", "3", "--scale", "0.1"]);
     assert_eq!(code, 4, "{message}");
     assert!(message.contains("smbscope load prepare"), "{message}");
-    let prepare = ["load", "prepare", "--lab", lab, "--users", "3", "--scale", "0.1"];
-    answer(&prepare);
-    let run = folder.path().join("run");
-    let run = run.to_str().unwrap();
-    let arguments = [
-        "load",
-        "--lab",
-        lab,
-        "--users",
-        "3",
-        "--scale",
-        "0.1",
-        "--closed",
-        "--warm-up",
-        "1s",
-        "--duration",
-        "3s",
-        "--cool-down",
-        "0s",
-        "--out",
-        run,
-        "--format",
-        "json",
-    ];
-    let table: Value = serde_json::from_str(&answer(&arguments)).unwrap();
+    users.prepare();
+    let run = users.path("run");
+    let run = run.as_str();
+    let table: Value = serde_json::from_str(&answer(
+        &[&users.busy("3s", run), ["--format", "json"].as_slice()].concat(),
+    ))
+    .unwrap();
     let row = &table["rows"][0];
     assert_eq!(row["users"].as_u64(), Some(3), "{row}");
     // On a busy machine Samba tells of a change so late that a notification which is to be cancelled
@@ -136,13 +108,4 @@ fn a_run_is_prepared_run_reported_and_cleaned() {
     answer(&["load", "clean", "--lab", lab, "--users", "3", "--scale", "0.1"]);
     let left = |user: &str| Path::new(lab).join("share").join(user).exists();
     assert!(foreign.exists() && !left("user00002") && !left("user00003"));
-}
-
-/// Ends the lab with the test.
-struct Down<'a>(&'a str);
-
-impl Drop for Down<'_> {
-    fn drop(&mut self) {
-        let _ = smbscope().args(["lab", "down", "--dir", self.0]).output();
-    }
 }

@@ -22,6 +22,8 @@ mod report;
 mod terminal;
 #[cfg(target_os = "linux")]
 mod top;
+#[cfg(target_os = "linux")]
+mod users;
 
 use std::path::{Path, PathBuf};
 

@@ -1,12 +1,12 @@
 //! `smbscope record`: what it sees of users on a real Samba, and what is said when it cannot.
 
 use std::io::{BufRead as _, BufReader};
-use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use super::users::{Users, rows};
 use super::{answer, complaint, folder, smbscope};
 
 /// A recording that has begun; none without the right to listen.
@@ -68,49 +68,21 @@ impl Recording {
     }
 }
 
-/// Ends the lab also when the test fails.
-struct Down(String);
-
-impl Drop for Down {
-    fn drop(&mut self) {
-        let _ = smbscope(["lab", "down", "--dir", &self.0]).ok();
-    }
-}
-
-fn rows(inputs: &[&str], sql: &str) -> Vec<String> {
-    let mut arguments = vec!["query"];
-    arguments.extend(inputs);
-    arguments.extend([sql, "--format", "csv"]);
-    answer(arguments).lines().skip(1).map(str::to_owned).collect()
-}
-
 #[test]
 fn what_users_do_is_what_is_recorded() {
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
-    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
-    let lab = path("lab");
-    let up = smbscope(["lab", "up", "--users", "4", "--dir", &lab, "--port", &port]).output();
-    let up = up.unwrap();
-    if !up.status.success() {
-        eprintln!("skipped: {}", String::from_utf8_lossy(&up.stderr));
-        return;
-    }
-    let _down = Down(lab.clone());
-    let users = ["--lab", &lab, "--users", "3", "--scale", "0.1"];
-    answer([&["load", "prepare"], users.as_slice()].concat());
+    let Some(users) = Users::up() else { return };
+    users.prepare();
+    let path = |name: &str| users.path(name);
 
     let (recorded, killed, pcap, run) =
         (path("recorded"), path("killed"), path("r.pcap"), path("run"));
-    let ports = format!("{port},445");
+    let ports = format!("{},445", users.port);
     // Whole packets: a reply of a compound may stand behind the data of another.
     let ports = ["--no-probe", "--port", &ports, "--snaplen", "65535"];
     let begin = |arguments: &[&str]| Recording::begin(&[&ports, arguments].concat());
     let Some(recording) = begin(&["--out", &recorded, "--pcap", &pcap]) else { return };
     let Some(to_kill) = begin(&["--out", &killed, "--anonymize"]) else { return };
-    let times = ["--closed", "--warm-up", "1s", "--duration", "3s", "--cool-down", "0s"];
-    answer([&["load"], users.as_slice(), &times, &["--out", &run]].concat());
+    answer(users.busy("3s", &run));
     let (is_success, said) = recording.end("-INT");
     assert!(is_success && said.contains("operations") && said.contains(" 0 dropped"), "{said}");
 
@@ -170,25 +142,14 @@ fn is_private(path: &Path) -> bool {
 /// The load's operations, each with what happened inside and on the wire.
 #[test]
 fn a_row_has_the_inside_and_the_wire() {
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
-    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    let (lab, recorded, run) = (path("lab"), path("recorded"), path("run"));
-    let up = smbscope(["lab", "up", "--users", "4", "--dir", &lab]).output().unwrap();
-    if !up.status.success() {
-        eprintln!("skipped: {}", String::from_utf8_lossy(&up.stderr));
-        return;
-    }
-    let said = String::from_utf8([up.stdout, up.stderr].concat()).unwrap();
-    let port = said.split("port ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
-    let _down = Down(lab.clone());
-    let users = ["--lab", &lab, "--users", "3", "--scale", "0.1"];
-    answer([&["load", "prepare"], users.as_slice()].concat());
-    let Some(recording) = Recording::begin(&["--port", port, "--out", &recorded]) else { return };
+    let Some(users) = Users::up() else { return };
+    users.prepare();
+    let (recorded, run) = (users.path("recorded"), users.path("run"));
+    let arguments = ["--port", &users.port, "--out", &recorded];
+    let Some(recording) = Recording::begin(&arguments) else { return };
     // CAP_BPF, with which it reads its own counters, and nothing else.
     assert_eq!(recording.capabilities() & !(1 << 39), 0);
-    let times = ["--closed", "--warm-up", "1s", "--duration", "3s", "--cool-down", "0s"];
-    answer([&["load"], users.as_slice(), &times, &["--out", &run]].concat());
+    answer(users.busy("3s", &run));
     let (is_success, said) = recording.end("-INT");
     assert!(is_success && said.contains(" packets (") && said.contains(" events"), "{said}");
     assert!(said.contains(" 0 dropped"), "{said}");

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -10,16 +9,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::users::{Users, rows};
 use super::{answer, complaint, objects, smbscope};
-
-/// Ends the lab also when the test fails.
-struct Down(String);
-
-impl Drop for Down {
-    fn drop(&mut self) {
-        let _ = smbscope(["lab", "down", "--dir", &self.0]).ok();
-    }
-}
 
 /// Ends a program also when the test fails.
 struct Running(Child);
@@ -62,11 +53,6 @@ impl Running {
     }
 }
 
-fn rows(input: &str, sql: &str) -> Vec<String> {
-    let answer = answer(["query", input, sql, "--format", "csv"]);
-    answer.lines().skip(1).map(str::to_owned).collect()
-}
-
 fn has_script() -> bool {
     let there = Command::new("script").arg("--version").output();
     there.is_ok_and(|out| out.status.success())
@@ -101,23 +87,12 @@ fn typed(folder: &Path, arguments: &str, keys: &[(u64, &str)]) -> String {
 
 #[test]
 fn what_users_do_is_what_is_shown() {
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
-    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
-    let lab = path("lab");
-    let up = smbscope(["lab", "up", "--users", "4", "--dir", &lab, "--port", &port]).output();
-    let up = up.unwrap();
-    if !up.status.success() {
-        eprintln!("skipped: {}", String::from_utf8_lossy(&up.stderr));
-        return;
-    }
-    let _down = Down(lab.clone());
-    let users = ["--lab", &lab, "--users", "3", "--scale", "0.1"];
-    answer([&["load", "prepare"], users.as_slice()].concat());
+    let Some(users) = Users::up() else { return };
+    users.prepare();
+    let path = |name: &str| users.path(name);
 
     let (recorded, run, again) = (path("recorded"), path("run"), path("again"));
-    let ports = format!("{port},445");
+    let ports = format!("{},445", users.port);
     let wire = ["--interface", "lo", "--no-probe", "--port", &ports, "--snaplen", "65535"];
     let begin = |what: &[&str]| Running::begin(&[what, &wire].concat());
     let Some(record) = begin(&["record", "--out", &recorded]) else { return };
@@ -127,8 +102,7 @@ fn what_users_do_is_what_is_shown() {
     };
     // Until the first interval that is seen from its begin.
     std::thread::sleep(Duration::from_millis(1_200));
-    let times = ["--closed", "--warm-up", "0s", "--duration", "3s", "--cool-down", "0s"];
-    answer([&["load"], users.as_slice(), &times, &["--out", &run]].concat());
+    answer(users.busy("3s", &run));
     // Until the last interval was shown.
     std::thread::sleep(Duration::from_millis(2_500));
     let (json, table) = (json.end(), table.end());
@@ -146,7 +120,7 @@ fn what_users_do_is_what_is_shown() {
             "select count(*) from operations where response_end >= {} and response_end < {end}",
             end - span
         );
-        let timed: u64 = rows(&recorded, &sql)[0].parse().unwrap();
+        let timed: u64 = rows(&[&recorded], &sql)[0].parse().unwrap();
         let total = number(&interval["total"]["operations"]);
         // Members of compounds have no time of their own.
         assert!(timed <= total + late && total <= timed * 2, "{timed}, {interval}");
@@ -163,7 +137,7 @@ fn what_users_do_is_what_is_shown() {
                or command = 'Cancel' group by command order by command";
     let wanted: Vec<String> = shown.iter().map(|(name, count)| format!("{name},{count}")).collect();
     match late {
-        0 => assert_eq!(rows(&recorded, sql), wanted),
+        0 => assert_eq!(rows(&[&recorded], sql), wanted),
         late => eprintln!("skipped: {late} operations were late"),
     }
     assert!(shown.values().sum::<u64>() > 100, "{shown:?}");
@@ -175,11 +149,9 @@ fn what_users_do_is_what_is_shown() {
         eprintln!("skipped: no script(1) here");
         return;
     }
-    let times = ["--closed", "--warm-up", "0s", "--duration", "12s", "--cool-down", "0s"];
-    let load = [&["load"], users.as_slice(), &times, &["--out", &again, "-q"]].concat();
     let load = Running(
         Command::new(assert_cmd::cargo::cargo_bin!("smbscope"))
-            .args(load)
+            .args(users.busy("12s", &again))
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
@@ -187,7 +159,7 @@ fn what_users_do_is_what_is_shown() {
     );
     let arguments = wire.join(" ");
     let keys = [(500, "5"), (5_000, "R"), (3_000, "R"), (2_000, "?"), (500, "x"), (300, "q")];
-    let shown = typed(folder.path(), &format!("{arguments} --out mid"), &keys);
+    let shown = typed(users.folder.path(), &format!("{arguments} --out mid"), &keys);
     drop(load);
     // What is blank already is not sent again: single words only.
     for wanted in ["\x1b[?1049h", "\x1b[?1049l", "\x1b[?25h", "RECORDING", "(notifications,"] {
@@ -196,15 +168,15 @@ fn what_users_do_is_what_is_shown() {
     assert!(shown.contains("DuckDB reads it"), "{shown}");
     let mid = path("mid");
     assert!(std::fs::metadata(&mid).unwrap().permissions().mode() & 0o077 == 0);
-    let one = |sql: &str| rows(&mid, sql)[0].clone();
+    let one = |sql: &str| rows(&[&mid], sql)[0].clone();
     assert_ne!(one("select count(*) from operations"), "0");
     assert_eq!(one("select count(*) from coverage"), "1");
     let known = "select count(*) from operations o where connection is not null and not exists \
                  (select 1 from connections c where c.connection = o.connection)";
     assert_eq!(one(known), "0", "every connection has its row");
-    let users = rows(&mid, "select distinct \"user\" from sessions where \"user\" is not null");
+    let users = rows(&[&mid], "select distinct \"user\" from sessions where \"user\" is not null");
     assert!(users.iter().any(|user| user.contains("user0")), "{users:?}");
-    let named = rows(&mid, "select distinct recording from operations");
+    let named = rows(&[&mid], "select distinct recording from operations");
     assert!(named.len() == 1 && named[0].starts_with("lo-"), "{named:?}");
 }
 

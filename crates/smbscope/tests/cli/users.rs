@@ -1,0 +1,68 @@
+//! Users on a private Samba, for the tests that look at what they do.
+
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt as _;
+
+use super::{answer, smbscope};
+
+/// Ends the lab also when the test fails.
+pub struct Down(pub String);
+
+impl Drop for Down {
+    fn drop(&mut self) {
+        let _ = smbscope(["lab", "down", "--dir", &self.0]).ok();
+    }
+}
+
+/// A lab, and a folder with it for what the test makes.
+pub struct Users {
+    pub lab: String,
+    pub port: String,
+    /// Before the folder goes.
+    _down: Down,
+    pub folder: tempfile::TempDir,
+}
+
+impl Users {
+    /// Starts it; none without a Samba.
+    pub fn up() -> Option<Users> {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+        let lab = folder.path().join("lab").to_str().unwrap().to_owned();
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = port.to_string();
+        let up = smbscope(["lab", "up", "--users", "4", "--dir", &lab, "--port", &port]).output();
+        let up = up.unwrap();
+        if !up.status.success() {
+            eprintln!("skipped: {}", String::from_utf8_lossy(&up.stderr));
+            return None;
+        }
+        Some(Users { _down: Down(lab.clone()), lab, port, folder })
+    }
+
+    /// One in the lab's folder.
+    pub fn path(&self, name: &str) -> String {
+        self.folder.path().join(name).to_str().unwrap().to_owned()
+    }
+
+    /// Which of `load`'s commands are told who they are and what they have.
+    pub fn options(&self) -> [&str; 6] {
+        ["--lab", &self.lab, "--users", "3", "--scale", "0.1"]
+    }
+
+    pub fn prepare(&self) {
+        answer([&["load", "prepare"], self.options().as_slice()].concat());
+    }
+
+    /// What `load` is told to keep all of them busy for that long.
+    pub fn busy<'a>(&'a self, duration: &'a str, out: &'a str) -> Vec<&'a str> {
+        let times = ["--closed", "--warm-up", "0s", "--duration", duration, "--cool-down", "0s"];
+        [&["load"], self.options().as_slice(), &times, &["--out", out]].concat()
+    }
+}
+
+/// Lines of a query's answer.
+pub fn rows(inputs: &[&str], sql: &str) -> Vec<String> {
+    let arguments = [&["query"], inputs, &[sql, "--format", "csv"]].concat();
+    answer(arguments).lines().skip(1).map(str::to_owned).collect()
+}
