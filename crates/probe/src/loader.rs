@@ -109,6 +109,9 @@ impl Probe {
             constants.functions = without_functions.is_none();
             constants.disk = options.disk;
             constants.follow_new = options.follow_new;
+            for (number, class) in CLASSES {
+                constants.classes[usize::from(*number)] = *class;
+            }
         }
         open.maps.events.set_max_entries(options.ring_bytes).map_err(kernel("ring buffer"))?;
         open.progs.call_enter.set_autoload(options.system_calls);
@@ -125,10 +128,6 @@ impl Probe {
         for port in &found.ports {
             let key = u32::from(*port).to_le_bytes();
             skel.maps.ports.update(&key, &[1], MapFlags::ANY).map_err(kernel("ports"))?;
-        }
-        for (number, class) in CLASSES {
-            let key = u32::from(*number).to_le_bytes();
-            skel.maps.classes.update(&key, &[*class], MapFlags::ANY).map_err(kernel("classes"))?;
         }
         let events: Arc<Mutex<Vec<u8>>> = Arc::default();
         let read = events.clone();

@@ -32,6 +32,9 @@
 #define COUNTER_NO_PROCESS 2
 #define COUNTER_STRANGE_SEND 3
 
+// More than there are system calls.
+#define CALLS 512
+
 #define DATA_BYTES 2048
 #define PIECES 32
 
@@ -50,8 +53,8 @@ struct head {
 
 struct ends {
 	__u64 socket;
-	__u8 client[16];
-	__u8 server[16];
+	__u32 client[4];
+	__u32 server[4];
 	__u16 client_port;
 	__u16 server_port;
 	__u16 family;

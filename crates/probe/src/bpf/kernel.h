@@ -60,9 +60,11 @@ struct request;
 
 #define relocated __attribute__((preserve_access_index))
 
-struct in6_addr_ {
-	__u8 bytes[16];
-};
+struct in6_addr {
+	union {
+		__u32 u6_addr32[4];
+	} in6_u;
+} relocated;
 
 struct sock_common {
 	__be32 skc_daddr;
@@ -70,8 +72,8 @@ struct sock_common {
 	__be16 skc_dport;
 	__u16 skc_num;
 	unsigned short skc_family;
-	struct in6_addr_ skc_v6_daddr;
-	struct in6_addr_ skc_v6_rcv_saddr;
+	struct in6_addr skc_v6_daddr;
+	struct in6_addr skc_v6_rcv_saddr;
 } relocated;
 
 struct sk_buff_head {
@@ -109,21 +111,17 @@ struct pt_regs {
 	unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs,
 		flags, sp, ss;
 };
-#define SYSCALL_NUMBER(regs) BPF_CORE_READ(regs, orig_ax)
-#define SYSCALL_ARGUMENT_2(regs) BPF_CORE_READ(regs, si)
-#define SYSCALL_ARGUMENT_3(regs) BPF_CORE_READ(regs, dx)
+#define SYSCALL_NUMBER(regs) ((__u64)(regs)->orig_ax)
+#define SYSCALL_ARGUMENT_2(regs) ((__u64)(regs)->si)
+#define SYSCALL_ARGUMENT_3(regs) ((__u64)(regs)->dx)
 #define CALL_READ 0
 #define CALL_WRITE 1
-#define CALL_PREAD64 17
-#define CALL_PWRITE64 18
 #define CALL_READV 19
 #define CALL_WRITEV 20
 #define CALL_SENDTO 44
 #define CALL_RECVFROM 45
 #define CALL_SENDMSG 46
 #define CALL_RECVMSG 47
-#define CALL_FSYNC 74
-#define CALL_FDATASYNC 75
 #elif defined(__TARGET_ARCH_arm64)
 struct user_pt_regs {
 	__u64 regs[31];
@@ -140,21 +138,17 @@ struct pt_regs {
 	__u64 orig_x0;
 	int syscallno;
 } relocated;
-#define SYSCALL_NUMBER(r) BPF_CORE_READ(r, syscallno)
-#define SYSCALL_ARGUMENT_2(r) BPF_CORE_READ(r, regs[1])
-#define SYSCALL_ARGUMENT_3(r) BPF_CORE_READ(r, regs[2])
+#define SYSCALL_NUMBER(r) ((__u64)(r)->syscallno)
+#define SYSCALL_ARGUMENT_2(r) ((r)->regs[1])
+#define SYSCALL_ARGUMENT_3(r) ((r)->regs[2])
 #define CALL_READ 63
 #define CALL_WRITE 64
-#define CALL_PREAD64 67
-#define CALL_PWRITE64 68
 #define CALL_READV 65
 #define CALL_WRITEV 66
 #define CALL_SENDTO 206
 #define CALL_RECVFROM 207
 #define CALL_SENDMSG 211
 #define CALL_RECVMSG 212
-#define CALL_FSYNC 82
-#define CALL_FDATASYNC 83
 #else
 #error "smbscope's probe knows x86-64 and arm64"
 #endif

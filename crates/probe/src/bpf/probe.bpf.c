@@ -158,26 +158,25 @@ int BPF_KPROBE(fsync_send)
 SEC("tp_btf/sys_enter")
 int BPF_PROG(call_enter, struct pt_regs *regs, long number)
 {
+	// Most calls of the host end here.
+	__u8 class = class_of(number);
+	if (class == CLASS_NONE)
+		return 0;
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct thread *thread = bpf_task_storage_get(&threads, task, 0, 0);
 	if (!thread) {
 		// A thread of the pool is first seen here.
-		if (number != CALL_PREAD64 && number != CALL_PWRITE64 && number != CALL_FSYNC &&
-		    number != CALL_FDATASYNC)
+		if (class < CLASS_READ)
 			return 0;
 		thread = mine();
 		if (!thread)
 			return 0;
 	}
-	__u32 key = number;
-	__u8 *class = bpf_map_lookup_elem(&classes, &key);
-	if (!class || *class == CLASS_NONE)
-		return 0;
-	if (*class == CLASS_WAIT)
+	if (class == CLASS_WAIT)
 		park(thread, 0);
-	thread->call_class = *class;
+	thread->call_class = class;
 	thread->call_place = SYSCALL_ARGUMENT_2(regs);
-	if (*class >= CLASS_READ && !thread->current) {
+	if (class >= CLASS_READ && !thread->current) {
 		struct within before;
 		take_within(thread, &before);
 	}
@@ -188,6 +187,8 @@ int BPF_PROG(call_enter, struct pt_regs *regs, long number)
 SEC("tp_btf/sys_exit")
 int BPF_PROG(call_exit, struct pt_regs *regs, long ret)
 {
+	if (class_of(SYSCALL_NUMBER(regs)) == CLASS_NONE)
+		return 0;
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct thread *thread = bpf_task_storage_get(&threads, task, 0, 0);
 	if (!thread || !thread->call_began)
@@ -294,8 +295,8 @@ int BPF_PROG(block_merged, struct request *request)
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(forked, struct task_struct *parent, struct task_struct *child)
 {
-	__u32 process = BPF_CORE_READ(parent, tgid);
-	__u32 born = BPF_CORE_READ(child, tgid);
+	__u32 process = parent->tgid;
+	__u32 born = child->tgid;
 	if (process == born || !bpf_map_lookup_elem(&processes, &process))
 		return 0;
 	__u8 one = 1;
@@ -323,8 +324,8 @@ int BPF_PROG(executed)
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(ended, struct task_struct *task)
 {
-	__u32 process = BPF_CORE_READ(task, tgid);
-	if (BPF_CORE_READ(task, pid) != process)
+	__u32 process = task->tgid;
+	if (task->pid != process)
 		return 0;
 	if (bpf_map_delete_elem(&processes, &process) == 0) {
 		struct head event = {};

@@ -52,10 +52,7 @@ static __always_inline void tell_members(struct thread *thread, struct dispatch_
 					 __u64 base, __u32 length)
 {
 	struct pieces *members = &event->members;
-	volatile struct walk *walk = &thread->walk;
-	walk->used = 0;
-	walk->pieces = 0;
-	walk->at = 0;
+	volatile struct walk *walk = begin_walk(thread);
 	for (__u32 i = 0; i < PIECES; i++) {
 		__u32 used = walk->used;
 		__u32 at = walk->at;

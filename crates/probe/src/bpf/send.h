@@ -13,10 +13,7 @@ static __always_inline void tell_reply(struct thread *thread, struct reply_event
 {
 	struct vector_abi *list = (struct vector_abi *)vector;
 	struct pieces *told = &event->pieces;
-	volatile struct walk *walk = &thread->walk;
-	walk->used = 0;
-	walk->pieces = 0;
-	walk->place = 0;
+	volatile struct walk *walk = begin_walk(thread);
 	walk->command = 0xffff;
 	for (__u32 i = 0; i < VECTORS; i++) {
 		__u32 used = walk->used;
@@ -65,7 +62,7 @@ int BPF_PROG(departed, struct sk_buff *skb)
 	struct socket_state *state = bpf_sk_storage_get(&sockets, sk, 0, 0);
 	if (!state || !state->out_known)
 		return 0;
-	__u64 tcp = (__u64)BPF_CORE_READ(skb, head) + BPF_CORE_READ(skb, transport_header);
+	__u64 tcp = (__u64)skb->head + skb->transport_header;
 	struct {
 		__be32 ports;
 		__be32 sequence;
@@ -75,8 +72,8 @@ int BPF_PROG(departed, struct sk_buff *skb)
 	if (bpf_probe_read_kernel(&header, sizeof(header), (void *)tcp))
 		return 0;
 	// Neither an acknowledgement without data nor a repetition of what was sent before.
-	__u32 headers = tcp - (__u64)BPF_CORE_READ(skb, data) + (header.offset >> 4) * 4;
-	__s32 data = BPF_CORE_READ(skb, len) - headers;
+	__u32 headers = tcp - (__u64)skb->data + (header.offset >> 4) * 4;
+	__s32 data = skb->len - headers;
 	__u32 sequence = bpf_ntohl(header.sequence);
 	if (data <= 0 || (__s32)(sequence - state->out_end) < 0)
 		return 0;
@@ -89,8 +86,10 @@ int BPF_PROG(departed, struct sk_buff *skb)
 SEC("tp_btf/sock_send_length")
 int BPF_PROG(sent, struct sock *sk, int ret, int flags)
 {
+	if (ret <= 0 || !is_served(sk))
+		return 0;
 	struct thread *thread = mine();
-	if (!thread || ret <= 0 || !is_served(sk))
+	if (!thread)
 		return 0;
 	struct socket_state *state =
 		bpf_sk_storage_get(&sockets, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
@@ -99,7 +98,6 @@ int BPF_PROG(sent, struct sock *sk, int ret, int flags)
 	if (!functions)
 		park(thread, state->out_first);
 	struct reply_event *event = (struct reply_event *)thread->scratch;
-	struct tcp_sock *tcp = (struct tcp_sock *)sk;
 	fill(&event->head, EVENT_SENT);
 	event->socket = (__u64)sk;
 	event->first_at = state->out_first;
@@ -110,7 +108,7 @@ int BPF_PROG(sent, struct sock *sk, int ret, int flags)
 		event->arrived_at = arrival_of(&state->arrivals, state->end);
 	state->moved_at = 0;
 	__u32 before = state->out_end;
-	state->out_end = BPF_CORE_READ(tcp, write_seq);
+	state->out_end = tcp_of(sk)->write_seq;
 	state->out_known = true;
 	state->out_first = 0;
 	state->out_last = 0;

@@ -1,11 +1,15 @@
 // What is kept between events, and how they are told. Every map is bounded.
 #pragma once
 
+// Reads what a pointer points to without a helper; the kernel bears a wrong one.
+extern void *bpf_rdonly_cast(const void *from, __u32 type) __ksym;
+
 // Set before loading: TAI less UTC, and whether requests are seen at Samba's functions; otherwise they
 // begin when they were read and end when a reply is sent.
 const volatile __u64 tai_offset_ns = 0;
 const volatile bool functions = true;
 const volatile bool disk = false;
+const volatile __u8 classes[CALLS] = {}; // of each system call
 // Set once everything is attached: half of the probes tell half of the truth.
 volatile bool started;
 const volatile bool follow_new = false; // every smbd that is started is recorded
@@ -30,14 +34,6 @@ struct {
 	__type(key, __u32);
 	__type(value, __u8);
 } ports SEC(".maps");
-
-// A byte for each system call: its class.
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 512);
-	__type(key, __u32);
-	__type(value, __u8);
-} classes SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -143,6 +139,11 @@ struct {
 	__type(value, __u32);
 } block_requests SEC(".maps");
 
+static __always_inline __u8 class_of(__u64 call)
+{
+	return call < CALLS ? classes[call] : CLASS_NONE;
+}
+
 // The verifier must see the comparison that the compiler would leave out.
 static __always_inline __u64 at_most(__u64 value, __u64 most)
 {
@@ -213,6 +214,16 @@ static __always_inline void take_within(struct thread *thread, struct within *wi
 	thread->within.disk = 0;
 }
 
+static __always_inline volatile struct walk *begin_walk(struct thread *thread)
+{
+	volatile struct walk *walk = &thread->walk;
+	walk->used = 0;
+	walk->pieces = 0;
+	walk->place = 0;
+	walk->at = 0;
+	return walk;
+}
+
 // Puts the lengths of a walk's pieces behind their bytes; how long all that is.
 static __always_inline __u64 end_walk(struct thread *thread, struct pieces *pieces)
 {
@@ -247,19 +258,24 @@ static __always_inline bool is_served(struct sock *sk)
 	return served && *served;
 }
 
+static __always_inline struct tcp_sock *tcp_of(struct sock *sk)
+{
+	return bpf_rdonly_cast(sk, bpf_core_type_id_kernel(struct tcp_sock));
+}
+
 static __always_inline void ends_of(struct sock *sk, struct ends *ends)
 {
 	ends->socket = (__u64)sk;
-	ends->family = BPF_CORE_READ(sk, __sk_common.skc_family);
-	ends->server_port = BPF_CORE_READ(sk, __sk_common.skc_num);
-	ends->client_port = bpf_ntohs(BPF_CORE_READ(sk, __sk_common.skc_dport));
+	ends->family = sk->__sk_common.skc_family;
+	ends->server_port = sk->__sk_common.skc_num;
+	ends->client_port = bpf_ntohs(sk->__sk_common.skc_dport);
 	if (ends->family == AF_INET) {
-		__u32 address = BPF_CORE_READ(sk, __sk_common.skc_daddr);
-		__builtin_memcpy(ends->client, &address, 4);
-		address = BPF_CORE_READ(sk, __sk_common.skc_rcv_saddr);
-		__builtin_memcpy(ends->server, &address, 4);
+		ends->client[0] = sk->__sk_common.skc_daddr;
+		ends->server[0] = sk->__sk_common.skc_rcv_saddr;
 	} else {
-		BPF_CORE_READ_INTO(&ends->client, sk, __sk_common.skc_v6_daddr);
-		BPF_CORE_READ_INTO(&ends->server, sk, __sk_common.skc_v6_rcv_saddr);
+		for (int i = 0; i < 4; i++) {
+			ends->client[i] = sk->__sk_common.skc_v6_daddr.in6_u.u6_addr32[i];
+			ends->server[i] = sk->__sk_common.skc_v6_rcv_saddr.in6_u.u6_addr32[i];
+		}
 	}
 }
