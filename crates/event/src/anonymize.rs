@@ -18,7 +18,6 @@ use sha2::Sha256;
 use crate::builder::extension_of;
 use crate::column::{SENSITIVITY_KEY, Sensitivity};
 use crate::run::{Counter, Scenario, Step};
-use crate::slice::Slice;
 use crate::tables::{Connection, Coverage, Handle, Referral, Session, Tree};
 
 /// Hexadecimal digits of a person's or machine's token.
@@ -48,7 +47,7 @@ macro_rules! anonymize_rows {
     )*};
 }
 
-anonymize_rows! { Connection Session Tree Handle Referral Slice Scenario Step Counter Coverage }
+anonymize_rows! { Connection Session Tree Handle Referral Scenario Step Counter Coverage }
 
 impl Tokenizer {
     /// Tokens under `key`: equal keys give equal tokens.
@@ -106,11 +105,15 @@ impl Tokenizer {
             return Ok(column.clone());
         }
         let replace = |texts: &StringArray| -> ArrayRef {
-            Arc::new(StringArray::from_iter(
-                texts
-                    .iter()
-                    .map(|text| text.map(|text| self.text(field.name(), sensitivity, text))),
-            ))
+            // Rows of one recording lie together.
+            let mut last = ("", String::new());
+            Arc::new(StringArray::from_iter(texts.iter().map(|text| {
+                let text = text?;
+                if text != last.0 {
+                    last = (text, self.text(field.name(), sensitivity, text));
+                }
+                Some(last.1.clone())
+            })))
         };
         if let Some(texts) = column.as_string_opt::<i32>() {
             return Ok(replace(texts));

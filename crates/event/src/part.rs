@@ -1,12 +1,11 @@
 //! What every source of rows yields and every reader takes: some rows of one table.
 //!
-//! Operations are many and come as Arrow batches; the other tables' rows are few and come as
-//! structs.
+//! Operations and slices are many and come as Arrow batches; the other tables' rows are few and come
+//! as structs.
 
 use arrow::array::RecordBatch;
 
 use crate::run::{Counter, Scenario, Step};
-use crate::slice::Slice;
 use crate::tables::{Connection, Coverage, Handle, Referral, Session, Tree};
 
 /// Some rows of one table, in the order of time.
@@ -25,7 +24,7 @@ pub enum Part {
     /// Targets that DFS referrals answered.
     Referrals(Vec<Referral>),
     /// What the server did for operations that were yielded before, in the order of these.
-    Slices(Vec<Slice>),
+    Slices(RecordBatch),
     /// Scenarios of simulated users that ended (load).
     Scenarios(Vec<Scenario>),
     /// Steps of a load run that ended.

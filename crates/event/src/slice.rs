@@ -8,6 +8,9 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray, UInt64Array, new_null_array};
+use arrow::error::ArrowError;
+
 use crate::operation::{Column, Operation};
 use crate::table::table;
 
@@ -87,6 +90,45 @@ impl Kind {
     }
 }
 
+/// Rows of one recording by column: they are many.
+#[derive(Clone, Default)]
+pub struct Rows {
+    operation: Vec<u64>,
+    kind: Vec<&'static str>,
+    start: Vec<i64>,
+    duration_ns: Vec<i64>,
+}
+
+impl Rows {
+    /// Adds a slice of an operation, on the recording's clock, ns.
+    pub fn push(&mut self, operation: u64, kind: Kind, start: i64, duration_ns: i64) {
+        self.operation.push(operation);
+        self.kind.push(kind.name());
+        self.start.push(start);
+        self.duration_ns.push(duration_ns);
+    }
+
+    /// The rows so far as a batch of [`Slice::schema`]; then there are none.
+    pub fn finish(&mut self, recording: &str) -> Result<RecordBatch, ArrowError> {
+        let mut rows = std::mem::take(self);
+        let count = rows.operation.len();
+        let schema = Slice::schema();
+        let columns = schema.fields().iter().map(|field| -> ArrayRef {
+            match field.name().as_str() {
+                "recording" => {
+                    Arc::new(StringArray::from_iter_values(std::iter::repeat_n(recording, count)))
+                }
+                "operation" => Arc::new(UInt64Array::from(std::mem::take(&mut rows.operation))),
+                "kind" => Arc::new(StringArray::from_iter_values(&rows.kind)),
+                "start" => Arc::new(Int64Array::from(std::mem::take(&mut rows.start))),
+                "duration_ns" => Arc::new(Int64Array::from(std::mem::take(&mut rows.duration_ns))),
+                _ => new_null_array(field.data_type(), count),
+            }
+        });
+        RecordBatch::try_new(schema.clone(), columns.collect())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -105,6 +147,25 @@ mod tests {
         }
         assert!(Kind::Send.is_part() && !Kind::Disk.is_part());
         assert_eq!(Kind::from_name("nonsense"), None);
+    }
+
+    #[test]
+    fn columns_are_rows() {
+        let mut rows = Rows::default();
+        rows.push(3, Kind::Io, -5, 7);
+        rows.push(4, Kind::Send, 2, 0);
+        let slice = |operation, kind: Kind, start, duration_ns| Slice {
+            recording: "r".into(),
+            operation,
+            kind: kind.name().into(),
+            start,
+            duration_ns,
+            ..Slice::default()
+        };
+        let batch = rows.finish("r").unwrap();
+        let wanted = [slice(3, Kind::Io, -5, 7), slice(4, Kind::Send, 2, 0)];
+        assert_eq!(Slice::from_batch(&batch), wanted);
+        assert_eq!(rows.finish("r").unwrap().num_rows(), 0);
     }
 
     #[test]

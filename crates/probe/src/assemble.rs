@@ -12,7 +12,7 @@ mod reply;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 
 use smbscope_wire::smb2::Command;
@@ -23,6 +23,9 @@ use reply::{Sending, Times, joined};
 use crate::raw::{Ends, Event, Head, Io, Message, Pieces, Within, Work};
 use crate::serving::{Member, Serving};
 use crate::slices::{Kind, Slices};
+
+/// Keys that come from outside; nobody can guess where they go.
+pub(crate) type HashMap<K, V> = std::collections::HashMap<K, V, foldhash::fast::RandomState>;
 
 /// Requests that are served at a time, and operations whose row is awaited.
 const KEPT_MAX: usize = 1 << 17;
@@ -219,11 +222,11 @@ impl Assembler {
             client_next: 1,
             server_next: 1,
             sending: None,
-            unsent: HashMap::new(),
+            unsent: HashMap::default(),
         });
         let more_bytes = if encrypted { 52 } else { 0 };
         let length = message.length.saturating_sub(more_bytes);
-        let bytes = joined(&owned(pieces), length);
+        let bytes = joined(pieces.iter(), length);
         let mut members: Vec<_> = members(&bytes).map(|member| of(&member.header)).collect();
         let sequence = connection.client_next;
         connection.client_next = sequence.wrapping_add(4 + length);

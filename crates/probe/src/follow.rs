@@ -12,7 +12,7 @@ use smbscope_capture::{Ends, Error, Feed, Options};
 use smbscope_event::code::{Source, Vantage};
 use smbscope_event::operation::{Column, Operation};
 use smbscope_event::part::Part;
-use smbscope_event::slice::Slice;
+use smbscope_event::slice::Rows;
 use smbscope_event::tables::Coverage;
 
 use crate::assemble::{Assembler, Losses, Place, Told};
@@ -52,7 +52,7 @@ struct Beside {
     /// Rows so far: they are numbered from 1.
     rows: u64,
     without_slices: u64,
-    slices: Vec<Slice>,
+    slices: Rows,
     off_cpu: bool,
     disk: bool,
     /// What an interface shows at the same time.
@@ -82,7 +82,7 @@ impl Follow {
             offset,
             rows: 0,
             without_slices: 0,
-            slices: Vec::new(),
+            slices: Rows::default(),
             off_cpu: false,
             disk: false,
             wire: None,
@@ -177,7 +177,7 @@ impl Follow {
     pub fn parts(&mut self) -> Result<Vec<Part>, Error> {
         let Follow { feed, beside, .. } = self;
         let mut parts = feed.parts(&mut |row, ends| beside.amend(row, ends))?;
-        parts.push(beside.take());
+        parts.push(beside.take()?);
         parts.iter_mut().for_each(|part| beside.complete(part));
         Ok(parts)
     }
@@ -186,7 +186,7 @@ impl Follow {
     pub fn begin(&mut self, recording: &str) -> Result<Vec<Part>, Error> {
         let Follow { feed, beside, .. } = self;
         let mut parts = feed.begin(recording, &mut |row, ends| beside.amend(row, ends))?;
-        parts.push(beside.take());
+        parts.push(beside.take()?);
         parts.iter_mut().for_each(|part| beside.complete(part));
         beside.recording = recording.into();
         (beside.without_slices, beside.unjoined) = (0, 0);
@@ -200,7 +200,7 @@ impl Follow {
         let Follow { feed, mut beside, .. } = self;
         let mut parts = feed.end(&mut |row, ends| beside.amend(row, ends), |_| ())?;
         // The coverage is the last.
-        let slices = beside.take();
+        let slices = beside.take()?;
         parts.insert(parts.len().saturating_sub(1), slices);
         parts.iter_mut().for_each(|part| beside.complete(part));
         if let Some(Part::Coverage(coverage)) = parts.last_mut() {
@@ -268,8 +268,8 @@ fn tell(feed: &mut Feed, offset: i64, told: &Told) {
 
 impl Beside {
     /// Slices of the rows since the last time.
-    fn take(&mut self) -> Part {
-        Part::Slices(std::mem::take(&mut self.slices))
+    fn take(&mut self) -> Result<Part, Error> {
+        Ok(Part::Slices(self.slices.finish(&self.recording)?))
     }
 
     /// What a row of the probe says that its messages do not.
@@ -315,14 +315,10 @@ impl Beside {
                 row.set_disk_ns(inside.within.disk as i64);
             }
         }
-        self.slices.extend(inside.slices.0.iter().map(|slice| Slice {
-            recording: self.recording.clone(),
-            operation: number,
-            kind: slice.kind.name().into(),
-            start: slice.start as i64 + offset,
-            duration_ns: slice.duration as i64,
-            ..Slice::default()
-        }));
+        for slice in &inside.slices.0 {
+            let start = slice.start as i64 + offset;
+            self.slices.push(number, slice.kind, start, slice.duration as i64);
+        }
         if inside.encrypted {
             row.set_encrypted(true);
             let more = u64::from(inside.more_bytes);

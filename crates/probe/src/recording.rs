@@ -173,8 +173,8 @@ impl Recording {
         self.probe.without_functions.as_deref()
     }
 
-    /// Takes what happened since the last time: now and then everything that ended, and whether there
-    /// was nothing to be taken. To be called some fifty times a second.
+    /// Takes what happened since the last time: now and then everything that ended, and whether
+    /// little was waiting. To be called some fifty times a second.
     pub fn poll(&mut self) -> Result<(Option<Vec<Part>>, bool), RecordError> {
         if self.compared.elapsed() >= CLOCKS_EVERY {
             self.compared = Instant::now();
@@ -192,17 +192,18 @@ impl Recording {
         let follow = &mut self.follow;
         let read = self.probe.read(|event| follow.event(event))?;
         self.events += read as u64;
-        if read >= EVENTS_MANY {
+        let few = read < EVENTS_MANY;
+        if !few {
             until = until.min(follow.seen());
         }
         let until = until.saturating_sub(ORDER_WITHIN_NS);
         follow.feed_until(until);
         self.until = self.until.max(until as i64 + follow.offset());
         if !follow.wants_out() && self.parted.elapsed() < self.parts_every {
-            return Ok((None, read == 0));
+            return Ok((None, few));
         }
         self.parted = Instant::now();
-        Ok((Some(self.follow.parts()?), read == 0))
+        Ok((Some(self.follow.parts()?), few))
     }
 
     /// How far it is.

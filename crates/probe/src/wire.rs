@@ -6,13 +6,13 @@
 //! compound stand on its lead, in both; of its later members the wire says nothing more, and of an
 //! encrypted compound it does not show them. Bounded; what finds nothing is counted.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
 use smbscope_capture::Ends;
 use smbscope_event::operation::Operation;
 use smbscope_event::tables::Connection;
 
-use crate::assemble::Place;
+use crate::assemble::{HashMap, Place};
 
 /// Rows of the wire that wait for the probe's.
 const ROWS_MAX: usize = 1 << 17;

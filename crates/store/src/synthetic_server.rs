@@ -33,7 +33,7 @@ pub fn server(dir: &Path, operations: u64, tokenizer: Option<Tokenizer>) -> Mani
         builder.append(&[row]);
     }
     writer.part(Part::Operations(builder.finish().unwrap())).unwrap();
-    writer.part(Part::Slices(slices)).unwrap();
+    writer.part(Part::Slices(Slice::to_batch(&slices).unwrap())).unwrap();
     let coverage = Coverage {
         recording: RECORDING.into(),
         format: "probe".into(),

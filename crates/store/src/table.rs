@@ -1,6 +1,6 @@
 //! The tables by name, and parts of them as batches.
 //!
-//! The operations come as Arrow batches already; the other tables' rows are few and come as
+//! Operations and slices come as Arrow batches already; the other tables' rows are few and come as
 //! structs. Here both become batches and back, so that writing, reading and SQL need one way only.
 
 use arrow::array::{RecordBatch, RecordBatchOptions};
@@ -119,7 +119,7 @@ pub fn to_batch(part: &Part) -> Result<(Table, RecordBatch)> {
         Part::Trees(rows) => (Table::Trees, Tree::to_batch(rows)?),
         Part::Handles(rows) => (Table::Handles, Handle::to_batch(rows)?),
         Part::Referrals(rows) => (Table::Referrals, Referral::to_batch(rows)?),
-        Part::Slices(rows) => (Table::Slices, Slice::to_batch(rows)?),
+        Part::Slices(batch) => (Table::Slices, batch.clone()),
         Part::Scenarios(rows) => (Table::Scenarios, Scenario::to_batch(rows)?),
         Part::Steps(rows) => (Table::Steps, Step::to_batch(rows)?),
         Part::Counters(rows) => (Table::Counters, Counter::to_batch(rows)?),
@@ -136,7 +136,7 @@ pub fn to_parts(table: Table, batch: RecordBatch) -> Vec<Part> {
         Table::Trees => vec![Part::Trees(Tree::from_batch(&batch))],
         Table::Handles => vec![Part::Handles(Handle::from_batch(&batch))],
         Table::Referrals => vec![Part::Referrals(Referral::from_batch(&batch))],
-        Table::Slices => vec![Part::Slices(Slice::from_batch(&batch))],
+        Table::Slices => vec![Part::Slices(batch)],
         Table::Scenarios => vec![Part::Scenarios(Scenario::from_batch(&batch))],
         Table::Steps => vec![Part::Steps(Step::from_batch(&batch))],
         Table::Counters => vec![Part::Counters(Counter::from_batch(&batch))],
@@ -156,7 +156,7 @@ pub fn anonymize(part: Part, tokenizer: &Tokenizer) -> Result<Part> {
         Part::Trees(rows) => Part::Trees(Anonymize::anonymize(&rows, tokenizer)?),
         Part::Handles(rows) => Part::Handles(Anonymize::anonymize(&rows, tokenizer)?),
         Part::Referrals(rows) => Part::Referrals(Anonymize::anonymize(&rows, tokenizer)?),
-        Part::Slices(rows) => Part::Slices(Anonymize::anonymize(&rows, tokenizer)?),
+        Part::Slices(batch) => Part::Slices(tokenizer.batch(&batch)?),
         Part::Scenarios(rows) => Part::Scenarios(Anonymize::anonymize(&rows, tokenizer)?),
         Part::Steps(rows) => Part::Steps(Anonymize::anonymize(&rows, tokenizer)?),
         Part::Counters(rows) => Part::Counters(Anonymize::anonymize(&rows, tokenizer)?),

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use smbscope_wire::smb2::header::members;
 
-use super::{Assembler, Place, Told, owned};
+use super::{Assembler, Place, Told};
 use crate::raw::{Head, Pieces};
 use crate::slices::Kind;
 
@@ -38,26 +38,28 @@ impl Assembler {
             return;
         }
         let mut length = total.saturating_sub(4);
-        let mut list = owned(pieces);
-        let bytes = match list.get(1) {
-            Some((bytes, _)) if bytes.starts_with(b"\xfdSMB") => {
-                length = length.saturating_sub(52);
-                match self.clear.get_mut(&head.thread).and_then(VecDeque::pop_front) {
-                    Some(clear) => joined(&clear, length),
-                    None => {
-                        self.losses.without_clear += 1;
-                        Vec::new()
-                    }
+        let is_encrypted =
+            pieces.iter().nth(1).is_some_and(|(bytes, _)| bytes.starts_with(b"\xfdSMB"));
+        let bytes = if is_encrypted {
+            length = length.saturating_sub(52);
+            match self.clear.get_mut(&head.thread).and_then(VecDeque::pop_front) {
+                Some(clear) => {
+                    joined(clear.iter().map(|(bytes, length)| (bytes.as_slice(), *length)), length)
+                }
+                None => {
+                    self.losses.without_clear += 1;
+                    Vec::new()
                 }
             }
-            _ => {
-                // The NetBIOS header, by itself or at the front of everything.
-                if let Some((bytes, length)) = list.first_mut() {
-                    bytes.drain(..bytes.len().min(4));
-                    *length = length.saturating_sub(4);
-                }
-                joined(&list, length)
-            }
+        } else {
+            // The NetBIOS header is by itself or at the front of everything.
+            let mut header = 4;
+            let rest = pieces.iter().map(|(bytes, length)| {
+                let header = std::mem::take(&mut header);
+                let bytes = bytes.get(header..).unwrap_or_default();
+                (bytes, length.saturating_sub(header as u32))
+            });
+            joined(rest, length)
         };
         if self.by_reply {
             self.answered(Head { time: times.first, ..head }, socket, &bytes);
@@ -154,7 +156,7 @@ impl Times {
 
 /// The message of which these are the pieces, as far as its last header needs; zeros stand for what
 /// was not copied in between.
-pub(super) fn joined(pieces: &[(Vec<u8>, u32)], length: u32) -> Vec<u8> {
+pub(super) fn joined<'a>(pieces: impl Iterator<Item = (&'a [u8], u32)>, length: u32) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut end = 0;
     for (piece, real) in pieces {
@@ -168,7 +170,7 @@ pub(super) fn joined(pieces: &[(Vec<u8>, u32)], length: u32) -> Vec<u8> {
             bytes.resize(end, 0);
             bytes.extend_from_slice(piece);
         }
-        end += *real as usize;
+        end += real as usize;
     }
     bytes.truncate(length as usize);
     bytes

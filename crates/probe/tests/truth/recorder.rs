@@ -10,7 +10,7 @@ use arrow::array::{Array as _, AsArray, RecordBatch};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Int64Type};
 use smbscope_capture::{Options, Part, live};
-use smbscope_event::slice::Kind;
+use smbscope_event::slice::{Kind, Slice};
 use smbscope_probe::check::facts;
 use smbscope_probe::find::Choice;
 use smbscope_probe::loader::LoadOptions;
@@ -209,8 +209,8 @@ pub fn rows(parts: &[Part]) -> Vec<Row> {
 pub fn slices_add_up(parts: &[Part]) -> usize {
     let mut of_table: HashMap<i64, i64> = HashMap::new();
     for part in parts {
-        if let Part::Slices(rows) = part {
-            for row in rows {
+        if let Part::Slices(batch) = part {
+            for row in Slice::from_batch(batch) {
                 *of_table.entry(row.operation as i64).or_default() += row.duration_ns;
             }
         }

@@ -4,6 +4,7 @@ use anyhow::Context as _;
 use smbscope_event::anonymize::Tokenizer;
 use smbscope_event::column::Sensitivity;
 use smbscope_event::operation;
+use smbscope_event::slice::Slice;
 use smbscope_model::summary::{COLUMNS, Counted, Options, Summary};
 use smbscope_report::Meta;
 use smbscope_store::Part;
@@ -97,7 +98,7 @@ fn summarize(
             Part::Steps(rows) => summary.steps(&rows),
             Part::Scenarios(rows) => summary.scenarios(&rows),
             Part::Counters(rows) => summary.counters(&rows),
-            Part::Slices(rows) => summary.slices(&rows),
+            Part::Slices(batch) => summary.slices(&Slice::from_batch(&batch)),
             // The report says nothing about single referrals.
             Part::Referrals(_) => {}
         }

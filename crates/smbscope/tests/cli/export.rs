@@ -75,7 +75,7 @@ fn recording(path: &Path) -> String {
         slice(6, slice::Kind::Send, 160, 5),
         slice(99, slice::Kind::Io, 110, 50),
     ];
-    writer.part(Part::Slices(slices)).unwrap();
+    writer.part(Part::Slices(Slice::to_batch(&slices).unwrap())).unwrap();
     writer.finish(true).unwrap();
     path.to_str().unwrap().to_owned()
 }

@@ -6,6 +6,7 @@ use crate::synthetic_rest::{capture, dataset};
 use crate::synthetic_server::{RECORDING, server};
 use crate::table::{Part, to_batch};
 use smbscope_event::operation::Column;
+use smbscope_event::slice::Slice;
 use std::collections::BTreeMap;
 
 fn open(inputs: &[&str]) -> Result<Source> {
@@ -169,7 +170,8 @@ fn slices_come_after_their_operations_and_join_them_also_as_tokens() {
                     let column = smbscope_event::table::read_column::<String>(&batch, "recording");
                     names.extend(column.first().cloned());
                 }
-                Part::Slices(rows) => {
+                Part::Slices(batch) => {
+                    let rows = Slice::from_batch(&batch);
                     // 40 times queue, processing and send, and of two commands two and one more.
                     assert_eq!(rows.len(), 40 * 3 + 10 + 2 * 10);
                     assert!(rows.is_sorted_by_key(|row| row.operation));

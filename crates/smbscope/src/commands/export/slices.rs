@@ -108,8 +108,8 @@ impl SliceFeed {
             match self.parts.as_mut().and_then(Iterator::next) {
                 None => return Ok(()),
                 Some(part) => {
-                    if let Part::Slices(rows) = part? {
-                        self.ready = rows.into_iter();
+                    if let Part::Slices(batch) = part? {
+                        self.ready = Slice::from_batch(&batch).into_iter();
                         self.next = self.ready.next();
                     }
                 }
