@@ -24,6 +24,7 @@ use smbscope_wire::smb2::{Command, Dialect};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 
 use super::error::ClientError;
+use super::host::RoundTrip;
 use super::reply::{Reply, Want};
 use crate::clock::Clock;
 use crate::row::{LinkNames, Row};
@@ -119,6 +120,7 @@ pub struct Channel {
     place: u32,
     ports: (u16, u16),
     names: Arc<LinkNames>,
+    round_trip: Arc<RoundTrip>,
     /// What the connection's own row says.
     pub table: Box<Connection>,
     /// Protection of the session.
@@ -142,6 +144,8 @@ pub struct Ends {
     pub ports: (u16, u16),
     /// Nanoseconds from SYN to SYN-ACK as the connect call showed them.
     pub connect_ns: Option<i64>,
+    /// The least of all connections to that address.
+    pub round_trip: Arc<RoundTrip>,
     /// Texts of its rows.
     pub names: Arc<LinkNames>,
 }
@@ -166,7 +170,7 @@ impl Channel {
             handshake_seen: ends.connect_ns.is_some(),
             vantage: Some(Vantage::Client.name().to_owned()),
             vantage_reason: "the load generator is the client".into(),
-            server_rtt_ns: ends.connect_ns,
+            server_rtt_ns: ends.round_trip.least_ns(),
             server_rtt_handshake_ns: ends.connect_ns,
             server_rtt_samples: u64::from(ends.connect_ns.is_some()),
             client_rtt_ns: Some(0),
@@ -197,6 +201,7 @@ impl Channel {
             place: ends.channel,
             ports: ends.ports,
             names: ends.names,
+            round_trip: ends.round_trip,
             table: Box::new(table),
             protection: Protection::default(),
             scene: Scene::default(),

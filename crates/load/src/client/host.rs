@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use tokio::net::TcpStream;
 
@@ -29,8 +29,31 @@ pub struct Host {
     /// Whether rows are made.
     pub record: bool,
     connections: AtomicU64,
+    /// To each of the addresses.
+    round_trips: Vec<Arc<RoundTrip>>,
     /// What connects instead of TCP.
     dial: Option<Dial>,
+}
+
+/// The least time in which a connection to an address was made. That of one connection also holds how
+/// long its task waited for the processor, which on a busy client is more than the network takes.
+#[derive(Debug)]
+pub struct RoundTrip(AtomicI64);
+
+impl RoundTrip {
+    fn new() -> RoundTrip {
+        RoundTrip(AtomicI64::new(i64::MAX))
+    }
+
+    /// Takes that of one more, ns.
+    fn took(&self, ns: i64) {
+        self.0.fetch_min(ns, Ordering::Relaxed);
+    }
+
+    /// The least so far, ns; none without any.
+    pub fn least_ns(&self) -> Option<i64> {
+        Some(self.0.load(Ordering::Relaxed)).filter(|ns| *ns != i64::MAX)
+    }
 }
 
 /// Makes the transports of a host that is no network place.
@@ -57,13 +80,22 @@ impl Host {
             let error = io::Error::other("the name has no address");
             return Err(ClientError::Connect { server: target.address(), error });
         }
-        Ok(Host { addresses, ..Host::nowhere(target, config, clock, record) })
+        let round_trips = addresses.iter().map(|_| Arc::new(RoundTrip::new())).collect();
+        Ok(Host { addresses, round_trips, ..Host::nowhere(target, config, clock, record) })
     }
 
     /// A host without a way to it.
     fn nowhere(target: Target, config: Config, clock: Clock, record: bool) -> Host {
-        let (addresses, connections) = (Vec::new(), AtomicU64::new(0));
-        Host { target, addresses, config, clock, record, connections, dial: None }
+        Host {
+            target,
+            addresses: Vec::new(),
+            config,
+            clock,
+            record,
+            connections: AtomicU64::new(0),
+            round_trips: Vec::new(),
+            dial: None,
+        }
     }
 
     /// A host whose connections `dial` makes, for servers that exist in tests only.
@@ -86,13 +118,15 @@ impl Host {
         let server = || self.target.address();
         if let Some(Dial(dial)) = &self.dial {
             let failed = |error| ClientError::Connect { server: server(), error };
-            return Ok((dial().map_err(failed)?, self.ends(channel, (0, 0), None, ["", ""])));
+            let ends = self.ends(channel, (0, 0), (None, Arc::new(RoundTrip::new())), ["", ""]);
+            return Ok((dial().map_err(failed)?, ends));
         }
         // IPv4 and IPv6 of one name are tried in turn for the first channel.
         let mut last = io::Error::other("the name has no address");
         for attempt in 0..self.addresses.len() {
             let place = (channel as usize + attempt) % self.addresses.len();
             let Some(&address) = self.addresses.get(place) else { break };
+            let Some(round_trip) = self.round_trips.get(place) else { break };
             let begin = tokio::time::Instant::now();
             let connecting = TcpStream::connect(address);
             let stream = match tokio::time::timeout(self.config.connect_timeout, connecting).await {
@@ -112,7 +146,8 @@ impl Host {
             let local = stream.local_addr().map_err(failed)?;
             let ports = (local.port(), address.port());
             let texts = [local.ip().to_string(), address.ip().to_string()];
-            let ends = self.ends(channel, ports, Some(took), texts);
+            round_trip.took(took);
+            let ends = self.ends(channel, ports, (Some(took), round_trip.clone()), texts);
             let stream: Box<dyn Transport> = match self.config.delay.is_zero() {
                 true => Box::new(stream),
                 false => Box::new(Delayed::new(stream, self.config.delay)),
@@ -126,12 +161,12 @@ impl Host {
         &self,
         channel: u32,
         ports: (u16, u16),
-        connect_ns: Option<i64>,
+        (connect_ns, round_trip): (Option<i64>, Arc<RoundTrip>),
         [client, server]: [impl Into<String>; 2],
     ) -> Ends {
         let names =
             LinkNames { client: client.into(), server: server.into(), ..LinkNames::default() };
         let connection = self.connections.fetch_add(1, Ordering::Relaxed);
-        Ends { connection, channel, ports, connect_ns, names: Arc::new(names) }
+        Ends { connection, channel, ports, connect_ns, round_trip, names: Arc::new(names) }
     }
 }

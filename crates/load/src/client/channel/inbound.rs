@@ -262,11 +262,12 @@ impl Channel {
                 operation.set_response_wire_bytes(bytes);
                 operation.derive_durations();
             }
+            self.table.server_rtt_ns = self.round_trip.least_ns();
             if let (true, false, Some(turnaround), Some(round_trip)) =
                 (pending.lead, pending.waits, operation.turnaround_ns(), self.table.server_rtt_ns)
             {
                 operation.set_server_ns(turnaround - round_trip);
-                // One sample: it says as much as half of itself.
+                // It has a part of the client's: it says as much as half of itself.
                 operation.set_server_error_ns(round_trip / 2);
             }
             self.table.signed += u64::from(operation.signed() == Some(true));
