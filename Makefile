@@ -4,6 +4,7 @@
 # make bench-crypto  signing and encryption by the libraries that there are, on this machine
 # make bench-probe   what a recorder inside Samba costs it, beside bpftrace and strace (needs root)
 # make bench-load    CPU per operation and memory per session of the load client, of the floor, of other clients
+# make test-kernel  the probe on Debian 12's own kernel, in QEMU (needs root; a few minutes)
 # make bless  accept the current output as the golden results
 
 # Outside the checkout, so that it survives a fresh clone: DataFusion takes minutes to build.
@@ -15,7 +16,7 @@ DEMO_RUN := $(CURDIR)/smbscope-demo-run
 export FUZZ_TARGET_DIR ?= $(HOME)/.cache/smbscope/fuzz
 FUZZ_SECONDS ?= 3
 
-.PHONY: demo test bench bench-crypto bench-load bench-probe bless build fuzz
+.PHONY: demo test test-kernel bench bench-crypto bench-load bench-probe bless build fuzz
 
 demo: build
 	scripts/setup.sh demo
@@ -35,6 +36,10 @@ test:
 	cargo clippy --locked --workspace --all-targets $$(scripts/features.sh) -- -D warnings
 	SMBSCOPE_PYTHON=$${SMBSCOPE_PYTHON:-$(HOME)/.cache/smbscope/venv/bin/python} cargo test --locked --workspace $$(scripts/features.sh)
 	fuzz/run.sh $(FUZZ_SECONDS) keys compression decrypt protect auth smb1 smb2 frame file stream probe
+
+test-kernel:
+	scripts/setup.sh test
+	scripts/test-kernel.sh
 
 fuzz:
 	fuzz/run.sh 60

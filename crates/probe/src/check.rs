@@ -20,9 +20,10 @@ pub struct Fact {
     pub blocks: bool,
 }
 
-/// Types of the kernel that the probe hangs on, as BTF names them, and since which kernel they are.
-const TRACEPOINTS: [(&str, &str); 2] =
-    [("btf_trace_sock_send_length", "6.3"), ("btf_trace_sk_data_ready", "6.3")];
+/// Where the kernel describes itself.
+const TYPES: &str = "/sys/kernel/btf/vmlinux";
+/// What the probe calls, of which the kernel had the last one last: since Linux 6.1.
+const NEEDED: &str = "bpf_ktime_get_tai_ns";
 const CAP_SYS_ADMIN: u32 = 21;
 const CAP_PERFMON: u32 = 38;
 const CAP_BPF: u32 = 39;
@@ -43,31 +44,37 @@ fn bad(what: &'static str, found: impl Into<String>, remedy: impl Into<String>) 
 fn kernel() -> Fact {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let release = release.trim();
-    let types = match fs::read("/sys/kernel/btf/vmlinux") {
+    let types = match fs::read(TYPES) {
         Ok(types) => types,
         Err(error) => {
             let remedy = "Use a kernel with CONFIG_DEBUG_INFO_BTF (Debian, Ubuntu, RHEL and SUSE have it), or record the wire: smbscope record --interface.";
-            return bad(
-                "probe-kernel",
-                format!("{release}, /sys/kernel/btf/vmlinux: {error}"),
-                remedy,
-            );
+            return bad("probe-kernel", format!("{release}, {TYPES}: {error}"), remedy);
         }
     };
-    for (name, since) in TRACEPOINTS {
-        let tracepoint = name.trim_start_matches("btf_trace_");
-        if !contains(&types, name.as_bytes()) {
-            let remedy = format!(
-                "Use Linux {since} or later (on Debian 12 from bookworm-backports), or record the wire: smbscope record --interface."
-            );
-            return bad(
-                "probe-kernel",
-                format!("{release} has no tracepoint {tracepoint}"),
-                remedy,
-            );
-        }
+    if !contains(&types, NEEDED.as_bytes()) {
+        let remedy = "Use Linux 6.1 or later, or record the wire: smbscope record --interface.";
+        return bad("probe-kernel", format!("{release} has no {NEEDED}"), remedy);
     }
-    good("probe-kernel", format!("{release}, with BTF and the tracepoints"))
+    good("probe-kernel", format!("{release}, with BTF"))
+}
+
+/// Where the kernel lets it be seen what sockets receive and send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sockets {
+    /// At tracepoints: since Linux 6.3. Otherwise at functions.
+    pub tracepoints: bool,
+    /// sendfile(2) has a function of its own: until Linux 6.4.
+    pub sendpage: bool,
+}
+
+/// Looks at what this kernel has.
+pub fn sockets() -> Sockets {
+    let types = fs::read(TYPES).unwrap_or_default();
+    let tracepoints = ["btf_trace_sock_send_length", "btf_trace_sk_data_ready"];
+    Sockets {
+        tracepoints: tracepoints.iter().all(|name| contains(&types, name.as_bytes())),
+        sendpage: contains(&types, b"\0tcp_sendpage\0"),
+    }
 }
 
 fn contains(text: &[u8], word: &[u8]) -> bool {

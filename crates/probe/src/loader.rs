@@ -13,6 +13,7 @@ use libbpf_rs::{
 
 use rustix::time::{ClockId, DynamicClockId, clock_gettime, clock_gettime_dynamic};
 
+use crate::check;
 use crate::classes::CLASSES;
 use crate::find::{Found, Library};
 use crate::raw::Counted;
@@ -60,6 +61,9 @@ pub struct LoadOptions {
     pub disk: bool,
     /// Records every smbd that is started from now on, too.
     pub follow_new: bool,
+    /// Looks at sockets at tracepoints, where the kernel has them (Linux 6.3), and not at its
+    /// functions.
+    pub tracepoints: bool,
 }
 
 impl Default for LoadOptions {
@@ -71,6 +75,7 @@ impl Default for LoadOptions {
             off_cpu: false,
             disk: false,
             follow_new: false,
+            tracepoints: true,
         }
     }
 }
@@ -116,6 +121,15 @@ impl Probe {
         open.maps.events.set_max_entries(options.ring_bytes).map_err(kernel("ring buffer"))?;
         open.progs.call_enter.set_autoload(options.system_calls);
         open.progs.call_exit.set_autoload(options.system_calls);
+        let sockets = check::sockets();
+        let at_tracepoints = options.tracepoints && sockets.tracepoints;
+        open.progs.data_ready.set_autoload(at_tracepoints);
+        open.progs.received.set_autoload(at_tracepoints);
+        open.progs.sent.set_autoload(at_tracepoints);
+        open.progs.data_ready_function.set_autoload(!at_tracepoints);
+        open.progs.received_function.set_autoload(!at_tracepoints);
+        open.progs.sent_function.set_autoload(!at_tracepoints);
+        open.progs.sent_page.set_autoload(!at_tracepoints && sockets.sendpage);
         open.progs.switched.set_autoload(options.off_cpu);
         open.progs.block_began.set_autoload(options.disk);
         open.progs.block_ended.set_autoload(options.disk);
@@ -152,7 +166,8 @@ impl Probe {
         if probe.without_functions.is_none() {
             probe.attach_functions(found)?;
         }
-        probe.attach_tracepoints(options)?;
+        let sockets = check::Sockets { tracepoints: at_tracepoints, ..sockets };
+        probe.attach_tracepoints(options, sockets)?;
         probe.start(true);
         Ok(probe)
     }
@@ -201,18 +216,30 @@ impl Probe {
         Ok(())
     }
 
-    fn attach_tracepoints(&mut self, options: LoadOptions) -> Result<(), LoadError> {
+    fn attach_tracepoints(
+        &mut self,
+        options: LoadOptions,
+        sockets: check::Sockets,
+    ) -> Result<(), LoadError> {
         let programs = &self.skel.progs;
-        let mut kernel_side = vec![
-            &programs.data_ready,
-            &programs.received,
+        let mut kernel_side = match sockets.tracepoints {
+            true => vec![&programs.data_ready, &programs.received, &programs.sent],
+            false => vec![
+                &programs.data_ready_function,
+                &programs.received_function,
+                &programs.sent_function,
+            ],
+        };
+        if !sockets.tracepoints && sockets.sendpage {
+            kernel_side.push(&programs.sent_page);
+        }
+        kernel_side.extend([
             &programs.departed,
-            &programs.sent,
             &programs.closed,
             &programs.forked,
             &programs.executed,
             &programs.ended,
-        ];
+        ]);
         if options.system_calls {
             kernel_side.extend([&programs.call_enter, &programs.call_exit]);
         }

@@ -19,21 +19,34 @@ static __always_inline __u64 newest(struct sock *sk)
 }
 
 // Runs for every segment of every socket of the host that waits for data.
-SEC("tp_btf/sk_data_ready")
-int BPF_PROG(data_ready, struct sock *sk)
+static __always_inline int data_came(struct sock *sk)
 {
 	if (!is_served(sk))
 		return 0;
 	struct socket_state *state =
 		bpf_sk_storage_get(&sockets, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
-	if (!state)
+	struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
+	if (!state || !tcp)
 		return 0;
 	struct arrivals *arrivals = &state->arrivals;
 	__u32 place = arrivals->next % ARRIVALS;
 	arrivals->time[place] = newest(sk);
-	arrivals->sequence[place] = tcp_of(sk)->rcv_nxt;
+	arrivals->sequence[place] = tcp->rcv_nxt;
 	arrivals->next++;
 	return 0;
+}
+
+SEC("tp_btf/sk_data_ready")
+int BPF_PROG(data_ready, struct sock *sk)
+{
+	return data_came(sk);
+}
+
+// Before Linux 6.3 there is no tracepoint for it.
+SEC("fentry/sock_def_readable")
+int BPF_PROG(data_ready_function, struct sock *sk)
+{
+	return data_came(sk);
 }
 
 // When the byte before `sequence` had come; 0 when that is not known any more.
@@ -88,8 +101,7 @@ static __always_inline __u64 first_buffer(__u64 *vector, __u64 *vectors)
 	return base;
 }
 
-SEC("tp_btf/sock_recv_length")
-int BPF_PROG(received, struct sock *sk, int ret, int flags)
+static __always_inline int has_read(struct sock *sk, int ret, int flags)
 {
 	if (ret <= 0 || (flags & MSG_PEEK) || !is_served(sk))
 		return 0;
@@ -98,11 +110,11 @@ int BPF_PROG(received, struct sock *sk, int ret, int flags)
 		return 0;
 	struct socket_state *state =
 		bpf_sk_storage_get(&sockets, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
-	if (!state)
+	struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
+	if (!state || !tcp)
 		return 0;
 	__u64 vector, vectors;
 	__u64 buffer = first_buffer(&vector, &vectors);
-	struct tcp_sock *tcp = tcp_of(sk);
 	__u32 behind = tcp->copied_seq;
 	__u32 size = ret;
 	if (!state->out_known) {
@@ -172,4 +184,17 @@ int BPF_PROG(received, struct sock *sk, int ret, int flags)
 	if (!functions)
 		begin_request(thread, socket << 32 | message->sequence);
 	return 0;
+}
+
+SEC("tp_btf/sock_recv_length")
+int BPF_PROG(received, struct sock *sk, int ret, int flags)
+{
+	return has_read(sk, ret, flags);
+}
+
+SEC("fexit/tcp_recvmsg")
+int BPF_PROG(received_function, struct sock *sk, void *message, unsigned long length, int flags,
+	     void *address_length, int ret)
+{
+	return has_read(sk, ret, flags);
 }

@@ -63,8 +63,10 @@ static __always_inline void tell_members(struct thread *thread, struct dispatch_
 			break;
 		__u32 next = fixed[20] | fixed[21] << 8 | fixed[22] << 16 | fixed[23] << 24;
 		__u32 own = next && next < length - at ? next : length - at;
-		__u64 wanted = at_most(head_of(fixed[12] | fixed[13] << 8, own), HEAD_BYTES);
-		if (bpf_probe_read_user(members->data + used, wanted, (void *)(base + at)))
+		__u64 wanted = head_of(fixed[12] | fixed[13] << 8, own);
+		// Linux 6.1 forgets what was compared before.
+		__u8 *to = members->data + at_most(used, DATA_BYTES - HEAD_BYTES);
+		if (bpf_probe_read_user(to, at_most(wanted, HEAD_BYTES), (void *)(base + at)))
 			wanted = 0;
 		walk->piece[i].length = own;
 		walk->piece[i].captured = wanted;

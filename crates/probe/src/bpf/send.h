@@ -30,7 +30,7 @@ static __always_inline void tell_reply(struct thread *thread, struct reply_event
 		__u64 wanted = at_most(piece.length, 256);
 		if (is_data && piece.length != 64)
 			wanted = 0;
-		__u8 *to = told->data + used;
+		__u8 *to = told->data + at_most(used, DATA_BYTES - 256);
 		if (wanted && bpf_probe_read_user(to, at_most(wanted, 256), (void *)piece.base))
 			wanted = 0;
 		if (wanted == 64 && to[0] == 0xfe && to[1] == 'S' && to[2] == 'M') {
@@ -83,8 +83,7 @@ int BPF_PROG(departed, struct sk_buff *skb)
 	return 0;
 }
 
-SEC("tp_btf/sock_send_length")
-int BPF_PROG(sent, struct sock *sk, int ret, int flags)
+static __always_inline int has_sent(struct sock *sk, int ret)
 {
 	if (ret <= 0 || !is_served(sk))
 		return 0;
@@ -93,7 +92,8 @@ int BPF_PROG(sent, struct sock *sk, int ret, int flags)
 		return 0;
 	struct socket_state *state =
 		bpf_sk_storage_get(&sockets, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
-	if (!state)
+	struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
+	if (!state || !tcp)
 		return 0;
 	if (!functions)
 		park(thread, state->out_first);
@@ -108,7 +108,7 @@ int BPF_PROG(sent, struct sock *sk, int ret, int flags)
 		event->arrived_at = arrival_of(&state->arrivals, state->end);
 	state->moved_at = 0;
 	__u32 before = state->out_end;
-	state->out_end = tcp_of(sk)->write_seq;
+	state->out_end = tcp->write_seq;
 	state->out_known = true;
 	state->out_first = 0;
 	state->out_last = 0;
@@ -155,6 +155,26 @@ int BPF_PROG(sent, struct sock *sk, int ret, int flags)
 	}
 	thread->crypto_out = 0;
 	return 0;
+}
+
+SEC("tp_btf/sock_send_length")
+int BPF_PROG(sent, struct sock *sk, int ret, int flags)
+{
+	return has_sent(sk, ret);
+}
+
+// Before Linux 6.3 there is no tracepoint for it; sendfile(2) goes another way until 6.5.
+SEC("fexit/tcp_sendmsg")
+int BPF_PROG(sent_function, struct sock *sk, void *message, unsigned long size, int ret)
+{
+	return has_sent(sk, ret);
+}
+
+SEC("fexit/tcp_sendpage")
+int BPF_PROG(sent_page, struct sock *sk, void *page, int offset, unsigned long size, int flags,
+	     int ret)
+{
+	return has_sent(sk, ret);
 }
 
 // A connection can go from process to process (multichannel), so its end is the socket's.

@@ -1,9 +1,6 @@
 // What is kept between events, and how they are told. Every map is bounded.
 #pragma once
 
-// Reads what a pointer points to without a helper; the kernel bears a wrong one.
-extern void *bpf_rdonly_cast(const void *from, __u32 type) __ksym;
-
 // Set before loading: TAI less UTC, and whether requests are seen at Samba's functions; otherwise they
 // begin when they were read and end when a reply is sent.
 const volatile __u64 tai_offset_ns = 0;
@@ -256,11 +253,6 @@ static __always_inline bool is_served(struct sock *sk)
 	__u32 port = sk->__sk_common.skc_num;
 	__u8 *served = bpf_map_lookup_elem(&ports, &port);
 	return served && *served;
-}
-
-static __always_inline struct tcp_sock *tcp_of(struct sock *sk)
-{
-	return bpf_rdonly_cast(sk, bpf_core_type_id_kernel(struct tcp_sock));
 }
 
 static __always_inline void ends_of(struct sock *sk, struct ends *ends)

@@ -98,8 +98,9 @@ impl Recorder {
         });
         match ready.recv().unwrap() {
             None => Some(Recorder { stop, thread }),
-            // Where the machine could, that it does not is a defect.
-            Some(error) if blocked() => {
+            // Where the machine could, that it does not is a defect. Whether it lets functions of the
+            // kernel be looked at only the attempt tells.
+            Some(error) if blocked() || !load.tracepoints => {
                 eprintln!("skipped: {error}");
                 None
             }

@@ -5,6 +5,7 @@ use smbscope_load::client::{Config, Encryption, Signing};
 use smbscope_load::fileset::Scale;
 use smbscope_load::lab;
 use smbscope_load::workload::Planner;
+use smbscope_probe::loader::LoadOptions;
 
 use crate::recorder::{Recorded, Recorder, alone, slices_add_up};
 use crate::run::{self, agree, operations, prepare, same_entities, workload};
@@ -34,6 +35,23 @@ fn a_recording_has_the_runs_operations() {
     let _alone = alone();
     let Some(lab) = samba(|_| {}) else { return };
     same_as_the_load(&lab, Config::default());
+}
+
+/// Before Linux 6.3 functions of the kernel stand for tracepoints that it lacks.
+#[test]
+fn also_at_functions_of_the_kernel() {
+    let _alone = alone();
+    let Some(lab) = samba(|_| {}) else { return };
+    let planner = Planner::new(workload(), 7, Scale::new(0.1).unwrap());
+    prepare(&lab, &planner);
+    let load = LoadOptions { tracepoints: false, ..LoadOptions::default() };
+    let Some(recorder) = Recorder::begin_with(&lab, load, None) else { return };
+    let (_, parts) = run::run_with(&lab, &planner, Config::default(), 6, |_| ());
+    let recorded = recorder.end();
+    assert_eq!(recorded.progress.without_slices, 0);
+    same_entities(&parts, &recorded.parts);
+    agree(&operations(parts), &operations(recorded.parts.clone()));
+    assert!(slices_add_up(&recorded.parts) > 100);
 }
 
 #[test]
