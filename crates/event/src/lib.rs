@@ -19,6 +19,7 @@ pub mod open;
 pub mod operation;
 pub mod part;
 pub mod pool;
+pub mod profile;
 pub mod run;
 pub mod slice;
 pub mod table;

@@ -15,6 +15,7 @@ mod load;
 mod load_run;
 mod ops;
 mod other;
+mod predict;
 mod query;
 #[cfg(target_os = "linux")]
 mod record;
