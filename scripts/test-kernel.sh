@@ -15,11 +15,10 @@ apt-get install -y --no-install-recommends qemu-system-x86 busybox-static kmod i
 mkdir -p "$work" && cd "$work"
 [ -x venv/bin/vng ] || { python3 -m venv venv && venv/bin/pip install -q virtme-ng; }
 [ -e "boot/vmlinuz-$release" ] || { apt-get download "$package" && dpkg-deb -x "$package"_*.deb .; }
-[ -e "/lib/modules/$release" ] || {
-    mkdir -p /lib/modules
-    ln -s "$work/lib/modules/$release" "/lib/modules/$release"
-    trap 'rm -f "/lib/modules/$release"' EXIT
-}
+mkdir -p /lib/modules
+[ -e "/lib/modules/$release" ] || ln -s "$work/lib/modules/$release" "/lib/modules/$release"
+# Also one that a run before left, which was killed.
+[ ! -L "/lib/modules/$release" ] || trap 'rm -f "/lib/modules/$release"' EXIT
 depmod "$release"
 
 cd "$root"
