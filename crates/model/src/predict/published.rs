@@ -30,16 +30,15 @@ const SOURCE: &str = "Lovinger, Kruse: Evaluating SMB2 Performance for Home Dire
 /// The profile with fitted constants.
 pub fn profile() -> Profile {
     let mut profile = means();
-    let equations: Vec<Equation> = published()
-        .map(|(scenario, variant, seconds)| {
-            let Some((runs, variant)) = find(&profile, scenario, variant) else {
-                return Equation { factors: Vec::new(), sum: 0.0, scale: 1.0 };
-            };
+    let mut equations = Vec::new();
+    for (scenario, row) in profile.scenarios.iter().zip(&SCENARIOS) {
+        let runs = scenario.runs_per_hour;
+        for (variant, seconds) in scenario.variants.iter().zip(row.seconds) {
             let means = runs * (variant.round_trips * RTT_S + server_s(&profile.commands, variant));
             let factors = variant.operations.iter().map(|count| runs * count).collect();
-            Equation { factors, sum: seconds - means, scale: seconds }
-        })
-        .collect();
+            equations.push(Equation { factors, sum: seconds - means, scale: seconds });
+        }
+    }
     let constants = least_squares(&equations, profile.commands.len());
     for (command, constant_s) in profile.commands.iter_mut().zip(constants) {
         command.constant_s = constant_s;
@@ -72,13 +71,6 @@ pub fn means() -> Profile {
     }
 }
 
-/// Scenario, option and seconds of one user's hour, as published.
-pub fn published() -> impl Iterator<Item = (&'static str, CacheOption, f64)> {
-    SCENARIOS.iter().flat_map(|row| {
-        CacheOption::ALL.into_iter().zip(row.seconds).map(|(option, s)| (row.scenario, option, s))
-    })
-}
-
 fn scenario(row: &Row) -> ScenarioProfile {
     let round_trips = row.operations.iter().sum::<f64>() - row.followers;
     let without = |taken: &[f64; 4]| -> Vec<f64> {
@@ -105,16 +97,6 @@ fn scenario(row: &Row) -> ScenarioProfile {
             variant(CacheOption::DirLease, row.dir_lease_packets, &row.dir_lease),
         ],
     }
-}
-
-fn find<'a>(
-    profile: &'a Profile,
-    scenario: &str,
-    option: CacheOption,
-) -> Option<(f64, &'a Variant)> {
-    let found = profile.scenarios.iter().find(|found| found.scenario == scenario)?;
-    let variant = found.variants.iter().find(|variant| variant.option == option)?;
-    Some((found.runs_per_hour, variant))
 }
 
 /// What options take away.
@@ -336,6 +318,16 @@ mod tests {
     use super::*;
     use crate::predict::averages::{Cell, TOTAL, table};
     use crate::predict::change::Change;
+
+    /// Scenario, option and seconds of one user's hour, as published.
+    fn published() -> impl Iterator<Item = (&'static str, CacheOption, f64)> {
+        SCENARIOS.iter().flat_map(|row| {
+            CacheOption::ALL
+                .into_iter()
+                .zip(row.seconds)
+                .map(|(option, s)| (row.scenario, option, s))
+        })
+    }
 
     fn seconds(cells: &[Cell], scenario: &str, option: CacheOption) -> f64 {
         let cell = cells.iter().find(|cell| cell.scenario == scenario && cell.option == option);
