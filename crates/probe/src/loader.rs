@@ -129,7 +129,7 @@ impl Probe {
         open.progs.data_ready_function.set_autoload(!at_tracepoints);
         open.progs.received_function.set_autoload(!at_tracepoints);
         open.progs.sent_function.set_autoload(!at_tracepoints);
-        open.progs.sent_page.set_autoload(!at_tracepoints && sockets.sendpage);
+        open.progs.sent_page.set_autoload(sockets.sendpage);
         open.progs.switched.set_autoload(options.off_cpu);
         open.progs.block_began.set_autoload(options.disk);
         open.progs.block_ended.set_autoload(options.disk);
@@ -230,7 +230,7 @@ impl Probe {
                 &programs.sent_function,
             ],
         };
-        if !sockets.tracepoints && sockets.sendpage {
+        if sockets.sendpage {
             kernel_side.push(&programs.sent_page);
         }
         kernel_side.extend([

@@ -163,13 +163,14 @@ int BPF_PROG(sent, struct sock *sk, int ret, int flags)
 	return has_sent(sk, ret);
 }
 
-// Before Linux 6.3 there is no tracepoint for it; sendfile(2) goes another way until 6.5.
+// Before Linux 6.3 there is no tracepoint for it.
 SEC("fexit/tcp_sendmsg")
 int BPF_PROG(sent_function, struct sock *sk, void *message, unsigned long size, int ret)
 {
 	return has_sent(sk, ret);
 }
 
+// Until Linux 6.4 sendfile(2) goes this way, which has no tracepoint.
 SEC("fexit/tcp_sendpage")
 int BPF_PROG(sent_page, struct sock *sk, void *page, int offset, unsigned long size, int flags,
 	     int ret)
