@@ -12,17 +12,21 @@ use crate::run::{self, agree, operations, prepare, same_entities, workload};
 use crate::support::{Samba, samba, samba_4_22};
 
 /// Runs users while it is recorded.
-fn recorded_run(lab: &Samba, config: Config) -> Option<(Vec<Part>, Recorded)> {
+fn recorded_run(lab: &Samba, config: Config, load: LoadOptions) -> Option<(Vec<Part>, Recorded)> {
     let planner = Planner::new(workload(), 7, Scale::new(0.1).unwrap());
     prepare(lab, &planner);
-    let recorder = Recorder::begin(lab)?;
+    let recorder = Recorder::begin_with(lab, load, None)?;
     let (result, parts) = run::run_with(lab, &planner, config, 6, |_| ());
     assert!(result.ended > 5, "{result:?}");
     Some((parts, recorder.end()))
 }
 
 fn same_as_the_load(lab: &Samba, config: Config) {
-    let Some((parts, recorded)) = recorded_run(lab, config) else { return };
+    same_when_loaded(lab, config, LoadOptions::default());
+}
+
+fn same_when_loaded(lab: &Samba, config: Config, load: LoadOptions) {
+    let Some((parts, recorded)) = recorded_run(lab, config, load) else { return };
     assert_eq!(recorded.progress.without_slices, 0);
     same_entities(&parts, &recorded.parts);
     agree(&operations(parts), &operations(recorded.parts.clone()));
@@ -42,16 +46,8 @@ fn a_recording_has_the_runs_operations() {
 fn also_at_functions_of_the_kernel() {
     let _alone = alone();
     let Some(lab) = samba(|_| {}) else { return };
-    let planner = Planner::new(workload(), 7, Scale::new(0.1).unwrap());
-    prepare(&lab, &planner);
     let load = LoadOptions { tracepoints: false, ..LoadOptions::default() };
-    let Some(recorder) = Recorder::begin_with(&lab, load, None) else { return };
-    let (_, parts) = run::run_with(&lab, &planner, Config::default(), 6, |_| ());
-    let recorded = recorder.end();
-    assert_eq!(recorded.progress.without_slices, 0);
-    same_entities(&parts, &recorded.parts);
-    agree(&operations(parts), &operations(recorded.parts.clone()));
-    assert!(slices_add_up(&recorded.parts) > 100);
+    same_when_loaded(&lab, Config::default(), load);
 }
 
 #[test]
@@ -83,8 +79,8 @@ fn also_on_samba_4_22() {
 fn also_over_several_channels() {
     let _alone = alone();
     let Some(lab) = samba(|_| {}) else { return };
-    let Some((parts, recorded)) = recorded_run(&lab, Config { channels: 3, ..Config::default() })
-    else {
+    let config = Config { channels: 3, ..Config::default() };
+    let Some((parts, recorded)) = recorded_run(&lab, config, LoadOptions::default()) else {
         return;
     };
     same_entities(&parts, &recorded.parts);
