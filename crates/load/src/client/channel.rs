@@ -170,7 +170,6 @@ impl Channel {
             handshake_seen: ends.connect_ns.is_some(),
             vantage: Some(Vantage::Client.name().to_owned()),
             vantage_reason: "the load generator is the client".into(),
-            server_rtt_ns: ends.round_trip.least_ns(),
             server_rtt_handshake_ns: ends.connect_ns,
             server_rtt_samples: u64::from(ends.connect_ns.is_some()),
             client_rtt_ns: Some(0),
@@ -523,6 +522,7 @@ impl Channel {
         let mut table = (*self.table).clone();
         table.end = now;
         table.end_reason = reason.to_owned();
+        table.server_rtt_ns = self.round_trip.least_ns();
         (self.take_rows(), table)
     }
 }

@@ -35,8 +35,9 @@ pub struct Host {
     dial: Option<Dial>,
 }
 
-/// The least time in which a connection to an address was made. That of one connection also holds how
-/// long its task waited for the processor, which on a busy client is more than the network takes.
+/// The least time in which a connection to an address was made, or a request answered: no reply comes
+/// sooner than the network takes. That of one connection also holds how long its task waited for the
+/// processor, on a busy client or on one that has to wake up first.
 #[derive(Debug)]
 pub struct RoundTrip(AtomicI64);
 
@@ -46,7 +47,7 @@ impl RoundTrip {
     }
 
     /// Takes that of one more, ns.
-    fn took(&self, ns: i64) {
+    pub fn took(&self, ns: i64) {
         self.0.fetch_min(ns, Ordering::Relaxed);
     }
 

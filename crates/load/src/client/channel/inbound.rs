@@ -10,6 +10,7 @@ use std::task::{Context, Poll, ready};
 
 use smbscope_event::code;
 use smbscope_event::message;
+use smbscope_event::operation::Operation;
 use smbscope_wire::nbss;
 use smbscope_wire::smb2::header::{Header, Member, members};
 use smbscope_wire::smb2::oplock::{NOTIFICATION_MESSAGE_ID, OplockBreak};
@@ -262,13 +263,8 @@ impl Channel {
                 operation.set_response_wire_bytes(bytes);
                 operation.derive_durations();
             }
-            self.table.server_rtt_ns = self.round_trip.least_ns();
-            if let (true, false, Some(turnaround), Some(round_trip)) =
-                (pending.lead, pending.waits, operation.turnaround_ns(), self.table.server_rtt_ns)
-            {
-                operation.set_server_ns(turnaround - round_trip);
-                // It has a part of the client's: it says as much as half of itself.
-                operation.set_server_error_ns(round_trip / 2);
+            if pending.lead && !pending.waits {
+                self.share_of_server(operation);
             }
             self.table.signed += u64::from(operation.signed() == Some(true));
             self.table.encrypted += u64::from(operation.encrypted() == Some(true));
@@ -277,6 +273,22 @@ impl Channel {
         }
         if pending.want != Want::Nothing {
             self.done.push((pending.message_id, reply));
+        }
+    }
+
+    /// What of an operation's time is the server's.
+    fn share_of_server(&self, operation: &mut Operation) {
+        if let (Some(sent), Some(answered)) =
+            (operation.request_start(), operation.response_start())
+        {
+            self.round_trip.took(answered - sent);
+        }
+        if let (Some(turnaround), Some(round_trip)) =
+            (operation.turnaround_ns(), self.round_trip.least_ns())
+        {
+            operation.set_server_ns(turnaround - round_trip);
+            // It has a part of the client's: it says as much as half of itself.
+            operation.set_server_error_ns(round_trip / 2);
         }
     }
 
