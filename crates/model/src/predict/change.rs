@@ -6,8 +6,21 @@
 use smbscope_event::profile::{CacheOption, Profile};
 use smbscope_event::slice::Kind;
 
+use super::plan::Plan;
+
 /// Light in fibre, km/s.
 const FIBRE_KM_S: f64 = 200_000.0;
+
+/// Slices that faster storage shortens.
+const STORAGE: &[Kind] = &[Kind::Filesystem, Kind::Io, Kind::Flush];
+/// Slices that faster processors shorten.
+const COMPUTED: &[Kind] =
+    &[Kind::CryptoIn, Kind::Parse, Kind::Processing, Kind::CryptoOut, Kind::Send];
+
+/// What so much fibre adds to the round trip, s.
+fn farther_s(km: f64) -> f64 {
+    2.0 * km / FIBRE_KM_S
+}
 
 /// A change.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -16,6 +29,18 @@ pub enum Change {
     Rtt(f64),
     /// So many kilometres of fibre are added between client and server.
     Distance(f64),
+    /// Each client's line carries so many bits in a second.
+    Bandwidth(f64),
+    /// Receivers announce a TCP window of so many bytes.
+    Window(f64),
+    /// This share of packets is lost.
+    Loss(f64),
+    /// Reads and writes that continue each other are made in blocks of so many bytes.
+    Block(u64),
+    /// The same of reads alone.
+    ReadBlock(u64),
+    /// The same of writes alone.
+    WriteBlock(u64),
     /// The file system is so many times as fast.
     Filesystem(f64),
     /// What the server computes is done so many times as fast.
@@ -40,7 +65,7 @@ pub struct Spec {
 }
 
 /// All changes.
-pub const SPECS: [Spec; 7] = [
+pub const SPECS: [Spec; 13] = [
     Spec {
         name: "rtt",
         example: "rtt=20ms",
@@ -54,22 +79,60 @@ pub const SPECS: [Spec; 7] = [
         needs: "the round trip of today",
     },
     Spec {
+        name: "bandwidth",
+        example: "bandwidth=45mbit",
+        meaning: "each client's line carries so much each way, shared by its connections",
+        needs: "the sizes of messages, which a recording has",
+    },
+    Spec {
+        name: "window",
+        example: "window=64240",
+        meaning: "client and server take no more than so many bytes of a connection at once (TCP's \
+                  receive window)",
+        needs: "the sizes of messages, which a recording has",
+    },
+    Spec {
+        name: "loss",
+        example: "loss=0.1%",
+        meaning: "the line loses this share of the packets, each independently",
+        needs: "the sizes of messages, which a recording has",
+    },
+    Spec {
+        name: "block",
+        example: "block=1MiB",
+        meaning: "reads and writes that continue each other are made in blocks of this size",
+        needs: "reads and writes of several sizes, with offsets and opens: what a request costs and what \
+                a byte costs",
+    },
+    Spec {
+        name: "max-read",
+        example: "max-read=1MiB",
+        meaning: "the same of reads alone: what the server lets a client read at once (MaxReadSize)",
+        needs: "reads of several sizes, with offsets and opens",
+    },
+    Spec {
+        name: "max-write",
+        example: "max-write=1MiB",
+        meaning: "the same of writes alone (MaxWriteSize)",
+        needs: "writes of several sizes, with offsets and opens",
+    },
+    Spec {
         name: "filesystem",
         example: "filesystem=4x",
         meaning: "the server's file system answers so many times as fast (0.5x: it takes twice as long)",
-        needs: "the slice filesystem",
+        needs: "the slice filesystem, io or flush of the server (smbscope record)",
     },
     Spec {
         name: "cpu",
         example: "cpu=2x",
         meaning: "the server's processors are so many times as fast",
-        needs: "the slice processing",
+        needs: "the slice processing of the server (smbscope record)",
     },
     Spec {
         name: "queue",
         example: "queue=0%",
         meaning: "requests wait before the server takes them up only this share of the time of today",
-        needs: "the slice queue",
+        needs: "the slice queue of the server (smbscope record)",
     },
     Spec {
         name: "dircache",
@@ -102,56 +165,116 @@ impl Change {
         let place = match self {
             Change::Rtt(_) => 0,
             Change::Distance(_) => 1,
-            Change::Filesystem(_) => 2,
-            Change::Cpu(_) => 3,
-            Change::Queue(_) => 4,
-            Change::Cache(CacheOption::DirLease) => 6,
-            Change::Cache(_) => 5,
+            Change::Bandwidth(_) => 2,
+            Change::Window(_) => 3,
+            Change::Loss(_) => 4,
+            Change::Block(_) => 5,
+            Change::ReadBlock(_) => 6,
+            Change::WriteBlock(_) => 7,
+            Change::Filesystem(_) => 8,
+            Change::Cpu(_) => 9,
+            Change::Queue(_) => 10,
+            Change::Cache(CacheOption::DirLease) => 12,
+            Change::Cache(_) => 11,
         };
         &SPECS[place]
+    }
+
+    /// Slices of the server's time that it changes, and which share of their time is left.
+    pub fn slices(&self) -> Option<(&'static [Kind], f64)> {
+        match *self {
+            Change::Filesystem(times) => Some((STORAGE, 1.0 / times)),
+            Change::Cpu(times) => Some((COMPUTED, 1.0 / times)),
+            Change::Queue(share) => Some((&[Kind::Queue], share)),
+            _ => None,
+        }
     }
 
     /// Changes the profile.
     pub fn apply(&self, profile: &mut Profile) -> Result<(), Lacking> {
         match *self {
             Change::Rtt(seconds) => profile.rtt_s = seconds,
-            Change::Distance(km) => profile.rtt_s += 2.0 * km / FIBRE_KM_S,
-            Change::Filesystem(times) => self.scale(profile, Kind::Filesystem, 1.0 / times)?,
-            Change::Cpu(times) => self.scale(profile, Kind::Processing, 1.0 / times)?,
-            Change::Queue(share) => self.scale(profile, Kind::Queue, share)?,
+            Change::Distance(km) => profile.rtt_s += farther_s(km),
+            Change::Bandwidth(_)
+            | Change::Window(_)
+            | Change::Loss(_)
+            | Change::Block(_)
+            | Change::ReadBlock(_)
+            | Change::WriteBlock(_) => return Err(self.lacking()),
+            Change::Filesystem(_) | Change::Cpu(_) | Change::Queue(_) => self.scale(profile)?,
             Change::Cache(option) => {
                 for scenario in &mut profile.scenarios {
                     scenario.variants.retain(|variant| variant.option == option);
                 }
                 if profile.scenarios.iter().any(|scenario| scenario.variants.is_empty()) {
-                    return Err(Lacking { change: self.spec().name, what: self.spec().needs });
+                    return Err(self.lacking());
                 }
             }
         }
         Ok(())
     }
 
-    fn scale(&self, profile: &mut Profile, kind: Kind, factor: f64) -> Result<(), Lacking> {
+    /// Adds it to a plan for recorded operations. That the recording has the slices is seen when it
+    /// was replayed.
+    pub fn plan(&self, plan: &mut Plan) -> Result<(), Lacking> {
+        match *self {
+            Change::Rtt(seconds) => (plan.rtt_s, plan.farther_s) = (Some(seconds), 0.0),
+            Change::Distance(km) => plan.farther_s += farther_s(km),
+            Change::Bandwidth(bits) => plan.bandwidth_bits = Some(bits),
+            Change::Window(bytes) => plan.window_bytes = Some(bytes),
+            Change::Loss(share) => plan.loss = share,
+            Change::Block(bytes) => {
+                (plan.read_block, plan.write_block) = (Some(bytes), Some(bytes));
+            }
+            Change::ReadBlock(bytes) => plan.read_block = Some(bytes),
+            Change::WriteBlock(bytes) => plan.write_block = Some(bytes),
+            Change::Filesystem(_) | Change::Cpu(_) | Change::Queue(_) => {
+                let (kinds, share) = self.slices().unwrap_or_default();
+                kinds.iter().for_each(|kind| plan.slices[*kind as usize] *= share);
+            }
+            Change::Cache(_) => return Err(self.lacking()),
+        }
+        Ok(())
+    }
+
+    /// What is said where something is missing.
+    pub fn lacking(&self) -> Lacking {
+        Lacking { change: self.spec().name, what: self.spec().needs }
+    }
+
+    fn scale(&self, profile: &mut Profile) -> Result<(), Lacking> {
+        let (kinds, share) = self.slices().unwrap_or_default();
         let parts = profile.commands.iter_mut().flat_map(|command| &mut command.parts);
         let mut is_there = false;
-        for part in parts.filter(|part| part.kind == kind) {
+        for part in parts.filter(|part| kinds.contains(&part.kind)) {
             is_there = true;
-            part.mean_s *= factor;
-            part.stddev_s *= factor;
-            part.p95_s *= factor;
+            part.mean_s *= share;
+            part.stddev_s *= share;
+            part.p95_s *= share;
         }
-        match is_there {
-            true => Ok(()),
-            false => Err(Lacking { change: self.spec().name, what: self.spec().needs }),
-        }
+        if is_there { Ok(()) } else { Err(self.lacking()) }
     }
 
     /// What is taken for granted, in a sentence.
     pub fn assumption(&self) -> &'static str {
         match self {
             Change::Rtt(_) | Change::Distance(_) => {
-                "An operation waits for the one before, and a message needs no further round trip of \
-                 TCP: windows are open and nothing is lost."
+                "What a client sends next follows from the last reply that it had, and takes it the time \
+                 that it took."
+            }
+            Change::Bandwidth(_) => {
+                "All connections from one client address share one line, of which nobody else has a \
+                 part."
+            }
+            Change::Block(_) | Change::ReadBlock(_) | Change::WriteBlock(_) => {
+                "A larger block is read or written wherever pieces continued each other within 10 ms; a \
+                 smaller one is several requests, one after the other."
+            }
+            Change::Window(_) => {
+                "Neither side's window was smaller than that when it was recorded."
+            }
+            Change::Loss(_) => {
+                "Nothing was lost when it was recorded, and the window is as large after a loss as before."
             }
             Change::Filesystem(_) | Change::Cpu(_) => {
                 "Queues stay as long as they are, although a faster server has shorter ones: the gain \

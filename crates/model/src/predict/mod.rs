@@ -2,10 +2,13 @@
 //!
 //! [`averages`] holds for what is a sum: a scenario's time is its round trips, the server's time for
 //! each of its operations, and a constant. [`published`] is the profile of the published model, with
-//! which the method is checked against the published tables; [`fit`] finds its constants. A change
-//! is one of [`change::Change`].
+//! which the method is checked against the published tables; [`fit`] finds its constants. Where order
+//! counts, [`replay`] goes through recorded operations once more. A change is one of
+//! [`change::Change`]; a [`plan::Plan`] is what several of them together mean for a replay.
 
 pub mod averages;
 pub mod change;
 pub mod fit;
+pub mod plan;
 pub mod published;
+pub mod replay;

@@ -409,7 +409,10 @@ mod tests {
             command.parts.retain(|part| part.kind != Kind::Filesystem);
         }
         let lacking = Change::Filesystem(4.0).apply(&mut profile).unwrap_err();
-        assert_eq!((lacking.change, lacking.what), ("filesystem", "the slice filesystem"));
+        assert_eq!(
+            (lacking.change, lacking.what),
+            ("filesystem", "the slice filesystem, io or flush of the server (smbscope record)")
+        );
     }
 
     /// The tables are those that were published, cell by cell.

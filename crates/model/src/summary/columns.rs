@@ -4,42 +4,53 @@
 use arrow::array::{Array, ArrowPrimitiveType, AsArray, BooleanArray, RecordBatch, StringArray};
 use arrow::buffer::{NullBuffer, ScalarBuffer};
 use arrow::compute::cast;
-use arrow::datatypes::{
-    ArrowNativeType, DataType, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
-};
+use arrow::datatypes::{ArrowNativeType, DataType, Int32Type};
 use arrow::error::ArrowError;
 use smbscope_event::column::text_type;
 use smbscope_event::slice::Kind;
 
 macro_rules! columns {
     ($($name:ident: $kind:ident,)*) => {
-        /// The columns of the operations table that the summary reads; others need not be decoded.
+        /// The columns of the operations table that are read here; others need not be decoded.
         pub const COLUMNS: &[&str] = &[$(stringify!($name),)*];
 
         /// The columns of one batch.
-        pub(crate) struct Columns { $(pub(crate) $name: columns!(@type $kind),)* }
+        pub(crate) struct Columns {
+            $(pub(crate) $name: $crate::summary::columns::columns!(@type $kind),)*
+        }
 
         impl Columns {
-            pub(crate) fn of(batch: &RecordBatch) -> Result<Columns, ArrowError> {
-                Ok(Columns { $($name: columns!(@read $kind, batch, stringify!($name)),)* })
+            pub(crate) fn of(
+                batch: &arrow::array::RecordBatch,
+            ) -> Result<Columns, arrow::error::ArrowError> {
+                Ok(Columns {
+                    $($name: $crate::summary::columns::columns!(@read $kind, batch, $name),)*
+                })
             }
         }
     };
-    (@type text) => { Text };
-    (@type bool) => { Flags };
-    (@type u8) => { Numbers<u8> };
-    (@type u16) => { Numbers<u16> };
-    (@type u32) => { Numbers<u32> };
-    (@type u64) => { Numbers<u64> };
-    (@type i64) => { Numbers<i64> };
-    (@read text, $batch:ident, $name:expr) => { Text::of($batch, $name)? };
-    (@read bool, $batch:ident, $name:expr) => { Flags::of($batch, $name)? };
-    (@read u8, $batch:ident, $name:expr) => { numbers::<UInt8Type>($batch, $name)? };
-    (@read u16, $batch:ident, $name:expr) => { numbers::<UInt16Type>($batch, $name)? };
-    (@read u32, $batch:ident, $name:expr) => { numbers::<UInt32Type>($batch, $name)? };
-    (@read u64, $batch:ident, $name:expr) => { numbers::<UInt64Type>($batch, $name)? };
-    (@read i64, $batch:ident, $name:expr) => { numbers::<Int64Type>($batch, $name)? };
+    (@type text) => { $crate::summary::columns::Text };
+    (@type bool) => { $crate::summary::columns::Flags };
+    (@type $number:ident) => { $crate::summary::columns::Numbers<$number> };
+    (@read text, $batch:ident, $name:ident) => {
+        $crate::summary::columns::Text::of($batch, stringify!($name))?
+    };
+    (@read bool, $batch:ident, $name:ident) => {
+        $crate::summary::columns::Flags::of($batch, stringify!($name))?
+    };
+    (@read $number:ident, $batch:ident, $name:ident) => {
+        $crate::summary::columns::numbers::<$crate::summary::columns::columns!(@arrow $number)>(
+            $batch,
+            stringify!($name),
+        )?
+    };
+    (@arrow u8) => { arrow::datatypes::UInt8Type };
+    (@arrow u16) => { arrow::datatypes::UInt16Type };
+    (@arrow u32) => { arrow::datatypes::UInt32Type };
+    (@arrow u64) => { arrow::datatypes::UInt64Type };
+    (@arrow i64) => { arrow::datatypes::Int64Type };
 }
+pub(crate) use columns;
 
 columns! {
     recording: text,

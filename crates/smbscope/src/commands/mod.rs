@@ -30,7 +30,7 @@ pub fn run(cli: &Cli) -> anyhow::Result<()> {
         Command::Import(args) => import::run(args, cli.talk),
         Command::Export(args) => export::run(args, cli.talk),
         Command::Report(args) => report::run(args, cli.talk),
-        Command::Predict(args) => predict::run(args),
+        Command::Predict(args) => predict::run(args, cli.talk),
         Command::Record(args) => record::run(args, cli.talk),
         Command::Top(args) => top::run(args, cli.talk),
         Command::Load(args) => load::run(args, cli.talk),

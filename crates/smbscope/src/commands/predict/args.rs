@@ -4,45 +4,58 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use smbscope_event::profile::CacheOption;
-use smbscope_load::units::{parse_distance, parse_duration, parse_share};
+use smbscope_load::units::{parse_distance, parse_duration, parse_rate, parse_share, parse_size};
 use smbscope_model::predict::change::{Change, SPECS};
 
 use crate::format::RowFormat;
+use crate::options::Reading;
 
 /// Predict what a change would bring.
 ///
-/// From a profile (what one operation costs the server, and how many of which a user's scenarios
-/// need) the time that a user spends is a sum: round trips, the server's time, and a constant for
-/// the client and the bytes. `published` is the model of Lovinger and Kruse (SDC 2010) for home
-/// directories: the means of a reference server under 2,250 users, with SMB 2.1, with collapsed
-/// opens of directories and with directory leases. It gives the published table, and the same for
-/// any other network or server.
+/// From recordings (captures, datasets, run folders): the recorded operations are gone through once
+/// more as they would have gone with the change. What a client sent next, it sent because of the last
+/// reply that it had; an operation takes what it took, less what the line and the changed slices of
+/// the server cost, plus what they cost then. Before and after are given by command, by scenario of
+/// a load run, and in total. Without a change it shows what times are made of today.
+///
+/// From a profile: `published` is the model of Lovinger and Kruse (SDC 2010) for home directories: the
+/// means of a reference server under 2,250 users, with SMB 2.1, with collapsed opens of directories
+/// and with directory leases. It gives the published table, the time that a user spends in an hour
+/// on each scenario, and the same for any other network or server.
 ///
 /// Changes apply one after the other, in the order in which they are given.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  smbscope predict --profile published
+  smbscope predict run/ --change rtt=20ms
+  smbscope predict capture.pcapng --change distance=2795km --change bandwidth=45mbit
+  smbscope predict recording/ --change filesystem=4x --format json
   smbscope predict --profile published --change rtt=20ms
-  smbscope predict --profile published --change distance=2795km --change dirlease
-  smbscope predict --profile published --change filesystem=4x --format json
+  smbscope predict --profile published --change dirlease
   smbscope predict --list")]
 pub struct Predict {
-    /// What to predict from.
-    #[arg(long, value_enum, value_name = "PROFILE", required_unless_present = "list")]
+    /// Capture files, datasets or run folders to predict from, or `-` for a capture on standard input.
+    #[arg(value_name = "INPUT", required_unless_present_any = ["profile", "list"])]
+    pub inputs: Vec<String>,
+    /// Predict from this profile instead.
+    #[arg(long, value_enum, value_name = "PROFILE", conflicts_with = "inputs")]
     pub profile: Option<ProfileName>,
     /// A change (see --list); may be given several times.
     #[arg(long = "change", value_name = "CHANGE", value_parser = change)]
     pub changes: Vec<Change>,
     /// List the changes that can be predicted.
-    #[arg(long, conflicts_with_all = ["profile", "changes"])]
+    #[arg(long, conflicts_with_all = ["inputs", "profile", "changes"])]
     pub list: bool,
-    /// Form of the output; json is one object per line: scenario, option, seconds and their parts.
+    /// Form of the output; json is one object per line: what it is of, seconds before and after, and
+    /// their parts.
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     pub format: RowFormat,
     /// Write to this file instead of standard output.
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+    /// How inputs are read.
+    #[command(flatten)]
+    pub reading: Reading,
 }
 
 /// Profiles that smbscope brings along.
@@ -53,6 +66,9 @@ pub enum ProfileName {
     /// The published means alone: within 4.3 % of the published results.
     PublishedMeans,
 }
+
+/// Most that a read or write may move (16 bits of credits, 64 KiB each, are never granted in practice).
+const MAX_BLOCK: u64 = 16 << 20;
 
 /// Reads `rtt=20ms` and the like.
 fn change(text: &str) -> Result<Change, String> {
@@ -78,6 +94,39 @@ fn change(text: &str) -> Result<Change, String> {
         ("distance", Some(value)) => {
             let metres = parse_distance(value).map_err(|error| error.to_string())?;
             Ok(Change::Distance(metres as f64 / 1e3))
+        }
+        ("bandwidth", Some(value)) => {
+            let bits = parse_rate(value).map_err(|error| error.to_string())?;
+            Ok(Change::Bandwidth(bits as f64))
+        }
+        ("window", Some(value)) => {
+            // TCP's own figures are bytes, and written without a unit.
+            let bytes = match value.parse() {
+                Ok(bytes) => bytes,
+                Err(_) => parse_size(value).map_err(|error| error.to_string())?,
+            };
+            match bytes {
+                0 => Err(wrong("a closed window lets nothing through".to_owned())),
+                bytes => Ok(Change::Window(bytes as f64)),
+            }
+        }
+        ("block" | "max-read" | "max-write", Some(value)) => {
+            let bytes = parse_size(value).map_err(|error| error.to_string())?;
+            if !(512..=MAX_BLOCK).contains(&bytes) {
+                return Err(wrong("SMB moves 512 bytes to 16 MiB at once".to_owned()));
+            }
+            Ok(match name {
+                "block" => Change::Block(bytes),
+                "max-read" => Change::ReadBlock(bytes),
+                _ => Change::WriteBlock(bytes),
+            })
+        }
+        ("loss", Some(value)) => {
+            let share = parse_share(value).map_err(|error| error.to_string())?;
+            match share < 0.5 {
+                true => Ok(Change::Loss(share)),
+                false => Err(wrong("a line that loses half of all packets is none".to_owned())),
+            }
         }
         ("queue", Some(value)) => {
             Ok(Change::Queue(parse_share(value).map_err(|error| error.to_string())?))

@@ -1,195 +1,44 @@
 //! `smbscope predict`: what a change would bring.
 //!
-//! Owns: what is shown of a prediction, as text and as rows. The arithmetic is
-//! `smbscope_model::predict`.
+//! Owns: what is shown of a prediction, as text and as rows, from a profile ([`profile`]) or from
+//! recordings ([`recorded`]). The arithmetic is `smbscope_model::predict`.
 
 pub mod args;
+mod profile;
+mod recorded;
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Float64Array, RecordBatch, StringArray};
-use smbscope_event::profile::{CacheOption, Profile};
-use smbscope_model::predict::averages::{Cell, TOTAL, table};
+use arrow::array::{ArrayRef, RecordBatch, StringArray};
 use smbscope_model::predict::change::{Change, SPECS};
-use smbscope_model::predict::published;
 
-use self::args::{Predict, ProfileName};
-use crate::exit::Failure;
+use self::args::Predict;
 use crate::format::{Align, Column, JsonNulls, RowFormat, lines, row_writer};
+use crate::options::Talk;
 use crate::output::Output;
 
-/// One time before and after the changes.
-struct Row {
-    before: Cell,
-    /// None without a change.
-    after: Option<Cell>,
-}
-
-impl Row {
-    fn shown(&self) -> &Cell {
-        self.after.as_ref().unwrap_or(&self.before)
-    }
-
-    fn percent(&self) -> Option<f64> {
-        let after = self.after.as_ref()?.seconds();
-        Some(100.0 * (after / self.before.seconds() - 1.0))
-    }
-}
-
 /// Predicts, or lists what can be.
-pub fn run(args: &Predict) -> anyhow::Result<()> {
+pub fn run(args: &Predict, talk: Talk) -> anyhow::Result<()> {
     Output::check(args.out.as_ref(), args.format.is_binary())?;
-    let Some(name) = args.profile else { return list(args) };
-    let today = match name {
-        ProfileName::Published => published::profile(),
-        ProfileName::PublishedMeans => published::means(),
-    };
-    let mut changed = today.clone();
-    for change in &args.changes {
-        change.apply(&mut changed).map_err(|lacking| {
-            Failure::usage(format!(
-                "--change {}: the profile {} has not what that needs: {}",
-                lacking.change, today.name, lacking.what
-            ))
-        })?;
-    }
-    let rows = rows(&today, &changed, &args.changes);
-    match args.format {
-        RowFormat::Text => {
-            let mut output = Output::open(args.out.as_ref())?;
-            let (bold, end) = output.bold();
-            output.text(&text(&today, &changed, &rows, &args.changes, (&bold, end)))?;
-            output.finish()
-        }
-        format => write(batch(&rows)?, format, Output::open(args.out.as_ref())?),
+    match args.profile {
+        _ if args.list => list(args),
+        Some(name) => profile::run(args, name),
+        None => recorded::run(args, talk),
     }
 }
 
-/// Before and after, scenario by scenario.
-fn rows(today: &Profile, changed: &Profile, changes: &[Change]) -> Vec<Row> {
-    let before = table(today);
-    if changes.is_empty() {
-        return before.into_iter().map(|before| Row { before, after: None }).collect();
-    }
-    // A change of the cache is from today's, which is the first.
-    let is_cache = changes.iter().any(|change| matches!(change, Change::Cache(_)));
-    let rows = table(changed).into_iter().filter_map(|after| {
-        let option = if is_cache { CacheOption::Smb21 } else { after.option };
-        let before =
-            before.iter().find(|one| one.scenario == after.scenario && one.option == option)?;
-        Some(Row { before: before.clone(), after: Some(after) })
-    });
-    rows.collect()
-}
-
-fn text(
-    today: &Profile,
-    changed: &Profile,
-    rows: &[Row],
-    changes: &[Change],
-    bold: (&str, &str),
-) -> String {
-    let ms = |profile: &Profile| format!("{} ms", (profile.rtt_s * 1e6).round() / 1e3);
-    let rtt = match changed.rtt_s == today.rtt_s {
-        true => ms(today),
-        false => format!("{}, then {}", ms(today), ms(changed)),
-    };
-    let mut text = format!(
-        "{}Seconds that a user spends in an hour on each scenario{}\n{}\nround trip {rtt}\n\n",
-        bold.0, bold.1, today.source
-    );
-    let mut options: Vec<CacheOption> = rows.iter().map(|row| row.shown().option).collect();
-    options.sort_unstable();
-    options.dedup();
-    let left = |title: &str| Column { title: title.into(), align: Align::Left };
-    let right = |title: String| Column { title, align: Align::Right };
-    let mut columns = vec![left("scenario"), right("runs/h".to_owned())];
-    for option in &options {
-        match changes {
-            [] => columns.push(right(option.title().to_owned())),
-            _ => columns.extend([
-                right("before".to_owned()),
-                right(option.title().to_owned()),
-                right("%".to_owned()),
-            ]),
-        }
-    }
-    let mut scenarios: Vec<&str> = Vec::new();
-    for row in rows {
-        if !scenarios.contains(&&*row.before.scenario) {
-            scenarios.push(&row.before.scenario);
-        }
-    }
-    let body = scenarios.iter().map(|&scenario| {
-        let runs: f64 = today
-            .scenarios
-            .iter()
-            .filter(|one| scenario == TOTAL || one.scenario == scenario)
-            .map(|one| one.runs_per_hour)
-            .sum();
-        let mut cells = vec![scenario.to_owned(), format!("{runs}")];
-        for option in &options {
-            let row = rows
-                .iter()
-                .find(|row| row.before.scenario == scenario && row.shown().option == *option);
-            let Some(row) = row else { continue };
-            if let Some(percent) = row.percent() {
-                cells.push(format!("{:.3}", row.before.seconds()));
-                cells.push(format!("{:.3}", row.shown().seconds()));
-                cells.push(format!("{percent:+.1}"));
-            } else {
-                cells.push(format!("{:.3}", row.shown().seconds()));
-            }
-        }
-        cells
-    });
-    text.push_str(&lines(&columns, &body.collect::<Vec<_>>(), bold));
-    text.push('\n');
-    for row in rows.iter().filter(|row| row.before.scenario == TOTAL) {
-        let cell = row.shown();
-        text.push_str(&format!(
-            "{}: {:.1} s = network {:.1} + server {:.1} + client and transfer {:.1}; the means' own \
-             error is {:.1} s (95 %)\n",
-            cell.option.title(),
-            cell.seconds(),
-            cell.network_s,
-            cell.server_s,
-            cell.constant_s,
-            cell.error_s
-        ));
-    }
+/// The assumptions of the changes, each once.
+fn taken_for_granted(changes: &[Change], bold: (&str, &str)) -> String {
+    let mut text = format!("\n{}Taken for granted{}\n", bold.0, bold.1);
     let mut said: Vec<&str> = Vec::new();
     for assumption in changes.iter().map(Change::assumption) {
         if !said.contains(&assumption) {
             said.push(assumption);
+            text.push_str(assumption);
+            text.push('\n');
         }
     }
-    if !said.is_empty() {
-        text.push_str(&format!("\n{}Taken for granted{}\n", bold.0, bold.1));
-        said.iter().for_each(|line| text.push_str(&format!("{line}\n")));
-        text.push_str("The profile was measured at one round trip, on one server: nothing was measured after the change.\n");
-    }
     text
-}
-
-fn batch(rows: &[Row]) -> anyhow::Result<RecordBatch> {
-    let numbers = |of: &dyn Fn(&Row) -> Option<f64>| -> ArrayRef {
-        Arc::new(Float64Array::from(rows.iter().map(of).collect::<Vec<_>>()))
-    };
-    let words = |of: fn(&Row) -> &str| -> ArrayRef {
-        Arc::new(StringArray::from_iter_values(rows.iter().map(of)))
-    };
-    Ok(RecordBatch::try_from_iter_with_nullable([
-        ("scenario", words(|row| &row.before.scenario), false),
-        ("option", words(|row| row.shown().option.name()), false),
-        ("seconds", numbers(&|row| Some(row.shown().seconds())), false),
-        ("network_seconds", numbers(&|row| Some(row.shown().network_s)), false),
-        ("server_seconds", numbers(&|row| Some(row.shown().server_s)), false),
-        ("constant_seconds", numbers(&|row| Some(row.shown().constant_s)), false),
-        ("error_seconds", numbers(&|row| Some(row.shown().error_s)), false),
-        ("before_seconds", numbers(&|row| row.after.as_ref().map(|_| row.before.seconds())), true),
-        ("change_percent", numbers(&Row::percent), true),
-    ])?)
 }
 
 fn list(args: &Predict) -> anyhow::Result<()> {

@@ -1,0 +1,76 @@
+//! What changes mean for a recorded sequence of operations.
+
+use smbscope_event::slice::Kind;
+
+/// Changes, as a replay of recorded operations takes them: today unless said otherwise.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// The round trip is this instead, s.
+    pub rtt_s: Option<f64>,
+    /// This is added to the round trip, s.
+    pub farther_s: f64,
+    /// Each client's line carries so many bits in a second, each way.
+    pub bandwidth_bits: Option<f64>,
+    /// Receivers announce a window of so many bytes.
+    pub window_bytes: Option<f64>,
+    /// Share of packets that are lost.
+    pub loss: f64,
+    /// Reads that continue each other are made in blocks of so many bytes.
+    pub read_block: Option<u64>,
+    /// The same of writes.
+    pub write_block: Option<u64>,
+    /// Share of today's time that each slice takes, in the order of [`Kind::ALL`].
+    pub slices: [f64; Kind::ALL.len()],
+}
+
+impl Default for Plan {
+    fn default() -> Plan {
+        Plan {
+            rtt_s: None,
+            farther_s: 0.0,
+            bandwidth_bits: None,
+            window_bytes: None,
+            loss: 0.0,
+            read_block: None,
+            write_block: None,
+            slices: [1.0; Kind::ALL.len()],
+        }
+    }
+}
+
+impl Plan {
+    /// The round trip, where it is this today, ns.
+    pub fn rtt_ns(&self, today_ns: i64) -> i64 {
+        match self.rtt_s {
+            None => today_ns.saturating_add((self.farther_s * 1e9) as i64),
+            Some(rtt_s) => ((rtt_s + self.farther_s) * 1e9) as i64,
+        }
+    }
+
+    /// Whether the way between clients and server is another one.
+    pub fn is_other_line(&self) -> bool {
+        self.rtt_s.is_some()
+            || self.farther_s != 0.0
+            || self.bandwidth_bits.is_some()
+            || self.window_bytes.is_some()
+            || self.loss > 0.0
+    }
+
+    /// The new block of reads or writes.
+    pub(crate) fn block(&self, kind: super::replay::Direction) -> Option<u64> {
+        match kind {
+            super::replay::Direction::Read => self.read_block,
+            super::replay::Direction::Write => self.write_block,
+        }
+    }
+
+    /// Whether reads or writes have another size.
+    pub fn is_other_blocks(&self) -> bool {
+        self.read_block.is_some() || self.write_block.is_some()
+    }
+
+    /// Slices that take another time.
+    pub fn changed_slices(&self) -> impl Iterator<Item = (Kind, f64)> {
+        Kind::ALL.iter().copied().zip(self.slices).filter(|(_, share)| *share != 1.0)
+    }
+}

@@ -1,0 +1,212 @@
+//! One client: what it does next follows from what it has received.
+
+use std::collections::VecDeque;
+
+/// Replies that are remembered. A client rarely has more requests under way; of one that has, the
+/// oldest that is left stands for those before.
+const RECENT_MAX: usize = 64;
+/// Intervals of waiting that may still be joined by a later one.
+const OPEN_MAX: usize = 64;
+/// Begin later than scheduled from which on a user counts as held up by the scenario before, ns.
+const LATE_NS: i64 = 1_000_000;
+
+/// One execution of a scenario, as it was recorded.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Execution {
+    pub(crate) scenario: u32,
+    pub(crate) is_counted: bool,
+    pub(crate) scheduled_at: i64,
+    pub(crate) started_at: i64,
+    pub(crate) ended_at: i64,
+}
+
+/// One execution that is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ended {
+    pub(crate) is_counted: bool,
+    /// From the time it was scheduled to its end, ns.
+    pub(crate) response_ns: (i64, i64),
+    /// How much later than scheduled it began, ns.
+    pub(crate) late_ns: (i64, i64),
+}
+
+/// A client.
+#[derive(Default)]
+pub(crate) struct Client {
+    /// Ends of operations: when they were, when they would be.
+    recent: VecDeque<(i64, i64)>,
+    /// The scenario under way, and when it would have begun.
+    run: Option<u64>,
+    execution: Option<(Execution, i64)>,
+    /// End of the last reply: when it was, when it would be.
+    last: Option<(i64, i64)>,
+    waiting: (Waiting, Waiting),
+}
+
+impl Client {
+    /// Goes on to an operation of this scenario; gives the one that this ends.
+    pub(crate) fn turn(
+        &mut self,
+        run: Option<u64>,
+        execution: Option<&Execution>,
+    ) -> Option<(Ended, u32)> {
+        if run == self.run {
+            return None;
+        }
+        self.run = run;
+        let ended = self.execution.take().map(|(execution, began)| {
+            let (was, then) = self.last.unwrap_or((execution.started_at, began));
+            // What the client did after the last reply takes as long as it did.
+            let end = then + (execution.ended_at - was).max(0);
+            self.last = Some((execution.ended_at.max(was), end));
+            let scheduled = execution.scheduled_at;
+            let ended = Ended {
+                is_counted: execution.is_counted,
+                response_ns: (execution.ended_at - scheduled, end - scheduled),
+                late_ns: (execution.started_at - scheduled, began - scheduled),
+            };
+            (ended, execution.scenario)
+        });
+        if let Some(execution) = execution {
+            let due = match execution.started_at - execution.scheduled_at > LATE_NS {
+                true => execution.scheduled_at,
+                false => execution.started_at,
+            };
+            let free = self.last.map_or(i64::MIN, |(_, then)| then);
+            let began = match self.last {
+                // Nothing moved: exactly as it was.
+                Some((was, then)) if was == then => execution.started_at,
+                None => execution.started_at,
+                Some(_) => due.max(free),
+            };
+            self.execution = Some((*execution, began));
+            self.recent.clear();
+            self.recent.push_back((execution.started_at, began));
+        }
+        ended
+    }
+
+    /// When an operation that was sent at `start` would be sent.
+    pub(crate) fn then(&mut self, start: i64) -> i64 {
+        if self.recent.is_empty() {
+            // The first one goes when it went; others that were sent with it, too.
+            self.recent.push_back((start, start));
+        }
+        let before = self.recent.iter().rev().find(|(was, _)| *was <= start);
+        match before.or(self.recent.front()) {
+            Some((was, then)) => then + (start - was),
+            None => start,
+        }
+    }
+
+    /// End of the last reply, as it would be.
+    pub(crate) fn last_then(&self) -> Option<i64> {
+        self.last.map(|(_, then)| then)
+    }
+
+    /// An operation ended.
+    pub(crate) fn ended(&mut self, was: i64, then: i64) {
+        if self.recent.len() >= RECENT_MAX {
+            self.recent.pop_front();
+        }
+        // In the order of their ends as the client sees them; captures of both sides mix them.
+        let place = self.recent.iter().rposition(|(other, _)| *other <= was);
+        self.recent.insert(place.map_or(0, |place| place + 1), (was, then));
+        self.last = match self.last {
+            Some((last, last_then)) => Some((last.max(was), last_then.max(then))),
+            None => Some((was, then)),
+        };
+    }
+
+    /// It waited for an operation: begin and duration, as it was and as it would be.
+    pub(crate) fn waited(&mut self, today: (i64, i64), then: (i64, i64)) {
+        self.waiting.0.add(today.0, today.0 + today.1);
+        self.waiting.1.add(then.0, then.0 + then.1);
+    }
+
+    /// Time in which something was under way, ns.
+    pub(crate) fn waiting(&self) -> (i64, i64) {
+        (self.waiting.0.ns(), self.waiting.1.ns())
+    }
+}
+
+/// The length of a union of intervals that come roughly in the order of their ends.
+#[derive(Default)]
+struct Waiting {
+    /// Disjoint, in rising order.
+    open: VecDeque<(i64, i64)>,
+    closed_ns: i64,
+}
+
+impl Waiting {
+    fn add(&mut self, mut begin: i64, mut end: i64) {
+        let mut later = VecDeque::new();
+        while let Some((other_begin, other_end)) = self.open.pop_back() {
+            if other_begin > end {
+                later.push_front((other_begin, other_end));
+            } else if other_end < begin {
+                self.open.push_back((other_begin, other_end));
+                break;
+            } else {
+                (begin, end) = (begin.min(other_begin), end.max(other_end));
+            }
+        }
+        self.open.push_back((begin, end));
+        self.open.append(&mut later);
+        if self.open.len() > OPEN_MAX
+            && let Some((begin, end)) = self.open.pop_front()
+        {
+            self.closed_ns += end - begin;
+        }
+    }
+
+    fn ns(&self) -> i64 {
+        self.closed_ns + self.open.iter().map(|(begin, end)| end - begin).sum::<i64>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_that_two_operations_share_counts_once() {
+        let mut waiting = Waiting::default();
+        for (begin, end) in [(0, 10), (5, 12), (20, 30), (11, 31), (40, 41)] {
+            waiting.add(begin, end);
+        }
+        assert_eq!(waiting.ns(), 32);
+    }
+
+    #[test]
+    fn a_request_follows_the_last_reply_before_it() {
+        let mut client = Client::default();
+        assert_eq!(client.then(50), 50);
+        client.ended(100, 200);
+        client.ended(150, 260);
+        assert_eq!(client.then(120), 220);
+        assert_eq!(client.then(155), 265);
+        // Sent before either reply: side by side with the first.
+        assert_eq!(client.then(90), 90);
+    }
+
+    #[test]
+    fn a_scenario_begins_on_time_or_when_the_one_before_has_ended() {
+        let execution = |at: i64| Execution {
+            scenario: 0,
+            is_counted: true,
+            scheduled_at: at,
+            started_at: at,
+            ended_at: at + 50,
+        };
+        let mut client = Client::default();
+        assert_eq!(client.turn(Some(1), Some(&execution(1_000))), None);
+        client.ended(1_050, 3_000);
+        let (ended, _) = client.turn(Some(2), Some(&execution(2_000))).unwrap();
+        assert_eq!(ended.response_ns, (50, 2_000));
+        client.ended(2_040, 3_040);
+        let (ended, _) = client.turn(None, None).unwrap();
+        assert_eq!(ended.late_ns, (0, 1_000));
+        assert_eq!(ended.response_ns, (50, 1_050));
+    }
+}

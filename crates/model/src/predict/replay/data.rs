@@ -1,0 +1,167 @@
+//! What a replay gives.
+
+use serde::Serialize;
+use smbscope_event::slice::Kind;
+
+use super::blocks::Learnt;
+use super::line::Link;
+use crate::summary::Distribution;
+
+/// What an operation's time is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Part {
+    /// One round trip.
+    Network = 0,
+    /// Further round trips of TCP, and sending at the line's rate.
+    Windows = 1,
+    /// The server, as far as it is in no slice.
+    Server = 2,
+    /// What is left: the client, and sending the bytes.
+    Rest = 3,
+    Queue = 4,
+    CryptoIn,
+    Parse,
+    Processing,
+    Filesystem,
+    IoWait,
+    Io,
+    Flush,
+    LockWait,
+    CryptoOut,
+    Send,
+}
+
+impl Part {
+    /// All, in the order in which they are kept.
+    pub const ALL: [Part; Part::FIRST_SLICE + Kind::PARTS] = [
+        Part::Network,
+        Part::Windows,
+        Part::Server,
+        Part::Rest,
+        Part::Queue,
+        Part::CryptoIn,
+        Part::Parse,
+        Part::Processing,
+        Part::Filesystem,
+        Part::IoWait,
+        Part::Io,
+        Part::Flush,
+        Part::LockWait,
+        Part::CryptoOut,
+        Part::Send,
+    ];
+
+    /// Slices follow in the order of [`Kind::ALL`].
+    pub(crate) const FIRST_SLICE: usize = 4;
+
+    /// The word for programs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Part::Network => "network",
+            Part::Windows => "windows",
+            Part::Server => "server",
+            Part::Rest => "rest",
+            slice => Kind::ALL[slice as usize - Part::FIRST_SLICE].name(),
+        }
+    }
+}
+
+/// A prediction from recorded operations. Times are ns, as the client sees them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Prediction {
+    /// By command, most time first.
+    pub commands: Vec<Row>,
+    /// Response times by scenario of a load run, in the order of names: from the time at which an
+    /// execution was scheduled to its end.
+    pub scenarios: Vec<Row>,
+    /// All scenarios together; none without a load run.
+    pub all_scenarios: Option<Row>,
+    /// All operations together.
+    pub operations: Row,
+    /// Time in which a client's operation was under way, all clients together.
+    pub waiting_ns: (i64, i64),
+    /// Executions of scenarios that begin more than a second late, of [`Prediction::all_scenarios`].
+    pub late: (u64, u64),
+    /// Least, median and largest round trip of the connections.
+    pub rtt_ns: Option<[(i64, i64); 3]>,
+    /// Operations with a time.
+    pub timed: u64,
+    /// Of them those of connections without a known round trip: the line's change is not in them.
+    pub without_rtt: u64,
+    /// Slices that the recording has, in the order of [`Kind::ALL`]: operations with each.
+    pub slices: Vec<(&'static str, u64)>,
+    /// Executions of scenarios that were not followed for their number.
+    pub executions_left_out: u64,
+    /// What reads and writes of other sizes would cost.
+    #[serde(skip)]
+    pub learnt: [Learnt; 2],
+}
+
+/// One group before and after.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Row {
+    /// Command or scenario.
+    pub name: String,
+    /// All of them, timed or not.
+    pub count: u64,
+    /// How many there would be.
+    pub count_after: u64,
+    /// Today.
+    pub before: Times,
+    /// With the changes.
+    pub after: Times,
+    /// Mean of each part before and after, ns, of those that are not 0; of a scenario `between` is
+    /// what lies between its operations.
+    pub parts: Vec<PartRow>,
+}
+
+/// A part's mean before and after, ns.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[allow(missing_docs)]
+pub struct PartRow {
+    pub part: &'static str,
+    pub before_ns: f64,
+    pub after_ns: f64,
+}
+
+/// How long.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Times {
+    /// Number, mean, percentiles.
+    #[serde(flatten)]
+    pub distribution: Distribution,
+    /// Half of the 95 % interval of the mean that their scatter allows, ns.
+    pub error_ns: f64,
+}
+
+impl Row {
+    /// Change of the mean, in per cent of today's.
+    pub fn percent(&self) -> Option<f64> {
+        let (before, after) = (self.before.mean_ns()?, self.after.mean_ns()?);
+        (before != 0.0).then(|| 100.0 * (after / before - 1.0))
+    }
+
+    /// Half of the 95 % interval of [`Row::percent`].
+    pub fn percent_error(&self) -> Option<f64> {
+        // Both means come from the same operations: what scatters in one scatters in the other.
+        Some(100.0 * self.after.error_ns / self.before.mean_ns()?)
+    }
+}
+
+impl Times {
+    /// The mean, ns.
+    pub fn mean_ns(&self) -> Option<f64> {
+        let n = self.distribution.n;
+        (n > 0).then(|| self.distribution.sum_ns as f64 / n as f64)
+    }
+}
+
+/// Least, median and largest of the known round trips, today and then.
+pub(super) fn round_trips(links: &[Link]) -> Option<[(i64, i64); 3]> {
+    let mut known: Vec<_> =
+        links.iter().filter(|link| link.is_known).map(|link| link.rtt_ns).collect();
+    known.sort_unstable();
+    let (first, last) = (known.first()?, known.last()?);
+    Some([*first, *known.get(known.len() / 2)?, *last])
+}

@@ -1,0 +1,263 @@
+//! The way between one client and the server, today and then.
+
+use smbscope_event::tables::Connection;
+
+use super::super::plan::Plan;
+use super::Map;
+use super::tcp::{Path, Sender};
+
+/// Payload of a segment on Ethernet, with TCP's time stamps.
+const SEGMENT_BYTES: f64 = 1448.0;
+/// Headers of a segment on Ethernet: 14 of Ethernet, 20 of IPv4, 32 of TCP with time stamps.
+const HEADERS_BYTES: f64 = 66.0;
+/// TCP's time stamps, which an announced segment size does not know of.
+const STAMPS_BYTES: u64 = 12;
+/// Segments above this are those of a loopback device, which no line carries.
+const SEGMENT_MAX_BYTES: f64 = 9_000.0;
+
+/// One TCP connection.
+pub(super) struct Link {
+    /// Its client, when it is known.
+    pub(super) client: Option<u32>,
+    /// Whether that is a session's.
+    pub(super) has_session: bool,
+    /// Whether the round trip is.
+    pub(super) is_known: bool,
+    /// Round trip between the place of recording and the client, ns.
+    pub(super) to_client_ns: i64,
+    pub(super) rtt_ns: (i64, i64),
+    today: Way,
+    then: Way,
+    /// Whether the line is another one then.
+    pub(super) is_other: bool,
+    line: u32,
+}
+
+struct Way {
+    paths: [Path; 2],
+    senders: [Sender; 2],
+}
+
+/// What the line costs one operation, ns.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Cost {
+    pub(super) rtt_ns: i64,
+    /// Further round trips and the time of sending.
+    pub(super) more_ns: i64,
+}
+
+impl Cost {
+    pub(super) fn sum(&self) -> i64 {
+        self.rtt_ns + self.more_ns
+    }
+}
+
+impl Link {
+    pub(super) fn new(plan: &Plan, connection: Option<&Connection>, line: u32) -> Link {
+        let vantage = connection.and_then(|one| one.vantage.as_deref());
+        let side = |ns: Option<i64>, here: &str| match vantage {
+            Some(vantage) if vantage == here => Some(0),
+            _ => ns.map(|ns| ns.max(0)),
+        };
+        let to_client = side(connection.and_then(|one| one.client_rtt_ns), "client");
+        let to_server = side(connection.and_then(|one| one.server_rtt_ns), "server");
+        // Inside the server there is nothing behind the place of recording.
+        let to_server = to_server.or((vantage == Some("inside")).then_some(0));
+        let rtt_ns = to_client.unwrap_or(0) + to_server.unwrap_or(0);
+        let is_known = to_client.is_some() && to_server.is_some();
+        let announced = connection.and_then(|one| match (one.client_mss, one.server_mss) {
+            (Some(client), Some(server)) => Some(client.min(server)),
+            (one, other) => one.or(other),
+        });
+        let segment_bytes =
+            announced.map_or(SEGMENT_BYTES, |mss| mss.saturating_sub(STAMPS_BYTES).max(500) as f64);
+        let today =
+            Path { rtt_ns, segment_bytes, segment_ns: 0.0, window: f64::INFINITY, loss: 0.0 };
+        let mut then = today;
+        if plan.is_other_line() {
+            then.rtt_ns = if is_known { plan.rtt_ns(rtt_ns) } else { rtt_ns };
+            if segment_bytes > SEGMENT_MAX_BYTES {
+                then.segment_bytes = SEGMENT_BYTES;
+            }
+            if let Some(bits) = plan.bandwidth_bits {
+                then.segment_ns = (then.segment_bytes + HEADERS_BYTES) * 8e9 / bits;
+            }
+            if let Some(window) = plan.window_bytes {
+                then.window = (window / then.segment_bytes).max(1.0);
+            }
+            then.loss = plan.loss;
+        }
+        let way = |path: Path| Way { paths: [path; 2], senders: [Sender::default(); 2] };
+        Link {
+            client: None,
+            has_session: false,
+            is_known,
+            to_client_ns: to_client.unwrap_or(0),
+            rtt_ns: (rtt_ns, then.rtt_ns),
+            is_other: then != today,
+            today: way(today),
+            then: way(then),
+            line,
+        }
+    }
+
+    /// What the line costs a request and its reply, sent at `at`, today: no more than the whole time.
+    pub(super) fn today(&mut self, at: i64, bytes: (u64, u64), whole_ns: i64) -> Cost {
+        let mut today = self.today.carry(at, bytes, false);
+        today.rtt_ns = today.rtt_ns.min(whole_ns.max(0));
+        today.more_ns = today.more_ns.min(whole_ns.max(0) - today.rtt_ns);
+        today
+    }
+
+    /// The same then. Of what continues the message before, only the sending counts.
+    pub(super) fn then(
+        &mut self,
+        lines: &mut Lines,
+        at: i64,
+        bytes: (u64, u64),
+        is_more: bool,
+    ) -> Cost {
+        let mut then = self.then.carry(at, bytes, is_more);
+        then.more_ns += lines.wait(self.line, at, bytes);
+        then
+    }
+}
+
+impl Way {
+    fn carry(&mut self, at: i64, bytes: (u64, u64), is_more: bool) -> Cost {
+        let [up, down] = &self.paths;
+        let [client, server] = &mut self.senders;
+        let request_ns = client.send(up, at, bytes.0, is_more);
+        let at_server = at.saturating_add(request_ns + up.rtt_ns);
+        let reply_ns = server.send(down, at_server, bytes.1, is_more);
+        let rtt_ns = if is_more { 0 } else { up.rtt_ns };
+        Cost { rtt_ns, more_ns: request_ns + reply_ns }
+    }
+}
+
+/// Lines of limited rate, one for each client's address, shared by its connections.
+pub(super) struct Lines {
+    bits: Option<f64>,
+    lines: Vec<[Calendar; 2]>,
+    line_of: Map<String, u32>,
+}
+
+impl Lines {
+    pub(super) fn new(plan: &Plan) -> Lines {
+        Lines { bits: plan.bandwidth_bits, lines: Vec::new(), line_of: Map::default() }
+    }
+
+    /// The line of a client.
+    pub(super) fn of(&mut self, client: &str) -> u32 {
+        if self.bits.is_none() {
+            return 0;
+        }
+        if let Some(&line) = self.line_of.get(client) {
+            return line;
+        }
+        let line = self.lines.len() as u32;
+        self.lines.push([Calendar::default(), Calendar::default()]);
+        self.line_of.insert(client.to_owned(), line);
+        line
+    }
+
+    /// How long a request and its reply wait for the line, because others use it, ns.
+    fn wait(&mut self, line: u32, at: i64, bytes: (u64, u64)) -> i64 {
+        let (Some(bits), Some([up, down])) = (self.bits, self.lines.get_mut(line as usize)) else {
+            return 0;
+        };
+        let ns = |bytes: u64| {
+            let headers = (bytes as f64 / SEGMENT_BYTES).ceil() * HEADERS_BYTES;
+            ((bytes as f64 + headers) * 8e9 / bits) as i64
+        };
+        let waited = up.take(at, ns(bytes.0));
+        waited + down.take(at.saturating_add(waited), ns(bytes.1))
+    }
+}
+
+/// When a line is busy. Messages come roughly in the order of time; each takes the first free time
+/// after its own.
+#[derive(Default)]
+struct Calendar {
+    /// Slot number of the first.
+    first: i64,
+    /// Busy time in each slot, ns.
+    busy: std::collections::VecDeque<u32>,
+}
+
+impl Calendar {
+    const SLOT_NS: i64 = 1_000_000;
+    /// Slots that are kept: a minute.
+    const SLOTS: usize = 60_000;
+
+    /// Takes so much time from `at` on; gives how long it has to wait.
+    fn take(&mut self, at: i64, ns: i64) -> i64 {
+        if ns <= 0 {
+            return 0;
+        }
+        let slot = at.div_euclid(Self::SLOT_NS);
+        if self.busy.is_empty() {
+            self.first = slot;
+        }
+        // What lies before the kept slots is over.
+        let mut place = usize::try_from(slot - self.first).unwrap_or(0);
+        if place >= 2 * Self::SLOTS {
+            self.busy.clear();
+            (self.first, place) = (slot, 0);
+        }
+        let mut left = ns;
+        let mut end = at;
+        while left > 0 {
+            while self.busy.len() <= place {
+                self.busy.push_back(0);
+            }
+            let begin = (self.first + place as i64) * Self::SLOT_NS;
+            // In the first slot only what comes after.
+            let from = (at - begin).clamp(0, Self::SLOT_NS);
+            if let Some(busy) = self.busy.get_mut(place) {
+                let free = (Self::SLOT_NS - i64::from(*busy)).min(Self::SLOT_NS - from).max(0);
+                let taken = free.min(left);
+                left -= taken;
+                end = begin + (from.max(i64::from(*busy)) + taken).min(Self::SLOT_NS);
+                *busy += taken as u32;
+            }
+            place += 1;
+            if place >= 2 * Self::SLOTS {
+                break;
+            }
+        }
+        while self.busy.len() > Self::SLOTS {
+            self.busy.pop_front();
+            self.first += 1;
+        }
+        (end - at - ns).max(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_carries_one_message_after_the_other_in_any_order() {
+        let ms = 1_000_000;
+        let mut line = Calendar::default();
+        assert_eq!(line.take(0, 10 * ms), 0);
+        assert_eq!(line.take(2 * ms, 5 * ms), 8 * ms);
+        assert_eq!(line.take(30 * ms, 5 * ms), 0);
+        // Before the one that came first in this list, in time that is free.
+        assert_eq!(line.take(20 * ms, 5 * ms), 0);
+        assert_eq!(line.take(20 * ms, 10 * ms), 10 * ms);
+    }
+
+    #[test]
+    fn a_calendar_does_not_grow() {
+        let mut line = Calendar::default();
+        for at in 0..200 {
+            line.take(at * 1_000_000_000, 1_500_000);
+        }
+        assert!(line.busy.len() <= Calendar::SLOTS);
+        line.take(i64::MAX / 2, 1_000);
+        assert!(line.busy.len() <= Calendar::SLOTS);
+    }
+}

@@ -1,0 +1,419 @@
+//! Recorded operations once more, as they would have gone with a change.
+//!
+//! What a client sent next, it sent because of what it had just received: an operation is taken to
+//! follow the last reply that its client (session) had before it, and keeps the time that the client
+//! then took. So requests that were sent side by side stay side by side, and what waited for another
+//! still does. An operation's own time is the measured one, less what the line and the changed slices
+//! cost today, plus what they cost then ([`tcp`]): without a change the measured value comes out.
+//! The scenarios of a load run begin when they did, or when the user's one before has ended.
+//!
+//! Times are those of the client, wherever they were recorded: a capture taken at the server is
+//! moved by the round trip on the client's side. Operations must come in the order in which they
+//! ended, as every source gives them. Memory follows the number of connections and of executions of
+//! scenarios, not that of operations.
+
+mod blocks;
+mod client;
+mod data;
+mod line;
+mod tally;
+pub mod tcp;
+
+use arrow::array::RecordBatch;
+use arrow::error::ArrowError;
+use hashbrown::HashMap;
+use smbscope_event::run::{MEASURED, Scenario};
+use smbscope_event::slice::Kind;
+use smbscope_event::tables::Connection;
+
+use super::plan::Plan;
+use crate::summary::columns::Resolved;
+pub(crate) use blocks::Direction;
+pub use blocks::Learnt;
+use blocks::{Access, Blocks, Cut};
+use client::{Client, Execution};
+pub use columns::COLUMNS;
+pub use data::{Part, Prediction, Row, Times};
+use line::Link;
+use tally::Tally;
+
+type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
+
+mod columns {
+    crate::summary::columns::columns! {
+        recording: text,
+        connection: u64,
+        session_id: u64,
+        scenario_run: u64,
+        client: text,
+        command: text,
+        encrypted: bool,
+        handle: u64,
+        offset: u64,
+        transferred_bytes: u64,
+        request_wire_bytes: u64,
+        response_wire_bytes: u64,
+        request_start: i64,
+        elapsed_ns: i64,
+        server_ns: i64,
+        waits: bool,
+        queue_ns: i64,
+        crypto_in_ns: i64,
+        parse_ns: i64,
+        processing_ns: i64,
+        filesystem_ns: i64,
+        io_wait_ns: i64,
+        io_ns: i64,
+        flush_ns: i64,
+        lock_wait_ns: i64,
+        crypto_out_ns: i64,
+        send_ns: i64,
+    }
+}
+
+/// Executions of scenarios that are kept; of others operations count, but no response times.
+const EXECUTIONS_MAX: usize = 8_000_000;
+
+/// What one operation took, and would take.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Timed {
+    pub(crate) before_ns: i64,
+    pub(crate) after_ns: i64,
+    /// Requests that it would be.
+    pub(crate) requests: i64,
+    /// What it is made of, in the order of [`Part::ALL`].
+    pub(crate) parts: [(i64, i64); Part::ALL.len()],
+}
+
+impl Timed {
+    fn set(&mut self, part: Part, ns: (i64, i64)) {
+        self.parts[part as usize] = ns;
+    }
+
+    /// What is in no part is the rest.
+    fn set_rest(&mut self) {
+        let known = |of: fn(&(i64, i64)) -> i64| self.parts.iter().map(of).sum::<i64>();
+        let rest = (self.before_ns - known(|part| part.0), self.after_ns - known(|part| part.1));
+        self.set(Part::Rest, rest);
+    }
+}
+
+/// Recorded operations that are being replayed.
+pub struct Replay {
+    plan: Plan,
+    recordings: Names,
+    scenarios: Names,
+    executions: Map<(u32, u64), Execution>,
+    executions_left_out: u64,
+    /// Recordings of which only operations of measured scenarios count.
+    loads: Vec<bool>,
+    known: Map<(u32, u64), Connection>,
+    links: Vec<Link>,
+    link_of: Map<(u32, u64), u32>,
+    clients: Vec<Client>,
+    client_of: Map<(u32, u64), u32>,
+    lines: line::Lines,
+    blocks: Blocks,
+    learnt: [Learnt; 2],
+    tally: Tally,
+}
+
+impl Replay {
+    /// Nothing yet. Other blocks need what a replay without changes has learnt of sizes.
+    pub fn new(plan: Plan, learnt: [Learnt; 2]) -> Replay {
+        Replay {
+            blocks: Blocks::default(),
+            learnt,
+            lines: line::Lines::new(&plan),
+            plan,
+            recordings: Names::default(),
+            scenarios: Names::default(),
+            executions: Map::default(),
+            executions_left_out: 0,
+            loads: Vec::new(),
+            known: Map::default(),
+            links: Vec::new(),
+            link_of: Map::default(),
+            clients: Vec::new(),
+            client_of: Map::default(),
+            tally: Tally::default(),
+        }
+    }
+
+    /// Adds connections, before their operations: they know the round trips.
+    pub fn connections(&mut self, rows: Vec<Connection>) {
+        for row in rows {
+            let recording = self.recordings.number(&row.recording);
+            self.known.insert((recording, row.connection), row);
+        }
+    }
+
+    /// Adds executions of scenarios, before their operations.
+    pub fn scenarios(&mut self, rows: &[Scenario]) {
+        for row in rows {
+            let recording = self.recordings.number(&row.recording);
+            let loads = &mut self.loads;
+            loads.resize(loads.len().max(recording as usize + 1), false);
+            loads[recording as usize] = true;
+            if self.executions.len() >= EXECUTIONS_MAX {
+                self.executions_left_out += 1;
+                continue;
+            }
+            let (Some(started_at), Some(ended_at)) = (row.started_at, row.ended_at) else {
+                continue;
+            };
+            let execution = Execution {
+                scenario: self.scenarios.number(&row.scenario),
+                is_counted: row.phase == MEASURED,
+                scheduled_at: row.scheduled_at,
+                started_at,
+                ended_at,
+            };
+            self.executions.insert((recording, row.scenario_run), execution);
+        }
+    }
+
+    /// Adds operations in the order in which they ended. Columns are found by name; those that are
+    /// absent read as null. Fails only on a column of a type that cannot be cast to the schema's.
+    pub fn operations(&mut self, batch: &RecordBatch) -> Result<(), ArrowError> {
+        let columns = columns::Columns::of(batch)?;
+        let mut recordings = Resolved::new(columns.recording.keys());
+        let mut commands = Resolved::new(columns.command.keys());
+        for row in 0..batch.num_rows() {
+            let recording = match columns.recording.key(row) {
+                Some(key) => recordings.get(key, || {
+                    self.recordings.number(columns.recording.text(key).unwrap_or_default())
+                }),
+                None => self.recordings.number(""),
+            };
+            let command = match columns.command.key(row) {
+                Some(key) => commands.get(key, || {
+                    self.tally.command(columns.command.text(key).unwrap_or("(unknown)"))
+                }),
+                None if columns.encrypted.is_set(row) => self.tally.command("(encrypted)"),
+                None => self.tally.command("(unknown)"),
+            };
+            self.operation(&columns, row, recording, command);
+        }
+        Ok(())
+    }
+
+    fn operation(&mut self, columns: &columns::Columns, row: usize, recording: u32, command: u32) {
+        let is_load = self.loads.get(recording as usize).copied().unwrap_or(false);
+        let run = columns.scenario_run.get(row);
+        let execution = run.and_then(|run| self.executions.get(&(recording, run)).copied());
+        let is_counted = match is_load {
+            true => execution.is_some_and(|execution| execution.is_counted),
+            false => true,
+        };
+        if is_counted {
+            self.tally.operation(command);
+        }
+        if self.tally.is_close(command)
+            && let Some(handle) = columns.handle.get(row)
+        {
+            self.blocks.closed((recording, handle));
+        }
+        // A wait by design takes what it takes; a member of a compound has no time of its own.
+        let (Some(start), Some(elapsed)) =
+            (columns.request_start.get(row), columns.elapsed_ns.get(row))
+        else {
+            return;
+        };
+        if columns.waits.is_set(row) {
+            return;
+        }
+        let connection = columns.connection.get(row).unwrap_or(0);
+        let link = self.link(recording, connection, columns, row);
+        let session = columns.session_id.get(row).filter(|id| *id != 0);
+        let client = self.client(link, recording, session);
+        let (Some(link), Some(client)) =
+            (self.links.get_mut(link as usize), self.clients.get_mut(client as usize))
+        else {
+            return;
+        };
+        // As the client sees it.
+        let start = start.saturating_sub(link.to_client_ns / 2);
+        let before_ns = elapsed.saturating_add(link.to_client_ns);
+        if let Some((ended, scenario)) = client.turn(run, execution.as_ref())
+            && ended.is_counted
+        {
+            self.tally.scenario(scenario, &ended);
+        }
+        let bytes = (
+            columns.request_wire_bytes.get(row).unwrap_or(0),
+            columns.response_wire_bytes.get(row).unwrap_or(0),
+        );
+        let mut timed = Timed { before_ns, requests: 1, ..Timed::default() };
+        let mut at_server = (0, 0);
+        for (place, (slice, share)) in columns.slices().iter().zip(self.plan.slices).enumerate() {
+            let Some(ns) = slice.get(row) else { continue };
+            let ns_then = if share == 1.0 { ns } else { (ns as f64 * share) as i64 };
+            timed.parts[Part::FIRST_SLICE + place] = (ns, ns_then);
+            at_server = (at_server.0 + ns, at_server.1 + ns_then);
+        }
+        // What the server is known to have taken is not the line's.
+        let today = link.today(start, bytes, before_ns - at_server.0);
+        let beside_ns = before_ns - today.sum();
+        timed.set(Part::Network, (today.rtt_ns, 0));
+        timed.set(Part::Windows, (today.more_ns, 0));
+        // What was seen of the server as a whole and is in no slice.
+        let server = columns.server_ns.get(row).unwrap_or(0).min(beside_ns) - at_server.0;
+        timed.set(Part::Server, (server.max(0), server.max(0)));
+
+        let mut cut = Cut::Same;
+        if let Some(kind) = self.tally.kind(command) {
+            self.blocks.learn(kind, columns.transferred_bytes.get(row).unwrap_or(0), beside_ns);
+            if let (Some(handle), Some(offset), Some(bytes)) = (
+                columns.handle.get(row),
+                columns.offset.get(row),
+                columns.transferred_bytes.get(row).filter(|bytes| *bytes > 0),
+            ) {
+                let handle = (recording, handle);
+                let end = start.saturating_add(before_ns);
+                let access = Access { kind, handle, offset, bytes, start, end };
+                cut = self.blocks.cut(&access, self.plan.block(kind));
+            }
+        }
+        let learnt = self.tally.kind(command).map(|kind| self.learnt[kind as usize]);
+        let (request_ns, _) = learnt.and_then(|one| one.line).unwrap_or_default();
+        let request_ns = (request_ns as i64).min(beside_ns);
+        let pause_ns = learnt.map_or(0, |one| one.pause_ns);
+        let then = match cut {
+            // At once after the pieces before.
+            Cut::Joined => client.last_then().unwrap_or(start),
+            _ => client.then(start),
+        };
+        let saved = at_server.0 - at_server.1;
+        let beside_then = (beside_ns - saved).max(0);
+        let line = match cut {
+            Cut::Same if !link.is_other => today,
+            Cut::Same => link.then(&mut self.lines, then, bytes, false),
+            Cut::Joined => link.then(&mut self.lines, then, bytes, true),
+            Cut::Split(requests) => {
+                let piece = (bytes.0.div_ceil(requests), bytes.1.div_ceil(requests));
+                let mut sum = line::Cost::default();
+                for place in 0..requests as i64 {
+                    let at = then + sum.sum() + place * (request_ns + pause_ns);
+                    let one = link.then(&mut self.lines, at, piece, false);
+                    sum.rtt_ns += one.rtt_ns;
+                    sum.more_ns += one.more_ns;
+                }
+                sum
+            }
+        };
+        let more_requests = match cut {
+            Cut::Same => 0,
+            Cut::Joined => -1,
+            Cut::Split(requests) => requests as i64 - 1,
+        };
+        timed.requests = 1 + more_requests;
+        timed.after_ns = beside_then + line.sum() + more_requests * request_ns;
+        if let Cut::Split(_) = cut {
+            timed.after_ns += more_requests * pause_ns;
+        }
+        timed.parts[Part::Network as usize].1 = line.rtt_ns;
+        timed.parts[Part::Windows as usize].1 = line.more_ns;
+        timed.set_rest();
+        client.ended(start.saturating_add(before_ns), then.saturating_add(timed.after_ns));
+        if is_counted {
+            client.waited((start, before_ns), (then, timed.after_ns));
+            self.tally.timed(command, execution.map(|one| one.scenario), &timed, link.is_known);
+        }
+    }
+
+    fn link(
+        &mut self,
+        recording: u32,
+        connection: u64,
+        columns: &columns::Columns,
+        row: usize,
+    ) -> u32 {
+        if let Some(&place) = self.link_of.get(&(recording, connection)) {
+            return place;
+        }
+        let known = self.known.remove(&(recording, connection));
+        let client = columns.client.get(row).unwrap_or_default();
+        let place = self.links.len() as u32;
+        self.links.push(Link::new(&self.plan, known.as_ref(), self.lines.of(client)));
+        self.link_of.insert((recording, connection), place);
+        place
+    }
+
+    /// The client of a connection: that of its session, from when that is known.
+    fn client(&mut self, link: u32, recording: u32, session: Option<u64>) -> u32 {
+        let Some(one) = self.links.get_mut(link as usize) else { return 0 };
+        if let Some(client) = one.client
+            && (one.has_session || session.is_none())
+        {
+            return client;
+        }
+        let mut make = || {
+            self.clients.push(Client::default());
+            self.clients.len() as u32 - 1
+        };
+        let client = match session {
+            None => make(),
+            Some(session) => {
+                // The connection's logon goes on as the session's client.
+                let of_link = one.client;
+                *self
+                    .client_of
+                    .entry((recording, session))
+                    .or_insert_with(|| of_link.unwrap_or_else(make))
+            }
+        };
+        one.client = Some(client);
+        one.has_session = session.is_some();
+        client
+    }
+
+    /// What came out.
+    pub fn finish(mut self) -> Prediction {
+        for client in &mut self.clients {
+            if let Some((ended, scenario)) = client.turn(None, None)
+                && ended.is_counted
+            {
+                self.tally.scenario(scenario, &ended);
+            }
+            self.tally.waited(client.waiting());
+        }
+        let rtt = data::round_trips(&self.links);
+        let learnt = self.blocks.learnt();
+        self.tally.finish(&self.scenarios.0, rtt, self.executions_left_out, learnt)
+    }
+}
+
+impl columns::Columns {
+    fn slices(&self) -> [&crate::summary::columns::Numbers<i64>; Kind::PARTS] {
+        [
+            &self.queue_ns,
+            &self.crypto_in_ns,
+            &self.parse_ns,
+            &self.processing_ns,
+            &self.filesystem_ns,
+            &self.io_wait_ns,
+            &self.io_ns,
+            &self.flush_ns,
+            &self.lock_wait_ns,
+            &self.crypto_out_ns,
+            &self.send_ns,
+        ]
+    }
+}
+
+/// Names and their numbers.
+#[derive(Default)]
+struct Names(Vec<String>, Map<String, u32>);
+
+impl Names {
+    fn number(&mut self, name: &str) -> u32 {
+        if let Some(&number) = self.1.get(name) {
+            return number;
+        }
+        let number = self.0.len() as u32;
+        self.0.push(name.to_owned());
+        self.1.insert(name.to_owned(), number);
+        number
+    }
+}

@@ -1,0 +1,259 @@
+//! What operations and scenarios took and would take, group by group.
+
+use smbscope_event::slice::Kind;
+
+use super::blocks::{Direction, Learnt};
+use super::client::Ended;
+use super::data::{Part, PartRow, Prediction, Row, Times};
+use super::{Map, Timed};
+use crate::summary::latency::{Grain, Latency, Sample};
+
+/// Of a normal distribution, for 95 %.
+const Z_95: f64 = 1.96;
+/// Later than scheduled than this counts as late, ns.
+const LATE_NS: i64 = 1_000_000_000;
+
+/// All groups.
+#[derive(Default)]
+pub(super) struct Tally {
+    commands: Vec<(String, Group)>,
+    /// What each of the commands moves, and whether it is a Close.
+    kinds: Vec<(Option<Direction>, bool)>,
+    command_of: Map<String, u32>,
+    scenarios: Vec<Group>,
+    waiting_ns: (i64, i64),
+    late: (u64, u64),
+    without_rtt: u64,
+    slices: [u64; Kind::PARTS],
+}
+
+/// One group.
+struct Group {
+    count: u64,
+    /// Requests more than today.
+    more: i64,
+    before: Side,
+    after: Side,
+    parts: [(i128, i128); Part::ALL.len()],
+}
+
+/// Its times, today or then.
+struct Side {
+    times: Latency,
+    squares: f64,
+}
+
+impl Side {
+    fn new() -> Side {
+        Side { times: Latency::new(Grain::Fine), squares: 0.0 }
+    }
+
+    #[inline]
+    fn record(&mut self, ns: i64) {
+        self.times.record(&Sample::new(ns));
+        self.squares += ns as f64 * ns as f64;
+    }
+
+    fn absorb(&mut self, other: &Side) {
+        self.times.absorb(&other.times);
+        self.squares += other.squares;
+    }
+
+    fn finish(&self) -> Times {
+        let distribution = self.times.distribution(false);
+        let n = distribution.n as f64;
+        let mean = distribution.sum_ns as f64 / n;
+        let variance = (self.squares / n - mean * mean).max(0.0) * n / (n - 1.0);
+        let error_ns = if n > 1.0 { Z_95 * (variance / n).sqrt() } else { 0.0 };
+        Times { distribution, error_ns }
+    }
+}
+
+impl Group {
+    fn new() -> Group {
+        Group {
+            count: 0,
+            more: 0,
+            before: Side::new(),
+            after: Side::new(),
+            parts: [(0, 0); Part::ALL.len()],
+        }
+    }
+
+    fn absorb(&mut self, other: &Group) {
+        self.count += other.count;
+        self.more += other.more;
+        self.before.absorb(&other.before);
+        self.after.absorb(&other.after);
+        for (sum, part) in self.parts.iter_mut().zip(&other.parts) {
+            *sum = (sum.0 + part.0, sum.1 + part.1);
+        }
+    }
+
+    /// Means of its parts, and of what is left of the whole.
+    fn finish(&self, name: &str, others: Option<&'static str>) -> Row {
+        let (before, after) = (self.before.finish(), self.after.finish());
+        let n = before.distribution.n.max(1) as f64;
+        let mut parts: Vec<_> = Part::ALL
+            .iter()
+            .zip(&self.parts)
+            .filter(|(_, sums)| **sums != (0, 0))
+            .map(|(part, sums)| PartRow {
+                part: part.name(),
+                before_ns: sums.0 as f64 / n,
+                after_ns: sums.1 as f64 / n,
+            })
+            .collect();
+        if let Some(part) = others {
+            let left = |side: &Times, of: fn(&PartRow) -> f64| {
+                side.distribution.sum_ns as f64 / n - parts.iter().map(of).sum::<f64>()
+            };
+            let before_ns = left(&before, |part| part.before_ns);
+            let after_ns = left(&after, |part| part.after_ns);
+            parts.push(PartRow { part, before_ns, after_ns });
+        }
+        let count_after = self.count.saturating_add_signed(self.more);
+        Row { name: name.to_owned(), count: self.count, count_after, before, after, parts }
+    }
+}
+
+impl Tally {
+    /// The number of a command.
+    pub(super) fn command(&mut self, name: &str) -> u32 {
+        if let Some(&number) = self.command_of.get(name) {
+            return number;
+        }
+        let number = self.commands.len() as u32;
+        self.commands.push((name.to_owned(), Group::new()));
+        let moves = match name {
+            "Read" | "ReadAndX" => Some(Direction::Read),
+            "Write" | "WriteAndX" => Some(Direction::Write),
+            _ => None,
+        };
+        self.kinds.push((moves, name == "Close"));
+        self.command_of.insert(name.to_owned(), number);
+        number
+    }
+
+    /// Which way a command moves the bytes of a file.
+    #[inline]
+    pub(super) fn kind(&self, command: u32) -> Option<Direction> {
+        self.kinds.get(command as usize)?.0
+    }
+
+    /// Whether a command closes a file.
+    #[inline]
+    pub(super) fn is_close(&self, command: u32) -> bool {
+        self.kinds.get(command as usize).is_some_and(|kind| kind.1)
+    }
+
+    /// Counts an operation.
+    #[inline]
+    pub(super) fn operation(&mut self, command: u32) {
+        if let Some((_, group)) = self.commands.get_mut(command as usize) {
+            group.count += 1;
+        }
+    }
+
+    /// Adds an operation's time, to its command and its scenario.
+    pub(super) fn timed(
+        &mut self,
+        command: u32,
+        scenario: Option<u32>,
+        timed: &Timed,
+        has_rtt: bool,
+    ) {
+        self.without_rtt += u64::from(!has_rtt);
+        let slices = timed.parts.iter().skip(Part::FIRST_SLICE);
+        for (count, (before, _)) in self.slices.iter_mut().zip(slices) {
+            *count += u64::from(*before != 0);
+        }
+        let add = |group: &mut Group| {
+            for (sum, part) in group.parts.iter_mut().zip(&timed.parts) {
+                *sum = (sum.0 + i128::from(part.0), sum.1 + i128::from(part.1));
+            }
+        };
+        if let Some((_, group)) = self.commands.get_mut(command as usize) {
+            group.before.record(timed.before_ns);
+            group.after.record(timed.after_ns);
+            group.more += timed.requests - 1;
+            add(group);
+        }
+        if let Some(scenario) = scenario {
+            add(self.scenario_group(scenario));
+        }
+    }
+
+    /// Adds an execution of a scenario.
+    pub(super) fn scenario(&mut self, scenario: u32, ended: &Ended) {
+        self.late.0 += u64::from(ended.late_ns.0 > LATE_NS);
+        self.late.1 += u64::from(ended.late_ns.1 > LATE_NS);
+        let group = self.scenario_group(scenario);
+        group.count += 1;
+        group.before.record(ended.response_ns.0);
+        group.after.record(ended.response_ns.1);
+    }
+
+    fn scenario_group(&mut self, scenario: u32) -> &mut Group {
+        let place = scenario as usize;
+        if self.scenarios.len() <= place {
+            self.scenarios.resize_with(place + 1, Group::new);
+        }
+        &mut self.scenarios[place]
+    }
+
+    /// Adds the time that a client waited.
+    pub(super) fn waited(&mut self, ns: (i64, i64)) {
+        self.waiting_ns.0 += ns.0;
+        self.waiting_ns.1 += ns.1;
+    }
+
+    /// What came out.
+    pub(super) fn finish(
+        self,
+        scenario_names: &[String],
+        rtt_ns: Option<[(i64, i64); 3]>,
+        executions_left_out: u64,
+        learnt: [Learnt; 2],
+    ) -> Prediction {
+        let mut operations = Group::new();
+        self.commands.iter().for_each(|(_, group)| operations.absorb(group));
+        let mut commands: Vec<_> = self
+            .commands
+            .iter()
+            .filter(|(_, group)| group.count > 0)
+            .map(|(name, group)| group.finish(name, None))
+            .collect();
+        commands.sort_by(|one, other| {
+            let sum = |row: &Row| row.before.distribution.sum_ns;
+            sum(other).cmp(&sum(one)).then_with(|| one.name.cmp(&other.name))
+        });
+        let mut all = Group::new();
+        let mut scenarios = Vec::new();
+        for (group, name) in self.scenarios.iter().zip(scenario_names) {
+            if group.count > 0 {
+                all.absorb(group);
+                scenarios.push(group.finish(name, Some(BETWEEN)));
+            }
+        }
+        scenarios.sort_by(|one, other| one.name.cmp(&other.name));
+        let operations = operations.finish("", None);
+        Prediction {
+            commands,
+            all_scenarios: (!scenarios.is_empty()).then(|| all.finish("", Some(BETWEEN))),
+            scenarios,
+            waiting_ns: self.waiting_ns,
+            late: self.late,
+            rtt_ns,
+            timed: operations.before.distribution.n,
+            operations,
+            without_rtt: self.without_rtt,
+            slices: Kind::ALL.iter().map(|kind| kind.name()).zip(self.slices).collect(),
+            executions_left_out,
+            learnt,
+        }
+    }
+}
+
+/// What lies between the operations of a scenario.
+const BETWEEN: &str = "between";

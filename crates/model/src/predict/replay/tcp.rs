@@ -1,0 +1,213 @@
+//! What TCP adds to the one round trip of a message: further round trips while the congestion window
+//! or the receiver's is smaller than the message, the time of sending at the line's rate, and what
+//! lost segments cost.
+//!
+//! The window is that of Linux: ten segments at first (RFC 6928), doubled by each round trip that
+//! used it up (RFC 5681, slow start), halved for each retransmission timeout without sending
+//! (RFC 2861), and brought back to what is used while nothing uses it up. Congestion avoidance is
+//! not in it: messages of file sharing end before it begins.
+
+/// Segments that may be sent before anything was acknowledged (RFC 6928).
+const INITIAL: f64 = 10.0;
+/// Least time above the round trip after which Linux takes a segment for lost, ns.
+const TIMEOUT_NS: i64 = 200_000_000;
+
+/// One direction's way between client and server.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Path {
+    /// Round trip of an empty line, ns.
+    pub rtt_ns: i64,
+    /// Payload of a segment, bytes.
+    pub segment_bytes: f64,
+    /// Time that a full segment needs at the line's rate, ns; 0 without a limit.
+    pub segment_ns: f64,
+    /// The receiver's window, segments.
+    pub window: f64,
+    /// Share of segments that are lost.
+    pub loss: f64,
+}
+
+/// What one side of a connection may send.
+#[derive(Clone, Copy, Debug)]
+pub struct Sender {
+    window: f64,
+    /// Segments that may be sent before the next acknowledgement, and how many of them are.
+    round: f64,
+    under_way: f64,
+    /// Of these, those by which the window has not grown yet.
+    to_grow: f64,
+    /// End of the last message, ns.
+    sent_at: i64,
+    /// When the window was last used up, or brought back to what is used, ns.
+    used_up_at: i64,
+    /// Most segments that were under way at once since then.
+    used: f64,
+}
+
+impl Default for Sender {
+    fn default() -> Sender {
+        Sender {
+            window: INITIAL,
+            round: INITIAL,
+            under_way: 0.0,
+            to_grow: 0.0,
+            sent_at: i64::MIN,
+            used_up_at: i64::MIN,
+            used: 0.0,
+        }
+    }
+}
+
+impl Sender {
+    /// Sends a message of so many bytes, or more of the message before; gives the time from its first
+    /// segment to its last one, ns.
+    pub fn send(&mut self, path: &Path, at: i64, bytes: u64, is_more: bool) -> i64 {
+        let segments = (bytes as f64 / path.segment_bytes).ceil().max(1.0);
+        if !is_more {
+            self.rest(path, at);
+            self.begin_round(path);
+        }
+        let mut left = segments;
+        let mut ns = segments * path.segment_ns;
+        loop {
+            let sent = left.min(self.round - self.under_way);
+            left -= sent;
+            self.under_way += sent;
+            self.used = self.used.max(self.under_way);
+            // Linux lets the window grow by what is acknowledged while more than half of it is under
+            // way (tcp_is_cwnd_limited).
+            self.to_grow += sent;
+            if self.window < 2.0 * self.under_way && self.window < path.window {
+                self.window += std::mem::take(&mut self.to_grow);
+                self.used_up_at = at;
+                self.used = 0.0;
+            }
+            if left <= 0.0 {
+                break;
+            }
+            let stalled = path.rtt_ns as f64 + path.segment_ns * (1.0 - self.under_way);
+            ns += stalled.max(0.0);
+            self.begin_round(path);
+        }
+        if path.loss > 0.0 {
+            ns += lost_ns(path, segments);
+        }
+        self.sent_at = at.saturating_add(ns as i64);
+        ns as i64
+    }
+
+    fn begin_round(&mut self, path: &Path) {
+        self.round = self.window.min(path.window).max(1.0);
+        (self.under_way, self.to_grow) = (0.0, 0.0);
+    }
+
+    /// What the time since the last message did to the window.
+    fn rest(&mut self, path: &Path, at: i64) {
+        let timeout = path.rtt_ns.saturating_add(TIMEOUT_NS);
+        if self.sent_at == i64::MIN {
+            (self.sent_at, self.used_up_at) = (at, at);
+        }
+        let mut idle = at.saturating_sub(self.sent_at);
+        while idle > timeout && self.window > INITIAL {
+            self.window = (self.window / 2.0).max(INITIAL);
+            idle -= timeout;
+        }
+        if at.saturating_sub(self.used_up_at) >= timeout {
+            let used = self.used.max(INITIAL);
+            if used < self.window {
+                self.window = (self.window + used) / 2.0;
+            }
+            self.used_up_at = at;
+            self.used = 0.0;
+        }
+    }
+}
+
+/// What losses cost a message on average: three later segments tell of one at once; the last ones
+/// are missed only when the timer ends (RFC 8985: two round trips, for a lone one the timeout).
+fn lost_ns(path: &Path, segments: f64) -> f64 {
+    let rtt = path.rtt_ns as f64;
+    let told = (segments - 3.0).max(0.0);
+    let timed = segments - told;
+    let probe = match segments > 1.0 {
+        true => 2.0 * rtt.max(1e6),
+        false => rtt + TIMEOUT_NS as f64,
+    };
+    path.loss * (told * rtt + timed * (probe + rtt))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: i64 = 1_000_000;
+
+    fn path(rtt_ms: i64) -> Path {
+        Path {
+            rtt_ns: rtt_ms * MS,
+            segment_bytes: 1448.0,
+            segment_ns: 0.0,
+            window: f64::INFINITY,
+            loss: 0.0,
+        }
+    }
+
+    #[test]
+    fn blocks_of_64_kib_need_three_two_and_then_one_round_trip() {
+        // As measured on a line of 200 ms, see docs/predictions.md. 46 segments: 10, 20, 16 of 40; then 40, 6.
+        let mut sender = Sender::default();
+        let mut at = 0;
+        for more in [40 * MS, 20 * MS, 0, 0] {
+            assert_eq!(sender.send(&path(20), at, 65_536, false), more);
+            at += more + 20 * MS;
+        }
+    }
+
+    #[test]
+    fn a_message_in_pieces_takes_as_long_as_a_whole_one() {
+        let whole = Sender::default().send(&path(20), 0, 1_448 * 724, false);
+        let mut sender = Sender::default();
+        let pieces: i64 =
+            (0..8).map(|piece| sender.send(&path(20), 0, 1_448 * 724 / 8, piece > 0)).sum();
+        assert_eq!((whole, pieces), (6 * 20 * MS, 6 * 20 * MS));
+    }
+
+    #[test]
+    fn small_messages_never_wait_and_never_open_the_window() {
+        let mut sender = Sender::default();
+        for at in 0..100 {
+            assert_eq!(sender.send(&path(20), at * 20 * MS, 500, false), 0);
+        }
+        assert_eq!(sender.send(&path(20), 2_000 * MS, 65_536, false), 40 * MS);
+    }
+
+    #[test]
+    fn a_rest_closes_the_window() {
+        let mut sender = Sender::default();
+        sender.send(&path(20), 0, 65_536, false);
+        assert_eq!(sender.send(&path(20), 10_000 * MS, 65_536, false), 40 * MS);
+    }
+
+    #[test]
+    fn a_small_window_of_the_receiver_is_a_round_trip_for_each_of_it() {
+        let mut sender = Sender { window: 1000.0, ..Sender::default() };
+        let path = Path { window: 10.0, ..path(100) };
+        assert_eq!(sender.send(&path, 0, 14_480 * 5, false), 400 * MS);
+    }
+
+    #[test]
+    fn the_rate_counts_where_it_is_slower_than_the_windows() {
+        // 1448 bytes in 2 ms: ten segments keep the line busy for a round trip.
+        let path = Path { segment_ns: 2e6, ..path(10) };
+        let mut sender = Sender::default();
+        assert_eq!(sender.send(&path, 0, 1448 * 50, false), 100 * MS);
+    }
+
+    #[test]
+    fn losses_cost_more_the_farther_away() {
+        let lossy = |rtt| Path { loss: 0.01, ..path(rtt) };
+        let near = Sender::default().send(&lossy(1), 0, 65_536, false);
+        let far = Sender::default().send(&lossy(100), 0, 65_536, false);
+        assert!(near > 0 && far > 10 * near, "{near} {far}");
+    }
+}

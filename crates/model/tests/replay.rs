@@ -1,0 +1,273 @@
+//! Replays of recorded operations: what must hold of every prediction, whatever was recorded.
+
+// A test may panic.
+#![allow(clippy::unwrap_used)]
+
+use arrow::array::RecordBatch;
+use proptest::prelude::*;
+use smbscope_event::builder::OperationBuilder;
+use smbscope_event::code;
+use smbscope_event::operation::Operation;
+use smbscope_event::run::{MEASURED, Scenario};
+use smbscope_event::slice::Kind;
+use smbscope_event::tables::Connection;
+use smbscope_model::predict::change::Change;
+use smbscope_model::predict::plan::Plan;
+use smbscope_model::predict::replay::{Prediction, Replay, Row};
+
+const READ: u16 = 8;
+const CLOSE: u16 = 6;
+const MS: i64 = 1_000_000;
+const RTT_NS: i64 = MS / 5;
+
+/// What one operation does in a test: after which pause, how long at the server, how many bytes.
+#[derive(Clone, Debug)]
+struct Act {
+    gap_ns: i64,
+    filesystem_ns: i64,
+    processing_ns: i64,
+    reply_bytes: u64,
+    /// Whether it waits for the one before.
+    waits: bool,
+}
+
+fn act(gap_ns: i64, reply_bytes: u64) -> Act {
+    Act { gap_ns, filesystem_ns: 60_000, processing_ns: 40_000, reply_bytes, waits: true }
+}
+
+fn acts() -> impl Strategy<Value = Vec<Act>> {
+    let one = (0..5 * MS, 0..2 * MS, 0..MS, 77..200_000u64, any::<bool>()).prop_map(
+        |(gap_ns, filesystem_ns, processing_ns, reply_bytes, waits)| Act {
+            gap_ns,
+            filesystem_ns,
+            processing_ns,
+            reply_bytes,
+            waits,
+        },
+    );
+    prop::collection::vec(one, 1..60)
+}
+
+/// The operations of one client at the near end of a line of [`RTT_NS`], in the order of their ends.
+fn operations(acts: &[Act], run: Option<u64>) -> Vec<Operation> {
+    let mut at = 1_000_000_000;
+    let (mut sent, mut answered) = (at, at);
+    let mut rows: Vec<_> = acts
+        .iter()
+        .enumerate()
+        .map(|(number, act)| {
+            at = act.gap_ns + if act.waits { answered } else { sent };
+            let mut row = Operation::default();
+            row.set_operation(number as u64);
+            row.set_connection(1);
+            row.set_session_id(7);
+            row.set_protocol(2);
+            row.set_command(code::command(2, if number % 3 == 0 { CLOSE } else { READ }));
+            row.set_request_wire_bytes(120);
+            row.set_response_wire_bytes(act.reply_bytes);
+            row.set_request_start(at);
+            row.set_request_end(at + 1_000);
+            let server = act.filesystem_ns + act.processing_ns;
+            row.set_response_start(at + 1_000 + RTT_NS + server);
+            row.set_response_end(at + 1_000 + RTT_NS + server + act.reply_bytes as i64);
+            row.derive_durations();
+            row.set_server_ns(server);
+            row.set_filesystem_ns(act.filesystem_ns);
+            row.set_processing_ns(act.processing_ns);
+            run.into_iter().for_each(|run| row.set_scenario_run(run));
+            sent = at;
+            answered = answered.max(row.response_end().unwrap());
+            row
+        })
+        .collect();
+    rows.sort_by_key(|row| row.response_end());
+    rows
+}
+
+fn batch(rows: &[Operation]) -> RecordBatch {
+    let mut builder = OperationBuilder::new(None).unwrap();
+    for row in rows {
+        let mut row = *row;
+        row.set_recording(builder.names.recording.intern("run"));
+        row.set_client(builder.names.client.intern("10.0.0.1"));
+        builder.append(&[row]);
+    }
+    builder.finish().unwrap()
+}
+
+fn connection() -> Connection {
+    Connection {
+        recording: "run".into(),
+        connection: 1,
+        vantage: Some("client".into()),
+        server_rtt_ns: Some(RTT_NS),
+        ..Connection::default()
+    }
+}
+
+fn predict(rows: &[Operation], scenarios: &[Scenario], changes: &[Change]) -> Prediction {
+    let mut plan = Plan::default();
+    changes.iter().for_each(|change| change.plan(&mut plan).unwrap());
+    let mut replay = Replay::new(plan, Default::default());
+    replay.connections(vec![connection()]);
+    replay.scenarios(scenarios);
+    replay.operations(&batch(rows)).unwrap();
+    replay.finish()
+}
+
+fn mean(row: &Row) -> f64 {
+    row.after.mean_ns().unwrap()
+}
+
+#[test]
+fn operations_that_wait_for_each_other_each_take_the_longer_round_trip() {
+    let rows = operations(&vec![act(MS, 200); 10], None);
+    let prediction = predict(&rows, &[], &[Change::Rtt(0.02)]);
+    let longer = (20 * MS - RTT_NS) as f64;
+    let operations = &prediction.operations;
+    assert_eq!(mean(operations) - operations.before.mean_ns().unwrap(), longer);
+    let (before, after) = prediction.waiting_ns;
+    assert_eq!((after - before) as f64, 10.0 * longer);
+}
+
+#[test]
+fn operations_side_by_side_share_the_longer_round_trip() {
+    let mut acts = vec![act(10_000, 200); 10];
+    acts.iter_mut().skip(1).for_each(|act| act.waits = false);
+    let prediction = predict(&operations(&acts, None), &[], &[Change::Rtt(0.02)]);
+    let (before, after) = prediction.waiting_ns;
+    assert_eq!(after - before, 20 * MS - RTT_NS);
+}
+
+#[test]
+fn a_scenario_takes_as_much_longer_as_its_operations_one_after_the_other() {
+    let rows = operations(&vec![act(MS, 200); 10], Some(5));
+    let begin = 1_000_000_000;
+    let scenario = Scenario {
+        recording: "run".into(),
+        scenario_run: 5,
+        scenario: "Open".into(),
+        phase: MEASURED.into(),
+        scheduled_at: begin,
+        started_at: Some(begin),
+        ended_at: rows.last().unwrap().response_end(),
+        ..Scenario::default()
+    };
+    let prediction = predict(&rows, &[scenario], &[Change::Rtt(0.02)]);
+    let all = prediction.all_scenarios.unwrap();
+    assert_eq!(all.count, 1);
+    assert_eq!(mean(&all) - all.before.mean_ns().unwrap(), 10.0 * (20 * MS - RTT_NS) as f64);
+    // Its parts are those of its operations and the ten pauses of a millisecond.
+    let between = all.parts.iter().find(|part| part.part == "between").unwrap();
+    assert_eq!((between.before_ns, between.after_ns), (10e6, 10e6));
+    assert_eq!(prediction.scenarios[0].name, "Open");
+}
+
+#[test]
+fn a_capture_at_the_server_and_one_at_the_client_predict_the_same() {
+    let at_client = operations(&vec![act(MS, 200); 10], None);
+    let at_server: Vec<_> = at_client
+        .iter()
+        .map(|row| {
+            let mut row = *row;
+            row.set_request_start(row.request_start().unwrap() + RTT_NS / 2);
+            row.set_request_end(row.request_end().unwrap() + RTT_NS / 2);
+            row.set_response_start(row.response_start().unwrap() - RTT_NS / 2);
+            row.set_response_end(row.response_end().unwrap() - RTT_NS / 2);
+            row.derive_durations();
+            row
+        })
+        .collect();
+    let mut plan = Plan::default();
+    Change::Rtt(0.02).plan(&mut plan).unwrap();
+    let mut replay = Replay::new(plan, Default::default());
+    replay.connections(vec![Connection {
+        vantage: Some("server".into()),
+        server_rtt_ns: None,
+        client_rtt_ns: Some(RTT_NS),
+        ..connection()
+    }]);
+    replay.operations(&batch(&at_server)).unwrap();
+    let seen = replay.finish();
+    let wanted = predict(&at_client, &[], &[Change::Rtt(0.02)]);
+    assert_eq!(seen.waiting_ns, wanted.waiting_ns);
+    assert_eq!(mean(&seen.operations), mean(&wanted.operations));
+}
+
+#[test]
+fn what_is_not_there_is_counted() {
+    let rows = operations(&vec![act(MS, 200); 3], None);
+    let mut plan = Plan::default();
+    Change::Rtt(0.02).plan(&mut plan).unwrap();
+    let mut replay = Replay::new(plan, Default::default());
+    replay.operations(&batch(&rows)).unwrap();
+    let prediction = replay.finish();
+    assert_eq!((prediction.timed, prediction.without_rtt), (3, 3));
+    assert_eq!(mean(&prediction.operations), prediction.operations.before.mean_ns().unwrap());
+    let slices: u64 = prediction.slices.iter().map(|(_, n)| n).sum();
+    assert_eq!(slices, 6, "{:?}", prediction.slices);
+    assert!(prediction.slices.contains(&(Kind::Filesystem.name(), 3)));
+}
+
+proptest! {
+    #[test]
+    fn no_change_is_what_was_measured(acts in acts()) {
+        let rows = operations(&acts, None);
+        for changes in [vec![], vec![Change::Rtt(RTT_NS as f64 / 1e9)], vec![Change::Filesystem(1.0)]] {
+            let prediction = predict(&rows, &[], &changes);
+            prop_assert_eq!(&prediction.operations.after, &prediction.operations.before);
+            prop_assert_eq!(prediction.waiting_ns.0, prediction.waiting_ns.1);
+            for command in &prediction.commands {
+                prop_assert_eq!(&command.after, &command.before);
+            }
+        }
+    }
+
+    #[test]
+    fn parts_sum_to_the_whole(acts in acts(), rtt_s in 0.0..0.3, times in 0.1..10.0) {
+        let changes = [Change::Rtt(rtt_s), Change::Filesystem(times), Change::Bandwidth(1e7)];
+        let prediction = predict(&operations(&acts, None), &[], &changes);
+        for row in prediction.commands.iter().chain([&prediction.operations]) {
+            let sums = row.parts.iter().fold((0.0, 0.0), |sum, part| {
+                (sum.0 + part.before_ns, sum.1 + part.after_ns)
+            });
+            prop_assert!((sums.0 - row.before.mean_ns().unwrap()).abs() < 1.0);
+            prop_assert!((sums.1 - mean(row)).abs() < 1.0);
+        }
+    }
+
+    #[test]
+    fn nothing_gets_faster_by_a_worse_line_or_server(
+        acts in acts(),
+        rtt_s in 0.0..0.3,
+        worse in 1.0..3.0,
+        bits in 1e6..1e9,
+        one_by_one in any::<bool>(),
+    ) {
+        let mut acts = acts;
+        for act in &mut acts {
+            // Large messages side by side open TCP's window for each other, and it closes again with
+            // time, so that a moment sooner or later can cost or save a round trip: on a real line too.
+            match one_by_one {
+                true => act.waits = true,
+                false => act.reply_bytes %= 14_000,
+            }
+        }
+        let rows = operations(&acts, None);
+        let at = |rtt_s: f64, times: f64, bits: f64| {
+            let changes = [Change::Rtt(rtt_s), Change::Filesystem(times), Change::Bandwidth(bits)];
+            predict(&rows, &[], &changes)
+        };
+        let one = at(rtt_s, 1.0, bits);
+        let worse = [
+            ("distance", at(rtt_s * worse, 1.0, bits)),
+            ("storage", at(rtt_s, 1.0 / worse, bits)),
+            ("rate", at(rtt_s, 1.0, bits / worse)),
+        ];
+        for (what, other) in worse {
+            let (less, more) = (one.waiting_ns.1, other.waiting_ns.1);
+            prop_assert!(more >= less * 999 / 1000, "{what}: {less} {more}");
+            prop_assert!(mean(&other.operations) >= 0.999 * mean(&one.operations));
+        }
+    }
+}

@@ -1,0 +1,382 @@
+//! Predictions from recorded operations.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt64Array};
+use smbscope_event::operation;
+use smbscope_model::predict::change::Change;
+use smbscope_model::predict::plan::Plan;
+use smbscope_model::predict::replay::{COLUMNS, Learnt, Part, Prediction, Replay, Row, Times};
+use smbscope_report::format;
+use smbscope_store::source::{Request, Source};
+use smbscope_store::{Part as Rows, Table};
+
+use super::args::Predict;
+use super::{taken_for_granted, write};
+use crate::exit::Failure;
+use crate::format::{Align, Column, RowFormat, lines};
+use crate::interrupt;
+use crate::options::Talk;
+use crate::output::Output;
+use crate::progress::Shown;
+
+/// How many times as long as any recorded round trip a new one may be without a warning.
+const FAR: f64 = 10.0;
+
+/// Predicts from recordings.
+pub fn run(args: &Predict, talk: Talk) -> anyhow::Result<()> {
+    let mut plan = Plan::default();
+    for change in &args.changes {
+        change.plan(&mut plan).map_err(|lacking| {
+            Failure::usage(format!(
+                "--change {}: cannot be predicted from recorded operations yet, only from a profile: \
+                 {} is not known of them",
+                lacking.change, lacking.what
+            ))
+        })?;
+    }
+    let mut source = args.reading.open(&args.inputs, None)?;
+    // The round trips must be known before the first operation.
+    source.spool()?;
+    let mut learnt = [Learnt::default(); 2];
+    if plan.is_other_blocks() {
+        // What requests of other sizes cost must be learnt from all of them first.
+        learnt = replay(&source, Plan::default(), learnt, talk)?.learnt;
+        has_sizes(args, learnt)?;
+    }
+    let prediction = replay(&source, plan.clone(), learnt, talk)?;
+    check(args, &plan, &prediction)?;
+    match args.format {
+        RowFormat::Text => {
+            let mut output = Output::open(args.out.as_ref())?;
+            let (bold, end) = output.bold();
+            output.text(&text(args, &prediction, (&bold, end)))?;
+            output.finish()
+        }
+        format => write(
+            batch(&prediction, !args.changes.is_empty())?,
+            format,
+            Output::open(args.out.as_ref())?,
+        ),
+    }
+}
+
+fn replay(
+    source: &Source,
+    plan: Plan,
+    learnt: [Learnt; 2],
+    talk: Talk,
+) -> anyhow::Result<Prediction> {
+    let mut replay = Replay::new(plan, learnt);
+    let request = Request { tables: vec![Table::Connections], projection: Some(Vec::new()) };
+    let parts = source.parts(&request)?;
+    {
+        let _shown = Shown::begin(talk, parts.progress());
+        for part in parts {
+            if let Rows::Connections(rows) = part? {
+                replay.connections(rows);
+            }
+            interrupt::check()?;
+        }
+    }
+    let schema = operation::schema();
+    let places = COLUMNS.iter().map(|name| schema.index_of(name)).collect::<Result<_, _>>()?;
+    let tables = vec![Table::Scenarios, Table::Operations];
+    let parts = source.parts(&Request { tables, projection: Some(places) })?;
+    let _shown = Shown::begin(talk, parts.progress());
+    for part in parts {
+        match part? {
+            Rows::Scenarios(rows) => replay.scenarios(&rows),
+            Rows::Operations(batch) => replay.operations(&batch)?,
+            _ => {}
+        }
+        interrupt::check()?;
+    }
+    Ok(replay.finish())
+}
+
+/// Whether reads and writes of other sizes can be predicted.
+fn has_sizes(args: &Predict, [read, write]: [Learnt; 2]) -> anyhow::Result<()> {
+    for change in &args.changes {
+        let of: &[Learnt] = match change {
+            Change::Block(_) => &[read, write],
+            Change::ReadBlock(_) => &[read],
+            Change::WriteBlock(_) => &[write],
+            _ => &[],
+        };
+        if of.iter().any(|one| one.count > 0 && one.line.is_none()) {
+            let lacking = change.lacking();
+            return Err(Failure::usage(format!(
+                "--change {}: the inputs have not what that needs: {}; record with a second block size \
+                 (load --block) and give both recordings",
+                lacking.change, lacking.what
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Whether the recording has what the changes need.
+fn check(args: &Predict, plan: &Plan, prediction: &Prediction) -> anyhow::Result<()> {
+    if prediction.timed == 0 {
+        return Err(Failure::usage(
+            "the inputs hold no operation with a time of its own: nothing can be predicted from them",
+        ));
+    }
+    for change in &args.changes {
+        let Some((kinds, _)) = change.slices() else { continue };
+        let has = |name: &str| prediction.slices.iter().any(|(slice, n)| *slice == name && *n > 0);
+        if !kinds.iter().any(|kind| has(kind.name())) {
+            let lacking = change.lacking();
+            return Err(Failure::usage(format!(
+                "--change {}: the inputs have not what that needs: {}",
+                lacking.change, lacking.what
+            )));
+        }
+    }
+    if plan.is_other_line() && prediction.without_rtt == prediction.timed {
+        return Err(Failure::usage(
+            "no connection of the inputs has a round trip on both sides of where it was recorded, so \
+             another line cannot be put in its place: record the TCP handshakes, or data in both \
+             directions (a load run and `smbscope record --interface` have them)",
+        ));
+    }
+    Ok(())
+}
+
+fn text(args: &Predict, prediction: &Prediction, bold: (&str, &str)) -> String {
+    let changes = &args.changes;
+    let is_changed = !changes.is_empty();
+    let mut text = match is_changed {
+        true => format!("{}What the change would bring{}\n", bold.0, bold.1),
+        false => format!("{}What times are made of{}\n", bold.0, bold.1),
+    };
+    text.push_str(&format!(
+        "{} operations with a time, as clients see them\n",
+        format::count(prediction.timed)
+    ));
+    if let Some([least, median, largest]) = prediction.rtt_ns {
+        let range = |of: fn((i64, i64)) -> i64| {
+            let [least, median, largest] = [least, median, largest].map(of).map(format::duration);
+            match least == largest {
+                true => median,
+                false => format!("{median} ({least} to {largest})"),
+            }
+        };
+        text.push_str(&format!("round trip {}", range(|ns| ns.0)));
+        if median.0 != median.1 {
+            text.push_str(&format!(", then {}", range(|ns| ns.1)));
+        }
+        text.push('\n');
+    }
+    if let Some(all) = &prediction.all_scenarios {
+        let mut rows: Vec<&Row> = prediction.scenarios.iter().collect();
+        let all = Row { name: "All".to_owned(), ..all.clone() };
+        rows.push(&all);
+        text.push_str(&format!(
+            "\n{}Scenarios: from the time at which one was scheduled to its end{}\n",
+            bold.0, bold.1
+        ));
+        text.push_str(&table("scenario", &rows, is_changed, bold));
+    }
+    let mut rows: Vec<&Row> = prediction.commands.iter().collect();
+    let all = Row { name: "All".to_owned(), ..prediction.operations.clone() };
+    rows.push(&all);
+    text.push_str(&format!(
+        "\n{}Operations: from the first byte of the request to the last of the reply{}\n",
+        bold.0, bold.1
+    ));
+    text.push_str(&table("command", &rows, is_changed, bold));
+    text.push_str(&format!("\n{}What the mean operation is made of{}\n", bold.0, bold.1));
+    text.push_str(&parts(&prediction.operations, is_changed, bold));
+    let waiting = prediction.waiting_ns;
+    text.push_str(&format!("\nClients waited {} in all", format::duration(waiting.0)));
+    if is_changed {
+        text.push_str(&format!(", then {}", format::duration(waiting.1)));
+        if waiting.0 > 0 {
+            let percent = 100.0 * (waiting.1 as f64 / waiting.0 as f64 - 1.0);
+            text.push_str(&format!(" ({percent:+.1} %)"));
+        }
+    }
+    text.push_str(".\n");
+    if is_changed {
+        text.push_str(&taken_for_granted(changes, bold));
+    }
+    let warnings = warnings(prediction);
+    if !warnings.is_empty() {
+        text.push_str(&format!("\n{}Beware{}\n", bold.0, bold.1));
+        warnings.iter().for_each(|line| text.push_str(&format!("{line}\n")));
+    }
+    text
+}
+
+fn table(title: &str, rows: &[&Row], is_changed: bool, bold: (&str, &str)) -> String {
+    let ms = |ns: Option<f64>| ns.map_or(String::new(), |ns| format!("{:.3}", ns / 1e6));
+    let times = |times: &Times| {
+        let p95 = times.distribution.p95_ns.map(|ns| ns as f64);
+        [ms(times.mean_ns()), ms(Some(times.error_ns)), ms(p95)]
+    };
+    let mut titles = vec![title, "n"];
+    match is_changed {
+        true => titles.extend(["before ms", "±", "p95", "after ms", "±", "p95", "%"]),
+        false => titles.extend(["mean ms", "±", "p95"]),
+    }
+    let columns: Vec<_> = titles
+        .iter()
+        .enumerate()
+        .map(|(place, title)| Column {
+            title: (*title).into(),
+            align: if place == 0 { Align::Left } else { Align::Right },
+        })
+        .collect();
+    let body = rows.iter().map(|row| {
+        let mut cells = vec![row.name.clone(), format::count(row.count)];
+        cells.extend(times(&row.before));
+        if is_changed {
+            cells.extend(times(&row.after));
+            cells.push(row.percent().map_or(String::new(), |percent| format!("{percent:+.1}")));
+        }
+        cells
+    });
+    lines(&columns, &body.collect::<Vec<_>>(), bold)
+}
+
+/// The parts of the mean, from today's to the one predicted.
+fn parts(all: &Row, is_changed: bool, bold: (&str, &str)) -> String {
+    let mut titles = vec!["part", "before ms"];
+    if is_changed {
+        titles.extend(["after ms", "difference"]);
+    }
+    let columns: Vec<_> = titles
+        .iter()
+        .enumerate()
+        .map(|(place, title)| Column {
+            title: (*title).into(),
+            align: if place == 0 { Align::Left } else { Align::Right },
+        })
+        .collect();
+    let line = |name: &str, before: f64, after: f64| {
+        let mut cells = vec![name.to_owned(), format!("{:.3}", before / 1e6)];
+        if is_changed {
+            cells.push(format!("{:.3}", after / 1e6));
+            cells.push(format!("{:+.3}", (after - before) / 1e6));
+        }
+        cells
+    };
+    let mut body: Vec<_> = all
+        .parts
+        .iter()
+        .map(|part| line(meaning(part.part), part.before_ns, part.after_ns))
+        .collect();
+    let sum = |side: &Times| side.mean_ns().unwrap_or(0.0);
+    body.push(line("all of it", sum(&all.before), sum(&all.after)));
+    lines(&columns, &body, bold)
+}
+
+/// A part in words for people.
+fn meaning(part: &str) -> &str {
+    match part {
+        "network" => "network: one round trip",
+        "windows" => "network: TCP's windows and rate",
+        "server" => "server, not split further",
+        "rest" => "client, and sending the bytes",
+        slice => slice,
+    }
+}
+
+/// Where the prediction leaves what was measured.
+fn warnings(prediction: &Prediction) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if let Some([_, _, largest]) = prediction.rtt_ns
+        && largest.1 as f64 > FAR * largest.0 as f64
+        && largest.0 != largest.1
+    {
+        warnings.push(format!(
+            "The longest round trip that was recorded is {}: {} lies far outside of what was measured.",
+            format::duration(largest.0),
+            format::duration(largest.1)
+        ));
+    }
+    if prediction.without_rtt > 0 && prediction.rtt_ns.is_some_and(|[_, one, _]| one.0 != one.1) {
+        warnings.push(format!(
+            "{} of {} operations belong to connections whose round trip is not known: they keep their \
+             time.",
+            format::count(prediction.without_rtt),
+            format::count(prediction.timed)
+        ));
+    }
+    let (before, after) = prediction.late;
+    if after > before {
+        let n = prediction.all_scenarios.as_ref().map_or(0, |row| row.count);
+        warnings.push(format!(
+            "{} of {} scenarios begin more than a second late (today {}): users cannot keep their \
+             schedule, and response times grow with the length of the run.",
+            format::count(after),
+            format::count(n),
+            format::count(before)
+        ));
+    }
+    if prediction.executions_left_out > 0 {
+        warnings.push(format!(
+            "{} executions of scenarios were not followed: there are too many.",
+            format::count(prediction.executions_left_out)
+        ));
+    }
+    warnings
+}
+
+/// Flat records: what of, which, how many, before and after.
+fn batch(prediction: &Prediction, is_changed: bool) -> anyhow::Result<RecordBatch> {
+    let scenarios = prediction.scenarios.iter().map(|row| ("scenario", row));
+    let all = prediction.all_scenarios.iter().map(|row| ("scenarios", row));
+    let commands = prediction.commands.iter().map(|row| ("command", row));
+    let operations = std::iter::once(("operations", &prediction.operations));
+    let rows: Vec<_> = scenarios.chain(all).chain(commands).chain(operations).collect();
+    let numbers = |of: &dyn Fn(&Row) -> Option<f64>| -> ArrayRef {
+        Arc::new(rows.iter().map(|(_, row)| of(row)).collect::<Float64Array>())
+    };
+    let seconds = |of: &dyn Fn(&Row) -> Option<f64>| numbers(&|row| of(row).map(|ns| ns / 1e9));
+    let words: ArrayRef = Arc::new(StringArray::from_iter_values(rows.iter().map(|row| row.0)));
+    let names: ArrayRef =
+        Arc::new(StringArray::from_iter_values(rows.iter().map(|row| row.1.name.as_str())));
+    let counts: ArrayRef =
+        Arc::new(UInt64Array::from_iter_values(rows.iter().map(|row| row.1.count)));
+    let mut columns = vec![
+        ("of".to_owned(), words, false),
+        ("name".to_owned(), names, false),
+        ("count".to_owned(), counts, false),
+    ];
+    let sides: [(&str, fn(&Row) -> &Times); 2] =
+        [("before", |row| &row.before), ("after", |row| &row.after)];
+    let sides = &sides[..if is_changed { 2 } else { 1 }];
+    for (side, of) in sides {
+        let mut add = |name: &str, value: &dyn Fn(&Times) -> Option<f64>| {
+            columns.push((format!("{side}_{name}"), seconds(&|row| value(of(row))), true));
+        };
+        add("seconds", &|times| times.mean_ns());
+        add("error_seconds", &|times| times.mean_ns().map(|_| times.error_ns));
+        add("p50_seconds", &|times| times.distribution.p50_ns.map(|ns| ns as f64));
+        add("p95_seconds", &|times| times.distribution.p95_ns.map(|ns| ns as f64));
+        add("p99_seconds", &|times| times.distribution.p99_ns.map(|ns| ns as f64));
+    }
+    if is_changed {
+        columns.push(("change_percent".to_owned(), numbers(&Row::percent), true));
+        columns.push(("change_error_percent".to_owned(), numbers(&Row::percent_error), true));
+    }
+    for name in Part::ALL.iter().map(|part| part.name()).chain(["between"]) {
+        let of = |row: &Row| row.parts.iter().find(|part| part.part == name).cloned();
+        columns.push((
+            format!("before_{name}_seconds"),
+            seconds(&|row| of(row).map(|part| part.before_ns)),
+            true,
+        ));
+        if is_changed {
+            columns.push((
+                format!("after_{name}_seconds"),
+                seconds(&|row| of(row).map(|part| part.after_ns)),
+                true,
+            ));
+        }
+    }
+    Ok(RecordBatch::try_from_iter_with_nullable(columns)?)
+}

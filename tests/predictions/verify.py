@@ -1,0 +1,232 @@
+#!/usr/bin/env python3
+"""Predictions against the truth: `make verify-predictions`.
+
+    tests/predictions/verify.py --smbscope PATH [--case distance,...] [--users 20] [--seconds 90]
+                                [--out docs/predictions-measured.md]
+
+For each case: a baseline is recorded on a private Samba (`smbscope lab`); the predictions are written to a
+file, from that recording alone; then each change is really made, in a way that the model never reads, the
+same schedule of users (same seed) runs once more, and both are compared. Standard output gets the table
+in Markdown. Needs root (network namespaces, FUSE). Python's standard library only.
+"""
+
+import argparse
+import json
+import os
+import platform
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+
+CASES = {}
+
+
+def case(function):
+    CASES[function.__name__] = function
+    return function
+
+
+class Bench:
+    """Where runs, predictions and labs lie, and how smbscope is called."""
+
+    def __init__(self, args, folder):
+        self.smbscope, self.args, self.folder = args.smbscope, args, folder
+        self.rows = []
+
+    def path(self, *names):
+        return os.path.join(self.folder, *names)
+
+    def say(self, text):
+        print(text, file=sys.stderr, flush=True)
+
+    def call(self, *words, namespace=None):
+        front = ["ip", "netns", "exec", namespace] if namespace else []
+        done = subprocess.run([*front, self.smbscope, *map(str, words)], capture_output=True, text=True)
+        if done.returncode:
+            raise SystemExit(f"smbscope {' '.join(map(str, words))}: exit {done.returncode}\n{done.stderr}")
+        return done.stdout
+
+    def objects(self, *words):
+        return [json.loads(line) for line in self.call(*words, "--format", "json").splitlines()]
+
+    def predict(self, name, run, changes):
+        """Writes what is predicted before anything is changed."""
+        predicted = {}
+        for change in changes:
+            words = [word for part in change.split() for word in ("--change", part)]
+            predicted[change] = self.objects("predict", run, *words)
+        with open(self.path(f"{name}-predicted.json"), "w") as file:
+            json.dump(predicted, file, indent=1)
+        with open(self.path(f"{name}-predicted.json")) as file:
+            return json.load(file)
+
+    def measured(self, run):
+        return self.objects("predict", run)
+
+    def compare(self, name, what, change, predicted, measured):
+        """A line of the table: what was, what was predicted, what came."""
+        find = lambda records, of: next((one for one in records if one["of"] == of), None)
+        for of in ("scenarios", "operations"):
+            before, after = find(predicted, of), find(measured, of)
+            if not before or not after:
+                continue
+            row = {
+                "case": name, "change": change, "what": what, "of": of,
+                "n": before["count"], "n_measured": after["count"],
+                "baseline_s": before["before_seconds"],
+                "predicted_s": before["after_seconds"],
+                "measured_s": after["before_seconds"],
+                "measured_error_s": after["before_error_seconds"],
+            }
+            row["error_percent"] = 100 * (row["predicted_s"] / row["measured_s"] - 1)
+            self.rows.append(row)
+            self.say("{case}: {change}: {of}: {baseline_s:.6f} s, predicted {predicted_s:.6f}, measured "
+                     "{measured_s:.6f}: {error_percent:+.1f} %".format(**row))
+
+    def table(self):
+        ms = lambda seconds: f"{1000 * seconds:,.3f}"
+        lines = ["| change made | of | n | baseline, ms | predicted | measured (95 %) | error |",
+                 "|---|---|---|---|---|---|---|"]
+        for row in self.rows:
+            of = {"scenarios": "scenario", "operations": "operation"}[row["of"]]
+            lines.append(
+                f"| {row['change']} ({row['what']}) | {of} | {row['n_measured']:,} | {ms(row['baseline_s'])} | "
+                f"{ms(row['predicted_s'])} | {ms(row['measured_s'])} ± {ms(row['measured_error_s'])} | "
+                f"{row['error_percent']:+.1f} % |")
+        return "\n".join(lines)
+
+
+def awake():
+    """Keeps the processors from halting, which nothing that has work to do ever waits for: a virtual machine
+    takes 50 us and more to wake up, and on an idle machine each packet would wait for that."""
+    spin = "while :; do :; done"
+    return [subprocess.Popen(["chrt", "--idle", "0", "sh", "-c", spin]) for _ in range(os.cpu_count())]
+
+
+# Median round trip of ICMP echoes to an address, in microseconds.
+PING = """
+import socket, statistics, struct, sys, time
+icmp = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
+icmp.settimeout(2)
+trips = []
+for number in range(40):
+    echo = lambda sum: struct.pack("!BBHHH", 8, 0, sum, 7, number)
+    words = sum(struct.unpack("!4H", echo(0)))
+    begin = time.perf_counter()
+    icmp.sendto(echo(~(words + (words >> 16)) & 0xffff), (sys.argv[1], 0))
+    icmp.recv(100)
+    trips.append(time.perf_counter() - begin)
+    time.sleep(0.005)
+print(1e6 * statistics.median(trips))
+"""
+
+
+class Lab:
+    """A private Samba, behind a line or not, with the users' files in place."""
+
+    def __init__(self, bench, wan=None, settings=(), load=()):
+        self.bench, self.wan = bench, wan
+        self.dir = tempfile.mkdtemp(prefix="lab-", dir=bench.folder)
+        words = ["lab", "up", "--dir", self.dir, "--users", bench.args.users]
+        if wan:
+            words += ["--wan", wan, "--netns", "sspredict"]
+        for setting in settings:
+            words += ["--set", setting]
+        bench.call(*words)
+        try:
+            self.prepare(wan, load)
+        except BaseException:
+            self.down()
+            raise
+
+    def prepare(self, wan, load):
+        bench = self.bench
+        server = "sspredict-server" if wan else None
+        self.client = "sspredict-client" if wan else None
+        for namespace in [self.client, server] if wan else []:
+            # What Linux and Windows bring along; this machine's own default may be another one.
+            ip = ["ip", "netns", "exec", namespace, "ip", "route"]
+            route = subprocess.run([*ip, "show", "10.45.0.0/24"], check=True, capture_output=True, text=True)
+            subprocess.run([*ip, "replace", *route.stdout.split(), "congctl", "cubic"], check=True)
+        self.files = ["--users", bench.args.users, "--scale", bench.args.scale, *load]
+        bench.call("load", "prepare", f"--lab={self.dir}", *self.files, "--quiet", namespace=server)
+
+    def trip_us(self):
+        """The line's round trip, as a ping sees it."""
+        words = ["ip", "netns", "exec", self.client, sys.executable, "-c", PING, "10.45.0.2"]
+        return float(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
+
+    def load(self, run, *words):
+        """Runs the users; gives the run's folder."""
+        out = self.bench.path(run)
+        args = self.bench.args
+        self.bench.call(
+            "load", f"--lab={self.dir}", *self.files, "--warm-up", "10s", "--duration", f"{args.seconds}s",
+            "--cool-down", "15s", "--out", out, "--force", *words, namespace=self.client)
+        return out
+
+    def down(self):
+        self.bench.call("lab", "down", "--dir", self.dir)
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.down()
+
+
+@case
+def distance(bench):
+    """Packets are delayed; the baseline has 0.2 ms. A line delays a little more than it is told, for its
+    program has to wake up: it is told so much less that a ping takes what the change says."""
+    with Lab(bench, wan="rtt=0.2ms") as lab:
+        more_us = lab.trip_us() - 200
+        bench.say(f"distance: the line is {more_us:.0f} us longer than asked")
+        run = lab.load("distance-baseline")
+    trips = {"2ms": 2_000, "20ms": 20_000, "200ms": 200_000}
+    predicted = bench.predict("distance", run, [f"rtt={trip}" for trip in trips])
+    for trip, us in trips.items():
+        with Lab(bench, wan=f"rtt={us - more_us:.0f}us") as lab:
+            bench.say(f"distance: rtt={trip}: {lab.trip_us():.0f} us")
+            measured = bench.measured(lab.load(f"distance-{trip}"))
+        bench.compare("distance", "homefolder", f"rtt={trip}", predicted[f"rtt={trip}"], measured)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--smbscope", required=True)
+    parser.add_argument("--case", default=",".join(CASES), help="which cases, with commas")
+    parser.add_argument("--users", type=int, default=20)
+    parser.add_argument("--seconds", type=int, default=90)
+    parser.add_argument("--scale", default="0.05")
+    parser.add_argument("--keep", help="keep runs and predictions in this folder")
+    args = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    unknown = [name for name in args.case.split(",") if name not in CASES]
+    if unknown:
+        raise SystemExit(f"no such case: {', '.join(unknown)}; there are {', '.join(CASES)}")
+    if os.geteuid():
+        raise SystemExit("root is needed, for network namespaces")
+    folder = args.keep or tempfile.mkdtemp(prefix="smbscope-predict-")
+    os.makedirs(folder, exist_ok=True)
+    bench = Bench(args, folder)
+    spinning = awake()
+    try:
+        for name in args.case.split(","):
+            CASES[name](bench)
+    finally:
+        for process in spinning:
+            process.kill()
+        with open(bench.path("measured.json"), "w") as file:
+            json.dump(bench.rows, file, indent=1)
+        print(f"{args.users} users, scale {args.scale}, {args.seconds} s, Linux {platform.release()}\n")
+        print(bench.table())
+        if not args.keep:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()
