@@ -109,7 +109,7 @@ fn predict(rows: &[Operation], scenarios: &[Scenario], changes: &[Change]) -> Pr
     let mut plan = Plan::default();
     changes.iter().for_each(|change| change.plan(&mut plan).unwrap());
     let mut replay = Replay::new(plan, Default::default());
-    replay.connections(vec![connection()]);
+    replay.connections(&[connection()]);
     replay.scenarios(scenarios);
     replay.operations(&batch(rows)).unwrap();
     replay.finish()
@@ -181,7 +181,7 @@ fn a_capture_at_the_server_and_one_at_the_client_predict_the_same() {
     let mut plan = Plan::default();
     Change::Rtt(0.02).plan(&mut plan).unwrap();
     let mut replay = Replay::new(plan, Default::default());
-    replay.connections(vec![Connection {
+    replay.connections(&[Connection {
         vantage: Some("server".into()),
         server_rtt_ns: None,
         client_rtt_ns: Some(RTT_NS),

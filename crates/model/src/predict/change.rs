@@ -47,6 +47,8 @@ pub enum Change {
     Cpu(f64),
     /// Requests wait in the server's queue this share of the time that they do now.
     Queue(f64),
+    /// So many users do what those do that were recorded.
+    Users(f64),
     /// What clients keep of directories.
     Cache(CacheOption),
 }
@@ -65,7 +67,7 @@ pub struct Spec {
 }
 
 /// All changes.
-pub const SPECS: [Spec; 13] = [
+pub const SPECS: [Spec; 14] = [
     Spec {
         name: "rtt",
         example: "rtt=20ms",
@@ -135,6 +137,13 @@ pub const SPECS: [Spec; 13] = [
         needs: "the slice queue of the server (smbscope record)",
     },
     Spec {
+        name: "users",
+        example: "users=2300",
+        meaning: "so many users do what those do that were recorded, each as often",
+        needs: "a load run with counters of the server (its own machine, or --metrics): how long its \
+                processors and disks are busy for a scenario",
+    },
+    Spec {
         name: "dircache",
         example: "dircache=collapse",
         meaning: "a client opens a directory once for all of its applications that look at it within ten \
@@ -174,8 +183,9 @@ impl Change {
             Change::Filesystem(_) => 8,
             Change::Cpu(_) => 9,
             Change::Queue(_) => 10,
-            Change::Cache(CacheOption::DirLease) => 12,
-            Change::Cache(_) => 11,
+            Change::Users(_) => 11,
+            Change::Cache(CacheOption::DirLease) => 13,
+            Change::Cache(_) => 12,
         };
         &SPECS[place]
     }
@@ -200,7 +210,8 @@ impl Change {
             | Change::Loss(_)
             | Change::Block(_)
             | Change::ReadBlock(_)
-            | Change::WriteBlock(_) => return Err(self.lacking()),
+            | Change::WriteBlock(_)
+            | Change::Users(_) => return Err(self.lacking()),
             Change::Filesystem(_) | Change::Cpu(_) | Change::Queue(_) => self.scale(profile)?,
             Change::Cache(option) => {
                 for scenario in &mut profile.scenarios {
@@ -232,6 +243,8 @@ impl Change {
                 let (kinds, share) = self.slices().unwrap_or_default();
                 kinds.iter().for_each(|kind| plan.slices[*kind as usize] *= share);
             }
+            // What that means is known when the counters are ([`super::capacity`]).
+            Change::Users(_) => {}
             Change::Cache(_) => return Err(self.lacking()),
         }
         Ok(())
@@ -269,6 +282,10 @@ impl Change {
             Change::Block(_) | Change::ReadBlock(_) | Change::WriteBlock(_) => {
                 "A larger block is read or written wherever pieces continued each other within 10 ms; a \
                  smaller one is several requests, one after the other."
+            }
+            Change::Users(_) => {
+                "All users do the same on average, and the server's part of an operation grows as the \
+                 waiting at its busiest resource does (M/M/c): no lock and no single thread is the limit."
             }
             Change::Window(_) => {
                 "Neither side's window was smaller than that when it was recorded."

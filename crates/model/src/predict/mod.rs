@@ -7,6 +7,7 @@
 //! [`change::Change`]; a [`plan::Plan`] is what several of them together mean for a replay.
 
 pub mod averages;
+pub mod capacity;
 pub mod change;
 pub mod fit;
 pub mod plan;

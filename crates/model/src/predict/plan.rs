@@ -19,6 +19,8 @@ pub struct Plan {
     pub read_block: Option<u64>,
     /// The same of writes.
     pub write_block: Option<u64>,
+    /// How many times as long as today the server takes, because it is busier.
+    pub stretch: f64,
     /// Share of today's time that each slice takes, in the order of [`Kind::ALL`].
     pub slices: [f64; Kind::ALL.len()],
 }
@@ -33,6 +35,7 @@ impl Default for Plan {
             loss: 0.0,
             read_block: None,
             write_block: None,
+            stretch: 1.0,
             slices: [1.0; Kind::ALL.len()],
         }
     }

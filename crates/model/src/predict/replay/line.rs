@@ -52,25 +52,41 @@ impl Cost {
     }
 }
 
-impl Link {
-    pub(super) fn new(plan: &Plan, connection: Option<&Connection>, line: u32) -> Link {
-        let vantage = connection.and_then(|one| one.vantage.as_deref());
-        let side = |ns: Option<i64>, here: &str| match vantage {
-            Some(vantage) if vantage == here => Some(0),
+/// What is known of a connection before its first operation.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Known {
+    /// Round trip between the place of recording and the client, and the server, ns.
+    to_client: Option<i64>,
+    to_server: Option<i64>,
+    segment_bytes: Option<u64>,
+}
+
+impl Known {
+    pub(super) fn of(one: &Connection) -> Known {
+        let vantage = one.vantage.as_deref();
+        let side = |ns: Option<i64>, here: &[&str]| match vantage {
+            // There is nothing behind the place of recording.
+            Some(vantage) if here.contains(&vantage) => Some(0),
             _ => ns.map(|ns| ns.max(0)),
         };
-        let to_client = side(connection.and_then(|one| one.client_rtt_ns), "client");
-        let to_server = side(connection.and_then(|one| one.server_rtt_ns), "server");
-        // Inside the server there is nothing behind the place of recording.
-        let to_server = to_server.or((vantage == Some("inside")).then_some(0));
+        Known {
+            to_client: side(one.client_rtt_ns, &["client"]),
+            to_server: side(one.server_rtt_ns, &["server", "inside"]),
+            segment_bytes: match (one.client_mss, one.server_mss) {
+                (Some(client), Some(server)) => Some(client.min(server)),
+                (one, other) => one.or(other),
+            },
+        }
+    }
+}
+
+impl Link {
+    pub(super) fn new(plan: &Plan, known: Known, line: u32) -> Link {
+        let Known { to_client, to_server, segment_bytes } = known;
         let rtt_ns = to_client.unwrap_or(0) + to_server.unwrap_or(0);
         let is_known = to_client.is_some() && to_server.is_some();
-        let announced = connection.and_then(|one| match (one.client_mss, one.server_mss) {
-            (Some(client), Some(server)) => Some(client.min(server)),
-            (one, other) => one.or(other),
-        });
-        let segment_bytes =
-            announced.map_or(SEGMENT_BYTES, |mss| mss.saturating_sub(STAMPS_BYTES).max(500) as f64);
+        let segment_bytes = segment_bytes
+            .map_or(SEGMENT_BYTES, |mss| mss.saturating_sub(STAMPS_BYTES).max(500) as f64);
         let today =
             Path { rtt_ns, segment_bytes, segment_ns: 0.0, window: f64::INFINITY, loss: 0.0 };
         let mut then = today;

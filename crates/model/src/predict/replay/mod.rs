@@ -34,7 +34,7 @@ use blocks::{Access, Blocks, Cut};
 use client::{Client, Execution};
 pub use columns::COLUMNS;
 pub use data::{Part, Prediction, Row, Times};
-use line::Link;
+use line::{Known, Link};
 use tally::Tally;
 
 type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
@@ -107,7 +107,7 @@ pub struct Replay {
     executions_left_out: u64,
     /// Recordings of which only operations of measured scenarios count.
     loads: Vec<bool>,
-    known: Map<(u32, u64), Connection>,
+    known: Map<(u32, u64), Known>,
     links: Vec<Link>,
     link_of: Map<(u32, u64), u32>,
     clients: Vec<Client>,
@@ -141,10 +141,10 @@ impl Replay {
     }
 
     /// Adds connections, before their operations: they know the round trips.
-    pub fn connections(&mut self, rows: Vec<Connection>) {
+    pub fn connections(&mut self, rows: &[Connection]) {
         for row in rows {
             let recording = self.recordings.number(&row.recording);
-            self.known.insert((recording, row.connection), row);
+            self.known.insert((recording, row.connection), Known::of(row));
         }
     }
 
@@ -248,7 +248,7 @@ impl Replay {
         let mut at_server = (0, 0);
         for (place, (slice, share)) in columns.slices().iter().zip(self.plan.slices).enumerate() {
             let Some(ns) = slice.get(row) else { continue };
-            let ns_then = if share == 1.0 { ns } else { (ns as f64 * share) as i64 };
+            let ns_then = times(ns, share * self.plan.stretch);
             timed.parts[Part::FIRST_SLICE + place] = (ns, ns_then);
             at_server = (at_server.0 + ns, at_server.1 + ns_then);
         }
@@ -259,7 +259,8 @@ impl Replay {
         timed.set(Part::Windows, (today.more_ns, 0));
         // What was seen of the server as a whole and is in no slice.
         let server = columns.server_ns.get(row).unwrap_or(0).min(beside_ns) - at_server.0;
-        timed.set(Part::Server, (server.max(0), server.max(0)));
+        let server = (server.max(0), times(server.max(0), self.plan.stretch));
+        timed.set(Part::Server, server);
 
         let mut cut = Cut::Same;
         if let Some(kind) = self.tally.kind(command) {
@@ -284,7 +285,7 @@ impl Replay {
             Cut::Joined => client.last_then().unwrap_or(start),
             _ => client.then(start),
         };
-        let saved = at_server.0 - at_server.1;
+        let saved = at_server.0 - at_server.1 + server.0 - server.1;
         let beside_then = (beside_ns - saved).max(0);
         let line = match cut {
             Cut::Same if !link.is_other => today,
@@ -332,10 +333,10 @@ impl Replay {
         if let Some(&place) = self.link_of.get(&(recording, connection)) {
             return place;
         }
-        let known = self.known.remove(&(recording, connection));
+        let known = self.known.remove(&(recording, connection)).unwrap_or_default();
         let client = columns.client.get(row).unwrap_or_default();
         let place = self.links.len() as u32;
-        self.links.push(Link::new(&self.plan, known.as_ref(), self.lines.of(client)));
+        self.links.push(Link::new(&self.plan, known, self.lines.of(client)));
         self.link_of.insert((recording, connection), place);
         place
     }
@@ -382,6 +383,11 @@ impl Replay {
         let learnt = self.blocks.learnt();
         self.tally.finish(&self.scenarios.0, rtt, self.executions_left_out, learnt)
     }
+}
+
+/// So many times as long; exactly as long where that is once.
+fn times(ns: i64, factor: f64) -> i64 {
+    if factor == 1.0 { ns } else { (ns as f64 * factor) as i64 }
 }
 
 impl columns::Columns {

@@ -121,6 +121,10 @@ fn change(text: &str) -> Result<Change, String> {
                 _ => Change::WriteBlock(bytes),
             })
         }
+        ("users", Some(value)) => match value.parse::<u32>() {
+            Ok(users) if users > 0 => Ok(Change::Users(f64::from(users))),
+            _ => Err(wrong(format!("`{value}` is no number of users"))),
+        },
         ("loss", Some(value)) => {
             let share = parse_share(value).map_err(|error| error.to_string())?;
             match share < 0.5 {

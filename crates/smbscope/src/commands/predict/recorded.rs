@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt64Array};
 use smbscope_event::operation;
+use smbscope_event::tables::Connection;
+use smbscope_model::predict::capacity::{Capacity, Demand, NoCapacity};
 use smbscope_model::predict::change::Change;
 use smbscope_model::predict::plan::Plan;
 use smbscope_model::predict::replay::{COLUMNS, Learnt, Part, Prediction, Replay, Row, Times};
@@ -22,6 +24,8 @@ use crate::progress::Shown;
 
 /// How many times as long as any recorded round trip a new one may be without a warning.
 const FAR: f64 = 10.0;
+/// How many times the recorded users a capacity may be without a warning.
+const FAR_USERS: f64 = 5.0;
 
 /// Predicts from recordings.
 pub fn run(args: &Predict, talk: Talk) -> anyhow::Result<()> {
@@ -38,19 +42,27 @@ pub fn run(args: &Predict, talk: Talk) -> anyhow::Result<()> {
     let mut source = args.reading.open(&args.inputs, None)?;
     // The round trips must be known before the first operation.
     source.spool()?;
+    let context = Context::read(&source, talk)?;
+    let capacity = context.demand.finish();
+    for change in &args.changes {
+        if let Change::Users(users) = change {
+            plan.stretch *= stretch(&capacity, *users)?;
+        }
+    }
+    let connections = context.connections;
     let mut learnt = [Learnt::default(); 2];
     if plan.is_other_blocks() {
         // What requests of other sizes cost must be learnt from all of them first.
-        learnt = replay(&source, Plan::default(), learnt, talk)?.learnt;
+        learnt = replay(&source, &connections, Plan::default(), learnt, talk)?.learnt;
         has_sizes(args, learnt)?;
     }
-    let prediction = replay(&source, plan.clone(), learnt, talk)?;
+    let prediction = replay(&source, &connections, plan.clone(), learnt, talk)?;
     check(args, &plan, &prediction)?;
     match args.format {
         RowFormat::Text => {
             let mut output = Output::open(args.out.as_ref())?;
             let (bold, end) = output.bold();
-            output.text(&text(args, &prediction, (&bold, end)))?;
+            output.text(&text(args, &prediction, &capacity, (&bold, end)))?;
             output.finish()
         }
         format => write(
@@ -61,24 +73,55 @@ pub fn run(args: &Predict, talk: Talk) -> anyhow::Result<()> {
     }
 }
 
+/// What must be known before the first operation.
+#[derive(Default)]
+struct Context {
+    connections: Vec<Connection>,
+    demand: Demand,
+}
+
+impl Context {
+    fn read(source: &Source, talk: Talk) -> anyhow::Result<Context> {
+        let mut context = Context::default();
+        let tables = vec![Table::Steps, Table::Counters, Table::Connections];
+        let parts = source.parts(&Request { tables, projection: Some(Vec::new()) })?;
+        let _shown = Shown::begin(talk, parts.progress());
+        for part in parts {
+            match part? {
+                Rows::Steps(rows) => context.demand.steps(&rows),
+                Rows::Counters(rows) => context.demand.counters(&rows),
+                Rows::Connections(rows) => context.connections.extend(rows),
+                _ => {}
+            }
+            interrupt::check()?;
+        }
+        Ok(context)
+    }
+}
+
+/// How many times as long the server takes with so many users.
+fn stretch(capacity: &Result<Capacity, NoCapacity>, users: f64) -> anyhow::Result<f64> {
+    let refused = |why: &str| Failure::usage(format!("--change users: {why}"));
+    let capacity = capacity.as_ref().map_err(|missing| refused(missing.sentence()))?;
+    let limit = capacity.limit().ok_or_else(|| refused(NoCapacity::NoCounters.sentence()))?;
+    capacity.stretch(users).ok_or_else(|| {
+        refused(&format!(
+            "the server carries about {:.0} users ({}): with {users:.0} queues grow without end and there \
+             is no response time",
+            limit.users, limit.name
+        ))
+    })
+}
+
 fn replay(
     source: &Source,
+    connections: &[Connection],
     plan: Plan,
     learnt: [Learnt; 2],
     talk: Talk,
 ) -> anyhow::Result<Prediction> {
     let mut replay = Replay::new(plan, learnt);
-    let request = Request { tables: vec![Table::Connections], projection: Some(Vec::new()) };
-    let parts = source.parts(&request)?;
-    {
-        let _shown = Shown::begin(talk, parts.progress());
-        for part in parts {
-            if let Rows::Connections(rows) = part? {
-                replay.connections(rows);
-            }
-            interrupt::check()?;
-        }
-    }
+    replay.connections(connections);
     let schema = operation::schema();
     let places = COLUMNS.iter().map(|name| schema.index_of(name)).collect::<Result<_, _>>()?;
     let tables = vec![Table::Scenarios, Table::Operations];
@@ -144,7 +187,12 @@ fn check(args: &Predict, plan: &Plan, prediction: &Prediction) -> anyhow::Result
     Ok(())
 }
 
-fn text(args: &Predict, prediction: &Prediction, bold: (&str, &str)) -> String {
+fn text(
+    args: &Predict,
+    prediction: &Prediction,
+    capacity: &Result<Capacity, NoCapacity>,
+    bold: (&str, &str),
+) -> String {
     let changes = &args.changes;
     let is_changed = !changes.is_empty();
     let mut text = match is_changed {
@@ -199,6 +247,11 @@ fn text(args: &Predict, prediction: &Prediction, bold: (&str, &str)) -> String {
         }
     }
     text.push_str(".\n");
+    // Of a capture nobody expects a capacity.
+    if !matches!(capacity, Err(NoCapacity::NoSteps)) {
+        text.push_str(&format!("\n{}Capacity{}\n", bold.0, bold.1));
+        text.push_str(&carries(capacity, bold));
+    }
     if is_changed {
         text.push_str(&taken_for_granted(changes, bold));
     }
@@ -271,6 +324,50 @@ fn parts(all: &Row, is_changed: bool, bold: (&str, &str)) -> String {
     let sum = |side: &Times| side.mean_ns().unwrap_or(0.0);
     body.push(line("all of it", sum(&all.before), sum(&all.after)));
     lines(&columns, &body, bold)
+}
+
+/// How many users the server carries.
+fn carries(capacity: &Result<Capacity, NoCapacity>, bold: (&str, &str)) -> String {
+    let capacity = match capacity {
+        Ok(capacity) => capacity,
+        Err(missing) => return format!("{}\n", missing.sentence()),
+    };
+    let titles = ["resource", "busy", "without load", "s a scenario", "full at users", "±"];
+    let columns: Vec<_> = titles
+        .iter()
+        .enumerate()
+        .map(|(place, title)| Column {
+            title: (*title).into(),
+            align: if place == 0 { Align::Left } else { Align::Right },
+        })
+        .collect();
+    let body: Vec<_> = capacity
+        .resources
+        .iter()
+        .map(|one| {
+            vec![
+                format!("{} ({})", one.name, one.servers),
+                format!("{:.1} %", 100.0 * one.utilization),
+                one.idle_utilization.map_or(String::new(), |idle| format!("{:.1} %", 100.0 * idle)),
+                format!("{:.6}", one.demand_s),
+                format!("{:.0}", one.users),
+                format!("{:.0}", one.users_error),
+            ]
+        })
+        .collect();
+    let mut text = lines(&columns, &body, bold);
+    if let Some(limit) = capacity.limit() {
+        text.push_str(&format!(
+            "{} run out first, at {:.0} users; {:.0} were recorded. Steps used: {}.\n",
+            limit.name, limit.users, capacity.users_recorded, capacity.steps
+        ));
+        if limit.users > FAR_USERS * capacity.users_recorded {
+            text.push_str(
+                "That is far from what was recorded: load the server more for a better answer.\n",
+            );
+        }
+    }
+    text
 }
 
 /// A part in words for people.

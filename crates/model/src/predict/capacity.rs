@@ -1,0 +1,386 @@
+//! How many users a server carries, foretold from a run with fewer.
+//!
+//! Users are paced: each asks for a scenario so and so often, however long one takes. So the load is
+//! open, and the utilisation law holds (Denning and Buzen 1978): a resource is busy for throughput
+//! times demand, and the demand of one scenario on it is its busy time divided by completions. A
+//! slice of an operation is no demand: it is time spent there, waiting included. Users cannot keep
+//! their schedule any more when the busiest resource has no time left; that number of users is the
+//! capacity. Where steps with other throughputs were recorded, a straight line through them tells
+//! what the resource does without any load.
+//!
+//! Response times follow from M/M/c with Erlang's formula for the busiest resource: the server's part
+//! of an operation grows as the waiting of such a queue does. It fails where one thread is the limit
+//! before the processors are, where locks are waited for, and above the capacity, where queues grow
+//! for as long as the run lasts.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use smbscope_event::run::{Counter, Step};
+
+/// Resources and steps that are kept.
+const KEPT_MAX: usize = 4096;
+/// Of a normal distribution, for 95 %.
+const Z_95: f64 = 1.96;
+
+/// Steps and counters of load runs, as they come.
+#[derive(Debug, Default)]
+pub struct Demand {
+    steps: Vec<Window>,
+    processors: BTreeMap<String, u64>,
+}
+
+/// The measured window of a step.
+#[derive(Clone, Debug)]
+struct Window {
+    start: i64,
+    end: i64,
+    users: f64,
+    rate: f64,
+    completed: f64,
+    is_overloaded: bool,
+    /// Busy share of a resource, by its name: samples, their sum, the sum of their squares.
+    busy: BTreeMap<String, (f64, f64, f64)>,
+}
+
+/// A resource of the server.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Resource {
+    /// Processors, or a disk's name.
+    pub name: String,
+    /// How many there are of it.
+    pub servers: u64,
+    /// Share of it that was busy in the step of the highest load, 0 to 1.
+    pub utilization: f64,
+    /// Busy time of one scenario, s, less what is busy without load.
+    pub demand_s: f64,
+    /// Share that is busy without load; null where one throughput was recorded only.
+    pub idle_utilization: Option<f64>,
+    /// Users that leave it no time.
+    pub users: f64,
+    /// Half of the 95 % interval of that, which the scatter of the samples allows.
+    pub users_error: f64,
+}
+
+/// What a server carries.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Capacity {
+    /// Users of the step of the highest load that was not overloaded.
+    pub users_recorded: f64,
+    /// Scenarios that a user asks for in a second.
+    pub rate: f64,
+    /// The resource that ends first comes first.
+    pub resources: Vec<Resource>,
+    /// Steps that were used.
+    pub steps: u64,
+}
+
+/// Why there is no capacity: what to record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoCapacity {
+    /// No load run.
+    NoSteps,
+    /// A load run without the server's counters.
+    NoCounters,
+    /// A load run without a finished scenario in a step that was not overloaded.
+    NoScenarios,
+}
+
+impl NoCapacity {
+    /// A sentence.
+    pub fn sentence(self) -> &'static str {
+        match self {
+            NoCapacity::NoSteps => {
+                "the capacity follows from a load run (smbscope load --out) only: of other recordings it \
+                 is not known how often users ask for something"
+            }
+            NoCapacity::NoCounters => {
+                "the capacity cannot be told: the run has no counters of the server, so that the time for \
+                 which its processors and disks are busy is not known; run with --metrics URL \
+                 (node_exporter on the server), or on the server itself"
+            }
+            NoCapacity::NoScenarios => {
+                "the capacity cannot be told: no scenario ended in a step that was not overloaded"
+            }
+        }
+    }
+}
+
+impl Demand {
+    /// Adds steps, before their counters.
+    pub fn steps(&mut self, rows: &[Step]) {
+        for row in rows.iter().take(KEPT_MAX.saturating_sub(self.steps.len())) {
+            self.steps.push(Window {
+                start: row.start,
+                end: row.end,
+                users: row.users_here as f64,
+                rate: row.rate,
+                completed: row.completed as f64,
+                is_overloaded: row.overloaded || row.limited_by_client,
+                busy: BTreeMap::new(),
+            });
+        }
+    }
+
+    /// Adds samples.
+    pub fn counters(&mut self, rows: &[Counter]) {
+        for row in rows.iter().filter(|row| row.source != "client") {
+            let (name, busy) = match (&*row.name, &row.instance) {
+                ("cpu_percent", None) => ("processors".to_owned(), row.value / 100.0),
+                ("cpu_percent", Some(cpu)) => {
+                    if self.processors.len() < KEPT_MAX {
+                        *self.processors.entry(cpu.clone()).or_default() += 1;
+                    }
+                    continue;
+                }
+                ("disk_busy_percent", Some(disk)) => (format!("disk {disk}"), row.value / 100.0),
+                _ => continue,
+            };
+            let window = self.steps.iter_mut().find(|one| (one.start..one.end).contains(&row.time));
+            let Some(window) = window.filter(|one| busy.is_finite() && one.busy.len() < KEPT_MAX)
+            else {
+                continue;
+            };
+            let sums = window.busy.entry(name).or_default();
+            *sums = (sums.0 + 1.0, sums.1 + busy, sums.2 + busy * busy);
+        }
+    }
+
+    /// The capacity, or what is missing.
+    pub fn finish(self) -> Result<Capacity, NoCapacity> {
+        if self.steps.is_empty() {
+            return Err(NoCapacity::NoSteps);
+        }
+        if self.steps.iter().all(|step| step.busy.is_empty()) {
+            return Err(NoCapacity::NoCounters);
+        }
+        let good: Vec<_> = self
+            .steps
+            .iter()
+            .filter(|step| !step.is_overloaded && step.completed > 0.0 && step.users > 0.0)
+            .filter(|step| step.rate > 0.0 && step.end > step.start)
+            .collect();
+        let top = good.iter().max_by(|one, other| one.users.total_cmp(&other.users));
+        let Some(top) = top else { return Err(NoCapacity::NoScenarios) };
+        let rate = top.rate / top.users;
+        let mut resources: Vec<_> = top
+            .busy
+            .iter()
+            .filter_map(|(name, sums)| {
+                let servers = match name == "processors" {
+                    true => self.processors.len().max(1) as u64,
+                    false => 1,
+                };
+                resource(name, *sums, servers, &good, top, rate)
+            })
+            .collect();
+        resources.sort_by(|one, other| one.users.total_cmp(&other.users));
+        Ok(Capacity { users_recorded: top.users, rate, resources, steps: good.len() as u64 })
+    }
+}
+
+impl Window {
+    fn throughput(&self) -> f64 {
+        self.completed / ((self.end - self.start) as f64 / 1e9)
+    }
+}
+
+fn resource(
+    name: &str,
+    (n, sum, squares): (f64, f64, f64),
+    servers: u64,
+    good: &[&Window],
+    top: &Window,
+    rate: f64,
+) -> Option<Resource> {
+    let utilization = sum / n;
+    let points: Vec<(f64, f64)> = good
+        .iter()
+        .filter_map(|step| {
+            let (n, sum, _) = step.busy.get(name)?;
+            Some((step.throughput(), sum / n))
+        })
+        .collect();
+    let idle_utilization = idle(&points);
+    let used = utilization - idle_utilization.unwrap_or(0.0);
+    // Nothing to tell from: it is never the limit.
+    if used <= 0.0 {
+        return None;
+    }
+    let busy_share = used / top.throughput();
+    let free = 1.0 - idle_utilization.unwrap_or(0.0);
+    let users = free / (busy_share * rate);
+    let variance = (squares / n - utilization * utilization).max(0.0);
+    let error = if n > 1.0 { Z_95 * (variance / (n - 1.0)).sqrt() } else { utilization };
+    // The number of scenarios in the window scatters too.
+    let scatter = Z_95 / top.completed.sqrt();
+    let users_error = users * ((error / used).powi(2) + scatter * scatter).sqrt();
+    Some(Resource {
+        name: name.to_owned(),
+        servers,
+        utilization,
+        demand_s: busy_share * servers as f64,
+        idle_utilization,
+        users,
+        users_error,
+    })
+}
+
+/// Where a straight line through throughput and utilisation meets no load; none where throughputs are
+/// less than a quarter apart.
+fn idle(points: &[(f64, f64)]) -> Option<f64> {
+    let least = points.iter().map(|point| point.0).fold(f64::INFINITY, f64::min);
+    let most = points.iter().map(|point| point.0).fold(0.0, f64::max);
+    if points.len() < 2 || least > 0.75 * most {
+        return None;
+    }
+    let n = points.len() as f64;
+    let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / n;
+    let (x, y) = (mean(|point| point.0), mean(|point| point.1));
+    let xx: f64 = points.iter().map(|point| (point.0 - x).powi(2)).sum();
+    let xy: f64 = points.iter().map(|point| (point.0 - x) * (point.1 - y)).sum();
+    Some((y - xy / xx * x).clamp(0.0, 1.0))
+}
+
+impl Capacity {
+    /// The resource that ends first.
+    pub fn limit(&self) -> Option<&Resource> {
+        self.resources.first()
+    }
+
+    /// How many times as long the server takes for an operation with so many users; none at or above
+    /// the capacity.
+    pub fn stretch(&self, users: f64) -> Option<f64> {
+        let limit = self.limit()?;
+        let idle = limit.idle_utilization.unwrap_or(0.0);
+        let at = |users: f64| idle + (1.0 - idle) * users / limit.users;
+        let today = stretch(limit.servers, at(self.users_recorded))?;
+        Some(stretch(limit.servers, at(users))? / today)
+    }
+}
+
+/// Response time of M/M/c in service times; none where there is no steady state.
+fn stretch(servers: u64, utilization: f64) -> Option<f64> {
+    if !(0.0..1.0).contains(&utilization) {
+        return None;
+    }
+    let c = servers.max(1) as f64;
+    Some(1.0 + erlang_c(servers.max(1), utilization) / (c * (1.0 - utilization)))
+}
+
+/// Probability that an arrival has to wait (Erlang 1917), by the recursion of Erlang's B.
+fn erlang_c(servers: u64, utilization: f64) -> f64 {
+    let load = servers as f64 * utilization;
+    let mut blocked = 1.0;
+    for place in 1..=servers {
+        blocked = load * blocked / (place as f64 + load * blocked);
+    }
+    blocked / (1.0 - utilization * (1.0 - blocked))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: i64 = 1_000_000_000;
+
+    fn step(number: u64, users: u64, rate: f64) -> Step {
+        let start = number as i64 * 100 * SECOND;
+        Step {
+            step: number,
+            users,
+            users_here: users,
+            rate,
+            start,
+            end: start + 60 * SECOND,
+            completed: (rate * 60.0) as u64,
+            ..Step::default()
+        }
+    }
+
+    fn busy(number: u64, percent: f64) -> Vec<Counter> {
+        let sample = |second: i64, instance: Option<&str>| Counter {
+            time: (number as i64 * 100 + second) * SECOND,
+            source: "server".into(),
+            name: "cpu_percent".into(),
+            instance: instance.map(str::to_owned),
+            value: percent,
+            ..Counter::default()
+        };
+        (0..60)
+            .flat_map(|second| {
+                [sample(second, None), sample(second, Some("cpu0")), sample(second, Some("cpu1"))]
+            })
+            .collect()
+    }
+
+    #[test]
+    fn one_server_with_random_arrivals_meets_the_closed_form() {
+        for utilization in [0.0, 0.1, 0.5, 0.9] {
+            let wanted = 1.0 / (1.0 - utilization);
+            assert!((stretch(1, utilization).unwrap() - wanted).abs() < 1e-12);
+        }
+        // M/M/2: 1 / (1 - rho^2).
+        assert!((stretch(2, 0.8).unwrap() - 1.0 / (1.0 - 0.64)).abs() < 1e-12);
+        assert_eq!(stretch(2, 1.0), None);
+    }
+
+    #[test]
+    fn half_busy_with_a_hundred_users_is_full_with_two_hundred() {
+        let mut demand = Demand::default();
+        demand.steps(&[step(1, 100, 10.0)]);
+        demand.counters(&busy(1, 50.0));
+        let capacity = demand.finish().unwrap();
+        let limit = capacity.limit().unwrap();
+        assert!((limit.users - 200.0).abs() < 1e-9, "{limit:?}");
+        assert_eq!((limit.servers, limit.idle_utilization), (2, None));
+        // Half of two processors for ten scenarios a second.
+        assert!((limit.demand_s - 0.1).abs() < 1e-12);
+        assert!(capacity.stretch(150.0).unwrap() > 1.0);
+        assert_eq!(capacity.stretch(200.0), None);
+        assert!((capacity.stretch(100.0).unwrap() - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn two_steps_tell_what_the_machine_does_without_load() {
+        let mut demand = Demand::default();
+        demand.steps(&[step(1, 50, 5.0), step(2, 100, 10.0)]);
+        demand.counters(&busy(1, 30.0));
+        demand.counters(&busy(2, 50.0));
+        let capacity = demand.finish().unwrap();
+        let limit = capacity.limit().unwrap();
+        assert!((limit.idle_utilization.unwrap() - 0.1).abs() < 1e-9);
+        // 40 % for a hundred users, of 90 % that are to be had.
+        assert!((limit.users - 225.0).abs() < 1e-6, "{limit:?}");
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        assert_eq!(Demand::default().finish(), Err(NoCapacity::NoSteps));
+        let mut demand = Demand::default();
+        demand.steps(&[step(1, 100, 10.0)]);
+        let mut client = busy(1, 50.0);
+        client.iter_mut().for_each(|row| row.source = "client".into());
+        demand.counters(&client);
+        assert_eq!(demand.finish(), Err(NoCapacity::NoCounters));
+        let mut demand = Demand::default();
+        demand.steps(&[Step { overloaded: true, ..step(1, 100, 10.0) }]);
+        demand.counters(&busy(1, 100.0));
+        assert_eq!(demand.finish(), Err(NoCapacity::NoScenarios));
+        assert!(NoCapacity::NoCounters.sentence().contains("--metrics"));
+    }
+
+    #[test]
+    fn more_users_never_make_a_server_faster() {
+        let mut demand = Demand::default();
+        demand.steps(&[step(1, 100, 10.0)]);
+        demand.counters(&busy(1, 20.0));
+        let capacity = demand.finish().unwrap();
+        let mut last = 0.0;
+        for users in 1..500 {
+            let stretch = capacity.stretch(f64::from(users)).unwrap();
+            assert!(stretch >= last);
+            last = stretch;
+        }
+    }
+}
