@@ -19,6 +19,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 CASES = {}
 
@@ -128,14 +129,14 @@ class Lab:
     """A private Samba, behind a line or not, with the users' files in place."""
 
     def __init__(self, bench, wan=None, settings=(), load=()):
-        self.bench, self.wan = bench, wan
+        self.bench, self.wan, self.slow = bench, wan, None
         self.dir = tempfile.mkdtemp(prefix="lab-", dir=bench.folder)
         words = ["lab", "up", "--dir", self.dir, "--users", bench.args.users]
         if wan:
             words += ["--wan", wan, "--netns", "sspredict"]
         for setting in settings:
             words += ["--set", setting]
-        bench.call(*words)
+        self.port = json.loads(bench.call(*words, "--format", "json"))["port"]
         try:
             self.prepare(wan, load)
         except BaseException:
@@ -154,6 +155,42 @@ class Lab:
         self.files = ["--users", bench.args.users, "--scale", bench.args.scale, *load]
         bench.call("load", "prepare", f"--lab={self.dir}", *self.files, "--quiet", namespace=server)
 
+    def slow_down(self, seconds):
+        """From now on each call of the share's file system takes so long."""
+        share = os.path.join(self.dir, "share")
+        self.files_dir = os.path.join(self.dir, "files")
+        if not os.path.isdir(self.files_dir):
+            st = os.stat(share)
+            os.rename(share, self.files_dir)
+            os.mkdir(share, 0o700)
+            os.chown(share, st.st_uid, st.st_gid)
+        script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "slowfs.py")
+        self.slow = subprocess.Popen(
+            [self.bench.args.python, script, self.files_dir, share, str(seconds)], stderr=subprocess.DEVNULL)
+        while not os.path.ismount(share):
+            if self.slow.poll() is not None:
+                raise SystemExit("slowfs.py ended: are libfuse 3 and mfusepy there (scripts/setup.sh predictions)?")
+            time.sleep(0.05)
+
+    def speed_up(self):
+        if self.slow:
+            subprocess.run(["fusermount3", "-u", "-z", os.path.join(self.dir, "share")], check=False)
+            self.slow.wait()
+            self.slow = None
+
+    def record(self, run, *words):
+        """Runs the users while the recorder looks into Samba; gives the folders of both."""
+        inside = self.bench.path(f"{run}-inside")
+        recorder = subprocess.Popen(
+            [self.bench.smbscope, "record", "--port", str(self.port), "--out", inside, "--quiet"])
+        try:
+            time.sleep(3)
+            run = self.load(run, *words)
+        finally:
+            recorder.send_signal(signal.SIGINT)
+            recorder.wait()
+        return run, inside
+
     def trip_us(self):
         """The line's round trip, as a ping sees it."""
         words = ["ip", "netns", "exec", self.client, sys.executable, "-c", PING, "10.45.0.2"]
@@ -169,6 +206,7 @@ class Lab:
         return out
 
     def down(self):
+        self.speed_up()
         self.bench.call("lab", "down", "--dir", self.dir)
         shutil.rmtree(self.dir, ignore_errors=True)
 
@@ -197,6 +235,22 @@ def distance(bench):
 
 
 @case
+def storage(bench):
+    """Each call of the file system takes 1 ms, then 2 and 4: a FUSE mount under the share. As the recorder
+    inside Samba sees it."""
+    changes = {"filesystem=0.5x": 0.002, "filesystem=0.25x": 0.004}
+    with Lab(bench) as lab:
+        lab.slow_down(0.001)
+        _, inside = lab.record("storage-baseline")
+        predicted = bench.predict("storage", inside, changes)
+        for change, seconds in changes.items():
+            lab.speed_up()
+            lab.slow_down(seconds)
+            _, slower = lab.record(f"storage-{seconds}")
+            bench.compare("storage", "homefolder, inside Samba", change, predicted[change], bench.measured(slower))
+
+
+@case
 def blocks(bench):
     """The same files in blocks of another size."""
     with Lab(bench, wan="rtt=2ms") as lab:
@@ -216,6 +270,7 @@ def main():
     parser.add_argument("--users", type=int, default=20)
     parser.add_argument("--seconds", type=int, default=90)
     parser.add_argument("--scale", default="0.05")
+    parser.add_argument("--python", default=sys.executable, help="a Python that has mfusepy")
     parser.add_argument("--keep", help="keep runs and predictions in this folder")
     args = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))

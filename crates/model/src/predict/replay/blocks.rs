@@ -58,6 +58,7 @@ pub(crate) struct Blocks {
     streams: Map<(u32, u64), Stream>,
     fits: [Fit; 2],
     pauses: [(u64, i64); 2],
+    continued: [u64; 2],
 }
 
 impl Blocks {
@@ -71,6 +72,7 @@ impl Blocks {
                 && before.next_offset == access.offset
                 && access.start - before.ended_at < PAUSE_MAX_NS
         });
+        self.continued[access.kind as usize] += u64::from(before.is_some());
         if let Some(before) = before.filter(|before| access.start >= before.ended_at) {
             let pauses = &mut self.pauses[access.kind as usize];
             *pauses = (pauses.0 + 1, pauses.1 + access.start - before.ended_at);
@@ -110,7 +112,13 @@ impl Blocks {
             let (n, sum) = self.pauses[kind as usize];
             let pause_ns = if n > 0 { sum / n as i64 } else { 0 };
             let fit = &self.fits[kind as usize];
-            Learnt { count: fit.n as u64, line: fit.line(), pause_ns }
+            let most_bytes = fit.most as u64;
+            Learnt {
+                continued: self.continued[kind as usize],
+                most_bytes,
+                line: fit.line(),
+                pause_ns,
+            }
         })
     }
 }
@@ -118,8 +126,10 @@ impl Blocks {
 /// What a recording says of reads or writes of other sizes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Learnt {
-    /// How many there are.
-    pub count: u64,
+    /// How many continue the one before.
+    pub continued: u64,
+    /// Bytes of the largest.
+    pub most_bytes: u64,
     /// A request's cost without bytes, ns, and a byte's; none where sizes were too much alike.
     pub line: Option<(f64, f64)>,
     /// Mean pause of the client between two that continue each other, ns.
@@ -134,6 +144,7 @@ struct Fit {
     y: f64,
     xx: f64,
     xy: f64,
+    most: f64,
 }
 
 impl Fit {
@@ -143,6 +154,7 @@ impl Fit {
         self.y += y;
         self.xx += x * x;
         self.xy += x * y;
+        self.most = self.most.max(x);
     }
 
     /// Where it meets 0, and its slope, neither below 0; none where sizes scatter less than a tenth of

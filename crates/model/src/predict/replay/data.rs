@@ -131,8 +131,8 @@ pub struct Times {
     /// Number, mean, percentiles.
     #[serde(flatten)]
     pub distribution: Distribution,
-    /// Half of the 95 % interval of the mean that their scatter allows, ns.
-    pub error_ns: f64,
+    /// Half of the 95 % interval of the mean that their scatter allows, ns; none of a single one.
+    pub error_ns: Option<f64>,
 }
 
 impl Row {
@@ -145,7 +145,7 @@ impl Row {
     /// Half of the 95 % interval of [`Row::percent`].
     pub fn percent_error(&self) -> Option<f64> {
         // Both means come from the same operations: what scatters in one scatters in the other.
-        Some(100.0 * self.after.error_ns / self.before.mean_ns()?)
+        Some(100.0 * self.after.error_ns? / self.before.mean_ns()?)
     }
 }
 

@@ -64,7 +64,7 @@ impl Side {
         let n = distribution.n as f64;
         let mean = distribution.sum_ns as f64 / n;
         let variance = (self.squares / n - mean * mean).max(0.0) * n / (n - 1.0);
-        let error_ns = if n > 1.0 { Z_95 * (variance / n).sqrt() } else { 0.0 };
+        let error_ns = (n > 1.0).then(|| Z_95 * (variance / n).sqrt());
         Times { distribution, error_ns }
     }
 }

@@ -141,13 +141,15 @@ fn replay(
 /// Whether reads and writes of other sizes can be predicted.
 fn has_sizes(args: &Predict, [read, write]: [Learnt; 2]) -> anyhow::Result<()> {
     for change in &args.changes {
-        let of: &[Learnt] = match change {
-            Change::Block(_) => &[read, write],
-            Change::ReadBlock(_) => &[read],
-            Change::WriteBlock(_) => &[write],
-            _ => &[],
+        let (block, of): (u64, &[Learnt]) = match *change {
+            Change::Block(bytes) => (bytes, &[read, write]),
+            Change::ReadBlock(bytes) => (bytes, &[read]),
+            Change::WriteBlock(bytes) => (bytes, &[write]),
+            _ => continue,
         };
-        if of.iter().any(|one| one.count > 0 && one.line.is_none()) {
+        // What stays as it is needs no costs.
+        let is_cut = |one: &Learnt| one.continued > 0 || one.most_bytes > block;
+        if of.iter().any(|one| one.line.is_none() && is_cut(one)) {
             let lacking = change.lacking();
             return Err(Failure::usage(format!(
                 "--change {}: the inputs have not what that needs: {}; record with a second block size \
@@ -267,7 +269,7 @@ fn table(title: &str, rows: &[&Row], is_changed: bool, bold: (&str, &str)) -> St
     let ms = |ns: Option<f64>| ns.map_or(String::new(), |ns| format!("{:.3}", ns / 1e6));
     let times = |times: &Times| {
         let p95 = times.distribution.p95_ns.map(|ns| ns as f64);
-        [ms(times.mean_ns()), ms(Some(times.error_ns)), ms(p95)]
+        [ms(times.mean_ns()), ms(times.error_ns), ms(p95)]
     };
     let mut titles = vec![title, "n"];
     match is_changed {
@@ -451,7 +453,7 @@ fn batch(prediction: &Prediction, is_changed: bool) -> anyhow::Result<RecordBatc
             columns.push((format!("{side}_{name}"), seconds(&|row| value(of(row))), true));
         };
         add("seconds", &|times| times.mean_ns());
-        add("error_seconds", &|times| times.mean_ns().map(|_| times.error_ns));
+        add("error_seconds", &|times| times.error_ns);
         add("p50_seconds", &|times| times.distribution.p50_ns.map(|ns| ns as f64));
         add("p95_seconds", &|times| times.distribution.p95_ns.map(|ns| ns as f64));
         add("p99_seconds", &|times| times.distribution.p99_ns.map(|ns| ns as f64));
