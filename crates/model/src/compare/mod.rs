@@ -189,7 +189,7 @@ impl Pair<'_> {
         let common: Vec<_> = matched(&self.a.commands, &self.b.commands)
             .into_iter()
             .filter_map(|(_, [a, b])| Some((a?, b?)))
-            .filter(|(a, b)| a.timed() > 0 && b.timed() > 0)
+            .filter(|(a, b)| a.elapsed.sum() > 0 && b.elapsed.sum() > 0)
             .collect();
         let estimates = |side: &Side, group: fn(&(&Group, &Group)) -> Group| {
             let of: Vec<(f64, Estimates)> = common
