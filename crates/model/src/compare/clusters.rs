@@ -15,8 +15,9 @@ use super::student;
 pub(super) const CLUSTERS_MAX: usize = 1024;
 /// Blocks of time; the recording is cut into at least half as many.
 const BLOCKS_MAX: i64 = 40;
-/// Connections or users from which on they are preferred to blocks of time.
-const ENOUGH: f64 = 8.0;
+/// Connections or users from which on they are preferred to blocks of time: eight, were it not that
+/// eight of nearly equal size are worth a little less.
+const ENOUGH: f64 = 7.5;
 /// With fewer clusters there is no interval.
 const FEWEST: usize = 3;
 
@@ -32,6 +33,8 @@ pub enum Unit {
     Connection,
     /// Pieces of the recording of equal length.
     TimeBlock,
+    /// The same pieces of two load runs, counted from their begin.
+    TimeBlockPair,
 }
 
 impl Unit {
@@ -42,6 +45,7 @@ impl Unit {
             Unit::User => "user",
             Unit::Connection => "connection",
             Unit::TimeBlock => "time-block",
+            Unit::TimeBlockPair => "time-block-pair",
         }
     }
 }
@@ -63,17 +67,26 @@ impl Sum {
 /// The width of blocks of time: a power of two of nanoseconds, so wide that few blocks hold all.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Clock {
+    /// From when blocks are counted: the begin of a load run.
+    pub(super) origin: i64,
     shift: u32,
     seen: Option<(i64, i64)>,
 }
 
 impl Clock {
     pub(super) fn see(&mut self, at: i64) {
+        let at = at.saturating_sub(self.origin);
         let (first, last) = self.seen.map_or((at, at), |(a, b)| (a.min(at), b.max(at)));
         while (last >> self.shift).saturating_sub(first >> self.shift) >= BLOCKS_MAX {
             self.shift += 1;
         }
         self.seen = Some((first, last));
+    }
+
+    /// Makes the blocks of both as wide as the wider ones.
+    pub(super) fn align(&mut self, other: &mut Clock) {
+        let shift = self.shift.max(other.shift);
+        (self.shift, other.shift) = (shift, shift);
     }
 }
 
@@ -93,6 +106,7 @@ impl Clusters {
         self.add_member(usize::from(cluster), sum);
         if let Some(at) = at {
             self.widen(clock.shift);
+            let at = at.saturating_sub(clock.origin);
             self.blocks.entry(at >> self.shift).or_default().add(sum);
         }
     }
@@ -270,13 +284,22 @@ pub(super) struct Contrast {
     pub(super) used: Used,
 }
 
-/// Compares two means. `paired` where clusters of the same number are the same users.
+/// Compares two means. `paired` where clusters of the same number are the same users, and blocks of
+/// the same number the same part of the schedule.
 pub(super) fn contrast(a: &Estimates, b: &Estimates, paired: bool) -> Option<Contrast> {
-    if paired
-        && let (Some(one), Some(other)) = (&a.member, &b.member)
-        && let Some(found) = of_pairs(one, other)
-    {
-        return Some(found);
+    if paired {
+        let of = |a: &Option<Estimate>, b: &Option<Estimate>, unit| {
+            Pairs::of(a.as_ref()?, b.as_ref()?, unit)
+        };
+        let users = of(&a.member, &b.member, Unit::UserPair);
+        let blocks = of(&a.block, &b.block, Unit::TimeBlockPair);
+        // The larger error of the two counts.
+        let wider =
+            users.into_iter().chain(blocks).max_by(|a, b| a.variance.total_cmp(&b.variance));
+        if let Some(pairs) = wider {
+            let log_ratio = (pairs.means.1 / pairs.means.0).ln();
+            return Some(judged(log_ratio, pairs.variance, pairs.worth - 1.0, pairs.used));
+        }
     }
     let ((one, unit_a), (other, unit_b)) = (a.best()?, b.best()?);
     let used = Used {
@@ -294,24 +317,34 @@ pub(super) fn contrast(a: &Estimates, b: &Estimates, paired: bool) -> Option<Con
     Some(judged(log_ratio, va + vb, degrees, used))
 }
 
-/// The same users in both; none where they are too few.
-fn of_pairs(a: &Estimate, b: &Estimate) -> Option<Contrast> {
-    let mut pairs: BTreeMap<i64, (f64, f64)> = BTreeMap::new();
-    for (side, sign) in [(a, -1.0), (b, 1.0)] {
-        for part in &side.parts {
-            let sums = pairs.entry(part.key).or_default();
-            sums.0 += part.weight;
-            sums.1 += sign * part.influence;
+/// The same users or blocks in both.
+struct Pairs {
+    means: (f64, f64),
+    variance: f64,
+    worth: f64,
+    used: Used,
+}
+
+impl Pairs {
+    /// None where they are too few.
+    fn of(a: &Estimate, b: &Estimate, unit: Unit) -> Option<Pairs> {
+        let mut pairs: BTreeMap<i64, (f64, f64)> = BTreeMap::new();
+        for (side, sign) in [(a, -1.0), (b, 1.0)] {
+            for part in &side.parts {
+                let sums = pairs.entry(part.key).or_default();
+                sums.0 += part.weight;
+                sums.1 += sign * part.influence;
+            }
         }
+        let worth = effective(pairs.values().map(|pair| pair.0));
+        let n = pairs.len() as u64;
+        (worth >= ENOUGH).then(|| Pairs {
+            means: (a.mean_ns, b.mean_ns),
+            variance: variance(pairs.values().map(|pair| pair.1)),
+            worth,
+            used: Used { units: [Some(unit); 2], clusters: [n; 2] },
+        })
     }
-    let worth = effective(pairs.values().map(|pair| pair.0));
-    if worth < ENOUGH {
-        return None;
-    }
-    let n = pairs.len() as u64;
-    let used = Used { units: [Some(Unit::UserPair); 2], clusters: [n; 2] };
-    let variance = variance(pairs.values().map(|pair| pair.1));
-    Some(judged((b.mean_ns / a.mean_ns).ln(), variance, worth - 1.0, used))
 }
 
 fn judged(log_ratio: f64, variance: f64, degrees: f64, used: Used) -> Contrast {

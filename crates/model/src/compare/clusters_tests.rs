@@ -166,3 +166,29 @@ fn five_in_a_hundred_comparisons_of_the_same_find_a_difference() {
         assert!((25..=75).contains(&significant), "{connections} {pairs}: {significant} in 1000");
     }
 }
+
+#[test]
+fn a_slow_part_of_the_schedule_falls_out_of_pairs_and_one_that_only_b_has_does_not() {
+    let of = |origin: i64, slow: std::ops::Range<i64>| {
+        let mut clock = Clock { origin, ..Clock::default() };
+        let mut clusters = Clusters::default();
+        for step in 0..4000i64 {
+            let at = origin + step * 1000;
+            clock.see(at);
+            let ns = if slow.contains(&step) { 5_000 } else { 100 };
+            clusters.add((step % 20) as u16, Some(at), &clock, ns + (step * 31) % 17);
+        }
+        Estimates {
+            member: clusters.by_member(),
+            block: clusters.by_block(),
+            member_unit: Unit::User,
+        }
+    };
+    // The run begins at another time, in the midst of a block were these absolute.
+    let (a, b, c) = (of(0, 1000..1400), of(777_777, 1000..1400), of(0, 2000..2500));
+    let same = contrast(&a, &b, true).unwrap();
+    assert_eq!((same.p, same.interval), (Some(1.0), Some((0.0, 0.0))));
+    let other = contrast(&a, &c, true).unwrap();
+    assert_eq!(other.used.units[0], Some(Unit::TimeBlockPair));
+    assert!(other.p.unwrap() > 0.1, "{other:?}");
+}

@@ -48,6 +48,8 @@ pub struct About {
     pub encrypted: f64,
     /// Descriptions of load runs.
     pub runs: Vec<RunDescription>,
+    /// Whether a run goes on, or was ended before it was complete.
+    pub incomplete: bool,
     /// Executions of scenarios that found no room; their operations do not count.
     pub executions_forgotten: u64,
     /// Operations of groups that came after the limit on their number; they are put together.
@@ -99,6 +101,8 @@ pub enum WarningKind {
     Encryption,
     /// How often each command occurs: the total differs by that alone.
     Mix,
+    /// A run goes on, or ended early.
+    Incomplete,
     /// A load generator was the limit.
     LimitedByClient,
     /// Executions of scenarios found no room.

@@ -8,6 +8,8 @@ use smbscope_event::description::RunDescription;
 use super::data::{About, Warning, WarningKind};
 use super::side::Side;
 
+/// Pacing by the server: who is faster does more.
+const CLOSED: &str = "closed";
 /// Parts of operations that differ by more than this are said.
 const PART: f64 = 0.05;
 
@@ -20,7 +22,9 @@ pub(super) fn warnings(a: &Side, b: &Side) -> Vec<Warning> {
         }
     };
     let (one, other) = (&a.about, &b.about);
-    unlike(WarningKind::Vantage, words(&one.vantages), words(&other.vantages));
+    if !one.vantages.is_empty() && !other.vantages.is_empty() {
+        unlike(WarningKind::Vantage, words(&one.vantages), words(&other.vantages));
+    }
     unlike(WarningKind::LoadRun, is_load(one), is_load(other));
     unlike(WarningKind::Dialect, words(&one.dialects), words(&other.dialects));
     if !one.runs.is_empty() && !other.runs.is_empty() {
@@ -42,7 +46,8 @@ pub(super) fn warnings(a: &Side, b: &Side) -> Vec<Warning> {
         found.push(warning);
     }
     for (kind, of) in [
-        (WarningKind::LimitedByClient, limited as fn(&About) -> bool),
+        (WarningKind::Incomplete, (|about| about.incomplete) as fn(&About) -> bool),
+        (WarningKind::LimitedByClient, limited),
         (WarningKind::Forgotten, |about| about.executions_forgotten > 0),
     ] {
         if of(one) || of(other) {
@@ -57,15 +62,15 @@ pub(super) fn warnings(a: &Side, b: &Side) -> Vec<Warning> {
 
 /// Whether the same users do the same at the same times: the schedule follows from workload, seed
 /// and scale, and from the pace unless that is set by the server.
-pub(super) fn same_schedule(a: &About, b: &About) -> bool {
+pub(super) fn same_schedule(a: &Side, b: &Side) -> bool {
     let key = |run: &RunDescription| {
         let rate = run.scenarios_per_user_hour.map(f64::to_bits);
         (run.workload_digest.clone(), run.seed, run.scale.to_bits(), run.pacing.clone(), rate)
     };
-    let mut keys = a.runs.iter().chain(&b.runs).map(key);
+    let mut keys = a.about.runs.iter().chain(&b.about.runs).map(key);
     let Some(first) = keys.next() else { return false };
-    let has_users = a.users.is_some() && b.users.is_some();
-    has_users && !a.runs.is_empty() && !b.runs.is_empty() && keys.all(|key| key == first)
+    let is_run = |side: &Side| side.has_users() && !side.about.runs.is_empty();
+    is_run(a) && is_run(b) && first.3 != CLOSED && keys.all(|key| key == first)
 }
 
 type Property = (WarningKind, fn(&RunDescription) -> String);

@@ -26,9 +26,10 @@
 //! fewer than three clusters, or worth less than two, there is no interval and no p.
 //!
 //! Load runs of the same workload, seed, scale and pace have the same users with the same scenarios
-//! at the same times. Users are then pairs, and the variance is that of the differences of their
-//! parts: sums over a user's executions, so this is pairing by execution as long as the same ones
-//! took place. What makes users differ falls out, and the interval is narrower.
+//! at the same times. Users are then pairs, and so are blocks of time, which begin with the run; the
+//! variance is that of the differences of their parts. Parts are sums over a user's executions, so
+//! this is pairing by execution as long as the same ones took place. What makes users differ falls
+//! out, and the interval is narrower; again the larger error of users and blocks counts.
 //!
 //! All groups of a comparison are one family for Holm's correction ([`Change::p_holm`]); the rows of
 //! the whole are one question each and are not corrected.
@@ -119,9 +120,13 @@ impl Default for Options {
 
 /// Compares what was read.
 pub fn compare(mut a: Side, mut b: Side, options: &Options) -> Comparison {
+    let paired = likeness::same_schedule(&a, &b);
+    if paired {
+        a.clock.align(&mut b.clock);
+        a.scenario_clock.align(&mut b.scenario_clock);
+    }
     a.finish();
     b.finish();
-    let paired = likeness::same_schedule(&a.about, &b.about);
     let pair = Pair { a: &a, b: &b, paired };
     let mut rows = Vec::new();
     if options.by != By::Scenario {

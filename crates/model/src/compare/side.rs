@@ -77,8 +77,15 @@ impl Side {
         }
     }
 
-    /// Adds the description of one machine's part of a load run.
-    pub fn run(&mut self, run: &RunDescription) {
+    /// Adds the description of one machine's part of a load run, before any of its rows.
+    pub fn run(&mut self, run: &RunDescription, complete: bool) {
+        self.about.incomplete |= !complete;
+        // Blocks of time count from the begin of the run, of which machines share one.
+        let origin = match self.about.runs.is_empty() {
+            true => run.start_ns,
+            false => run.start_ns.min(self.clock.origin),
+        };
+        (self.clock.origin, self.scenario_clock.origin) = (origin, origin);
         if self.about.runs.len() < RECORDINGS_MAX {
             self.about.runs.push(run.clone());
         }
@@ -213,7 +220,8 @@ impl Side {
         if let Some(last) = end.or(start) {
             about.end_ns = Some(about.end_ns.map_or(last, |known| known.max(last)));
         }
-        let at = end.or(start);
+        // By the begin, which the schedule of a load run sets, not by how long it took.
+        let at = start.or(end);
         if let Some(at) = at {
             self.clock.see(at);
         }
@@ -282,6 +290,11 @@ impl Side {
         let part =
             |n: u64| if about.operations > 0 { n as f64 / about.operations as f64 } else { 0.0 };
         (about.signed, about.encrypted) = (part(self.signed), part(self.encrypted));
+    }
+
+    /// Whether a scenario of simulated users counts.
+    pub(super) fn has_users(&self) -> bool {
+        !self.users.is_empty()
     }
 
     pub(super) fn member_unit(&self) -> Unit {

@@ -41,15 +41,15 @@ pub struct Compare {
     /// Which operations of load runs to count.
     #[arg(long, value_enum, value_name = "PHASE", default_value_t)]
     pub phase: PhaseCounted,
-    /// How they are read.
-    #[command(flatten)]
-    pub reading: Reading,
     /// Form of the output; json is one object per line, times in seconds.
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     pub format: RowFormat,
     /// Write to this file instead of standard output.
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+    /// How they are read.
+    #[command(flatten)]
+    pub reading: Reading,
     /// Tokens instead of names.
     #[command(flatten)]
     pub anonymize: Anonymize,

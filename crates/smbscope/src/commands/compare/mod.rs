@@ -85,8 +85,8 @@ fn read(source: &Source, options: &Options, talk: Talk) -> anyhow::Result<Side> 
     let parts = source.parts(&Request { tables, projection: Some(places) })?;
     let _shown = Shown::begin(talk, parts.progress());
     let mut side = Side::new(options);
-    for (run, _) in source.runs() {
-        side.run(&run);
+    for (run, complete) in source.runs() {
+        side.run(&run, complete);
     }
     for part in parts {
         match part? {

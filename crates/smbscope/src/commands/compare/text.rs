@@ -77,6 +77,7 @@ fn sentence(warning: &Warning) -> String {
         WarningKind::Mix => {
             "another mix of commands, which changes the total by itself; see the total at A's mix"
         }
+        WarningKind::Incomplete => "a run goes on, or ended early",
         WarningKind::LimitedByClient => "the load generator was the limit, not the server",
         WarningKind::Forgotten => {
             "more executions of scenarios than there is room for: operations of the last do not \
@@ -101,8 +102,8 @@ fn about_lines(about: &About) -> Vec<String> {
         first.push(format!("{} long", duration(end.saturating_sub(start))));
     }
     match about.users {
-        Some(users) => first.push(format!("{} users", count(users))),
-        None => first.push(format!("{} connections", count(about.connections))),
+        Some(users) => first.push(counted(users, "user")),
+        None => first.push(counted(about.connections, "connection")),
     }
     let mut second = Vec::new();
     if !about.vantages.is_empty() {
@@ -194,17 +195,25 @@ fn means(rows: &[&Row], bold: (&str, &str)) -> String {
 fn by(row: &Row) -> String {
     let (Some(a), Some(b)) = (row.a.unit, row.b.unit) else { return String::new() };
     let n = |side: &Measured| side.clusters.unwrap_or(0);
-    let plural = |unit: Unit| match unit {
-        Unit::UserPair => "pairs of users",
-        Unit::User => "users",
-        Unit::Connection => "connections",
-        Unit::TimeBlock => "blocks of time",
+    let word = |unit: Unit| match unit {
+        Unit::UserPair => "pair of users",
+        Unit::User => "user",
+        Unit::Connection => "connection",
+        Unit::TimeBlock => "block of time",
+        Unit::TimeBlockPair => "pair of blocks",
     };
     match (a, b) {
-        (Unit::UserPair, _) => format!("{} {}", n(&row.a), plural(a)),
-        _ if a == b => format!("{} and {} {}", n(&row.a), n(&row.b), plural(a)),
-        _ => format!("{} {}, {} {}", n(&row.a), plural(a), n(&row.b), plural(b)),
+        (Unit::UserPair | Unit::TimeBlockPair, _) => counted(n(&row.a), word(a)),
+        _ if a == b => format!("{} and {}", n(&row.a), counted(n(&row.b), word(b))),
+        _ => format!("{}, {}", counted(n(&row.a), word(a)), counted(n(&row.b), word(b))),
     }
+}
+
+/// `1 user`, `2 users`, `3 pairs of users`.
+fn counted(n: u64, word: &str) -> String {
+    let (head, tail) = word.split_once(' ').unwrap_or((word, ""));
+    let plural = if n == 1 { "" } else { "s" };
+    format!("{} {head}{plural} {tail}", count(n)).trim_end().to_owned()
 }
 
 fn more(rows: &[&Row], bold: (&str, &str)) -> String {
@@ -249,15 +258,16 @@ fn legend(found: &Comparison) -> String {
     );
     let units: Vec<_> =
         found.rows.iter().flat_map(|row| [row.a.unit, row.b.unit]).flatten().collect();
-    if units.contains(&Unit::UserPair) {
+    if found.paired {
         text.push_str(
-            "Both are load runs of the same schedule: each user in A is compared with itself in B.\n",
+            "Both are load runs of the same schedule: each user (or block of time) of A is compared with the \
+             same of B.\n",
         );
     }
-    if units.contains(&Unit::TimeBlock) {
+    if units.iter().any(|unit| matches!(unit, Unit::TimeBlock | Unit::TimeBlockPair)) {
         text.push_str(
-            "Blocks of time stand for connections where those are few or uneven; neighbours are \
-             alike, so intervals may be too narrow.\n",
+            "Blocks of time stand for connections or users where those are few or uneven, or less \
+             unlike than the times;\nneighbours are alike, so intervals may be too narrow.\n",
         );
     }
     if found.rows.iter().any(|row| row.change.as_ref().is_some_and(|change| change.p.is_none())) {
@@ -300,6 +310,12 @@ fn p_value(p: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_is_not_many() {
+        assert_eq!(counted(1, "user"), "1 user");
+        assert_eq!(counted(2_000, "block of time"), "2,000 blocks of time");
+    }
 
     #[test]
     fn numbers_are_short_and_nothing_has_no_sign() {
