@@ -37,6 +37,7 @@ pub enum Command {
     Import(Import),
     Report(Report),
     Export(crate::commands::export::Export),
+    Compare(crate::commands::compare::args::Compare),
     Predict(crate::commands::predict::args::Predict),
     Record(crate::commands::record::args::Record),
     Top(crate::commands::top::args::Top),

@@ -185,12 +185,28 @@ impl Latency {
         }
     }
 
+    pub(crate) fn n(&self) -> u64 {
+        self.n
+    }
+
     pub(crate) fn sum(&self) -> i64 {
         self.sum.clamp(i64::MIN.into(), i64::MAX.into()) as i64
     }
 
+    /// Whether every value is kept as it is.
+    pub(crate) fn is_exact(&self) -> bool {
+        !self.spilled
+    }
+
+    /// The same as buckets, as they are beyond a few values.
+    pub(crate) fn buckets(&self) -> Vec<(i64, u32)> {
+        let mut counted = self.clone();
+        counted.spill();
+        counted.values()
+    }
+
     /// Values in rising order with how often each occurs.
-    fn values(&self) -> Vec<(i64, u32)> {
+    pub(crate) fn values(&self) -> Vec<(i64, u32)> {
         if !self.spilled {
             let mut values: Vec<_> = self.few.iter().map(|&value| (value, 1)).collect();
             values.sort_unstable();

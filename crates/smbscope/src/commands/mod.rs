@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+pub mod compare;
 mod completions;
 mod dataset;
 mod decode;
@@ -30,6 +31,7 @@ pub fn run(cli: &Cli) -> anyhow::Result<()> {
         Command::Import(args) => import::run(args, cli.talk),
         Command::Export(args) => export::run(args, cli.talk),
         Command::Report(args) => report::run(args, cli.talk),
+        Command::Compare(args) => compare::run(args, cli.talk),
         Command::Predict(args) => predict::run(args, cli.talk),
         Command::Record(args) => record::run(args, cli.talk),
         Command::Top(args) => top::run(args, cli.talk),

@@ -20,7 +20,7 @@ const START: i64 = 1_767_603_600 * SECOND;
 
 /// Two machines with two steps each: in each one scenario is measured, one is warm-up, with one
 /// operation for each, and a logon.
-fn run(dir: &Path, shard: u64, change: impl FnOnce(&mut RunDescription)) -> String {
+pub(super) fn run(dir: &Path, shard: u64, change: impl FnOnce(&mut RunDescription)) -> String {
     let mut description = RunDescription {
         recording: format!("load-{shard}of2"),
         workload: "homefolder".into(),

@@ -4,6 +4,7 @@
 // A test may panic.
 #![allow(clippy::unwrap_used)]
 
+mod compare;
 mod errors;
 mod export;
 mod help;
