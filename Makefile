@@ -4,6 +4,7 @@
 # make bench-crypto  signing and encryption by the libraries that there are, on this machine
 # make bench-probe   what a recorder inside Samba costs it, beside bpftrace and strace (needs root)
 # make bench-load    CPU per operation and memory per session of the load client, of the floor, of other clients
+# make verify-predictions  predictions against changes really made on a private Samba (needs root; half an hour)
 # make test-kernel  the probe on Debian 12's own kernel, in QEMU (needs root; a few minutes)
 # make bless  accept the current output as the golden results
 
@@ -16,7 +17,7 @@ DEMO_RUN := $(CURDIR)/smbscope-demo-run
 export FUZZ_TARGET_DIR ?= $(HOME)/.cache/smbscope/fuzz
 FUZZ_SECONDS ?= 3
 
-.PHONY: demo test test-kernel bench bench-crypto bench-load bench-probe bless build fuzz
+.PHONY: demo test test-kernel verify-predictions bench bench-crypto bench-load bench-probe bless build fuzz
 
 demo: build
 	scripts/setup.sh demo
@@ -40,6 +41,10 @@ test:
 test-kernel:
 	scripts/setup.sh test
 	scripts/test-kernel.sh
+
+verify-predictions: build
+	scripts/setup.sh predictions
+	python3 tests/predictions/verify.py --smbscope $(SMBSCOPE) --python $(HOME)/.cache/smbscope/venv/bin/python
 
 fuzz:
 	fuzz/run.sh 60

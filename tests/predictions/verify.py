@@ -14,8 +14,10 @@ import argparse
 import json
 import os
 import platform
+import re
 import shutil
 import signal
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -34,7 +36,19 @@ class Bench:
 
     def __init__(self, args, folder):
         self.smbscope, self.args, self.folder = args.smbscope, args, folder
-        self.rows = []
+        self.rows, self.notes, self.spinning = [], [], []
+
+    def wake(self):
+        """Keeps the processors from halting, which nothing that has work to do ever waits for: a virtual machine
+        takes 50 us and more to wake up, and on an idle machine each packet would wait for that."""
+        spin = ["chrt", "--idle", "0", "sh", "-c", "while :; do :; done"]
+        self.spinning = [subprocess.Popen(spin) for _ in range(os.cpu_count())]
+
+    def sleep(self):
+        for process in self.spinning:
+            process.kill()
+            process.wait()
+        self.spinning = []
 
     def path(self, *names):
         return os.path.join(self.folder, *names)
@@ -72,7 +86,7 @@ class Bench:
         for of in ("scenarios", "operations"):
             before, after = find(predicted, of), find(measured, of)
             # Of other requests, the means are not those of the same thing.
-            if not before or not after or abs(before["count"] - after["count"]) > 0.02 * after["count"]:
+            if not before or not after or abs(before["count"] - after["count"]) > 0.05 * after["count"]:
                 continue
             row = {
                 "case": name, "change": change, "what": what, "of": of,
@@ -98,13 +112,6 @@ class Bench:
                 f"{ms(row['predicted_s'])} | {ms(row['measured_s'])} ± {ms(row['measured_error_s'])} | "
                 f"{row['error_percent']:+.1f} % |")
         return "\n".join(lines)
-
-
-def awake():
-    """Keeps the processors from halting, which nothing that has work to do ever waits for: a virtual machine
-    takes 50 us and more to wake up, and on an idle machine each packet would wait for that."""
-    spin = "while :; do :; done"
-    return [subprocess.Popen(["chrt", "--idle", "0", "sh", "-c", spin]) for _ in range(os.cpu_count())]
 
 
 # Median round trip of ICMP echoes to an address, in microseconds.
@@ -171,6 +178,12 @@ class Lab:
             if self.slow.poll() is not None:
                 raise SystemExit("slowfs.py ended: are libfuse 3 and mfusepy there (scripts/setup.sh predictions)?")
             time.sleep(0.05)
+        taken = []
+        for _ in range(300):
+            begin = time.perf_counter()
+            os.stat(share)
+            taken.append(time.perf_counter() - begin)
+        return statistics.median(taken)
 
     def speed_up(self):
         if self.slow:
@@ -236,18 +249,20 @@ def distance(bench):
 
 @case
 def storage(bench):
-    """Each call of the file system takes 1 ms, then 2 and 4: a FUSE mount under the share. As the recorder
-    inside Samba sees it."""
-    changes = {"filesystem=0.5x": 0.002, "filesystem=0.25x": 0.004}
+    """Calls of the file system take 1 ms, then twice and four times as long: a FUSE mount under the share, told so
+    that a stat takes exactly that. As the recorder inside Samba sees it."""
+    changes = {"filesystem=0.5x": 2, "filesystem=0.25x": 4}
     with Lab(bench) as lab:
-        lab.slow_down(0.001)
+        taken = lab.slow_down(0.001)
+        bench.say(f"storage: a stat takes {1e6 * taken:.0f} us")
         _, inside = lab.record("storage-baseline")
         predicted = bench.predict("storage", inside, changes)
-        for change, seconds in changes.items():
+        for change, times in changes.items():
             lab.speed_up()
-            lab.slow_down(seconds)
-            _, slower = lab.record(f"storage-{seconds}")
-            bench.compare("storage", "homefolder, inside Samba", change, predicted[change], bench.measured(slower))
+            slower = lab.slow_down(times * taken - (taken - 0.001))
+            bench.say(f"storage: {change}: a stat takes {slower / taken:.2f} times as long")
+            _, inside = lab.record(f"storage-{times}")
+            bench.compare("storage", "homefolder, inside Samba", change, predicted[change], bench.measured(inside))
 
 
 @case
@@ -261,6 +276,41 @@ def blocks(bench):
         with Lab(bench, wan="rtt=2ms") as lab:
             measured = bench.measured(lab.load(f"blocks-{size}", "--block", size))
         bench.compare("blocks", "homefolder, round trip 2 ms", f"block={size}", predicted[f"block={size}"], measured)
+
+
+@case
+def capacity(bench):
+    """The users that the server carries, foretold from 60 of them, against the search for them."""
+    workload = bench.path("fast.toml")
+    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../crates/load/workloads/metadata.toml")
+    with open(source) as file:
+        text = re.sub(r"runs_per_hour = (\d+)", lambda found: f"runs_per_hour = {15 * int(found[1])}", file.read())
+    with open(workload, "w") as file:
+        file.write(text.replace("repeat = 400", "repeat = 80"))
+    few, most = bench.args.users, 400
+    bench.args.users = most
+    try:
+        # Processors that never sleep would look busy.
+        bench.sleep()
+        with Lab(bench, load=["--workload", workload]) as lab:
+            lab.files = ["--users", "60", "--workload", workload]
+            run = lab.load("capacity-60", "--ramp", "50")
+            predicted = bench.predict("capacity", run, ["users=100"])["users=100"]
+            limit = next(one for one in predicted if one["of"] == "capacity")
+            found = json.loads(bench.call(
+                "load", f"--lab={lab.dir}", "--users", most, "--workload", workload, "--find-capacity", "--start-users",
+                60, "--max-users", most, "--warm-up", "5s", "--duration", "30s", "--cool-down", "1s", "--repeats", 1,
+                "--ramp", 50, "--format", "json"))
+    finally:
+        bench.args.users = few
+        bench.wake()
+    carried = found["capacity"]
+    bench.say(f"capacity: predicted {limit['users']:.0f} +- {limit['users_error']:.0f} users ({limit['name']}), found "
+              f"{carried}")
+    bench.notes.append(
+        f"Capacity, metadata at 15 scenarios/s a user, foretold from 60 users: {limit['users']:.0f} ± "
+        f"{limit['users_error']:.0f} ({limit['name']}); the search found {carried['users']} "
+        f"({carried['low']} to {carried['high']}): {100 * (limit['users'] / carried['users'] - 1):+.0f} %.")
 
 
 def main():
@@ -282,17 +332,16 @@ def main():
     folder = args.keep or tempfile.mkdtemp(prefix="smbscope-predict-")
     os.makedirs(folder, exist_ok=True)
     bench = Bench(args, folder)
-    spinning = awake()
+    bench.wake()
     try:
         for name in args.case.split(","):
             CASES[name](bench)
     finally:
-        for process in spinning:
-            process.kill()
+        bench.sleep()
         with open(bench.path("measured.json"), "w") as file:
             json.dump(bench.rows, file, indent=1)
         print(f"{args.users} users, scale {args.scale}, {args.seconds} s, Linux {platform.release()}\n")
-        print(bench.table())
+        print("\n".join([bench.table(), *bench.notes]))
         if not args.keep:
             shutil.rmtree(folder, ignore_errors=True)
 

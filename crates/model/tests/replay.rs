@@ -209,6 +209,92 @@ fn what_is_not_there_is_counted() {
     assert!(prediction.slices.contains(&(Kind::Filesystem.name(), 3)));
 }
 
+#[test]
+fn what_the_server_did_for_a_later_member_is_in_the_compounds_time() {
+    let mut lead = operations(&[act(MS, 200)], None)[0];
+    lead.set_compound(1);
+    lead.set_compound_index(0);
+    lead.set_compound_size(2);
+    // The reply waited for the member: 3 ms of its file system, and 0.1 of its own sending.
+    let longer = 3 * MS + 100_000;
+    lead.set_response_start(lead.response_start().unwrap() + longer);
+    lead.set_response_end(lead.response_end().unwrap() + longer);
+    lead.derive_durations();
+    lead.set_send_ns(longer);
+    let mut member = Operation::default();
+    member.set_operation(1);
+    member.set_connection(1);
+    member.set_session_id(7);
+    member.set_compound(1);
+    member.set_compound_index(1);
+    member.set_filesystem_ns(3 * MS);
+    let prediction = predict(&[lead, member], &[], &[Change::Filesystem(0.5)]);
+    let operations = &prediction.operations;
+    let wanted = (3 * MS + 60_000) as f64;
+    assert_eq!(mean(operations) - operations.before.mean_ns().unwrap(), wanted);
+    let send = operations.parts.iter().find(|part| part.part == "send").unwrap();
+    assert_eq!(send.before_ns, 100_000.0);
+}
+
+/// Any number, extremes more often than others.
+fn wild() -> impl Strategy<Value = i64> {
+    prop_oneof![any::<i64>(), Just(i64::MIN), Just(i64::MAX), Just(0), -5..5i64]
+}
+
+proptest! {
+    // Nonsense is slow: a line that is full for minutes.
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    #[test]
+    fn no_nonsense_in_a_file_stops_it(
+        numbers in prop::collection::vec((wild(), wild(), wild(), wild(), wild()), 1..6),
+        rtt_s in 0.0..1e12,
+    ) {
+        let rows: Vec<_> = numbers
+            .iter()
+            .enumerate()
+            .map(|(place, &(start, elapsed, server, slice, bytes))| {
+                let mut row = operations(&[act(0, 77)], Some(place as u64 % 3))[0];
+                row.set_command(code::command(2, READ));
+                row.set_request_start(start);
+                row.set_elapsed_ns(elapsed);
+                row.set_server_ns(server);
+                row.set_filesystem_ns(slice);
+                row.set_handle(1);
+                row.set_offset(bytes as u64);
+                row.set_transferred_bytes(bytes as u64);
+                row.set_response_wire_bytes(bytes as u64);
+                row.set_compound(place as u64 / 2);
+                row
+            })
+            .collect();
+        let scenarios: Vec<_> = numbers
+            .iter()
+            .enumerate()
+            .map(|(place, &(at, began, ended, ..))| Scenario {
+                recording: "run".into(),
+                scenario_run: place as u64,
+                phase: MEASURED.into(),
+                scheduled_at: at,
+                started_at: Some(began),
+                ended_at: Some(ended),
+                ..Scenario::default()
+            })
+            .collect();
+        let changes = [
+            Change::Rtt(rtt_s),
+            Change::Bandwidth(1e6),
+            Change::Window(1.0),
+            Change::Loss(0.4),
+            Change::Filesystem(1e-6),
+            Change::Block(512),
+        ];
+        for count in 0..=changes.len() {
+            predict(&rows, &scenarios, &changes[..count]);
+        }
+    }
+}
+
 proptest! {
     #[test]
     fn no_change_is_what_was_measured(acts in acts()) {

@@ -82,6 +82,8 @@ pub enum NoCapacity {
     NoSteps,
     /// A load run without the server's counters.
     NoCounters,
+    /// A load run whose users follow no schedule.
+    NotPaced,
     /// A load run without a finished scenario in a step that was not overloaded.
     NoScenarios,
 }
@@ -98,6 +100,10 @@ impl NoCapacity {
                 "the capacity cannot be told: the run has no counters of the server, so that the time for \
                  which its processors and disks are busy is not known; run with --metrics URL \
                  (node_exporter on the server), or on the server itself"
+            }
+            NoCapacity::NotPaced => {
+                "the capacity cannot be told: users of this run follow no schedule (--closed), so that it is \
+                 not known how often one asks for something"
             }
             NoCapacity::NoScenarios => {
                 "the capacity cannot be told: no scenario ended in a step that was not overloaded"
@@ -153,6 +159,9 @@ impl Demand {
         }
         if self.steps.iter().all(|step| step.busy.is_empty()) {
             return Err(NoCapacity::NoCounters);
+        }
+        if self.steps.iter().all(|step| step.rate <= 0.0) {
+            return Err(NoCapacity::NotPaced);
         }
         let good: Vec<_> = self
             .steps
@@ -367,6 +376,10 @@ mod tests {
         demand.steps(&[Step { overloaded: true, ..step(1, 100, 10.0) }]);
         demand.counters(&busy(1, 100.0));
         assert_eq!(demand.finish(), Err(NoCapacity::NoScenarios));
+        let mut demand = Demand::default();
+        demand.steps(&[step(1, 100, 0.0)]);
+        demand.counters(&busy(1, 50.0));
+        assert_eq!(demand.finish(), Err(NoCapacity::NotPaced));
         assert!(NoCapacity::NoCounters.sentence().contains("--metrics"));
     }
 

@@ -1,6 +1,8 @@
-//! `smbscope predict`: the published tables come out, and what a change is.
+//! `smbscope predict`: the published tables come out, recordings are replayed, and what a change is.
 
-use super::{answer, complaint, objects};
+use serde_json::Value;
+
+use super::{answer, capture, complaint, fixture, folder, load_run, objects};
 
 /// Totals of the published table: SMB 2.1, collapsed opens, directory leases; s.
 const TOTALS: [(&str, f64); 3] = [("smb21", 117.045), ("dircache", 107.565), ("dirlease", 74.609)];
@@ -50,12 +52,82 @@ fn a_change_has_a_before_and_an_after() {
 
 #[test]
 fn the_list_explains_every_change() {
+    // What has no sizes, no users and no requests cannot change them.
+    const NOT_OF_A_PROFILE: [&str; 7] =
+        ["bandwidth", "window", "loss", "block", "max-read", "max-write", "users"];
     let text = answer(["predict", "--list"]);
     for record in objects(&answer(["predict", "--list", "--format", "json"])) {
         let example = record["example"].as_str().unwrap();
         assert!(text.contains(example));
-        answer(["predict", "--profile", "published", "--change", example]);
+        let words = ["predict", "--profile", "published", "--change", example];
+        if NOT_OF_A_PROFILE.contains(&record["change"].as_str().unwrap()) {
+            let said = complaint(2, words);
+            assert!(said.contains(record["needs"].as_str().unwrap()), "{said}");
+        } else {
+            answer(words);
+        }
     }
+}
+
+fn seconds(record: &Value, name: &str) -> f64 {
+    record[name].as_f64().unwrap_or_else(|| panic!("{name} of {record}"))
+}
+
+#[test]
+fn a_capture_is_replayed_over_another_line() {
+    let input = capture();
+    let records = objects(&answer(["predict", &input, "--change", "rtt=20ms", "--format", "json"]));
+    let all = records.iter().find(|record| record["of"] == "operations").unwrap();
+    // Each operation takes the new round trip longer, less today's on a loopback device.
+    let longer = seconds(all, "after_seconds") - seconds(all, "before_seconds");
+    assert!((0.0199..0.02).contains(&longer), "{longer}");
+    for record in records.iter().filter(|record| record["before_seconds"].is_number()) {
+        for side in ["before", "after"] {
+            let parts = record.as_object().unwrap().iter().filter(|(name, _)| {
+                let part = name.strip_prefix(side).and_then(|name| name.strip_prefix('_'));
+                part.is_some_and(|part| {
+                    !["", "error_", "p50_", "p95_", "p99_"]
+                        .contains(&part.trim_end_matches("seconds"))
+                })
+            });
+            let sum: f64 = parts.filter_map(|(_, value)| value.as_f64()).sum();
+            let whole = seconds(record, &format!("{side}_seconds"));
+            assert!((sum - whole).abs() < 2e-9, "{side} of {record}: {sum}");
+        }
+    }
+    let text = answer(["predict", &input, "--change", "rtt=20ms"]);
+    assert!(text.contains("then 20.0 ms") && text.contains("Beware"), "{text}");
+    let text = answer(["predict", &input]);
+    assert!(text.contains("What times are made of") && !text.contains("after ms"), "{text}");
+}
+
+#[test]
+fn a_load_run_says_what_its_capacity_lacks() {
+    let (_keep, dir) = folder();
+    let run = load_run::run(&dir, 1, |_| {});
+    let text = answer(["predict", &run]);
+    assert!(text.contains("Scenarios") && text.contains("Capacity"), "{text}");
+    let said = complaint(2, ["predict", &run, "--change", "users=2300"]);
+    assert!(said.contains("--change users") && said.contains("follow no schedule"), "{said}");
+}
+
+#[test]
+fn what_a_recording_lacks_is_told_with_what_to_record() {
+    let input = capture();
+    for (change, wanted) in [
+        ("filesystem=4x", "smbscope record"),
+        ("cpu=2x", "smbscope record"),
+        ("queue=0%", "smbscope record"),
+        ("users=100", "smbscope load"),
+        ("dirlease", "from a profile"),
+    ] {
+        let said = complaint(2, ["predict", &input, "--change", change]);
+        assert!(said.contains(wanted), "{change}: {said}");
+    }
+    let blocks = fixture("mtu-1500.pcap");
+    let said = complaint(2, ["predict", &blocks, "--change", "block=4KiB"]);
+    assert!(said.contains("a second block size"), "{said}");
+    complaint(2, ["predict", &input, "--profile", "published"]);
 }
 
 #[test]

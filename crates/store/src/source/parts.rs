@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow::compute::cast;
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{FieldRef, Schema, SchemaRef};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 use smbscope_event::anonymize::Tokenizer;
 
@@ -302,16 +302,43 @@ fn size(path: &Path) -> u64 {
     std::fs::metadata(path).map_or(0, |metadata| metadata.len())
 }
 
-/// The batch with exactly the columns of `schema`: those that an older file lacks are null.
+/// The batch with exactly the columns of `schema`: those that an older file lacks are null, also where
+/// today's files always know them.
 fn conform(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
-    let column = |field: &arrow::datatypes::FieldRef| -> Result<ArrayRef> {
-        match batch.column_by_name(field.name()) {
-            None => Ok(new_null_array(field.data_type(), batch.num_rows())),
-            Some(column) if column.data_type() == field.data_type() => Ok(column.clone()),
-            Some(column) => Ok(cast(column, field.data_type())?),
-        }
+    let column = |field: &FieldRef| -> Result<(FieldRef, ArrayRef)> {
+        Ok(match batch.column_by_name(field.name()) {
+            None => (
+                Arc::new(field.as_ref().clone().with_nullable(true)),
+                new_null_array(field.data_type(), batch.num_rows()),
+            ),
+            Some(column) if column.data_type() == field.data_type() => {
+                (field.clone(), column.clone())
+            }
+            Some(column) => (field.clone(), cast(column, field.data_type())?),
+        })
     };
-    let columns = schema.fields().iter().map(column).collect::<Result<_>>()?;
+    let columns = schema.fields().iter().map(column).collect::<Result<Vec<_>>>()?;
+    let (fields, columns): (Vec<_>, Vec<_>) = columns.into_iter().unzip();
+    let schema = Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()));
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-    Ok(RecordBatch::try_new_with_options(schema.clone(), columns, &options)?)
+    Ok(RecordBatch::try_new_with_options(schema, columns, &options)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use smbscope_event::tables::Coverage;
+
+    #[test]
+    fn a_column_that_an_older_file_lacks_reads_as_absent() {
+        let row = Coverage { operations: 5, operations_unjoined: 3, ..Coverage::default() };
+        let batch = Coverage::to_batch(&[row]).unwrap();
+        let schema = batch.schema();
+        let later = schema.index_of("operations_unjoined").unwrap();
+        let older: Vec<_> = (0..schema.fields().len()).filter(|place| *place != later).collect();
+        let read = conform(&batch.project(&older).unwrap(), &schema).unwrap();
+        assert_eq!(read.num_columns(), schema.fields().len());
+        let rows = Coverage::from_batch(&read);
+        assert_eq!((rows[0].operations, rows[0].operations_unjoined), (5, 0));
+    }
 }

@@ -2,11 +2,16 @@
 //!
 //! Of a larger block the first piece is sent when it was, and the others go with it: they cost what
 //! their bytes cost, but no round trip and nothing for the request. A smaller block is several
-//! requests, one after the other: each costs a round trip, and what a request without bytes costs.
-//! What a byte and what a request cost is a straight line through the recorded operations of many
-//! sizes ([`Fit`]), each less its time on the line.
+//! requests, one after the other: each costs a round trip, and what a request without bytes costs. What
+//! the client does between two pieces it does for their bytes, and is not changed. What a byte and
+//! what a request cost is a straight line through the medians of the recorded operations of many
+//! sizes ([`Fit`]), each less its time on the line: means would hold what happens to the first one
+//! after a rest, and further requests have none.
+
+use std::collections::BTreeMap;
 
 use super::Map;
+use crate::summary::latency::{Grain, Latency, Sample};
 
 /// Opens that are followed at once.
 const STREAMS_MAX: usize = 1 << 16;
@@ -57,7 +62,6 @@ pub(crate) enum Cut {
 pub(crate) struct Blocks {
     streams: Map<(u32, u64), Stream>,
     fits: [Fit; 2],
-    pauses: [(u64, i64); 2],
     continued: [u64; 2],
 }
 
@@ -73,22 +77,20 @@ impl Blocks {
                 && access.start - before.ended_at < PAUSE_MAX_NS
         });
         self.continued[access.kind as usize] += u64::from(before.is_some());
-        if let Some(before) = before.filter(|before| access.start >= before.ended_at) {
-            let pauses = &mut self.pauses[access.kind as usize];
-            *pauses = (pauses.0 + 1, pauses.1 + access.start - before.ended_at);
-        }
         let (cut, block_bytes) = match (block, before) {
             (Some(block), _) if access.bytes > block => {
                 (Cut::Split(access.bytes.div_ceil(block)), block)
             }
-            (Some(block), Some(before)) if before.block_bytes + access.bytes <= block => {
+            (Some(block), Some(before))
+                if before.block_bytes.saturating_add(access.bytes) <= block =>
+            {
                 (Cut::Joined, before.block_bytes + access.bytes)
             }
             _ => (Cut::Same, access.bytes),
         };
         let stream = Stream {
             kind: access.kind,
-            next_offset: access.offset + access.bytes,
+            next_offset: access.offset.saturating_add(access.bytes),
             block_bytes,
             ended_at: access.end,
         };
@@ -103,22 +105,15 @@ impl Blocks {
 
     /// Learns what an access costs beside the line.
     pub(crate) fn learn(&mut self, kind: Direction, bytes: u64, ns: i64) {
-        self.fits[kind as usize].add(bytes as f64, ns as f64);
+        self.fits[kind as usize].add(bytes, ns);
     }
 
-    /// What was learnt of requests, and the mean pause between two of them, ns.
+    /// What was learnt of reads and of writes.
     pub(crate) fn learnt(&self) -> [Learnt; 2] {
         [Direction::Read, Direction::Write].map(|kind| {
-            let (n, sum) = self.pauses[kind as usize];
-            let pause_ns = if n > 0 { sum / n as i64 } else { 0 };
             let fit = &self.fits[kind as usize];
-            let most_bytes = fit.most as u64;
-            Learnt {
-                continued: self.continued[kind as usize],
-                most_bytes,
-                line: fit.line(),
-                pause_ns,
-            }
+            let continued = self.continued[kind as usize];
+            Learnt { continued, most_bytes: fit.most_bytes, line: fit.line() }
         })
     }
 }
@@ -132,43 +127,48 @@ pub struct Learnt {
     pub most_bytes: u64,
     /// A request's cost without bytes, ns, and a byte's; none where sizes were too much alike.
     pub line: Option<(f64, f64)>,
-    /// Mean pause of the client between two that continue each other, ns.
-    pub pause_ns: i64,
 }
 
-/// A straight line by least squares.
-#[derive(Clone, Copy, Debug, Default)]
+/// A straight line by weighted least squares through the medians of sizes between powers of two.
+#[derive(Clone, Debug, Default)]
 struct Fit {
-    n: f64,
-    x: f64,
-    y: f64,
-    xx: f64,
-    xy: f64,
-    most: f64,
+    bins: BTreeMap<u32, (u64, Latency)>,
+    most_bytes: u64,
 }
 
 impl Fit {
-    fn add(&mut self, x: f64, y: f64) {
-        self.n += 1.0;
-        self.x += x;
-        self.y += y;
-        self.xx += x * x;
-        self.xy += x * y;
-        self.most = self.most.max(x);
+    fn add(&mut self, bytes: u64, ns: i64) {
+        self.most_bytes = self.most_bytes.max(bytes);
+        let bin = self.bins.entry(bytes.checked_ilog2().unwrap_or(0));
+        let (sum, times) = bin.or_insert_with(|| (0, Latency::new(Grain::Fine)));
+        *sum = sum.saturating_add(bytes);
+        times.record(&Sample::new(ns));
     }
 
     /// Where it meets 0, and its slope, neither below 0; none where sizes scatter less than a tenth of
     /// their mean, because the slope would be a guess.
     fn line(&self) -> Option<(f64, f64)> {
-        let mean = self.x / self.n;
-        let variance = self.xx / self.n - mean * mean;
-        if self.n < 10.0 || variance.sqrt() < 0.1 * mean || mean <= 0.0 {
+        let points: Vec<_> = self
+            .bins
+            .values()
+            .filter_map(|(bytes, times)| {
+                let distribution = times.distribution(false);
+                let n = distribution.n as f64;
+                Some((n, *bytes as f64 / n, distribution.p50_ns? as f64))
+            })
+            .collect();
+        let n: f64 = points.iter().map(|point| point.0).sum();
+        let mean = |of: fn(&(f64, f64, f64)) -> f64| {
+            points.iter().map(|point| point.0 * of(point)).sum::<f64>() / n
+        };
+        let (x, y) = (mean(|point| point.1), mean(|point| point.2));
+        let variance = mean(|point| point.1 * point.1) - x * x;
+        if n < 10.0 || x <= 0.0 || variance.max(0.0).sqrt() < 0.1 * x {
             return None;
         }
-        let mean_y = self.y / self.n;
-        let slope = ((self.xy / self.n - mean * mean_y) / variance).max(0.0);
-        let slope = slope.min((mean_y / mean).max(0.0));
-        Some(((mean_y - slope * mean).max(0.0), slope))
+        let slope = (mean(|point| point.1 * point.2) - x * y) / variance;
+        let slope = slope.clamp(0.0, (y / x).max(0.0));
+        Some(((y - slope * x).max(0.0), slope))
     }
 }
 
@@ -196,13 +196,16 @@ mod tests {
     #[test]
     fn a_line_is_found_where_there_is_one_and_not_guessed() {
         let mut blocks = Blocks::default();
-        for place in 1..20 {
-            blocks.learn(Direction::Read, place * 1000, 500 + place as i64 * 2000);
+        for place in 0..30 {
+            let bytes = [4_096, 16_384, 65_536][place % 3];
+            blocks.learn(Direction::Read, bytes, 500 + 2 * bytes as i64);
             blocks.learn(Direction::Write, 65_536, 1000);
         }
+        // One that came after a rest.
+        blocks.learn(Direction::Read, 4_096, 1_000_000_000);
         let [read, write] = blocks.learnt();
         let (request, byte) = read.line.unwrap();
-        assert!((request - 500.0).abs() < 1e-6 && (byte - 2.0).abs() < 1e-9);
+        assert!((request - 500.0).abs() < 1e-3 && (byte - 2.0).abs() < 1e-6);
         assert_eq!(write.line, None);
     }
 }

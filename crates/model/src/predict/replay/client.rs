@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use super::point;
+
 /// Replies that are remembered. A client rarely has more requests under way; of one that has, the
 /// oldest that is left stands for those before.
 const RECENT_MAX: usize = 64;
@@ -57,7 +59,7 @@ impl Client {
         let ended = self.execution.take().map(|(execution, began)| {
             let (was, then) = self.last.unwrap_or((execution.started_at, began));
             // What the client did after the last reply takes as long as it did.
-            let end = then + (execution.ended_at - was).max(0);
+            let end = point(then + (execution.ended_at - was).max(0));
             self.last = Some((execution.ended_at.max(was), end));
             let scheduled = execution.scheduled_at;
             let ended = Ended {
@@ -94,7 +96,7 @@ impl Client {
         }
         let before = self.recent.iter().rev().find(|(was, _)| *was <= start);
         match before.or(self.recent.front()) {
-            Some((was, then)) => then + (start - was),
+            Some((was, then)) => point(then.saturating_add(start - was)),
             None => start,
         }
     }
@@ -156,12 +158,13 @@ impl Waiting {
         if self.open.len() > OPEN_MAX
             && let Some((begin, end)) = self.open.pop_front()
         {
-            self.closed_ns += end - begin;
+            self.closed_ns = self.closed_ns.saturating_add(end.saturating_sub(begin));
         }
     }
 
     fn ns(&self) -> i64 {
-        self.closed_ns + self.open.iter().map(|(begin, end)| end - begin).sum::<i64>()
+        let open = self.open.iter().map(|(begin, end)| end.saturating_sub(*begin));
+        open.fold(self.closed_ns, i64::saturating_add)
     }
 }
 

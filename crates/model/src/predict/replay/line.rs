@@ -1,10 +1,12 @@
 //! The way between one client and the server, today and then.
 
+use std::collections::VecDeque;
+
 use smbscope_event::tables::Connection;
 
 use super::super::plan::Plan;
-use super::Map;
 use super::tcp::{Path, Sender};
+use super::{Map, duration};
 
 /// Payload of a segment on Ethernet, with TCP's time stamps.
 const SEGMENT_BYTES: f64 = 1448.0;
@@ -50,6 +52,18 @@ impl Cost {
     pub(super) fn sum(&self) -> i64 {
         self.rtt_ns + self.more_ns
     }
+
+    pub(super) fn times(&self, count: u64) -> Cost {
+        let times = |ns: i64| duration(ns.saturating_mul(count as i64));
+        Cost { rtt_ns: times(self.rtt_ns), more_ns: times(self.more_ns) }
+    }
+
+    pub(super) fn and(&self, other: Cost) -> Cost {
+        Cost {
+            rtt_ns: duration(self.rtt_ns + other.rtt_ns),
+            more_ns: duration(self.more_ns + other.more_ns),
+        }
+    }
 }
 
 /// What is known of a connection before its first operation.
@@ -67,7 +81,7 @@ impl Known {
         let side = |ns: Option<i64>, here: &[&str]| match vantage {
             // There is nothing behind the place of recording.
             Some(vantage) if here.contains(&vantage) => Some(0),
-            _ => ns.map(|ns| ns.max(0)),
+            _ => ns.map(duration),
         };
         Known {
             to_client: side(one.client_rtt_ns, &["client"]),
@@ -91,7 +105,7 @@ impl Link {
             Path { rtt_ns, segment_bytes, segment_ns: 0.0, window: f64::INFINITY, loss: 0.0 };
         let mut then = today;
         if plan.is_other_line() {
-            then.rtt_ns = if is_known { plan.rtt_ns(rtt_ns) } else { rtt_ns };
+            then.rtt_ns = if is_known { duration(plan.rtt_ns(rtt_ns)) } else { rtt_ns };
             if segment_bytes > SEGMENT_MAX_BYTES {
                 then.segment_bytes = SEGMENT_BYTES;
             }
@@ -134,7 +148,7 @@ impl Link {
         is_more: bool,
     ) -> Cost {
         let mut then = self.then.carry(at, bytes, is_more);
-        then.more_ns += lines.wait(self.line, at, bytes);
+        then.more_ns = duration(then.more_ns.saturating_add(lines.wait(self.line, at, bytes)));
         then
     }
 }
@@ -144,10 +158,10 @@ impl Way {
         let [up, down] = &self.paths;
         let [client, server] = &mut self.senders;
         let request_ns = client.send(up, at, bytes.0, is_more);
-        let at_server = at.saturating_add(request_ns + up.rtt_ns);
+        let at_server = at.saturating_add(request_ns).saturating_add(up.rtt_ns);
         let reply_ns = server.send(down, at_server, bytes.1, is_more);
         let rtt_ns = if is_more { 0 } else { up.rtt_ns };
-        Cost { rtt_ns, more_ns: request_ns + reply_ns }
+        Cost { rtt_ns, more_ns: duration(request_ns.saturating_add(reply_ns)) }
     }
 }
 
@@ -197,8 +211,15 @@ impl Lines {
 struct Calendar {
     /// Slot number of the first.
     first: i64,
-    /// Busy time in each slot, ns.
-    busy: std::collections::VecDeque<u32>,
+    slots: VecDeque<Slot>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Slot {
+    /// Busy time in it, ns.
+    busy_ns: u32,
+    /// So many slots from it on, itself not counted, are known to be full.
+    full: u32,
 }
 
 impl Calendar {
@@ -212,38 +233,41 @@ impl Calendar {
             return 0;
         }
         let slot = at.div_euclid(Self::SLOT_NS);
-        if self.busy.is_empty() {
-            self.first = slot;
-        }
         // What lies before the kept slots is over.
-        let mut place = usize::try_from(slot - self.first).unwrap_or(0);
-        if place >= 2 * Self::SLOTS {
-            self.busy.clear();
-            (self.first, place) = (slot, 0);
+        let mut begin = usize::try_from(slot - self.first).unwrap_or(0);
+        if self.slots.is_empty() || begin >= 2 * Self::SLOTS {
+            self.slots.clear();
+            (self.first, begin) = (slot, 0);
         }
+        let mut place = begin;
         let mut left = ns;
         let mut end = at;
-        while left > 0 {
-            while self.busy.len() <= place {
-                self.busy.push_back(0);
+        while left > 0 && place < 2 * Self::SLOTS {
+            if self.slots.len() <= place {
+                self.slots.resize(place + 1, Slot::default());
             }
-            let begin = (self.first + place as i64) * Self::SLOT_NS;
+            let slot_at = (self.first + place as i64) * Self::SLOT_NS;
             // In the first slot only what comes after.
-            let from = (at - begin).clamp(0, Self::SLOT_NS);
-            if let Some(busy) = self.busy.get_mut(place) {
-                let free = (Self::SLOT_NS - i64::from(*busy)).min(Self::SLOT_NS - from).max(0);
-                let taken = free.min(left);
-                left -= taken;
-                end = begin + (from.max(i64::from(*busy)) + taken).min(Self::SLOT_NS);
-                *busy += taken as u32;
+            let from = (at - slot_at).clamp(0, Self::SLOT_NS);
+            let Some(slot) = self.slots.get_mut(place) else { break };
+            let busy = i64::from(slot.busy_ns);
+            let taken = (Self::SLOT_NS - busy).min(Self::SLOT_NS - from).clamp(0, left);
+            left -= taken;
+            if taken > 0 {
+                end = slot_at + (from.max(busy) + taken).min(Self::SLOT_NS);
             }
-            place += 1;
-            if place >= 2 * Self::SLOTS {
-                break;
+            slot.busy_ns += taken as u32;
+            place += 1 + if left > 0 { slot.full as usize } else { 0 };
+        }
+        // The next one that begins here goes on where this one ended.
+        if let Some(slot) = self.slots.get_mut(begin) {
+            let full = place.saturating_sub(begin + 2) as u32;
+            if i64::from(slot.busy_ns) >= Self::SLOT_NS {
+                slot.full = slot.full.max(full);
             }
         }
-        while self.busy.len() > Self::SLOTS {
-            self.busy.pop_front();
+        while self.slots.len() > Self::SLOTS {
+            self.slots.pop_front();
             self.first += 1;
         }
         (end - at - ns).max(0)
@@ -272,8 +296,8 @@ mod tests {
         for at in 0..200 {
             line.take(at * 1_000_000_000, 1_500_000);
         }
-        assert!(line.busy.len() <= Calendar::SLOTS);
+        assert!(line.slots.len() <= Calendar::SLOTS);
         line.take(i64::MAX / 2, 1_000);
-        assert!(line.busy.len() <= Calendar::SLOTS);
+        assert!(line.slots.len() <= Calendar::SLOTS);
     }
 }

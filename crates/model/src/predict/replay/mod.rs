@@ -45,6 +45,7 @@ mod columns {
         connection: u64,
         session_id: u64,
         scenario_run: u64,
+        compound: u64,
         client: text,
         command: text,
         encrypted: bool,
@@ -74,6 +75,24 @@ mod columns {
 /// Executions of scenarios that are kept; of others operations count, but no response times.
 const EXECUTIONS_MAX: usize = 8_000_000;
 
+/// Points in time, durations and sizes beyond these are nonsense that a damaged file holds; sums of
+/// what is within them do not overflow, and none is walked through for long.
+const TIME_MAX_NS: i64 = 4_000_000_000_000_000_000;
+const DURATION_MAX_NS: i64 = 1_000_000_000_000_000;
+const MESSAGE_MAX_BYTES: u64 = 32 << 20;
+
+fn point(ns: i64) -> i64 {
+    ns.clamp(-TIME_MAX_NS, TIME_MAX_NS)
+}
+
+fn duration(ns: i64) -> i64 {
+    ns.clamp(0, DURATION_MAX_NS)
+}
+
+/// Requests that a larger one becomes of which each is followed: then the window is open, and all others
+/// take what the last one takes.
+const PIECES: u64 = 64;
+
 /// What one operation took, and would take.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Timed {
@@ -98,6 +117,41 @@ impl Timed {
     }
 }
 
+/// One request message and its reply: an operation, or a whole compound.
+#[derive(Clone, Copy, Debug)]
+struct Call {
+    link: u32,
+    client: u32,
+    command: u32,
+    compound: Option<u64>,
+    run: Option<u64>,
+    execution: Option<Execution>,
+    is_counted: bool,
+    start: i64,
+    elapsed_ns: i64,
+    /// On the wire, request and reply.
+    bytes: (u64, u64),
+    slices: [i64; Kind::PARTS],
+    server_ns: i64,
+    transferred: u64,
+    /// Open and offset.
+    place: Option<((u32, u64), u64)>,
+}
+
+impl Call {
+    /// Adds what the server did for a later member: the lead's reply waited for it in `send`.
+    fn add_member(&mut self, slices: &[i64; Kind::PARTS]) {
+        const SEND: usize = Kind::Send as usize;
+        let kinds = self.slices.iter_mut().zip(slices).enumerate();
+        let mut waited = 0;
+        for (_, (sum, ns)) in kinds.filter(|(kind, _)| *kind != SEND) {
+            *sum += ns;
+            waited += ns;
+        }
+        self.slices[SEND] = (self.slices[SEND] - waited).max(0);
+    }
+}
+
 /// Recorded operations that are being replayed.
 pub struct Replay {
     plan: Plan,
@@ -113,6 +167,10 @@ pub struct Replay {
     clients: Vec<Client>,
     client_of: Map<(u32, u64), u32>,
     lines: line::Lines,
+    /// Leads of compounds whose members may still come, by connection.
+    held: Map<u32, Call>,
+    /// Whether sizes of reads and writes are to be changed, or learnt.
+    looks_at_sizes: bool,
     blocks: Blocks,
     learnt: [Learnt; 2],
     tally: Tally,
@@ -122,6 +180,8 @@ impl Replay {
     /// Nothing yet. Other blocks need what a replay without changes has learnt of sizes.
     pub fn new(plan: Plan, learnt: [Learnt; 2]) -> Replay {
         Replay {
+            looks_at_sizes: plan.is_other_blocks() || plan == Plan::default(),
+            held: Map::default(),
             blocks: Blocks::default(),
             learnt,
             lines: line::Lines::new(&plan),
@@ -165,9 +225,9 @@ impl Replay {
             let execution = Execution {
                 scenario: self.scenarios.number(&row.scenario),
                 is_counted: row.phase == MEASURED,
-                scheduled_at: row.scheduled_at,
-                started_at,
-                ended_at,
+                scheduled_at: point(row.scheduled_at),
+                started_at: point(started_at),
+                ended_at: point(ended_at),
             };
             self.executions.insert((recording, row.scenario_run), execution);
         }
@@ -214,40 +274,91 @@ impl Replay {
         {
             self.blocks.closed((recording, handle));
         }
-        // A wait by design takes what it takes; a member of a compound has no time of its own.
-        let (Some(start), Some(elapsed)) =
-            (columns.request_start.get(row), columns.elapsed_ns.get(row))
-        else {
+        let connection = columns.connection.get(row).unwrap_or(0);
+        let compound = columns.compound.get(row);
+        let mut slices = [0; Kind::PARTS];
+        let mut has_slices = false;
+        for (sum, slice) in slices.iter_mut().zip(columns.slices()) {
+            if let Some(ns) = slice.get(row) {
+                (*sum, has_slices) = (duration(ns), true);
+            }
+        }
+        // A wait by design takes what it takes; a member of a compound has no time of its own, but what
+        // the server did for it is in the lead's.
+        let (Some(start), Some(elapsed_ns), false) = (
+            columns.request_start.get(row),
+            columns.elapsed_ns.get(row),
+            columns.waits.is_set(row),
+        ) else {
+            if let (Some(compound), true) = (compound, has_slices)
+                && let Some(&link) = self.link_of.get(&(recording, connection))
+                && let Some(lead) = self.held.get_mut(&link)
+                && lead.compound == Some(compound)
+            {
+                lead.add_member(&slices);
+            }
             return;
         };
-        if columns.waits.is_set(row) {
-            return;
-        }
-        let connection = columns.connection.get(row).unwrap_or(0);
         let link = self.link(recording, connection, columns, row);
-        let session = columns.session_id.get(row).filter(|id| *id != 0);
-        let client = self.client(link, recording, session);
+        self.release(link);
+        let call = Call {
+            link,
+            client: self.client(link, recording, columns.session_id.get(row)),
+            command,
+            compound,
+            run,
+            execution,
+            is_counted,
+            start: point(start),
+            elapsed_ns: duration(elapsed_ns),
+            bytes: (
+                columns.request_wire_bytes.get(row).unwrap_or(0).min(MESSAGE_MAX_BYTES),
+                columns.response_wire_bytes.get(row).unwrap_or(0).min(MESSAGE_MAX_BYTES),
+            ),
+            slices,
+            server_ns: duration(columns.server_ns.get(row).unwrap_or(0)),
+            transferred: columns.transferred_bytes.get(row).unwrap_or(0).min(MESSAGE_MAX_BYTES),
+            place: columns
+                .handle
+                .get(row)
+                .zip(columns.offset.get(row))
+                .map(|(handle, offset)| ((recording, handle), offset)),
+        };
+        if compound.is_some() && has_slices {
+            self.held.insert(link, call);
+        } else {
+            self.call(&call);
+        }
+    }
+
+    /// Goes on with a lead whose members have all been seen.
+    fn release(&mut self, link: u32) {
+        if !self.held.is_empty()
+            && let Some(call) = self.held.remove(&link)
+        {
+            self.call(&call);
+        }
+    }
+
+    /// One request message and its reply.
+    fn call(&mut self, call: &Call) {
         let (Some(link), Some(client)) =
-            (self.links.get_mut(link as usize), self.clients.get_mut(client as usize))
+            (self.links.get_mut(call.link as usize), self.clients.get_mut(call.client as usize))
         else {
             return;
         };
         // As the client sees it.
-        let start = start.saturating_sub(link.to_client_ns / 2);
-        let before_ns = elapsed.saturating_add(link.to_client_ns);
-        if let Some((ended, scenario)) = client.turn(run, execution.as_ref())
+        let start = call.start - link.to_client_ns / 2;
+        let before_ns = call.elapsed_ns + link.to_client_ns;
+        if let Some((ended, scenario)) = client.turn(call.run, call.execution.as_ref())
             && ended.is_counted
         {
             self.tally.scenario(scenario, &ended);
         }
-        let bytes = (
-            columns.request_wire_bytes.get(row).unwrap_or(0),
-            columns.response_wire_bytes.get(row).unwrap_or(0),
-        );
+        let bytes = call.bytes;
         let mut timed = Timed { before_ns, requests: 1, ..Timed::default() };
         let mut at_server = (0, 0);
-        for (place, (slice, share)) in columns.slices().iter().zip(self.plan.slices).enumerate() {
-            let Some(ns) = slice.get(row) else { continue };
+        for (place, (&ns, share)) in call.slices.iter().zip(self.plan.slices).enumerate() {
             let ns_then = times(ns, share * self.plan.stretch);
             timed.parts[Part::FIRST_SLICE + place] = (ns, ns_then);
             at_server = (at_server.0 + ns, at_server.1 + ns_then);
@@ -258,28 +369,23 @@ impl Replay {
         timed.set(Part::Network, (today.rtt_ns, 0));
         timed.set(Part::Windows, (today.more_ns, 0));
         // What was seen of the server as a whole and is in no slice.
-        let server = columns.server_ns.get(row).unwrap_or(0).min(beside_ns) - at_server.0;
-        let server = (server.max(0), times(server.max(0), self.plan.stretch));
+        let server = (call.server_ns.min(beside_ns) - at_server.0).max(0);
+        let server = (server, times(server, self.plan.stretch));
         timed.set(Part::Server, server);
 
         let mut cut = Cut::Same;
-        if let Some(kind) = self.tally.kind(command) {
-            self.blocks.learn(kind, columns.transferred_bytes.get(row).unwrap_or(0), beside_ns);
-            if let (Some(handle), Some(offset), Some(bytes)) = (
-                columns.handle.get(row),
-                columns.offset.get(row),
-                columns.transferred_bytes.get(row).filter(|bytes| *bytes > 0),
-            ) {
-                let handle = (recording, handle);
-                let end = start.saturating_add(before_ns);
-                let access = Access { kind, handle, offset, bytes, start, end };
-                cut = self.blocks.cut(&access, self.plan.block(kind));
+        let direction = self.tally.kind(call.command).filter(|_| self.looks_at_sizes);
+        if let Some(direction) = direction {
+            self.blocks.learn(direction, call.transferred, beside_ns);
+            if let (Some((handle, offset)), bytes @ 1..) = (call.place, call.transferred) {
+                let end = start + before_ns;
+                let access = Access { kind: direction, handle, offset, bytes, start, end };
+                cut = self.blocks.cut(&access, self.plan.block(direction));
             }
         }
-        let learnt = self.tally.kind(command).map(|kind| self.learnt[kind as usize]);
+        let learnt = direction.map(|direction| self.learnt[direction as usize]);
         let (request_ns, _) = learnt.and_then(|one| one.line).unwrap_or_default();
         let request_ns = (request_ns as i64).min(beside_ns);
-        let pause_ns = learnt.map_or(0, |one| one.pause_ns);
         let then = match cut {
             // At once after the pieces before.
             Cut::Joined => client.last_then().unwrap_or(start),
@@ -294,13 +400,13 @@ impl Replay {
             Cut::Split(requests) => {
                 let piece = (bytes.0.div_ceil(requests), bytes.1.div_ceil(requests));
                 let mut sum = line::Cost::default();
-                for place in 0..requests as i64 {
-                    let at = then + sum.sum() + place * (request_ns + pause_ns);
-                    let one = link.then(&mut self.lines, at, piece, false);
-                    sum.rtt_ns += one.rtt_ns;
-                    sum.more_ns += one.more_ns;
+                let mut last = sum;
+                for place in 0..requests.min(PIECES) as i64 {
+                    let at = then + sum.sum() + duration(place.saturating_mul(request_ns));
+                    last = link.then(&mut self.lines, at, piece, false);
+                    sum = sum.and(last);
                 }
-                sum
+                sum.and(last.times(requests.saturating_sub(PIECES)))
             }
         };
         let more_requests = match cut {
@@ -309,17 +415,15 @@ impl Replay {
             Cut::Split(requests) => requests as i64 - 1,
         };
         timed.requests = 1 + more_requests;
-        timed.after_ns = beside_then + line.sum() + more_requests * request_ns;
-        if let Cut::Split(_) = cut {
-            timed.after_ns += more_requests * pause_ns;
-        }
+        timed.after_ns = beside_then + line.sum() + more(more_requests, request_ns);
         timed.parts[Part::Network as usize].1 = line.rtt_ns;
         timed.parts[Part::Windows as usize].1 = line.more_ns;
         timed.set_rest();
-        client.ended(start.saturating_add(before_ns), then.saturating_add(timed.after_ns));
-        if is_counted {
+        client.ended(start + before_ns, point(then.saturating_add(timed.after_ns)));
+        if call.is_counted {
             client.waited((start, before_ns), (then, timed.after_ns));
-            self.tally.timed(command, execution.map(|one| one.scenario), &timed, link.is_known);
+            let scenario = call.execution.map(|one| one.scenario);
+            self.tally.timed(call.command, scenario, &timed, link.is_known);
         }
     }
 
@@ -343,6 +447,7 @@ impl Replay {
 
     /// The client of a connection: that of its session, from when that is known.
     fn client(&mut self, link: u32, recording: u32, session: Option<u64>) -> u32 {
+        let session = session.filter(|id| *id != 0);
         let Some(one) = self.links.get_mut(link as usize) else { return 0 };
         if let Some(client) = one.client
             && (one.has_session || session.is_none())
@@ -371,6 +476,9 @@ impl Replay {
 
     /// What came out.
     pub fn finish(mut self) -> Prediction {
+        let mut held: Vec<_> = self.held.drain().map(|(_, call)| call).collect();
+        held.sort_unstable_by_key(|call| (call.start, call.link));
+        held.iter().for_each(|call| self.call(call));
         for client in &mut self.clients {
             if let Some((ended, scenario)) = client.turn(None, None)
                 && ended.is_counted
@@ -385,9 +493,14 @@ impl Replay {
     }
 }
 
+/// What so many requests more cost, or fewer save.
+fn more(requests: i64, request_ns: i64) -> i64 {
+    requests.saturating_mul(request_ns).clamp(-DURATION_MAX_NS, DURATION_MAX_NS)
+}
+
 /// So many times as long; exactly as long where that is once.
 fn times(ns: i64, factor: f64) -> i64 {
-    if factor == 1.0 { ns } else { (ns as f64 * factor) as i64 }
+    if factor == 1.0 { ns } else { duration((ns as f64 * factor) as i64) }
 }
 
 impl columns::Columns {

@@ -86,6 +86,13 @@ impl Sender {
             let stalled = path.rtt_ns as f64 + path.segment_ns * (1.0 - self.under_way);
             ns += stalled.max(0.0);
             self.begin_round(path);
+            if self.window >= path.window {
+                // It grows no more: all full rounds but the last are alike.
+                let alike = (left / self.round).ceil() - 1.0;
+                let stalled = path.rtt_ns as f64 + path.segment_ns * (1.0 - self.round);
+                ns += alike * stalled.max(0.0);
+                left -= alike * self.round;
+            }
         }
         if path.loss > 0.0 {
             ns += lost_ns(path, segments);

@@ -128,8 +128,8 @@ pub struct Client {
     /// answer what they can).
     #[arg(long, value_name = "MODE", default_value = "published", value_parser = ClientCache::from_str)]
     pub client_cache: ClientCache,
-    /// Delay every reply in the client, for convenience: 20ms. It knows nothing of windows and
-    /// handshakes; `smbscope wan` is a line.
+    /// Delay every reply in the client, for convenience: 20ms. Timers add 1 to 2 ms to it, and it
+    /// knows nothing of windows and handshakes; `smbscope wan` is a line.
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub rtt: Option<Duration>,
     /// The same as a distance: 2795km (200,000 km/s in fibre, both ways); added to --rtt.

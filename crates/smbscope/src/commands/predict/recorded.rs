@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt64Array};
 use smbscope_event::operation;
 use smbscope_event::tables::Connection;
-use smbscope_model::predict::capacity::{Capacity, Demand, NoCapacity};
+use smbscope_model::predict::capacity::{Capacity, Demand, NoCapacity, Resource};
 use smbscope_model::predict::change::Change;
 use smbscope_model::predict::plan::Plan;
 use smbscope_model::predict::replay::{COLUMNS, Learnt, Part, Prediction, Replay, Row, Times};
@@ -66,7 +66,7 @@ pub fn run(args: &Predict, talk: Talk) -> anyhow::Result<()> {
             output.finish()
         }
         format => write(
-            batch(&prediction, !args.changes.is_empty())?,
+            batch(&prediction, &capacity, !args.changes.is_empty())?,
             format,
             Output::open(args.out.as_ref())?,
         ),
@@ -425,12 +425,26 @@ fn warnings(prediction: &Prediction) -> Vec<String> {
 }
 
 /// Flat records: what of, which, how many, before and after.
-fn batch(prediction: &Prediction, is_changed: bool) -> anyhow::Result<RecordBatch> {
+fn batch(
+    prediction: &Prediction,
+    capacity: &Result<Capacity, NoCapacity>,
+    is_changed: bool,
+) -> anyhow::Result<RecordBatch> {
     let scenarios = prediction.scenarios.iter().map(|row| ("scenario", row));
     let all = prediction.all_scenarios.iter().map(|row| ("scenarios", row));
     let commands = prediction.commands.iter().map(|row| ("command", row));
     let operations = std::iter::once(("operations", &prediction.operations));
-    let rows: Vec<_> = scenarios.chain(all).chain(commands).chain(operations).collect();
+    let resources = capacity.as_ref().map_or(&[][..], |capacity| &capacity.resources);
+    let named: Vec<_> =
+        resources.iter().map(|one| Row { name: one.name.clone(), ..Row::default() }).collect();
+    let limits = named.iter().map(|row| ("capacity", row));
+    let rows: Vec<_> =
+        scenarios.chain(all).chain(commands).chain(operations).chain(limits).collect();
+    let before = rows.len() - resources.len();
+    let limits = |of: fn(&Resource) -> f64| -> ArrayRef {
+        let none = std::iter::repeat_n(None, before);
+        Arc::new(none.chain(resources.iter().map(|one| Some(of(one)))).collect::<Float64Array>())
+    };
     let numbers = |of: &dyn Fn(&Row) -> Option<f64>| -> ArrayRef {
         Arc::new(rows.iter().map(|(_, row)| of(row)).collect::<Float64Array>())
     };
@@ -445,12 +459,14 @@ fn batch(prediction: &Prediction, is_changed: bool) -> anyhow::Result<RecordBatc
         ("name".to_owned(), names, false),
         ("count".to_owned(), counts, false),
     ];
-    let sides: [(&str, fn(&Row) -> &Times); 2] =
-        [("before", |row| &row.before), ("after", |row| &row.after)];
-    let sides = &sides[..if is_changed { 2 } else { 1 }];
-    for (side, of) in sides {
+    for side in ["before", "after"] {
+        let of =
+            |row: &'_ Row| if side == "before" { row.before.clone() } else { row.after.clone() };
+        if side == "after" && !is_changed {
+            continue;
+        }
         let mut add = |name: &str, value: &dyn Fn(&Times) -> Option<f64>| {
-            columns.push((format!("{side}_{name}"), seconds(&|row| value(of(row))), true));
+            columns.push((format!("{side}_{name}"), seconds(&|row| value(&of(row))), true));
         };
         add("seconds", &|times| times.mean_ns());
         add("error_seconds", &|times| times.error_ns);
@@ -477,5 +493,9 @@ fn batch(prediction: &Prediction, is_changed: bool) -> anyhow::Result<RecordBatc
             ));
         }
     }
+    columns.push(("users".to_owned(), limits(|one| one.users), true));
+    columns.push(("users_error".to_owned(), limits(|one| one.users_error), true));
+    columns.push(("utilization".to_owned(), limits(|one| one.utilization), true));
+    columns.push(("demand_seconds".to_owned(), limits(|one| one.demand_s), true));
     Ok(RecordBatch::try_from_iter_with_nullable(columns)?)
 }
