@@ -293,13 +293,14 @@ def capacity(bench):
         # Processors that never sleep would look busy.
         bench.sleep()
         with Lab(bench, load=["--workload", workload]) as lab:
-            lab.files = ["--users", "60", "--workload", workload]
+            same = ["--scale", bench.args.scale, "--workload", workload]
+            lab.files = ["--users", "60", *same]
             run = lab.load("capacity-60", "--ramp", "50")
             predicted = bench.predict("capacity", run, ["users=100"])["users=100"]
             limit = next(one for one in predicted if one["of"] == "capacity")
             found = json.loads(bench.call(
-                "load", f"--lab={lab.dir}", "--users", most, "--workload", workload, "--find-capacity", "--start-users",
-                60, "--max-users", most, "--warm-up", "5s", "--duration", "30s", "--cool-down", "1s", "--repeats", 1,
+                "load", f"--lab={lab.dir}", "--users", most, *same, "--find-capacity", "--start-users", 60,
+                "--max-users", most, "--warm-up", "5s", "--duration", "30s", "--cool-down", "1s", "--repeats", 1,
                 "--ramp", 50, "--format", "json"))
     finally:
         bench.args.users = few

@@ -122,7 +122,7 @@ impl Demand {
                 users: row.users_here as f64,
                 rate: row.rate,
                 completed: row.completed as f64,
-                is_overloaded: row.overloaded || row.limited_by_client,
+                is_overloaded: row.overloaded,
                 busy: BTreeMap::new(),
             });
         }
