@@ -8,7 +8,7 @@ use super::point;
 /// oldest that is left stands for those before.
 const RECENT_MAX: usize = 64;
 /// Intervals of waiting that may still be joined by a later one.
-const OPEN_MAX: usize = 64;
+const OPEN_MAX: usize = 16;
 /// Begin later than scheduled from which on a user counts as held up by the scenario before, ns.
 const LATE_NS: i64 = 1_000_000;
 
@@ -142,16 +142,11 @@ struct Waiting {
 
 impl Waiting {
     fn add(&mut self, mut begin: i64, mut end: i64) {
+        // Most come after all others.
+        let is_last = self.open.back().is_none_or(|(_, last)| *last < begin);
         let mut later = VecDeque::new();
-        while let Some((other_begin, other_end)) = self.open.pop_back() {
-            if other_begin > end {
-                later.push_front((other_begin, other_end));
-            } else if other_end < begin {
-                self.open.push_back((other_begin, other_end));
-                break;
-            } else {
-                (begin, end) = (begin.min(other_begin), end.max(other_end));
-            }
+        if !is_last {
+            self.join(&mut begin, &mut end, &mut later);
         }
         self.open.push_back((begin, end));
         self.open.append(&mut later);
@@ -159,6 +154,20 @@ impl Waiting {
             && let Some((begin, end)) = self.open.pop_front()
         {
             self.closed_ns = self.closed_ns.saturating_add(end.saturating_sub(begin));
+        }
+    }
+
+    /// Takes out what it meets, and puts aside what comes after.
+    fn join(&mut self, begin: &mut i64, end: &mut i64, later: &mut VecDeque<(i64, i64)>) {
+        while let Some((other_begin, other_end)) = self.open.pop_back() {
+            if other_begin > *end {
+                later.push_front((other_begin, other_end));
+            } else if other_end < *begin {
+                self.open.push_back((other_begin, other_end));
+                break;
+            } else {
+                (*begin, *end) = ((*begin).min(other_begin), (*end).max(other_end));
+            }
         }
     }
 
