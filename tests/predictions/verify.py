@@ -296,7 +296,7 @@ def capacity(bench):
             same = ["--scale", bench.args.scale, "--workload", workload]
             lab.files = ["--users", "60", *same]
             run = lab.load("capacity-60", "--ramp", "50")
-            predicted = bench.predict("capacity", run, ["users=100"])["users=100"]
+            predicted = bench.predict("capacity", run, [""])[""]
             limit = next(one for one in predicted if one["of"] == "capacity")
             found = json.loads(bench.call(
                 "load", f"--lab={lab.dir}", "--users", most, *same, "--find-capacity", "--start-users", 60,
