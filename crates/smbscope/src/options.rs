@@ -7,6 +7,7 @@ use anyhow::Context as _;
 use clap::Args;
 use smbscope_capture as capture;
 use smbscope_event::anonymize::Tokenizer;
+use smbscope_event::column::Sensitivity;
 use smbscope_load::units::{parse_duration, parse_size};
 use smbscope_store::source::{OpenOptions, Source};
 use smbscope_wire::crypto::{KeyEntry, parse_key, parse_key_list};
@@ -128,6 +129,14 @@ impl Anonymize {
             }
             None => Ok(Some(Tokenizer::random().context("no random key for --anonymize")?)),
         }
+    }
+}
+
+/// What an input is called, or its token.
+pub fn input_name(input: &str, tokenizer: Option<&Tokenizer>) -> String {
+    match tokenizer {
+        Some(tokenizer) => tokenizer.text("recording", Sensitivity::Machine, input),
+        None => input.to_owned(),
     }
 }
 

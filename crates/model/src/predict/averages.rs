@@ -7,8 +7,7 @@
 
 use smbscope_event::profile::{CacheOption, CommandProfile, Profile, Variant};
 
-/// Of a normal distribution, for 95 %.
-const Z_95: f64 = 1.96;
+use super::Z_95;
 
 /// What all scenarios together are called.
 pub const TOTAL: &str = "Total";

@@ -15,13 +15,12 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
 use smbscope_event::run::{Counter, Step};
+
+use super::Z_95;
 
 /// Resources and steps that are kept.
 const KEPT_MAX: usize = 4096;
-/// Of a normal distribution, for 95 %.
-const Z_95: f64 = 1.96;
 
 /// Steps and counters of load runs, as they come.
 #[derive(Debug, Default)]
@@ -44,7 +43,7 @@ struct Window {
 }
 
 /// A resource of the server.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Resource {
     /// Processors, or a disk's name.
     pub name: String,
@@ -63,7 +62,7 @@ pub struct Resource {
 }
 
 /// What a server carries.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Capacity {
     /// Users of the step of the highest load that was not overloaded.
     pub users_recorded: f64,

@@ -13,3 +13,6 @@ pub mod fit;
 pub mod plan;
 pub mod published;
 pub mod replay;
+
+/// Of a normal distribution, for 95 %.
+const Z_95: f64 = 1.96;

@@ -2,6 +2,8 @@
 
 use smbscope_event::slice::Kind;
 
+use super::replay::Direction;
+
 /// Changes, as a replay of recorded operations takes them: today unless said otherwise.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
@@ -60,20 +62,15 @@ impl Plan {
     }
 
     /// The new block of reads or writes.
-    pub(crate) fn block(&self, kind: super::replay::Direction) -> Option<u64> {
+    pub(crate) fn block(&self, kind: Direction) -> Option<u64> {
         match kind {
-            super::replay::Direction::Read => self.read_block,
-            super::replay::Direction::Write => self.write_block,
+            Direction::Read => self.read_block,
+            Direction::Write => self.write_block,
         }
     }
 
     /// Whether reads or writes have another size.
     pub fn is_other_blocks(&self) -> bool {
         self.read_block.is_some() || self.write_block.is_some()
-    }
-
-    /// Slices that take another time.
-    pub fn changed_slices(&self) -> impl Iterator<Item = (Kind, f64)> {
-        Kind::ALL.iter().copied().zip(self.slices).filter(|(_, share)| *share != 1.0)
     }
 }

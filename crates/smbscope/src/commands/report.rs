@@ -2,7 +2,6 @@
 
 use anyhow::Context as _;
 use smbscope_event::anonymize::Tokenizer;
-use smbscope_event::column::Sensitivity;
 use smbscope_event::operation;
 use smbscope_event::slice::Slice;
 use smbscope_model::summary::{COLUMNS, Counted, Options, Summary};
@@ -13,7 +12,7 @@ use smbscope_store::source::{Request, Source};
 use crate::cli::{PhaseCounted, Report};
 use crate::exit::Failure;
 use crate::format::TextFormat;
-use crate::options::Talk;
+use crate::options::{Talk, input_name};
 use crate::output::Output;
 use crate::progress::Shown;
 use crate::{interrupt, terminal};
@@ -109,12 +108,8 @@ fn summarize(
 }
 
 fn meta(inputs: &[String], tokenizer: Option<&Tokenizer>) -> Meta {
-    let name = |input: &String| match tokenizer {
-        Some(tokenizer) => tokenizer.text("recording", Sensitivity::Machine, input),
-        None => input.clone(),
-    };
     Meta {
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        inputs: inputs.iter().map(name).collect(),
+        inputs: inputs.iter().map(|input| input_name(input, tokenizer)).collect(),
     }
 }

@@ -39,6 +39,24 @@ pub struct Column {
     pub align: Align,
 }
 
+impl Column {
+    /// A column of text.
+    pub fn left(title: impl Into<String>) -> Column {
+        Column { title: title.into(), align: Align::Left }
+    }
+
+    /// A column of numbers.
+    pub fn right(title: impl Into<String>) -> Column {
+        Column { title: title.into(), align: Align::Right }
+    }
+
+    /// A column of names and then columns of numbers.
+    pub fn numbers_of(names: &str, titles: &[&str]) -> Vec<Column> {
+        let numbers = titles.iter().map(|title| Column::right(*title));
+        std::iter::once(Column::left(names)).chain(numbers).collect()
+    }
+}
+
 /// A whole table as lines, for small ones that are at hand. The last column wraps on terminals.
 pub fn lines(columns: &[Column], rows: &[Vec<String>], style: (&str, &str)) -> String {
     let width = terminal::width();

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::point;
+use super::call::point;
 
 /// Replies that are remembered. A client rarely has more requests under way; of one that has, the
 /// oldest that is left stands for those before.

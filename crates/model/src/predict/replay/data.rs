@@ -1,6 +1,5 @@
 //! What a replay gives.
 
-use serde::Serialize;
 use smbscope_event::slice::Kind;
 
 use super::blocks::Learnt;
@@ -68,7 +67,7 @@ impl Part {
 }
 
 /// A prediction from recorded operations. Times are ns, as the client sees them.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Prediction {
     /// By command, most time first.
     pub commands: Vec<Row>,
@@ -94,12 +93,11 @@ pub struct Prediction {
     /// Executions of scenarios that were not followed for their number.
     pub executions_left_out: u64,
     /// What reads and writes of other sizes would cost.
-    #[serde(skip)]
     pub learnt: [Learnt; 2],
 }
 
 /// One group before and after.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Row {
     /// Command or scenario.
     pub name: String,
@@ -117,7 +115,7 @@ pub struct Row {
 }
 
 /// A part's mean before and after, ns.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[allow(missing_docs)]
 pub struct PartRow {
     pub part: &'static str,
@@ -126,10 +124,9 @@ pub struct PartRow {
 }
 
 /// How long.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Times {
     /// Number, mean, percentiles.
-    #[serde(flatten)]
     pub distribution: Distribution,
     /// Half of the 95 % interval of the mean that their scatter allows, ns; none of a single one.
     pub error_ns: Option<f64>,

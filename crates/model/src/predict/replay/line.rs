@@ -2,11 +2,13 @@
 
 use std::collections::VecDeque;
 
+use smbscope_event::code::Vantage;
 use smbscope_event::tables::Connection;
 
 use super::super::plan::Plan;
+use super::Map;
+use super::call::duration;
 use super::tcp::{Path, Sender};
-use super::{Map, duration};
 
 /// Payload of a segment on Ethernet, with TCP's time stamps.
 const SEGMENT_BYTES: f64 = 1448.0;
@@ -78,14 +80,14 @@ pub(super) struct Known {
 impl Known {
     pub(super) fn of(one: &Connection) -> Known {
         let vantage = one.vantage.as_deref();
-        let side = |ns: Option<i64>, here: &[&str]| match vantage {
+        let side = |ns: Option<i64>, here: &[Vantage]| {
             // There is nothing behind the place of recording.
-            Some(vantage) if here.contains(&vantage) => Some(0),
-            _ => ns.map(duration),
+            let is_here = here.iter().any(|here| vantage == Some(here.name()));
+            if is_here { Some(0) } else { ns.map(duration) }
         };
         Known {
-            to_client: side(one.client_rtt_ns, &["client"]),
-            to_server: side(one.server_rtt_ns, &["server", "inside"]),
+            to_client: side(one.client_rtt_ns, &[Vantage::Client]),
+            to_server: side(one.server_rtt_ns, &[Vantage::Server, Vantage::Inside]),
             segment_bytes: match (one.client_mss, one.server_mss) {
                 (Some(client), Some(server)) => Some(client.min(server)),
                 (one, other) => one.or(other),

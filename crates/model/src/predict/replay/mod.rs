@@ -13,26 +13,31 @@
 //! scenarios, not that of operations.
 
 mod blocks;
+mod call;
 mod client;
 mod data;
 mod line;
 mod tally;
 pub mod tcp;
 
+use std::sync::LazyLock;
+
 use arrow::array::RecordBatch;
+use arrow::datatypes::Int64Type;
 use arrow::error::ArrowError;
 use hashbrown::HashMap;
+use smbscope_event::operation;
 use smbscope_event::run::{MEASURED, Scenario};
 use smbscope_event::slice::Kind;
 use smbscope_event::tables::Connection;
 
 use super::plan::Plan;
-use crate::summary::columns::Resolved;
+use crate::summary::columns::{Numbers, Resolved, numbers};
 pub(crate) use blocks::Direction;
 pub use blocks::Learnt;
 use blocks::{Access, Blocks, Cut};
+use call::{Call, DURATION_MAX_NS, MESSAGE_MAX_BYTES, Timed, duration, point};
 use client::{Client, Execution};
-pub use columns::COLUMNS;
 pub use data::{Part, Prediction, Row, Times};
 use line::{Known, Link};
 use tally::Tally;
@@ -58,99 +63,26 @@ mod columns {
         elapsed_ns: i64,
         server_ns: i64,
         waits: bool,
-        queue_ns: i64,
-        crypto_in_ns: i64,
-        parse_ns: i64,
-        processing_ns: i64,
-        filesystem_ns: i64,
-        io_wait_ns: i64,
-        io_ns: i64,
-        flush_ns: i64,
-        lock_wait_ns: i64,
-        crypto_out_ns: i64,
-        send_ns: i64,
     }
 }
+
+/// The columns of the operations table that a replay reads; others need not be decoded.
+pub fn columns() -> impl Iterator<Item = &'static str> {
+    columns::COLUMNS.iter().chain(SLICES.iter()).copied()
+}
+
+/// The columns of the disjoint parts of the server's time.
+static SLICES: LazyLock<[&str; Kind::PARTS]> = LazyLock::new(|| {
+    let specs = operation::specs();
+    std::array::from_fn(|place| specs[Kind::ALL[place].column() as usize].name)
+});
 
 /// Executions of scenarios that are kept; of others operations count, but no response times.
 const EXECUTIONS_MAX: usize = 8_000_000;
 
-/// Points in time, durations and sizes beyond these are nonsense that a damaged file holds; sums of
-/// what is within them do not overflow, and none is walked through for long.
-const TIME_MAX_NS: i64 = 4_000_000_000_000_000_000;
-const DURATION_MAX_NS: i64 = 1_000_000_000_000_000;
-const MESSAGE_MAX_BYTES: u64 = 32 << 20;
-
-fn point(ns: i64) -> i64 {
-    ns.clamp(-TIME_MAX_NS, TIME_MAX_NS)
-}
-
-fn duration(ns: i64) -> i64 {
-    ns.clamp(0, DURATION_MAX_NS)
-}
-
 /// Requests that a larger one becomes of which each is followed: then the window is open, and all others
 /// take what the last one takes.
 const PIECES: u64 = 64;
-
-/// What one operation took, and would take.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Timed {
-    pub(crate) before_ns: i64,
-    pub(crate) after_ns: i64,
-    /// Requests that it would be.
-    pub(crate) requests: i64,
-    /// What it is made of, in the order of [`Part::ALL`].
-    pub(crate) parts: [(i64, i64); Part::ALL.len()],
-}
-
-impl Timed {
-    fn set(&mut self, part: Part, ns: (i64, i64)) {
-        self.parts[part as usize] = ns;
-    }
-
-    /// What is in no part is the rest.
-    fn set_rest(&mut self) {
-        let known = |of: fn(&(i64, i64)) -> i64| self.parts.iter().map(of).sum::<i64>();
-        let rest = (self.before_ns - known(|part| part.0), self.after_ns - known(|part| part.1));
-        self.set(Part::Rest, rest);
-    }
-}
-
-/// One request message and its reply: an operation, or a whole compound.
-#[derive(Clone, Copy, Debug)]
-struct Call {
-    link: u32,
-    client: u32,
-    command: u32,
-    compound: Option<u64>,
-    run: Option<u64>,
-    execution: Option<Execution>,
-    is_counted: bool,
-    start: i64,
-    elapsed_ns: i64,
-    /// On the wire, request and reply.
-    bytes: (u64, u64),
-    slices: [i64; Kind::PARTS],
-    server_ns: i64,
-    transferred: u64,
-    /// Open and offset.
-    place: Option<((u32, u64), u64)>,
-}
-
-impl Call {
-    /// Adds what the server did for a later member: the lead's reply waited for it in `send`.
-    fn add_member(&mut self, slices: &[i64; Kind::PARTS]) {
-        const SEND: usize = Kind::Send as usize;
-        let kinds = self.slices.iter_mut().zip(slices).enumerate();
-        let mut waited = 0;
-        for (_, (sum, ns)) in kinds.filter(|(kind, _)| *kind != SEND) {
-            *sum += ns;
-            waited += ns;
-        }
-        self.slices[SEND] = (self.slices[SEND] - waited).max(0);
-    }
-}
 
 /// Recorded operations that are being replayed.
 pub struct Replay {
@@ -237,6 +169,8 @@ impl Replay {
     /// absent read as null. Fails only on a column of a type that cannot be cast to the schema's.
     pub fn operations(&mut self, batch: &RecordBatch) -> Result<(), ArrowError> {
         let columns = columns::Columns::of(batch)?;
+        let slices = SLICES.iter().map(|name| numbers::<Int64Type>(batch, name));
+        let slices: Vec<_> = slices.collect::<Result<_, _>>()?;
         let mut recordings = Resolved::new(columns.recording.keys());
         let mut commands = Resolved::new(columns.command.keys());
         for row in 0..batch.num_rows() {
@@ -253,12 +187,19 @@ impl Replay {
                 None if columns.encrypted.is_set(row) => self.tally.command("(encrypted)"),
                 None => self.tally.command("(unknown)"),
             };
-            self.operation(&columns, row, recording, command);
+            self.operation(&columns, &slices, row, recording, command);
         }
         Ok(())
     }
 
-    fn operation(&mut self, columns: &columns::Columns, row: usize, recording: u32, command: u32) {
+    fn operation(
+        &mut self,
+        columns: &columns::Columns,
+        slice_columns: &[Numbers<i64>],
+        row: usize,
+        recording: u32,
+        command: u32,
+    ) {
         let is_load = self.loads.get(recording as usize).copied().unwrap_or(false);
         let run = columns.scenario_run.get(row);
         let execution = run.and_then(|run| self.executions.get(&(recording, run)).copied());
@@ -269,7 +210,8 @@ impl Replay {
         if is_counted {
             self.tally.operation(command);
         }
-        if self.tally.is_close(command)
+        if self.looks_at_sizes
+            && self.tally.is_close(command)
             && let Some(handle) = columns.handle.get(row)
         {
             self.blocks.closed((recording, handle));
@@ -278,7 +220,7 @@ impl Replay {
         let compound = columns.compound.get(row);
         let mut slices = [0; Kind::PARTS];
         let mut has_slices = false;
-        for (sum, slice) in slices.iter_mut().zip(columns.slices()) {
+        for (sum, slice) in slices.iter_mut().zip(slice_columns) {
             if let Some(ns) = slice.get(row) {
                 (*sum, has_slices) = (duration(ns), true);
             }
@@ -374,7 +316,7 @@ impl Replay {
         timed.set(Part::Server, server);
 
         let mut cut = Cut::Same;
-        let direction = self.tally.kind(call.command).filter(|_| self.looks_at_sizes);
+        let direction = self.tally.moves(call.command).filter(|_| self.looks_at_sizes);
         if let Some(direction) = direction {
             self.blocks.learn(direction, call.transferred, beside_ns);
             if let (Some((handle, offset)), bytes @ 1..) = (call.place, call.transferred) {
@@ -501,24 +443,6 @@ fn more(requests: i64, request_ns: i64) -> i64 {
 /// So many times as long; exactly as long where that is once.
 fn times(ns: i64, factor: f64) -> i64 {
     if factor == 1.0 { ns } else { duration((ns as f64 * factor) as i64) }
-}
-
-impl columns::Columns {
-    fn slices(&self) -> [&crate::summary::columns::Numbers<i64>; Kind::PARTS] {
-        [
-            &self.queue_ns,
-            &self.crypto_in_ns,
-            &self.parse_ns,
-            &self.processing_ns,
-            &self.filesystem_ns,
-            &self.io_wait_ns,
-            &self.io_ns,
-            &self.flush_ns,
-            &self.lock_wait_ns,
-            &self.crypto_out_ns,
-            &self.send_ns,
-        ]
-    }
 }
 
 /// Names and their numbers.

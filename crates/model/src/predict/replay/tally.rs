@@ -2,29 +2,35 @@
 
 use smbscope_event::slice::Kind;
 
+use super::Names;
 use super::blocks::{Direction, Learnt};
+use super::call::Timed;
 use super::client::Ended;
 use super::data::{Part, PartRow, Prediction, Row, Times};
-use super::{Map, Timed};
+use crate::predict::Z_95;
+use crate::summary::kind::{Kind as Work, kind};
 use crate::summary::latency::{Grain, Latency, Sample};
 
-/// Of a normal distribution, for 95 %.
-const Z_95: f64 = 1.96;
 /// Later than scheduled than this counts as late, ns.
 const LATE_NS: i64 = 1_000_000_000;
 
 /// All groups.
 #[derive(Default)]
 pub(super) struct Tally {
-    commands: Vec<(String, Group)>,
-    /// What each of the commands moves, and whether it is a Close.
-    kinds: Vec<(Option<Direction>, bool)>,
-    command_of: Map<String, u32>,
+    names: Names,
+    commands: Vec<Command>,
     scenarios: Vec<Group>,
     waiting_ns: (i64, i64),
     late: (u64, u64),
     without_rtt: u64,
     slices: [u64; Kind::PARTS],
+}
+
+struct Command {
+    /// Which way it moves the bytes of a file.
+    moves: Option<Direction>,
+    is_close: bool,
+    group: Group,
 }
 
 /// One group.
@@ -120,38 +126,35 @@ impl Group {
 impl Tally {
     /// The number of a command.
     pub(super) fn command(&mut self, name: &str) -> u32 {
-        if let Some(&number) = self.command_of.get(name) {
-            return number;
+        let number = self.names.number(name);
+        if self.commands.len() <= number as usize {
+            let moves = match kind(name) {
+                Work::Read => Some(Direction::Read),
+                Work::Write => Some(Direction::Write),
+                _ => None,
+            };
+            self.commands.push(Command { moves, is_close: name == "Close", group: Group::new() });
         }
-        let number = self.commands.len() as u32;
-        self.commands.push((name.to_owned(), Group::new()));
-        let moves = match name {
-            "Read" | "ReadAndX" => Some(Direction::Read),
-            "Write" | "WriteAndX" => Some(Direction::Write),
-            _ => None,
-        };
-        self.kinds.push((moves, name == "Close"));
-        self.command_of.insert(name.to_owned(), number);
         number
     }
 
     /// Which way a command moves the bytes of a file.
     #[inline]
-    pub(super) fn kind(&self, command: u32) -> Option<Direction> {
-        self.kinds.get(command as usize)?.0
+    pub(super) fn moves(&self, command: u32) -> Option<Direction> {
+        self.commands.get(command as usize)?.moves
     }
 
     /// Whether a command closes a file.
     #[inline]
     pub(super) fn is_close(&self, command: u32) -> bool {
-        self.kinds.get(command as usize).is_some_and(|kind| kind.1)
+        self.commands.get(command as usize).is_some_and(|command| command.is_close)
     }
 
     /// Counts an operation.
     #[inline]
     pub(super) fn operation(&mut self, command: u32) {
-        if let Some((_, group)) = self.commands.get_mut(command as usize) {
-            group.count += 1;
+        if let Some(command) = self.commands.get_mut(command as usize) {
+            command.group.count += 1;
         }
     }
 
@@ -173,7 +176,7 @@ impl Tally {
                 *sum = (sum.0 + i128::from(part.0), sum.1 + i128::from(part.1));
             }
         };
-        if let Some((_, group)) = self.commands.get_mut(command as usize) {
+        if let Some(Command { group, .. }) = self.commands.get_mut(command as usize) {
             group.before.record(timed.before_ns);
             group.after.record(timed.after_ns);
             group.more += timed.requests - 1;
@@ -217,12 +220,13 @@ impl Tally {
         learnt: [Learnt; 2],
     ) -> Prediction {
         let mut operations = Group::new();
-        self.commands.iter().for_each(|(_, group)| operations.absorb(group));
+        self.commands.iter().for_each(|command| operations.absorb(&command.group));
         let mut commands: Vec<_> = self
             .commands
             .iter()
-            .filter(|(_, group)| group.count > 0)
-            .map(|(name, group)| group.finish(name, None))
+            .zip(&self.names.0)
+            .filter(|(command, _)| command.group.count > 0)
+            .map(|(command, name)| command.group.finish(name, None))
             .collect();
         commands.sort_by(|one, other| {
             let sum = |row: &Row| row.before.distribution.sum_ns;

@@ -9,8 +9,6 @@ mod text;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray, UInt64Array};
-use smbscope_event::anonymize::Tokenizer;
-use smbscope_event::column::Sensitivity;
 use smbscope_event::operation;
 use smbscope_model::compare::{
     self, COLUMNS, Change, Comparison, Effect, Measured, Options, Row, Side, Unit, compare,
@@ -23,7 +21,7 @@ use crate::cli::PhaseCounted;
 use crate::exit::{Code, Failure};
 use crate::format::{JsonNulls, RowFormat, row_writer};
 use crate::interrupt;
-use crate::options::Talk;
+use crate::options::{Talk, input_name};
 use crate::output::Output;
 use crate::progress::Shown;
 
@@ -49,7 +47,7 @@ pub fn run(args: &Compare, talk: Talk) -> anyhow::Result<()> {
     let open = |input: &String| args.reading.open(std::slice::from_ref(input), tokenizer.clone());
     let (a, b) = (open(&args.a)?, open(&args.b)?);
     let found = compare(read(&a, &options, talk)?, read(&b, &options, talk)?, &options);
-    let names = [&args.a, &args.b].map(|input| name(input, tokenizer.as_ref()));
+    let names = [&args.a, &args.b].map(|input| input_name(input, tokenizer.as_ref()));
     refuse(&found, args.by, &names)?;
     match args.format {
         RowFormat::Text => {
@@ -68,13 +66,6 @@ pub fn run(args: &Compare, talk: Talk) -> anyhow::Result<()> {
             writer.write(&batch)?;
             writer.finish()
         }
-    }
-}
-
-fn name(input: &str, tokenizer: Option<&Tokenizer>) -> String {
-    match tokenizer {
-        Some(tokenizer) => tokenizer.text("recording", Sensitivity::Machine, input),
-        None => input.to_owned(),
     }
 }
 

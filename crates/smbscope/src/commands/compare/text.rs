@@ -5,7 +5,7 @@ use smbscope_model::compare::{
 };
 use smbscope_report::format::{bytes, count, duration, harmless, number, share, shortened, time};
 
-use crate::format::{Align, Column, lines};
+use crate::format::{Column, lines};
 
 /// Groups that are listed; programs get all.
 const LISTED: usize = 50;
@@ -133,14 +133,6 @@ fn about_lines(about: &About) -> Vec<String> {
     lines
 }
 
-fn left(title: &str) -> Column {
-    Column { title: title.into(), align: Align::Left }
-}
-
-fn right(title: &str) -> Column {
-    Column { title: title.into(), align: Align::Right }
-}
-
 /// How a row is called.
 fn title(row: &Row) -> String {
     let name = row.name.as_deref();
@@ -154,18 +146,18 @@ fn title(row: &Row) -> String {
 
 fn means(rows: &[&Row], bold: (&str, &str)) -> String {
     let columns = [
-        left(""),
-        right("n in A"),
-        right("n in B"),
-        right("A"),
-        right("B"),
-        right("change"),
-        right("95 % interval"),
-        right("delta"),
-        left("effect"),
-        right("p"),
-        left(""),
-        left("by"),
+        Column::left(""),
+        Column::right("n in A"),
+        Column::right("n in B"),
+        Column::right("A"),
+        Column::right("B"),
+        Column::right("change"),
+        Column::right("95 % interval"),
+        Column::right("delta"),
+        Column::left("effect"),
+        Column::right("p"),
+        Column::left(""),
+        Column::left("by"),
     ];
     let body = rows.iter().map(|row| {
         let change = row.change.as_ref();
@@ -236,9 +228,9 @@ fn more(rows: &[&Row], bold: (&str, &str)) -> String {
         .into_iter()
         .filter(|(_, of)| rows.iter().any(|row| of(&row.a).or_else(|| of(&row.b)).is_some()))
         .collect();
-    let mut columns = vec![left("")];
+    let mut columns = vec![Column::left("")];
     for (name, _) in &used {
-        columns.extend([right(&format!("{name} A")), right("B")]);
+        columns.extend([Column::right(format!("{name} A")), Column::right("B")]);
     }
     let body = rows.iter().map(|row| {
         let mut cells = vec![title(row)];

@@ -13,7 +13,7 @@ use arrow::array::{ArrayRef, RecordBatch, StringArray};
 use smbscope_model::predict::change::{Change, SPECS};
 
 use self::args::Predict;
-use crate::format::{Align, Column, JsonNulls, RowFormat, lines, row_writer};
+use crate::format::{Column, JsonNulls, RowFormat, lines, row_writer};
 use crate::options::Talk;
 use crate::output::Output;
 
@@ -57,7 +57,7 @@ fn list(args: &Predict) -> anyhow::Result<()> {
     let mut output = Output::open(args.out.as_ref())?;
     let (bold, end) = output.bold();
     let titles = ["example", "meaning", "needs"];
-    let columns = titles.map(|title| Column { title: title.into(), align: Align::Left });
+    let columns = titles.map(Column::left);
     let body =
         SPECS.map(|spec| [spec.example, spec.meaning, spec.needs].map(str::to_owned).to_vec());
     output.text(&lines(&columns, &body, (&bold, end)))?;

@@ -11,7 +11,7 @@ use smbscope_model::predict::published;
 use super::args::{Predict, ProfileName};
 use super::{taken_for_granted, write};
 use crate::exit::Failure;
-use crate::format::{Align, Column, RowFormat, lines};
+use crate::format::{Column, RowFormat, lines};
 use crate::output::Output;
 
 /// One time before and after the changes.
@@ -95,16 +95,14 @@ fn text(
     let mut options: Vec<CacheOption> = rows.iter().map(|row| row.shown().option).collect();
     options.sort_unstable();
     options.dedup();
-    let left = |title: &str| Column { title: title.into(), align: Align::Left };
-    let right = |title: String| Column { title, align: Align::Right };
-    let mut columns = vec![left("scenario"), right("runs/h".to_owned())];
+    let mut columns = vec![Column::left("scenario"), Column::right("runs/h")];
     for option in &options {
         match changes {
-            [] => columns.push(right(option.title().to_owned())),
+            [] => columns.push(Column::right(option.title())),
             _ => columns.extend([
-                right("before".to_owned()),
-                right(option.title().to_owned()),
-                right("%".to_owned()),
+                Column::right("before"),
+                Column::right(option.title()),
+                Column::right("%"),
             ]),
         }
     }

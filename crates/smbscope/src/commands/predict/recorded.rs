@@ -8,7 +8,7 @@ use smbscope_event::tables::Connection;
 use smbscope_model::predict::capacity::{Capacity, Demand, NoCapacity, Resource};
 use smbscope_model::predict::change::Change;
 use smbscope_model::predict::plan::Plan;
-use smbscope_model::predict::replay::{COLUMNS, Learnt, Part, Prediction, Replay, Row, Times};
+use smbscope_model::predict::replay::{self, Learnt, Part, Prediction, Replay, Row, Times};
 use smbscope_report::format;
 use smbscope_store::source::{Request, Source};
 use smbscope_store::{Part as Rows, Table};
@@ -16,7 +16,7 @@ use smbscope_store::{Part as Rows, Table};
 use super::args::Predict;
 use super::{taken_for_granted, write};
 use crate::exit::Failure;
-use crate::format::{Align, Column, RowFormat, lines};
+use crate::format::{Column, RowFormat, lines};
 use crate::interrupt;
 use crate::options::Talk;
 use crate::output::Output;
@@ -123,7 +123,7 @@ fn replay(
     let mut replay = Replay::new(plan, learnt);
     replay.connections(connections);
     let schema = operation::schema();
-    let places = COLUMNS.iter().map(|name| schema.index_of(name)).collect::<Result<_, _>>()?;
+    let places = replay::columns().map(|name| schema.index_of(name)).collect::<Result<_, _>>()?;
     let tables = vec![Table::Scenarios, Table::Operations];
     let parts = source.parts(&Request { tables, projection: Some(places) })?;
     let _shown = Shown::begin(talk, parts.progress());
@@ -271,19 +271,11 @@ fn table(title: &str, rows: &[&Row], is_changed: bool, bold: (&str, &str)) -> St
         let p95 = times.distribution.p95_ns.map(|ns| ns as f64);
         [ms(times.mean_ns()), ms(times.error_ns), ms(p95)]
     };
-    let mut titles = vec![title, "n"];
+    let mut titles = vec!["n"];
     match is_changed {
         true => titles.extend(["before ms", "±", "p95", "after ms", "±", "p95", "%"]),
         false => titles.extend(["mean ms", "±", "p95"]),
     }
-    let columns: Vec<_> = titles
-        .iter()
-        .enumerate()
-        .map(|(place, title)| Column {
-            title: (*title).into(),
-            align: if place == 0 { Align::Left } else { Align::Right },
-        })
-        .collect();
     let body = rows.iter().map(|row| {
         let mut cells = vec![row.name.clone(), format::count(row.count)];
         cells.extend(times(&row.before));
@@ -293,23 +285,15 @@ fn table(title: &str, rows: &[&Row], is_changed: bool, bold: (&str, &str)) -> St
         }
         cells
     });
-    lines(&columns, &body.collect::<Vec<_>>(), bold)
+    lines(&Column::numbers_of(title, &titles), &body.collect::<Vec<_>>(), bold)
 }
 
 /// The parts of the mean, from today's to the one predicted.
 fn parts(all: &Row, is_changed: bool, bold: (&str, &str)) -> String {
-    let mut titles = vec!["part", "before ms"];
+    let mut titles = vec!["before ms"];
     if is_changed {
         titles.extend(["after ms", "difference"]);
     }
-    let columns: Vec<_> = titles
-        .iter()
-        .enumerate()
-        .map(|(place, title)| Column {
-            title: (*title).into(),
-            align: if place == 0 { Align::Left } else { Align::Right },
-        })
-        .collect();
     let line = |name: &str, before: f64, after: f64| {
         let mut cells = vec![name.to_owned(), format!("{:.3}", before / 1e6)];
         if is_changed {
@@ -325,7 +309,7 @@ fn parts(all: &Row, is_changed: bool, bold: (&str, &str)) -> String {
         .collect();
     let sum = |side: &Times| side.mean_ns().unwrap_or(0.0);
     body.push(line("all of it", sum(&all.before), sum(&all.after)));
-    lines(&columns, &body, bold)
+    lines(&Column::numbers_of("part", &titles), &body, bold)
 }
 
 /// How many users the server carries.
@@ -334,15 +318,7 @@ fn carries(capacity: &Result<Capacity, NoCapacity>, bold: (&str, &str)) -> Strin
         Ok(capacity) => capacity,
         Err(missing) => return format!("{}\n", missing.sentence()),
     };
-    let titles = ["resource", "busy", "without load", "s a scenario", "full at users", "±"];
-    let columns: Vec<_> = titles
-        .iter()
-        .enumerate()
-        .map(|(place, title)| Column {
-            title: (*title).into(),
-            align: if place == 0 { Align::Left } else { Align::Right },
-        })
-        .collect();
+    let titles = ["busy", "without load", "s a scenario", "full at users", "±"];
     let body: Vec<_> = capacity
         .resources
         .iter()
@@ -357,7 +333,7 @@ fn carries(capacity: &Result<Capacity, NoCapacity>, bold: (&str, &str)) -> Strin
             ]
         })
         .collect();
-    let mut text = lines(&columns, &body, bold);
+    let mut text = lines(&Column::numbers_of("resource", &titles), &body, bold);
     if let Some(limit) = capacity.limit() {
         text.push_str(&format!(
             "{} run out first, at {:.0} users; {:.0} were recorded. Steps used: {}.\n",
@@ -459,14 +435,15 @@ fn batch(
         ("name".to_owned(), names, false),
         ("count".to_owned(), counts, false),
     ];
-    for side in ["before", "after"] {
-        let of =
-            |row: &'_ Row| if side == "before" { row.before.clone() } else { row.after.clone() };
-        if side == "after" && !is_changed {
-            continue;
-        }
+    if is_changed {
+        let after = rows.iter().map(|(_, row)| row.count_after);
+        columns.push(("count_after".to_owned(), Arc::new(after.collect::<UInt64Array>()), false));
+    }
+    type Of = fn(&Row) -> &Times;
+    let sides: [(&str, Of); 2] = [("before", |row| &row.before), ("after", |row| &row.after)];
+    for (side, of) in sides.into_iter().take(if is_changed { 2 } else { 1 }) {
         let mut add = |name: &str, value: &dyn Fn(&Times) -> Option<f64>| {
-            columns.push((format!("{side}_{name}"), seconds(&|row| value(&of(row))), true));
+            columns.push((format!("{side}_{name}"), seconds(&|row| value(of(row))), true));
         };
         add("seconds", &|times| times.mean_ns());
         add("error_seconds", &|times| times.error_ns);
