@@ -20,16 +20,30 @@ const DIRECT_IO: u32 = 1;
 const NEVER: Duration = Duration::ZERO;
 const NO_SUCH_FILE: i32 = 2;
 
-/// How long the file system waits, and waited, ns.
+/// How long the file system waits, ns, and how often and how long at least it did.
 #[derive(Default)]
 pub struct Waits {
     delay: AtomicU64,
     /// For names, attributes, opens.
-    pub files: AtomicU64,
+    pub files: Waited,
     /// For reads and writes.
-    pub io: AtomicU64,
+    pub io: Waited,
     /// For flushes.
-    pub flush: AtomicU64,
+    pub flush: Waited,
+}
+
+#[derive(Default)]
+pub struct Waited {
+    count: AtomicU64,
+    /// The shortest, ns.
+    least: AtomicU64,
+}
+
+impl Waited {
+    /// How often since it was asked last, and the shortest wait of all, ns.
+    pub fn take(&self) -> (u64, u64) {
+        (self.count.swap(0, Ordering::SeqCst), self.least.load(Ordering::SeqCst))
+    }
 }
 
 impl Waits {
@@ -37,12 +51,15 @@ impl Waits {
         self.delay.store(delay.as_nanos() as u64, Ordering::SeqCst);
     }
 
-    fn wait(&self, sum: &AtomicU64) {
+    fn wait(&self, waited: &Waited) {
         let delay = self.delay.load(Ordering::SeqCst);
         if delay > 0 {
             let begin = Instant::now();
             std::thread::sleep(Duration::from_nanos(delay));
-            sum.fetch_add(begin.elapsed().as_nanos() as u64, Ordering::SeqCst);
+            let ns = begin.elapsed().as_nanos() as u64;
+            let least = |least| Some(if least == 0 { ns } else { ns.min(least) });
+            let _ = waited.least.fetch_update(Ordering::SeqCst, Ordering::SeqCst, least);
+            waited.count.fetch_add(1, Ordering::SeqCst);
         }
     }
 }

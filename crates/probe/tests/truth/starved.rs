@@ -122,6 +122,8 @@ fn a_starved_server_queues() {
     quiet.check();
     starved.check();
     assert!(starved.at(0.99) < 3_000_000, "p99 {}", starved.at(0.99));
-    let [before, after] = [&calm, &busy].map(|rows| at(rows, Kind::Queue, 0.95));
-    assert!(after > 10 * before, "queue p95 {before} ns, starved {after} ns");
+    // Five sixths of the requests wait, half of them for long. The median, because a machine that has
+    // more to do lets one in ten of the calm ones wait as well.
+    let [before, after] = [&calm, &busy].map(|rows| at(rows, Kind::Queue, 0.5));
+    assert!(after > 10 * before, "queue p50 {before} ns, starved {after} ns");
 }
