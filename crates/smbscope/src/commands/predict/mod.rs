@@ -1,9 +1,10 @@
 //! `smbscope predict`: what a change would bring.
 //!
 //! Owns: what is shown of a prediction, as text and as rows, from a profile ([`profile`]) or from
-//! recordings ([`recorded`]). The arithmetic is `smbscope_model::predict`.
+//! recordings ([`recorded`], from a [`forecast`]). The arithmetic is `smbscope_model::predict`.
 
 pub mod args;
+mod forecast;
 mod profile;
 mod recorded;
 

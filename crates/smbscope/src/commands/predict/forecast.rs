@@ -1,0 +1,236 @@
+//! Predictions from recorded operations: reading, replaying, and whether the recording can answer.
+//!
+//! What is shown of one is another's ([`recorded`](super::recorded)).
+
+use smbscope_event::operation;
+use smbscope_event::tables::Connection;
+use smbscope_model::predict::capacity::{Capacity, Demand, NoCapacity};
+use smbscope_model::predict::change::Change;
+use smbscope_model::predict::plan::Plan;
+use smbscope_model::predict::replay::{self, Learnt, Prediction, Replay};
+use smbscope_report::format;
+use smbscope_store::source::{Request, Source};
+use smbscope_store::{Part as Rows, Table};
+
+use crate::exit::Failure;
+use crate::interrupt;
+use crate::options::Talk;
+use crate::progress::Shown;
+
+/// How many times as long as any recorded round trip a new one may be without a warning.
+const FAR: f64 = 10.0;
+
+/// What changes would bring, and how far that can be trusted.
+pub struct Forecast {
+    /// In the order in which they apply.
+    pub changes: Vec<Change>,
+    /// Before and after.
+    pub prediction: Prediction,
+    /// How many users the server carries today.
+    pub capacity: Result<Capacity, NoCapacity>,
+    /// Where the prediction leaves what was measured, a sentence each.
+    pub warnings: Vec<String>,
+}
+
+/// What the changes mean for a replay; refused where recorded operations say nothing of one.
+pub fn plan(changes: &[Change]) -> anyhow::Result<Plan> {
+    let mut plan = Plan::default();
+    for change in changes {
+        change.plan(&mut plan).map_err(|lacking| {
+            Failure::usage(format!(
+                "--change {}: cannot be predicted from recorded operations yet, only from a profile: \
+                 {} is not known of them",
+                lacking.change, lacking.what
+            ))
+        })?;
+    }
+    Ok(plan)
+}
+
+impl Forecast {
+    /// Goes through the recording as it would have gone with the changes.
+    pub fn read(
+        mut source: Source,
+        changes: &[Change],
+        mut plan: Plan,
+        talk: Talk,
+    ) -> anyhow::Result<Forecast> {
+        // The round trips must be known before the first operation.
+        source.spool()?;
+        let context = Context::read(&source, talk)?;
+        let capacity = context.demand.finish();
+        for change in changes {
+            if let Change::Users(users) = change {
+                plan.stretch *= stretch(&capacity, *users)?;
+            }
+        }
+        let connections = context.connections;
+        let mut learnt = [Learnt::default(); 2];
+        if plan.is_other_blocks() {
+            // What requests of other sizes cost must be learnt from all of them first.
+            learnt = replay(&source, &connections, Plan::default(), learnt, talk)?.learnt;
+            has_sizes(changes, learnt)?;
+        }
+        let prediction = replay(&source, &connections, plan.clone(), learnt, talk)?;
+        check(changes, &plan, &prediction)?;
+        let warnings = warnings(&prediction);
+        Ok(Forecast { changes: changes.to_vec(), prediction, capacity, warnings })
+    }
+}
+
+/// What must be known before the first operation.
+#[derive(Default)]
+struct Context {
+    connections: Vec<Connection>,
+    demand: Demand,
+}
+
+impl Context {
+    fn read(source: &Source, talk: Talk) -> anyhow::Result<Context> {
+        let mut context = Context::default();
+        let tables = vec![Table::Steps, Table::Counters, Table::Connections];
+        let parts = source.parts(&Request { tables, projection: Some(Vec::new()) })?;
+        let _shown = Shown::begin(talk, parts.progress());
+        for part in parts {
+            match part? {
+                Rows::Steps(rows) => context.demand.steps(&rows),
+                Rows::Counters(rows) => context.demand.counters(&rows),
+                Rows::Connections(rows) => context.connections.extend(rows),
+                _ => {}
+            }
+            interrupt::check()?;
+        }
+        Ok(context)
+    }
+}
+
+/// How many times as long the server takes with so many users.
+fn stretch(capacity: &Result<Capacity, NoCapacity>, users: f64) -> anyhow::Result<f64> {
+    let refused = |why: &str| Failure::usage(format!("--change users: {why}"));
+    let capacity = capacity.as_ref().map_err(|missing| refused(missing.sentence()))?;
+    let limit = capacity.limit().ok_or_else(|| refused(NoCapacity::NoCounters.sentence()))?;
+    capacity.stretch(users).ok_or_else(|| {
+        refused(&format!(
+            "the server carries about {:.0} users ({}): with {users:.0} queues grow without end and there \
+             is no response time",
+            limit.users, limit.name
+        ))
+    })
+}
+
+fn replay(
+    source: &Source,
+    connections: &[Connection],
+    plan: Plan,
+    learnt: [Learnt; 2],
+    talk: Talk,
+) -> anyhow::Result<Prediction> {
+    let mut replay = Replay::new(plan, learnt);
+    replay.connections(connections);
+    let schema = operation::schema();
+    let places = replay::columns().map(|name| schema.index_of(name)).collect::<Result<_, _>>()?;
+    let tables = vec![Table::Scenarios, Table::Operations];
+    let parts = source.parts(&Request { tables, projection: Some(places) })?;
+    let _shown = Shown::begin(talk, parts.progress());
+    for part in parts {
+        match part? {
+            Rows::Scenarios(rows) => replay.scenarios(&rows),
+            Rows::Operations(batch) => replay.operations(&batch)?,
+            _ => {}
+        }
+        interrupt::check()?;
+    }
+    Ok(replay.finish())
+}
+
+/// Whether reads and writes of other sizes can be predicted.
+fn has_sizes(changes: &[Change], [read, write]: [Learnt; 2]) -> anyhow::Result<()> {
+    for change in changes {
+        let (block, of): (u64, &[Learnt]) = match *change {
+            Change::Block(bytes) => (bytes, &[read, write]),
+            Change::ReadBlock(bytes) => (bytes, &[read]),
+            Change::WriteBlock(bytes) => (bytes, &[write]),
+            _ => continue,
+        };
+        // What stays as it is needs no costs.
+        let is_cut = |one: &Learnt| one.continued > 0 || one.most_bytes > block;
+        if of.iter().any(|one| one.line.is_none() && is_cut(one)) {
+            let lacking = change.lacking();
+            return Err(Failure::usage(format!(
+                "--change {}: the inputs have not what that needs: {}; record with a second block size \
+                 (load --block) and give both recordings",
+                lacking.change, lacking.what
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Whether the recording has what the changes need.
+fn check(changes: &[Change], plan: &Plan, prediction: &Prediction) -> anyhow::Result<()> {
+    if prediction.timed == 0 {
+        return Err(Failure::usage(
+            "the inputs hold no operation with a time of its own: nothing can be predicted from them",
+        ));
+    }
+    for change in changes {
+        let Some((kinds, _)) = change.slices() else { continue };
+        let has = |name: &str| prediction.slices.iter().any(|(slice, n)| *slice == name && *n > 0);
+        if !kinds.iter().any(|kind| has(kind.name())) {
+            let lacking = change.lacking();
+            return Err(Failure::usage(format!(
+                "--change {}: the inputs have not what that needs: {}",
+                lacking.change, lacking.what
+            )));
+        }
+    }
+    if plan.is_other_line() && prediction.without_rtt == prediction.timed {
+        return Err(Failure::usage(
+            "no connection of the inputs has a round trip on both sides of where it was recorded, so \
+             another line cannot be put in its place: record the TCP handshakes, or data in both \
+             directions (a load run and `smbscope record --interface` have them)",
+        ));
+    }
+    Ok(())
+}
+
+/// Where the prediction leaves what was measured.
+fn warnings(prediction: &Prediction) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if let Some([_, _, largest]) = prediction.rtt_ns
+        && largest.1 as f64 > FAR * largest.0 as f64
+        && largest.0 != largest.1
+    {
+        warnings.push(format!(
+            "The longest round trip that was recorded is {}: {} lies far outside of what was measured.",
+            format::duration(largest.0),
+            format::duration(largest.1)
+        ));
+    }
+    if prediction.without_rtt > 0 && prediction.rtt_ns.is_some_and(|[_, one, _]| one.0 != one.1) {
+        warnings.push(format!(
+            "{} of {} operations belong to connections whose round trip is not known: they keep their \
+             time.",
+            format::count(prediction.without_rtt),
+            format::count(prediction.timed)
+        ));
+    }
+    let (before, after) = prediction.late;
+    if after > before {
+        let n = prediction.all_scenarios.as_ref().map_or(0, |row| row.count);
+        warnings.push(format!(
+            "{} of {} scenarios begin more than a second late (today {}): users cannot keep their \
+             schedule, and response times grow with the length of the run.",
+            format::count(after),
+            format::count(n),
+            format::count(before)
+        ));
+    }
+    if prediction.executions_left_out > 0 {
+        warnings.push(format!(
+            "{} executions of scenarios were not followed: there are too many.",
+            format::count(prediction.executions_left_out)
+        ));
+    }
+    warnings
+}
