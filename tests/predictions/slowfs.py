@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """A folder mounted over itself, each of whose calls takes a given time: storage as slow as is wanted.
 
-    slowfs.py FOLDER MOUNTPOINT SECONDS
+    slowfs.py FOLDER MOUNTPOINT SECONDS [LOG [DISTANCE]]
 
-Calls go to FOLDER; one that is done sooner sleeps until the time is over. Nothing is cached, so that
+Calls go to FOLDER; one that is done sooner sleeps until the time is over. A flush of
+what was written takes LOG seconds instead, one of nothing none, and with a DISTANCE it is over when a second
+device, so many seconds away (both ways), has done the same. Nothing is cached, so that
 every call of the server comes here. Needs libfuse 3 and the Python package mfusepy.
 """
 
@@ -25,11 +27,17 @@ def slow(call):
         try:
             return call(self, *args)
         finally:
-            left = self.seconds - (time.perf_counter() - begin)
+            seconds = self.seconds
+            if call.__name__ == "fsync" and self.log is not None:
+                seconds = self.log if args[0] in self.written else 0.0
+                self.written.discard(args[0])
+            elif call.__name__ in ("write", "truncate"):
+                self.written.add(args[0])
+            left = seconds - (time.perf_counter() - begin)
             # Sleeping ends late by the timer's slack; the last of it is waited for.
             if left > 0.0001:
                 time.sleep(left - 0.0001)
-            while time.perf_counter() - begin < self.seconds:
+            while time.perf_counter() - begin < seconds:
                 pass
 
     return slowed
@@ -38,8 +46,11 @@ def slow(call):
 class Slow(fuse.Operations):
     use_ns = True
 
-    def __init__(self, folder, seconds):
+    def __init__(self, folder, seconds, log=None, distance=0.0):
         self.folder, self.seconds = folder, seconds
+        # The local one and the second one begin together; the second one's answer comes later.
+        self.log = None if log is None else max(log, distance + log)
+        self.written = set()
 
     def at(self, path):
         return os.path.join(self.folder, path.lstrip("/"))
@@ -138,7 +149,7 @@ for name, call in list(vars(Slow).items()):
         setattr(Slow, name, slow(call))
 
 if __name__ == "__main__":
-    folder, mountpoint, seconds = sys.argv[1:]
+    folder, mountpoint, *seconds = sys.argv[1:]
     fuse.FUSE(
-        Slow(folder, float(seconds)), mountpoint, foreground=True, allow_other=True, default_permissions=True,
+        Slow(folder, *map(float, seconds)), mountpoint, foreground=True, allow_other=True, default_permissions=True,
         attr_timeout=0, entry_timeout=0, negative_timeout=0, direct_io=True, nonempty=False)

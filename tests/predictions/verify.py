@@ -135,10 +135,10 @@ print(1e6 * statistics.median(trips))
 class Lab:
     """A private Samba, behind a line or not, with the users' files in place."""
 
-    def __init__(self, bench, wan=None, settings=(), load=()):
+    def __init__(self, bench, wan=None, settings=(), load=(), lab=()):
         self.bench, self.wan, self.slow = bench, wan, None
         self.dir = tempfile.mkdtemp(prefix="lab-", dir=bench.folder)
-        words = ["lab", "up", "--dir", self.dir, "--users", bench.args.users]
+        words = ["lab", "up", "--dir", self.dir, "--users", bench.args.users, *lab]
         if wan:
             words += ["--wan", wan, "--netns", "sspredict"]
         for setting in settings:
@@ -162,8 +162,8 @@ class Lab:
         self.files = ["--users", bench.args.users, "--scale", bench.args.scale, *load]
         bench.call("load", "prepare", f"--lab={self.dir}", *self.files, "--quiet", namespace=server)
 
-    def slow_down(self, seconds):
-        """From now on each call of the share's file system takes so long."""
+    def slow_down(self, seconds, *flush):
+        """From now on each call of the share's file system takes so long (flushes: slowfs.py)."""
         share = os.path.join(self.dir, "share")
         self.files_dir = os.path.join(self.dir, "files")
         if not os.path.isdir(self.files_dir):
@@ -173,7 +173,8 @@ class Lab:
             os.chown(share, st.st_uid, st.st_gid)
         script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "slowfs.py")
         self.slow = subprocess.Popen(
-            [self.bench.args.python, script, self.files_dir, share, str(seconds)], stderr=subprocess.DEVNULL)
+            [self.bench.args.python, script, self.files_dir, share, *map(str, (seconds, *flush))],
+            stderr=subprocess.DEVNULL)
         while not os.path.ismount(share):
             if self.slow.poll() is not None:
                 raise SystemExit("slowfs.py ended: are libfuse 3 and mfusepy there (scripts/setup.sh predictions)?")
@@ -279,6 +280,81 @@ def blocks(bench):
 
 
 @case
+def leases(bench):
+    """What clients keep of directories: the load client's own caches, which the model never reads."""
+    samba = ["--samba", bench.args.samba, "--directory-leases", "on"]
+    with Lab(bench, wan="rtt=2ms", lab=samba) as lab:
+        run = lab.load("leases-baseline")
+    changes = {"dircache=collapse": "collapse", "dirlease": "dirlease"}
+    predicted = bench.predict("leases", run, changes)
+    for change, cache in changes.items():
+        with Lab(bench, wan="rtt=2ms", lab=samba) as lab:
+            measured = bench.measured(lab.load(f"leases-{cache}", "--client-cache", cache))
+        bench.compare("leases", "homefolder, round trip 2 ms", change, predicted[change], measured)
+        sent = [one for one in predicted[change] if one["of"] == "sent"]
+        operations = next(one for one in measured if one["of"] == "operations")
+        before, after = (sum(one[of] for one in sent) for of in ("count", "count_after"))
+        bench.notes.append(
+            f"{change}: of {before:,} operations {before - after:,} are predicted not to be sent; the clients sent "
+            f"{before - operations['count']:,} less.")
+
+
+SAVES = """
+description = "Files that are written and flushed"
+[pacing]
+spacing = "slotted"
+jitter = 0.5
+[files.saved]
+class = "volatile"
+folders = ["Saved"]
+name = "{{word}}-{{n}}.bin"
+bytes = ["64 KiB", "256 KiB"]
+repeat = 4
+[scenarios.Save]
+description = "a file is written from its beginning, and made stable"
+runs_per_hour = 3600
+files = {{ file = "saved" }}
+steps = [
+    {{ action = "opens", create = "{{file}}", handle = "file", access = "read_write", options = ["non_directory_file"] }},
+    {{ action = "looks", query_info = "file", class = "FileStandardInformation" }},
+    {{ action = "writes", write = "file", file = "file"{through} }},
+    {{ action = "flushes", flush = "file" }},
+    {{ action = "closes", close = "file" }},
+]
+"""
+
+
+@case
+def durable(bench):
+    """Writes are flushed to a log that takes 3 ms; then they are write-through, and back; then the log waits for a
+    second one at a distance of 5 ms."""
+    workloads, scale = {}, bench.args.scale
+    bench.args.scale = "1"
+    for name, through in (("plain", ""), ("through", ", write_through = true")):
+        workloads[name] = bench.path(f"{name}.toml")
+        with open(workloads[name], "w") as file:
+            file.write(SAVES.format(through=through))
+
+    def run(name, workload, *flush):
+        with Lab(bench, load=["--workload", workloads[workload]]) as lab:
+            lab.slow_down(0.0, *flush)
+            return lab.load(f"durable-{name}")
+
+    plain, through = run("plain", "plain", 0.003), run("through", "through", 0.003)
+    sync = "replication=sync,rtt=5ms"
+    predicted = bench.predict("durable-plain", plain, ["write-through=on", sync])
+    back = bench.predict("durable-through", through, ["write-through=off", sync])
+    what = "writes and Flushes, a log of 3 ms"
+    bench.compare("durable", what, "write-through=on", predicted["write-through=on"], bench.measured(through))
+    bench.compare("durable", what, "write-through=off", back["write-through=off"], bench.measured(plain))
+    far = bench.measured(run("far", "plain", 0.003, 0.005))
+    bench.compare("durable", what, sync, predicted[sync], far)
+    far = bench.measured(run("through-far", "through", 0.003, 0.005))
+    bench.compare("durable", what + ", write-through", sync, back[sync], far)
+    bench.args.scale = scale
+
+
+@case
 def capacity(bench):
     """The users that the server carries, foretold from 60 of them, against the search for them."""
     workload = bench.path("fast.toml")
@@ -321,6 +397,8 @@ def main():
     parser.add_argument("--users", type=int, default=20)
     parser.add_argument("--seconds", type=int, default=90)
     parser.add_argument("--scale", default="0.05")
+    parser.add_argument("--samba", default=os.path.expanduser("~/.cache/smbscope/samba-4.22"),
+                        help="a Samba with directory leases (scripts/samba-4.22.sh)")
     parser.add_argument("--python", default=sys.executable, help="a Python that has mfusepy")
     parser.add_argument("--keep", help="keep runs and predictions in this folder")
     args = parser.parse_args()

@@ -8,15 +8,20 @@ use proptest::prelude::*;
 use smbscope_event::builder::OperationBuilder;
 use smbscope_event::code;
 use smbscope_event::operation::Operation;
+use smbscope_event::profile::CacheOption;
 use smbscope_event::run::{MEASURED, Scenario};
 use smbscope_event::slice::Kind;
 use smbscope_event::tables::Connection;
 use smbscope_model::predict::change::Change;
-use smbscope_model::predict::plan::Plan;
-use smbscope_model::predict::replay::{Prediction, Replay, Row};
+use smbscope_model::predict::plan::{Plan, Replication};
+use smbscope_model::predict::replay::{Cached, Lessons, Prediction, Replay, Row};
 
 const READ: u16 = 8;
+const WRITE: u16 = 9;
+const FLUSH: u16 = 7;
+const CREATE: u16 = 5;
 const CLOSE: u16 = 6;
+const QUERY_DIRECTORY: u16 = 14;
 const MS: i64 = 1_000_000;
 const RTT_NS: i64 = MS / 5;
 
@@ -105,9 +110,34 @@ fn connection() -> Connection {
     }
 }
 
+fn replication(is_sync: bool) -> Replication {
+    Replication { is_sync, rtt_ns: 5 * MS, bandwidth_bits: Some(8e6) }
+}
+
+/// Commands one after the other on one open, a tenth of a millisecond between them.
+fn chain(commands: &[u16]) -> Vec<Operation> {
+    let mut rows = operations(&vec![act(MS / 10, 200); commands.len()], None);
+    for (row, command) in rows.iter_mut().zip(commands) {
+        row.set_command(code::command(2, *command));
+        row.set_handle(1);
+    }
+    rows
+}
+
+/// Predicts with what a first replay has learnt, as the program does.
+fn learnt(rows: &[Operation], change: Change) -> Prediction {
+    let lessons = predict(rows, &[], &[]).lessons;
+    let mut plan = Plan::default();
+    change.plan(&mut plan);
+    let mut replay = Replay::new(plan, lessons);
+    replay.connections(&[connection()]);
+    replay.operations(&batch(rows)).unwrap();
+    replay.finish()
+}
+
 fn predict(rows: &[Operation], scenarios: &[Scenario], changes: &[Change]) -> Prediction {
     let mut plan = Plan::default();
-    changes.iter().for_each(|change| change.plan(&mut plan).unwrap());
+    changes.iter().for_each(|change| change.plan(&mut plan));
     let mut replay = Replay::new(plan, Default::default());
     replay.connections(&[connection()]);
     replay.scenarios(scenarios);
@@ -179,7 +209,7 @@ fn a_capture_at_the_server_and_one_at_the_client_predict_the_same() {
         })
         .collect();
     let mut plan = Plan::default();
-    Change::Rtt(0.02).plan(&mut plan).unwrap();
+    Change::Rtt(0.02).plan(&mut plan);
     let mut replay = Replay::new(plan, Default::default());
     replay.connections(&[Connection {
         vantage: Some("server".into()),
@@ -198,7 +228,7 @@ fn a_capture_at_the_server_and_one_at_the_client_predict_the_same() {
 fn what_is_not_there_is_counted() {
     let rows = operations(&vec![act(MS, 200); 3], None);
     let mut plan = Plan::default();
-    Change::Rtt(0.02).plan(&mut plan).unwrap();
+    Change::Rtt(0.02).plan(&mut plan);
     let mut replay = Replay::new(plan, Default::default());
     replay.operations(&batch(&rows)).unwrap();
     let prediction = replay.finish();
@@ -236,6 +266,122 @@ fn what_the_server_did_for_a_later_member_is_in_the_compounds_time() {
     assert_eq!(send.before_ns, 100_000.0);
 }
 
+/// Reads of 8 KiB one after the other.
+fn stream(reads: usize) -> Vec<Operation> {
+    let mut rows = chain(&vec![READ; reads]);
+    for (place, row) in rows.iter_mut().enumerate() {
+        row.set_offset(place as u64 * 8192);
+        row.set_transferred_bytes(8192);
+    }
+    rows
+}
+
+#[test]
+fn reads_under_way_together_share_the_distance_and_not_the_server() {
+    let rows = stream(10);
+    let waiting = |depth| {
+        let changes = [Change::Rtt(0.02), Change::Depth(depth)];
+        predict(&rows, &[], &changes).waiting_ns.1
+    };
+    let one_by_one = predict(&rows, &[], &[Change::Rtt(0.02)]).waiting_ns.1;
+    assert_eq!(waiting(1), one_by_one);
+    let saved = one_by_one - waiting(2);
+    assert!((4 * 20 * MS..6 * 20 * MS).contains(&saved), "{saved}");
+    // All together: one distance, and ten times the server.
+    let all = waiting(100);
+    assert!((20 * MS..20 * MS + 10 * MS).contains(&all), "{all}");
+}
+
+#[test]
+fn requests_of_a_compound_share_one_round_trip() {
+    let rows = chain(&[CREATE, 16, CLOSE, CREATE, READ, CLOSE]);
+    let waiting = |change| predict(&rows, &[], &[Change::Rtt(0.02), change]).waiting_ns.1;
+    let single = predict(&rows, &[], &[Change::Rtt(0.02)]).waiting_ns.1;
+    // The query and its Close; what follows a read may depend on it.
+    assert_eq!(single - waiting(Change::Compound(true)), 2 * 20 * MS);
+    let mut lead = rows[0];
+    lead.set_compound(1);
+    lead.set_compound_size(3);
+    let apart = predict(&[lead], &[], &[Change::Rtt(0.02), Change::Compound(false)]);
+    let whole = predict(&[lead], &[], &[Change::Rtt(0.02)]);
+    assert_eq!(apart.waiting_ns.1 - whole.waiting_ns.1, 2 * 20 * MS);
+    assert_eq!(apart.chained, 2);
+}
+
+#[test]
+fn a_write_that_must_be_stable_takes_what_a_flush_took() {
+    let mut rows = chain(&[CREATE, WRITE, WRITE, FLUSH, CLOSE]);
+    for row in &mut rows {
+        row.set_transferred_bytes(4096);
+    }
+    // Everything after the Flush is as much later.
+    for row in &mut rows[3..] {
+        row.set_response_end(row.response_end().unwrap() + 3 * MS);
+    }
+    rows[3].set_flush_ns(3 * MS);
+    rows[3].derive_durations();
+    let later = rows[4].request_start().unwrap() + 3 * MS;
+    rows[4].set_request_start(later);
+    rows[4].derive_durations();
+    let difference = |prediction: &Prediction| {
+        let [before, after] = [prediction.waiting_ns.0, prediction.waiting_ns.1];
+        after - before
+    };
+    let through = learnt(&rows, Change::WriteThrough(true));
+    // Two writes are, and the Flush has nothing to do.
+    assert_eq!(difference(&through), 2 * 3 * MS - 3 * MS);
+    assert_eq!(difference(&learnt(&rows, Change::WriteThrough(false))), 0);
+    // The Flush waits for the second server: 5 ms, and for what is left of 8 KiB at 1 MB/s.
+    let sync = learnt(&rows, Change::Replication(replication(true)));
+    let waits = difference(&sync);
+    assert!((5 * MS..14 * MS).contains(&waits), "{waits}");
+    let replica = sync.operations.parts.iter().find(|part| part.part == "replica").unwrap();
+    assert_eq!((replica.after_ns * 5.0) as i64, waits);
+    let later = learnt(&rows, Change::Replication(replication(false)));
+    assert_eq!(difference(&later), 0);
+    let risk = later.at_risk.unwrap();
+    assert_eq!((risk.written, risk.most), (8192, 8192));
+    // Half a round trip, and both at the line's rate.
+    assert!((6 * MS..11 * MS).contains(&risk.longest_ns), "{risk:?}");
+}
+
+#[test]
+fn a_directory_lease_answers_what_was_looked_up_before() {
+    const FILE_OPEN: u32 = 1;
+    const NO_MORE_FILES: u32 = 0x8000_0006;
+    let rows = chain(&[CREATE, QUERY_DIRECTORY, CLOSE].repeat(3));
+    let mut builder = OperationBuilder::new(None).unwrap();
+    for (place, row) in rows.iter().enumerate() {
+        let mut row = *row;
+        row.set_recording(builder.names.recording.intern("run"));
+        row.set_path(builder.names.path.intern("Folder"));
+        row.set_handle(place as u64 / 3);
+        row.set_status(if place % 3 == 1 { NO_MORE_FILES } else { 0 });
+        row.set_desired_access(0x81);
+        row.set_create_options(1);
+        row.set_detail(code::detail(code::Detail::Disposition, FILE_OPEN));
+        builder.append(&[row]);
+    }
+    let batch = builder.finish().unwrap();
+    let replay = |plan: Plan, lessons| {
+        let mut replay = Replay::new(plan, lessons);
+        replay.connections(&[connection()]);
+        replay.operations(&batch).unwrap();
+        replay.finish()
+    };
+    let lessons = replay(Plan::default(), Lessons::default()).lessons;
+    let mut plan = Plan::default();
+    Change::Cache(CacheOption::DirLease).plan(&mut plan);
+    let prediction = replay(plan, lessons);
+    // The first open, which stays, and the first listing.
+    assert_eq!((prediction.operations.count, prediction.operations.count_after), (9, 2));
+    assert_eq!(prediction.cached, Cached { answered: 7, breaks: 0, creates: 3 });
+    let close = prediction.sent.iter().find(|one| one.command == "Close").unwrap();
+    assert_eq!((close.before, close.after), (3, 0));
+    let (before, after) = prediction.waiting_ns;
+    assert!(after < before / 4, "{before} {after}");
+}
+
 /// Any number, extremes more often than others.
 fn wild() -> impl Strategy<Value = i64> {
     prop_oneof![any::<i64>(), Just(i64::MIN), Just(i64::MAX), Just(0), -5..5i64]
@@ -255,7 +401,7 @@ proptest! {
             .enumerate()
             .map(|(place, &(start, elapsed, server, slice, bytes))| {
                 let mut row = operations(&[act(0, 77)], Some(place as u64 % 3))[0];
-                row.set_command(code::command(2, READ));
+                row.set_command(code::command(2, [READ, WRITE, FLUSH, CREATE][place % 4]));
                 row.set_request_start(start);
                 row.set_elapsed_ns(elapsed);
                 row.set_server_ns(server);
@@ -287,6 +433,14 @@ proptest! {
             Change::Window(1.0),
             Change::Loss(0.4),
             Change::Filesystem(1e-6),
+            Change::Depth(3),
+            Change::Compound(false),
+            Change::Compound(true),
+            Change::Channels(2),
+            Change::Cache(CacheOption::DirLease),
+            Change::WriteThrough(true),
+            Change::Replication(replication(true)),
+            Change::Replication(replication(false)),
             Change::Block(512),
         ];
         for count in 0..=changes.len() {

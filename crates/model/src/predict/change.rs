@@ -6,7 +6,7 @@
 use smbscope_event::profile::{CacheOption, Profile};
 use smbscope_event::slice::Kind;
 
-use super::plan::Plan;
+use super::plan::{Plan, Replication};
 
 /// Light in fibre, km/s.
 const FIBRE_KM_S: f64 = 200_000.0;
@@ -51,6 +51,16 @@ pub enum Change {
     Users(f64),
     /// What clients keep of directories.
     Cache(CacheOption),
+    /// Reads and writes that continue each other are under way so many at once.
+    Depth(usize),
+    /// Requests that follow each other on one open go as one compound, or each as its own message.
+    Compound(bool),
+    /// So many connections for each session.
+    Channels(usize),
+    /// All writes are stable when they are answered, or none is for its own sake.
+    WriteThrough(bool),
+    /// A second server that keeps the same.
+    Replication(Replication),
 }
 
 /// What a change is called, how it is written, and what it means.
@@ -67,7 +77,7 @@ pub struct Spec {
 }
 
 /// All changes.
-pub const SPECS: [Spec; 14] = [
+pub const SPECS: [Spec; 19] = [
     Spec {
         name: "rtt",
         example: "rtt=20ms",
@@ -148,14 +158,47 @@ pub const SPECS: [Spec; 14] = [
         example: "dircache=collapse",
         meaning: "a client opens a directory once for all of its applications that look at it within ten \
                   seconds",
-        needs: "what that takes away from each scenario",
+        needs: "names of files and folders: Creates in clear, with paths",
     },
     Spec {
         name: "dirlease",
         example: "dirlease",
         meaning: "clients keep directories under leases (SMB 3): opens, listings and attributes come from \
                   memory until somebody changes them",
-        needs: "what that takes away from each scenario",
+        needs: "names of files and folders: Creates in clear, with paths",
+    },
+    Spec {
+        name: "depth",
+        example: "depth=8",
+        meaning: "reads and writes that continue each other on one open are under way so many at once",
+        needs: "reads and writes with offsets and opens",
+    },
+    Spec {
+        name: "compound",
+        example: "compound=on",
+        meaning: "requests that follow each other at once on one open go as one compound (off: each \
+                  member is a message of its own)",
+        needs: "requests with opens",
+    },
+    Spec {
+        name: "channels",
+        example: "channels=4",
+        meaning: "each session spreads its requests over so many connections (multichannel), each with \
+                  TCP windows of its own",
+        needs: "the sizes of messages, which a recording has",
+    },
+    Spec {
+        name: "write-through",
+        example: "write-through=on",
+        meaning: "every write is on stable storage when it is answered (off: only what a Flush asks for)",
+        needs: "Flushes, or writes that were write-through (what it costs to make something stable)",
+    },
+    Spec {
+        name: "replication",
+        example: "replication=sync,rtt=5ms,bandwidth=1gbit",
+        meaning: "a second server keeps the same: what must be stable waits for it (sync), or follows \
+                  later (async: how much would be lost)",
+        needs: "writes, and for sync Flushes or writes that were write-through",
     },
 ];
 
@@ -186,6 +229,11 @@ impl Change {
             Change::Users(_) => 11,
             Change::Cache(CacheOption::DirLease) => 13,
             Change::Cache(_) => 12,
+            Change::Depth(_) => 14,
+            Change::Compound(_) => 15,
+            Change::Channels(_) => 16,
+            Change::WriteThrough(_) => 17,
+            Change::Replication(_) => 18,
         };
         &SPECS[place]
     }
@@ -211,7 +259,12 @@ impl Change {
             | Change::Block(_)
             | Change::ReadBlock(_)
             | Change::WriteBlock(_)
-            | Change::Users(_) => return Err(self.lacking()),
+            | Change::Users(_)
+            | Change::Depth(_)
+            | Change::Compound(_)
+            | Change::Channels(_)
+            | Change::WriteThrough(_)
+            | Change::Replication(_) => return Err(self.lacking()),
             Change::Filesystem(_) | Change::Cpu(_) | Change::Queue(_) => self.scale(profile)?,
             Change::Cache(option) => {
                 for scenario in &mut profile.scenarios {
@@ -227,7 +280,7 @@ impl Change {
 
     /// Adds it to a plan for recorded operations. That the recording has the slices is seen when it
     /// was replayed.
-    pub fn plan(&self, plan: &mut Plan) -> Result<(), Lacking> {
+    pub fn plan(&self, plan: &mut Plan) {
         match *self {
             Change::Rtt(seconds) => (plan.rtt_s, plan.farther_s) = (Some(seconds), 0.0),
             Change::Distance(km) => plan.farther_s += farther_s(km),
@@ -245,9 +298,13 @@ impl Change {
             }
             // What that means is known when the counters are ([`super::capacity`]).
             Change::Users(_) => {}
-            Change::Cache(_) => return Err(self.lacking()),
+            Change::Cache(option) => plan.cache = Some(option),
+            Change::Depth(depth) => plan.depth = Some(depth),
+            Change::Compound(is_on) => plan.compound = Some(is_on),
+            Change::Channels(channels) => plan.channels = channels,
+            Change::WriteThrough(is_on) => plan.write_through = Some(is_on),
+            Change::Replication(replication) => plan.replication = Some(replication),
         }
-        Ok(())
     }
 
     /// What is said where something is missing.
@@ -298,9 +355,31 @@ impl Change {
                  is at least this."
             }
             Change::Queue(_) => "Everything else stays as long as it is.",
+            Change::Depth(_) => {
+                "Requests side by side share the line's distance; the server serves those of one open one \
+                 after the other."
+            }
+            Change::Compound(true) => {
+                "A request that came within a millisecond after a reply on the same open did not need \
+                 that reply, only the open."
+            }
+            Change::Compound(false) => "A member costs the server what it costs in a compound.",
+            Change::Channels(_) => {
+                "All channels take the same way, and one process or thread of the server serves them, \
+                 as today."
+            }
+            Change::WriteThrough(_) => {
+                "Making bytes stable costs a write what it cost those that were recorded; storage does not \
+                 slow down because it is asked more often."
+            }
+            Change::Replication(one) if one.is_sync => {
+                "The second server's log takes as long as the local one, both begin at once, and what need \
+                 not be stable goes over the same line."
+            }
+            Change::Replication(_) => "No answer waits for the second server.",
             Change::Cache(_) => {
-                "The operations that stay cost what they cost now, and clients give no lease back \
-                 while they work."
+                "The operations that stay cost what they cost now; who takes a lease away by a change does \
+                 not wait for it."
             }
         }
     }

@@ -1,5 +1,6 @@
 //! What changes mean for a recorded sequence of operations.
 
+use smbscope_event::profile::CacheOption;
 use smbscope_event::slice::Kind;
 
 use super::replay::Direction;
@@ -21,10 +22,33 @@ pub struct Plan {
     pub read_block: Option<u64>,
     /// The same of writes.
     pub write_block: Option<u64>,
+    /// What clients keep of directories.
+    pub cache: Option<CacheOption>,
+    /// Reads and writes that continue each other are under way so many at once.
+    pub depth: Option<usize>,
+    /// Whether requests that follow each other on one open go as one compound.
+    pub compound: Option<bool>,
+    /// Connections of each session over which requests are spread, in the place of each one.
+    pub channels: usize,
+    /// Whether all writes are to be stable when they are answered, or none.
+    pub write_through: Option<bool>,
+    /// A second server that has what is stable.
+    pub replication: Option<Replication>,
     /// How many times as long as today the server takes, because it is busier.
     pub stretch: f64,
     /// Share of today's time that each slice takes, in the order of [`Kind::ALL`].
     pub slices: [f64; Kind::ALL.len()],
+}
+
+/// A second server that keeps the same.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Replication {
+    /// Whether an answer waits until it has what must be stable.
+    pub is_sync: bool,
+    /// Round trip between the servers, ns.
+    pub rtt_ns: i64,
+    /// Rate of the line between them, bit/s; none without a limit.
+    pub bandwidth_bits: Option<f64>,
 }
 
 impl Default for Plan {
@@ -37,6 +61,12 @@ impl Default for Plan {
             loss: 0.0,
             read_block: None,
             write_block: None,
+            cache: None,
+            depth: None,
+            compound: None,
+            channels: 1,
+            write_through: None,
+            replication: None,
             stretch: 1.0,
             slices: [1.0; Kind::ALL.len()],
         }
@@ -72,5 +102,18 @@ impl Plan {
     /// Whether reads or writes have another size.
     pub fn is_other_blocks(&self) -> bool {
         self.read_block.is_some() || self.write_block.is_some()
+    }
+
+    /// Whether it needs what a first replay, without changes, has learnt.
+    pub fn learns(&self) -> bool {
+        self.is_other_blocks()
+            || self.cache.is_some()
+            || self.write_through.is_some()
+            || self.replication.is_some()
+    }
+
+    /// Whether what is stable when, or where, is another one.
+    pub(crate) fn is_other_durability(&self) -> bool {
+        self.write_through.is_some() || self.replication.is_some()
     }
 }

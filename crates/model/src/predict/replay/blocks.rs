@@ -14,9 +14,9 @@ use super::Map;
 use crate::summary::latency::{Grain, Latency, Sample};
 
 /// Opens that are followed at once.
-const STREAMS_MAX: usize = 1 << 16;
+pub(super) const STREAMS_MAX: usize = 1 << 16;
 /// Pauses between two requests beyond which the later one is no continuation, ns.
-const PAUSE_MAX_NS: i64 = 10_000_000;
+pub(super) const PAUSE_MAX_NS: i64 = 10_000_000;
 
 /// What moves bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,7 +113,8 @@ impl Blocks {
         [Direction::Read, Direction::Write].map(|kind| {
             let fit = &self.fits[kind as usize];
             let continued = self.continued[kind as usize];
-            Learnt { continued, most_bytes: fit.most_bytes, line: fit.line() }
+            let (least_bytes, most_bytes) = (fit.least_bytes.unwrap_or(0), fit.most_bytes);
+            Learnt { continued, least_bytes, most_bytes, line: fit.line() }
         })
     }
 }
@@ -123,6 +124,8 @@ impl Blocks {
 pub struct Learnt {
     /// How many continue the one before.
     pub continued: u64,
+    /// Bytes of the smallest.
+    pub least_bytes: u64,
     /// Bytes of the largest.
     pub most_bytes: u64,
     /// A request's cost without bytes, ns, and a byte's; none where sizes were too much alike.
@@ -131,13 +134,15 @@ pub struct Learnt {
 
 /// A straight line by weighted least squares through the medians of sizes between powers of two.
 #[derive(Clone, Debug, Default)]
-struct Fit {
+pub(super) struct Fit {
     bins: BTreeMap<u32, (u64, Latency)>,
+    least_bytes: Option<u64>,
     most_bytes: u64,
 }
 
 impl Fit {
-    fn add(&mut self, bytes: u64, ns: i64) {
+    pub(super) fn add(&mut self, bytes: u64, ns: i64) {
+        self.least_bytes = Some(self.least_bytes.map_or(bytes, |least| least.min(bytes)));
         self.most_bytes = self.most_bytes.max(bytes);
         let bin = self.bins.entry(bytes.checked_ilog2().unwrap_or(0));
         let (sum, times) = bin.or_insert_with(|| (0, Latency::new(Grain::Fine)));
@@ -147,7 +152,7 @@ impl Fit {
 
     /// Where it meets 0, and its slope, neither below 0; none where sizes scatter less than a tenth of
     /// their mean, because the slope would be a guess.
-    fn line(&self) -> Option<(f64, f64)> {
+    pub(super) fn line(&self) -> Option<(f64, f64)> {
         let points: Vec<_> = self
             .bins
             .values()

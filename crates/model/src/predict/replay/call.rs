@@ -4,6 +4,7 @@ use smbscope_event::slice::Kind;
 
 use super::client::Execution;
 use super::data::Part;
+use super::role::Role;
 
 /// Points in time, durations and sizes beyond these are nonsense that a damaged file holds; sums of
 /// what is within them do not overflow, and none is walked through for long.
@@ -49,6 +50,7 @@ pub(super) struct Call {
     pub(super) link: u32,
     pub(super) client: u32,
     pub(super) command: u32,
+    pub(super) role: Role,
     pub(super) compound: Option<u64>,
     pub(super) run: Option<u64>,
     pub(super) execution: Option<Execution>,
@@ -60,8 +62,15 @@ pub(super) struct Call {
     pub(super) slices: [i64; Kind::PARTS],
     pub(super) server_ns: i64,
     pub(super) transferred: u64,
-    /// Open and offset.
-    pub(super) place: Option<((u32, u64), u64)>,
+    pub(super) handle: Option<(u32, u64)>,
+    pub(super) offset: Option<u64>,
+    /// Whether it asks for stable storage.
+    pub(super) is_through: bool,
+    /// Operations in it.
+    pub(super) members: u64,
+    /// Of them those that the client's cache answers.
+    pub(super) answered: u64,
+    pub(super) lead_answered: bool,
 }
 
 impl Call {

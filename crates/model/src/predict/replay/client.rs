@@ -2,7 +2,9 @@
 
 use std::collections::VecDeque;
 
-use super::call::point;
+use super::CHAIN_MAX_NS;
+use super::call::{Call, point};
+use super::role::Role;
 
 /// Replies that are remembered. A client rarely has more requests under way; of one that has, the
 /// oldest that is left stands for those before.
@@ -43,6 +45,8 @@ pub(crate) struct Client {
     /// End of the last reply: when it was, when it would be.
     last: Option<(i64, i64)>,
     waiting: (Waiting, Waiting),
+    /// The last request's open, whether another may go along with it, and when it was answered.
+    chain: Option<(Option<(u32, u64)>, i64)>,
 }
 
 impl Client {
@@ -118,6 +122,24 @@ impl Client {
             Some((last, last_then)) => Some((last.max(was), last_then.max(then))),
             None => Some((was, then)),
         };
+    }
+
+    /// Whether a request could have gone along with the one before: on the same open, at once, and none
+    /// of them moves data or ends on its own terms.
+    pub(crate) fn follows(&self, call: &Call, start: i64) -> bool {
+        let is_next = matches!(call.role, Role::Close | Role::List | Role::Set | Role::Other);
+        is_next
+            && self.chain.is_some_and(|(handle, ended)| {
+                handle.is_some()
+                    && handle == call.handle
+                    && (0..CHAIN_MAX_NS).contains(&(start - ended))
+            })
+    }
+
+    /// It made a request that was answered at `end`.
+    pub(crate) fn did(&mut self, call: &Call, end: i64) {
+        let is_chain = matches!(call.role, Role::Create | Role::List | Role::Set | Role::Other);
+        self.chain = Some((call.handle.filter(|_| is_chain), end));
     }
 
     /// It waited for an operation: begin and duration, as it was and as it would be.

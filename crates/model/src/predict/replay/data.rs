@@ -3,7 +3,9 @@
 use smbscope_event::slice::Kind;
 
 use super::blocks::Learnt;
+use super::durable::{AtRisk, Stable};
 use super::line::Link;
+use super::opens::Opens;
 use crate::summary::Distribution;
 
 /// What an operation's time is made of.
@@ -18,7 +20,9 @@ pub enum Part {
     Server = 2,
     /// What is left: the client, and sending the bytes.
     Rest = 3,
-    Queue = 4,
+    /// A second server that must have it too.
+    Replica = 4,
+    Queue = 5,
     CryptoIn,
     Parse,
     Processing,
@@ -38,6 +42,7 @@ impl Part {
         Part::Windows,
         Part::Server,
         Part::Rest,
+        Part::Replica,
         Part::Queue,
         Part::CryptoIn,
         Part::Parse,
@@ -52,7 +57,7 @@ impl Part {
     ];
 
     /// Slices follow in the order of [`Kind::ALL`].
-    pub(crate) const FIRST_SLICE: usize = 4;
+    pub(crate) const FIRST_SLICE: usize = 5;
 
     /// The word for programs.
     pub fn name(self) -> &'static str {
@@ -61,6 +66,7 @@ impl Part {
             Part::Windows => "windows",
             Part::Server => "server",
             Part::Rest => "rest",
+            Part::Replica => "replica",
             slice => Kind::ALL[slice as usize - Part::FIRST_SLICE].name(),
         }
     }
@@ -92,8 +98,51 @@ pub struct Prediction {
     pub slices: Vec<(&'static str, u64)>,
     /// Executions of scenarios that were not followed for their number.
     pub executions_left_out: u64,
+    /// What another replay may need.
+    pub lessons: Lessons,
+    /// Of a change of caches: by scenario and command what is sent, today and then; the scenario is
+    /// empty outside of any.
+    pub sent: Vec<Sent>,
+    /// What caches did.
+    pub cached: Cached,
+    /// Stable operations: Flushes, and writes that are write-through.
+    pub stable: u64,
+    /// Members of compounds that would be requests of their own, or requests that would be members.
+    pub chained: u64,
+    /// What an asynchronous second server has not yet.
+    pub at_risk: Option<AtRisk>,
+}
+
+/// What a replay without changes has learnt.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Lessons {
     /// What reads and writes of other sizes would cost.
-    pub learnt: [Learnt; 2],
+    pub sizes: [Learnt; 2],
+    /// What opens are used for.
+    pub opens: Opens,
+    /// What making bytes stable costs.
+    pub stable: Stable,
+}
+
+/// Operations of a command in a scenario.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Sent {
+    pub scenario: String,
+    pub command: String,
+    pub before: u64,
+    pub after: u64,
+}
+
+/// What caches did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cached {
+    /// Operations that they answered.
+    pub answered: u64,
+    /// Leases that a change by another client took away.
+    pub breaks: u64,
+    /// Creates with a path.
+    pub creates: u64,
 }
 
 /// One group before and after.

@@ -19,6 +19,9 @@ const STAMPS_BYTES: u64 = 12;
 /// Segments above this are those of a loopback device, which no line carries.
 const SEGMENT_MAX_BYTES: f64 = 9_000.0;
 
+/// Most channels of a session; Windows opens 32 at most, Samba takes as many.
+pub const CHANNELS_MAX: usize = 32;
+
 /// One TCP connection.
 pub(super) struct Link {
     /// Its client, when it is known.
@@ -39,7 +42,9 @@ pub(super) struct Link {
 
 struct Way {
     paths: [Path; 2],
-    senders: [Sender; 2],
+    /// Of each of its TCP connections.
+    senders: Vec<[Sender; 2]>,
+    turn: usize,
 }
 
 /// What the line costs one operation, ns.
@@ -119,16 +124,20 @@ impl Link {
             }
             then.loss = plan.loss;
         }
-        let way = |path: Path| Way { paths: [path; 2], senders: [Sender::default(); 2] };
+        let way = |path: Path, connections: usize| Way {
+            paths: [path; 2],
+            senders: vec![Default::default(); connections],
+            turn: 0,
+        };
         Link {
             client: None,
             has_session: false,
             is_known,
             to_client_ns: to_client.unwrap_or(0),
             rtt_ns: (rtt_ns, then.rtt_ns),
-            is_other: then != today,
-            today: way(today),
-            then: way(then),
+            is_other: then != today || plan.channels > 1,
+            today: way(today, 1),
+            then: way(then, plan.channels.clamp(1, CHANNELS_MAX)),
             line,
         }
     }
@@ -158,7 +167,12 @@ impl Link {
 impl Way {
     fn carry(&mut self, at: i64, bytes: (u64, u64), is_more: bool) -> Cost {
         let [up, down] = &self.paths;
-        let [client, server] = &mut self.senders;
+        if !is_more {
+            self.turn = (self.turn + 1) % self.senders.len();
+        }
+        let Some([client, server]) = self.senders.get_mut(self.turn) else {
+            return Cost::default();
+        };
         let request_ns = client.send(up, at, bytes.0, is_more);
         let at_server = at.saturating_add(request_ns).saturating_add(up.rtt_ns);
         let reply_ns = server.send(down, at_server, bytes.1, is_more);
@@ -210,7 +224,7 @@ impl Lines {
 /// When a line is busy. Messages come roughly in the order of time; each takes the first free time
 /// after its own.
 #[derive(Default)]
-struct Calendar {
+pub(super) struct Calendar {
     /// Slot number of the first.
     first: i64,
     slots: VecDeque<Slot>,
@@ -230,7 +244,7 @@ impl Calendar {
     const SLOTS: usize = 60_000;
 
     /// Takes so much time from `at` on; gives how long it has to wait.
-    fn take(&mut self, at: i64, ns: i64) -> i64 {
+    pub(super) fn take(&mut self, at: i64, ns: i64) -> i64 {
         if ns <= 0 {
             return 0;
         }

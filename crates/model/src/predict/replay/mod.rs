@@ -13,13 +13,19 @@
 //! scenarios, not that of operations.
 
 mod blocks;
+mod caches;
 mod call;
 mod client;
 mod data;
+mod depth;
+mod durable;
 mod line;
+mod opens;
+mod role;
 mod tally;
 pub mod tcp;
 
+use std::hash::{BuildHasher, Hasher};
 use std::sync::LazyLock;
 
 use arrow::array::RecordBatch;
@@ -36,10 +42,18 @@ use crate::summary::columns::{Numbers, Resolved, numbers};
 pub(crate) use blocks::Direction;
 pub use blocks::Learnt;
 use blocks::{Access, Blocks, Cut};
+use caches::{Ask, Caches, Place};
 use call::{Call, DURATION_MAX_NS, MESSAGE_MAX_BYTES, Timed, duration, point};
 use client::{Client, Execution};
-pub use data::{Part, Prediction, Row, Times};
+pub use data::{Cached, Lessons, Part, PartRow, Prediction, Row, Sent, Times};
+pub use depth::DEPTH_MAX;
+use depth::{Depths, Turn};
+use durable::Durable;
+pub use durable::{AtRisk, Stable};
+pub use line::CHANNELS_MAX;
 use line::{Known, Link};
+pub use opens::Opens;
+use role::Role;
 use tally::Tally;
 
 type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
@@ -51,6 +65,7 @@ mod columns {
         session_id: u64,
         scenario_run: u64,
         compound: u64,
+        compound_size: u16,
         client: text,
         command: text,
         encrypted: bool,
@@ -63,12 +78,26 @@ mod columns {
         elapsed_ns: i64,
         server_ns: i64,
         waits: bool,
+        write_through: bool,
+    }
+}
+
+/// Of what caches care for.
+mod lookups {
+    crate::summary::columns::columns! {
+        share: text,
+        path: text,
+        detail: text,
+        status: u32,
+        desired_access: u32,
+        create_options: u32,
     }
 }
 
 /// The columns of the operations table that a replay reads; others need not be decoded.
-pub fn columns() -> impl Iterator<Item = &'static str> {
-    columns::COLUMNS.iter().chain(SLICES.iter()).copied()
+pub fn columns(plan: &Plan) -> impl Iterator<Item = &'static str> {
+    let lookups = if plan.cache.is_some() { lookups::COLUMNS } else { &[] };
+    columns::COLUMNS.iter().chain(SLICES.iter()).chain(lookups).copied()
 }
 
 /// The columns of the disjoint parts of the server's time.
@@ -79,6 +108,10 @@ static SLICES: LazyLock<[&str; Kind::PARTS]> = LazyLock::new(|| {
 
 /// Executions of scenarios that are kept; of others operations count, but no response times.
 const EXECUTIONS_MAX: usize = 8_000_000;
+
+/// Pauses between two requests on one open up to which the later one could have gone with the earlier
+/// one, ns: a client that looks at the first reply takes longer, or another user's turn came.
+const CHAIN_MAX_NS: i64 = 1_000_000;
 
 /// Requests that a larger one becomes of which each is followed: then the window is open, and all others
 /// take what the last one takes.
@@ -101,21 +134,62 @@ pub struct Replay {
     lines: line::Lines,
     /// Leads of compounds whose members may still come, by connection.
     held: Map<u32, Call>,
-    /// Whether sizes of reads and writes are to be changed, or learnt.
-    looks_at_sizes: bool,
+    /// Whether it is to learn.
+    learns: bool,
+    lessons: Lessons,
+    learning: opens::Learning,
     blocks: Blocks,
-    learnt: [Learnt; 2],
+    depths: Depths,
+    durable: Durable,
+    caches: Option<Caches>,
+    /// Members of compounds more or fewer.
+    chained: u64,
     tally: Tally,
 }
 
+/// What becomes of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    /// It stays.
+    Same,
+    /// It is a part of the request before.
+    Joined,
+    /// It becomes so many requests.
+    Split(u64),
+    /// It goes along with the request before.
+    Chained,
+    /// It is sent in so many messages, one after the other.
+    Unchained(u64),
+    /// It is sent and served at other times.
+    Turn(Turn),
+    /// It is not sent.
+    Gone,
+}
+
+impl From<Cut> for Fate {
+    fn from(cut: Cut) -> Fate {
+        match cut {
+            Cut::Same => Fate::Same,
+            Cut::Joined => Fate::Joined,
+            Cut::Split(requests) => Fate::Split(requests),
+        }
+    }
+}
+
 impl Replay {
-    /// Nothing yet. Other blocks need what a replay without changes has learnt of sizes.
-    pub fn new(plan: Plan, learnt: [Learnt; 2]) -> Replay {
+    /// Nothing yet. Some changes need what a replay without changes has learnt ([`Plan::learns`]).
+    pub fn new(plan: Plan, lessons: Lessons) -> Replay {
+        let opens = lessons.opens.clone();
         Replay {
-            looks_at_sizes: plan.is_other_blocks() || plan == Plan::default(),
+            learns: plan == Plan::default(),
             held: Map::default(),
+            learning: opens::Learning::default(),
             blocks: Blocks::default(),
-            learnt,
+            depths: Depths::default(),
+            durable: Durable::default(),
+            caches: plan.cache.map(|option| Caches::new(option, opens)),
+            chained: 0,
+            lessons,
             lines: line::Lines::new(&plan),
             plan,
             recordings: Names::default(),
@@ -171,6 +245,10 @@ impl Replay {
         let columns = columns::Columns::of(batch)?;
         let slices = SLICES.iter().map(|name| numbers::<Int64Type>(batch, name));
         let slices: Vec<_> = slices.collect::<Result<_, _>>()?;
+        let mut lookups = match &self.caches {
+            Some(_) => Some(Lookups::of(batch)?),
+            None => None,
+        };
         let mut recordings = Resolved::new(columns.recording.keys());
         let mut commands = Resolved::new(columns.command.keys());
         for row in 0..batch.num_rows() {
@@ -187,7 +265,8 @@ impl Replay {
                 None if columns.encrypted.is_set(row) => self.tally.command("(encrypted)"),
                 None => self.tally.command("(unknown)"),
             };
-            self.operation(&columns, &slices, row, recording, command);
+            let lookups = lookups.as_mut();
+            self.operation(&columns, &slices, lookups, row, recording, command);
         }
         Ok(())
     }
@@ -196,6 +275,7 @@ impl Replay {
         &mut self,
         columns: &columns::Columns,
         slice_columns: &[Numbers<i64>],
+        lookups: Option<&mut Lookups>,
         row: usize,
         recording: u32,
         command: u32,
@@ -210,14 +290,33 @@ impl Replay {
         if is_counted {
             self.tally.operation(command);
         }
-        if self.looks_at_sizes
-            && self.tally.is_close(command)
-            && let Some(handle) = columns.handle.get(row)
+        let role = self.tally.role(command);
+        let handle = columns.handle.get(row).map(|handle| (recording, handle));
+        if role == Role::Close
+            && let Some(handle) = handle
         {
-            self.blocks.closed((recording, handle));
+            self.blocks.closed(handle);
+        }
+        if self.learns {
+            self.learning.add(role, handle);
         }
         let connection = columns.connection.get(row).unwrap_or(0);
         let compound = columns.compound.get(row);
+        let answered = match lookups {
+            Some(lookups) => {
+                let link = self.link(recording, connection, columns, row);
+                let client = self.client(link, recording, columns.session_id.get(row));
+                let start = point(columns.request_start.get(row).unwrap_or(0));
+                let ask = lookups.ask(row, recording, client, role, handle, start);
+                let answered = self.caches.as_mut().is_some_and(|caches| caches.answer(&ask));
+                if is_counted {
+                    let scenario = execution.map(|one| one.scenario);
+                    self.tally.cached(scenario, command, answered);
+                }
+                answered
+            }
+            None => false,
+        };
         let mut slices = [0; Kind::PARTS];
         let mut has_slices = false;
         for (sum, slice) in slices.iter_mut().zip(slice_columns) {
@@ -232,12 +331,16 @@ impl Replay {
             columns.elapsed_ns.get(row),
             columns.waits.is_set(row),
         ) else {
-            if let (Some(compound), true) = (compound, has_slices)
+            if let (Some(compound), true) = (compound, has_slices || answered)
                 && let Some(&link) = self.link_of.get(&(recording, connection))
                 && let Some(lead) = self.held.get_mut(&link)
                 && lead.compound == Some(compound)
             {
                 lead.add_member(&slices);
+                lead.answered += u64::from(answered);
+            }
+            if answered && is_counted {
+                self.tally.more(command, -1);
             }
             return;
         };
@@ -247,6 +350,7 @@ impl Replay {
             link,
             client: self.client(link, recording, columns.session_id.get(row)),
             command,
+            role,
             compound,
             run,
             execution,
@@ -260,13 +364,14 @@ impl Replay {
             slices,
             server_ns: duration(columns.server_ns.get(row).unwrap_or(0)),
             transferred: columns.transferred_bytes.get(row).unwrap_or(0).min(MESSAGE_MAX_BYTES),
-            place: columns
-                .handle
-                .get(row)
-                .zip(columns.offset.get(row))
-                .map(|(handle, offset)| ((recording, handle), offset)),
+            handle,
+            offset: columns.offset.get(row),
+            is_through: columns.write_through.is_set(row),
+            members: columns.compound_size.get(row).map_or(1, u64::from).max(1),
+            answered: u64::from(answered),
+            lead_answered: answered,
         };
-        if compound.is_some() && has_slices {
+        if compound.is_some() && (has_slices || self.caches.is_some()) {
             self.held.insert(link, call);
         } else {
             self.call(&call);
@@ -315,31 +420,68 @@ impl Replay {
         let server = (server, times(server, self.plan.stretch));
         timed.set(Part::Server, server);
 
-        let mut cut = Cut::Same;
-        let direction = self.tally.moves(call.command).filter(|_| self.looks_at_sizes);
-        if let Some(direction) = direction {
-            self.blocks.learn(direction, call.transferred, beside_ns);
-            if let (Some((handle, offset)), bytes @ 1..) = (call.place, call.transferred) {
-                let end = start + before_ns;
-                let access = Access { kind: direction, handle, offset, bytes, start, end };
-                cut = self.blocks.cut(&access, self.plan.block(direction));
-            }
-        }
-        let learnt = direction.map(|direction| self.learnt[direction as usize]);
+        let direction = call.role.moves();
+        let learnt = direction.map(|direction| self.lessons.sizes[direction as usize]);
         let (request_ns, _) = learnt.and_then(|one| one.line).unwrap_or_default();
         let request_ns = (request_ns as i64).min(beside_ns);
-        let then = match cut {
+        let access = direction.zip(call.handle).zip(call.offset).map(|((kind, handle), offset)| {
+            let (bytes, end) = (call.transferred, start + before_ns);
+            Access { kind, handle, offset, bytes, start, end }
+        });
+        let access = access.filter(|access| access.bytes > 0);
+        if self.learns
+            && let Some(direction) = direction
+        {
+            self.blocks.learn(direction, call.transferred, beside_ns);
+        }
+        let usual = client.then(start);
+        let mut fate = Fate::Same;
+        if call.answered >= call.members {
+            fate = Fate::Gone;
+        } else if let Some(access) = &access
+            && (self.learns || self.plan.is_other_blocks())
+        {
+            fate = self.blocks.cut(access, self.plan.block(access.kind)).into();
+        }
+        if fate == Fate::Same {
+            if let (Some(depth), Some(access)) = (self.plan.depth, &access) {
+                fate = self.depths.turn(access, usual, depth).map_or(fate, Fate::Turn);
+            } else if self.plan.compound == Some(false) && call.members > 1 {
+                fate = Fate::Unchained(call.members.min(PIECES));
+                self.chained += call.members - 1;
+            } else if self.plan.compound == Some(true) && client.follows(call, start) {
+                fate = Fate::Chained;
+                self.chained += 1;
+            }
+        }
+        let then = match fate {
             // At once after the pieces before.
-            Cut::Joined => client.last_then().unwrap_or(start),
-            _ => client.then(start),
+            Fate::Joined | Fate::Chained => client.last_then().unwrap_or(start),
+            Fate::Turn(turn) => turn.sent,
+            _ => usual,
         };
-        let saved = at_server.0 - at_server.1 + server.0 - server.1;
+        let mut saved = at_server.0 - at_server.1 + server.0 - server.1;
+        if self.learns || self.plan.is_other_durability() {
+            let stable = &self.lessons.stable;
+            let extra = self.durable.change(&self.plan, stable, call, beside_ns, then);
+            timed.parts[Part::Replica as usize].1 = extra.replica_ns;
+            saved += extra.flush.0 - extra.flush.1 - extra.replica_ns;
+            // Where slices are, it is one of them; else the server's time has it.
+            let flush = Part::FIRST_SLICE + Kind::Flush as usize;
+            let part = match timed.parts[flush].0 {
+                0 if extra.flush.0 > 0 => Part::Server as usize,
+                _ => flush,
+            };
+            timed.parts[part].1 += extra.flush.1 - extra.flush.0;
+        }
         let beside_then = (beside_ns - saved).max(0);
-        let line = match cut {
-            Cut::Same if !link.is_other => today,
-            Cut::Same => link.then(&mut self.lines, then, bytes, false),
-            Cut::Joined => link.then(&mut self.lines, then, bytes, true),
-            Cut::Split(requests) => {
+        let line = match fate {
+            Fate::Gone => line::Cost::default(),
+            Fate::Same if !link.is_other => today,
+            Fate::Turn(_) if !link.is_other => today,
+            Fate::Same | Fate::Turn(_) => link.then(&mut self.lines, then, bytes, false),
+            Fate::Joined | Fate::Chained => link.then(&mut self.lines, then, bytes, true),
+            Fate::Split(requests) | Fate::Unchained(requests) => {
                 let piece = (bytes.0.div_ceil(requests), bytes.1.div_ceil(requests));
                 let mut sum = line::Cost::default();
                 let mut last = sum;
@@ -351,21 +493,44 @@ impl Replay {
                 sum.and(last.times(requests.saturating_sub(PIECES)))
             }
         };
-        let more_requests = match cut {
-            Cut::Same => 0,
-            Cut::Joined => -1,
-            Cut::Split(requests) => requests as i64 - 1,
+        let more_requests = match fate {
+            Fate::Joined | Fate::Gone => -1,
+            Fate::Split(requests) => requests as i64 - 1,
+            _ => 0,
         };
         timed.requests = 1 + more_requests;
-        timed.after_ns = beside_then + line.sum() + more(more_requests, request_ns);
-        timed.parts[Part::Network as usize].1 = line.rtt_ns;
-        timed.parts[Part::Windows as usize].1 = line.more_ns;
+        timed.after_ns = match fate {
+            Fate::Gone => 0,
+            Fate::Joined | Fate::Split(_) => {
+                beside_then + line.sum() + more(more_requests, request_ns)
+            }
+            // It waits for those that are served before it.
+            Fate::Turn(turn) => {
+                let served = turn.served_from.saturating_sub(turn.sent) + line.more_ns;
+                beside_then + line.sum().max(served)
+            }
+            _ => beside_then + line.sum(),
+        };
+        if fate == Fate::Gone {
+            timed.parts.iter_mut().for_each(|part| part.1 = 0);
+        } else {
+            timed.parts[Part::Network as usize].1 = line.rtt_ns;
+            timed.parts[Part::Windows as usize].1 = line.more_ns;
+        }
         timed.set_rest();
-        client.ended(start + before_ns, point(then.saturating_add(timed.after_ns)));
+        let end_then = point(then.saturating_add(timed.after_ns));
+        if let (Some(depth), Some(access)) = (self.plan.depth, &access) {
+            self.depths.ended(access.handle, end_then, depth);
+        }
+        client.ended(start + before_ns, end_then);
+        client.did(call, start + before_ns);
         if call.is_counted {
             client.waited((start, before_ns), (then, timed.after_ns));
             let scenario = call.execution.map(|one| one.scenario);
             self.tally.timed(call.command, scenario, &timed, link.is_known);
+            if call.answered > 0 && fate != Fate::Gone && call.lead_answered {
+                self.tally.more(call.command, -1);
+            }
         }
     }
 
@@ -430,8 +595,107 @@ impl Replay {
             self.tally.waited(client.waiting());
         }
         let rtt = data::round_trips(&self.links);
-        let learnt = self.blocks.learnt();
-        self.tally.finish(&self.scenarios.0, rtt, self.executions_left_out, learnt)
+        let caches = self.caches.as_ref();
+        let (breaks, late) = caches.map_or((0, 0), |caches| (caches.breaks, caches.late_closes));
+        let close = self.tally.command("Close");
+        self.tally.more(close, late as i64);
+        let mut prediction = self.tally.finish(&self.scenarios.0, rtt, self.executions_left_out);
+        let answered = prediction.sent.iter().map(|one| one.before - one.after).sum();
+        let creates = caches.map_or(0, |caches| caches.known);
+        prediction.cached = Cached { answered, breaks, creates };
+        prediction.stable = self.durable.asked;
+        prediction.chained = self.chained;
+        prediction.at_risk = self.durable.at_risk();
+        prediction.lessons = match self.learns {
+            true => Lessons {
+                sizes: self.blocks.learnt(),
+                opens: self.learning.finish(),
+                stable: self.durable.learnt(),
+            },
+            false => self.lessons,
+        };
+        prediction
+    }
+}
+
+/// Columns that tell what an operation looks up, and what their texts mean.
+struct Lookups {
+    columns: lookups::Columns,
+    /// Of each path its own number and its parent's.
+    paths: Vec<Option<(u64, u64)>>,
+    shares: Vec<Option<u64>>,
+    opens: Resolved,
+}
+
+/// The same in every run.
+const SEED: u64 = 0x736d_6273_636f_7065;
+
+fn hash(words: &[&[u8]]) -> u64 {
+    let mut hasher = foldhash::fast::FixedState::with_seed(SEED).build_hasher();
+    for word in words {
+        hasher.write(word);
+        hasher.write_usize(word.len());
+    }
+    hasher.finish()
+}
+
+impl Lookups {
+    fn of(batch: &RecordBatch) -> Result<Lookups, ArrowError> {
+        let columns = lookups::Columns::of(batch)?;
+        Ok(Lookups {
+            paths: vec![None; columns.path.keys()],
+            shares: vec![None; columns.share.keys()],
+            opens: Resolved::new(columns.detail.keys()),
+            columns,
+        })
+    }
+
+    fn ask(
+        &mut self,
+        row: usize,
+        recording: u32,
+        client: u32,
+        role: Role,
+        handle: Option<(u32, u64)>,
+        start: i64,
+    ) -> Ask {
+        let Lookups { columns, paths, shares, opens } = self;
+        let place = columns.path.key(row).and_then(|key| {
+            let (own, parent) = *match paths.get_mut(key)? {
+                Some(known) => known,
+                unknown => unknown.insert({
+                    // Names are alike whatever their case (MS-FSCC section 2.1.5).
+                    let path = columns.path.text(key)?.trim_matches('\\').to_lowercase();
+                    let parent = path.rfind('\\').map_or("", |end| &path[..end]);
+                    (hash(&[path.as_bytes()]), hash(&[parent.as_bytes()]))
+                }),
+            };
+            let share = match columns.share.key(row) {
+                Some(key) => *match shares.get_mut(key)? {
+                    Some(known) => known,
+                    unknown => unknown.insert(hash(&[columns.share.text(key)?.as_bytes()])),
+                },
+                None => 0,
+            };
+            let with = |path: u64| {
+                hash(&[&path.to_le_bytes(), &share.to_le_bytes(), &recording.to_le_bytes()])
+            };
+            Some(Place { own: with(own), parent: with(parent) })
+        });
+        let only_opens = columns.detail.key(row).is_some_and(|key| {
+            opens.get(key, || u32::from(columns.detail.text(key) == Some("FILE_OPEN"))) == 1
+        });
+        Ask {
+            client,
+            role,
+            handle,
+            place,
+            start,
+            status: columns.status.get(row).unwrap_or(0),
+            only_opens,
+            access: columns.desired_access.get(row).unwrap_or(u32::MAX),
+            options: columns.create_options.get(row).unwrap_or(0),
+        }
     }
 }
 

@@ -2,13 +2,12 @@
 
 use smbscope_event::slice::Kind;
 
-use super::Names;
-use super::blocks::{Direction, Learnt};
 use super::call::Timed;
 use super::client::Ended;
-use super::data::{Part, PartRow, Prediction, Row, Times};
+use super::data::{Part, PartRow, Prediction, Row, Sent, Times};
+use super::role::Role;
+use super::{Map, Names};
 use crate::predict::Z_95;
-use crate::summary::kind::{Kind as Work, kind};
 use crate::summary::latency::{Grain, Latency, Sample};
 
 /// Later than scheduled than this counts as late, ns.
@@ -24,12 +23,12 @@ pub(super) struct Tally {
     late: (u64, u64),
     without_rtt: u64,
     slices: [u64; Kind::PARTS],
+    /// By scenario and command: operations, and those that are sent then.
+    sent: Map<(Option<u32>, u32), (u64, u64)>,
 }
 
 struct Command {
-    /// Which way it moves the bytes of a file.
-    moves: Option<Direction>,
-    is_close: bool,
+    role: Role,
     group: Group,
 }
 
@@ -128,26 +127,29 @@ impl Tally {
     pub(super) fn command(&mut self, name: &str) -> u32 {
         let number = self.names.number(name);
         if self.commands.len() <= number as usize {
-            let moves = match kind(name) {
-                Work::Read => Some(Direction::Read),
-                Work::Write => Some(Direction::Write),
-                _ => None,
-            };
-            self.commands.push(Command { moves, is_close: name == "Close", group: Group::new() });
+            self.commands.push(Command { role: Role::of(name), group: Group::new() });
         }
         number
     }
 
-    /// Which way a command moves the bytes of a file.
+    /// What a command does.
     #[inline]
-    pub(super) fn moves(&self, command: u32) -> Option<Direction> {
-        self.commands.get(command as usize)?.moves
+    pub(super) fn role(&self, command: u32) -> Role {
+        self.commands.get(command as usize).map_or(Role::Alone, |command| command.role)
     }
 
-    /// Whether a command closes a file.
-    #[inline]
-    pub(super) fn is_close(&self, command: u32) -> bool {
-        self.commands.get(command as usize).is_some_and(|command| command.is_close)
+    /// Counts whether a client's cache answers an operation.
+    pub(super) fn cached(&mut self, scenario: Option<u32>, command: u32, is_answered: bool) {
+        let (all, sent) = self.sent.entry((scenario, command)).or_default();
+        *all += 1;
+        *sent += u64::from(!is_answered);
+    }
+
+    /// Requests of a command more than today, or fewer.
+    pub(super) fn more(&mut self, command: u32, requests: i64) {
+        if let Some(command) = self.commands.get_mut(command as usize) {
+            command.group.more += requests;
+        }
     }
 
     /// Counts an operation.
@@ -217,8 +219,21 @@ impl Tally {
         scenario_names: &[String],
         rtt_ns: Option<[(i64, i64); 3]>,
         executions_left_out: u64,
-        learnt: [Learnt; 2],
     ) -> Prediction {
+        let name = |names: &[String], number: u32| names.get(number as usize).cloned();
+        let mut sent: Vec<_> = self
+            .sent
+            .iter()
+            .map(|(&(scenario, command), &(before, after))| Sent {
+                scenario: scenario.and_then(|one| name(scenario_names, one)).unwrap_or_default(),
+                command: name(&self.names.0, command).unwrap_or_default(),
+                before,
+                after,
+            })
+            .collect();
+        sent.sort_by(|one, other| {
+            (&one.scenario, &one.command).cmp(&(&other.scenario, &other.command))
+        });
         let mut operations = Group::new();
         self.commands.iter().for_each(|command| operations.absorb(&command.group));
         let mut commands: Vec<_> = self
@@ -254,7 +269,8 @@ impl Tally {
             without_rtt: self.without_rtt,
             slices: Kind::ALL.iter().map(|kind| kind.name()).zip(self.slices).collect(),
             executions_left_out,
-            learnt,
+            sent,
+            ..Prediction::default()
         }
     }
 }

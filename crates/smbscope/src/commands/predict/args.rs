@@ -6,6 +6,8 @@ use clap::ValueEnum;
 use smbscope_event::profile::CacheOption;
 use smbscope_load::units::{parse_distance, parse_duration, parse_rate, parse_share, parse_size};
 use smbscope_model::predict::change::{Change, SPECS};
+use smbscope_model::predict::plan::Replication;
+use smbscope_model::predict::replay::{CHANNELS_MAX, DEPTH_MAX};
 
 use crate::format::RowFormat;
 use crate::options::Reading;
@@ -121,6 +123,17 @@ fn change(text: &str) -> Result<Change, String> {
                 _ => Change::WriteBlock(bytes),
             })
         }
+        ("depth", Some(value)) => match value.parse() {
+            Ok(depth @ 1..=DEPTH_MAX) => Ok(Change::Depth(depth)),
+            _ => Err(wrong(format!("`{value}` is no number of requests up to {DEPTH_MAX}"))),
+        },
+        ("channels", Some(value)) => match value.parse() {
+            Ok(channels @ 1..=CHANNELS_MAX) => Ok(Change::Channels(channels)),
+            _ => Err(wrong(format!("`{value}` is no number of channels up to {CHANNELS_MAX}"))),
+        },
+        ("compound", Some(value)) => Ok(Change::Compound(is_on(value).map_err(wrong)?)),
+        ("write-through", Some(value)) => Ok(Change::WriteThrough(is_on(value).map_err(wrong)?)),
+        ("replication", Some(value)) => Ok(Change::Replication(replication(value).map_err(wrong)?)),
         ("users", Some(value)) => match value.parse::<u32>() {
             Ok(users) if users > 0 => Ok(Change::Users(f64::from(users))),
             _ => Err(wrong(format!("`{value}` is no number of users"))),
@@ -138,6 +151,38 @@ fn change(text: &str) -> Result<Change, String> {
         ("filesystem", Some(value)) => Ok(Change::Filesystem(times(value).map_err(wrong)?)),
         (_, Some(value)) => Ok(Change::Cpu(times(value).map_err(wrong)?)),
     }
+}
+
+/// `on`, `off`.
+fn is_on(text: &str) -> Result<bool, String> {
+    match text {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => Err(format!("`{text}` is neither on nor off")),
+    }
+}
+
+/// `sync,rtt=5ms,bandwidth=1gbit`, in any order.
+fn replication(text: &str) -> Result<Replication, String> {
+    let (mut is_sync, mut rtt_ns, mut bandwidth_bits) = (None, None, None);
+    for word in text.split(',').map(str::trim) {
+        match word.split_once('=') {
+            None if word == "sync" => is_sync = Some(true),
+            None if word == "async" => is_sync = Some(false),
+            Some(("rtt", value)) => {
+                rtt_ns = Some(parse_duration(value.trim()).map_err(|error| error.to_string())?);
+            }
+            Some(("bandwidth", value)) => {
+                let bits = parse_rate(value.trim()).map_err(|error| error.to_string())?;
+                bandwidth_bits = Some(bits as f64);
+            }
+            _ => return Err(format!("`{word}` is not known")),
+        }
+    }
+    let is_sync = is_sync.ok_or("it says neither sync nor async")?;
+    let rtt_ns = rtt_ns.ok_or("it does not say the round trip between the servers")?;
+    let rtt_ns = i64::try_from(rtt_ns).map_err(|_| "the round trip is too long")?;
+    Ok(Replication { is_sync, rtt_ns, bandwidth_bits })
 }
 
 /// `4x`, `0.5x`: how many times as fast.
@@ -183,6 +228,12 @@ mod tests {
             ("dirlease=on", "no value"),
             ("dircache=on", "dircache=collapse"),
             ("queue=200%", "more than 100%"),
+            ("depth=0", "no number"),
+            ("channels=99", "up to 32"),
+            ("compound=maybe", "neither on nor off"),
+            ("replication=rtt=5ms", "neither sync nor async"),
+            ("replication=sync", "round trip"),
+            ("replication=sync,rtt=5ms,color=red", "color=red"),
         ] {
             let said = change(text).unwrap_err();
             assert!(said.contains(wanted), "{text}: {said}");

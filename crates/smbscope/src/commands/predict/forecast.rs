@@ -7,7 +7,7 @@ use smbscope_event::tables::Connection;
 use smbscope_model::predict::capacity::{Capacity, Demand, NoCapacity};
 use smbscope_model::predict::change::Change;
 use smbscope_model::predict::plan::Plan;
-use smbscope_model::predict::replay::{self, Learnt, Prediction, Replay};
+use smbscope_model::predict::replay::{self, Learnt, Lessons, Prediction, Replay};
 use smbscope_report::format;
 use smbscope_store::source::{Request, Source};
 use smbscope_store::{Part as Rows, Table};
@@ -28,33 +28,17 @@ pub struct Forecast {
     pub prediction: Prediction,
     /// How many users the server carries today.
     pub capacity: Result<Capacity, NoCapacity>,
+    /// What else comes of the changes, a sentence each.
+    pub notes: Vec<String>,
     /// Where the prediction leaves what was measured, a sentence each.
     pub warnings: Vec<String>,
 }
 
-/// What the changes mean for a replay; refused where recorded operations say nothing of one.
-pub fn plan(changes: &[Change]) -> anyhow::Result<Plan> {
-    let mut plan = Plan::default();
-    for change in changes {
-        change.plan(&mut plan).map_err(|lacking| {
-            Failure::usage(format!(
-                "--change {}: cannot be predicted from recorded operations yet, only from a profile: \
-                 {} is not known of them",
-                lacking.change, lacking.what
-            ))
-        })?;
-    }
-    Ok(plan)
-}
-
 impl Forecast {
     /// Goes through the recording as it would have gone with the changes.
-    pub fn read(
-        mut source: Source,
-        changes: &[Change],
-        mut plan: Plan,
-        talk: Talk,
-    ) -> anyhow::Result<Forecast> {
+    pub fn read(mut source: Source, changes: &[Change], talk: Talk) -> anyhow::Result<Forecast> {
+        let mut plan = Plan::default();
+        changes.iter().for_each(|change| change.plan(&mut plan));
         // The round trips must be known before the first operation.
         source.spool()?;
         let context = Context::read(&source, talk)?;
@@ -65,16 +49,17 @@ impl Forecast {
             }
         }
         let connections = context.connections;
-        let mut learnt = [Learnt::default(); 2];
-        if plan.is_other_blocks() {
-            // What requests of other sizes cost must be learnt from all of them first.
-            learnt = replay(&source, &connections, Plan::default(), learnt, talk)?.learnt;
-            has_sizes(changes, learnt)?;
+        let mut lessons = Lessons::default();
+        if plan.learns() {
+            lessons = replay(&source, &connections, Plan::default(), lessons, talk)?.lessons;
+            has_sizes(changes, lessons.sizes)?;
         }
-        let prediction = replay(&source, &connections, plan.clone(), learnt, talk)?;
+        let prediction = replay(&source, &connections, plan.clone(), lessons, talk)?;
         check(changes, &plan, &prediction)?;
-        let warnings = warnings(&prediction);
-        Ok(Forecast { changes: changes.to_vec(), prediction, capacity, warnings })
+        let mut warnings = warnings(&prediction);
+        warnings.extend(changes.iter().filter_map(|change| beyond(change, &prediction)));
+        let notes = notes(&plan, &prediction);
+        Ok(Forecast { changes: changes.to_vec(), prediction, capacity, notes, warnings })
     }
 }
 
@@ -122,13 +107,14 @@ fn replay(
     source: &Source,
     connections: &[Connection],
     plan: Plan,
-    learnt: [Learnt; 2],
+    lessons: Lessons,
     talk: Talk,
 ) -> anyhow::Result<Prediction> {
-    let mut replay = Replay::new(plan, learnt);
-    replay.connections(connections);
     let schema = operation::schema();
-    let places = replay::columns().map(|name| schema.index_of(name)).collect::<Result<_, _>>()?;
+    let names = replay::columns(&plan);
+    let places = names.map(|name| schema.index_of(name)).collect::<Result<_, _>>()?;
+    let mut replay = Replay::new(plan, lessons);
+    replay.connections(connections);
     let tables = vec![Table::Scenarios, Table::Operations];
     let parts = source.parts(&Request { tables, projection: Some(places) })?;
     let _shown = Shown::begin(talk, parts.progress());
@@ -174,9 +160,17 @@ fn check(changes: &[Change], plan: &Plan, prediction: &Prediction) -> anyhow::Re
         ));
     }
     for change in changes {
-        let Some((kinds, _)) = change.slices() else { continue };
         let has = |name: &str| prediction.slices.iter().any(|(slice, n)| *slice == name && *n > 0);
-        if !kinds.iter().any(|kind| has(kind.name())) {
+        let is_answerable = match (change, change.slices()) {
+            (_, Some((kinds, _))) => kinds.iter().any(|kind| has(kind.name())),
+            (Change::Cache(_), _) => prediction.cached.creates > 0,
+            (Change::WriteThrough(_), _) => prediction.lessons.stable.n > 0,
+            // Where nothing must be stable, nothing waits, and that is the answer only of writes.
+            (Change::Replication(one), _) if one.is_sync => prediction.stable > 0,
+            (Change::Replication(_), _) => prediction.at_risk.is_some(),
+            _ => true,
+        };
+        if !is_answerable {
             let lacking = change.lacking();
             return Err(Failure::usage(format!(
                 "--change {}: the inputs have not what that needs: {}",
@@ -192,6 +186,78 @@ fn check(changes: &[Change], plan: &Plan, prediction: &Prediction) -> anyhow::Re
         ));
     }
     Ok(())
+}
+
+/// What changes do beside the times of operations.
+fn notes(plan: &Plan, prediction: &Prediction) -> Vec<String> {
+    let mut notes = Vec::new();
+    let cached = prediction.cached;
+    if plan.cache.is_some() {
+        let all: u64 = prediction.sent.iter().map(|one| one.before).sum();
+        notes.push(format!(
+            "The clients' caches answer {} of {} operations; changes by others take away what they keep of \
+             a directory {} times.",
+            format::count(cached.answered),
+            format::count(all),
+            format::count(cached.breaks)
+        ));
+    }
+    match plan.compound {
+        Some(true) => notes.push(format!(
+            "{} requests go along with the one before.",
+            format::count(prediction.chained)
+        )),
+        Some(false) => notes.push(format!(
+            "{} members of compounds become messages of their own.",
+            format::count(prediction.chained)
+        )),
+        None => {}
+    }
+    let learnt = prediction.lessons.stable;
+    if (plan.write_through.is_some() || plan.replication.is_some()) && learnt.n > 0 {
+        notes.push(format!(
+            "{} operations had to be stable when they were answered: the server took {} for that (median).",
+            format::count(prediction.stable),
+            format::duration(learnt.median_ns as i64)
+        ));
+    }
+    if let Some(risk) = prediction.at_risk {
+        let seconds = risk.lasted_ns as f64 / 1e9;
+        let rate = if seconds > 0.0 { risk.written as f64 / seconds } else { 0.0 };
+        notes.push(format!(
+            "{} are written ({} in a second): the second server lacks {} on average and {} at most, and is up to \
+             {} behind. So much is lost if the first one is.",
+            format::bytes(risk.written),
+            format::bytes(rate as u64),
+            format::bytes(risk.mean as u64),
+            format::bytes(risk.most),
+            format::duration(risk.longest_ns)
+        ));
+    }
+    notes
+}
+
+/// Whether a change leaves the sizes that were recorded.
+fn beyond(change: &Change, prediction: &Prediction) -> Option<String> {
+    let [read, write] = prediction.lessons.sizes;
+    let (block, of) = match *change {
+        Change::Block(block) => (block, vec![read, write]),
+        Change::ReadBlock(block) => (block, vec![read]),
+        Change::WriteBlock(block) => (block, vec![write]),
+        _ => return None,
+    };
+    let of = of.iter().filter(|one| one.most_bytes > 0);
+    let least = of.clone().map(|one| one.least_bytes).min()?;
+    let most = of.map(|one| one.most_bytes).max()?;
+    (!(least..=most).contains(&block)).then(|| {
+        format!(
+            "Reads and writes were recorded with {} to {}: a block of {} lies outside of what was \
+             measured.",
+            format::bytes(least),
+            format::bytes(most),
+            format::bytes(block)
+        )
+    })
 }
 
 /// Where the prediction leaves what was measured.

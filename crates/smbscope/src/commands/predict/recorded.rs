@@ -8,7 +8,7 @@ use smbscope_model::predict::replay::{Part, Prediction, Row, Times};
 use smbscope_report::format;
 
 use super::args::Predict;
-use super::forecast::{Forecast, plan};
+use super::forecast::Forecast;
 use super::{taken_for_granted, write};
 use crate::format::{Column, RowFormat, lines};
 use crate::options::Talk;
@@ -19,9 +19,8 @@ const FAR_USERS: f64 = 5.0;
 
 /// Predicts from recordings.
 pub fn run(args: &Predict, talk: Talk) -> anyhow::Result<()> {
-    let plan = plan(&args.changes)?;
     let source = args.reading.open(&args.inputs, None)?;
-    let forecast = Forecast::read(source, &args.changes, plan, talk)?;
+    let forecast = Forecast::read(source, &args.changes, talk)?;
     match args.format {
         RowFormat::Text => {
             let mut output = Output::open(args.out.as_ref())?;
@@ -38,7 +37,7 @@ pub fn run(args: &Predict, talk: Talk) -> anyhow::Result<()> {
 }
 
 fn text(forecast: &Forecast, bold: (&str, &str)) -> String {
-    let Forecast { changes, prediction, capacity, warnings } = forecast;
+    let Forecast { changes, prediction, capacity, notes, warnings } = forecast;
     let is_changed = !changes.is_empty();
     let mut text = match is_changed {
         true => format!("{}What the change would bring{}\n", bold.0, bold.1),
@@ -92,6 +91,7 @@ fn text(forecast: &Forecast, bold: (&str, &str)) -> String {
         }
     }
     text.push_str(".\n");
+    notes.iter().for_each(|line| text.push_str(&format!("{line}\n")));
     // Of a capture nobody expects a capacity.
     if !matches!(capacity, Err(NoCapacity::NoSteps)) {
         text.push_str(&format!("\n{}Capacity{}\n", bold.0, bold.1));
@@ -197,6 +197,7 @@ fn meaning(part: &str) -> &str {
         "windows" => "network: TCP's windows and rate",
         "server" => "server, not split further",
         "rest" => "client, and sending the bytes",
+        "replica" => "second server",
         slice => slice,
     }
 }
@@ -215,8 +216,24 @@ fn batch(
     let named: Vec<_> =
         resources.iter().map(|one| Row { name: one.name.clone(), ..Row::default() }).collect();
     let limits = named.iter().map(|row| ("capacity", row));
-    let rows: Vec<_> =
-        scenarios.chain(all).chain(commands).chain(operations).chain(limits).collect();
+    let sent: Vec<_> = prediction
+        .sent
+        .iter()
+        .map(|one| Row {
+            name: one.scenario.clone(),
+            count: one.before,
+            count_after: one.after,
+            ..Row::default()
+        })
+        .collect();
+    let sent_rows = sent.iter().map(|row| ("sent", row));
+    let rows: Vec<_> = scenarios
+        .chain(all)
+        .chain(commands)
+        .chain(operations)
+        .chain(sent_rows)
+        .chain(limits)
+        .collect();
     let before = rows.len() - resources.len();
     let limits = |of: fn(&Resource) -> f64| -> ArrayRef {
         let none = std::iter::repeat_n(None, before);
@@ -270,6 +287,21 @@ fn batch(
                 true,
             ));
         }
+    }
+    if !sent.is_empty() {
+        let none = std::iter::repeat_n(None, before - sent.len());
+        let commands = prediction.sent.iter().map(|one| Some(one.command.as_str()));
+        let rest = std::iter::repeat_n(None, resources.len());
+        let commands: ArrayRef =
+            Arc::new(none.chain(commands).chain(rest).collect::<StringArray>());
+        columns.push(("command".to_owned(), commands, true));
+    }
+    if let Some(risk) = prediction.at_risk {
+        let of =
+            |value: f64| numbers(&|row| std::ptr::eq(row, &prediction.operations).then_some(value));
+        columns.push(("at_risk_bytes".to_owned(), of(risk.mean), true));
+        columns.push(("at_risk_most_bytes".to_owned(), of(risk.most as f64), true));
+        columns.push(("at_risk_most_seconds".to_owned(), of(risk.longest_ns as f64 / 1e9), true));
     }
     columns.push(("users".to_owned(), limits(|one| one.users), true));
     columns.push(("users_error".to_owned(), limits(|one| one.users_error), true));

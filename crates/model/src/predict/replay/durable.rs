@@ -1,0 +1,230 @@
+//! What is stable when it is answered, and what that costs.
+//!
+//! Stable is what a Flush asks for, and what is written write-through: by the write's own flag or by that
+//! of its open (MS-SMB2 section 2.2.21, 2.2.13). What it costs is learnt from what was recorded: the
+//! server's flush slices, or else what a Flush takes more than other small requests. With a second
+//! server, an answer to something stable waits until that one has it too: longer by the round trip
+//! and the transfer than for the local log alone, if both logs are alike.
+
+use std::collections::VecDeque;
+
+use smbscope_event::slice::Kind;
+
+use super::Map;
+use super::blocks::{Direction, Fit, STREAMS_MAX};
+use super::call::{Call, duration};
+use super::line::Calendar;
+use super::role::Role;
+use crate::predict::plan::{Plan, Replication};
+use crate::summary::latency::{Grain, Latency, Sample};
+
+/// What making bytes stable costs the server, ns.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Stable {
+    /// How often it was done.
+    pub n: u64,
+    /// Median.
+    pub median_ns: f64,
+    /// Its straight line over the bytes, where their numbers differ: at none, and of each.
+    pub line: Option<(f64, f64)>,
+}
+
+impl Stable {
+    fn cost(&self, bytes: u64) -> i64 {
+        let ns = match self.line {
+            Some((once, byte)) => once + byte * bytes as f64,
+            None => self.median_ns,
+        };
+        duration(ns as i64)
+    }
+}
+
+/// Data that an asynchronous second server has not yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct AtRisk {
+    /// Bytes written.
+    pub written: u64,
+    /// From the first write to the last one's arrival, ns.
+    pub lasted_ns: i64,
+    /// Most that was under way at once, bytes.
+    pub most: u64,
+    /// On average over that time, bytes.
+    pub mean: f64,
+    /// Longest time that anything was under way, ns.
+    pub longest_ns: i64,
+}
+
+/// One open.
+#[derive(Clone, Copy, Default)]
+struct Open {
+    is_through: bool,
+    /// Bytes that are not stable yet: today, then.
+    dirty: (u64, u64),
+}
+
+/// What an operation costs for being stable, ns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Extra {
+    /// Of the server's own log: what is left out, and what is added.
+    pub(super) flush: (i64, i64),
+    /// Waiting for the second server.
+    pub(super) replica_ns: i64,
+}
+
+/// All opens.
+#[derive(Default)]
+pub(super) struct Durable {
+    opens: Map<(u32, u64), Open>,
+    costs: Fit,
+    all: Option<Latency>,
+    small: Option<Latency>,
+    has_slices: bool,
+    /// Between the servers.
+    line: Calendar,
+    /// What is under way to the second server: when it arrives, how much.
+    under_way: VecDeque<(i64, u64)>,
+    under_way_bytes: u64,
+    byte_ns: f64,
+    first: Option<i64>,
+    last: i64,
+    at_risk: AtRisk,
+    /// Stable operations that were seen.
+    pub(super) asked: u64,
+}
+
+impl Durable {
+    /// Takes an operation; `beside_ns` is its time without the line. Gives what changes, at the server.
+    pub(super) fn change(
+        &mut self,
+        plan: &Plan,
+        stable: &Stable,
+        call: &Call,
+        beside_ns: i64,
+        then: i64,
+    ) -> Extra {
+        let Some(handle) = call.handle else { return Extra::default() };
+        if self.opens.len() >= STREAMS_MAX && !self.opens.contains_key(&handle) {
+            self.opens.clear();
+        }
+        let slice_ns = call.slices[Kind::Flush as usize];
+        self.has_slices |= slice_ns > 0;
+        let (is_write, is_today) = match call.role {
+            Role::Create => {
+                if call.is_through {
+                    self.opens.insert(handle, Open { is_through: true, dirty: (0, 0) });
+                }
+                return Extra::default();
+            }
+            Role::Close => {
+                self.opens.remove(&handle);
+                return Extra::default();
+            }
+            Role::Flush => (false, true),
+            Role::Move(Direction::Write) => {
+                let is_through = self.opens.get(&handle).is_some_and(|open| open.is_through);
+                (true, call.is_through || is_through)
+            }
+            Role::Other => {
+                self.small
+                    .get_or_insert_with(|| Latency::new(Grain::Fine))
+                    .record(&Sample::new(beside_ns));
+                return Extra::default();
+            }
+            _ => return Extra::default(),
+        };
+        let open = self.opens.entry(handle).or_default();
+        let bytes = if is_write { call.transferred } else { 0 };
+        let dirty = (open.dirty.0.saturating_add(bytes), open.dirty.1.saturating_add(bytes));
+        let is_then = match plan.write_through {
+            Some(is_through) if is_write => is_through,
+            _ => is_today,
+        };
+        open.dirty = (if is_today { 0 } else { dirty.0 }, if is_then { 0 } else { dirty.1 });
+        let mut extra = Extra::default();
+        self.asked += u64::from(is_today);
+        if is_today {
+            // Without slices a write's own time is not told from that of being stable.
+            if slice_ns > 0 || !(is_write || self.has_slices) {
+                let ns = if slice_ns > 0 { slice_ns } else { beside_ns };
+                self.costs.add(dirty.0, ns);
+                self.all.get_or_insert_with(|| Latency::new(Grain::Fine)).record(&Sample::new(ns));
+            }
+        }
+        if plan.write_through.is_some() && (is_today, dirty.0) != (is_then, dirty.1) {
+            let today = match (is_today, slice_ns) {
+                (false, _) => 0,
+                (true, ns @ 1..) => ns,
+                (true, _) => stable.cost(dirty.0),
+            };
+            // Nothing to do costs next to nothing.
+            let needs = is_then && (is_write || dirty.1 > 0);
+            extra.flush = (today, if needs { stable.cost(dirty.1) } else { 0 });
+        }
+        if let Some(replication) = plan.replication {
+            extra.replica_ns = self.replicate(&replication, then, bytes, is_then, dirty.1);
+        }
+        extra
+    }
+
+    /// Sends what was written to the second server; gives how long an answer waits for it.
+    fn replicate(
+        &mut self,
+        to: &Replication,
+        then: i64,
+        bytes: u64,
+        is_stable: bool,
+        dirty: u64,
+    ) -> i64 {
+        let ns =
+            |bytes: u64| to.bandwidth_bits.map_or(0, |bits| (bytes as f64 * 8e9 / bits) as i64);
+        if to.is_sync {
+            // What is not stable goes over at its own time, and takes the line's.
+            let waited = self.line.take(then, ns(bytes));
+            // A Flush waits for what is on the line before it.
+            let transfer = match bytes {
+                0 if dirty > 0 => self.line.take(then, 1),
+                0 => return 0,
+                bytes => waited + ns(bytes),
+            };
+            return if is_stable { duration(to.rtt_ns + transfer) } else { 0 };
+        }
+        if bytes == 0 {
+            return 0;
+        }
+        while let Some((_, arrived)) = self.under_way.pop_front_if(|(at, _)| *at <= then) {
+            self.under_way_bytes -= arrived;
+        }
+        let took = self.line.take(then, ns(bytes)) + ns(bytes) + to.rtt_ns / 2;
+        let arrives = then.saturating_add(took);
+        self.under_way.push_back((arrives, bytes));
+        self.under_way_bytes += bytes;
+        let risk = &mut self.at_risk;
+        risk.written = risk.written.saturating_add(bytes);
+        risk.most = risk.most.max(self.under_way_bytes);
+        risk.longest_ns = risk.longest_ns.max(took);
+        self.byte_ns += bytes as f64 * took as f64;
+        self.first = Some(self.first.map_or(then, |first| first.min(then)));
+        self.last = self.last.max(arrives);
+        0
+    }
+
+    /// What was learnt of the costs.
+    pub(super) fn learnt(&self) -> Stable {
+        let median = |of: &Option<Latency>| {
+            of.as_ref().and_then(|all| all.distribution(false).p50_ns).unwrap_or(0) as f64
+        };
+        let n = self.all.as_ref().map_or(0, |all| all.distribution(false).n);
+        // A Flush is a small request, and something more.
+        let small_ns = if self.has_slices { 0.0 } else { median(&self.small) };
+        let line = self.costs.line().map(|(once, byte)| ((once - small_ns).max(0.0), byte));
+        Stable { n, median_ns: (median(&self.all) - small_ns).max(0.0), line }
+    }
+
+    /// What was under way to an asynchronous second server.
+    pub(super) fn at_risk(&self) -> Option<AtRisk> {
+        let first = self.first?;
+        let lasted_ns = self.last.saturating_sub(first);
+        let mean = if lasted_ns > 0 { self.byte_ns / lasted_ns as f64 } else { 0.0 };
+        Some(AtRisk { lasted_ns, mean, ..self.at_risk })
+    }
+}
