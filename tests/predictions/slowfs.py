@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
 """A folder mounted over itself, each of whose calls takes a given time: storage as slow as is wanted.
 
-    slowfs.py FOLDER MOUNTPOINT SECONDS [LOG [DISTANCE]]
+    slowfs.py FOLDER MOUNTPOINT SECONDS [log=SECONDS] [distance=SECONDS] [disk=SECONDS] [misses=SHARE]
 
-Calls go to FOLDER; one that is done sooner sleeps until the time is over. A flush of
-what was written takes LOG seconds instead, one of nothing none, and with a DISTANCE it is over when a second
-device, so many seconds away (both ways), has done the same. Nothing is cached, so that
+Calls go to FOLDER; one that is done sooner sleeps until the time is over. With a log, a
+flush of what was written takes its time instead, one of nothing none, and with a distance it is over when a second
+device, so far away (both ways), has done the same. With a disk, the given share of reads takes its time. Nothing is cached, so that
 every call of the server comes here. Needs libfuse 3 and the Python package mfusepy.
 """
 
 import functools
 import inspect
 import os
+import random
 import sys
 import time
 
@@ -28,7 +29,9 @@ def slow(call):
             return call(self, *args)
         finally:
             seconds = self.seconds
-            if call.__name__ == "fsync" and self.log is not None:
+            if call.__name__ == "read" and self.chance.random() < self.misses:
+                seconds = self.disk
+            elif call.__name__ == "fsync" and self.log is not None:
                 seconds = self.log if args[0] in self.written else 0.0
                 self.written.discard(args[0])
             elif call.__name__ in ("write", "truncate"):
@@ -46,8 +49,9 @@ def slow(call):
 class Slow(fuse.Operations):
     use_ns = True
 
-    def __init__(self, folder, seconds, log=None, distance=0.0):
-        self.folder, self.seconds = folder, seconds
+    def __init__(self, folder, seconds, log=None, distance=0.0, disk=0.0, misses=0.0):
+        self.folder, self.seconds, self.disk, self.misses = folder, seconds, disk, misses
+        self.chance = random.Random(1)
         # The local one and the second one begin together; the second one's answer comes later.
         self.log = None if log is None else max(log, distance + log)
         self.written = set()
@@ -149,7 +153,8 @@ for name, call in list(vars(Slow).items()):
         setattr(Slow, name, slow(call))
 
 if __name__ == "__main__":
-    folder, mountpoint, *seconds = sys.argv[1:]
+    folder, mountpoint, seconds, *options = sys.argv[1:]
+    options = {name: float(value) for name, value in (option.split("=") for option in options)}
     fuse.FUSE(
-        Slow(folder, *map(float, seconds)), mountpoint, foreground=True, allow_other=True, default_permissions=True,
+        Slow(folder, float(seconds), **options), mountpoint, foreground=True, allow_other=True, default_permissions=True,
         attr_timeout=0, entry_timeout=0, negative_timeout=0, direct_io=True, nonempty=False)

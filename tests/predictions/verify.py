@@ -162,8 +162,8 @@ class Lab:
         self.files = ["--users", bench.args.users, "--scale", bench.args.scale, *load]
         bench.call("load", "prepare", f"--lab={self.dir}", *self.files, "--quiet", namespace=server)
 
-    def slow_down(self, seconds, *flush):
-        """From now on each call of the share's file system takes so long (flushes: slowfs.py)."""
+    def slow_down(self, seconds, **options):
+        """From now on each call of the share's file system takes so long; options are slowfs.py's."""
         share = os.path.join(self.dir, "share")
         self.files_dir = os.path.join(self.dir, "files")
         if not os.path.isdir(self.files_dir):
@@ -173,8 +173,8 @@ class Lab:
             os.chown(share, st.st_uid, st.st_gid)
         script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "slowfs.py")
         self.slow = subprocess.Popen(
-            [self.bench.args.python, script, self.files_dir, share, *map(str, (seconds, *flush))],
-            stderr=subprocess.DEVNULL)
+            [self.bench.args.python, script, self.files_dir, share, str(seconds),
+             *(f"{name}={value}" for name, value in options.items())], stderr=subprocess.DEVNULL)
         while not os.path.ismount(share):
             if self.slow.poll() is not None:
                 raise SystemExit("slowfs.py ended: are libfuse 3 and mfusepy there (scripts/setup.sh predictions)?")
@@ -335,23 +335,38 @@ def durable(bench):
         with open(workloads[name], "w") as file:
             file.write(SAVES.format(through=through))
 
-    def run(name, workload, *flush):
+    def run(name, workload, **flush):
         with Lab(bench, load=["--workload", workloads[workload]]) as lab:
-            lab.slow_down(0.0, *flush)
+            lab.slow_down(0.0, **flush)
             return lab.load(f"durable-{name}")
 
-    plain, through = run("plain", "plain", 0.003), run("through", "through", 0.003)
+    plain, through = run("plain", "plain", log=0.003), run("through", "through", log=0.003)
     sync = "replication=sync,rtt=5ms"
     predicted = bench.predict("durable-plain", plain, ["write-through=on", sync])
     back = bench.predict("durable-through", through, ["write-through=off", sync])
     what = "writes and Flushes, a log of 3 ms"
     bench.compare("durable", what, "write-through=on", predicted["write-through=on"], bench.measured(through))
     bench.compare("durable", what, "write-through=off", back["write-through=off"], bench.measured(plain))
-    far = bench.measured(run("far", "plain", 0.003, 0.005))
+    far = bench.measured(run("far", "plain", log=0.003, distance=0.005))
     bench.compare("durable", what, sync, predicted[sync], far)
-    far = bench.measured(run("through-far", "through", 0.003, 0.005))
+    far = bench.measured(run("through-far", "through", log=0.003, distance=0.005))
     bench.compare("durable", what + ", write-through", sync, back[sync], far)
     bench.args.scale = scale
+
+
+@case
+def hits(bench):
+    """Half of all reads take 8 ms, then a tenth, then four fifths. As the recorder inside Samba sees it."""
+    with Lab(bench) as lab:
+        lab.slow_down(0.0, disk=0.008, misses=0.5)
+        _, inside = lab.record("hits-baseline")
+        changes = {"cache-hit=90%": 0.1, "cache-hit=20%": 0.8}
+        predicted = bench.predict("hits", inside, changes)
+        for change, misses in changes.items():
+            lab.speed_up()
+            lab.slow_down(0.0, disk=0.008, misses=misses)
+            _, inside = lab.record(f"hits-{misses}")
+            bench.compare("hits", "homefolder, inside Samba", change, predicted[change], bench.measured(inside))
 
 
 @case

@@ -59,6 +59,8 @@ pub enum Change {
     Channels(usize),
     /// All writes are stable when they are answered, or none is for its own sake.
     WriteThrough(bool),
+    /// The server has this share of reads in memory.
+    CacheHit(f64),
     /// A second server that keeps the same.
     Replication(Replication),
 }
@@ -77,7 +79,7 @@ pub struct Spec {
 }
 
 /// All changes.
-pub const SPECS: [Spec; 19] = [
+pub const SPECS: [Spec; 20] = [
     Spec {
         name: "rtt",
         example: "rtt=20ms",
@@ -200,6 +202,13 @@ pub const SPECS: [Spec; 19] = [
                   later (async: how much would be lost)",
         needs: "writes, and for sync Flushes or writes that were write-through",
     },
+    Spec {
+        name: "cache-hit",
+        example: "cache-hit=90%",
+        meaning: "the server has this share of what is read in memory",
+        needs: "the slices filesystem and io of reads (smbscope record), some of them from memory and some \
+                from storage",
+    },
 ];
 
 /// What a change needs and a profile has not.
@@ -234,6 +243,7 @@ impl Change {
             Change::Channels(_) => 16,
             Change::WriteThrough(_) => 17,
             Change::Replication(_) => 18,
+            Change::CacheHit(_) => 19,
         };
         &SPECS[place]
     }
@@ -264,7 +274,8 @@ impl Change {
             | Change::Compound(_)
             | Change::Channels(_)
             | Change::WriteThrough(_)
-            | Change::Replication(_) => return Err(self.lacking()),
+            | Change::Replication(_)
+            | Change::CacheHit(_) => return Err(self.lacking()),
             Change::Filesystem(_) | Change::Cpu(_) | Change::Queue(_) => self.scale(profile)?,
             Change::Cache(option) => {
                 for scenario in &mut profile.scenarios {
@@ -303,6 +314,7 @@ impl Change {
             Change::Compound(is_on) => plan.compound = Some(is_on),
             Change::Channels(channels) => plan.channels = channels,
             Change::WriteThrough(is_on) => plan.write_through = Some(is_on),
+            Change::CacheHit(share) => plan.cache_hit = Some(share),
             Change::Replication(replication) => plan.replication = Some(replication),
         }
     }
@@ -371,6 +383,10 @@ impl Change {
             Change::WriteThrough(_) => {
                 "Making bytes stable costs a write what it cost those that were recorded; storage does not \
                  slow down because it is asked more often."
+            }
+            Change::CacheHit(_) => {
+                "A read whose file-system time is of the short kind was in memory, and takes the median of that \
+                 kind or of the other one."
             }
             Change::Replication(one) if one.is_sync => {
                 "The second server's log takes as long as the local one, both begin at once, and what need \

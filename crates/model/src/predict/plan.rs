@@ -32,6 +32,8 @@ pub struct Plan {
     pub channels: usize,
     /// Whether all writes are to be stable when they are answered, or none.
     pub write_through: Option<bool>,
+    /// Share of reads that the server has in memory.
+    pub cache_hit: Option<f64>,
     /// A second server that has what is stable.
     pub replication: Option<Replication>,
     /// How many times as long as today the server takes, because it is busier.
@@ -66,6 +68,7 @@ impl Default for Plan {
             compound: None,
             channels: 1,
             write_through: None,
+            cache_hit: None,
             replication: None,
             stretch: 1.0,
             slices: [1.0; Kind::ALL.len()],
@@ -110,6 +113,7 @@ impl Plan {
             || self.cache.is_some()
             || self.write_through.is_some()
             || self.replication.is_some()
+            || self.cache_hit.is_some()
     }
 
     /// Whether what is stable when, or where, is another one.

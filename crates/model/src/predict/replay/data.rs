@@ -4,6 +4,7 @@ use smbscope_event::slice::Kind;
 
 use super::blocks::Learnt;
 use super::durable::{AtRisk, Stable};
+use super::hits::Hits;
 use super::line::Link;
 use super::opens::Opens;
 use crate::summary::Distribution;
@@ -122,6 +123,8 @@ pub struct Lessons {
     pub opens: Opens,
     /// What making bytes stable costs.
     pub stable: Stable,
+    /// Which reads were in the server's memory; none where they are of one kind.
+    pub hits: Option<Hits>,
 }
 
 /// Operations of a command in a scenario.

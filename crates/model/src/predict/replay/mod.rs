@@ -19,6 +19,7 @@ mod client;
 mod data;
 mod depth;
 mod durable;
+mod hits;
 mod line;
 mod opens;
 mod role;
@@ -50,6 +51,7 @@ pub use depth::DEPTH_MAX;
 use depth::{Depths, Turn};
 use durable::Durable;
 pub use durable::{AtRisk, Stable};
+pub use hits::Hits;
 pub use line::CHANNELS_MAX;
 use line::{Known, Link};
 pub use opens::Opens;
@@ -141,6 +143,8 @@ pub struct Replay {
     blocks: Blocks,
     depths: Depths,
     durable: Durable,
+    reads: hits::Learning,
+    moving: hits::Moving,
     caches: Option<Caches>,
     /// Members of compounds more or fewer.
     chained: u64,
@@ -187,6 +191,8 @@ impl Replay {
             blocks: Blocks::default(),
             depths: Depths::default(),
             durable: Durable::default(),
+            reads: hits::Learning::default(),
+            moving: hits::Moving::default(),
             caches: plan.cache.map(|option| Caches::new(option, opens)),
             chained: 0,
             lessons,
@@ -405,8 +411,17 @@ impl Replay {
         let bytes = call.bytes;
         let mut timed = Timed { before_ns, requests: 1, ..Timed::default() };
         let mut at_server = (0, 0);
+        let is_read = call.role == Role::Move(Direction::Read);
+        if self.learns && is_read {
+            self.reads.add(&call.slices);
+        }
+        let served = match (self.plan.cache_hit, &self.lessons.hits) {
+            (Some(share), Some(hits)) if is_read => self.moving.factor(hits, share, &call.slices),
+            _ => 1.0,
+        };
         for (place, (&ns, share)) in call.slices.iter().zip(self.plan.slices).enumerate() {
-            let ns_then = times(ns, share * self.plan.stretch);
+            let served = if hits::Moving::is_served(place) { served } else { 1.0 };
+            let ns_then = times(ns, share * served * self.plan.stretch);
             timed.parts[Part::FIRST_SLICE + place] = (ns, ns_then);
             at_server = (at_server.0 + ns, at_server.1 + ns_then);
         }
@@ -611,6 +626,7 @@ impl Replay {
                 sizes: self.blocks.learnt(),
                 opens: self.learning.finish(),
                 stable: self.durable.learnt(),
+                hits: self.reads.finish(),
             },
             false => self.lessons,
         };

@@ -145,6 +145,9 @@ fn change(text: &str) -> Result<Change, String> {
                 false => Err(wrong("a line that loses half of all packets is none".to_owned())),
             }
         }
+        ("cache-hit", Some(value)) => {
+            Ok(Change::CacheHit(parse_share(value).map_err(|error| error.to_string())?))
+        }
         ("queue", Some(value)) => {
             Ok(Change::Queue(parse_share(value).map_err(|error| error.to_string())?))
         }

@@ -164,6 +164,7 @@ fn check(changes: &[Change], plan: &Plan, prediction: &Prediction) -> anyhow::Re
         let is_answerable = match (change, change.slices()) {
             (_, Some((kinds, _))) => kinds.iter().any(|kind| has(kind.name())),
             (Change::Cache(_), _) => prediction.cached.creates > 0,
+            (Change::CacheHit(_), _) => prediction.lessons.hits.is_some(),
             (Change::WriteThrough(_), _) => prediction.lessons.stable.n > 0,
             // Where nothing must be stable, nothing waits, and that is the answer only of writes.
             (Change::Replication(one), _) if one.is_sync => prediction.stable > 0,
@@ -219,6 +220,15 @@ fn notes(plan: &Plan, prediction: &Prediction) -> Vec<String> {
             "{} operations had to be stable when they were answered: the server took {} for that (median).",
             format::count(prediction.stable),
             format::duration(learnt.median_ns as i64)
+        ));
+    }
+    if let (Some(_), Some(hits)) = (plan.cache_hit, prediction.lessons.hits) {
+        let (hit, miss) = hits.medians_ns;
+        notes.push(format!(
+            "{:.1} % of the reads were in the server's memory: {} then, {} else (medians).",
+            100.0 * hits.share,
+            format::duration(hit as i64),
+            format::duration(miss as i64)
         ));
     }
     if let Some(risk) = prediction.at_risk {
