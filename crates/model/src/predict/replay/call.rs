@@ -2,15 +2,24 @@
 
 use smbscope_event::slice::Kind;
 
+use super::blocks::Access;
 use super::client::Execution;
 use super::data::Part;
+use super::durable::Extra;
+use super::hits::Moving;
 use super::role::Role;
+use crate::predict::plan::Plan;
 
 /// Points in time, durations and sizes beyond these are nonsense that a damaged file holds; sums of
 /// what is within them do not overflow, and none is walked through for long.
 const TIME_MAX_NS: i64 = 4_000_000_000_000_000_000;
 pub(super) const DURATION_MAX_NS: i64 = 1_000_000_000_000_000;
 pub(super) const MESSAGE_MAX_BYTES: u64 = 32 << 20;
+
+/// So many times as long; exactly as long where that is once.
+pub(super) fn times(ns: i64, factor: f64) -> i64 {
+    if factor == 1.0 { ns } else { duration((ns as f64 * factor) as i64) }
+}
 
 pub(super) fn point(ns: i64) -> i64 {
     ns.clamp(-TIME_MAX_NS, TIME_MAX_NS)
@@ -27,6 +36,8 @@ pub(super) struct Timed {
     pub(super) after_ns: i64,
     /// Requests that it would be.
     pub(super) requests: i64,
+    /// Whether any slice is in it, today or then.
+    pub(super) has_slices: bool,
     /// What it is made of, in the order of [`Part::ALL`].
     pub(super) parts: [(i64, i64); Part::ALL.len()],
 }
@@ -36,10 +47,45 @@ impl Timed {
         self.parts[part as usize] = ns;
     }
 
+    /// What the server did, and would do; `served` is how many times as long reads are served. Gives the
+    /// sums.
+    pub(super) fn set_slices(
+        &mut self,
+        slices: &[i64; Kind::PARTS],
+        plan: &Plan,
+        served: f64,
+    ) -> (i64, i64) {
+        self.has_slices = true;
+        let mut sums = (0, 0);
+        for (place, (&ns, share)) in slices.iter().zip(plan.slices).enumerate() {
+            let served = if Moving::is_served(place) { served } else { 1.0 };
+            let ns_then = times(ns, share * served * plan.stretch);
+            self.parts[Part::FIRST_SLICE + place] = (ns, ns_then);
+            sums = (sums.0 + ns, sums.1 + ns_then);
+        }
+        sums
+    }
+
+    /// What being stable costs more or less; gives what is saved.
+    pub(super) fn make_stable(&mut self, extra: &Extra) -> i64 {
+        self.has_slices |= extra.flush != (0, 0);
+        self.parts[Part::Replica as usize].1 = extra.replica_ns;
+        // Where slices are, it is one of them; else the server's time has it.
+        let flush = Part::FIRST_SLICE + Kind::Flush as usize;
+        let part = match self.parts[flush].0 {
+            0 if extra.flush.0 > 0 => Part::Server as usize,
+            _ => flush,
+        };
+        self.parts[part].1 += extra.flush.1 - extra.flush.0;
+        extra.flush.0 - extra.flush.1 - extra.replica_ns
+    }
+
     /// What is in no part is the rest.
     pub(super) fn set_rest(&mut self) {
-        let known = |of: fn(&(i64, i64)) -> i64| self.parts.iter().map(of).sum::<i64>();
-        let rest = (self.before_ns - known(|part| part.0), self.after_ns - known(|part| part.1));
+        let few = if self.has_slices { Part::ALL.len() } else { Part::FIRST_SLICE };
+        let known = self.parts.iter().take(few);
+        let known = known.fold((0, 0), |sum, part| (sum.0 + part.0, sum.1 + part.1));
+        let rest = (self.before_ns - known.0, self.after_ns - known.1);
         self.set(Part::Rest, rest);
     }
 }
@@ -60,6 +106,8 @@ pub(super) struct Call {
     /// On the wire, request and reply.
     pub(super) bytes: (u64, u64),
     pub(super) slices: [i64; Kind::PARTS],
+    /// Whether any of them is known.
+    pub(super) has_slices: bool,
     pub(super) server_ns: i64,
     pub(super) transferred: u64,
     pub(super) handle: Option<(u32, u64)>,
@@ -74,6 +122,14 @@ pub(super) struct Call {
 }
 
 impl Call {
+    /// The bytes that it moves, when it was sent at `start` and took so long.
+    pub(super) fn access(&self, start: i64, took_ns: i64) -> Option<Access> {
+        let kind = self.role.moves()?;
+        let (handle, offset) = self.handle.zip(self.offset)?;
+        let (bytes, end) = (self.transferred, start + took_ns);
+        (bytes > 0).then_some(Access { kind, handle, offset, bytes, start, end })
+    }
+
     /// Adds what the server did for a later member: the lead's reply waited for it in `send`.
     pub(super) fn add_member(&mut self, slices: &[i64; Kind::PARTS]) {
         const SEND: usize = Kind::Send as usize;
@@ -83,6 +139,7 @@ impl Call {
             *sum += ns;
             waited += ns;
         }
+        self.has_slices |= slices.iter().any(|ns| *ns != 0);
         self.slices[SEND] = (self.slices[SEND] - waited).max(0);
     }
 }

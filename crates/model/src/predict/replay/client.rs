@@ -92,6 +92,13 @@ impl Client {
         ended
     }
 
+    /// The scenario of that run, if it is the one under way.
+    #[inline]
+    pub(crate) fn execution(&self, run: u64) -> Option<Execution> {
+        let (execution, _) = self.execution.as_ref().filter(|_| self.run == Some(run))?;
+        Some(*execution)
+    }
+
     /// When an operation that was sent at `start` would be sent.
     pub(crate) fn then(&mut self, start: i64) -> i64 {
         if self.recent.is_empty() {
@@ -116,8 +123,12 @@ impl Client {
             self.recent.pop_front();
         }
         // In the order of their ends as the client sees them; captures of both sides mix them.
-        let place = self.recent.iter().rposition(|(other, _)| *other <= was);
-        self.recent.insert(place.map_or(0, |place| place + 1), (was, then));
+        if self.recent.back().is_none_or(|(last, _)| *last <= was) {
+            self.recent.push_back((was, then));
+        } else {
+            let place = self.recent.iter().rposition(|(other, _)| *other <= was);
+            self.recent.insert(place.map_or(0, |place| place + 1), (was, then));
+        }
         self.last = match self.last {
             Some((last, last_then)) => Some((last.max(was), last_then.max(then))),
             None => Some((was, then)),
@@ -165,13 +176,14 @@ struct Waiting {
 impl Waiting {
     fn add(&mut self, mut begin: i64, mut end: i64) {
         // Most come after all others.
-        let is_last = self.open.back().is_none_or(|(_, last)| *last < begin);
-        let mut later = VecDeque::new();
-        if !is_last {
+        if self.open.back().is_none_or(|(_, last)| *last < begin) {
+            self.open.push_back((begin, end));
+        } else {
+            let mut later = VecDeque::new();
             self.join(&mut begin, &mut end, &mut later);
+            self.open.push_back((begin, end));
+            self.open.append(&mut later);
         }
-        self.open.push_back((begin, end));
-        self.open.append(&mut later);
         if self.open.len() > OPEN_MAX
             && let Some((begin, end)) = self.open.pop_front()
         {

@@ -6,9 +6,9 @@ use smbscope_event::code::Vantage;
 use smbscope_event::tables::Connection;
 
 use super::super::plan::Plan;
-use super::Map;
 use super::call::duration;
 use super::tcp::{Path, Sender};
+use super::{Map, PIECES};
 
 /// Payload of a segment on Ethernet, with TCP's time stamps.
 const SEGMENT_BYTES: f64 = 1448.0;
@@ -148,6 +148,26 @@ impl Link {
         today.rtt_ns = today.rtt_ns.min(whole_ns.max(0));
         today.more_ns = today.more_ns.min(whole_ns.max(0) - today.rtt_ns);
         today
+    }
+
+    /// The same of several messages one after the other, each of which takes `between_ns` besides.
+    pub(super) fn pieces(
+        &mut self,
+        lines: &mut Lines,
+        at: i64,
+        bytes: (u64, u64),
+        pieces: u64,
+        between_ns: i64,
+    ) -> Cost {
+        let piece = (bytes.0.div_ceil(pieces), bytes.1.div_ceil(pieces));
+        let mut sum = Cost::default();
+        let mut last = sum;
+        for place in 0..pieces.min(PIECES) as i64 {
+            let at = at + sum.sum() + duration(place.saturating_mul(between_ns));
+            last = self.then(lines, at, piece, false);
+            sum = sum.and(last);
+        }
+        sum.and(last.times(pieces.saturating_sub(PIECES)))
     }
 
     /// The same then. Of what continues the message before, only the sending counts.

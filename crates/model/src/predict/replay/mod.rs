@@ -42,9 +42,9 @@ use super::plan::Plan;
 use crate::summary::columns::{Numbers, Resolved, numbers};
 pub(crate) use blocks::Direction;
 pub use blocks::Learnt;
-use blocks::{Access, Blocks, Cut};
+use blocks::{Blocks, Cut};
 use caches::{Ask, Caches, Place};
-use call::{Call, DURATION_MAX_NS, MESSAGE_MAX_BYTES, Timed, duration, point};
+use call::{Call, DURATION_MAX_NS, MESSAGE_MAX_BYTES, Timed, duration, point, times};
 use client::{Client, Execution};
 pub use data::{Cached, Lessons, Part, PartRow, Prediction, Row, Sent, Times};
 pub use depth::DEPTH_MAX;
@@ -131,6 +131,7 @@ pub struct Replay {
     known: Map<(u32, u64), Known>,
     links: Vec<Link>,
     link_of: Map<(u32, u64), u32>,
+    last_link: Option<((u32, u64), u32)>,
     clients: Vec<Client>,
     client_of: Map<(u32, u64), u32>,
     lines: line::Lines,
@@ -206,6 +207,7 @@ impl Replay {
             known: Map::default(),
             links: Vec::new(),
             link_of: Map::default(),
+            last_link: None,
             clients: Vec::new(),
             client_of: Map::default(),
             tally: Tally::default(),
@@ -251,6 +253,8 @@ impl Replay {
         let columns = columns::Columns::of(batch)?;
         let slices = SLICES.iter().map(|name| numbers::<Int64Type>(batch, name));
         let slices: Vec<_> = slices.collect::<Result<_, _>>()?;
+        let slices: Vec<_> =
+            slices.into_iter().enumerate().filter(|(_, column)| !column.is_empty()).collect();
         let mut lookups = match &self.caches {
             Some(_) => Some(Lookups::of(batch)?),
             None => None,
@@ -280,15 +284,21 @@ impl Replay {
     fn operation(
         &mut self,
         columns: &columns::Columns,
-        slice_columns: &[Numbers<i64>],
+        slice_columns: &[(usize, Numbers<i64>)],
         lookups: Option<&mut Lookups>,
         row: usize,
         recording: u32,
         command: u32,
     ) {
         let is_load = self.loads.get(recording as usize).copied().unwrap_or(false);
+        let connection = columns.connection.get(row).unwrap_or(0);
+        let link = self.link(recording, connection, columns, row);
+        let client = self.client(link, recording, columns.session_id.get(row));
         let run = columns.scenario_run.get(row);
-        let execution = run.and_then(|run| self.executions.get(&(recording, run)).copied());
+        let execution = run.filter(|_| is_load).and_then(|run| {
+            let known = self.clients.get(client as usize).and_then(|client| client.execution(run));
+            known.or_else(|| self.executions.get(&(recording, run)).copied())
+        });
         let is_counted = match is_load {
             true => execution.is_some_and(|execution| execution.is_counted),
             false => true,
@@ -306,12 +316,9 @@ impl Replay {
         if self.learns {
             self.learning.add(role, handle);
         }
-        let connection = columns.connection.get(row).unwrap_or(0);
         let compound = columns.compound.get(row);
         let answered = match lookups {
             Some(lookups) => {
-                let link = self.link(recording, connection, columns, row);
-                let client = self.client(link, recording, columns.session_id.get(row));
                 let start = point(columns.request_start.get(row).unwrap_or(0));
                 let ask = lookups.ask(row, recording, client, role, handle, start);
                 let answered = self.caches.as_mut().is_some_and(|caches| caches.answer(&ask));
@@ -325,9 +332,9 @@ impl Replay {
         };
         let mut slices = [0; Kind::PARTS];
         let mut has_slices = false;
-        for (sum, slice) in slices.iter_mut().zip(slice_columns) {
+        for (kind, slice) in slice_columns {
             if let Some(ns) = slice.get(row) {
-                (*sum, has_slices) = (duration(ns), true);
+                (slices[*kind], has_slices) = (duration(ns), true);
             }
         }
         // A wait by design takes what it takes; a member of a compound has no time of its own, but what
@@ -338,7 +345,6 @@ impl Replay {
             columns.waits.is_set(row),
         ) else {
             if let (Some(compound), true) = (compound, has_slices || answered)
-                && let Some(&link) = self.link_of.get(&(recording, connection))
                 && let Some(lead) = self.held.get_mut(&link)
                 && lead.compound == Some(compound)
             {
@@ -350,11 +356,10 @@ impl Replay {
             }
             return;
         };
-        let link = self.link(recording, connection, columns, row);
         self.release(link);
         let call = Call {
             link,
-            client: self.client(link, recording, columns.session_id.get(row)),
+            client,
             command,
             role,
             compound,
@@ -368,6 +373,7 @@ impl Replay {
                 columns.response_wire_bytes.get(row).unwrap_or(0).min(MESSAGE_MAX_BYTES),
             ),
             slices,
+            has_slices,
             server_ns: duration(columns.server_ns.get(row).unwrap_or(0)),
             transferred: columns.transferred_bytes.get(row).unwrap_or(0).min(MESSAGE_MAX_BYTES),
             handle,
@@ -408,25 +414,24 @@ impl Replay {
         {
             self.tally.scenario(scenario, &ended);
         }
-        let bytes = call.bytes;
         let mut timed = Timed { before_ns, requests: 1, ..Timed::default() };
-        let mut at_server = (0, 0);
-        let is_read = call.role == Role::Move(Direction::Read);
-        if self.learns && is_read {
-            self.reads.add(&call.slices);
-        }
-        let served = match (self.plan.cache_hit, &self.lessons.hits) {
-            (Some(share), Some(hits)) if is_read => self.moving.factor(hits, share, &call.slices),
-            _ => 1.0,
+        let at_server = if call.has_slices {
+            let is_read = call.role == Role::Move(Direction::Read);
+            let served = match (self.plan.cache_hit, &self.lessons.hits) {
+                (Some(share), Some(hits)) if is_read => {
+                    self.moving.factor(hits, share, &call.slices)
+                }
+                _ => 1.0,
+            };
+            if self.learns && is_read {
+                self.reads.add(&call.slices);
+            }
+            timed.set_slices(&call.slices, &self.plan, served)
+        } else {
+            (0, 0)
         };
-        for (place, (&ns, share)) in call.slices.iter().zip(self.plan.slices).enumerate() {
-            let served = if hits::Moving::is_served(place) { served } else { 1.0 };
-            let ns_then = times(ns, share * served * self.plan.stretch);
-            timed.parts[Part::FIRST_SLICE + place] = (ns, ns_then);
-            at_server = (at_server.0 + ns, at_server.1 + ns_then);
-        }
         // What the server is known to have taken is not the line's.
-        let today = link.today(start, bytes, before_ns - at_server.0);
+        let today = link.today(start, call.bytes, before_ns - at_server.0);
         let beside_ns = before_ns - today.sum();
         timed.set(Part::Network, (today.rtt_ns, 0));
         timed.set(Part::Windows, (today.more_ns, 0));
@@ -435,40 +440,34 @@ impl Replay {
         let server = (server, times(server, self.plan.stretch));
         timed.set(Part::Server, server);
 
-        let direction = call.role.moves();
-        let learnt = direction.map(|direction| self.lessons.sizes[direction as usize]);
-        let (request_ns, _) = learnt.and_then(|one| one.line).unwrap_or_default();
-        let request_ns = (request_ns as i64).min(beside_ns);
-        let access = direction.zip(call.handle).zip(call.offset).map(|((kind, handle), offset)| {
-            let (bytes, end) = (call.transferred, start + before_ns);
-            Access { kind, handle, offset, bytes, start, end }
-        });
-        let access = access.filter(|access| access.bytes > 0);
+        let access = call.access(start, before_ns);
         if self.learns
-            && let Some(direction) = direction
+            && let Some(direction) = call.role.moves()
         {
             self.blocks.learn(direction, call.transferred, beside_ns);
         }
         let usual = client.then(start);
-        let mut fate = Fate::Same;
-        if call.answered >= call.members {
-            fate = Fate::Gone;
-        } else if let Some(access) = &access
-            && (self.learns || self.plan.is_other_blocks())
-        {
-            fate = self.blocks.cut(access, self.plan.block(access.kind)).into();
-        }
-        if fate == Fate::Same {
-            if let (Some(depth), Some(access)) = (self.plan.depth, &access) {
-                fate = self.depths.turn(access, usual, depth).map_or(fate, Fate::Turn);
-            } else if self.plan.compound == Some(false) && call.members > 1 {
-                fate = Fate::Unchained(call.members.min(PIECES));
-                self.chained += call.members - 1;
-            } else if self.plan.compound == Some(true) && client.follows(call, start) {
-                fate = Fate::Chained;
-                self.chained += 1;
+        let fate = match &access {
+            _ if call.answered >= call.members => Fate::Gone,
+            Some(access) if self.learns || self.plan.is_other_blocks() => {
+                self.blocks.cut(access, self.plan.block(access.kind)).into()
             }
-        }
+            _ => Fate::Same,
+        };
+        let fate = match (fate, self.plan.compound, &access, self.plan.depth) {
+            (Fate::Same, _, Some(access), Some(depth)) => {
+                self.depths.turn(access, usual, depth).map_or(fate, Fate::Turn)
+            }
+            (Fate::Same, Some(false), ..) if call.members > 1 => {
+                self.chained += call.members - 1;
+                Fate::Unchained(call.members.min(PIECES))
+            }
+            (Fate::Same, Some(true), ..) if client.follows(call, start) => {
+                self.chained += 1;
+                Fate::Chained
+            }
+            _ => fate,
+        };
         let then = match fate {
             // At once after the pieces before.
             Fate::Joined | Fate::Chained => client.last_then().unwrap_or(start),
@@ -479,52 +478,37 @@ impl Replay {
         if self.learns || self.plan.is_other_durability() {
             let stable = &self.lessons.stable;
             let extra = self.durable.change(&self.plan, stable, call, beside_ns, then);
-            timed.parts[Part::Replica as usize].1 = extra.replica_ns;
-            saved += extra.flush.0 - extra.flush.1 - extra.replica_ns;
-            // Where slices are, it is one of them; else the server's time has it.
-            let flush = Part::FIRST_SLICE + Kind::Flush as usize;
-            let part = match timed.parts[flush].0 {
-                0 if extra.flush.0 > 0 => Part::Server as usize,
-                _ => flush,
-            };
-            timed.parts[part].1 += extra.flush.1 - extra.flush.0;
+            saved += timed.make_stable(&extra);
         }
-        let beside_then = (beside_ns - saved).max(0);
+        let request_ns = match fate {
+            Fate::Joined | Fate::Split(_) => self.request_ns(call).min(beside_ns),
+            _ => 0,
+        };
+        let Some(link) = self.links.get_mut(call.link as usize) else { return };
+        let lines = &mut self.lines;
         let line = match fate {
             Fate::Gone => line::Cost::default(),
-            Fate::Same if !link.is_other => today,
-            Fate::Turn(_) if !link.is_other => today,
-            Fate::Same | Fate::Turn(_) => link.then(&mut self.lines, then, bytes, false),
-            Fate::Joined | Fate::Chained => link.then(&mut self.lines, then, bytes, true),
-            Fate::Split(requests) | Fate::Unchained(requests) => {
-                let piece = (bytes.0.div_ceil(requests), bytes.1.div_ceil(requests));
-                let mut sum = line::Cost::default();
-                let mut last = sum;
-                for place in 0..requests.min(PIECES) as i64 {
-                    let at = then + sum.sum() + duration(place.saturating_mul(request_ns));
-                    last = link.then(&mut self.lines, at, piece, false);
-                    sum = sum.and(last);
-                }
-                sum.and(last.times(requests.saturating_sub(PIECES)))
+            Fate::Same | Fate::Turn(_) if !link.is_other => today,
+            Fate::Same | Fate::Turn(_) => link.then(lines, then, call.bytes, false),
+            Fate::Joined | Fate::Chained => link.then(lines, then, call.bytes, true),
+            Fate::Split(pieces) | Fate::Unchained(pieces) => {
+                link.pieces(lines, then, call.bytes, pieces, request_ns)
             }
         };
-        let more_requests = match fate {
+        let beside_then = (beside_ns - saved).max(0);
+        timed.requests += match fate {
             Fate::Joined | Fate::Gone => -1,
             Fate::Split(requests) => requests as i64 - 1,
             _ => 0,
         };
-        timed.requests = 1 + more_requests;
         timed.after_ns = match fate {
             Fate::Gone => 0,
-            Fate::Joined | Fate::Split(_) => {
-                beside_then + line.sum() + more(more_requests, request_ns)
-            }
             // It waits for those that are served before it.
             Fate::Turn(turn) => {
                 let served = turn.served_from.saturating_sub(turn.sent) + line.more_ns;
                 beside_then + line.sum().max(served)
             }
-            _ => beside_then + line.sum(),
+            _ => beside_then + line.sum() + more(timed.requests - 1, request_ns),
         };
         if fate == Fate::Gone {
             timed.parts.iter_mut().for_each(|part| part.1 = 0);
@@ -533,20 +517,29 @@ impl Replay {
             timed.parts[Part::Windows as usize].1 = line.more_ns;
         }
         timed.set_rest();
-        let end_then = point(then.saturating_add(timed.after_ns));
+        let (ended, ends_then) = (start + before_ns, point(then.saturating_add(timed.after_ns)));
         if let (Some(depth), Some(access)) = (self.plan.depth, &access) {
-            self.depths.ended(access.handle, end_then, depth);
+            self.depths.ended(access.handle, ends_then, depth);
         }
-        client.ended(start + before_ns, end_then);
-        client.did(call, start + before_ns);
+        let has_rtt = link.is_known;
+        let Some(client) = self.clients.get_mut(call.client as usize) else { return };
+        client.ended(ended, ends_then);
+        client.did(call, ended);
         if call.is_counted {
             client.waited((start, before_ns), (then, timed.after_ns));
             let scenario = call.execution.map(|one| one.scenario);
-            self.tally.timed(call.command, scenario, &timed, link.is_known);
-            if call.answered > 0 && fate != Fate::Gone && call.lead_answered {
+            self.tally.timed(call.command, scenario, &timed, has_rtt);
+            if call.lead_answered && fate != Fate::Gone {
                 self.tally.more(call.command, -1);
             }
         }
+    }
+
+    /// What a request without bytes costs, ns.
+    fn request_ns(&self, call: &Call) -> i64 {
+        let learnt = call.role.moves().map(|direction| self.lessons.sizes[direction as usize]);
+        let (request_ns, _) = learnt.and_then(|one| one.line).unwrap_or_default();
+        request_ns as i64
     }
 
     fn link(
@@ -556,7 +549,14 @@ impl Replay {
         columns: &columns::Columns,
         row: usize,
     ) -> u32 {
-        if let Some(&place) = self.link_of.get(&(recording, connection)) {
+        let key = (recording, connection);
+        if let Some((last, place)) = self.last_link
+            && last == key
+        {
+            return place;
+        }
+        if let Some(&place) = self.link_of.get(&key) {
+            self.last_link = Some((key, place));
             return place;
         }
         let known = self.known.remove(&(recording, connection)).unwrap_or_default();
@@ -718,11 +718,6 @@ impl Lookups {
 /// What so many requests more cost, or fewer save.
 fn more(requests: i64, request_ns: i64) -> i64 {
     requests.saturating_mul(request_ns).clamp(-DURATION_MAX_NS, DURATION_MAX_NS)
-}
-
-/// So many times as long; exactly as long where that is once.
-fn times(ns: i64, factor: f64) -> i64 {
-    if factor == 1.0 { ns } else { duration((ns as f64 * factor) as i64) }
 }
 
 /// Names and their numbers.

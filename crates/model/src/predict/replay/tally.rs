@@ -39,7 +39,57 @@ struct Group {
     more: i64,
     before: Side,
     after: Side,
-    parts: [(i128, i128); Part::ALL.len()],
+    parts: Sums,
+}
+
+/// Sums of the parts of many operations. Each is at most [`super::call::DURATION_MAX_NS`], so that so many
+/// of them fit into 64 bits.
+#[derive(Clone)]
+struct Sums {
+    few: [(i64, i64); Part::ALL.len()],
+    n: u32,
+    all: [(i128, i128); Part::ALL.len()],
+}
+
+impl Sums {
+    const FEW: u32 = 1024;
+
+    fn new() -> Sums {
+        Sums { few: [(0, 0); Part::ALL.len()], n: 0, all: [(0, 0); Part::ALL.len()] }
+    }
+
+    #[inline]
+    fn add(&mut self, timed: &Timed) {
+        let few = if timed.has_slices { Part::ALL.len() } else { Part::FIRST_SLICE };
+        for (sum, part) in self.few.iter_mut().zip(&timed.parts).take(few) {
+            *sum = (sum.0 + part.0, sum.1 + part.1);
+        }
+        self.n += 1;
+        if self.n == Self::FEW {
+            self.spill();
+        }
+    }
+
+    #[cold]
+    fn spill(&mut self) {
+        for (all, few) in self.all.iter_mut().zip(&mut self.few) {
+            *all = (all.0 + i128::from(few.0), all.1 + i128::from(few.1));
+            *few = (0, 0);
+        }
+        self.n = 0;
+    }
+
+    fn absorb(&mut self, other: &Sums) {
+        for (sum, part) in self.all.iter_mut().zip(other.finish()) {
+            *sum = (sum.0 + part.0, sum.1 + part.1);
+        }
+    }
+
+    fn finish(&self) -> [(i128, i128); Part::ALL.len()] {
+        let mut whole = self.clone();
+        whole.spill();
+        whole.all
+    }
 }
 
 /// Its times, today or then.
@@ -76,13 +126,7 @@ impl Side {
 
 impl Group {
     fn new() -> Group {
-        Group {
-            count: 0,
-            more: 0,
-            before: Side::new(),
-            after: Side::new(),
-            parts: [(0, 0); Part::ALL.len()],
-        }
+        Group { count: 0, more: 0, before: Side::new(), after: Side::new(), parts: Sums::new() }
     }
 
     fn absorb(&mut self, other: &Group) {
@@ -90,9 +134,7 @@ impl Group {
         self.more += other.more;
         self.before.absorb(&other.before);
         self.after.absorb(&other.after);
-        for (sum, part) in self.parts.iter_mut().zip(&other.parts) {
-            *sum = (sum.0 + part.0, sum.1 + part.1);
-        }
+        self.parts.absorb(&other.parts);
     }
 
     /// Means of its parts, and of what is left of the whole.
@@ -101,8 +143,8 @@ impl Group {
         let n = before.distribution.n.max(1) as f64;
         let mut parts: Vec<_> = Part::ALL
             .iter()
-            .zip(&self.parts)
-            .filter(|(_, sums)| **sums != (0, 0))
+            .zip(self.parts.finish())
+            .filter(|(_, sums)| *sums != (0, 0))
             .map(|(part, sums)| PartRow {
                 part: part.name(),
                 before_ns: sums.0 as f64 / n,
@@ -169,23 +211,20 @@ impl Tally {
         has_rtt: bool,
     ) {
         self.without_rtt += u64::from(!has_rtt);
-        let slices = timed.parts.iter().skip(Part::FIRST_SLICE);
-        for (count, (before, _)) in self.slices.iter_mut().zip(slices) {
-            *count += u64::from(*before != 0);
-        }
-        let add = |group: &mut Group| {
-            for (sum, part) in group.parts.iter_mut().zip(&timed.parts) {
-                *sum = (sum.0 + i128::from(part.0), sum.1 + i128::from(part.1));
+        if timed.has_slices {
+            let slices = timed.parts.iter().skip(Part::FIRST_SLICE);
+            for (count, (before, _)) in self.slices.iter_mut().zip(slices) {
+                *count += u64::from(*before != 0);
             }
-        };
+        }
         if let Some(Command { group, .. }) = self.commands.get_mut(command as usize) {
             group.before.record(timed.before_ns);
             group.after.record(timed.after_ns);
             group.more += timed.requests - 1;
-            add(group);
+            group.parts.add(timed);
         }
         if let Some(scenario) = scenario {
-            add(self.scenario_group(scenario));
+            self.scenario_group(scenario).parts.add(timed);
         }
     }
 

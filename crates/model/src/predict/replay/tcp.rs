@@ -60,6 +60,18 @@ impl Sender {
     /// Sends a message of so many bytes, or more of the message before; gives the time from its first
     /// segment to its last one, ns.
     pub fn send(&mut self, path: &Path, at: i64, bytes: u64, is_more: bool) -> i64 {
+        let is_free = path.segment_ns == 0.0 && path.loss == 0.0;
+        if is_free && !is_more && bytes as f64 <= path.segment_bytes {
+            // One segment goes at once, whatever the window, and leaves it as it is.
+            self.rest(path, at);
+            self.begin_round(path);
+            (self.before, self.under_way, self.to_grow) = (0.0, 1.0, 1.0);
+            if self.window < 2.0 && self.window < path.window {
+                self.window += std::mem::take(&mut self.to_grow);
+            }
+            self.sent_at = at;
+            return 0;
+        }
         let segments = (bytes as f64 / path.segment_bytes).ceil().max(1.0);
         if !is_more {
             self.rest(path, at);
