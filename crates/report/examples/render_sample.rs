@@ -1,10 +1,12 @@
-//! Writes the reports of synthetic operations, of a synthetic load run and of a synthetic server as text, JSON and HTML
+//! Writes the reports of synthetic operations, of a synthetic load run and of a synthetic server, each with what changes
+//! would bring, as text, JSON and HTML
 //! into a folder, to look at.
 
 #[allow(dead_code)]
 #[path = "../tests/sample/mod.rs"]
 mod sample;
 
+use smbscope_model::predict::change::Change;
 use smbscope_report::{Meta, html, json, text};
 
 fn main() -> std::io::Result<()> {
@@ -17,9 +19,14 @@ fn main() -> std::io::Result<()> {
         ("single", "run/", sample::load::single()),
         ("server", "recording/", sample::server::report(4_000)),
     ];
+    let changes = [Change::Rtt(0.02), Change::Filesystem(4.0), Change::Queue(0.5)];
+    let forecast = Some(sample::forecast::forecast(&changes));
     for (name, input, report) in reports {
-        let meta =
-            Meta { version: env!("CARGO_PKG_VERSION").to_owned(), inputs: vec![input.to_owned()] };
+        let meta = Meta {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            inputs: vec![input.to_owned()],
+            forecast: forecast.clone(),
+        };
         let file = |ending: &str| folder.join(format!("{name}.{ending}"));
         std::fs::write(file("txt"), text(&report, &meta, width))?;
         std::fs::write(file("html"), html(&report, &meta))?;

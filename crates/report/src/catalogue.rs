@@ -40,6 +40,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("slowest", "Slowest operations", List("slow"), Always, "The operations with the longest elapsed time, those that wait by design left out."),
         ("load", "Load", Object("load"), Nullable, "What simulated users did; null without a load run."),
         ("server", "Server", Object("server"), Nullable, "Slices of the server's time; null where no operation has any."),
+        ("forecast", "What a change would bring", Object("forecast"), Optional, "What the changes that were asked for would bring."),
     ]),
     ("input", "One file or folder that was read.", &[], &[
         ("name", "Input", Code, Always, "Name of the file or folder."),

@@ -3,6 +3,7 @@
 
 use crate::fields::{Field, Format, field};
 use crate::format;
+use crate::waterfall::Waterfall;
 use smbscope_model::summary::Distribution;
 
 /// A value with its meaning.
@@ -361,6 +362,7 @@ pub(crate) enum Block {
     Lines(Lines),
     Curve(Curve),
     Histograms(Histograms),
+    Waterfall(Waterfall),
     Note(String),
     /// A note that nobody is to overlook.
     Warn(String),

@@ -12,7 +12,7 @@ use smbscope_event::column::{ColumnSpec, Unit};
 use smbscope_event::tables::{Connection, Coverage};
 
 use crate::catalogue::OBJECTS;
-use crate::{catalogue_load, catalogue_server};
+use crate::{catalogue_forecast, catalogue_load, catalogue_server};
 
 /// What a field holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,6 +123,7 @@ pub fn objects() -> &'static [Object] {
             .iter()
             .chain(catalogue_load::OBJECTS)
             .chain(catalogue_server::OBJECTS)
+            .chain(catalogue_forecast::OBJECTS)
             .map(|&(name, help, includes, fields)| Object {
                 name,
                 help,

@@ -39,6 +39,52 @@ pub fn bytes(bytes: u64) -> String {
     format!("{} {unit}", three(value))
 }
 
+/// Milliseconds to the microsecond, however long: 0.567 ms, 21,642.100 ms.
+pub fn ms(ns: i64) -> String {
+    format!("{} ms", fixed(ns as f64 / 1e6, 3))
+}
+
+/// Milliseconds with the decimals that they need: 0 ms, 2.5 ms, 200 ms.
+pub fn milli(ns: i64) -> String {
+    format!("{} ms", decimal(ns as f64 / 1e6))
+}
+
+/// The same of a difference, with its sign.
+pub fn signed_ms(ns: i64) -> String {
+    format!("{} ms", signed(ns as f64 / 1e6, 3))
+}
+
+/// A change in per cent, with its sign.
+pub fn signed_percent(percent: f64) -> String {
+    format!("{} %", signed(percent, 1))
+}
+
+/// A number with so many decimals, and commas between thousands.
+pub fn fixed(value: f64, decimals: usize) -> String {
+    let text = format!("{:.decimals$}", value.abs());
+    let (whole, rest) = text.split_once('.').unwrap_or((&text, ""));
+    let whole = whole.parse().map_or_else(|_| whole.to_owned(), count);
+    let point = if rest.is_empty() { "" } else { "." };
+    // What is shown as 0 has no sign.
+    let is_zero = text.chars().all(|c| matches!(c, '0' | '.'));
+    let sign = if value < 0.0 && !is_zero { "−" } else { "" };
+    format!("{sign}{whole}{point}{rest}")
+}
+
+/// A number with at most six decimals, as people write it: 2,795, 0.1.
+pub fn decimal(value: f64) -> String {
+    let text = fixed(value, 6);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+fn signed(value: f64, decimals: usize) -> String {
+    let text = fixed(value, decimals);
+    match value > 0.0 && text.contains(|c| matches!(c, '1'..='9')) {
+        true => format!("+{text}"),
+        false => text,
+    }
+}
+
 /// With a comma between thousands.
 pub fn count(count: u64) -> String {
     let digits = count.to_string();
@@ -186,6 +232,25 @@ mod tests {
             ("12.3 %".into(), "<0.1 %".into(), "0 %".into())
         );
         assert_eq!((number(3.0), number(1.23456)), ("3".into(), "1.23".into()));
+    }
+
+    #[test]
+    fn differences_have_a_sign_and_one_unit() {
+        assert_eq!((ms(567_400), ms(21_642_100_000)), ("0.567 ms".into(), "21,642.100 ms".into()));
+        assert_eq!(ms(-1_500_000), "−1.500 ms");
+        for (ns, text) in [(19_739_000, "+19.739 ms"), (-600, "−0.001 ms"), (0, "0.000 ms")] {
+            assert_eq!(signed_ms(ns), text);
+        }
+        assert_eq!((signed_ms(400), signed_ms(-400)), ("0.000 ms".into(), "0.000 ms".into()));
+        assert_eq!(
+            (signed_percent(3718.24), signed_percent(-0.5)),
+            ("+3,718.2 %".into(), "−0.5 %".into())
+        );
+        assert_eq!(
+            (decimal(2795.0), decimal(0.1), decimal(100.0)),
+            ("2,795".into(), "0.1".into(), "100".into())
+        );
+        assert_eq!((decimal(0.0), fixed(f64::INFINITY, 1)), ("0".into(), "inf".into()));
     }
 
     #[test]

@@ -7,13 +7,16 @@ use serde_json::{Map, Value, json};
 use crate::fields::{Field, Format, Object, Presence, objects};
 use crate::{Meta, Report};
 
-/// The report as a JSON value: the summary with version and inputs.
+/// The report as a JSON value: the summary with version, inputs and what changes would bring.
 pub fn json(report: &Report, meta: &Meta) -> Result<Value, serde_json::Error> {
     let mut value = serde_json::to_value(report)?;
     if let Some(object) = value.as_object_mut() {
         let inputs = meta.inputs.iter().map(|name| json!({ "name": name }));
         object.insert("version".to_owned(), json!(meta.version));
         object.insert("inputs".to_owned(), inputs.collect());
+        if let Some(forecast) = &meta.forecast {
+            object.insert("forecast".to_owned(), serde_json::to_value(forecast)?);
+        }
     }
     Ok(value)
 }

@@ -4,26 +4,32 @@
 //! [`fields`]. It computes nothing but the layout; the numbers come from `model`.
 
 mod catalogue;
+mod catalogue_forecast;
 mod catalogue_load;
 mod catalogue_server;
 mod document;
 pub mod fields;
+mod forecast;
 pub mod format;
 mod html;
 mod json;
 mod sections;
 mod text;
+mod waterfall;
 
+pub use forecast::{ChangeRow, Forecast, ForecastPart, ForecastRow};
 pub use html::html;
 pub use json::{json, schema};
 pub use smbscope_model::summary::Report;
 pub use text::text;
 
-/// What a report says about itself.
+/// What a report has beside the summary.
 #[derive(Clone, Debug, Default)]
 pub struct Meta {
     /// Version of smbscope.
     pub version: String,
     /// Names of the inputs, as the user gave them.
     pub inputs: Vec<String>,
+    /// What changes would bring, where they were asked for.
+    pub forecast: Option<Forecast>,
 }

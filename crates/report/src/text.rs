@@ -11,7 +11,8 @@ use crate::document::{
 };
 use crate::fields::Format;
 use crate::format::{harmless, shortened, sparkline};
-use crate::{Meta, Report, sections};
+use crate::waterfall::{self, Waterfall};
+use crate::{Meta, Report, format, sections};
 
 /// Narrower terminals are written to as if they were this wide.
 const WIDTH_MIN: usize = 60;
@@ -27,7 +28,7 @@ pub fn text(report: &Report, meta: &Meta, width: usize) -> String {
 }
 
 fn write(out: &mut String, report: &Report, meta: &Meta, width: usize) -> fmt::Result {
-    for section in sections::sections(report) {
+    for section in sections::sections(report, meta) {
         write_section(out, &section, width)?;
     }
     writeln!(out, "{}", "─".repeat(width))?;
@@ -58,6 +59,7 @@ fn write_section(out: &mut String, section: &Section, width: usize) -> fmt::Resu
                 continue;
             }
             Block::Curve(curve) => write_curve(out, curve, width)?,
+            Block::Waterfall(waterfall) => write_waterfall(out, waterfall, width)?,
             Block::Note(note) => wrapped(out, &harmless(note), width)?,
             Block::Warn(note) => wrapped(out, &format!("! {}", harmless(note)), width)?,
         }
@@ -412,6 +414,47 @@ fn write_curve(out: &mut String, curve: &Curve, width: usize) -> fmt::Result {
         writeln!(out, "  {}", notes.join("; "))?;
     }
     Ok(())
+}
+
+/// A bar for each whole and each step, at its place.
+fn write_waterfall(out: &mut String, chart: &Waterfall, width: usize) -> fmt::Result {
+    writeln!(out, "{}, {}", chart.caption, chart.unit)?;
+    wrapped(out, &chart.help, width)?;
+    let value = |bar: &waterfall::Bar| match bar.is_whole {
+        true => format::ms(bar.to_ns),
+        false => format::signed_ms(bar.difference_ns()),
+    };
+    let longest = |of: &dyn Fn(&waterfall::Bar) -> usize| chart.bars.iter().map(of).max();
+    let label = longest(&|bar| bar.title.chars().count()).unwrap_or(0);
+    let number = longest(&|bar| value(bar).chars().count()).unwrap_or(0);
+    let room = width.saturating_sub(label + number + 6).max(10);
+    let range = waterfall::range(&chart.bars);
+    for bar in &chart.bars {
+        let (x, wide) = waterfall::extent(range, bar);
+        let column = |percent: f64| (percent / 100.0 * room as f64).round() as usize;
+        let start = column(x).min(room - 1);
+        let end = column(x + wide).clamp(start + 1, room);
+        let (fill, _) = drawn_with(bar);
+        let drawn = format!("{}{}", " ".repeat(start), fill.repeat(end - start));
+        writeln!(out, "  {:label$}  {:>number$}  {drawn}", bar.title, value(bar))?;
+    }
+    let mut legend: Vec<_> = Vec::new();
+    for (fill, words) in chart.bars.iter().map(drawn_with) {
+        let words = format!("{fill} {words}");
+        if !legend.contains(&words) {
+            legend.push(words);
+        }
+    }
+    writeln!(out, "  {}", legend.join("  "))
+}
+
+/// What a waterfall's bar is drawn with, and what it means.
+fn drawn_with(bar: &waterfall::Bar) -> (&'static str, &'static str) {
+    match (bar.is_whole, bar.difference_ns() < 0) {
+        (true, _) => ("█", "in all"),
+        (false, false) => ("▒", "longer"),
+        (false, true) => ("░", "shorter"),
+    }
 }
 
 /// As many values as there is room for.

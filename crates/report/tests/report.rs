@@ -6,6 +6,7 @@
 mod sample;
 
 use serde_json::Value;
+use smbscope_model::predict::change::Change;
 use smbscope_report::fields::{Format, Object, Presence, objects};
 use smbscope_report::{Meta, Report, html, json, schema, text};
 
@@ -20,7 +21,11 @@ fn reports() -> [Report; 4] {
 }
 
 fn meta() -> Meta {
-    Meta { version: "0.0.0".into(), inputs: vec!["monday.pcapng".into(), "<b>&.pcap".into()] }
+    Meta {
+        version: "0.0.0".into(),
+        inputs: vec!["monday.pcapng".into(), "<b>&.pcap".into()],
+        forecast: None,
+    }
 }
 
 #[test]
@@ -74,6 +79,70 @@ fn a_report_without_slices_has_no_section_on_the_server() {
     let report = sample::report(60);
     assert!(!text(&report, &meta(), 100).contains("── SERVER"));
     assert!(!html(&report, &meta()).contains("id=\"server\""));
+}
+
+/// With steps up, down, and too small to be drawn alone.
+fn changed() -> Meta {
+    let changes =
+        [Change::Rtt(0.005), Change::Filesystem(4.0), Change::Cpu(1.5), Change::Queue(0.5)];
+    Meta { forecast: Some(sample::forecast::forecast(&changes)), ..meta() }
+}
+
+#[test]
+fn what_a_change_would_bring_is_as_blessed() {
+    let (report, meta) = (sample::report(12), changed());
+    let text = text(&report, &meta, 100);
+    let (_, section) = text.split_once("── WHAT A CHANGE").unwrap();
+    let (section, _) = section.split_once("\n── ").unwrap();
+    insta::assert_snapshot!("forecast", section);
+    let page = html(&report, &meta);
+    let (_, section) = page.split_once("<section id=\"forecast\">\n").unwrap();
+    let (section, _) = section.split_once("</section>").unwrap();
+    insta::assert_snapshot!("forecast_page", section);
+    let mut value = json(&report, &meta).unwrap();
+    let forecast = &mut value["forecast"];
+    forecast["commands"].as_array_mut().unwrap().truncate(1);
+    forecast["scenarios"].as_array_mut().unwrap().truncate(1);
+    insta::assert_json_snapshot!("forecast_json", forecast);
+}
+
+#[test]
+fn what_a_change_would_bring_is_well_formed_and_of_the_schema() {
+    let report = sample::load::single();
+    for meta in [
+        changed(),
+        Meta { forecast: Some(sample::forecast::forecast(&[Change::Rtt(0.2)])), ..meta() },
+        Meta { forecast: Some(sample::forecast::forecast(&[Change::Filesystem(1e6)])), ..meta() },
+        Meta { forecast: Some(Default::default()), ..meta() },
+    ] {
+        let page = html(&report, &meta);
+        is_well_formed(&page);
+        assert!(page.contains("href=\"#forecast\"") && !page.contains(">?<"));
+        for place in ["\u{1b}", "\u{202e}"] {
+            assert!(!page.contains(place), "{place:?}");
+        }
+        assert_eq!(page.matches("<script").count(), 1);
+        for width in [80, 100, 240] {
+            let text = text(&report, &meta, width);
+            assert!(!text.contains(['\u{1b}', '\u{202e}']) && !text.contains(" ? "));
+            for line in text.lines() {
+                let fits = line.chars().count() <= width;
+                assert!(fits || line.contains("smbscope query"), "{width}: {line}");
+            }
+        }
+        let value = json(&report, &meta).unwrap();
+        check(&value, "report", "$");
+        let rows = value["forecast"]["commands"].as_array().unwrap().iter();
+        for row in rows.chain([&value["forecast"]["operations"]]) {
+            for side in ["before_ns", "after_ns"] {
+                let parts = row["parts"].as_array().unwrap().iter();
+                let sum: i64 = parts.map(|part| part[side].as_i64().unwrap()).sum();
+                assert_eq!(sum, row[side].as_i64().unwrap_or(0), "{side} of {row}");
+            }
+        }
+    }
+    assert!(!html(&report, &meta()).contains("id=\"forecast\""));
+    assert!(json(&report, &meta()).unwrap().get("forecast").is_none());
 }
 
 #[test]

@@ -12,7 +12,7 @@ use crate::{Meta, Report, sections};
 
 /// The page.
 pub fn html(report: &Report, meta: &Meta) -> String {
-    let sections = sections::sections(report);
+    let sections = sections::sections(report, meta);
     let inputs = meta.inputs.join(", ");
     let mut out = String::with_capacity(256 * 1024);
     let _ = write!(
@@ -76,6 +76,7 @@ fn write_section(out: &mut String, section: &Section) {
             Block::Lines(lines) => charts::lines(out, lines),
             Block::Curve(curve) => charts::curve(out, curve),
             Block::Histograms(histograms) => charts::histograms(out, histograms),
+            Block::Waterfall(waterfall) => charts::waterfall(out, waterfall),
             Block::Note(note) => {
                 let _ = writeln!(out, "<p class=\"note\">{}</p>", escape(note));
             }

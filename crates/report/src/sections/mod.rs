@@ -3,6 +3,7 @@
 mod connections;
 mod counters;
 mod coverage;
+mod forecast;
 mod latency;
 mod load;
 mod run;
@@ -11,12 +12,13 @@ mod work;
 
 use smbscope_model::summary::Report;
 
+use crate::Meta;
 use crate::document::Section;
 
 pub(crate) use load::figures as load_figures;
 
 /// All sections.
-pub(crate) fn sections(report: &Report) -> Vec<Section> {
+pub(crate) fn sections(report: &Report, meta: &Meta) -> Vec<Section> {
     let mut sections = vec![coverage::coverage(report)];
     if let Some(load) = &report.load {
         sections.push(run::run(load));
@@ -24,6 +26,7 @@ pub(crate) fn sections(report: &Report) -> Vec<Section> {
         sections.push(load::scenarios(load));
         sections.extend(counters::counters(load));
     }
+    sections.extend(meta.forecast.as_ref().map(forecast::forecast));
     sections.extend([
         latency::overview(report),
         latency::commands(report),

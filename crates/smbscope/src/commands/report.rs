@@ -111,5 +111,6 @@ fn meta(inputs: &[String], tokenizer: Option<&Tokenizer>) -> Meta {
     Meta {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         inputs: inputs.iter().map(|input| input_name(input, tokenizer)).collect(),
+        forecast: None,
     }
 }
