@@ -20,6 +20,7 @@ pub mod operation;
 pub mod part;
 pub mod pool;
 pub mod profile;
+pub mod protection;
 pub mod run;
 pub mod slice;
 pub mod table;

@@ -5,6 +5,8 @@
 //! things on, and a line with distance. It does not own the rows (`event`), where they are kept
 //! (`store`) nor how they are shown (`report`).
 
+#[cfg(target_os = "linux")]
+pub mod calibrate;
 pub mod capacity;
 pub mod client;
 pub mod clock;

@@ -19,6 +19,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("all_scenarios", "All scenarios", Object("forecast_row"), Nullable, "All scenarios of load runs together; null without a load run."),
         ("scenarios", "Scenarios", List("forecast_row"), Always, "Response times by scenario, from the time for which it was scheduled to its end."),
         ("assumptions", "Taken for granted", Texts, Always, "What is taken for granted, a sentence each."),
+        ("notes", "Notes", Texts, Always, "What else comes of the changes, a sentence each."),
         ("warnings", "Warnings", Texts, Always, "Where the prediction leaves what was measured, a sentence each."),
     ]),
     ("forecast_change", "A change.", &[], &[

@@ -3,6 +3,7 @@
 
 use serde::Serialize;
 use smbscope_event::profile::CacheOption;
+use smbscope_event::protection::Protection;
 use smbscope_event::slice::Kind;
 use smbscope_model::predict::change::Change;
 use smbscope_model::predict::replay::{self, Part, Prediction};
@@ -38,6 +39,8 @@ pub struct Forecast {
     pub scenarios: Vec<ForecastRow>,
     /// What is taken for granted, a sentence each.
     pub assumptions: Vec<String>,
+    /// What else comes of the changes, a sentence each.
+    pub notes: Vec<String>,
     /// Where the prediction leaves what was measured, a sentence each.
     pub warnings: Vec<String>,
 }
@@ -87,7 +90,12 @@ pub struct ForecastPart {
 
 impl Forecast {
     /// Of a prediction from recorded operations.
-    pub fn new(prediction: &Prediction, changes: &[Change], warnings: Vec<String>) -> Forecast {
+    pub fn new(
+        prediction: &Prediction,
+        changes: &[Change],
+        notes: Vec<String>,
+        warnings: Vec<String>,
+    ) -> Forecast {
         let rows = |rows: &[replay::Row]| rows.iter().map(|one| row(one, &one.name)).collect();
         let rtt_ns = prediction.rtt_ns.map(|[_, median, _]| median);
         let mut assumptions: Vec<String> = Vec::new();
@@ -108,6 +116,7 @@ impl Forecast {
             all_scenarios: prediction.all_scenarios.as_ref().map(|all| row(all, "All")),
             scenarios: rows(&prediction.scenarios),
             assumptions,
+            notes,
             warnings,
         }
     }
@@ -120,6 +129,7 @@ pub(crate) fn title(part: &str) -> String {
         "windows" => "Network: TCP's windows and rate".to_owned(),
         "server" => "Server, not split further".to_owned(),
         "rest" => "Client, and sending the bytes".to_owned(),
+        "replica" => "Second server".to_owned(),
         BETWEEN => "Between operations".to_owned(),
         slice => match Kind::ALL.iter().find(|kind| kind.name() == slice) {
             Some(kind) => format!("Server: {}", catalogue_server::title(*kind)),
@@ -226,6 +236,31 @@ fn sentence(change: &Change) -> String {
         Change::Cache(_) => {
             "a client opens a directory once for all of its applications".to_owned()
         }
+        Change::Depth(depth) => {
+            format!(
+                "{} reads or writes of one open are under way at once",
+                format::count(depth as u64)
+            )
+        }
+        Change::Compound(true) => "requests that follow each other go as one compound".to_owned(),
+        Change::Compound(false) => "each request is a message of its own".to_owned(),
+        Change::Channels(channels) => {
+            format!("each session has {} connections", format::count(channels as u64))
+        }
+        Change::WriteThrough(true) => "every write is stable when it is answered".to_owned(),
+        Change::WriteThrough(false) => "only what a Flush asks for is stable".to_owned(),
+        Change::Signing(Protection::None) => "no message is signed".to_owned(),
+        Change::Signing(way) => format!("all messages are signed with {}", way.name()),
+        Change::Encryption(Protection::None) => "no message is encrypted".to_owned(),
+        Change::Encryption(way) => format!("all messages are encrypted with {}", way.name()),
+        Change::CacheHit(share) => {
+            format!("{} % of the reads are in the server's memory", number(100.0 * share))
+        }
+        Change::Replication(one) => format!(
+            "a second server {} keeps the same: {}",
+            format::duration(one.rtt_ns),
+            if one.is_sync { "answers wait for it" } else { "it follows" }
+        ),
     }
 }
 

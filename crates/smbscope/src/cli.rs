@@ -185,6 +185,9 @@ pub struct Import {
 ///
 /// Of a recording from inside a server it also shows the server's time slice by slice: by command,
 /// by share, over time, and of the operations that were longest there.
+///
+/// With --change it also shows what a change would bring, as `smbscope predict` does: before and after
+/// by command and scenario, and from today's time to the predicted one part by part.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -192,7 +195,8 @@ Examples:
   smbscope report capture.pcapng --html report.html
   smbscope report dataset/ --format json | jq .totals
   smbscope report run/ --html run.html
-  smbscope report run-1of3/ run-2of3/ run-3of3/ --step 4")]
+  smbscope report run-1of3/ run-2of3/ run-3of3/ --step 4
+  smbscope report run/ --change rtt=20ms --html far.html")]
 pub struct Report {
     #[command(flatten)]
     pub decode: Decode,
@@ -203,11 +207,14 @@ pub struct Report {
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub format: Option<TextFormat>,
     /// Which operations of load runs to count.
-    #[arg(long, value_enum, value_name = "PHASE", default_value_t)]
+    #[arg(long, value_enum, value_name = "PHASE", default_value_t, conflicts_with = "changes")]
     pub phase: PhaseCounted,
     /// Of load runs, count operations of the measured window of this step only.
-    #[arg(long, value_name = "N", conflicts_with = "phase")]
+    #[arg(long, value_name = "N", conflicts_with_all = ["phase", "changes"])]
     pub step: Option<u64>,
+    /// What changes would bring. Of load runs, what was measured counts, all steps together.
+    #[command(flatten)]
+    pub asked: crate::commands::predict::forecast::Asked,
     #[command(flatten)]
     pub anonymize: Anonymize,
 }

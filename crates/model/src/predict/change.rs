@@ -4,6 +4,7 @@
 //! missing.
 
 use smbscope_event::profile::{CacheOption, Profile};
+use smbscope_event::protection::Protection;
 use smbscope_event::slice::Kind;
 
 use super::plan::{Plan, Replication};
@@ -59,6 +60,10 @@ pub enum Change {
     Channels(usize),
     /// All writes are stable when they are answered, or none is for its own sake.
     WriteThrough(bool),
+    /// All messages are signed like this, or none.
+    Signing(Protection),
+    /// All messages are encrypted like this, or none.
+    Encryption(Protection),
     /// The server has this share of reads in memory.
     CacheHit(f64),
     /// A second server that keeps the same.
@@ -79,7 +84,7 @@ pub struct Spec {
 }
 
 /// All changes.
-pub const SPECS: [Spec; 20] = [
+pub const SPECS: [Spec; 22] = [
     Spec {
         name: "rtt",
         example: "rtt=20ms",
@@ -209,6 +214,21 @@ pub const SPECS: [Spec; 20] = [
         needs: "the slices filesystem and io of reads (smbscope record), some of them from memory and some \
                 from storage",
     },
+    Spec {
+        name: "signing",
+        example: "signing=aes-gmac",
+        meaning: "all messages are signed by this algorithm (hmac-sha256, aes-cmac, aes-gmac), or none is (off)",
+        needs: "what it costs (--calibration FILE of `smbscope predict calibrate`); to turn it off also the \
+                slices crypto_in or crypto_out of the server",
+    },
+    Spec {
+        name: "encryption",
+        example: "encryption=aes-128-gcm",
+        meaning: "all messages are encrypted by this cipher (aes-128-ccm, aes-128-gcm, aes-256-ccm, aes-256-gcm), \
+                  or none is (off)",
+        needs: "what it costs (--calibration FILE of `smbscope predict calibrate`); to turn it off also the \
+                slices crypto_in or crypto_out of the server",
+    },
 ];
 
 /// What a change needs and a profile has not.
@@ -244,6 +264,8 @@ impl Change {
             Change::WriteThrough(_) => 17,
             Change::Replication(_) => 18,
             Change::CacheHit(_) => 19,
+            Change::Signing(_) => 20,
+            Change::Encryption(_) => 21,
         };
         &SPECS[place]
     }
@@ -275,7 +297,9 @@ impl Change {
             | Change::Channels(_)
             | Change::WriteThrough(_)
             | Change::Replication(_)
-            | Change::CacheHit(_) => return Err(self.lacking()),
+            | Change::CacheHit(_)
+            | Change::Signing(_)
+            | Change::Encryption(_) => return Err(self.lacking()),
             Change::Filesystem(_) | Change::Cpu(_) | Change::Queue(_) => self.scale(profile)?,
             Change::Cache(option) => {
                 for scenario in &mut profile.scenarios {
@@ -315,6 +339,8 @@ impl Change {
             Change::Channels(channels) => plan.channels = channels,
             Change::WriteThrough(is_on) => plan.write_through = Some(is_on),
             Change::CacheHit(share) => plan.cache_hit = Some(share),
+            Change::Signing(way) => plan.signing = Some(way),
+            Change::Encryption(way) => plan.encryption = Some(way),
             Change::Replication(replication) => plan.replication = Some(replication),
         }
     }
@@ -383,6 +409,10 @@ impl Change {
             Change::WriteThrough(_) => {
                 "Making bytes stable costs a write what it cost those that were recorded; storage does not \
                  slow down because it is asked more often."
+            }
+            Change::Signing(_) | Change::Encryption(_) => {
+                "Server and client pay for a message and its bytes what was measured where the server was \
+                 calibrated, one after the other."
             }
             Change::CacheHit(_) => {
                 "A read whose file-system time is of the short kind was in memory, and takes the median of that \

@@ -9,6 +9,7 @@
 pub mod averages;
 pub mod capacity;
 pub mod change;
+pub mod crypto;
 pub mod fit;
 pub mod plan;
 pub mod published;

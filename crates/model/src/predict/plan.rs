@@ -1,8 +1,10 @@
 //! What changes mean for a recorded sequence of operations.
 
 use smbscope_event::profile::CacheOption;
+use smbscope_event::protection::Protection;
 use smbscope_event::slice::Kind;
 
+use super::crypto::Calibration;
 use super::replay::Direction;
 
 /// Changes, as a replay of recorded operations takes them: today unless said otherwise.
@@ -32,6 +34,12 @@ pub struct Plan {
     pub channels: usize,
     /// Whether all writes are to be stable when they are answered, or none.
     pub write_through: Option<bool>,
+    /// How all messages are signed.
+    pub signing: Option<Protection>,
+    /// How all messages are encrypted.
+    pub encryption: Option<Protection>,
+    /// What both cost.
+    pub calibration: Option<Calibration>,
     /// Share of reads that the server has in memory.
     pub cache_hit: Option<f64>,
     /// A second server that has what is stable.
@@ -68,6 +76,9 @@ impl Default for Plan {
             compound: None,
             channels: 1,
             write_through: None,
+            signing: None,
+            encryption: None,
+            calibration: None,
             cache_hit: None,
             replication: None,
             stretch: 1.0,

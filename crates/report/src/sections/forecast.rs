@@ -1,7 +1,7 @@
 //! What a change would bring: from today's mean to the predicted one, and both by scenario and by
 //! command.
 
-use crate::document::{Block, Cell, Column, Fact, Facts, Section, Table, column, fact};
+use crate::document::{Block, Cell, Column, Facts, Section, Table, column, fact};
 use crate::forecast::{Forecast, ForecastRow};
 use crate::format;
 use crate::waterfall::{Step, Steps, Waterfall};
@@ -11,6 +11,7 @@ const ROWS_MAX: usize = 100;
 
 pub(crate) fn forecast(forecast: &Forecast) -> Section {
     let mut blocks = vec![Block::Facts(facts(forecast))];
+    blocks.extend(forecast.notes.iter().map(|line| Block::Note(line.clone())));
     blocks.extend(forecast.warnings.iter().map(|line| Block::Warn(line.clone())));
     blocks.extend(made_of(
         "The mean operation",
@@ -47,11 +48,9 @@ fn facts(forecast: &Forecast) -> Facts {
     let mut rows: Vec<_> = forecast
         .changes
         .iter()
-        .map(|change| Fact {
-            title: change.change.clone(),
-            value: Cell::Text(change.sentence.clone()),
-            note: String::new(),
-            help: "",
+        .map(|change| {
+            fact("forecast_change", "sentence", Cell::Text(change.sentence.clone()))
+                .titled(&change.change)
         })
         .collect();
     if let (Some(before), Some(after)) = (forecast.rtt_before_ns, forecast.rtt_after_ns) {

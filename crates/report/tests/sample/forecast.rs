@@ -57,7 +57,7 @@ pub fn forecast(changes: &[Change]) -> Forecast {
     replay.scenarios(&rows);
     replay.operations(&builder.finish().unwrap()).unwrap();
     let warnings = vec!["What was measured lies elsewhere.".to_owned()];
-    Forecast::new(&replay.finish(), changes, warnings)
+    Forecast::new(&replay.finish(), changes, Vec::new(), warnings)
 }
 
 /// An operation and when it ends.

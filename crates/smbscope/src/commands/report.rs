@@ -10,6 +10,7 @@ use smbscope_store::Part;
 use smbscope_store::source::{Request, Source};
 
 use crate::cli::{PhaseCounted, Report};
+use crate::commands::predict::forecast::Forecast;
 use crate::exit::Failure;
 use crate::format::TextFormat;
 use crate::options::{Talk, input_name};
@@ -23,8 +24,15 @@ const WIDTH: usize = 100;
 /// Shows the report.
 pub fn run(args: &Report, talk: Talk) -> anyhow::Result<()> {
     let tokenizer = args.anonymize.tokenizer()?;
-    let source = args.decode.reading.open(&args.decode.inputs, tokenizer.clone())?;
-    let meta = meta(&args.decode.inputs, tokenizer.as_ref());
+    let mut source = args.decode.reading.open(&args.decode.inputs, tokenizer.clone())?;
+    let mut meta = meta(&args.decode.inputs, tokenizer.as_ref());
+    // What cannot be predicted is said before anything is written.
+    if !args.asked.changes.is_empty() {
+        let Forecast { changes, prediction, notes, warnings, .. } =
+            Forecast::read(&mut source, &args.asked, talk)?;
+        meta.forecast =
+            Some(smbscope_report::Forecast::new(&prediction, &changes, notes, warnings));
+    }
     // A file that cannot be written is better known before the work.
     let html = args.html.as_deref().map(Output::file).transpose()?;
     let counted = match (args.step, args.phase) {

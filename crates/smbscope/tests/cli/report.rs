@@ -1,6 +1,6 @@
 //! `smbscope report`: that it appears, in each form; its contents are tested in its crate.
 
-use super::{OPERATIONS, answer, capture, folder};
+use super::{OPERATIONS, answer, capture, complaint, folder, load_run, objects};
 
 #[test]
 fn text_json_and_html() {
@@ -42,4 +42,78 @@ fn names_become_tokens() {
             assert!(!text.contains(name), "{name} in {format}");
         }
     }
+}
+
+#[test]
+fn a_change_is_told_as_predict_tells_it() {
+    let (_guard, dir) = folder();
+    let run = load_run::run(&dir, 1, |_| {});
+    for (input, changes) in
+        [(capture(), ["bandwidth=8mbit", "window=8000"]), (run, ["block=1MiB", "max-read=2MiB"])]
+    {
+        let change = changes.map(|change| format!("--change={change}"));
+        let change = change.each_ref().map(String::as_str);
+        let json = |command: &str| {
+            let words = [command, &input, "--format", "json"];
+            answer([words.as_slice(), &change].concat())
+        };
+        let report: serde_json::Value = serde_json::from_str(&json("report")).unwrap();
+        let forecast = &report["forecast"];
+        let predicted = objects(&json("predict"));
+        let mut found = 0;
+        for (of, rows) in [
+            ("command", forecast["commands"].as_array().unwrap().as_slice()),
+            ("scenario", forecast["scenarios"].as_array().unwrap().as_slice()),
+            ("operations", std::slice::from_ref(&forecast["operations"])),
+            ("scenarios", std::slice::from_ref(&forecast["all_scenarios"])),
+        ] {
+            for wanted in predicted.iter().filter(|record| record["of"] == of) {
+                let row = rows.iter().find(|row| rows.len() == 1 || row["name"] == wanted["name"]);
+                let row = row.unwrap();
+                assert_eq!(row["count"], wanted["count"]);
+                for side in ["before", "after"] {
+                    let ns = row[format!("{side}_ns")].as_i64().map(|ns| ns as f64 / 1e9);
+                    let seconds = wanted[format!("{side}_seconds")].as_f64();
+                    let difference = ns.unwrap_or(0.0) - seconds.unwrap_or(0.0);
+                    assert!(difference.abs() < 1e-9, "{side} of {row}: {wanted}");
+                }
+                found += 1;
+            }
+        }
+        let n = predicted.iter().filter(|record| record["of"] != "capacity").count();
+        assert_eq!(found, n);
+        assert_eq!(forecast["changes"].as_array().unwrap().len(), 2);
+    }
+    let input = capture();
+    let page = dir.join("report.html");
+    let changed = ["report", &input, "--change", "rtt=20ms"];
+    answer([&changed[..], &["--html", page.to_str().unwrap()]].concat());
+    assert!(std::fs::read_to_string(page).unwrap().contains("id=\"forecast\""));
+    let text = answer(changed);
+    assert!(text.contains("WHAT A CHANGE WOULD BRING") && text.contains("Predicted"), "{text}");
+    assert!(!answer(["report", &input]).contains("WHAT A CHANGE"));
+}
+
+#[test]
+fn a_change_that_cannot_be_told_is_refused_as_predict_refuses_it() {
+    let (_guard, dir) = folder();
+    let page = dir.join("report.html");
+    // Nothing is known of its connections, so that there is no round trip to be changed.
+    let unknown = load_run::run(&dir, 1, |_| {});
+    for (input, change) in [
+        (capture(), "filesystem=4x"),
+        (capture(), "users=100"),
+        (capture(), "dirlease"),
+        (capture(), "speed=2x"),
+        (unknown, "rtt=20ms"),
+    ] {
+        let predict = complaint(2, ["predict", &input, "--change", change]);
+        let words = ["report", &input, "--change", change, "--html", page.to_str().unwrap()];
+        let report = complaint(2, words);
+        let first = |said: &str| said.lines().next().unwrap_or_default().to_owned();
+        assert_eq!(first(&report), first(&predict), "{change}");
+        assert!(!page.exists(), "{change}");
+    }
+    let said = complaint(2, ["report", &capture(), "--change", "rtt=1ms", "--step", "1"]);
+    assert!(said.contains("--step"), "{said}");
 }

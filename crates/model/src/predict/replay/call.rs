@@ -114,6 +114,8 @@ pub(super) struct Call {
     pub(super) offset: Option<u64>,
     /// Whether it asks for stable storage.
     pub(super) is_through: bool,
+    pub(super) is_signed: bool,
+    pub(super) is_encrypted: bool,
     /// Operations in it.
     pub(super) members: u64,
     /// Of them those that the client's cache answers.

@@ -7,6 +7,7 @@ use super::durable::{AtRisk, Stable};
 use super::hits::Hits;
 use super::line::Link;
 use super::opens::Opens;
+use super::protect::Protected;
 use crate::summary::Distribution;
 
 /// What an operation's time is made of.
@@ -110,6 +111,8 @@ pub struct Prediction {
     pub stable: u64,
     /// Members of compounds that would be requests of their own, or requests that would be members.
     pub chained: u64,
+    /// Operations that are signed or encrypted in another way.
+    pub protected: Protected,
     /// What an asynchronous second server has not yet.
     pub at_risk: Option<AtRisk>,
 }

@@ -7,6 +7,7 @@ use smbscope_event::tables::Connection;
 
 use super::super::plan::Plan;
 use super::call::duration;
+use super::protect::Ways;
 use super::tcp::{Path, Sender};
 use super::{Map, PIECES};
 
@@ -38,6 +39,8 @@ pub(super) struct Link {
     /// Whether the line is another one then.
     pub(super) is_other: bool,
     line: u32,
+    /// How it signs and encrypts.
+    pub(super) ways: Ways,
 }
 
 struct Way {
@@ -80,6 +83,7 @@ pub(super) struct Known {
     to_client: Option<i64>,
     to_server: Option<i64>,
     segment_bytes: Option<u64>,
+    ways: Ways,
 }
 
 impl Known {
@@ -91,6 +95,7 @@ impl Known {
             if is_here { Some(0) } else { ns.map(duration) }
         };
         Known {
+            ways: Ways::of(one),
             to_client: side(one.client_rtt_ns, &[Vantage::Client]),
             to_server: side(one.server_rtt_ns, &[Vantage::Server, Vantage::Inside]),
             segment_bytes: match (one.client_mss, one.server_mss) {
@@ -103,7 +108,7 @@ impl Known {
 
 impl Link {
     pub(super) fn new(plan: &Plan, known: Known, line: u32) -> Link {
-        let Known { to_client, to_server, segment_bytes } = known;
+        let Known { to_client, to_server, segment_bytes, ways } = known;
         let rtt_ns = to_client.unwrap_or(0) + to_server.unwrap_or(0);
         let is_known = to_client.is_some() && to_server.is_some();
         let segment_bytes = segment_bytes
@@ -139,6 +144,7 @@ impl Link {
             today: way(today, 1),
             then: way(then, plan.channels.clamp(1, CHANNELS_MAX)),
             line,
+            ways,
         }
     }
 

@@ -22,6 +22,7 @@ mod durable;
 mod hits;
 mod line;
 mod opens;
+mod protect;
 mod role;
 mod tally;
 pub mod tcp;
@@ -55,6 +56,8 @@ pub use hits::Hits;
 pub use line::CHANNELS_MAX;
 use line::{Known, Link};
 pub use opens::Opens;
+pub use protect::Protected;
+use protect::protect;
 use role::Role;
 use tally::Tally;
 
@@ -71,6 +74,7 @@ mod columns {
         client: text,
         command: text,
         encrypted: bool,
+        signed: bool,
         handle: u64,
         offset: u64,
         transferred_bytes: u64,
@@ -149,6 +153,7 @@ pub struct Replay {
     caches: Option<Caches>,
     /// Members of compounds more or fewer.
     chained: u64,
+    protected: Protected,
     tally: Tally,
 }
 
@@ -196,6 +201,7 @@ impl Replay {
             moving: hits::Moving::default(),
             caches: plan.cache.map(|option| Caches::new(option, opens)),
             chained: 0,
+            protected: Protected::default(),
             lessons,
             lines: line::Lines::new(&plan),
             plan,
@@ -379,6 +385,8 @@ impl Replay {
             handle,
             offset: columns.offset.get(row),
             is_through: columns.write_through.is_set(row),
+            is_signed: columns.signed.is_set(row),
+            is_encrypted: columns.encrypted.is_set(row),
             members: columns.compound_size.get(row).map_or(1, u64::from).max(1),
             answered: u64::from(answered),
             lead_answered: answered,
@@ -406,6 +414,7 @@ impl Replay {
         else {
             return;
         };
+        let ways = link.ways;
         // As the client sees it.
         let start = call.start - link.to_client_ns / 2;
         let before_ns = call.elapsed_ns + link.to_client_ns;
@@ -479,6 +488,9 @@ impl Replay {
             let stable = &self.lessons.stable;
             let extra = self.durable.change(&self.plan, stable, call, beside_ns, then);
             saved += timed.make_stable(&extra);
+        }
+        if self.plan.signing.is_some() || self.plan.encryption.is_some() {
+            saved += protect(&self.plan, ways, call, &mut timed, &mut self.protected);
         }
         let request_ns = match fate {
             Fate::Joined | Fate::Split(_) => self.request_ns(call).min(beside_ns),
@@ -620,6 +632,7 @@ impl Replay {
         prediction.cached = Cached { answered, breaks, creates };
         prediction.stable = self.durable.asked;
         prediction.chained = self.chained;
+        prediction.protected = self.protected;
         prediction.at_risk = self.durable.at_risk();
         prediction.lessons = match self.learns {
             true => Lessons {

@@ -4,12 +4,14 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use smbscope_event::profile::CacheOption;
+use smbscope_event::protection::Protection;
 use smbscope_load::units::{parse_distance, parse_duration, parse_rate, parse_share, parse_size};
 use smbscope_model::predict::change::{Change, SPECS};
 use smbscope_model::predict::plan::Replication;
 use smbscope_model::predict::replay::{CHANNELS_MAX, DEPTH_MAX};
 
-use crate::format::RowFormat;
+use super::forecast::Asked;
+use crate::format::{RowFormat, TextFormat};
 use crate::options::Reading;
 
 /// Predict what a change would bring.
@@ -27,6 +29,13 @@ use crate::options::Reading;
 ///
 /// Changes apply one after the other, in the order in which they are given.
 #[derive(Debug, clap::Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    subcommand_value_name = "calibrate",
+    subcommand_help_heading = "Instead of a prediction",
+    disable_help_subcommand = true
+)]
 #[command(after_help = "\
 Examples:
   smbscope predict run/ --change rtt=20ms
@@ -34,17 +43,20 @@ Examples:
   smbscope predict recording/ --change filesystem=4x --format json
   smbscope predict --profile published --change rtt=20ms
   smbscope predict --profile published --change dirlease
+  smbscope predict calibrate --out crypto.json
+  smbscope predict run/ --change signing=aes-gmac --calibration crypto.json
   smbscope predict --list")]
 pub struct Predict {
+    #[command(subcommand)]
+    pub action: Option<Action>,
     /// Capture files, datasets or run folders to predict from, or `-` for a capture on standard input.
     #[arg(value_name = "INPUT", required_unless_present_any = ["profile", "list"])]
     pub inputs: Vec<String>,
     /// Predict from this profile instead.
     #[arg(long, value_enum, value_name = "PROFILE", conflicts_with = "inputs")]
     pub profile: Option<ProfileName>,
-    /// A change (see --list); may be given several times.
-    #[arg(long = "change", value_name = "CHANGE", value_parser = change)]
-    pub changes: Vec<Change>,
+    #[command(flatten)]
+    pub asked: Asked,
     /// List the changes that can be predicted.
     #[arg(long, conflicts_with_all = ["inputs", "profile", "changes"])]
     pub list: bool,
@@ -60,6 +72,38 @@ pub struct Predict {
     pub reading: Reading,
 }
 
+/// What predictions need besides.
+#[derive(Debug, clap::Subcommand)]
+pub enum Action {
+    Calibrate(Calibrate),
+}
+
+/// Measure what signing and encryption cost on this machine.
+///
+/// To be run on the server: a private Samba is started with the Samba that is installed, and so with its own
+/// crypto library. A client on this machine asks, reads and writes, signed and encrypted in every way, and
+/// the processor time of both beyond that of plain messages is told: for each message, and for each
+/// byte of it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  smbscope predict calibrate --out crypto.json
+  smbscope predict run/ --change encryption=aes-128-gcm --calibration crypto.json")]
+pub struct Calibrate {
+    /// smbd, or a folder with bin/smbd or sbin/smbd in it; the system's without.
+    #[arg(long, value_name = "PATH")]
+    pub samba: Option<PathBuf>,
+    /// For how long, s; every way is measured three times at least.
+    #[arg(long, value_name = "SECONDS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    pub seconds: u64,
+    /// Write what was measured to this file, for --calibration.
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Form of what goes to standard output.
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
+    pub format: TextFormat,
+}
+
 /// Profiles that smbscope brings along.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ProfileName {
@@ -73,7 +117,7 @@ pub enum ProfileName {
 const MAX_BLOCK: u64 = 16 << 20;
 
 /// Reads `rtt=20ms` and the like.
-fn change(text: &str) -> Result<Change, String> {
+pub fn change(text: &str) -> Result<Change, String> {
     let (name, value) = match text.split_once('=') {
         Some((name, value)) => (name.trim(), Some(value.trim())),
         None => (text.trim(), None),
@@ -145,6 +189,14 @@ fn change(text: &str) -> Result<Change, String> {
                 false => Err(wrong("a line that loses half of all packets is none".to_owned())),
             }
         }
+        ("signing", Some(value)) => match Protection::of_name(value) {
+            Some(way) if !way.is_encryption() => Ok(Change::Signing(way)),
+            _ => Err(wrong(format!("`{value}` is neither a signing algorithm nor off"))),
+        },
+        ("encryption", Some(value)) => match Protection::of_name(value) {
+            Some(way) if !way.is_signing() => Ok(Change::Encryption(way)),
+            _ => Err(wrong(format!("`{value}` is neither a cipher nor off"))),
+        },
         ("cache-hit", Some(value)) => {
             Ok(Change::CacheHit(parse_share(value).map_err(|error| error.to_string())?))
         }
@@ -231,6 +283,8 @@ mod tests {
             ("dirlease=on", "no value"),
             ("dircache=on", "dircache=collapse"),
             ("queue=200%", "more than 100%"),
+            ("signing=aes-128-gcm", "neither a signing algorithm"),
+            ("encryption=aes-gmac", "neither a cipher"),
             ("depth=0", "no number"),
             ("channels=99", "up to 32"),
             ("compound=maybe", "neither on nor off"),

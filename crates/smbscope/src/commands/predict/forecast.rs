@@ -2,6 +2,8 @@
 //!
 //! What is shown of one is another's ([`recorded`](super::recorded)).
 
+use std::path::PathBuf;
+
 use smbscope_event::operation;
 use smbscope_event::tables::Connection;
 use smbscope_model::predict::capacity::{Capacity, Demand, NoCapacity};
@@ -12,6 +14,7 @@ use smbscope_report::format;
 use smbscope_store::source::{Request, Source};
 use smbscope_store::{Part as Rows, Table};
 
+use super::calibrate;
 use crate::exit::Failure;
 use crate::interrupt;
 use crate::options::Talk;
@@ -19,6 +22,27 @@ use crate::progress::Shown;
 
 /// How many times as long as any recorded round trip a new one may be without a warning.
 const FAR: f64 = 10.0;
+
+/// Which changes, as they stand on a command line.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct Asked {
+    /// A change (smbscope predict --list); may be given several times.
+    #[arg(long = "change", value_name = "CHANGE", value_parser = super::args::change)]
+    pub changes: Vec<Change>,
+    /// What signing and encryption cost the server: a file of `smbscope predict calibrate`.
+    #[arg(long, value_name = "FILE")]
+    pub calibration: Option<PathBuf>,
+}
+
+impl Asked {
+    /// What they mean for a replay.
+    fn plan(&self) -> anyhow::Result<Plan> {
+        let calibration = self.calibration.as_deref().map(calibrate::read).transpose()?;
+        let mut plan = Plan { calibration, ..Plan::default() };
+        self.changes.iter().for_each(|change| change.plan(&mut plan));
+        Ok(plan)
+    }
+}
 
 /// What changes would bring, and how far that can be trusted.
 pub struct Forecast {
@@ -36,12 +60,12 @@ pub struct Forecast {
 
 impl Forecast {
     /// Goes through the recording as it would have gone with the changes.
-    pub fn read(mut source: Source, changes: &[Change], talk: Talk) -> anyhow::Result<Forecast> {
-        let mut plan = Plan::default();
-        changes.iter().for_each(|change| change.plan(&mut plan));
+    pub fn read(source: &mut Source, asked: &Asked, talk: Talk) -> anyhow::Result<Forecast> {
+        let changes = &asked.changes;
+        let mut plan = asked.plan()?;
         // The round trips must be known before the first operation.
         source.spool()?;
-        let context = Context::read(&source, talk)?;
+        let context = Context::read(source, talk)?;
         let capacity = context.demand.finish();
         for change in changes {
             if let Change::Users(users) = change {
@@ -51,10 +75,10 @@ impl Forecast {
         let connections = context.connections;
         let mut lessons = Lessons::default();
         if plan.learns() {
-            lessons = replay(&source, &connections, Plan::default(), lessons, talk)?.lessons;
+            lessons = replay(source, &connections, Plan::default(), lessons, talk)?.lessons;
             has_sizes(changes, lessons.sizes)?;
         }
-        let prediction = replay(&source, &connections, plan.clone(), lessons, talk)?;
+        let prediction = replay(source, &connections, plan.clone(), lessons, talk)?;
         check(changes, &plan, &prediction)?;
         let mut warnings = warnings(&prediction);
         warnings.extend(changes.iter().filter_map(|change| beyond(change, &prediction)));
@@ -164,6 +188,7 @@ fn check(changes: &[Change], plan: &Plan, prediction: &Prediction) -> anyhow::Re
         let is_answerable = match (change, change.slices()) {
             (_, Some((kinds, _))) => kinds.iter().any(|kind| has(kind.name())),
             (Change::Cache(_), _) => prediction.cached.creates > 0,
+            (Change::Signing(_) | Change::Encryption(_), _) => prediction.protected.unknown == 0,
             (Change::CacheHit(_), _) => prediction.lessons.hits.is_some(),
             (Change::WriteThrough(_), _) => prediction.lessons.stable.n > 0,
             // Where nothing must be stable, nothing waits, and that is the answer only of writes.
@@ -220,6 +245,12 @@ fn notes(plan: &Plan, prediction: &Prediction) -> Vec<String> {
             "{} operations had to be stable when they were answered: the server took {} for that (median).",
             format::count(prediction.stable),
             format::duration(learnt.median_ns as i64)
+        ));
+    }
+    if plan.signing.is_some() || plan.encryption.is_some() {
+        notes.push(format!(
+            "{} operations are signed or encrypted in another way than today.",
+            format::count(prediction.protected.changed)
         ));
     }
     if let (Some(_), Some(hits)) = (plan.cache_hit, prediction.lessons.hits) {

@@ -4,7 +4,8 @@
 //! recordings ([`recorded`], from a [`forecast`]). The arithmetic is `smbscope_model::predict`.
 
 pub mod args;
-mod forecast;
+mod calibrate;
+pub mod forecast;
 mod profile;
 mod recorded;
 
@@ -13,13 +14,16 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, RecordBatch, StringArray};
 use smbscope_model::predict::change::{Change, SPECS};
 
-use self::args::Predict;
+use self::args::{Action, Predict};
 use crate::format::{Column, JsonNulls, RowFormat, lines, row_writer};
 use crate::options::Talk;
 use crate::output::Output;
 
 /// Predicts, or lists what can be.
 pub fn run(args: &Predict, talk: Talk) -> anyhow::Result<()> {
+    if let Some(Action::Calibrate(args)) = &args.action {
+        return calibrate::run(args, talk);
+    }
     Output::check(args.out.as_ref(), args.format.is_binary())?;
     match args.profile {
         _ if args.list => list(args),

@@ -39,7 +39,7 @@ pub fn run(args: &Predict, name: ProfileName) -> anyhow::Result<()> {
         ProfileName::PublishedMeans => published::means(),
     };
     let mut changed = today.clone();
-    for change in &args.changes {
+    for change in &args.asked.changes {
         change.apply(&mut changed).map_err(|lacking| {
             Failure::usage(format!(
                 "--change {}: the profile {} has not what that needs: {}",
@@ -47,12 +47,12 @@ pub fn run(args: &Predict, name: ProfileName) -> anyhow::Result<()> {
             ))
         })?;
     }
-    let rows = rows(&today, &changed, &args.changes);
+    let rows = rows(&today, &changed, &args.asked.changes);
     match args.format {
         RowFormat::Text => {
             let mut output = Output::open(args.out.as_ref())?;
             let (bold, end) = output.bold();
-            output.text(&text(&today, &changed, &rows, &args.changes, (&bold, end)))?;
+            output.text(&text(&today, &changed, &rows, &args.asked.changes, (&bold, end)))?;
             output.finish()
         }
         format => write(batch(&rows)?, format, Output::open(args.out.as_ref())?),

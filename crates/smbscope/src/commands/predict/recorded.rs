@@ -19,8 +19,8 @@ const FAR_USERS: f64 = 5.0;
 
 /// Predicts from recordings.
 pub fn run(args: &Predict, talk: Talk) -> anyhow::Result<()> {
-    let source = args.reading.open(&args.inputs, None)?;
-    let forecast = Forecast::read(source, &args.changes, talk)?;
+    let mut source = args.reading.open(&args.inputs, None)?;
+    let forecast = Forecast::read(&mut source, &args.asked, talk)?;
     match args.format {
         RowFormat::Text => {
             let mut output = Output::open(args.out.as_ref())?;
@@ -29,7 +29,7 @@ pub fn run(args: &Predict, talk: Talk) -> anyhow::Result<()> {
             output.finish()
         }
         format => write(
-            batch(&forecast.prediction, &forecast.capacity, !args.changes.is_empty())?,
+            batch(&forecast.prediction, &forecast.capacity, !args.asked.changes.is_empty())?,
             format,
             Output::open(args.out.as_ref())?,
         ),
