@@ -9,10 +9,12 @@ use smbscope_event::builder::OperationBuilder;
 use smbscope_event::code;
 use smbscope_event::operation::Operation;
 use smbscope_event::profile::CacheOption;
+use smbscope_event::protection::Protection;
 use smbscope_event::run::{MEASURED, Scenario};
 use smbscope_event::slice::Kind;
 use smbscope_event::tables::Connection;
 use smbscope_model::predict::change::Change;
+use smbscope_model::predict::crypto::{Calibration, Cost, Costs, Side};
 use smbscope_model::predict::plan::{Plan, Replication};
 use smbscope_model::predict::replay::{Cached, Lessons, Prediction, Replay, Row};
 
@@ -382,6 +384,53 @@ fn a_directory_lease_answers_what_was_looked_up_before() {
     assert!(after < before / 4, "{before} {after}");
 }
 
+fn calibration(costs: &[(Protection, f64)]) -> Calibration {
+    let side = |message_ns: f64| {
+        let cost = Cost { message_ns, byte_ns: 0.5 };
+        Side { inbound: cost, outbound: cost }
+    };
+    let costs = costs.iter().map(|(way, ns)| Costs {
+        protection: way.name().to_owned(),
+        server: side(*ns),
+        client: side(2.0 * ns),
+    });
+    Calibration { costs: costs.collect(), ..Calibration::default() }
+}
+
+#[test]
+fn signing_costs_both_sides_each_message_and_its_bytes() {
+    let mut rows = operations(&vec![act(MS, 4_000); 10], None);
+    let protected = |rows: &[Operation], change: Change, calibration: Option<Calibration>| {
+        let mut plan = Plan { calibration, ..Plan::default() };
+        change.plan(&mut plan);
+        let mut replay = Replay::new(plan, Lessons::default());
+        replay.connections(&[connection()]);
+        replay.operations(&batch(rows)).unwrap();
+        replay.finish()
+    };
+    let known =
+        || Some(calibration(&[(Protection::AesGmac, 1_000.0), (Protection::AesCmac, 9_000.0)]));
+    let difference =
+        |one: &Prediction| mean(&one.operations) - one.operations.before.mean_ns().unwrap();
+    // Request and reply, at the server and twice as much at the client, half a nanosecond a byte on each.
+    let bytes = 2.0 * 0.5 * (120.0 + 4_000.0);
+    let signed = protected(&rows, Change::Signing(Protection::AesGmac), known());
+    assert_eq!(difference(&signed), 6_000.0 + bytes);
+    assert_eq!((signed.protected.changed, signed.protected.unknown), (10, 0));
+    let out = signed.operations.parts.iter().find(|part| part.part == "crypto_out").unwrap();
+    assert_eq!((out.before_ns, out.after_ns), (0.0, 1_000.0 + 2_000.0));
+    // From one to the other, and nothing where it is the same.
+    rows.iter_mut().for_each(|row| row.set_signed(true));
+    let same = protected(&rows, Change::Signing(Protection::HmacSha256), known());
+    assert_eq!((difference(&same), same.protected.changed), (0.0, 0));
+    let unknown = protected(&rows, Change::Signing(Protection::AesGmac), None);
+    assert_eq!((difference(&unknown), unknown.protected.unknown), (0.0, 10));
+    // What the server's slices say is taken away without any calibration.
+    rows.iter_mut().for_each(|row| row.set_crypto_out_ns(7_000));
+    let off = protected(&rows, Change::Signing(Protection::None), None);
+    assert_eq!(difference(&off), -7_000.0);
+}
+
 /// Any number, extremes more often than others.
 fn wild() -> impl Strategy<Value = i64> {
     prop_oneof![any::<i64>(), Just(i64::MIN), Just(i64::MAX), Just(0), -5..5i64]
@@ -459,6 +508,7 @@ proptest! {
             prop_assert_eq!(prediction.waiting_ns.0, prediction.waiting_ns.1);
             for command in &prediction.commands {
                 prop_assert_eq!(&command.after, &command.before);
+                prop_assert!(command.change_error_ns.is_none_or(|ns| ns == 0.0));
             }
         }
     }

@@ -198,7 +198,8 @@ pub const SPECS: [Spec; 22] = [
         name: "write-through",
         example: "write-through=on",
         meaning: "every write is on stable storage when it is answered (off: only what a Flush asks for)",
-        needs: "Flushes, or writes that were write-through (what it costs to make something stable)",
+        needs: "Flushes of what was written, or the slice flush of writes that were write-through (what it \
+                costs to make something stable)",
     },
     Spec {
         name: "replication",

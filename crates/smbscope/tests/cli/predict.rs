@@ -53,14 +53,14 @@ fn a_change_has_a_before_and_an_after() {
 #[test]
 fn the_list_explains_every_change() {
     // What has no sizes, no users and no requests cannot change them.
-    const NOT_OF_A_PROFILE: [&str; 7] =
-        ["bandwidth", "window", "loss", "block", "max-read", "max-write", "users"];
+    const OF_A_PROFILE: [&str; 7] =
+        ["rtt", "distance", "filesystem", "cpu", "queue", "dircache", "dirlease"];
     let text = answer(["predict", "--list"]);
     for record in objects(&answer(["predict", "--list", "--format", "json"])) {
         let example = record["example"].as_str().unwrap();
         assert!(text.contains(example));
         let words = ["predict", "--profile", "published", "--change", example];
-        if NOT_OF_A_PROFILE.contains(&record["change"].as_str().unwrap()) {
+        if !OF_A_PROFILE.contains(&record["change"].as_str().unwrap()) {
             let said = complaint(2, words);
             assert!(said.contains(record["needs"].as_str().unwrap()), "{said}");
         } else {
@@ -119,7 +119,11 @@ fn what_a_recording_lacks_is_told_with_what_to_record() {
         ("cpu=2x", "smbscope record"),
         ("queue=0%", "smbscope record"),
         ("users=100", "smbscope load"),
-        ("dirlease", "from a profile"),
+        ("cache-hit=90%", "smbscope record"),
+        ("signing=aes-gmac", "smbscope predict calibrate"),
+        ("encryption=aes-128-gcm", "smbscope predict calibrate"),
+        ("write-through=on", "Flushes"),
+        ("replication=sync,rtt=5ms", "Flushes"),
     ] {
         let said = complaint(2, ["predict", &input, "--change", change]);
         assert!(said.contains(wanted), "{change}: {said}");
@@ -128,6 +132,65 @@ fn what_a_recording_lacks_is_told_with_what_to_record() {
     let said = complaint(2, ["predict", &blocks, "--change", "block=4KiB"]);
     assert!(said.contains("a second block size"), "{said}");
     complaint(2, ["predict", &input, "--profile", "published"]);
+}
+
+#[test]
+fn caches_answer_what_the_capture_looked_up_before() {
+    let input = capture();
+    let words = ["predict", &input, "--change", "dirlease", "--format", "json"];
+    let records = objects(&answer(words));
+    let sent: Vec<_> = records.iter().filter(|record| record["of"] == "sent").collect();
+    let sum = |name: &str| sent.iter().map(|one| one[name].as_u64().unwrap()).sum::<u64>();
+    let all = records.iter().find(|record| record["of"] == "operations").unwrap();
+    assert_eq!(all["count"].as_u64(), Some(sum("count")));
+    assert_eq!(all["count_after"].as_u64(), Some(sum("count_after")));
+    assert!(sent.iter().all(|one| one["command"].is_string()));
+    let text = answer(["predict", &input, "--change", "dirlease"]);
+    assert!(text.contains("The clients' caches answer"), "{text}");
+}
+
+#[test]
+fn a_second_server_says_what_would_be_lost() {
+    let input = capture();
+    let change = ["--change", "replication=async,rtt=5ms,bandwidth=1mbit"];
+    let text = answer([["predict", &input].as_slice(), &change].concat());
+    assert!(text.contains("So much is lost"), "{text}");
+    let records =
+        objects(&answer([["predict", &input, "--format", "json"].as_slice(), &change].concat()));
+    let all = records.iter().find(|record| record["of"] == "operations").unwrap();
+    assert!(seconds(all, "at_risk_most_bytes") >= seconds(all, "at_risk_bytes"));
+    assert!(seconds(all, "at_risk_most_seconds") >= 0.0025);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_calibration_is_measured_and_used() {
+    let (_keep, dir) = folder();
+    let file = dir.join("crypto.json");
+    let file = file.to_str().unwrap();
+    if std::process::Command::new("/usr/sbin/smbd").arg("--version").output().is_err() {
+        return eprintln!("skipped: no Samba here (apt-get install samba)");
+    }
+    let text = answer(["predict", "calibrate", "--seconds", "1", "--out", file]);
+    assert!(text.contains("aes-cmac") && text.contains("Samba"), "{text}");
+    let measured: Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
+    let costs = measured["costs"].as_array().unwrap();
+    assert_eq!(costs.len(), 7, "{measured}");
+    // CMAC is one block after the other, whatever the processor.
+    let cmac = costs.iter().find(|one| one["protection"] == "aes-cmac").unwrap();
+    for side in ["server", "client"] {
+        for way in ["inbound", "outbound"] {
+            assert!(cmac[side][way]["byte_ns"].as_f64().unwrap() > 0.0, "{side} {way}: {measured}");
+        }
+    }
+    let input = capture();
+    let words = ["predict", &input, "--change", "encryption=aes-128-ccm", "--calibration", file];
+    let records = objects(&answer([words.as_slice(), &["--format", "json"]].concat()));
+    let all = records.iter().find(|record| record["of"] == "operations").unwrap();
+    assert!(seconds(all, "after_seconds") > seconds(all, "before_seconds"), "{all}");
+    std::fs::write(file, "{}").unwrap();
+    let said = complaint(4, words);
+    assert!(said.contains("is no calibration"), "{said}");
 }
 
 #[test]

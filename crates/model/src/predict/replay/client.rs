@@ -11,8 +11,6 @@ use super::role::Role;
 const RECENT_MAX: usize = 64;
 /// Intervals of waiting that may still be joined by a later one.
 const OPEN_MAX: usize = 16;
-/// Begin later than scheduled from which on a user counts as held up by the scenario before, ns.
-const LATE_NS: i64 = 1_000_000;
 
 /// One execution of a scenario, as it was recorded.
 #[derive(Clone, Copy, Debug)]
@@ -74,16 +72,14 @@ impl Client {
             (ended, execution.scenario)
         });
         if let Some(execution) = execution {
-            let due = match execution.started_at - execution.scheduled_at > LATE_NS {
-                true => execution.scheduled_at,
-                false => execution.started_at,
-            };
-            let free = self.last.map_or(i64::MIN, |(_, then)| then);
             let began = match self.last {
-                // Nothing moved: exactly as it was.
-                Some((was, then)) if was == then => execution.started_at,
-                None => execution.started_at,
-                Some(_) => due.max(free),
+                // The scenario before held it up, and may not then.
+                Some((was, then)) if was > execution.scheduled_at && was != then => {
+                    execution.scheduled_at.max(then)
+                }
+                // It was as late as it was for other reasons: the generator's.
+                Some((was, then)) if was != then => execution.started_at.max(then),
+                _ => execution.started_at,
             };
             self.execution = Some((*execution, began));
             self.recent.clear();

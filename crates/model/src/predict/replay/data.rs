@@ -164,6 +164,8 @@ pub struct Row {
     pub before: Times,
     /// With the changes.
     pub after: Times,
+    /// Half of the 95 % interval of the mean change, ns: of the scatter of what each one changes.
+    pub change_error_ns: Option<f64>,
     /// Mean of each part before and after, ns, of those that are not 0; of a scenario `between` is
     /// what lies between its operations.
     pub parts: Vec<PartRow>,
@@ -196,8 +198,7 @@ impl Row {
 
     /// Half of the 95 % interval of [`Row::percent`].
     pub fn percent_error(&self) -> Option<f64> {
-        // Both means come from the same operations: what scatters in one scatters in the other.
-        Some(100.0 * self.after.error_ns? / self.before.mean_ns()?)
+        Some(100.0 * self.change_error_ns? / self.before.mean_ns()?)
     }
 }
 

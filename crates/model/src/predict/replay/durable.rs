@@ -143,8 +143,9 @@ impl Durable {
         let mut extra = Extra::default();
         self.asked += u64::from(is_today);
         if is_today {
-            // Without slices a write's own time is not told from that of being stable.
-            if slice_ns > 0 || !(is_write || self.has_slices) {
+            // Without slices a write's own time is not told from that of being stable, and a Flush that
+            // finds nothing does nothing.
+            if slice_ns > 0 || (dirty.0 > 0 && !is_write && !self.has_slices) {
                 let ns = if slice_ns > 0 { slice_ns } else { beside_ns };
                 self.costs.add(dirty.0, ns);
                 self.all.get_or_insert_with(|| Latency::new(Grain::Fine)).record(&Sample::new(ns));

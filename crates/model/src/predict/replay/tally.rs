@@ -39,6 +39,8 @@ struct Group {
     more: i64,
     before: Side,
     after: Side,
+    /// Of what each one changes, ns².
+    squares: f64,
     parts: Sums,
 }
 
@@ -117,16 +119,28 @@ impl Side {
     fn finish(&self) -> Times {
         let distribution = self.times.distribution(false);
         let n = distribution.n as f64;
-        let mean = distribution.sum_ns as f64 / n;
-        let variance = (self.squares / n - mean * mean).max(0.0) * n / (n - 1.0);
-        let error_ns = (n > 1.0).then(|| Z_95 * (variance / n).sqrt());
+        let error_ns = error_ns(n, distribution.sum_ns as f64 / n, self.squares);
         Times { distribution, error_ns }
     }
 }
 
+/// Half of the 95 % interval of a mean that the scatter of so many values with these squares allows.
+fn error_ns(n: f64, mean: f64, squares: f64) -> Option<f64> {
+    let variance = (squares / n - mean * mean).max(0.0) * n / (n - 1.0);
+    (n > 1.0).then(|| Z_95 * (variance / n).sqrt())
+}
+
 impl Group {
     fn new() -> Group {
-        Group { count: 0, more: 0, before: Side::new(), after: Side::new(), parts: Sums::new() }
+        let (before, after) = (Side::new(), Side::new());
+        Group { count: 0, more: 0, before, after, squares: 0.0, parts: Sums::new() }
+    }
+
+    #[inline]
+    fn record(&mut self, before_ns: i64, after_ns: i64) {
+        self.before.record(before_ns);
+        self.after.record(after_ns);
+        self.squares += (after_ns as f64 - before_ns as f64).powi(2);
     }
 
     fn absorb(&mut self, other: &Group) {
@@ -134,6 +148,7 @@ impl Group {
         self.more += other.more;
         self.before.absorb(&other.before);
         self.after.absorb(&other.after);
+        self.squares += other.squares;
         self.parts.absorb(&other.parts);
     }
 
@@ -141,6 +156,8 @@ impl Group {
     fn finish(&self, name: &str, others: Option<&'static str>) -> Row {
         let (before, after) = (self.before.finish(), self.after.finish());
         let n = before.distribution.n.max(1) as f64;
+        let change = after.distribution.sum_ns as f64 - before.distribution.sum_ns as f64;
+        let change_error_ns = error_ns(n, change / n, self.squares);
         let mut parts: Vec<_> = Part::ALL
             .iter()
             .zip(self.parts.finish())
@@ -160,7 +177,15 @@ impl Group {
             parts.push(PartRow { part, before_ns, after_ns });
         }
         let count_after = self.count.saturating_add_signed(self.more);
-        Row { name: name.to_owned(), count: self.count, count_after, before, after, parts }
+        Row {
+            name: name.to_owned(),
+            count: self.count,
+            count_after,
+            before,
+            after,
+            change_error_ns,
+            parts,
+        }
     }
 }
 
@@ -218,8 +243,7 @@ impl Tally {
             }
         }
         if let Some(Command { group, .. }) = self.commands.get_mut(command as usize) {
-            group.before.record(timed.before_ns);
-            group.after.record(timed.after_ns);
+            group.record(timed.before_ns, timed.after_ns);
             group.more += timed.requests - 1;
             group.parts.add(timed);
         }
@@ -234,8 +258,7 @@ impl Tally {
         self.late.1 += u64::from(ended.late_ns.1 > LATE_NS);
         let group = self.scenario_group(scenario);
         group.count += 1;
-        group.before.record(ended.response_ns.0);
-        group.after.record(ended.response_ns.1);
+        group.record(ended.response_ns.0, ended.response_ns.1);
     }
 
     fn scenario_group(&mut self, scenario: u32) -> &mut Group {
