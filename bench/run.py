@@ -76,6 +76,9 @@ def main():
         shutil.rmtree(scratch)
 
 
+PREDICT = "`smbscope predict`, of the dataset"
+
+
 def table(args, path, scratch):
     size, count = os.path.getsize(path), packets(path)
     dataset = os.path.join(scratch, "dataset")
@@ -87,6 +90,7 @@ def table(args, path, scratch):
         ("smbscope, full rows in memory", [args.smbscope, "decode", path]),
         ("`smbscope report`", [args.smbscope, "report", "--quiet", path]),
         ("`smbscope import`", [args.smbscope, "import", "--quiet", "--force", path, "--out", dataset]),
+        (PREDICT, [args.smbscope, "predict", dataset, "--quiet", "--change", "rtt=20ms", "--format", "json"]),
     ]
     print(f"### {os.path.basename(path)}: {size:,} bytes, {count:,} packets\n")
     print("| program | CPU s | MB/CPU s | packets/CPU s | operations/CPU s | of the walk | peak MB | operations |")
@@ -103,7 +107,7 @@ def table(args, path, scratch):
     walk, counts = None, {}
     for title, command in programs:
         output, cpu, memory = best[title]
-        if title == "`smbscope import`":
+        if title in ("`smbscope import`", PREDICT):
             sql = "select count(*) from operations"
             output = run([args.smbscope, "query", dataset, "--format", "csv", sql])[0].split()[-1] + " operations"
         found = None if command[0] == "cat" else operations(output)
@@ -116,6 +120,8 @@ def table(args, path, scratch):
               f"{found / cpu if found else 0:,.0f} | {share} | {memory / 1e6:,.0f} | {found if found else ''} |",
               flush=True)
     print()
+    _, cpu, memory = best[PREDICT]
+    print(f"A prediction of ten million such operations: {1e7 * cpu / counts[PREDICT]:.1f} CPU s, {memory / 1e6:.0f} MB.\n")
     if len(set(counts.values())) > 1:
         print(f"The programs do not find the same number of operations: {counts}\n")
 

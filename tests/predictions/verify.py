@@ -355,8 +355,9 @@ steps = [
 
 @case
 def durable(bench):
-    """Writes are flushed to a log that takes 3 ms; then they are write-through, and back; then the log waits for a
-    second one at a distance of 5 ms."""
+    """Writes are flushed to a log that takes 3 ms; then they are write-through; then the log waits for a second one at a
+    distance of 5 ms. Back from write-through cannot be predicted: neither a client nor, with Samba 4.17, the recorder
+    tells what part of such a write is the flush."""
     workloads, scale = {}, bench.args.scale
     bench.args.scale = "1"
     for name, through in (("plain", ""), ("through", ", write_through = true")):
@@ -367,24 +368,20 @@ def durable(bench):
     def run(name, workload, **flush):
         with Lab(bench, load=["--workload", workloads[workload]]) as lab:
             lab.slow_down(0.0, **flush)
-            return lab.record(f"durable-{name}")
+            return lab.record(f"durable-{name}")[1]
 
     def compare(what, change, predicted, measured):
-        measured = bench.measured(measured[0])
-        bench.compare("durable", what, change, predicted[change], measured, ["scenarios"], "_p50")
+        measured = bench.measured(measured)
+        bench.compare("durable", what, change, predicted[change], measured, ["Write", "Flush"], "_p50")
 
     plain, through = run("plain", "plain", log=0.003), run("through", "through", log=0.003)
     sync = "replication=sync,rtt=5ms"
-    # What a client sees says what a Flush costs, not what a write-through write costs more: Samba's slices do.
-    predicted = bench.predict("durable-plain", plain[0], ["write-through=on", sync])
-    inside = bench.predict("durable-inside", through[1], ["write-through=off", sync])
-    what, groups = "writes and Flushes, a log of 3 ms", ["Write", "Flush"]
+    predicted = bench.predict("durable", plain, ["write-through=on", sync])
+    again = bench.predict("durable-through", through, [sync])
+    what = "writes and Flushes, a log of 3 ms, inside Samba"
     compare(what, "write-through=on", predicted, through)
-    off = "write-through=off"
-    bench.compare("durable", what, off, inside[off], bench.measured(plain[1]), groups, "_p50")
     compare(what, sync, predicted, run("far", "plain", log=0.003, distance=0.005))
-    far = run("through-far", "through", log=0.003, distance=0.005)
-    bench.compare("durable", what + ", write-through", sync, inside[sync], bench.measured(far[1]), groups, "_p50")
+    compare(what + ", write-through", sync, again, run("through-far", "through", log=0.003, distance=0.005))
     bench.args.scale = scale
 
 

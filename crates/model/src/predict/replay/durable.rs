@@ -145,7 +145,7 @@ impl Durable {
         if is_today {
             // Without slices a write's own time is not told from that of being stable, and a Flush that
             // finds nothing does nothing.
-            if slice_ns > 0 || (dirty.0 > 0 && !is_write && !self.has_slices) {
+            if dirty.0 > 0 && (slice_ns > 0 || !(is_write || self.has_slices)) {
                 let ns = if slice_ns > 0 { slice_ns } else { beside_ns };
                 self.costs.add(dirty.0, ns);
                 self.all.get_or_insert_with(|| Latency::new(Grain::Fine)).record(&Sample::new(ns));

@@ -21,13 +21,13 @@ mod depth;
 mod durable;
 mod hits;
 mod line;
+mod lookups;
 mod opens;
 mod protect;
 mod role;
 mod tally;
 pub mod tcp;
 
-use std::hash::{BuildHasher, Hasher};
 use std::sync::LazyLock;
 
 use arrow::array::RecordBatch;
@@ -44,7 +44,7 @@ use crate::summary::columns::{Numbers, Resolved, numbers};
 pub(crate) use blocks::Direction;
 pub use blocks::Learnt;
 use blocks::{Blocks, Cut};
-use caches::{Ask, Caches, Place};
+use caches::Caches;
 use call::{Call, DURATION_MAX_NS, MESSAGE_MAX_BYTES, Timed, duration, point, times};
 use client::{Client, Execution};
 pub use data::{Cached, Lessons, Part, PartRow, Prediction, Row, Sent, Times};
@@ -55,6 +55,7 @@ pub use durable::{AtRisk, Stable};
 pub use hits::Hits;
 pub use line::CHANNELS_MAX;
 use line::{Known, Link};
+use lookups::Lookups;
 pub use opens::Opens;
 pub use protect::Protected;
 use protect::protect;
@@ -85,18 +86,6 @@ mod columns {
         server_ns: i64,
         waits: bool,
         write_through: bool,
-    }
-}
-
-/// Of what caches care for.
-mod lookups {
-    crate::summary::columns::columns! {
-        share: text,
-        path: text,
-        detail: text,
-        status: u32,
-        desired_access: u32,
-        create_options: u32,
     }
 }
 
@@ -644,87 +633,6 @@ impl Replay {
             false => self.lessons,
         };
         prediction
-    }
-}
-
-/// Columns that tell what an operation looks up, and what their texts mean.
-struct Lookups {
-    columns: lookups::Columns,
-    /// Of each path its own number and its parent's.
-    paths: Vec<Option<(u64, u64)>>,
-    shares: Vec<Option<u64>>,
-    opens: Resolved,
-}
-
-/// The same in every run.
-const SEED: u64 = 0x736d_6273_636f_7065;
-
-fn hash(words: &[&[u8]]) -> u64 {
-    let mut hasher = foldhash::fast::FixedState::with_seed(SEED).build_hasher();
-    for word in words {
-        hasher.write(word);
-        hasher.write_usize(word.len());
-    }
-    hasher.finish()
-}
-
-impl Lookups {
-    fn of(batch: &RecordBatch) -> Result<Lookups, ArrowError> {
-        let columns = lookups::Columns::of(batch)?;
-        Ok(Lookups {
-            paths: vec![None; columns.path.keys()],
-            shares: vec![None; columns.share.keys()],
-            opens: Resolved::new(columns.detail.keys()),
-            columns,
-        })
-    }
-
-    fn ask(
-        &mut self,
-        row: usize,
-        recording: u32,
-        client: u32,
-        role: Role,
-        handle: Option<(u32, u64)>,
-        start: i64,
-    ) -> Ask {
-        let Lookups { columns, paths, shares, opens } = self;
-        let place = columns.path.key(row).and_then(|key| {
-            let (own, parent) = *match paths.get_mut(key)? {
-                Some(known) => known,
-                unknown => unknown.insert({
-                    // Names are alike whatever their case (MS-FSCC section 2.1.5).
-                    let path = columns.path.text(key)?.trim_matches('\\').to_lowercase();
-                    let parent = path.rfind('\\').map_or("", |end| &path[..end]);
-                    (hash(&[path.as_bytes()]), hash(&[parent.as_bytes()]))
-                }),
-            };
-            let share = match columns.share.key(row) {
-                Some(key) => *match shares.get_mut(key)? {
-                    Some(known) => known,
-                    unknown => unknown.insert(hash(&[columns.share.text(key)?.as_bytes()])),
-                },
-                None => 0,
-            };
-            let with = |path: u64| {
-                hash(&[&path.to_le_bytes(), &share.to_le_bytes(), &recording.to_le_bytes()])
-            };
-            Some(Place { own: with(own), parent: with(parent) })
-        });
-        let only_opens = columns.detail.key(row).is_some_and(|key| {
-            opens.get(key, || u32::from(columns.detail.text(key) == Some("FILE_OPEN"))) == 1
-        });
-        Ask {
-            client,
-            role,
-            handle,
-            place,
-            start,
-            status: columns.status.get(row).unwrap_or(0),
-            only_opens,
-            access: columns.desired_access.get(row).unwrap_or(u32::MAX),
-            options: columns.create_options.get(row).unwrap_or(0),
-        }
     }
 }
 

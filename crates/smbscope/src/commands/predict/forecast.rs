@@ -44,6 +44,9 @@ impl Asked {
     }
 }
 
+/// Operations that were made stable without which what that costs is a guess.
+const STABLE_LEAST: u64 = 10;
+
 /// What changes would bring, and how far that can be trusted.
 pub struct Forecast {
     /// In the order in which they apply.
@@ -190,7 +193,7 @@ fn check(changes: &[Change], plan: &Plan, prediction: &Prediction) -> anyhow::Re
             (Change::Cache(_), _) => prediction.cached.creates > 0,
             (Change::Signing(_) | Change::Encryption(_), _) => prediction.protected.unknown == 0,
             (Change::CacheHit(_), _) => prediction.lessons.hits.is_some(),
-            (Change::WriteThrough(_), _) => prediction.lessons.stable.n > 0,
+            (Change::WriteThrough(_), _) => prediction.lessons.stable.n >= STABLE_LEAST,
             // Where nothing must be stable, nothing waits, and that is the answer only of writes.
             (Change::Replication(one), _) if one.is_sync => prediction.stable > 0,
             (Change::Replication(_), _) => prediction.at_risk.is_some(),
