@@ -406,7 +406,8 @@ def protection(bench):
             # What is encrypted is not signed.
             other = ["--encryption", "off"] if "--signing" in words else []
             measured = bench.measured(lab.load(f"protection-{change}", *words, *other))
-            bench.compare("protection", "reads and writes of 1 MiB", change, predicted[change], measured)
+            what = "reads and writes of 1 MiB, loopback"
+            bench.compare("protection", what, change, predicted[change], measured, ["Read", "Write"], "_p50")
     bench.args.scale = scale
 
 
