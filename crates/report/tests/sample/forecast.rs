@@ -8,7 +8,7 @@ use smbscope_event::run::{DONE, MEASURED, Scenario};
 use smbscope_event::tables::Connection;
 use smbscope_model::predict::change::Change;
 use smbscope_model::predict::plan::Plan;
-use smbscope_model::predict::replay::{Learnt, Replay};
+use smbscope_model::predict::replay::{Lessons, Replay};
 use smbscope_report::Forecast;
 
 use super::{HOSTILE, Random, START};
@@ -21,8 +21,8 @@ const MS: i64 = 1_000_000;
 /// What the changes would bring; the same every time.
 pub fn forecast(changes: &[Change]) -> Forecast {
     let mut plan = Plan::default();
-    changes.iter().for_each(|change| change.plan(&mut plan).unwrap());
-    let mut replay = Replay::new(plan, [Learnt::default(); 2]);
+    changes.iter().for_each(|change| change.plan(&mut plan));
+    let mut replay = Replay::new(plan, Lessons::default());
     replay.connections(&[Connection {
         recording: RECORDING.into(),
         connection: 1,

@@ -103,7 +103,7 @@ fn a_change_that_cannot_be_told_is_refused_as_predict_refuses_it() {
     for (input, change) in [
         (capture(), "filesystem=4x"),
         (capture(), "users=100"),
-        (capture(), "dirlease"),
+        (capture(), "write-through=on"),
         (capture(), "speed=2x"),
         (unknown, "rtt=20ms"),
     ] {

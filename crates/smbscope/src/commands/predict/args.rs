@@ -32,7 +32,6 @@ use crate::options::Reading;
 #[command(
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
-    subcommand_value_name = "calibrate",
     subcommand_help_heading = "Instead of a prediction",
     disable_help_subcommand = true
 )]

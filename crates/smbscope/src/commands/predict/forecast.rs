@@ -26,11 +26,16 @@ const FAR: f64 = 10.0;
 /// Which changes, as they stand on a command line.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Asked {
-    /// A change (smbscope predict --list); may be given several times.
-    #[arg(long = "change", value_name = "CHANGE", value_parser = super::args::change)]
+    /// Show what this change would bring (smbscope predict --list has all); may be given several times.
+    #[arg(
+        long = "change",
+        value_name = "CHANGE",
+        help_heading = "Changes",
+        value_parser = super::args::change
+    )]
     pub changes: Vec<Change>,
     /// What signing and encryption cost the server: a file of `smbscope predict calibrate`.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Changes")]
     pub calibration: Option<PathBuf>,
 }
 
