@@ -119,12 +119,12 @@ fn config(protection: Protection) -> Config {
 }
 
 /// Measures all ways on a lab for about so long, on this thread alone; `told` hears the share that is
-/// done. A way that the server refuses is left out.
+/// done, and ends it by saying no. A way that the server refuses is left out.
 pub async fn measure(
     lab: &Running,
     credential: &Credential,
     lasts: Duration,
-    mut told: impl FnMut(f64),
+    mut told: impl FnMut(f64) -> bool,
 ) -> Result<Calibrated, CalibrateError> {
     let smbd = lab.smbd_pid().ok_or(CalibrateError::NoServer)?;
     let mut users = Vec::new();
@@ -154,7 +154,9 @@ pub async fn measure(
         }
         rounds += 1;
         let by_time = begin.elapsed().as_secs_f64() / lasts.as_secs_f64().max(1e-3);
-        told(by_time.min(f64::from(rounds) / f64::from(ROUNDS_LEAST)).min(1.0));
+        if !told(by_time.min(f64::from(rounds) / f64::from(ROUNDS_LEAST)).min(1.0)) {
+            break;
+        }
     }
     let mut measured = Vec::new();
     for (user, least) in users.into_iter().zip(least) {
@@ -193,7 +195,7 @@ impl User {
         let failed = |error| CalibrateError::Client(protection.name(), error);
         let share = format!("//{}:{}/{}", lab.address, lab.port, lab.share);
         let target = Target::parse(&share)
-            .map_err(|error| failed(ClientError::Protocol(error.to_string().into())))?;
+            .map_err(|error| failed(ClientError::Protocol(error.to_string())))?;
         let host = Host::find(target, config(protection), Clock::start(), false).await;
         let host = Arc::new(host.map_err(failed)?);
         let session = Session::connect(LOGON, host, credential, 0, None).await;

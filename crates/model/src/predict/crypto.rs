@@ -69,6 +69,9 @@ pub struct Calibration {
     pub server: String,
     /// The client's.
     pub client: String,
+    /// When: ISO 8601, UTC; files of before have none.
+    #[serde(default)]
+    pub measured_at: String,
     /// One for each way that was measured.
     pub costs: Vec<Costs>,
 }

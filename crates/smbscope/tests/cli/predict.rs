@@ -172,8 +172,11 @@ fn a_calibration_is_measured_and_used() {
         return eprintln!("skipped: no Samba here (apt-get install samba)");
     }
     let text = answer(["predict", "calibrate", "--seconds", "1", "--out", file]);
-    assert!(text.contains("aes-cmac") && text.contains("Samba"), "{text}");
+    for part in ["aes-cmac", "Samba", "GB/s", "one operation of 64 KiB", file] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
     let measured: Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
+    assert!(measured["measured_at"].as_str().unwrap().ends_with('Z'), "{measured}");
     let costs = measured["costs"].as_array().unwrap();
     assert_eq!(costs.len(), 7, "{measured}");
     // CMAC is one block after the other, whatever the processor.
@@ -191,6 +194,16 @@ fn a_calibration_is_measured_and_used() {
     std::fs::write(file, "{}").unwrap();
     let said = complaint(4, words);
     assert!(said.contains("is no calibration"), "{said}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_cannot_be_measured_is_told() {
+    let said = complaint(1, ["predict", "calibrate", "--samba", "/nowhere"]);
+    assert!(said.contains("no smbd at /nowhere"), "{said}");
+    complaint(2, ["predict", "calibrate", "--seconds", "0"]);
+    let said = complaint(5, ["predict", "calibrate", "--out", "/nowhere/crypto.json"]);
+    assert!(said.contains("/nowhere/crypto.json"), "{said}");
 }
 
 #[test]

@@ -8,6 +8,8 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use smbscope_model::predict::crypto::Calibration;
+#[cfg(target_os = "linux")]
+use smbscope_model::predict::crypto::Costs;
 
 use super::args::Calibrate;
 use crate::exit::{Code, Failure};
@@ -48,7 +50,7 @@ pub fn run(args: &Calibrate, talk: Talk) -> anyhow::Result<()> {
 
     // A file that cannot be written is better known before.
     let mut file = args.out.as_deref().map(Output::file).transpose()?;
-    let calibration = measured(args, talk)?;
+    let (calibration, blocks) = measured(args, talk)?;
     let text = format!("{}\n", serde_json::to_string_pretty(&calibration).context("to JSON")?);
     if let Some(file) = &mut file {
         file.text(&text)?;
@@ -61,7 +63,7 @@ pub fn run(args: &Calibrate, talk: Talk) -> anyhow::Result<()> {
         TextFormat::Json => output.text(&text)?,
         TextFormat::Text => {
             let (bold, end) = output.bold();
-            let mut table = table(&calibration, (&bold, end));
+            let mut table = table(&calibration, &blocks, (&bold, end));
             if let Some(path) = &args.out {
                 table.push_str(&format!(
                     "\nFor predictions: smbscope predict INPUT --change signing=aes-gmac --calibration {}\n",
@@ -80,18 +82,23 @@ pub fn run(_: &Calibrate, _: Talk) -> anyhow::Result<()> {
 }
 
 #[cfg(target_os = "linux")]
-fn measured(args: &Calibrate, talk: Talk) -> anyhow::Result<Calibration> {
+fn measured(args: &Calibrate, talk: Talk) -> anyhow::Result<(Calibration, Vec<Blocks>)> {
+    use std::os::unix::fs::PermissionsExt as _;
     use std::time::Duration;
 
     use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
     use smbscope_load::calibrate::{Calibrated, Sample, measure};
+    use smbscope_load::clock::Clock;
     use smbscope_load::lab::{Encryption, Lab, Options};
     use smbscope_load::run::who::Credentials;
     use smbscope_model::predict::crypto::{self, fit};
 
-    use crate::terminal;
+    use crate::{interrupt, terminal, text};
 
     let folder = tempfile::tempdir().context("no folder for a Samba of one's own")?;
+    // Root's lab serves another system user, who walks down to the share, whatever the umask says.
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o711))
+        .context("the folder of a Samba of one's own cannot be opened to its user")?;
     let options = Options {
         samba: args.samba.clone(),
         dir: Some(folder.path().join("lab")),
@@ -114,9 +121,14 @@ fn measured(args: &Calibrate, talk: Talk) -> anyhow::Result<Calibration> {
     bar.set_message(format!("signing and encryption with Samba {}", lab.samba));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let lasts = Duration::from_secs(args.seconds);
-    let told = |share: f64| bar.set_position((1000.0 * share) as u64);
+    let told = |share: f64| {
+        bar.set_position((1000.0 * share) as u64);
+        !interrupt::asked()
+    };
     let measured = runtime.block_on(measure(&lab, &credentials.of(1), lasts, told));
     bar.finish_and_clear();
+    // What there is by then may be of too few rounds, and the lab goes with its guard.
+    interrupt::check()?;
     let Calibrated { measured, refused } = measured.map_err(|error| failed(error.to_string()))?;
     for error in refused.iter().filter(|_| !talk.quiet) {
         anstream::eprintln!("smbscope: left out: {error}");
@@ -129,12 +141,41 @@ fn measured(args: &Calibrate, talk: Talk) -> anyhow::Result<Calibration> {
     };
     let plain = samples(plain);
     let costs = measured.iter().skip(1).map(|(way, of)| fit(*way, &samples(of), &plain));
-    Ok(Calibration {
+    // Without optimisation the client's costs are no user's.
+    let unoptimised = if cfg!(debug_assertions) { ", not optimised" } else { "" };
+    let calibration = Calibration {
         machine: processor(),
         server: format!("Samba {}", lab.samba),
-        client: format!("smbscope {}", env!("CARGO_PKG_VERSION")),
+        client: format!("smbscope {}{unoptimised}", env!("CARGO_PKG_VERSION")),
+        measured_at: text::utc(Clock::start().now()),
         costs: costs.collect(),
-    })
+    };
+    let blocks = measured.iter().map(|(way, of)| Blocks::of(way.name(), of)).collect();
+    Ok((calibration, blocks))
+}
+
+/// Bytes of the reads and writes that are shown.
+#[cfg(target_os = "linux")]
+const BLOCK_BYTES: u64 = 65_536;
+
+/// Processor time of reading and of writing 64 KiB: the server's and the client's, ns.
+#[cfg(target_os = "linux")]
+struct Blocks {
+    name: &'static str,
+    read: Option<(f64, f64)>,
+    write: Option<(f64, f64)>,
+}
+
+#[cfg(target_os = "linux")]
+impl Blocks {
+    fn of(name: &'static str, samples: &[smbscope_load::calibrate::Sample]) -> Blocks {
+        // Beside the data both messages have less than one block.
+        let find = |bytes: fn(&(u64, u64)) -> u64| {
+            let is = |bytes: u64| (BLOCK_BYTES..2 * BLOCK_BYTES).contains(&bytes);
+            samples.iter().find(|one| is(bytes(&one.bytes))).map(|one| one.ns)
+        };
+        Blocks { name, read: find(|bytes| bytes.1), write: find(|bytes| bytes.0) }
+    }
 }
 
 /// The processor's name, as the kernel knows it.
@@ -147,37 +188,70 @@ fn processor() -> String {
 }
 
 #[cfg(target_os = "linux")]
-fn table(calibration: &Calibration, bold: (&str, &str)) -> String {
+fn table(calibration: &Calibration, blocks: &[Blocks], bold: (&str, &str)) -> String {
+    use smbscope_model::predict::crypto::Side;
+
     use crate::format::{Column, lines};
 
-    let mut columns = vec![Column::left("protection")];
-    columns.extend(
-        ["server us/message", "ns/byte in", "out", "client us/message", "ns/byte in", "out"]
-            .map(Column::right),
+    let titles = ["us/message", "ns/byte in", "GB/s", "ns/byte out", "GB/s"];
+    let mut text = format!(
+        "{}Processor time beyond that of plain messages{}\n{}; {}, {}\n",
+        bold.0, bold.1, calibration.machine, calibration.server, calibration.client
     );
-    let body: Vec<_> = calibration
-        .costs
+    type Of = fn(&Costs) -> Side;
+    let sides: [(&str, Of); 2] = [("server", |one| one.server), ("client", |one| one.client)];
+    for (name, side) in sides {
+        let body: Vec<_> = calibration
+            .costs
+            .iter()
+            .map(|one| {
+                let Side { inbound, outbound } = side(one);
+                let message = (inbound.message_ns + outbound.message_ns) / 2e3;
+                let mut cells = vec![one.protection.clone(), format!("{message:.2}")];
+                for cost in [inbound, outbound] {
+                    cells.push(format!("{:.3}", cost.byte_ns));
+                    cells.push(match cost.byte_ns > 0.0 {
+                        true => format!("{:.2}", 1.0 / cost.byte_ns),
+                        false => String::new(),
+                    });
+                }
+                cells
+            })
+            .collect();
+        text.push_str(&format!("\n{}", lines(&Column::numbers_of(name, &titles), &body, bold)));
+    }
+    type Kind = fn(&Blocks) -> Option<(f64, f64)>;
+    let plain = blocks.first();
+    let body: Vec<_> = blocks
         .iter()
         .map(|one| {
-            let mut cells = vec![one.protection.clone()];
-            for side in [one.server, one.client] {
-                let both = side.inbound.message_ns + side.outbound.message_ns;
-                cells.push(format!("{:.2}", both / 2e3));
-                cells.push(format!("{:.3}", side.inbound.byte_ns));
-                cells.push(format!("{:.3}", side.outbound.byte_ns));
+            let mut cells = vec![one.name.to_owned()];
+            let kinds: [Kind; 2] = [|one| one.read, |one| one.write];
+            for kind in kinds {
+                let (now, off) = (kind(one), plain.and_then(kind));
+                for of in [|ns: (f64, f64)| ns.0, |ns: (f64, f64)| ns.1] {
+                    let us = |ns: f64| format!("{:.1}", ns / 1e3);
+                    cells.push(now.map(of).map_or(String::new(), us));
+                    cells.push(match (now.map(of), off.map(of)) {
+                        (Some(now), Some(off)) if off > 0.0 && one.name != "off" => {
+                            format!("{:+.0}", 100.0 * (now / off - 1.0))
+                        }
+                        _ => String::new(),
+                    });
+                }
             }
             cells
         })
         .collect();
-    format!(
-        "{}Processor time beyond that of plain messages{}\n{}; {}, {}\n\n{}",
+    let titles =
+        ["read, server us", "%", "client us", "%", "write, server us", "%", "client us", "%"];
+    text.push_str(&format!(
+        "\n{}Processor time of one operation of 64 KiB, all of it{}\n{}",
         bold.0,
         bold.1,
-        calibration.machine,
-        calibration.server,
-        calibration.client,
-        lines(&columns, &body, bold)
-    )
+        lines(&Column::numbers_of("protection", &titles), &body, bold)
+    ));
+    text
 }
 
 #[cfg(test)]
