@@ -16,6 +16,7 @@ fn help_texts() {
     for command in ["prepare", "clean", "workloads"] {
         insta::assert_snapshot!(format!("load_{command}"), answer(["load", command, "--help"]));
     }
+    insta::assert_snapshot!("predict_calibrate", answer(["predict", "calibrate", "--help"]));
     insta::assert_snapshot!("lab", answer(["lab", "--help"]));
     for command in ["up", "down", "status", "conf"] {
         insta::assert_snapshot!(format!("lab_{command}"), answer(["lab", command, "--help"]));
