@@ -79,6 +79,7 @@ case $what in
     python3 -c 'import venv, ensurepip' 2>/dev/null || packages no-such-program=python3-venv
     venv
     "$cache/venv/bin/python" -c 'import mfusepy' 2>/dev/null || "$cache/venv/bin/pip" install --quiet --disable-pip-version-check mfusepy
+    samba_422
     ;;
   test | bench)
     PATH=$PATH:/usr/sbin:/sbin

@@ -285,6 +285,8 @@ def blocks(bench):
 @case
 def leases(bench):
     """What clients keep of directories: the load client's own caches, which the model never reads."""
+    if not os.path.exists(os.path.join(bench.args.samba, "bin/smbd")):
+        return bench.say(f"leases: skipped, there is no Samba 4.22 in {bench.args.samba} (scripts/samba-4.22.sh)")
     samba = ["--samba", bench.args.samba, "--directory-leases", "on"]
     with Lab(bench, wan="rtt=2ms", lab=samba) as lab:
         run = lab.load("leases-baseline")
