@@ -358,8 +358,7 @@ steps = [
 @case
 def durable(bench):
     """Writes are flushed to a log that takes 3 ms; then they are write-through; then the log waits for a second one at a
-    distance of 5 ms. Back from write-through cannot be predicted: neither a client nor, with Samba 4.17, the recorder
-    tells what part of such a write is the flush."""
+    distance of 5 ms. As the recorder inside Samba sees it: a client cannot tell the flush from a write-through write."""
     workloads, scale = {}, bench.args.scale
     bench.args.scale = "1"
     for name, through in (("plain", ""), ("through", ", write_through = true")):
@@ -379,9 +378,11 @@ def durable(bench):
     plain, through = run("plain", "plain", log=0.003), run("through", "through", log=0.003)
     sync = "replication=sync,rtt=5ms"
     predicted = bench.predict("durable", plain, ["write-through=on", sync])
-    again = bench.predict("durable-through", through, [sync])
+    off = "write-through=off"
+    again = bench.predict("durable-through", through, [off, sync])
     what = "writes and Flushes, a log of 3 ms, inside Samba"
     compare(what, "write-through=on", predicted, through)
+    compare(what, off, again, plain)
     compare(what, sync, predicted, run("far", "plain", log=0.003, distance=0.005))
     compare(what + ", write-through", sync, again, run("through-far", "through", log=0.003, distance=0.005))
     bench.args.scale = scale

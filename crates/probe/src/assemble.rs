@@ -377,7 +377,7 @@ impl Assembler {
                     self.losses.ambiguous_flushes += 1;
                     return;
                 }
-                _ => return,
+                _ => return self.flush_of_write(head, took, within),
             },
             Io::Read | Io::Write => match self.elsewhere.remove(&(head.process, what, place)) {
                 Some(request) => request,
@@ -390,6 +390,26 @@ impl Assembler {
             member.within += within;
             member.io_ended = head.time;
         }
+    }
+
+    /// A flush that nobody handed over: Samba flushes what is written through when its write has ended,
+    /// outside of any request (pwrite_fsync_send in smbd). Whose it is nothing tells but that there is
+    /// one such write only.
+    fn flush_of_write(&mut self, head: Head, took: u64, within: Within) {
+        let members = self.serving.iter_mut().filter(|((process, _), _)| *process == head.process);
+        let mut written = members.filter_map(|(_, serving)| {
+            serving.member.as_mut().filter(|member| {
+                matches!(member.handed_over, Some((Io::Write, _))) && member.io_ended != 0
+            })
+        });
+        let Some(member) = written.next() else { return };
+        if written.next().is_some() {
+            self.losses.ambiguous_flushes += 1;
+            return;
+        }
+        member.then_flush += took;
+        member.within += within;
+        member.io_ended = head.time;
     }
 
     fn done(&mut self, head: Head, work: Work, in_dispatch: bool) {

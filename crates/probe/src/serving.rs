@@ -33,6 +33,8 @@ pub struct Member {
     /// Time of reads, writes and flushes on other threads, and when the last one ended.
     pub io: u64,
     pub io_ended: u64,
+    /// Of a flush that follows a write on other threads.
+    pub then_flush: u64,
     /// The same on the main thread, which system calls include.
     pub own_io: u64,
     pub own_flush: u64,
@@ -67,6 +69,7 @@ impl Member {
             is_beside: false,
             io: 0,
             io_ended: 0,
+            then_flush: 0,
             own_io: 0,
             own_flush: 0,
             within: Within::default(),
@@ -124,10 +127,15 @@ impl Member {
             Some((what, _)) => {
                 self.io_ended = 0;
                 let io = std::mem::take(&mut self.io).min(waited);
-                // The wait for a thread and the one for the main thread, together.
-                self.slices.add(Kind::IoWait, since, waited - io);
+                let flush = std::mem::take(&mut self.then_flush).min(waited - io);
+                // The waits for threads and those for the main thread, together.
+                let unseen = waited - io - flush;
+                self.slices.add(Kind::IoWait, since, unseen);
                 let kind = if what == Io::Flush { Kind::Flush } else { Kind::Io };
-                self.slices.add(kind, since + (waited - io), io);
+                self.slices.add(kind, since + unseen, io);
+                if flush > 0 {
+                    self.slices.add(Kind::Flush, since + unseen + io, flush);
+                }
             }
             None => self.slices.add(unseen, since, waited),
         }

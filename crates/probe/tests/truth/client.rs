@@ -70,7 +70,16 @@ impl Client {
     }
 
     pub fn write(&mut self, file_id: FileId, offset: u64, data: &[u8]) {
-        let body = encode::Write { file_id, offset, flags: WriteFlags(0), data };
+        self.write_as(file_id, offset, data, WriteFlags(0));
+    }
+
+    /// Stable when it is answered.
+    pub fn write_through(&mut self, file_id: FileId, offset: u64, data: &[u8]) {
+        self.write_as(file_id, offset, data, WriteFlags::WRITE_THROUGH);
+    }
+
+    fn write_as(&mut self, file_id: FileId, offset: u64, data: &[u8], flags: WriteFlags) {
+        let body = encode::Write { file_id, offset, flags, data };
         let written = self.done(&body, data.len() as u32).transferred;
         assert_eq!(written as usize, data.len());
     }

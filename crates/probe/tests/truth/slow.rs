@@ -16,7 +16,7 @@ use crate::support::{Samba, samba};
 const DELAY: Duration = Duration::from_millis(10);
 const ROUNDS: usize = 15;
 /// Operations of a round.
-const ROUND: usize = 6;
+const ROUND: usize = 7;
 
 #[test]
 fn a_slow_file_system_is_seen_where_it_is_slow() {
@@ -92,6 +92,7 @@ fn run(lab: &Samba, waits: &Waits, delay: Duration) -> Option<Run> {
         assert_eq!(client.read(file, 0, 65536), 65536);
         client.write(file, 0, &[8; 65536]);
         client.flush(file);
+        client.write_through(file, 0, &[9; 65536]);
         client.close(file);
         for ((count, ns), sum) in counts.iter_mut().zip(&mut ns).zip(sums) {
             let (times, least) = sum.take();
