@@ -168,8 +168,8 @@ pub struct Snapshot {
     pub others: Option<Row>,
     /// Whether slices at the server were seen, now or earlier.
     pub has_slices: bool,
-    /// Operations so far that came after their slot was complete: they were not in it when it was
-    /// the last one, but are in the window.
+    /// Operations so far that came after their slot was complete, and were not in it when it was the
+    /// last one, but are in the window; or so far before it that they count in an earlier one.
     pub late: u64,
 }
 

@@ -51,6 +51,11 @@ impl Groups {
         }
     }
 
+    /// Whether there is nothing in any slot.
+    pub(super) fn is_empty(&self) -> bool {
+        self.groups.iter().all(|group| group.filled == 0)
+    }
+
     /// The number of a group, valid until the next [`Groups::forget`].
     pub(super) fn resolve(&mut self, name: &str) -> u32 {
         if let Some(&number) = self.index.get(name) {

@@ -22,8 +22,9 @@ pub use data::{Key, Part, Row, Snapshot, Sort, Span, sort};
 use groups::Groups;
 use tally::{Facts, Tally};
 
-/// Slots after the last complete one for which rows can come.
-const AHEAD: i64 = 4;
+/// Slots after the last complete one for which rows can come: where the processor is short, time is
+/// told late.
+const AHEAD: i64 = 10;
 
 /// How much is kept.
 #[derive(Clone, Copy, Debug)]
@@ -108,6 +109,17 @@ impl Live {
         true
     }
 
+    /// As [`Live::advance`], but by one slot, so that each can be looked at: to be called again until
+    /// it gives `false`. After a sleep of the machine it goes on with what is now.
+    pub fn step(&mut self, until_ns: i64) -> bool {
+        let gone = until_ns.div_euclid(self.slot_ns) - 1 - self.complete;
+        let is_asleep = gone > self.slots + AHEAD && self.total.is_empty();
+        if gone <= 1 || is_asleep {
+            return self.advance(until_ns);
+        }
+        self.advance(self.next_ns())
+    }
+
     /// When the next slot is complete.
     pub fn next_ns(&self) -> i64 {
         (self.complete + 2).saturating_mul(self.slot_ns)
@@ -155,7 +167,7 @@ impl Live {
             _ if slot == self.first - 1 => None,
             // So late that its slot is gone, as with a request that was given up: it is news now.
             _ if slot < oldest => Some(self.complete + 1),
-            _ => Some(slot.min(self.complete + AHEAD)),
+            _ => Some(slot),
         }
     }
 }

@@ -10,7 +10,7 @@ use smbscope_event::slice::Kind as SliceKind;
 
 use super::data::{Key, PARTS, Part};
 use super::groups::{Groups, NONE};
-use super::{Facts, Live};
+use super::{AHEAD, Facts, Live};
 use crate::summary::columns::{Flags, Numbers, Resolved, Text, numbers};
 use crate::summary::kind::{Kind, kind};
 use crate::summary::latency::Sample;
@@ -86,8 +86,9 @@ pub(super) fn add(live: &mut Live, batch: &RecordBatch) -> Result<(), ArrowError
             last = live.slot(at);
         }
         let Some(slot) = last else { continue };
-        live.late += u64::from(slot <= live.complete);
-        let place = live.place(slot);
+        let furthest = live.complete + AHEAD;
+        live.late += u64::from(slot <= live.complete || slot > furthest);
+        let place = live.place(slot.min(furthest));
         let facts = facts(&columns, row);
         for (&key, groups) in Key::ALL.iter().zip(&mut live.keys) {
             let group = found.group(&columns, row, key, groups);

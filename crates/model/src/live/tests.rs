@@ -206,6 +206,31 @@ fn the_window_slides() {
 }
 
 #[test]
+fn no_slot_is_left_out_when_time_is_told_late() {
+    let mut live = live(Options { slots: 3, ..Options::default() });
+    let seconds = [1_001, 1_002, 1_004, 1_009, 1_030];
+    let rows = seconds.map(|second| (operation(READ, second * S, 5), "a"));
+    live.operations(&batch(&rows)).unwrap();
+    let mut found = Vec::new();
+    while live.step(1_010 * S) {
+        let snapshot = live.snapshot(Key::File, Span::Slot);
+        found.push((snapshot.end_ns / S, snapshot.total.operations, snapshot.late));
+    }
+    // The last of them is too far ahead for its own slot.
+    let told = [1, 1, 0, 1, 0, 0, 0, 0, 1].into_iter().zip(1_002..);
+    assert_eq!(found, told.map(|(operations, end)| (end, operations, 1)).collect::<Vec<_>>());
+    assert!(live.step(1_011 * S));
+    assert_eq!(live.snapshot(Key::File, Span::Slot).total.operations, 1);
+    // The machine slept: not every second of that is a line.
+    let mut steps = 0;
+    while live.step(90_000 * S) {
+        steps += 1;
+    }
+    assert!(steps < 50, "{steps}");
+    assert_eq!(live.snapshot(Key::File, Span::Slot).end_ns, 90_000 * S);
+}
+
+#[test]
 fn an_operation_without_a_time_is_where_the_one_before_it_is() {
     let mut live = live(Options::default());
     let mut member = operation(READ, 0, 5);

@@ -29,7 +29,8 @@ pub fn run(
         for batch in collector.collect()?.0 {
             live.operations(&batch).context("operations cannot be counted")?;
         }
-        if live.advance(collector.until()) {
+        // Each is shown, also where several ended at once because the processor was elsewhere.
+        while live.step(collector.until()) {
             intervals += 1;
             let mut snapshot = live.snapshot(state.key, state.span);
             let mut rows = state.rows(&mut snapshot);
@@ -43,6 +44,9 @@ pub fn run(
             output.text(&text)?;
             let flushed = output.flush();
             output.watch().check(flushed)?;
+            if limits.are_over(intervals) {
+                return output.finish();
+            }
         }
         if interrupt::asked() || limits.are_over(intervals) {
             return output.finish();
