@@ -415,6 +415,8 @@ impl Connection {
                 self.feed(&piece.skip(skip), from, context, out);
                 self.release(from, context, out);
             }
+            // The last byte alone once more: it only asks whether somebody is there (RFC 9293 section 3.8.4).
+            Verdict::Old if piece.length == 1 && half.order.next() == Some(end) => {}
             Verdict::Old => {
                 half.retransmissions += 1;
                 half.sample = None;

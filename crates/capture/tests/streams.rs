@@ -71,6 +71,26 @@ fn everything_is_decoded_as_it_was_said() {
 }
 
 #[test]
+fn a_keep_alive_is_no_retransmission() {
+    let packets = sent(&everything(noise()));
+    let retransmissions = |add: Option<Packet>| {
+        let packets: Vec<_> = packets.iter().cloned().chain(add).collect();
+        decode(&pcap(&packets, ALL, false), &single()).coverage[0].retransmissions
+    };
+    let last = packets.iter().rfind(|one| one.to_server && one.payload.len() > 1).unwrap();
+    let again = Packet { time: last.time + 7_200_000_000_000, ..last.clone() };
+    let length = again.payload.len();
+    let alive = Packet {
+        sequence: again.sequence.wrapping_add(length as u32 - 1),
+        payload: again.payload[length - 1..].to_vec(),
+        ..again.clone()
+    };
+    assert_eq!(retransmissions(None), 0);
+    assert_eq!(retransmissions(Some(alive)), 0);
+    assert_eq!(retransmissions(Some(again)), 1);
+}
+
+#[test]
 fn a_compounds_times_stand_on_its_lead() {
     let decoded = decode(&pcap(&sent(&everything(noise())), ALL, false), &single());
     for row in decoded.rows() {
