@@ -8,15 +8,16 @@ use proptest::prelude::*;
 use smbscope_event::builder::OperationBuilder;
 use smbscope_event::code;
 use smbscope_event::operation::Operation;
-use smbscope_event::profile::CacheOption;
+use smbscope_event::profile::{CacheOption, Cost, Profile};
 use smbscope_event::protection::Protection;
 use smbscope_event::run::{MEASURED, Scenario};
 use smbscope_event::slice::Kind;
-use smbscope_event::tables::Connection;
+use smbscope_event::tables::{Connection, Tree};
 use smbscope_model::predict::change::Change;
-use smbscope_model::predict::crypto::{Calibration, Cost, Costs, Side};
+use smbscope_model::predict::crypto::{self, Calibration, Costs, Side};
 use smbscope_model::predict::plan::{Plan, Replication};
 use smbscope_model::predict::replay::{Cached, Lessons, Prediction, Replay, Row};
+use smbscope_model::predict::{averages, reduce};
 
 const READ: u16 = 8;
 const WRITE: u16 = 9;
@@ -140,7 +141,7 @@ fn learnt(rows: &[Operation], change: Change) -> Prediction {
 fn predict(rows: &[Operation], scenarios: &[Scenario], changes: &[Change]) -> Prediction {
     let mut plan = Plan::default();
     changes.iter().for_each(|change| change.plan(&mut plan));
-    let mut replay = Replay::new(plan, Default::default());
+    let mut replay = Replay::new(plan, Default::default()).in_detail();
     replay.connections(&[connection()]);
     replay.scenarios(scenarios);
     replay.operations(&batch(rows)).unwrap();
@@ -193,6 +194,92 @@ fn a_scenario_takes_as_much_longer_as_its_operations_one_after_the_other() {
     let between = all.parts.iter().find(|part| part.part == "between").unwrap();
     assert_eq!((between.before_ns, between.after_ns), (10e6, 10e6));
     assert_eq!(prediction.scenarios[0].name, "Open");
+}
+
+#[test]
+fn a_profile_holds_what_operations_cost_by_size_and_what_scenarios_need() {
+    // Ten operations one after the other, a millisecond between them; a second later as many once more.
+    let mut acts = vec![act(MS, 200); 20];
+    acts[10].gap_ns += 1_000 * MS;
+    let mut rows = operations(&acts, Some(1));
+    let ends: Vec<_> = rows.iter().map(|row| row.response_end().unwrap()).collect();
+    for (number, row) in rows.iter_mut().enumerate() {
+        row.set_scenario_run(number as u64 / 10);
+        row.set_transferred_bytes(if number % 2 == 0 { 4_096 } else { 65_536 });
+        // One of the larger reads waits for a flush as well.
+        if number == 19 {
+            row.set_filesystem_ns(30_000);
+            row.set_flush_ns(30_000);
+        }
+    }
+    let scenario = |run: u64, begin: i64, end: i64| Scenario {
+        recording: "run".into(),
+        scenario_run: run,
+        scenario: "Open".into(),
+        phase: MEASURED.into(),
+        scheduled_at: begin,
+        started_at: Some(begin),
+        ended_at: Some(end),
+        ..Scenario::default()
+    };
+    let begin = 1_000_000_000;
+    let scenarios = [scenario(0, begin, ends[9]), scenario(1, ends[9] + 1_000 * MS, ends[19])];
+    let prediction = predict(&rows, &scenarios, &[]);
+    // Half an hour of one user.
+    let profile = reduce::profile(&prediction, Some(1800.0), "test", "a test").unwrap();
+    assert_eq!(profile.wrong(), None);
+    assert!((profile.rtt_s - RTT_NS as f64 / 1e9).abs() < 1e-12);
+    let read = profile.commands.iter().find(|command| command.command == "Read").unwrap();
+    let sizes: Vec<_> = read.sizes.iter().map(|one| (one.least_bytes, one.cost.count)).collect();
+    assert_eq!(sizes, [(4_096, 6), (65_536, 7)]);
+    let flush = |cost: &Cost| {
+        let part = cost.parts.iter().find(|part| part.part == Some(Kind::Flush));
+        part.map(|part| part.mean_s)
+    };
+    assert_eq!(flush(&read.sizes[0].cost), None);
+    assert!((flush(&read.sizes[1].cost).unwrap() - 3e-5 / 7.0).abs() < 1e-12, "{read:?}");
+    let open = &profile.scenarios[0];
+    assert_eq!((&*open.scenario, open.runs_per_hour), ("Open", 4.0));
+    let needs = &open.variants[0];
+    assert_eq!(needs.round_trips, 10.0);
+    assert!((needs.between_s - 0.01).abs() < 1e-9, "{needs:?}");
+    // The sum is what was measured, and on a longer line what the replay says.
+    let seconds = |profile: &Profile| averages::table(profile)[0].seconds();
+    let measured = prediction.scenarios[0].before.mean_ns().unwrap() / 1e9;
+    assert!((seconds(&profile) / 4.0 - measured).abs() < 1e-9);
+    let mut farther = profile.clone();
+    Change::Rtt(0.02).apply(&mut farther).unwrap();
+    let replayed = predict(&rows, &scenarios, &[Change::Rtt(0.02)]);
+    assert!((seconds(&farther) / 4.0 - mean(&replayed.scenarios[0]) / 1e9).abs() < 1e-9);
+    // It comes back from a file as it was.
+    let text = serde_json::to_string(&profile).unwrap();
+    let read: Profile = serde_json::from_str(&text).unwrap();
+    assert_eq!((read.wrong(), read.commands.len()), (None, profile.commands.len()));
+    assert!((seconds(&read) / seconds(&profile) - 1.0).abs() < 1e-12);
+    assert!(serde_json::from_str::<Profile>(&text.replace("filesystem", "magic")).is_err());
+    let mut broken = profile.clone();
+    broken.scenarios[0].variants[0].operations.pop();
+    assert!(broken.wrong().unwrap().contains("other commands"));
+    broken = profile;
+    broken.commands[0].cost.parts[0].mean_s = -1.0;
+    assert!(broken.wrong().unwrap().contains("cannot be"));
+}
+
+#[test]
+fn a_profile_of_a_capture_is_what_clients_wait_in_an_hour() {
+    let mut acts = vec![act(10_000, 200); 10];
+    acts.iter_mut().skip(1).for_each(|act| act.waits = false);
+    let prediction = predict(&operations(&acts, None), &[], &[]);
+    let profile = reduce::profile(&prediction, None, "test", "a test").unwrap();
+    let (waited, lasted) =
+        (prediction.waiting_ns.0 as f64, prediction.detail.unwrap().lasted_ns as f64);
+    let cell = &averages::table(&profile)[0];
+    assert_eq!(cell.scenario, reduce::ALL);
+    assert!((cell.seconds() - 3600.0 * waited / lasted).abs() < 1e-3, "{cell:?}");
+    // They went side by side: one round trip in all.
+    let round_trips = profile.scenarios[0].variants[0].round_trips;
+    assert!((round_trips * lasted / 3600e9 - 1.0).abs() < 1e-9, "{round_trips}");
+    assert_eq!(reduce::profile(&predict(&[], &[], &[]), None, "", ""), None);
 }
 
 #[test]
@@ -348,6 +435,36 @@ fn a_write_that_must_be_stable_takes_what_a_flush_took() {
 }
 
 #[test]
+fn what_is_written_to_a_continuously_available_share_waits_for_the_second_server() {
+    let mut rows = chain(&[CREATE, WRITE, WRITE, CLOSE]);
+    for row in &mut rows {
+        row.set_transferred_bytes(4096);
+        row.set_tree_id(5);
+    }
+    let replay = |trees: &[Tree]| {
+        let mut plan = Plan::default();
+        Change::Replication(replication(true)).plan(&mut plan);
+        let mut replay = Replay::new(plan, Default::default());
+        replay.connections(&[connection()]);
+        replay.trees(trees);
+        replay.operations(&batch(&rows)).unwrap();
+        replay.finish()
+    };
+    let tree = |tree_id: u64, is_available: bool| Tree {
+        recording: "run".into(),
+        session_id: 7,
+        tree_id,
+        continuous_availability: Some(is_available),
+        ..Tree::default()
+    };
+    let others = replay(&[tree(5, false), tree(6, true)]);
+    assert_eq!((others.stable, others.waiting_ns.1 - others.waiting_ns.0), (0, 0));
+    let waits = replay(&[tree(5, true)]);
+    assert_eq!(waits.stable, 2);
+    assert!(waits.waiting_ns.1 - waits.waiting_ns.0 >= 2 * 5 * MS, "{:?}", waits.waiting_ns);
+}
+
+#[test]
 fn a_directory_lease_answers_what_was_looked_up_before() {
     const FILE_OPEN: u32 = 1;
     const NO_MORE_FILES: u32 = 0x8000_0006;
@@ -386,7 +503,7 @@ fn a_directory_lease_answers_what_was_looked_up_before() {
 
 fn calibration(costs: &[(Protection, f64)]) -> Calibration {
     let side = |message_ns: f64| {
-        let cost = Cost { message_ns, byte_ns: 0.5 };
+        let cost = crypto::Cost { message_ns, byte_ns: 0.5 };
         Side { inbound: cost, outbound: cost }
     };
     let costs = costs.iter().map(|(way, ns)| Costs {
@@ -517,6 +634,11 @@ proptest! {
     fn parts_sum_to_the_whole(acts in acts(), rtt_s in 0.0..0.3, times in 0.1..10.0) {
         let changes = [Change::Rtt(rtt_s), Change::Filesystem(times), Change::Bandwidth(1e7)];
         let prediction = predict(&operations(&acts, None), &[], &changes);
+        let detail = prediction.detail.as_ref().unwrap();
+        for row in &detail.sizes {
+            let sum: f64 = row.parts.iter().map(|(_, part)| row.share(part).mean_ns).sum();
+            prop_assert!((sum - row.whole.mean_ns().unwrap()).abs() < 1.0);
+        }
         for row in prediction.commands.iter().chain([&prediction.operations]) {
             let sums = row.parts.iter().fold((0.0, 0.0), |sum, part| {
                 (sum.0 + part.before_ns, sum.1 + part.after_ns)

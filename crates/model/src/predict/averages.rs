@@ -5,7 +5,7 @@
 //! (D. Lovinger, D. Kruse, SDC 2010). It holds where one operation waits for the one before, and
 //! where queues stay as they are: what a change does to the load of the server is not in it.
 
-use smbscope_event::profile::{CacheOption, CommandProfile, Profile, Variant};
+use smbscope_event::profile::{CacheOption, CommandProfile, Cost, Profile, Variant};
 
 use super::Z_95;
 
@@ -56,16 +56,14 @@ pub fn table(profile: &Profile) -> Vec<Cell> {
             let found = scenario.variants.iter().find(|variant| variant.option == option);
             let Some(variant) = found else { continue };
             let runs = scenario.runs_per_hour;
-            let sum = |of: &dyn Fn(&CommandProfile) -> f64| -> f64 {
-                let costs = profile.commands.iter().zip(&variant.operations);
-                runs * costs.map(|(command, count)| count * of(command)).sum::<f64>()
-            };
+            let constants = |cost: &Cost| cost.constant_s;
             let cell = Cell {
                 scenario: scenario.scenario.clone(),
                 option,
                 network_s: runs * variant.round_trips * profile.rtt_s,
-                server_s: runs * server_s(&profile.commands, variant),
-                constant_s: sum(&|command| command.constant_s),
+                server_s: runs * sum_s(&profile.commands, variant, Cost::server_s),
+                constant_s: runs
+                    * (sum_s(&profile.commands, variant, constants) + variant.between_s),
                 error_s: error_s(
                     &profile.commands,
                     variant.operations.iter().map(|count| runs * count),
@@ -92,22 +90,24 @@ pub fn table(profile: &Profile) -> Vec<Cell> {
     cells
 }
 
-/// The server's time of one execution, s.
-pub(super) fn server_s(commands: &[CommandProfile], variant: &Variant) -> f64 {
+/// What the operations of one execution cost, s.
+pub(super) fn sum_s(
+    commands: &[CommandProfile],
+    variant: &Variant,
+    of: impl Fn(&Cost) -> f64,
+) -> f64 {
     let costs = commands.iter().zip(&variant.operations);
-    costs
-        .map(|(command, count)| count * command.parts.iter().map(|part| part.mean_s).sum::<f64>())
-        .sum()
+    costs.map(|(command, count)| count * of(&command.cost)).sum()
 }
 
 /// Half of the 95 % interval of so many operations at means that were measured with an error.
 fn error_s(commands: &[CommandProfile], operations: impl IntoIterator<Item = f64>) -> f64 {
-    let squares = commands.iter().zip(operations).map(|(command, count)| {
-        if command.count == 0 {
+    let squares = commands.iter().zip(operations).map(|(CommandProfile { cost, .. }, count)| {
+        if cost.count == 0 {
             return 0.0;
         }
-        let variance: f64 = command.parts.iter().map(|part| part.stddev_s * part.stddev_s).sum();
-        count * count * variance / command.count as f64
+        let variance: f64 = cost.parts.iter().map(|part| part.stddev_s * part.stddev_s).sum();
+        count * count * variance / cost.count as f64
     });
     Z_95 * squares.sum::<f64>().sqrt()
 }

@@ -353,13 +353,15 @@ impl Change {
 
     fn scale(&self, profile: &mut Profile) -> Result<(), Lacking> {
         let (kinds, share) = self.slices().unwrap_or_default();
-        let parts = profile.commands.iter_mut().flat_map(|command| &mut command.parts);
+        let costs = profile.commands.iter_mut().flat_map(|command| {
+            std::iter::once(&mut command.cost)
+                .chain(command.sizes.iter_mut().map(|size| &mut size.cost))
+        });
+        let parts = costs.flat_map(|cost| &mut cost.parts);
         let mut is_there = false;
-        for part in parts.filter(|part| kinds.contains(&part.kind)) {
+        for part in parts.filter(|part| part.part.is_some_and(|kind| kinds.contains(&kind))) {
             is_there = true;
-            part.mean_s *= share;
-            part.stddev_s *= share;
-            part.p95_s *= share;
+            part.scale(share);
         }
         if is_there { Ok(()) } else { Err(self.lacking()) }
     }

@@ -118,6 +118,14 @@ impl Plan {
         self.read_block.is_some() || self.write_block.is_some()
     }
 
+    /// Whether requests go at other times on the same connections.
+    pub(crate) fn moves_requests(&self) -> bool {
+        self.channels > 1
+            || self.depth.is_some()
+            || self.compound.is_some()
+            || self.is_other_blocks()
+    }
+
     /// Whether it needs what a first replay, without changes, has learnt.
     pub fn learns(&self) -> bool {
         self.is_other_blocks()

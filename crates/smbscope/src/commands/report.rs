@@ -29,7 +29,7 @@ pub fn run(args: &Report, talk: Talk) -> anyhow::Result<()> {
     // What cannot be predicted is said before anything is written.
     if !args.asked.changes.is_empty() {
         let Forecast { changes, prediction, notes, warnings, .. } =
-            Forecast::read(&mut source, &args.asked, talk)?;
+            Forecast::read(&mut source, &args.asked, false, talk)?;
         meta.forecast =
             Some(smbscope_report::Forecast::new(&prediction, &changes, notes, warnings));
     }

@@ -1,5 +1,7 @@
 //! `smbscope predict`: the published tables come out, recordings are replayed, and what a change is.
 
+use std::fs;
+
 use serde_json::Value;
 
 use super::{answer, capture, complaint, fixture, folder, load_run, objects};
@@ -99,6 +101,57 @@ fn a_capture_is_replayed_over_another_line() {
     assert!(text.contains("then 20.0 ms") && text.contains("Beware"), "{text}");
     let text = answer(["predict", &input]);
     assert!(text.contains("What times are made of") && !text.contains("after ms"), "{text}");
+}
+
+#[test]
+fn what_times_are_made_of_is_told_by_command_and_size() {
+    let input = fixture("mtu-1500.pcap");
+    let words = ["predict", &input, "--detail"];
+    let text = answer(words);
+    assert!(text.contains("to the clients") && text.contains("all of it"), "{text}");
+    let records = objects(&answer([words.as_slice(), &["--format", "json"]].concat()));
+    let is_all = |record: &&Value| record["part"] == "all";
+    for whole in records.iter().filter(is_all) {
+        let key = |record: &Value| (record["command"].clone(), record["least_bytes"].clone());
+        let parts = records.iter().filter(|one| key(one) == key(whole) && !is_all(one));
+        let sum: f64 = parts.map(|part| seconds(part, "mean_seconds")).sum();
+        assert!((sum - seconds(whole, "mean_seconds")).abs() < 2e-9, "{whole}: {sum}");
+    }
+    let reads: Vec<_> = records
+        .iter()
+        .filter(|one| one["command"] == "Read" && is_all(one))
+        .map(|one| (one["most_bytes"].as_u64(), one["operations"].as_u64().unwrap()))
+        .collect();
+    let (all, sized) = reads.split_first().unwrap();
+    assert_eq!(all.0, None);
+    assert!(sized.is_empty() || all.1 == sized.iter().map(|one| one.1).sum::<u64>(), "{reads:?}");
+    complaint(2, ["predict", &input, "--detail", "--change", "rtt=20ms"]);
+}
+
+#[test]
+fn a_profile_is_kept_in_a_file_and_predicted_from() {
+    let (_keep, dir) = folder();
+    let run = load_run::run(&dir, 1, |_| {});
+    let file = dir.join("profile.json");
+    let file = file.to_str().unwrap();
+    answer(["predict", &run, "--save-profile", file]);
+    let words = ["predict", "--profile", file, "--change", "rtt=20ms"];
+    let records = objects(&answer([words.as_slice(), &["--format", "json"]].concat()));
+    let total = records.iter().find(|record| record["scenario"] == "Total").unwrap();
+    assert_eq!(total["option"], "recorded");
+    assert!(seconds(total, "seconds") > seconds(total, "before_seconds"), "{total}");
+    let text = answer(words);
+    assert!(text.contains("as recorded") && text.contains("then 20 ms"), "{text}");
+    let said = complaint(2, ["predict", "--profile", file, "--change", "dirlease"]);
+    assert!(said.contains("--change dirlease"), "{said}");
+    for (text, wanted) in [("{}", "is no profile"), ("nonsense", "is no profile")] {
+        fs::write(file, text).unwrap();
+        let said = complaint(4, ["predict", "--profile", file]);
+        assert!(said.contains(wanted) && said.contains("published-means"), "{said}");
+    }
+    let said = complaint(4, ["predict", "--profile", "nonsense"]);
+    assert!(said.contains("published-means") && said.contains("--save-profile"), "{said}");
+    complaint(5, ["predict", &run, "--save-profile", "/nowhere/profile.json"]);
 }
 
 #[test]
@@ -209,7 +262,6 @@ fn what_cannot_be_measured_is_told() {
 #[test]
 fn what_is_wrong_is_told() {
     complaint(2, ["predict"]);
-    complaint(2, ["predict", "--profile", "nonsense"]);
     let said = complaint(2, ["predict", "--profile", "published", "--change", "speed=2x"]);
     assert!(said.contains("there are rtt, distance"), "{said}");
     // With leases there are no collapsed opens left to be predicted.

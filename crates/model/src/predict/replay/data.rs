@@ -3,11 +3,13 @@
 use smbscope_event::slice::Kind;
 
 use super::blocks::Learnt;
+use super::detail::Detail;
 use super::durable::{AtRisk, Stable};
 use super::hits::Hits;
 use super::line::Link;
 use super::opens::Opens;
 use super::protect::Protected;
+use crate::predict::Z_95;
 use crate::summary::Distribution;
 
 /// What an operation's time is made of.
@@ -115,6 +117,8 @@ pub struct Prediction {
     pub protected: Protected,
     /// What an asynchronous second server has not yet.
     pub at_risk: Option<AtRisk>,
+    /// What operations are made of, where that was asked for.
+    pub detail: Option<Detail>,
 }
 
 /// What a replay without changes has learnt.
@@ -207,6 +211,11 @@ impl Times {
     pub fn mean_ns(&self) -> Option<f64> {
         let n = self.distribution.n;
         (n > 0).then(|| self.distribution.sum_ns as f64 / n as f64)
+    }
+
+    /// The standard deviation, ns.
+    pub fn stddev_ns(&self) -> Option<f64> {
+        Some(self.error_ns? / Z_95 * (self.distribution.n as f64).sqrt())
     }
 }
 

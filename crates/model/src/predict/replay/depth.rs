@@ -35,6 +35,8 @@ pub(super) struct Depths {
 pub(super) struct Turn {
     pub(super) sent: i64,
     pub(super) served_from: i64,
+    /// What it took longer than the one before that was under way with it: the rest it waited for that one.
+    pub(super) own_ns: i64,
 }
 
 impl Depths {
@@ -69,10 +71,14 @@ impl Depths {
         };
         let sent = free.map_or(stream.sent_then, |free| free.max(stream.sent_then) + gap);
         let served_from = stream.ends_then.back().copied().unwrap_or(sent);
+        let own_ns = match access.start < stream.ended_at {
+            true => (access.end - stream.ended_at).max(0),
+            false => i64::MAX,
+        };
         stream.next_offset = next_offset;
         stream.ended_at = stream.ended_at.max(access.end);
         stream.sent_then = sent;
-        Some(Turn { sent, served_from })
+        Some(Turn { sent, served_from, own_ns })
     }
 
     /// It would be answered then.

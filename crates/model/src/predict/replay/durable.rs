@@ -1,7 +1,7 @@
 //! What is stable when it is answered, and what that costs.
 //!
 //! Stable is what a Flush asks for, and what is written write-through: by the write's own flag or by that
-//! of its open (MS-SMB2 section 2.2.21, 2.2.13). What it costs is learnt from what was recorded: the
+//! of its open (MS-SMB2 section 2.2.21, 2.2.13), or on a continuously available share. What it costs is learnt from what was recorded: the
 //! server's flush slices, or else what a Flush takes more than other small requests. With a second
 //! server, an answer to something stable waits until that one has it too: longer by the round trip
 //! and the transfer than for the local log alone, if both logs are alike.

@@ -140,7 +140,7 @@ impl Link {
             is_known,
             to_client_ns: to_client.unwrap_or(0),
             rtt_ns: (rtt_ns, then.rtt_ns),
-            is_other: then != today || plan.channels > 1,
+            is_other: then != today || plan.moves_requests(),
             today: way(today, 1),
             then: way(then, plan.channels.clamp(1, CHANNELS_MAX)),
             line,

@@ -18,6 +18,7 @@ mod call;
 mod client;
 mod data;
 mod depth;
+mod detail;
 mod durable;
 mod hits;
 mod line;
@@ -33,11 +34,11 @@ use std::sync::LazyLock;
 use arrow::array::RecordBatch;
 use arrow::datatypes::Int64Type;
 use arrow::error::ArrowError;
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use smbscope_event::operation;
 use smbscope_event::run::{MEASURED, Scenario};
 use smbscope_event::slice::Kind;
-use smbscope_event::tables::Connection;
+use smbscope_event::tables::{Connection, Tree};
 
 use super::plan::Plan;
 use crate::summary::columns::{Numbers, Resolved, numbers};
@@ -50,6 +51,7 @@ use client::{Client, Execution};
 pub use data::{Cached, Lessons, Part, PartRow, Prediction, Row, Sent, Times};
 pub use depth::DEPTH_MAX;
 use depth::{Depths, Turn};
+pub use detail::{Detail, Needs, Rate, Share, Sizes};
 use durable::Durable;
 pub use durable::{AtRisk, Stable};
 pub use hits::Hits;
@@ -69,6 +71,7 @@ mod columns {
         recording: text,
         connection: u64,
         session_id: u64,
+        tree_id: u32,
         scenario_run: u64,
         compound: u64,
         compound_size: u16,
@@ -122,6 +125,8 @@ pub struct Replay {
     /// Recordings of which only operations of measured scenarios count.
     loads: Vec<bool>,
     known: Map<(u32, u64), Known>,
+    /// Trees of continuously available shares.
+    available: HashSet<(u32, u64, u64), foldhash::fast::RandomState>,
     links: Vec<Link>,
     link_of: Map<(u32, u64), u32>,
     last_link: Option<((u32, u64), u32)>,
@@ -144,6 +149,7 @@ pub struct Replay {
     chained: u64,
     protected: Protected,
     tally: Tally,
+    gathering: Option<detail::Gathering>,
 }
 
 /// What becomes of a request.
@@ -200,13 +206,21 @@ impl Replay {
             executions_left_out: 0,
             loads: Vec::new(),
             known: Map::default(),
+            available: HashSet::default(),
             links: Vec::new(),
             link_of: Map::default(),
             last_link: None,
             clients: Vec::new(),
             client_of: Map::default(),
             tally: Tally::default(),
+            gathering: None,
         }
+    }
+
+    /// Gathers what operations are made of today, for [`Prediction::detail`].
+    pub fn in_detail(mut self) -> Replay {
+        self.gathering = Some(detail::Gathering::default());
+        self
     }
 
     /// Adds connections, before their operations: they know the round trips.
@@ -214,6 +228,15 @@ impl Replay {
         for row in rows {
             let recording = self.recordings.number(&row.recording);
             self.known.insert((recording, row.connection), Known::of(row));
+        }
+    }
+
+    /// Adds trees, before their operations: what is written to a continuously available share is stable
+    /// when it is answered, whatever the write asks for (MS-SMB2 section 3.3.5.13).
+    pub fn trees(&mut self, rows: &[Tree]) {
+        for row in rows.iter().filter(|row| row.continuous_availability == Some(true)) {
+            let recording = self.recordings.number(&row.recording);
+            self.available.insert((recording, row.session_id, row.tree_id));
         }
     }
 
@@ -373,7 +396,8 @@ impl Replay {
             transferred: columns.transferred_bytes.get(row).unwrap_or(0).min(MESSAGE_MAX_BYTES),
             handle,
             offset: columns.offset.get(row),
-            is_through: columns.write_through.is_set(row),
+            is_through: columns.write_through.is_set(row)
+                || self.is_available(columns, row, recording),
             is_signed: columns.signed.is_set(row),
             is_encrypted: columns.encrypted.is_set(row),
             members: columns.compound_size.get(row).map_or(1, u64::from).max(1),
@@ -385,6 +409,13 @@ impl Replay {
         } else {
             self.call(&call);
         }
+    }
+
+    fn is_available(&self, columns: &columns::Columns, row: usize, recording: u32) -> bool {
+        !self.available.is_empty()
+            && columns.session_id.get(row).zip(columns.tree_id.get(row)).is_some_and(
+                |(session, tree)| self.available.contains(&(recording, session, tree.into())),
+            )
     }
 
     /// Goes on with a lead whose members have all been seen.
@@ -506,8 +537,8 @@ impl Replay {
             Fate::Gone => 0,
             // It waits for those that are served before it.
             Fate::Turn(turn) => {
-                let served = turn.served_from.saturating_sub(turn.sent) + line.more_ns;
-                beside_then + line.sum().max(served)
+                let own_ns = beside_then.min(turn.own_ns);
+                own_ns + line.sum().max(turn.served_from.saturating_sub(turn.sent))
             }
             _ => beside_then + line.sum() + more(timed.requests - 1, request_ns),
         };
@@ -530,6 +561,9 @@ impl Replay {
             client.waited((start, before_ns), (then, timed.after_ns));
             let scenario = call.execution.map(|one| one.scenario);
             self.tally.timed(call.command, scenario, &timed, has_rtt);
+            if let Some(gathering) = &mut self.gathering {
+                gathering.add(call, start, &timed);
+            }
             if call.lead_answered && fate != Fate::Gone {
                 self.tally.more(call.command, -1);
             }
@@ -615,7 +649,10 @@ impl Replay {
         let (breaks, late) = caches.map_or((0, 0), |caches| (caches.breaks, caches.late_closes));
         let close = self.tally.command("Close");
         self.tally.more(close, late as i64);
+        let gathering = self.gathering.take();
+        let detail = gathering.map(|all| all.finish(&self.tally.names.0, &self.scenarios.0));
         let mut prediction = self.tally.finish(&self.scenarios.0, rtt, self.executions_left_out);
+        prediction.detail = detail;
         let answered = prediction.sent.iter().map(|one| one.before - one.after).sum();
         let creates = caches.map_or(0, |caches| caches.known);
         prediction.cached = Cached { answered, breaks, creates };

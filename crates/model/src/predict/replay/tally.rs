@@ -16,7 +16,7 @@ const LATE_NS: i64 = 1_000_000_000;
 /// All groups.
 #[derive(Default)]
 pub(super) struct Tally {
-    names: Names,
+    pub(super) names: Names,
     commands: Vec<Command>,
     scenarios: Vec<Group>,
     waiting_ns: (i64, i64),
@@ -95,7 +95,7 @@ impl Sums {
 }
 
 /// Its times, today or then.
-struct Side {
+pub(super) struct Side {
     times: Latency,
     squares: f64,
 }
@@ -105,18 +105,23 @@ impl Side {
         Side { times: Latency::new(Grain::Fine), squares: 0.0 }
     }
 
+    /// Percentiles to a hundredth, where there are many groups.
+    pub(super) fn coarse() -> Side {
+        Side { times: Latency::new(Grain::Coarse), squares: 0.0 }
+    }
+
     #[inline]
-    fn record(&mut self, ns: i64) {
+    pub(super) fn record(&mut self, ns: i64) {
         self.times.record(&Sample::new(ns));
         self.squares += ns as f64 * ns as f64;
     }
 
-    fn absorb(&mut self, other: &Side) {
+    pub(super) fn absorb(&mut self, other: &Side) {
         self.times.absorb(&other.times);
         self.squares += other.squares;
     }
 
-    fn finish(&self) -> Times {
+    pub(super) fn finish(&self) -> Times {
         let distribution = self.times.distribution(false);
         let n = distribution.n as f64;
         let error_ns = error_ns(n, distribution.sum_ns as f64 / n, self.squares);
@@ -125,7 +130,7 @@ impl Side {
 }
 
 /// Half of the 95 % interval of a mean that the scatter of so many values with these squares allows.
-fn error_ns(n: f64, mean: f64, squares: f64) -> Option<f64> {
+pub(super) fn error_ns(n: f64, mean: f64, squares: f64) -> Option<f64> {
     let variance = (squares / n - mean * mean).max(0.0) * n / (n - 1.0);
     (n > 1.0).then(|| Z_95 * (variance / n).sqrt())
 }

@@ -39,6 +39,8 @@ pub struct Sender {
     before: f64,
     /// Of those under way, those by which the window has not grown yet.
     to_grow: f64,
+    /// When the round began, ns.
+    round_at: i64,
     /// End of the last message, ns.
     sent_at: i64,
 }
@@ -51,38 +53,58 @@ impl Default for Sender {
             under_way: 0.0,
             before: 0.0,
             to_grow: 0.0,
+            round_at: i64::MIN,
             sent_at: i64::MIN,
         }
     }
 }
 
 impl Sender {
-    /// Sends a message of so many bytes, or more of the message before; gives the time from its first
-    /// segment to its last one, ns.
+    /// Sends a message of so many bytes that is ready at `at`, or more of the message before; gives the
+    /// time from then to its last segment, ns. Messages go one after the other, and those that are
+    /// ready within a round trip share what may be sent in it.
     pub fn send(&mut self, path: &Path, at: i64, bytes: u64, is_more: bool) -> i64 {
         let is_free = path.segment_ns == 0.0 && path.loss == 0.0;
+        let is_behind = at < self.sent_at;
         if is_free && !is_more && bytes as f64 <= path.segment_bytes {
+            if is_behind {
+                return self.sent_at - at;
+            }
             // One segment goes at once, whatever the window, and leaves it as it is.
-            self.rest(path, at);
-            self.begin_round(path);
-            (self.before, self.under_way, self.to_grow) = (0.0, 1.0, 1.0);
-            if self.window < 2.0 && self.window < path.window {
-                self.window += std::mem::take(&mut self.to_grow);
+            if at >= self.round_at.saturating_add(path.rtt_ns) {
+                self.rest(path, at);
+                self.begin_round(path);
+                self.round_at = at;
+                (self.before, self.under_way, self.to_grow) = (0.0, 1.0, 1.0);
+                if self.window < 2.0 && self.window < path.window {
+                    self.window += std::mem::take(&mut self.to_grow);
+                }
             }
             self.sent_at = at;
             return 0;
         }
         let segments = (bytes as f64 / path.segment_bytes).ceil().max(1.0);
-        if !is_more {
+        if is_more {
+            // It goes on where the message before ended, whenever that was.
+            self.round_at = match self.sent_at {
+                i64::MIN => at,
+                sent_at => self.round_at.saturating_add(at.saturating_sub(sent_at)),
+            };
+        } else if !is_behind && at >= self.round_at.saturating_add(path.rtt_ns) {
             self.rest(path, at);
             self.begin_round(path);
+            self.round_at = at;
             self.before = 0.0;
         }
+        let begin = if is_more { at } else { at.max(self.sent_at) };
+        // Since `begin`, ns.
+        let mut round_ns = self.round_at.saturating_sub(begin) as f64;
         let mut left = segments;
-        let mut ns = segments * path.segment_ns;
+        let mut ns = 0.0;
         loop {
             let sent = left.min(self.round - self.under_way);
             left -= sent;
+            ns += sent * path.segment_ns;
             self.under_way += sent;
             // Linux lets the window grow by what is acknowledged while more than half of it is under
             // way (tcp_is_cwnd_limited). Each acknowledgement of the round before lets two segments
@@ -95,22 +117,23 @@ impl Sender {
             if left <= 0.0 {
                 break;
             }
-            let stalled = path.rtt_ns as f64 + path.segment_ns * (1.0 - self.under_way);
-            ns += stalled.max(0.0);
+            let round_trip_ns = path.rtt_ns as f64 + path.segment_ns;
+            ns = ns.max(round_ns + round_trip_ns);
             self.begin_round(path);
             if self.window >= path.window {
                 // It grows no more: all full rounds but the last are alike.
                 let alike = (left / self.round).ceil() - 1.0;
-                let stalled = path.rtt_ns as f64 + path.segment_ns * (1.0 - self.round);
-                ns += alike * stalled.max(0.0);
+                ns += alike * round_trip_ns.max(self.round * path.segment_ns);
                 left -= alike * self.round;
             }
+            round_ns = ns;
         }
+        self.round_at = begin.saturating_add(round_ns as i64);
         if path.loss > 0.0 {
             ns += lost_ns(path, segments);
         }
-        self.sent_at = at.saturating_add(ns as i64);
-        ns as i64
+        self.sent_at = begin.saturating_add(ns as i64);
+        self.sent_at.saturating_sub(at)
     }
 
     fn begin_round(&mut self, path: &Path) {
@@ -181,6 +204,23 @@ mod tests {
         let pieces: i64 =
             (0..8).map(|piece| sender.send(&path(20), 0, 1_448 * 724 / 8, piece > 0)).sum();
         assert_eq!((whole, pieces), (6 * 20 * MS, 6 * 20 * MS));
+    }
+
+    #[test]
+    fn messages_side_by_side_share_the_window() {
+        // Eight blocks that are ready at once take as long as one message of all of them.
+        let whole = Sender::default().send(&path(20), 0, 8 * 65_536, false);
+        let mut sender = Sender::default();
+        let ends: Vec<_> = (0..8).map(|_| sender.send(&path(20), 0, 65_536, false)).collect();
+        assert_eq!((ends[0], ends[7]), (40 * MS, whole));
+        assert!(ends.is_sorted());
+        // The window is open for two of them then, and the third that is ready in this round waits for the next.
+        let ends: Vec<_> = [0, 1, 2]
+            .map(|at| sender.send(&Path { window: 92.0, ..path(20) }, 200 * MS + at, 65_536, false))
+            .to_vec();
+        assert_eq!(ends, [0, 0, 20 * MS - 2]);
+        // What is short waits behind what is under way.
+        assert_eq!(sender.send(&path(20), 201 * MS, 100, false), 19 * MS);
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! What `smbscope predict` is told, and changes as people write them.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::ValueEnum;
 use smbscope_event::profile::CacheOption;
 use smbscope_event::protection::Protection;
 use smbscope_load::units::{parse_distance, parse_duration, parse_rate, parse_share, parse_size};
@@ -22,7 +22,7 @@ use crate::options::Reading;
 /// the server cost, plus what they cost then. Before and after are given by command, by scenario of
 /// a load run, and in total. Without a change it shows what times are made of today.
 ///
-/// From a profile: `published` is the model of Lovinger and Kruse (SDC 2010) for home directories: the
+/// From a profile: means alone, of one's own recordings (--save-profile), or `published`, the model of Lovinger and Kruse (SDC 2010) for home directories: the
 /// means of a reference server under 2,250 users, with SMB 2.1, with collapsed opens of directories
 /// and with directory leases. It gives the published table, the time that a user spends in an hour
 /// on each scenario, and the same for any other network or server.
@@ -40,6 +40,9 @@ Examples:
   smbscope predict run/ --change rtt=20ms
   smbscope predict capture.pcapng --change distance=2795km --change bandwidth=45mbit
   smbscope predict recording/ --change filesystem=4x --format json
+  smbscope predict recording/ --detail
+  smbscope predict run/ --save-profile server.json
+  smbscope predict --profile server.json --change rtt=20ms
   smbscope predict --profile published --change rtt=20ms
   smbscope predict --profile published --change dirlease
   smbscope predict calibrate --out crypto.json
@@ -51,11 +54,19 @@ pub struct Predict {
     /// Capture files, datasets or run folders to predict from, or `-` for a capture on standard input.
     #[arg(value_name = "INPUT", required_unless_present_any = ["profile", "list"])]
     pub inputs: Vec<String>,
-    /// Predict from this profile instead.
-    #[arg(long, value_enum, value_name = "PROFILE", conflicts_with = "inputs")]
-    pub profile: Option<ProfileName>,
+    /// Predict from this profile instead: published, published-means (the published means alone, within
+    /// 4.3 % of the published results), or a file of --save-profile.
+    #[arg(long, value_name = "PROFILE", conflicts_with = "inputs")]
+    pub profile: Option<Named>,
     #[command(flatten)]
     pub asked: Asked,
+    /// Show the distribution of each part of the time, by command and size.
+    #[arg(long, conflicts_with_all = ["profile", "changes", "list"])]
+    pub detail: bool,
+    /// Write what the recording comes down to, as a profile: what an operation costs by command and
+    /// size, and what scenarios need. It holds no names of files, users or machines.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["profile", "list"])]
+    pub save_profile: Option<PathBuf>,
     /// List the changes that can be predicted.
     #[arg(long, conflicts_with_all = ["inputs", "profile", "changes"])]
     pub list: bool,
@@ -103,13 +114,25 @@ pub struct Calibrate {
     pub format: TextFormat,
 }
 
-/// Profiles that smbscope brings along.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ProfileName {
+/// Where a profile comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Named {
     /// The published model, with one constant for each command that is fitted to its results.
     Published,
-    /// The published means alone: within 4.3 % of the published results.
+    /// The published means alone.
     PublishedMeans,
+    /// A file.
+    File(PathBuf),
+}
+
+impl From<OsString> for Named {
+    fn from(text: OsString) -> Named {
+        match text.to_str() {
+            Some("published") => Named::Published,
+            Some("published-means") => Named::PublishedMeans,
+            _ => Named::File(text.into()),
+        }
+    }
 }
 
 /// Most that a read or write may move (16 bits of credits, 64 KiB each, are never granted in practice).

@@ -3,6 +3,7 @@
 //! Owns: the file that it writes and the table that it shows. What is measured, and how, is
 //! `smbscope_load::calibrate`; what is made of it `smbscope_model::predict::crypto`.
 
+#[cfg(target_os = "linux")]
 use std::fs;
 use std::path::Path;
 
@@ -15,31 +16,10 @@ use super::args::Calibrate;
 use crate::exit::{Code, Failure};
 use crate::options::Talk;
 
-/// Files are some kilobytes.
-const FILE_MAX: u64 = 1 << 20;
-
 /// Reads what was measured.
 pub fn read(path: &Path) -> anyhow::Result<Calibration> {
-    let name = path.display();
-    let failed = |why: String| {
-        Failure::new(
-            Code::Input,
-            format!("{name}: {why}; `smbscope predict calibrate --out FILE` writes one"),
-        )
-    };
-    let size =
-        fs::metadata(path).map_err(|error| failed(format!("cannot be read: {error}")))?.len();
-    if size > FILE_MAX {
-        return Err(failed("is too large to be a calibration".to_owned()).into());
-    }
-    let text =
-        fs::read_to_string(path).map_err(|error| failed(format!("cannot be read: {error}")))?;
-    let calibration: Calibration = serde_json::from_str(&text)
-        .map_err(|error| failed(format!("is no calibration: {error}")))?;
-    match calibration.wrong() {
-        Some(why) => Err(failed(why).into()),
-        None => Ok(calibration),
-    }
+    let hint = "`smbscope predict calibrate --out FILE` writes one";
+    super::read(path, "calibration", hint, Calibration::wrong)
 }
 
 /// Measures.
@@ -260,7 +240,7 @@ mod tests {
 
     fn error(text: &str) -> String {
         let file = tempfile::NamedTempFile::new().unwrap();
-        fs::write(file.path(), text).unwrap();
+        std::fs::write(file.path(), text).unwrap();
         read(file.path()).unwrap_err().to_string()
     }
 

@@ -5,7 +5,8 @@
 use std::path::PathBuf;
 
 use smbscope_event::operation;
-use smbscope_event::tables::Connection;
+use smbscope_event::run::Step;
+use smbscope_event::tables::{Connection, Tree};
 use smbscope_model::predict::capacity::{Capacity, Demand, NoCapacity};
 use smbscope_model::predict::change::Change;
 use smbscope_model::predict::plan::Plan;
@@ -58,6 +59,8 @@ pub struct Forecast {
     pub changes: Vec<Change>,
     /// Before and after.
     pub prediction: Prediction,
+    /// How long all users of a load run together were measured, s.
+    pub users_s: Option<f64>,
     /// How many users the server carries today.
     pub capacity: Result<Capacity, NoCapacity>,
     /// What else comes of the changes, a sentence each.
@@ -68,7 +71,12 @@ pub struct Forecast {
 
 impl Forecast {
     /// Goes through the recording as it would have gone with the changes.
-    pub fn read(source: &mut Source, asked: &Asked, talk: Talk) -> anyhow::Result<Forecast> {
+    pub fn read(
+        source: &mut Source,
+        asked: &Asked,
+        in_detail: bool,
+        talk: Talk,
+    ) -> anyhow::Result<Forecast> {
         let changes = &asked.changes;
         let mut plan = asked.plan()?;
         // The round trips must be known before the first operation.
@@ -80,18 +88,27 @@ impl Forecast {
                 plan.stretch *= stretch(&capacity, *users)?;
             }
         }
-        let connections = context.connections;
+        let (connections, trees) = (&context.connections, &context.trees);
         let mut lessons = Lessons::default();
         if plan.learns() {
-            lessons = replay(source, &connections, Plan::default(), lessons, talk)?.lessons;
+            let mut replay = Replay::new(Plan::default(), lessons);
+            replay.trees(trees);
+            lessons = through(source, connections, &Plan::default(), replay, talk)?.lessons;
             has_sizes(changes, lessons.sizes)?;
         }
-        let prediction = replay(source, &connections, plan.clone(), lessons, talk)?;
+        let mut replay = Replay::new(plan.clone(), lessons);
+        replay.trees(trees);
+        if in_detail {
+            replay = replay.in_detail();
+        }
+        let prediction = through(source, connections, &plan, replay, talk)?;
         check(changes, &plan, &prediction)?;
         let mut warnings = warnings(&prediction);
         warnings.extend(changes.iter().filter_map(|change| beyond(change, &prediction)));
         let notes = notes(&plan, &prediction);
-        Ok(Forecast { changes: changes.to_vec(), prediction, capacity, notes, warnings })
+        let changes = changes.to_vec();
+        let users_s = context.users_s;
+        Ok(Forecast { changes, prediction, users_s, capacity, notes, warnings })
     }
 }
 
@@ -99,20 +116,32 @@ impl Forecast {
 #[derive(Default)]
 struct Context {
     connections: Vec<Connection>,
+    /// Of continuously available shares.
+    trees: Vec<Tree>,
     demand: Demand,
+    users_s: Option<f64>,
 }
 
 impl Context {
     fn read(source: &Source, talk: Talk) -> anyhow::Result<Context> {
         let mut context = Context::default();
-        let tables = vec![Table::Steps, Table::Counters, Table::Connections];
+        let tables = vec![Table::Steps, Table::Counters, Table::Connections, Table::Trees];
         let parts = source.parts(&Request { tables, projection: Some(Vec::new()) })?;
         let _shown = Shown::begin(talk, parts.progress());
         for part in parts {
             match part? {
-                Rows::Steps(rows) => context.demand.steps(&rows),
+                Rows::Steps(rows) => {
+                    let here =
+                        |step: &Step| step.users_here as f64 * (step.end - step.start) as f64;
+                    let users_s = rows.iter().map(here).sum::<f64>() / 1e9;
+                    context.users_s = Some(context.users_s.unwrap_or(0.0) + users_s);
+                    context.demand.steps(&rows);
+                }
                 Rows::Counters(rows) => context.demand.counters(&rows),
                 Rows::Connections(rows) => context.connections.extend(rows),
+                Rows::Trees(rows) => context.trees.extend(
+                    rows.into_iter().filter(|row| row.continuous_availability == Some(true)),
+                ),
                 _ => {}
             }
             interrupt::check()?;
@@ -135,17 +164,17 @@ fn stretch(capacity: &Result<Capacity, NoCapacity>, users: f64) -> anyhow::Resul
     })
 }
 
-fn replay(
+/// All of the recording through a replay.
+fn through(
     source: &Source,
     connections: &[Connection],
-    plan: Plan,
-    lessons: Lessons,
+    plan: &Plan,
+    mut replay: Replay,
     talk: Talk,
 ) -> anyhow::Result<Prediction> {
     let schema = operation::schema();
-    let names = replay::columns(&plan);
+    let names = replay::columns(plan);
     let places = names.map(|name| schema.index_of(name)).collect::<Result<_, _>>()?;
-    let mut replay = Replay::new(plan, lessons);
     replay.connections(connections);
     let tables = vec![Table::Scenarios, Table::Operations];
     let parts = source.parts(&Request { tables, projection: Some(places) })?;

@@ -1,20 +1,24 @@
 //! `smbscope predict`: what a change would bring.
 //!
 //! Owns: what is shown of a prediction, as text and as rows, from a profile ([`profile`]) or from
-//! recordings ([`recorded`], from a [`forecast`]). The arithmetic is `smbscope_model::predict`.
+//! recordings ([`recorded`], from a [`forecast`]; [`detail`]). The arithmetic is `smbscope_model::predict`.
 
 pub mod args;
 mod calibrate;
+mod detail;
 pub mod forecast;
 mod profile;
 mod recorded;
 
+use std::fs;
+use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, StringArray};
 use smbscope_model::predict::change::{Change, SPECS};
 
 use self::args::{Action, Predict};
+use crate::exit::{Code, Failure};
 use crate::format::{Column, JsonNulls, RowFormat, lines, row_writer};
 use crate::options::Talk;
 use crate::output::Output;
@@ -25,10 +29,36 @@ pub fn run(args: &Predict, talk: Talk) -> anyhow::Result<()> {
         return calibrate::run(args, talk);
     }
     Output::check(args.out.as_ref(), args.format.is_binary())?;
-    match args.profile {
+    match &args.profile {
         _ if args.list => list(args),
-        Some(name) => profile::run(args, name),
+        Some(profile) => profile::run(args, profile),
         None => recorded::run(args, talk),
+    }
+}
+
+/// Files of predictions are some kilobytes; one with every command in every size is below this.
+const FILE_MAX: u64 = 16 << 20;
+
+/// Reads a file of a kind that `smbscope predict` writes; `hint` says how to come by one, `wrong` what makes
+/// its content unusable.
+fn read<T: serde::de::DeserializeOwned>(
+    path: &Path,
+    kind: &str,
+    hint: &str,
+    wrong: impl Fn(&T) -> Option<String>,
+) -> anyhow::Result<T> {
+    let failed =
+        |why: String| Failure::new(Code::Input, format!("{}: {why}; {hint}", path.display()));
+    let unread = |error: std::io::Error| failed(format!("cannot be read: {error}"));
+    if fs::metadata(path).map_err(unread)?.len() > FILE_MAX {
+        return Err(failed(format!("is too large to be a {kind}")).into());
+    }
+    let text = fs::read_to_string(path).map_err(unread)?;
+    let content: T =
+        serde_json::from_str(&text).map_err(|error| failed(format!("is no {kind}: {error}")))?;
+    match wrong(&content) {
+        Some(why) => Err(failed(why).into()),
+        None => Ok(content),
     }
 }
 

@@ -8,8 +8,8 @@ use smbscope_model::predict::averages::{Cell, TOTAL, table};
 use smbscope_model::predict::change::Change;
 use smbscope_model::predict::published;
 
-use super::args::{Predict, ProfileName};
-use super::{taken_for_granted, write};
+use super::args::{Named, Predict};
+use super::{detail, taken_for_granted, write};
 use crate::exit::Failure;
 use crate::format::{Column, RowFormat, lines};
 use crate::output::Output;
@@ -33,10 +33,11 @@ impl Row {
 }
 
 /// Predicts from a profile.
-pub fn run(args: &Predict, name: ProfileName) -> anyhow::Result<()> {
-    let today = match name {
-        ProfileName::Published => published::profile(),
-        ProfileName::PublishedMeans => published::means(),
+pub fn run(args: &Predict, named: &Named) -> anyhow::Result<()> {
+    let today = match named {
+        Named::Published => published::profile(),
+        Named::PublishedMeans => published::means(),
+        Named::File(path) => detail::read(path)?,
     };
     let mut changed = today.clone();
     for change in &args.asked.changes {
@@ -119,7 +120,7 @@ fn text(
             .filter(|one| scenario == TOTAL || one.scenario == scenario)
             .map(|one| one.runs_per_hour)
             .sum();
-        let mut cells = vec![scenario.to_owned(), format!("{runs}")];
+        let mut cells = vec![scenario.to_owned(), format!("{}", (runs * 100.0).round() / 100.0)];
         for option in &options {
             let row = rows
                 .iter()
@@ -152,7 +153,11 @@ fn text(
     }
     if !changes.is_empty() {
         text.push_str(&taken_for_granted(changes, bold));
-        text.push_str("The profile was measured at one round trip, on one server: nothing was measured after the change.\n");
+        text.push_str(
+            "The profile was measured at one round trip, on one server: nothing was measured after the \
+             change. Further round trips of TCP's windows are not told apart from the rest: from the recording itself \
+             they are.\n",
+        );
     }
     text
 }

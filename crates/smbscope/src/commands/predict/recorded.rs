@@ -9,7 +9,7 @@ use smbscope_report::format;
 
 use super::args::Predict;
 use super::forecast::Forecast;
-use super::{taken_for_granted, write};
+use super::{detail, taken_for_granted, write};
 use crate::format::{Column, RowFormat, lines};
 use crate::options::Talk;
 use crate::output::Output;
@@ -20,24 +20,38 @@ const FAR_USERS: f64 = 5.0;
 /// Predicts from recordings.
 pub fn run(args: &Predict, talk: Talk) -> anyhow::Result<()> {
     let mut source = args.reading.open(&args.inputs, None)?;
-    let forecast = Forecast::read(&mut source, &args.asked, talk)?;
+    // A file that cannot be written is better known before.
+    let profile = args.save_profile.as_deref().map(Output::file).transpose()?;
+    let in_detail = args.detail || profile.is_some();
+    let forecast = Forecast::read(&mut source, &args.asked, in_detail, talk)?;
+    if let Some(file) = profile {
+        detail::save(&forecast, &args.inputs, file)?;
+    }
+    let in_detail = forecast.prediction.detail.as_ref().filter(|_| args.detail);
     match args.format {
         RowFormat::Text => {
             let mut output = Output::open(args.out.as_ref())?;
             let (bold, end) = output.bold();
-            output.text(&text(&forecast, (&bold, end)))?;
+            let text = match in_detail {
+                Some(all) => detail::text(&forecast, all, (&bold, end)),
+                None => text(&forecast, (&bold, end)),
+            };
+            output.text(&text)?;
             output.finish()
         }
-        format => write(
-            batch(&forecast.prediction, &forecast.capacity, !args.asked.changes.is_empty())?,
-            format,
-            Output::open(args.out.as_ref())?,
-        ),
+        format => {
+            let is_changed = !args.asked.changes.is_empty();
+            let batch = match in_detail {
+                Some(all) => detail::batch(all)?,
+                None => batch(&forecast.prediction, &forecast.capacity, is_changed)?,
+            };
+            write(batch, format, Output::open(args.out.as_ref())?)
+        }
     }
 }
 
 fn text(forecast: &Forecast, bold: (&str, &str)) -> String {
-    let Forecast { changes, prediction, capacity, notes, warnings } = forecast;
+    let Forecast { changes, prediction, capacity, notes, warnings, .. } = forecast;
     let is_changed = !changes.is_empty();
     let mut text = match is_changed {
         true => format!("{}What the change would bring{}\n", bold.0, bold.1),
@@ -191,7 +205,7 @@ fn carries(capacity: &Result<Capacity, NoCapacity>, bold: (&str, &str)) -> Strin
 }
 
 /// A part in words for people.
-fn meaning(part: &str) -> &str {
+pub fn meaning(part: &str) -> &str {
     match part {
         "network" => "network: one round trip",
         "windows" => "network: TCP's windows and rate",
