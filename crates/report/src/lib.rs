@@ -8,6 +8,7 @@ mod catalogue_forecast;
 mod catalogue_load;
 mod catalogue_server;
 mod document;
+mod explain;
 pub mod fields;
 mod forecast;
 pub mod format;
@@ -17,6 +18,7 @@ mod sections;
 mod text;
 mod waterfall;
 
+pub use explain::{Look, explain_text};
 pub use forecast::{ChangeRow, Forecast, ForecastPart, ForecastRow};
 pub use html::html;
 pub use json::{json, schema};

@@ -37,6 +37,7 @@ pub enum Command {
     Import(Import),
     Report(Report),
     Export(crate::commands::export::Export),
+    Explain(crate::commands::explain::Args),
     Compare(crate::commands::compare::args::Compare),
     Predict(crate::commands::predict::args::Predict),
     Record(crate::commands::record::args::Record),

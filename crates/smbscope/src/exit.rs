@@ -27,13 +27,15 @@ pub enum Code {
     Output = 5,
     /// The query is wrong.
     Query = 6,
+    /// What was asked for was found.
+    Found = 7,
     /// Ended by Ctrl-C or a signal.
     Interrupted = 130,
 }
 
 impl Code {
     /// Every code with its meaning, as help and man pages show them.
-    pub const ALL: [(Code, &'static str); 8] = [
+    pub const ALL: [(Code, &'static str); 9] = [
         (Code::Ok, "success, also when the reader of a pipe stopped reading"),
         (Code::Runtime, "an error that no other code names"),
         (Code::Usage, "the command line is wrong"),
@@ -41,6 +43,7 @@ impl Code {
         (Code::Input, "an input does not exist or cannot be read"),
         (Code::Output, "the output exists already or cannot be written"),
         (Code::Query, "the SQL is wrong, or it could not be answered"),
+        (Code::Found, "explain --fail-on: there is such a finding"),
         (Code::Interrupted, "interrupted; what was written until then is valid"),
     ];
 }
@@ -156,6 +159,6 @@ mod tests {
     #[test]
     fn the_table_lists_each_code_once_in_order() {
         let codes: Vec<u8> = Code::ALL.iter().map(|(code, _)| *code as u8).collect();
-        assert_eq!(codes, [0, 1, 2, 3, 4, 5, 6, 130]);
+        assert_eq!(codes, [0, 1, 2, 3, 4, 5, 6, 7, 130]);
     }
 }

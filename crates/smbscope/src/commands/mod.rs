@@ -5,6 +5,7 @@ mod completions;
 mod dataset;
 mod decode;
 mod doctor;
+pub mod explain;
 pub mod export;
 mod import;
 #[cfg(target_os = "linux")]
@@ -31,6 +32,7 @@ pub fn run(cli: &Cli) -> anyhow::Result<()> {
         Command::Import(args) => import::run(args, cli.talk),
         Command::Export(args) => export::run(args, cli.talk),
         Command::Report(args) => report::run(args, cli.talk),
+        Command::Explain(args) => explain::run(args, cli.talk),
         Command::Compare(args) => compare::run(args, cli.talk),
         Command::Predict(args) => predict::run(args, cli.talk),
         Command::Record(args) => record::run(args, cli.talk),

@@ -10,7 +10,7 @@ fn help_texts() {
     {
         insta::assert_snapshot!(command, answer([command, "--help"]));
     }
-    for command in ["compare", "predict", "record", "top", "load", "wan"] {
+    for command in ["compare", "explain", "predict", "record", "top", "load", "wan"] {
         insta::assert_snapshot!(command, answer([command, "--help"]));
     }
     for command in ["prepare", "clean", "workloads"] {

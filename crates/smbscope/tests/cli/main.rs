@@ -6,6 +6,7 @@
 
 mod compare;
 mod errors;
+mod explain;
 mod export;
 mod help;
 mod import;

@@ -1,0 +1,142 @@
+//! Who and what a finding concerns: sums by name within a limit, and the dearest operations.
+
+use std::collections::BinaryHeap;
+
+use hashbrown::HashMap;
+
+use super::data::{Culprit, Example};
+use super::operation::Seen;
+
+/// Names that are told apart for each finding, by kind.
+const NAMES_MAX: usize = 4096;
+/// Names that are told.
+const NAMES_TOLD: usize = 5;
+/// Operations that are told.
+const EXAMPLES: usize = 5;
+
+/// Sums by name.
+#[derive(Default)]
+struct Names(HashMap<Box<str>, (u64, i64), foldhash::fast::RandomState>);
+
+impl Names {
+    fn add(&mut self, name: Option<&str>, saved_ns: i64) {
+        let Some(name) = name else { return };
+        let has_room = self.0.len() < NAMES_MAX;
+        let sums = match self.0.get_mut(name) {
+            Some(sums) => sums,
+            None if has_room => self.0.entry(name.into()).or_default(),
+            // Those that come first stand for all: what costs much comes early and often.
+            None => return,
+        };
+        sums.0 += 1;
+        sums.1 = sums.1.saturating_add(saved_ns);
+    }
+
+    fn finish(self) -> Vec<Culprit> {
+        let rows = self.0.into_iter();
+        let mut rows: Vec<_> = rows
+            .map(|(name, (operations, saved_ns))| Culprit {
+                name: name.into(),
+                operations,
+                saved_ns,
+            })
+            .collect();
+        rows.sort_by(|one, other| {
+            (other.saved_ns, other.operations, &one.name).cmp(&(
+                one.saved_ns,
+                one.operations,
+                &other.name,
+            ))
+        });
+        rows.truncate(NAMES_TOLD);
+        rows
+    }
+}
+
+/// An example and what it costs; the least dear is on top.
+#[derive(PartialEq, Eq)]
+struct Dear(i64, Example);
+
+impl Ord for Dear {
+    fn cmp(&self, other: &Dear) -> std::cmp::Ordering {
+        other.0.cmp(&self.0).then_with(|| self.1.operation.cmp(&other.1.operation))
+    }
+}
+
+impl PartialOrd for Dear {
+    fn partial_cmp(&self, other: &Dear) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// What a finding has gathered.
+#[derive(Default)]
+pub(super) struct Gathered {
+    pub(super) operations: u64,
+    pub(super) saved_ns: i64,
+    squares: f64,
+    clients: Names,
+    shares: Names,
+    paths: Names,
+    dearest: BinaryHeap<Dear>,
+}
+
+/// The same, told.
+pub(super) struct Told {
+    pub(super) clients: Vec<Culprit>,
+    pub(super) shares: Vec<Culprit>,
+    pub(super) paths: Vec<Culprit>,
+    pub(super) examples: Vec<Example>,
+}
+
+impl Gathered {
+    /// Without what an operation costs, so much would be saved.
+    pub(super) fn add(&mut self, seen: &Seen, saved_ns: i64) {
+        self.add_many(seen, saved_ns, 1);
+    }
+
+    /// The same of so many operations, the last of which is seen.
+    pub(super) fn add_many(&mut self, seen: &Seen, saved_ns: i64, operations: u64) {
+        let saved_ns = saved_ns.max(0);
+        self.shares.add(seen.share(), saved_ns);
+        self.paths.add(seen.path(), saved_ns);
+        self.add_of_client(seen, saved_ns, operations);
+    }
+
+    /// The same of what has nothing to do with the file.
+    pub(super) fn add_of_client(&mut self, seen: &Seen, saved_ns: i64, operations: u64) {
+        self.operations += operations;
+        self.saved_ns = self.saved_ns.saturating_add(saved_ns);
+        self.squares += (saved_ns as f64).powi(2);
+        self.clients.add(seen.client(), saved_ns);
+        let is_full = self.dearest.len() >= EXAMPLES;
+        if saved_ns > 0 && !(is_full && self.dearest.peek().is_some_and(|one| one.0 >= saved_ns)) {
+            if is_full {
+                self.dearest.pop();
+            }
+            self.dearest.push(Dear(saved_ns, seen.example()));
+        }
+    }
+
+    /// Half of the 95 % interval of the sum, as if the operations were a sample of many such.
+    pub(super) fn error_ns(&self) -> i64 {
+        let n = self.operations as f64;
+        if self.operations < 2 {
+            return self.saved_ns;
+        }
+        let mean = self.saved_ns as f64 / n;
+        let variance = (self.squares / n - mean * mean).max(0.0) * n / (n - 1.0);
+        (crate::predict::Z_95 * (n * variance).sqrt()) as i64
+    }
+
+    pub(super) fn finish(self) -> Told {
+        let mut dearest = self.dearest.into_vec();
+        dearest.sort_unstable();
+        Told {
+            clients: self.clients.finish(),
+            shares: self.shares.finish(),
+            paths: self.paths.finish(),
+            examples: dearest.into_iter().map(|one| one.1).collect(),
+        }
+    }
+}

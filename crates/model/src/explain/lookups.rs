@@ -1,0 +1,169 @@
+//! What clients look up once more: names that are not there, opens that only ask, listings; and opens with
+//! which nothing is done. A client that held a directory lease would know most of it (MS-SMB2 section
+//! 3.2.4.3.8; Lovinger and Kruse, SDC 2010).
+
+use std::hash::{BuildHasher as _, Hasher as _};
+
+use hashbrown::HashMap;
+
+use super::culprits::Gathered;
+use super::data::{Confidence, Figure, Finding, Trouble};
+use super::finding;
+use super::operation::{Act, Seen};
+use crate::summary::{StatusClass, class};
+
+/// Names, and opens, that are known at once; beyond that all are forgotten.
+const KNOWN_MAX: usize = 131_072;
+/// As long as Windows' own cache of names and directories, ns.
+const SOON_NS: i64 = 10_000_000_000;
+/// A listing is expected to be good for longer where nobody changes the folder, ns.
+const LISTED_NS: i64 = 60_000_000_000;
+
+type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
+
+/// One open.
+#[derive(Default)]
+struct Open {
+    /// Whether the client had opened the same shortly before.
+    is_repeat: bool,
+    /// Whether more was done than asked.
+    is_used: bool,
+    /// Whether its listing is one more of the same.
+    lists_again: Option<bool>,
+    asked: u64,
+    cost_ns: i64,
+}
+
+/// All of it.
+#[derive(Default)]
+pub(super) struct Lookups {
+    /// When a name was asked for last, by what was asked.
+    names: Map<u64, i64>,
+    opens: Map<(u32, u64), Open>,
+    failing: Gathered,
+    /// All that failed, once or more.
+    missing: (u64, i64),
+    repeated: Gathered,
+    listings: Gathered,
+    churn: Gathered,
+}
+
+/// The same in every run.
+const SEED: u64 = 0x6578_706c_6169_6e00;
+
+impl Lookups {
+    /// Whether the client asked the same of the path no longer ago than that; it is asked now.
+    fn is_again(&mut self, seen: &Seen, what: u8, within_ns: i64) -> bool {
+        let (Some(path), Some(start)) = (seen.path(), seen.start) else { return false };
+        let mut hasher = foldhash::fast::FixedState::with_seed(SEED).build_hasher();
+        hasher.write_u32(seen.recording);
+        hasher.write_u8(what);
+        for word in [seen.client(), seen.share(), Some(path)] {
+            hasher.write(word.unwrap_or("").as_bytes());
+            hasher.write_u8(0xff);
+        }
+        if self.names.len() >= KNOWN_MAX {
+            self.names.clear();
+        }
+        let before = self.names.insert(hasher.finish(), start);
+        before.is_some_and(|before| (0..within_ns).contains(&start.saturating_sub(before)))
+    }
+
+    pub(super) fn see(&mut self, seen: &Seen) {
+        match seen.act {
+            Act::Open => self.open(seen),
+            Act::Close => self.close(seen),
+            Act::Query | Act::List => self.ask(seen),
+            _ => {
+                if let Some(open) = seen.handle.and_then(|handle| self.opens.get_mut(&handle)) {
+                    open.is_used = true;
+                }
+            }
+        }
+    }
+
+    fn open(&mut self, seen: &Seen) {
+        let is_missing =
+            seen.status.is_some_and(|status| status != 0 && class(status) == StatusClass::NotFound);
+        if is_missing {
+            self.missing.0 += 1;
+            self.missing.1 += seen.busy_ns;
+            if self.is_again(seen, 0, SOON_NS) {
+                self.failing.add(seen, seen.busy_ns);
+            }
+            return;
+        }
+        let (Some(handle), Some(0)) = (seen.handle, seen.status) else { return };
+        let is_repeat = self.is_again(seen, 1, SOON_NS) && seen.only_opens;
+        if self.opens.len() >= KNOWN_MAX {
+            self.opens.clear();
+        }
+        let cost_ns = seen.busy_ns;
+        self.opens.insert(handle, Open { is_repeat, asked: 0, cost_ns, ..Open::default() });
+    }
+
+    fn ask(&mut self, seen: &Seen) {
+        let Some(handle) = seen.handle else { return };
+        if seen.act == Act::List
+            && self.opens.get(&handle).is_some_and(|open| open.lists_again.is_none())
+        {
+            let again = self.is_again(seen, 2, LISTED_NS);
+            if let Some(open) = self.opens.get_mut(&handle) {
+                open.lists_again = Some(again);
+            }
+        }
+        let Some(open) = self.opens.get_mut(&handle) else { return };
+        open.asked += 1;
+        if seen.act == Act::List && open.lists_again == Some(true) {
+            self.listings.add(seen, seen.busy_ns);
+        } else {
+            open.cost_ns = open.cost_ns.saturating_add(seen.busy_ns);
+        }
+    }
+
+    fn close(&mut self, seen: &Seen) {
+        let Some(open) = seen.handle.and_then(|handle| self.opens.remove(&handle)) else { return };
+        let cost_ns = open.cost_ns.saturating_add(seen.busy_ns);
+        match (open.is_used, open.is_repeat, open.asked) {
+            (false, true, asked) => self.repeated.add_many(seen, cost_ns, 2 + asked),
+            (false, false, 0) => self.churn.add_many(seen, cost_ns, 2),
+            _ => {}
+        }
+    }
+
+    pub(super) fn finish(self) -> Vec<Finding> {
+        let all =
+            Figure { name: "failed_lookups", value: self.missing.0 as f64, error: None, unit: "" };
+        let mut failing = finding(
+            Trouble::FailingLookups,
+            "Names that do not exist are looked for again and again".to_owned(),
+            self.failing,
+            Confidence::High,
+            "each was asked for by the same client within ten seconds, and was not there then either",
+        );
+        failing.figures.push(all);
+        let repeated = finding(
+            Trouble::RepeatedLookups,
+            "The same files and folders are opened again only to ask what was asked before"
+                .to_owned(),
+            self.repeated,
+            Confidence::High,
+            "the same client opened each within ten seconds before, and did nothing but ask",
+        );
+        let listings = finding(
+            Trouble::RepeatedListings,
+            "The same folders are listed again and again".to_owned(),
+            self.listings,
+            Confidence::Medium,
+            "the same client listed each within a minute before; whether it had changed is not looked at",
+        );
+        let churn = finding(
+            Trouble::OpenCloseChurn,
+            "Files are opened and closed, and nothing is done in between".to_owned(),
+            self.churn,
+            Confidence::Medium,
+            "nothing was sent on the open; who wanted to know whether the file is there does need it",
+        );
+        vec![failing, repeated, listings, churn]
+    }
+}

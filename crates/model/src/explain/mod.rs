@@ -1,0 +1,345 @@
+//! The diagnosis: what makes a share slow, most costly first.
+//!
+//! [`Explain`] takes operations while they stream by, in bounded memory, and [`Explain::finish`] ranks what it
+//! found by the time that would be saved without it. Time is the busy time of connections, in which every
+//! moment is divided among the operations under way, and the clients' pauses below a second: so shares of
+//! different findings are of one whole. Findings may overlap: a repeated lookup on a slow server is both.
+//!
+//! What is found stands in a file each, with the literature or specification behind it: [`blocks`],
+//! [`lookups`], [`server`], [`others`].
+
+mod blocks;
+mod culprits;
+mod data;
+mod lookups;
+mod operation;
+mod others;
+mod pauses;
+mod server;
+mod words;
+
+use arrow::array::RecordBatch;
+use arrow::error::ArrowError;
+use hashbrown::HashMap;
+use smbscope_event::tables::{Connection, Coverage};
+
+pub use data::*;
+pub use operation::COLUMNS;
+
+use blocks::Blocks;
+use culprits::Gathered;
+use lookups::Lookups;
+use operation::{Act, Rows, Seen};
+use others::Others;
+use pauses::Pauses;
+use server::Server;
+
+/// Findings below this share of the time are none.
+pub const LEAST_SHARE: f64 = 0.05;
+/// So many segments lost that it is worth a note.
+const LOST: f64 = 0.001;
+/// Reads and writes of at most this are small for a server, bytes.
+const SMALL_MAXIMUM: u64 = 64 << 10;
+/// Writes without which nothing is said of them all.
+const WRITES_LEAST: u64 = 20;
+
+/// A diagnosis that is being made.
+#[derive(Default)]
+pub struct Explain {
+    recordings: HashMap<String, u32, foldhash::fast::RandomState>,
+    whole: Whole,
+    span: Option<(i64, i64)>,
+    elapsed: i128,
+    smb1: u64,
+    pauses: Pauses,
+    writes: (u64, u64),
+    links: Links,
+    blocks: Blocks,
+    lookups: Lookups,
+    server: Server,
+    others: Others,
+}
+
+/// Sums of connections and coverage.
+#[derive(Default)]
+struct Links {
+    packets: u64,
+    retransmissions: u64,
+    gaps: u64,
+    zero_windows: u64,
+    /// Connections that negotiated so little, of so many that negotiated.
+    small: (u64, u64),
+    unread: u64,
+}
+
+impl Explain {
+    /// Nothing yet.
+    pub fn new() -> Explain {
+        Explain::default()
+    }
+
+    /// Adds connections. Those that come before their operations say what was negotiated on them.
+    pub fn connections(&mut self, rows: &[Connection]) {
+        for row in rows {
+            let recording = self.recording(&row.recording);
+            self.blocks.connection(recording, row);
+            let links = &mut self.links;
+            let sums = [
+                (&mut links.packets, [row.packets_to_client, row.packets_to_server]),
+                (
+                    &mut links.retransmissions,
+                    [row.retransmissions_to_client, row.retransmissions_to_server],
+                ),
+                (&mut links.gaps, [row.gaps_to_client, row.gaps_to_server]),
+                (&mut links.zero_windows, [row.zero_windows_to_client, row.zero_windows_to_server]),
+            ];
+            for (sum, [to_client, to_server]) in sums {
+                *sum = sum.saturating_add(to_client).saturating_add(to_server);
+            }
+            if let (Some(read), Some(write)) = (row.max_read_bytes, row.max_write_bytes) {
+                links.small.0 += u64::from(read.min(write) <= SMALL_MAXIMUM);
+                links.small.1 += 1;
+            }
+        }
+    }
+
+    /// Adds what was seen, and what was not.
+    pub fn coverage(&mut self, rows: &[Coverage]) {
+        let unread = |row: &Coverage| row.messages_encrypted.saturating_sub(row.messages_decrypted);
+        for row in rows {
+            self.links.unread = self.links.unread.saturating_add(unread(row));
+        }
+    }
+
+    /// Adds operations in the order in which they ended. Columns are found by name; those that are absent
+    /// read as null. Fails only on a column of a type that cannot be cast to the schema's.
+    pub fn operations(&mut self, batch: &RecordBatch) -> Result<(), ArrowError> {
+        let mut rows = Rows::of(batch)?;
+        let mut known: Vec<Option<u32>> = vec![None; rows.columns.recording.keys()];
+        for row in 0..batch.num_rows() {
+            let key = rows.columns.recording.key(row);
+            let recording = match key.and_then(|key| known.get(key).copied().flatten()) {
+                Some(number) => number,
+                None => {
+                    let name = rows.columns.recording.get(row).unwrap_or_default();
+                    let number = self.recording(name);
+                    if let Some(slot) = key.and_then(|key| known.get_mut(key)) {
+                        *slot = Some(number);
+                    }
+                    number
+                }
+            };
+            let mut seen = rows.seen(row, recording);
+            seen.pause_ns = self.pauses.before(&seen);
+            self.see(&seen);
+        }
+        Ok(())
+    }
+
+    fn recording(&mut self, name: &str) -> u32 {
+        if let Some(&number) = self.recordings.get(name) {
+            return number;
+        }
+        let number = self.recordings.len() as u32;
+        self.recordings.insert(name.to_owned(), number);
+        number
+    }
+
+    fn see(&mut self, seen: &Seen) {
+        self.whole.operations += 1;
+        // A client that knows both begins with SMB1's Negotiate.
+        let is_smb1 = seen.columns.protocol.get(seen.row) == Some(1);
+        self.smb1 += u64::from(is_smb1 && seen.act != Act::Logon);
+        if seen.act == Act::Write {
+            self.writes.0 += 1;
+            self.writes.1 += u64::from(seen.columns.write_through.is_set(seen.row));
+        }
+        if seen.is_timed {
+            let whole = &mut self.whole;
+            whole.timed += 1;
+            let add = |sum: &mut i64, ns: i64| *sum = sum.saturating_add(ns);
+            add(&mut whole.busy_ns, seen.busy_ns);
+            add(&mut whole.transfer_ns, seen.of_busy(seen.transfer_ns()));
+            if let Some((server, network)) = seen.split() {
+                add(&mut whole.server_ns, seen.of_busy(server));
+                add(&mut whole.network_ns, seen.of_busy(network));
+            }
+            self.elapsed += i128::from(seen.elapsed_ns);
+            if let Some(start) = seen.start {
+                let end = start.saturating_add(seen.elapsed_ns);
+                let (first, last) = self.span.unwrap_or((start, end));
+                self.span = Some((first.min(start), last.max(end)));
+            }
+        }
+        self.whole.think_ns = self.whole.think_ns.saturating_add(seen.pause_ns);
+        self.blocks.see(seen);
+        self.lookups.see(seen);
+        self.server.see(seen);
+        self.others.see(seen);
+    }
+
+    /// What was found.
+    pub fn finish(self) -> Diagnosis {
+        let notes = self.notes();
+        let mut whole = self.whole;
+        if whole.timed > 0 {
+            whole.elapsed_ns_mean = (self.elapsed / i128::from(whole.timed)) as i64;
+        }
+        whole.lasted_ns = self.span.map_or(0, |(first, last)| last.saturating_sub(first));
+        let blocked = self.others.blocked_ns;
+        let all = [whole.busy_ns, whole.think_ns, blocked].map(|ns| ns as f64).iter().sum::<f64>();
+        let mut findings = self.blocks.finish();
+        findings.extend(self.lookups.finish());
+        findings.extend(self.server.finish());
+        findings.extend(self.others.finish());
+        findings.retain(|found| found.saved_ns > 0 && all > 0.0);
+        for found in &mut findings {
+            found.share = found.saved_ns as f64 / all;
+            // A few operations among many, or even one, may be chance.
+            if found.saved_error_ns >= found.saved_ns {
+                found.confidence = Confidence::Low;
+                found.because.push_str("; so few make it up that it may be chance");
+            }
+        }
+        findings.sort_by_key(|found| (std::cmp::Reverse(found.saved_ns), found.trouble));
+        Diagnosis { findings, notes, whole }
+    }
+
+    fn notes(&self) -> Vec<Note> {
+        let Links { packets, retransmissions, gaps, zero_windows, small, unread } = self.links;
+        let mut notes = Vec::new();
+        let mut note = |is_worth: bool, about: About, what: String| {
+            if is_worth {
+                notes.push(Note { about, what });
+            }
+        };
+        let percent = |part: u64, of: u64| 100.0 * part as f64 / of.max(1) as f64;
+        note(
+            self.smb1 > 0,
+            About::Smb1,
+            format!(
+                "{} of {} operations use SMB1: no encryption, no pipelining worth the name, one round trip for \
+                 each block; Samba and Windows have it off by default",
+                self.smb1, self.whole.operations
+            ),
+        );
+        let Whole { busy_ns, network_ns, .. } = self.whole;
+        note(
+            network_ns > busy_ns / 2 && network_ns > 0,
+            About::Distance,
+            format!(
+                "{:.0} % of the waiting is distance, not the server: only fewer round trips help, or a shorter way",
+                100.0 * network_ns as f64 / busy_ns.max(1) as f64
+            ),
+        );
+        note(
+            retransmissions as f64 > LOST * packets as f64 && retransmissions > 1,
+            About::Loss,
+            format!(
+                "{retransmissions} segments of {packets} were sent again ({:.2} %): the line, a switch or a \
+                 network card loses packets",
+                percent(retransmissions, packets)
+            ),
+        );
+        note(
+            zero_windows > 0,
+            About::ZeroWindows,
+            format!(
+                "{zero_windows} times a receiver said that it can take no more: its program did not read"
+            ),
+        );
+        note(
+            small.0 > 0 && self.smb1 == 0,
+            About::SmallMaximum,
+            format!(
+                "{} of {} connections agreed on reads and writes of 64 KiB at most: large MTU needs dialect 2.1",
+                small.0, small.1
+            ),
+        );
+        let (writes, through) = self.writes;
+        note(
+            writes >= WRITES_LEAST && through == writes,
+            About::WriteThrough,
+            format!("all {writes} writes ask to be stable before they are answered"),
+        );
+        note(
+            gaps > 0,
+            About::Unseen,
+            format!(
+                "{gaps} pieces of the streams are missing in the recording: some operations were not seen"
+            ),
+        );
+        note(
+            unread > 0,
+            About::Unseen,
+            format!(
+                "{unread} messages are encrypted and were not read: what they do is not known (--keys)"
+            ),
+        );
+        notes
+    }
+}
+
+/// A finding without figures.
+fn finding(
+    trouble: Trouble,
+    what: String,
+    gathered: Gathered,
+    confidence: Confidence,
+    because: &str,
+) -> Finding {
+    let (saved_ns, saved_error_ns) = (gathered.saved_ns, gathered.error_ns());
+    let operations = gathered.operations;
+    let told = gathered.finish();
+    Finding {
+        trouble,
+        what,
+        saved_ns,
+        saved_error_ns,
+        share: 0.0,
+        confidence,
+        because: because.to_owned(),
+        operations,
+        figures: Vec::new(),
+        clients: told.clients,
+        shares: told.shares,
+        paths: told.paths,
+        examples: told.examples,
+        remedies: trouble.remedies().to_vec(),
+    }
+}
+
+/// Bits in a second; none where no time was seen.
+fn rate(bytes: u64, ns: i64) -> Option<f64> {
+    (bytes > 0 && ns > 0).then(|| 8e9 * bytes as f64 / ns as f64)
+}
+
+/// A mean and its scatter (B. P. Welford 1962).
+#[derive(Clone, Copy, Debug, Default)]
+struct Mean {
+    n: u64,
+    mean: f64,
+    squares: f64,
+}
+
+impl Mean {
+    fn add(&mut self, value: f64) {
+        self.n += 1;
+        let before = value - self.mean;
+        self.mean += before / self.n as f64;
+        self.squares += before * (value - self.mean);
+    }
+
+    fn mean(&self) -> f64 {
+        self.mean
+    }
+
+    fn deviation(&self) -> f64 {
+        (self.squares / (self.n.max(2) - 1) as f64).sqrt()
+    }
+
+    /// Standard error of the mean.
+    fn error(&self) -> f64 {
+        self.deviation() / (self.n.max(1) as f64).sqrt()
+    }
+}

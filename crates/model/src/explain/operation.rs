@@ -1,0 +1,273 @@
+//! One operation as the findings look at it.
+
+use arrow::array::RecordBatch;
+use arrow::error::ArrowError;
+use smbscope_event::slice::Kind;
+
+use super::data::Example;
+use crate::summary::columns::Resolved;
+
+crate::summary::columns::columns! {
+    recording: text,
+    operation: u64,
+    connection: u64,
+    client: text,
+    share: text,
+    protocol: u8,
+    dialect: text,
+    command: text,
+    detail: text,
+    status: u32,
+    path: text,
+    handle: u64,
+    offset: u64,
+    transferred_bytes: u64,
+    request_wire_bytes: u64,
+    response_wire_bytes: u64,
+    write_through: bool,
+    outstanding: u32,
+    compound: u64,
+    request_start: i64,
+    pending_at: i64,
+    elapsed_ns: i64,
+    request_transfer_ns: i64,
+    turnaround_ns: i64,
+    response_transfer_ns: i64,
+    server_ns: i64,
+    client_gap_ns: i64,
+    session_id: u64,
+    busy_ns: i64,
+    waits: bool,
+    queue_ns: i64,
+    filesystem_ns: i64,
+    io_wait_ns: i64,
+    io_ns: i64,
+    flush_ns: i64,
+    lock_wait_ns: i64,
+    crypto_in_ns: i64,
+    crypto_out_ns: i64,
+    request_frame: u64,
+    response_frame: u64,
+}
+
+/// Beyond these is nonsense that a damaged file holds.
+const DURATION_MAX_NS: i64 = 1_000_000_000_000_000;
+const TIME_MAX_NS: i64 = 4_000_000_000_000_000_000;
+const BYTES_MAX: u64 = 1 << 30;
+
+fn duration(ns: i64) -> i64 {
+    ns.clamp(0, DURATION_MAX_NS)
+}
+
+/// What a command does, as far as findings care.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Act {
+    Read,
+    Write,
+    Open,
+    Close,
+    List,
+    /// Asks about an open or a path.
+    Query,
+    Flush,
+    Lock,
+    Break,
+    /// Agrees on a dialect, logs on or off, connects to a share or leaves it.
+    Logon,
+    /// Changes a file's attributes, size or name.
+    Change,
+    Other,
+}
+
+impl Act {
+    pub(super) const ALL: [Act; 12] = [
+        Act::Read,
+        Act::Write,
+        Act::Open,
+        Act::Close,
+        Act::List,
+        Act::Query,
+        Act::Flush,
+        Act::Lock,
+        Act::Break,
+        Act::Logon,
+        Act::Change,
+        Act::Other,
+    ];
+
+    /// By the command's name (MS-SMB2 section 2.2.1, MS-CIFS section 2.2.2.1).
+    fn of(command: &str) -> Act {
+        match command {
+            "Read" | "ReadAndX" | "ReadRaw" | "ReadMpx" | "LockAndRead" => Act::Read,
+            "Write" | "WriteAndX" | "WriteRaw" | "WriteMpx" | "WriteAndUnlock"
+            | "WriteAndClose" => Act::Write,
+            "Create" | "NtCreateAndX" | "OpenAndX" => Act::Open,
+            "Close" => Act::Close,
+            "QueryDirectory" => Act::List,
+            "QueryInfo" => Act::Query,
+            "Flush" => Act::Flush,
+            "Lock" | "LockingAndX" => Act::Lock,
+            "OplockBreak" => Act::Break,
+            "Negotiate" | "SessionSetup" | "SessionSetupAndX" | "TreeConnect"
+            | "TreeConnectAndX" | "TreeDisconnect" | "Logoff" | "LogoffAndX" => Act::Logon,
+            "SetInfo" | "Rename" | "Delete" => Act::Change,
+            _ => Act::Other,
+        }
+    }
+}
+
+/// A batch, and what its texts mean.
+pub(super) struct Rows {
+    pub(super) columns: Columns,
+    acts: Vec<Option<Act>>,
+    opens: Resolved,
+}
+
+impl Rows {
+    pub(super) fn of(batch: &RecordBatch) -> Result<Rows, ArrowError> {
+        let columns = Columns::of(batch)?;
+        let acts = vec![None; columns.command.keys()];
+        let opens = Resolved::new(columns.detail.keys());
+        Ok(Rows { columns, acts, opens })
+    }
+
+    fn act(&mut self, row: usize) -> Act {
+        let Some(key) = self.columns.command.key(row) else { return Act::Other };
+        match self.acts.get_mut(key) {
+            Some(Some(act)) => *act,
+            Some(unknown) => *unknown.insert(Act::of(self.columns.command.text(key).unwrap_or(""))),
+            None => Act::Other,
+        }
+    }
+
+    /// Whether an open only opens what is there.
+    fn only_opens(&mut self, row: usize) -> bool {
+        let Rows { columns, opens, .. } = self;
+        columns.detail.key(row).is_some_and(|key| {
+            opens.get(key, || u32::from(columns.detail.text(key) == Some("FILE_OPEN"))) == 1
+        })
+    }
+
+    /// The operation of a row; `recording` is its number.
+    pub(super) fn seen(&mut self, row: usize, recording: u32) -> Seen<'_> {
+        let act = self.act(row);
+        let only_opens = act == Act::Open && self.only_opens(row);
+        let columns = &self.columns;
+        let has_time = !columns.waits.is_set(row) && columns.elapsed_ns.get(row).is_some();
+        let or_none = |ns: Option<i64>| duration(ns.unwrap_or(0));
+        let elapsed_ns = or_none(columns.elapsed_ns.get(row));
+        let busy_ns = or_none(columns.busy_ns.get(row)).min(elapsed_ns);
+        Seen {
+            columns,
+            row,
+            recording,
+            act,
+            only_opens,
+            is_timed: has_time,
+            elapsed_ns,
+            busy_ns: if has_time { busy_ns } else { 0 },
+            connection: columns.connection.get(row).unwrap_or(0),
+            handle: columns.handle.get(row).map(|handle| (recording, handle)),
+            status: columns.status.get(row),
+            pause_ns: 0,
+            start: columns.request_start.get(row).map(|ns| ns.clamp(-TIME_MAX_NS, TIME_MAX_NS)),
+            bytes: columns.transferred_bytes.get(row).unwrap_or(0).min(BYTES_MAX),
+        }
+    }
+}
+
+/// One operation.
+pub(super) struct Seen<'a> {
+    pub(super) columns: &'a Columns,
+    pub(super) row: usize,
+    pub(super) recording: u32,
+    pub(super) act: Act,
+    /// Of an open: whether it changes nothing.
+    pub(super) only_opens: bool,
+    /// Whether it has a time of its own that is no wait by design.
+    pub(super) is_timed: bool,
+    pub(super) elapsed_ns: i64,
+    pub(super) busy_ns: i64,
+    pub(super) connection: u64,
+    pub(super) handle: Option<(u32, u64)>,
+    pub(super) status: Option<u32>,
+    /// How long its client had nothing under way before it, as far as that is no rest, ns.
+    pub(super) pause_ns: i64,
+    pub(super) start: Option<i64>,
+    pub(super) bytes: u64,
+}
+
+impl Seen<'_> {
+    pub(super) fn client(&self) -> Option<&str> {
+        self.columns.client.get(self.row)
+    }
+
+    pub(super) fn share(&self) -> Option<&str> {
+        self.columns.share.get(self.row)
+    }
+
+    pub(super) fn path(&self) -> Option<&str> {
+        self.columns.path.get(self.row)
+    }
+
+    /// How much of the time in which anybody waited a duration within the operation is: where several
+    /// operations are under way, they share it.
+    pub(super) fn of_busy(&self, ns: i64) -> i64 {
+        let ns = ns.clamp(0, self.elapsed_ns);
+        match self.elapsed_ns {
+            0 => 0,
+            elapsed => (i128::from(self.busy_ns) * i128::from(ns) / i128::from(elapsed)) as i64,
+        }
+    }
+
+    pub(super) fn transfer_ns(&self) -> i64 {
+        let request_ns = self.columns.request_transfer_ns.get(self.row);
+        (duration(request_ns.unwrap_or(0)) + self.reply_ns()).min(self.elapsed_ns)
+    }
+
+    /// From the first to the last byte of the reply.
+    pub(super) fn reply_ns(&self) -> i64 {
+        duration(self.columns.response_transfer_ns.get(self.row).unwrap_or(0)).min(self.elapsed_ns)
+    }
+
+    /// From the last byte of the request to the first of the reply, within the time it took.
+    pub(super) fn turnaround_ns(&self) -> Option<i64> {
+        Some(duration(self.columns.turnaround_ns.get(self.row)?).min(self.elapsed_ns))
+    }
+
+    /// The server's part of the turnaround, and the distance's.
+    pub(super) fn split(&self) -> Option<(i64, i64)> {
+        let turnaround = self.turnaround_ns()?;
+        let server = duration(self.columns.server_ns.get(self.row)?).min(turnaround);
+        Some((server, turnaround - server))
+    }
+
+    /// A slice of the server's time.
+    pub(super) fn slice(&self, kind: Kind) -> Option<i64> {
+        let column = match kind {
+            Kind::Queue => &self.columns.queue_ns,
+            Kind::Filesystem => &self.columns.filesystem_ns,
+            Kind::IoWait => &self.columns.io_wait_ns,
+            Kind::Io => &self.columns.io_ns,
+            Kind::Flush => &self.columns.flush_ns,
+            Kind::LockWait => &self.columns.lock_wait_ns,
+            Kind::CryptoIn => &self.columns.crypto_in_ns,
+            Kind::CryptoOut => &self.columns.crypto_out_ns,
+            _ => return None,
+        };
+        Some(duration(column.get(self.row)?))
+    }
+
+    pub(super) fn example(&self) -> Example {
+        let text = |text: Option<&str>| text.map(str::to_owned);
+        Example {
+            recording: text(self.columns.recording.get(self.row)),
+            operation: self.columns.operation.get(self.row),
+            command: self.columns.command.get(self.row).unwrap_or("(unknown)").to_owned(),
+            path: text(self.path()),
+            elapsed_ns: self.elapsed_ns,
+            request_frame: self.columns.request_frame.get(self.row),
+            response_frame: self.columns.response_frame.get(self.row),
+        }
+    }
+}

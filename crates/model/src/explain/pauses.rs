@@ -1,0 +1,34 @@
+//! How long a client had nothing under way: a pause on one of a session's connections is none while
+//! another one is busy.
+
+use hashbrown::HashMap;
+
+use super::operation::Seen;
+
+/// Longer pauses are those of people, ns.
+const PAUSE_MAX_NS: i64 = 1_000_000_000;
+/// Clients that are followed at once; beyond that all are forgotten.
+const CLIENTS_MAX: usize = 65_536;
+
+/// The last end of what each session, or connection without one, sent.
+#[derive(Default)]
+pub(super) struct Pauses(HashMap<(u32, bool, u64), i64, foldhash::fast::RandomState>);
+
+impl Pauses {
+    /// The pause before an operation, ns; 0 without one. Operations come in the order of their ends.
+    pub(super) fn before(&mut self, seen: &Seen) -> i64 {
+        let session = seen.columns.session_id.get(seen.row).filter(|id| *id != 0);
+        let key = (seen.recording, session.is_some(), session.unwrap_or(seen.connection));
+        let (Some(start), true) = (seen.start, seen.is_timed) else { return 0 };
+        if self.0.len() >= CLIENTS_MAX {
+            self.0.clear();
+        }
+        let end = start.saturating_add(seen.elapsed_ns);
+        let before = self.0.insert(key, end);
+        let (Some(before), Some(gap)) = (before, seen.columns.client_gap_ns.get(seen.row)) else {
+            return 0;
+        };
+        let pause = gap.min(start.saturating_sub(before));
+        if (1..PAUSE_MAX_NS).contains(&pause) { pause } else { 0 }
+    }
+}

@@ -1,0 +1,181 @@
+//! A diagnosis as text: findings for people, the most costly first.
+
+use smbscope_model::explain::{
+    Confidence, Culprit, Diagnosis, Example, Figure, Finding, LEAST_SHARE,
+};
+
+use crate::format;
+
+/// Findings that are shown unless all are asked for.
+const SHOWN: usize = 3;
+/// Remedies of each that are shown unless all are asked for.
+const REMEDIES: usize = 2;
+/// Examples whose frames are shown.
+const FRAMES: usize = 3;
+
+/// How it is shown.
+#[derive(Clone, Copy, Debug)]
+pub struct Look<'a> {
+    /// Columns of the terminal.
+    pub width: usize,
+    /// What begins and ends bold text.
+    pub bold: (&'a str, &'a str),
+    /// Whether all findings are shown, also those that explain little.
+    pub all: bool,
+}
+
+/// The diagnosis in words. `inputs` is what the recordings are called.
+pub fn explain_text(diagnosis: &Diagnosis, inputs: &str, look: Look) -> String {
+    let Diagnosis { findings, notes, whole } = diagnosis;
+    let mut text = String::new();
+    let mut line = |indent: usize, words: &str| folded(&mut text, indent, words, look.width);
+    line(
+        0,
+        &format!(
+            "{inputs}: {} operations in {}; {} of waiting ({} bytes under way, {} server, {} distance), {} of the \
+             clients' own; {} an operation",
+            format::count(whole.operations),
+            format::duration(whole.lasted_ns),
+            format::duration(whole.busy_ns),
+            format::duration(whole.transfer_ns),
+            format::duration(whole.server_ns),
+            format::duration(whole.network_ns),
+            format::duration(whole.think_ns),
+            format::duration(whole.elapsed_ns_mean),
+        ),
+    );
+    let is_told = |found: &&Finding| look.all || found.share >= LEAST_SHARE;
+    let told: Vec<_> = findings.iter().filter(is_told).collect();
+    if findings.first().is_none_or(|found| found.share < LEAST_SHARE) {
+        text.push('\n');
+        let verdict = match (whole.timed, findings.first()) {
+            (0, _) => "There is no operation with a time: nothing can be said.".to_owned(),
+            (_, None) => "Nothing wrong here: nothing was found that costs time.".to_owned(),
+            (_, Some(found)) => format!(
+                "Nothing wrong here: nothing explains more than 5 % of the time. The most is {}, {}.",
+                found.trouble.title(),
+                format::share(found.share)
+            ),
+        };
+        let (bold, end) = look.bold;
+        folded(&mut text, 0, &format!("{bold}{verdict}{end}"), look.width);
+    }
+    let most = if look.all { told.len() } else { SHOWN };
+    for (place, found) in told.iter().take(most).enumerate() {
+        text.push('\n');
+        one(&mut text, place + 1, found, look);
+    }
+    if told.len() > most {
+        let more = told.len() - most;
+        folded(&mut text, 0, &format!("\n{more} more: --all shows them"), look.width);
+    }
+    if !notes.is_empty() {
+        text.push_str("\nWorth knowing\n");
+        for note in notes {
+            folded(&mut text, 2, &note.what, look.width);
+        }
+    }
+    text
+}
+
+fn one(text: &mut String, number: usize, found: &Finding, look: Look) {
+    let (bold, end) = look.bold;
+    let sure = match found.confidence {
+        Confidence::High => "measured",
+        Confidence::Medium => "likely",
+        Confidence::Low => "maybe",
+    };
+    let head = format!(
+        "{number}. {bold}{}{end}: {} of the time, {} ± {} would be saved; {sure}",
+        found.trouble.title(),
+        format::share(found.share),
+        format::duration(found.saved_ns),
+        format::duration(found.saved_error_ns),
+    );
+    folded(text, 0, &head, look.width + bold.len() + end.len());
+    let mut line = |words: String| folded(text, 3, &words, look.width);
+    let operations = if found.operations == 1 { "operation" } else { "operations" };
+    line(format!("{}: {} {operations}.", found.what, format::count(found.operations)));
+    if !found.figures.is_empty() {
+        line(found.figures.iter().map(figure).collect::<Vec<_>>().join(", "));
+    }
+    let places = [&found.clients, &found.shares, &found.paths].map(|names| culprits(names));
+    let places: Vec<_> = places.into_iter().filter(|words| !words.is_empty()).collect();
+    if !places.is_empty() {
+        line(format!("Where: {}", places.join("; ")));
+    }
+    let frames: Vec<_> = found.examples.iter().take(FRAMES).map(example).collect();
+    if !frames.is_empty() {
+        line(format!("See: {}", frames.join(", ")));
+    }
+    line(format!("Because {}.", found.because));
+    let most = if look.all { found.remedies.len() } else { REMEDIES };
+    for remedy in found.remedies.iter().take(most) {
+        line(format!("Do ({}): {}", remedy.at, remedy.action));
+    }
+}
+
+/// Names of one kind.
+fn culprits(names: &[Culprit]) -> String {
+    let most = names.iter().take(2).map(|one| {
+        format!(
+            "{} ({}, {})",
+            format::harmless(&one.name),
+            format::count(one.operations),
+            format::duration(one.saved_ns)
+        )
+    });
+    most.collect::<Vec<_>>().join(", ")
+}
+
+fn example(example: &Example) -> String {
+    let took = format::duration(example.elapsed_ns);
+    match (example.request_frame, example.operation) {
+        (Some(frame), _) => format!("frame {frame} ({}, {took})", example.command),
+        (None, Some(number)) => format!("operation {number} ({}, {took})", example.command),
+        (None, None) => format!("{} ({took})", example.command),
+    }
+}
+
+fn figure(figure: &Figure) -> String {
+    let value = |value: f64| match figure.unit {
+        "ns" => format::duration(value as i64),
+        "bytes" => format::bytes(value as u64),
+        "bits/s" => bits(value),
+        _ => format::number(value),
+    };
+    let name = figure.name.replace('_', " ");
+    match figure.error.filter(|error| *error > 0.0) {
+        Some(error) => format!("{name} {} ± {}", value(figure.value), value(error)),
+        None => format!("{name} {}", value(figure.value)),
+    }
+}
+
+fn bits(bits: f64) -> String {
+    match bits {
+        bits if bits >= 1e9 => format!("{:.2} Gbit/s", bits / 1e9),
+        bits if bits >= 1e6 => format!("{:.2} Mbit/s", bits / 1e6),
+        bits => format!("{:.1} kbit/s", bits / 1e3),
+    }
+}
+
+/// Words in lines of a width, all but the first a little further in.
+fn folded(text: &mut String, indent: usize, words: &str, width: usize) {
+    let width = width.max(indent + 20);
+    let mut column = 0;
+    for word in words.split(' ') {
+        let length = word.chars().count();
+        if column > 0 && column + 1 + length > width {
+            text.push('\n');
+            column = 0;
+        }
+        let front = match column {
+            0 if text.is_empty() || text.ends_with('\n') => indent,
+            _ => 1,
+        };
+        text.push_str(&" ".repeat(front));
+        text.push_str(word);
+        column += front + length;
+    }
+    text.push('\n');
+}

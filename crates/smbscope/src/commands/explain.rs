@@ -1,0 +1,136 @@
+//! `smbscope explain`: what makes a share slow, most costly first.
+//!
+//! Owns the command and its exit code; what is found is `smbscope_model::explain`, how it reads
+//! `smbscope_report::explain`.
+
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use clap::ValueEnum;
+use smbscope_event::operation;
+use smbscope_model::explain::{COLUMNS, Confidence, Diagnosis, Explain, LEAST_SHARE};
+use smbscope_report::Look;
+use smbscope_store::source::{Request, Source};
+use smbscope_store::{Part, Table};
+
+use crate::exit::{Code, Failure};
+use crate::format::TextFormat;
+use crate::options::{Anonymize, Decode, Talk, input_name};
+use crate::output::Output;
+use crate::progress::Shown;
+use crate::{interrupt, terminal};
+
+/// Columns of a diagnosis that does not go to a terminal.
+const WIDTH: usize = 100;
+
+/// Explain what makes a share slow, most costly first.
+///
+/// For each finding: the share of the time that it explains (of waiting, and of clients' pauses below a
+/// second), what would be saved without it, who and what is concerned, operations to look at, what the
+/// confidence rests on, and what to do on server and client. Findings may overlap. The first three that explain
+/// 5 % or more are shown; where there is none, that is said.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  smbscope explain capture.pcapng
+  smbscope explain run/ --all
+  smbscope explain ring*.pcap --format json | jq '.findings[0]'
+  smbscope explain - --fail-on high < capture.pcap || mail -s 'share is slow' admin")]
+pub struct Args {
+    #[command(flatten)]
+    pub decode: Decode,
+    /// Show all findings, also those that explain less than 5 %, and all remedies.
+    #[arg(long)]
+    pub all: bool,
+    /// End with exit code 7 if a finding of at least this confidence explains 5 % of the time or more.
+    #[arg(long, value_enum, value_name = "CONFIDENCE")]
+    pub fail_on: Option<Sure>,
+    /// Form of the output.
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
+    pub format: TextFormat,
+    /// Write to this file instead of standard output.
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    #[command(flatten)]
+    pub anonymize: Anonymize,
+}
+
+/// How sure a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Sure {
+    /// It may also be something else.
+    Low,
+    /// Figures agree, but a part was estimated.
+    Medium,
+    /// It was measured.
+    High,
+}
+
+impl From<Sure> for Confidence {
+    fn from(sure: Sure) -> Confidence {
+        match sure {
+            Sure::Low => Confidence::Low,
+            Sure::Medium => Confidence::Medium,
+            Sure::High => Confidence::High,
+        }
+    }
+}
+
+/// Explains.
+pub fn run(args: &Args, talk: Talk) -> anyhow::Result<()> {
+    let tokenizer = args.anonymize.tokenizer()?;
+    let source = args.decode.reading.open(&args.decode.inputs, tokenizer.clone())?;
+    let diagnosis = diagnose(&source, talk)?;
+    let mut output = Output::open(args.out.as_ref())?;
+    match args.format {
+        TextFormat::Text => {
+            let names: Vec<_> = args
+                .decode
+                .inputs
+                .iter()
+                .map(|input| input_name(input, tokenizer.as_ref()))
+                .collect();
+            let (bold, end) = output.bold();
+            let look = Look {
+                width: terminal::width().unwrap_or(WIDTH),
+                bold: (&bold, end),
+                all: args.all,
+            };
+            output.text(&smbscope_report::explain_text(&diagnosis, &names.join(", "), look))?;
+        }
+        TextFormat::Json => {
+            let text = serde_json::to_string_pretty(&diagnosis).context("diagnosis to JSON")?;
+            output.text(&format!("{text}\n"))?;
+        }
+    }
+    output.finish()?;
+    let least = args.fail_on.map(Confidence::from);
+    let found = diagnosis.findings.iter().find(|found| {
+        found.share >= LEAST_SHARE && least.is_some_and(|least| found.confidence >= least)
+    });
+    match found {
+        Some(found) => {
+            Err(Failure::new(Code::Found, format!("found: {}", found.trouble.title())).into())
+        }
+        None => Ok(()),
+    }
+}
+
+fn diagnose(source: &Source, talk: Talk) -> anyhow::Result<Diagnosis> {
+    let schema = operation::schema();
+    let places = COLUMNS.iter().map(|name| schema.index_of(name)).collect::<Result<_, _>>()?;
+    let tables = vec![Table::Connections, Table::Coverage, Table::Operations];
+    let parts = source.parts(&Request { tables, projection: Some(places) })?;
+    let _shown = Shown::begin(talk, parts.progress());
+    let mut explain = Explain::new();
+    for part in parts {
+        match part? {
+            Part::Operations(batch) => explain.operations(&batch)?,
+            Part::Connections(rows) => explain.connections(&rows),
+            Part::Coverage(row) => explain.coverage(std::slice::from_ref(&row)),
+            _ => {}
+        }
+        interrupt::check()?;
+    }
+    Ok(explain.finish())
+}

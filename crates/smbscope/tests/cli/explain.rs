@@ -1,0 +1,102 @@
+//! `smbscope explain`: the classic case is solved, what is sound is called so, and scripts can ask.
+
+use std::fs;
+
+use serde_json::Value;
+
+use super::{answer, capture, complaint, fixture, folder, smbscope};
+
+/// 4,292 bytes each 62.5 ms at 45 Mbit/s, and 60 KiB the other way (tests/samba/made.py).
+const CLASSIC: &str = "made/stop-and-wait.pcap.gz";
+
+fn diagnosis(input: &str) -> Value {
+    serde_json::from_str(&answer(["explain", input, "--format", "json"])).unwrap()
+}
+
+fn figure<'a>(finding: &'a Value, name: &str) -> &'a Value {
+    let figures = finding["figures"].as_array().unwrap();
+    figures.iter().find(|one| one["name"] == name).unwrap_or_else(|| panic!("{name}: {finding}"))
+}
+
+#[test]
+fn the_classic_case_is_solved() {
+    let diagnosis = diagnosis(&fixture(CLASSIC));
+    let first = &diagnosis["findings"][0];
+    assert_eq!((&first["trouble"], &first["confidence"]), (&"small-writes".into(), &"high".into()));
+    let value = |name| figure(first, name)["value"].as_f64().unwrap();
+    assert_eq!((value("block"), value("larger_block")), (4292.0, 61_440.0));
+    assert_eq!(value("round"), 62.5e6);
+    assert!((value("throughput") / 0.55e6 - 1.0).abs() < 0.01);
+    // Headers are bytes of the line too.
+    assert!((value("line") / 45e6 - 1.0).abs() < 0.05);
+    assert!((value("times_as_much") - 12.2).abs() < 0.2);
+    assert!((value("throughput_then") / 6.7e6 - 1.0).abs() < 0.02);
+    // Why one direction is fast: reads have gone in large blocks.
+    assert_eq!(value("block_the_other_way"), 61_440.0);
+    assert!((value("throughput_the_other_way") / value("throughput_then") - 1.0).abs() < 0.02);
+    // The clock ticks at 15.6 ms; the rounds are in step with it.
+    assert_eq!(value("clock_tick"), 15.625e6);
+    assert_eq!(figure(first, "round")["error"], 15.625e6);
+    assert!(diagnosis["notes"].as_array().unwrap().iter().any(|note| note["about"] == "smb1"));
+    // Frame numbers are those of the capture: a request, and its reply.
+    let example = &first["examples"][0];
+    let frames = ["request_frame", "response_frame"].map(|name| example[name].as_u64().unwrap());
+    assert!(frames[0] > 5 && frames[1] > frames[0], "{example}");
+    // By a short name, so that lines break where they break everywhere.
+    let dir = fixture("made");
+    let output = smbscope(["explain", "stop-and-wait.pcap.gz"]).current_dir(dir).output().unwrap();
+    insta::assert_snapshot!("explain_classic", String::from_utf8(output.stdout).unwrap());
+}
+
+#[test]
+fn findings_come_by_what_they_cost() {
+    let diagnosis = diagnosis(&capture());
+    let saved: Vec<_> = diagnosis["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["saved_ns"].as_i64().unwrap())
+        .collect();
+    assert!(saved.is_sorted_by(|one, other| one >= other) && saved.len() > 2, "{saved:?}");
+    assert_eq!(diagnosis["whole"]["operations"], 121);
+    let few = answer(["explain", &capture()]);
+    let all = answer(["explain", &capture(), "--all"]);
+    assert!(all.len() > few.len());
+    // The first three findings fit on one screen.
+    assert!(few.lines().count() <= 50, "{few}");
+    let narrow = few.lines().map(|line| line.chars().count()).max().unwrap();
+    assert!(narrow <= 100, "{few}");
+}
+
+#[test]
+fn an_empty_or_healthy_recording_is_called_so() {
+    let (_keep, dir) = folder();
+    let file = dir.join("empty.pcap");
+    let capture: &[u8] =
+        &[0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 1, 0, 0, 0];
+    fs::write(&file, capture).unwrap();
+    let text = answer(["explain", file.to_str().unwrap()]);
+    assert!(text.contains("nothing can be said"), "{text}");
+    answer(["explain", file.to_str().unwrap(), "--fail-on", "low"]);
+}
+
+#[test]
+fn scripts_can_ask() {
+    let classic = fixture(CLASSIC);
+    let said = complaint(7, ["explain", &classic, "--fail-on", "high"]);
+    assert!(said.contains("small writes"), "{said}");
+    let (_keep, dir) = folder();
+    let out = dir.join("why.txt");
+    let out = out.to_str().unwrap();
+    answer(["explain", &classic, "--out", out]);
+    assert!(fs::read_to_string(out).unwrap().contains("small writes"));
+    complaint(4, ["explain", "/nowhere.pcap"]);
+    complaint(2, ["explain", &classic, "--fail-on", "perhaps"]);
+}
+
+#[test]
+fn names_can_be_hidden() {
+    let words = ["explain", &capture(), "--all", "--anonymize"].map(str::to_owned);
+    let text = String::from_utf8(smbscope(words).output().unwrap().stdout).unwrap();
+    assert!(text.contains("Where:") && !text.contains("127.0.0.1"), "{text}");
+}
