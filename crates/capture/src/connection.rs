@@ -28,6 +28,11 @@ use crate::stream::{Framer, Message, MessageSink, Order, Piece, Verdict};
 /// What [`MessageSink::begin`] returns for a message that is not on the busy clock.
 pub const NOT_ON_CLOCK: i64 = i64::MIN;
 
+/// Segments that overtake each other on the way are no further apart, ns (as Wireshark has it).
+const REORDERED_NS: i64 = 3_000_000;
+/// The same segment once more within this time was recorded twice, ns.
+const TWICE_NS: i64 = 1_000_000;
+
 /// Segments with payload without SMB after which a connection on an unusual port is none.
 const STRIKES: u8 = 8;
 
@@ -61,6 +66,14 @@ struct Half {
     packets: u64,
     bytes: u64,
     retransmissions: u64,
+    recovery_ns: u64,
+    /// What was sent again waits to be acknowledged: its end.
+    recovering: Option<u32>,
+    /// Since when what was sent first waits to be acknowledged: when it was sent, or the last
+    /// acknowledgement before it.
+    waits_since: i64,
+    /// When the highest byte was sent.
+    highest_at: i64,
     out_of_order: u64,
     gaps: u64,
     gap_bytes: u64,
@@ -87,6 +100,10 @@ impl Half {
             packets: 0,
             bytes: 0,
             retransmissions: 0,
+            recovery_ns: 0,
+            recovering: None,
+            waits_since: 0,
+            highest_at: 0,
             out_of_order: 0,
             gaps: 0,
             gap_bytes: 0,
@@ -317,6 +334,14 @@ impl Connection {
         let number = segment.acknowledgement;
         if other.acknowledged.is_none_or(|before| number.wrapping_sub(before) as i32 > 0) {
             other.acknowledged = Some(number);
+            if let Some(end) = other.recovering
+                && number.wrapping_sub(end) as i32 >= 0
+            {
+                other.recovering = None;
+                self.link.recoveries.add(other.waits_since, time);
+                other.recovery_ns += time.abs_diff(other.waits_since);
+            }
+            other.waits_since = time;
         }
         if let Some((end, sent)) = other.sample
             && number.wrapping_sub(end) as i32 >= 0
@@ -393,7 +418,11 @@ impl Connection {
         let half = &mut self.halves[from];
         let end = piece.sequence.wrapping_add(piece.length);
         if half.highest.is_none_or(|highest| end.wrapping_sub(highest) as i32 > 0) {
+            if half.highest == half.acknowledged {
+                half.waits_since = piece.time;
+            }
             half.highest = Some(end);
+            half.highest_at = piece.time;
             if let Some(acknowledged) = half.acknowledged {
                 let in_flight = end.wrapping_sub(acknowledged) as i32;
                 half.in_flight_max = half.in_flight_max.max(in_flight.max(0) as u64);
@@ -403,10 +432,13 @@ impl Connection {
             Verdict::Use { skip } => {
                 if half.order.has_hole() {
                     // It fills the hole: late on the way, or sent again.
-                    if piece.time - half.order.hole_since() < 3_000_000 {
+                    let since = half.order.hole_since();
+                    if piece.time - since < REORDERED_NS {
                         half.out_of_order += 1;
                     } else {
                         half.retransmissions += 1;
+                        self.link.recoveries.add(since, piece.time);
+                        half.recovery_ns += piece.time.abs_diff(since);
                     }
                 } else if half.sample.is_none() {
                     half.sample = Some((end, piece.time));
@@ -420,6 +452,12 @@ impl Connection {
             Verdict::Old => {
                 half.retransmissions += 1;
                 half.sample = None;
+                let is_acknowledged =
+                    half.acknowledged.is_none_or(|number| number.wrapping_sub(end) as i32 >= 0);
+                let is_twice = half.highest == Some(end) && piece.time - half.highest_at < TWICE_NS;
+                if !is_acknowledged && !is_twice && half.recovering.is_none() {
+                    half.recovering = Some(end);
+                }
             }
             Verdict::Early => {
                 if !half.order.keep(piece) {
@@ -664,6 +702,8 @@ impl Connection {
             gaps_to_client: to_client.gaps,
             gap_bytes_to_server: to_server.gap_bytes,
             gap_bytes_to_client: to_client.gap_bytes,
+            recovery_ns_to_server: to_server.recovery_ns,
+            recovery_ns_to_client: to_client.recovery_ns,
             zero_windows_to_server: to_server.zero_windows,
             zero_windows_to_client: to_client.zero_windows,
             resets: self.resets,

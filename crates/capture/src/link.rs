@@ -1,6 +1,8 @@
 //! What SMB1 and SMB2 pairing share on one connection: the busy clock, operations in flight, the
 //! round trips, and how a pair of request and reply becomes a row.
 
+use std::collections::VecDeque;
+
 use smbscope_event::busy::BusyClock;
 use smbscope_event::code::{self, Source, Vantage};
 use smbscope_event::operation::Operation;
@@ -138,6 +140,43 @@ impl Seen {
     }
 }
 
+/// Times in which TCP made up for losses, of either direction: the last ones, as operations overlap with
+/// few.
+#[derive(Clone, Debug, Default)]
+pub struct Recoveries(VecDeque<(i64, i64)>);
+
+impl Recoveries {
+    const MOST: usize = 256;
+
+    /// Adds one that is over.
+    pub fn add(&mut self, begin: i64, end: i64) {
+        if self.0.len() >= Recoveries::MOST {
+            self.0.pop_front();
+        }
+        self.0.push_back((begin, end));
+    }
+
+    /// How much of the time between the two it was, if any.
+    #[inline]
+    fn within(&self, begin: i64, end: i64) -> Option<i64> {
+        if self.0.is_empty() {
+            return None;
+        }
+        // Both directions may recover at once; later ones end later.
+        let (mut sum, mut counted_from) = (0, end);
+        for &(since, until) in self.0.iter().rev() {
+            if until <= begin {
+                break;
+            }
+            let until = until.min(counted_from);
+            let since = since.max(begin);
+            sum += (until - since).max(0);
+            counted_from = counted_from.min(since);
+        }
+        (sum > 0).then_some(sum)
+    }
+}
+
 /// What pairing knows of its connection.
 #[derive(Clone, Debug, Default)]
 pub struct Link {
@@ -161,6 +200,8 @@ pub struct Link {
     pub table: Box<Connection>,
     /// Negotiated dialect as the dialect column's code.
     pub dialect: Option<u64>,
+    /// What losses cost.
+    pub recoveries: Recoveries,
     /// The client's ClientGuid.
     pub client_guid: Option<[u8; 16]>,
 }
@@ -272,6 +313,12 @@ impl Link {
         {
             row.set_server_ns(turnaround - behind);
             row.set_server_error_ns(error);
+        }
+        if pending.lead
+            && let Some(begin) = row.request_start()
+            && let Some(recovery) = self.recoveries.within(begin, end)
+        {
+            row.set_recovery_ns(recovery);
         }
         self.emit(out, pending, end, effect);
     }

@@ -24,6 +24,7 @@ const ROUND_TRIPS: &[&str] = &[
     "server_error_ns",
     "client_gap_ns",
     "vantage",
+    "recovery_ns",
 ];
 
 fn sent(talk: &Talk) -> Vec<Packet> {
@@ -88,6 +89,59 @@ fn a_keep_alive_is_no_retransmission() {
     assert_eq!(retransmissions(None), 0);
     assert_eq!(retransmissions(Some(alive)), 0);
     assert_eq!(retransmissions(Some(again)), 1);
+}
+
+/// All packets, where those from that place on come so much later.
+fn later(packets: &[Packet], from: usize, ns: i64) -> Vec<Packet> {
+    let late = |(index, one): (usize, &Packet)| match index < from {
+        true => one.clone(),
+        false => Packet { time: one.time + ns, ..one.clone() },
+    };
+    packets.iter().enumerate().map(late).collect()
+}
+
+#[test]
+fn what_losses_cost_stands_on_the_operation() {
+    const LATE_NS: i64 = 200_000_000;
+    let packets = sent(&everything(noise()));
+    let rows_with_recovery = |packets: &[Packet]| {
+        let decoded = decode(&pcap(packets, ALL, false), &single());
+        let rows = decoded.rows();
+        let told =
+            rows.iter().filter_map(|row| Some((row.get("recovery_ns")?, &row["elapsed_ns"])));
+        let told: Vec<(i64, i64)> = told
+            .map(|(recovery, elapsed)| (recovery.parse().unwrap(), elapsed.parse().unwrap()))
+            .collect();
+        let [row] = &decoded.connections[..] else { panic!("{:?}", decoded.connections) };
+        (told, [row.recovery_ns_to_server, row.recovery_ns_to_client], row.clone())
+    };
+    assert_eq!(rows_with_recovery(&packets).0, []);
+    // Seen before it is lost: the request is sent again, and answered then.
+    let place = packets.iter().rposition(|one| one.to_server && one.payload.len() > 1).unwrap();
+    let mut again = later(&packets, place + 1, LATE_NS);
+    let repeated = Packet { time: packets[place].time + LATE_NS, ..packets[place].clone() };
+    again.insert(place + 1, repeated);
+    let (told, [to_server, to_client], row) = rows_with_recovery(&again);
+    let [(recovery, elapsed)] = told[..] else { panic!("{told:?}") };
+    assert!(recovery >= LATE_NS && recovery <= elapsed, "{recovery} {elapsed}");
+    assert!(to_server >= LATE_NS as u64 && to_client == 0, "{row:?}");
+    // Recorded twice, nothing was lost.
+    let mut twice = packets.clone();
+    twice.insert(place + 1, packets[place].clone());
+    assert_eq!(rows_with_recovery(&twice).0, []);
+    // Seen behind the loss: a part of a reply comes after those that follow it.
+    let is_long = |place: usize| {
+        (place..place + 3).all(|one| !packets[one].to_server && packets[one].payload.len() > 1000)
+    };
+    let place = (0..packets.len() - 3).find(|&place| is_long(place)).unwrap();
+    let mut late = later(&packets, place + 3, LATE_NS);
+    let mut lost = late.remove(place + 1);
+    lost.time = late[place + 1].time + LATE_NS - 1_000;
+    late.insert(place + 2, lost);
+    let (told, [to_server, to_client], _) = rows_with_recovery(&late);
+    let [(recovery, elapsed)] = told[..] else { panic!("{told:?}") };
+    assert!((LATE_NS - 2_000..=elapsed).contains(&recovery), "{recovery} {elapsed}");
+    assert!(to_client.abs_diff(recovery as u64) < 10 && to_server == 0, "{to_client}");
 }
 
 #[test]

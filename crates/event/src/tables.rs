@@ -52,6 +52,8 @@ table! {
         gaps_to_client: u64, Count, Public, "Holes in the server's stream that were never filled.";
         gap_bytes_to_server: u64, Bytes, Public, "Bytes of those holes.";
         gap_bytes_to_client: u64, Bytes, Public, "Bytes of those holes.";
+        recovery_ns_to_server: u64, Nanoseconds, Public, "Time in which the client's stream stood still until lost segments were sent again.";
+        recovery_ns_to_client: u64, Nanoseconds, Public, "Time in which the server's stream stood still until lost segments were sent again.";
         zero_windows_to_server: u64, Count, Public, "Times the client closed its receive window.";
         zero_windows_to_client: u64, Count, Public, "Times the server closed its receive window.";
         resets: u64, Count, Public, "RST segments.";
