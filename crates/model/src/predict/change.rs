@@ -3,6 +3,8 @@
 //! Each says what it needs of a profile, and gives an error that names what to record where that is
 //! missing.
 
+use std::fmt;
+
 use smbscope_event::profile::{CacheOption, Profile};
 use smbscope_event::protection::Protection;
 use smbscope_event::slice::Kind;
@@ -239,6 +241,46 @@ pub struct Lacking {
     pub change: &'static str,
     /// What is missing.
     pub what: &'static str,
+}
+
+/// As it is written: `max-read=1MiB`.
+impl fmt::Display for Change {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = self.spec().name;
+        let on = |is_on: bool| if is_on { "on" } else { "off" };
+        match *self {
+            Change::Rtt(seconds) => write!(to, "{name}={}us", 1e6 * seconds),
+            Change::Distance(km) => write!(to, "{name}={km}km"),
+            Change::Bandwidth(bits) => write!(to, "{name}={bits:.0}bit"),
+            Change::Window(bytes) => write!(to, "{name}={bytes:.0}"),
+            Change::Block(bytes) | Change::ReadBlock(bytes) | Change::WriteBlock(bytes) => {
+                let units = [(1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B")];
+                let whole = units.into_iter().find(|(unit, _)| bytes % unit == 0);
+                let (unit, word) = whole.unwrap_or((1, "B"));
+                write!(to, "{name}={}{word}", bytes / unit)
+            }
+            Change::Filesystem(times) | Change::Cpu(times) => write!(to, "{name}={times}x"),
+            Change::Queue(share) | Change::CacheHit(share) | Change::Loss(share) => {
+                write!(to, "{name}={}%", 100.0 * share)
+            }
+            Change::Users(users) => write!(to, "{name}={users}"),
+            Change::Cache(CacheOption::DirLease) => to.write_str(name),
+            Change::Cache(_) => write!(to, "{name}=collapse"),
+            Change::Depth(number) | Change::Channels(number) => write!(to, "{name}={number}"),
+            Change::Compound(is_on) | Change::WriteThrough(is_on) => {
+                write!(to, "{name}={}", on(is_on))
+            }
+            Change::Signing(way) | Change::Encryption(way) => write!(to, "{name}={}", way.name()),
+            Change::Replication(one) => {
+                let kind = if one.is_sync { "sync" } else { "async" };
+                write!(to, "{name}={kind},rtt={}ns", one.rtt_ns)?;
+                match one.bandwidth_bits {
+                    Some(bits) => write!(to, ",bandwidth={bits:.0}bit"),
+                    None => Ok(()),
+                }
+            }
+        }
+    }
 }
 
 impl Change {

@@ -12,6 +12,7 @@ pub mod capacity;
 pub mod change;
 pub mod crypto;
 pub mod fit;
+pub mod lacks;
 pub mod plan;
 pub mod published;
 pub mod reduce;

@@ -280,6 +280,7 @@ mod tests {
             let change = change(spec.example).unwrap();
             assert_eq!(change.spec().name, spec.name);
             assert!(!change.assumption().is_empty());
+            assert_eq!(super::change(&change.to_string()), Ok(change), "{change}");
         }
     }
 

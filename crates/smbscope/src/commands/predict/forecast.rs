@@ -9,8 +9,9 @@ use smbscope_event::run::Step;
 use smbscope_event::tables::{Connection, Tree};
 use smbscope_model::predict::capacity::{Capacity, Demand, NoCapacity};
 use smbscope_model::predict::change::Change;
+use smbscope_model::predict::lacks::{lacks, lacks_sizes};
 use smbscope_model::predict::plan::Plan;
-use smbscope_model::predict::replay::{self, Learnt, Lessons, Prediction, Replay};
+use smbscope_model::predict::replay::{self, Lessons, Prediction, Replay};
 use smbscope_report::format;
 use smbscope_store::source::{Request, Source};
 use smbscope_store::{Part as Rows, Table};
@@ -49,9 +50,6 @@ impl Asked {
         Ok(plan)
     }
 }
-
-/// Operations that were made stable without which what that costs is a guess.
-const STABLE_LEAST: u64 = 10;
 
 /// What changes would bring, and how far that can be trusted.
 pub struct Forecast {
@@ -94,7 +92,13 @@ impl Forecast {
             let mut replay = Replay::new(Plan::default(), lessons);
             replay.trees(trees);
             lessons = through(source, connections, &Plan::default(), replay, talk)?.lessons;
-            has_sizes(changes, lessons.sizes)?;
+            if let Some(lacking) = lacks_sizes(changes, lessons.sizes) {
+                return Err(Failure::usage(format!(
+                    "--change {}: the inputs have not what that needs: {}; record with a second block size \
+                     (load --block) and give both recordings",
+                    lacking.change, lacking.what
+                )));
+            }
         }
         let mut replay = Replay::new(plan.clone(), lessons);
         replay.trees(trees);
@@ -190,29 +194,6 @@ fn through(
     Ok(replay.finish())
 }
 
-/// Whether reads and writes of other sizes can be predicted.
-fn has_sizes(changes: &[Change], [read, write]: [Learnt; 2]) -> anyhow::Result<()> {
-    for change in changes {
-        let (block, of): (u64, &[Learnt]) = match *change {
-            Change::Block(bytes) => (bytes, &[read, write]),
-            Change::ReadBlock(bytes) => (bytes, &[read]),
-            Change::WriteBlock(bytes) => (bytes, &[write]),
-            _ => continue,
-        };
-        // What stays as it is needs no costs.
-        let is_cut = |one: &Learnt| one.continued > 0 || one.most_bytes > block;
-        if of.iter().any(|one| one.line.is_none() && is_cut(one)) {
-            let lacking = change.lacking();
-            return Err(Failure::usage(format!(
-                "--change {}: the inputs have not what that needs: {}; record with a second block size \
-                 (load --block) and give both recordings",
-                lacking.change, lacking.what
-            )));
-        }
-    }
-    Ok(())
-}
-
 /// Whether the recording has what the changes need.
 fn check(changes: &[Change], plan: &Plan, prediction: &Prediction) -> anyhow::Result<()> {
     if prediction.timed == 0 {
@@ -220,26 +201,11 @@ fn check(changes: &[Change], plan: &Plan, prediction: &Prediction) -> anyhow::Re
             "the inputs hold no operation with a time of its own: nothing can be predicted from them",
         ));
     }
-    for change in changes {
-        let has = |name: &str| prediction.slices.iter().any(|(slice, n)| *slice == name && *n > 0);
-        let is_answerable = match (change, change.slices()) {
-            (_, Some((kinds, _))) => kinds.iter().any(|kind| has(kind.name())),
-            (Change::Cache(_), _) => prediction.cached.creates > 0,
-            (Change::Signing(_) | Change::Encryption(_), _) => prediction.protected.unknown == 0,
-            (Change::CacheHit(_), _) => prediction.lessons.hits.is_some(),
-            (Change::WriteThrough(_), _) => prediction.lessons.stable.n >= STABLE_LEAST,
-            // Where nothing must be stable, nothing waits, and that is the answer only of writes.
-            (Change::Replication(one), _) if one.is_sync => prediction.stable > 0,
-            (Change::Replication(_), _) => prediction.at_risk.is_some(),
-            _ => true,
-        };
-        if !is_answerable {
-            let lacking = change.lacking();
-            return Err(Failure::usage(format!(
-                "--change {}: the inputs have not what that needs: {}",
-                lacking.change, lacking.what
-            )));
-        }
+    if let Some(lacking) = lacks(changes, prediction) {
+        return Err(Failure::usage(format!(
+            "--change {}: the inputs have not what that needs: {}",
+            lacking.change, lacking.what
+        )));
     }
     if plan.is_other_line() && prediction.without_rtt == prediction.timed {
         return Err(Failure::usage(
