@@ -41,6 +41,11 @@ fn act(command: u16, handle: u64, path: &'static str) -> Act {
 
 /// One after the other, each when the one before was answered.
 fn explain(acts: &[Act]) -> Diagnosis {
+    explain_on(acts, Connection::default())
+}
+
+/// The same on a connection of which that is known.
+fn explain_on(acts: &[Act], connection: Connection) -> Diagnosis {
     let mut builder = OperationBuilder::new(None).unwrap();
     let mut at = 1_000_000_000_000;
     for (number, act) in acts.iter().enumerate() {
@@ -56,6 +61,7 @@ fn explain(acts: &[Act]) -> Diagnosis {
         row.set_command(code::command(2, act.command));
         if act.command == CREATE {
             row.set_detail(code::detail(code::Detail::Disposition, 1));
+            row.set_desired_access(0x81);
         }
         row.set_handle(act.handle);
         row.set_status(0);
@@ -74,9 +80,10 @@ fn explain(acts: &[Act]) -> Diagnosis {
         at = row.response_end().unwrap_or(at);
         builder.append(&[row]);
     }
-    let mut explain = Explain::new();
+    let mut explain = Explain::with_gains();
     explain.operations(&builder.finish().unwrap()).unwrap();
-    explain.finish()
+    explain.connections(&[Connection { recording: "run".into(), connection: 1, ..connection }]);
+    explain.finish().unwrap()
 }
 
 /// The finding of a trouble that explains 5 % or more.
@@ -179,20 +186,33 @@ fn names_that_are_not_there() {
     assert_eq!(found(&explain(&once), Trouble::FailingLookups), None);
 }
 
+/// Opens a folder, lists it, closes it.
+fn lists(handle: u64) -> [Act; 4] {
+    let end = |row: &mut Operation| row.set_status(0x8000_0006);
+    let act = |command| act(command, handle, "folder");
+    [act(CREATE), act(QUERY_DIRECTORY), Act { set: end, ..act(QUERY_DIRECTORY) }, act(CLOSE)]
+}
+
 #[test]
 fn folders_that_are_listed_again() {
-    let list = |handle| {
-        [
-            act(CREATE, handle, "folder"),
-            act(QUERY_DIRECTORY, handle, "folder"),
-            act(QUERY_DIRECTORY, handle, "folder"),
-            act(CLOSE, handle, "folder"),
-        ]
-    };
-    let again: Vec<_> = (0..10).flat_map(list).collect();
+    let again: Vec<_> = (0..10).flat_map(lists).collect();
     let diagnosis = explain(&again);
-    assert_eq!(found(&diagnosis, Trouble::RepeatedListings).unwrap().operations, 18);
-    assert_eq!(found(&explain(&list(1)), Trouble::RepeatedListings), None);
+    // All but the first, with their opens and closes.
+    assert_eq!(found(&diagnosis, Trouble::RepeatedListings).unwrap().operations, 36);
+    assert_eq!(found(&explain(&lists(1)), Trouble::RepeatedListings), None);
+    // In a compound all of the time is the open's.
+    let set: fn(&mut Operation) = |row| match row.operation().unwrap() % 4 {
+        0 => row.set_compound(1),
+        _ => {
+            row.set_compound(1);
+            row.clear(operation::Column::elapsed_ns);
+            row.clear(operation::Column::busy_ns);
+        }
+    };
+    let together: Vec<_> = again.iter().cloned().map(|act| Act { set, ..act }).collect();
+    let diagnosis = explain(&together);
+    assert_eq!(diagnosis.findings[0].trouble, Trouble::RepeatedListings);
+    assert_eq!(found(&diagnosis, Trouble::RepeatedLookups), None);
 }
 
 #[test]
@@ -211,31 +231,40 @@ fn opens_for_nothing() {
 
 #[test]
 fn queues_grow_with_what_is_in_flight_and_slow_storage_does_not() {
-    let with = |outstanding: fn(u64) -> u32, server_ns: fn(u64) -> i64| {
-        let mut rows = vec![act(READ, 1, "a"); 200];
-        for (number, act) in rows.iter_mut().enumerate() {
-            act.server_ns = server_ns(number as u64);
-            act.set = if outstanding(number as u64) == 0 {
-                |row| row.set_outstanding(0)
-            } else {
-                |row| row.set_outstanding(8)
-            };
+    // Nine connections, of each a request at once, and in between one request alone.
+    let with = |groups, alone: bool, server_ns: fn(u64) -> i64| {
+        let mut rows = Vec::new();
+        for _ in 0..groups {
+            let mut before_ns = 0;
+            for number in 0..9 {
+                let server_ns = server_ns(number);
+                let gap_ns = if number == 0 { 20 * MS } else { 1_000 - before_ns };
+                let set: fn(&mut Operation) =
+                    |row| row.set_connection(1 + row.operation().unwrap() % 10);
+                let act = Act { server_ns, gap_ns, rtt_ns: 0, set, ..act(READ, 1, "a") };
+                before_ns = server_ns;
+                rows.push(act);
+            }
+            if alone {
+                let act = rows[rows.len() - 9].clone();
+                rows.push(Act { gap_ns: 20 * MS, ..act });
+            }
         }
         explain(&rows)
     };
-    let every_fifth = |number| if number % 5 == 0 { 0 } else { 8 };
-    let queue = with(every_fifth, |number| if number % 5 == 0 { MS } else { 9 * MS });
+    let queue = with(30, true, |number| (1 + number as i64) * MS);
     let queueing = found(&queue, Trouble::ServerQueueing).unwrap();
-    assert!(figure(queueing, "times_as_long_with_most_in_flight") > 8.0, "{queueing:?}");
+    assert!(figure(queueing, "times_as_long_with_most_in_flight") > 5.0, "{queueing:?}");
     assert_eq!(found(&queue, Trouble::SlowFilesystem), None);
-    let slow = with(every_fifth, |_| 9 * MS);
+    let slow = with(30, true, |_| 9 * MS);
     assert_eq!(found(&slow, Trouble::ServerQueueing), None);
     assert_eq!(found(&slow, Trouble::SlowFilesystem).unwrap().confidence, Confidence::Medium);
-    // Never alone: nobody can tell.
-    let unknown = with(|_| 8, |_| 9 * MS);
+    // Too seldom alone: nobody can tell.
+    let unknown = with(15, false, |_| 9 * MS);
     assert_eq!(found(&unknown, Trouble::SlowFilesystem).unwrap().confidence, Confidence::Low);
-    let quick = with(every_fifth, |_| MS / 10);
-    assert!(quick.findings.iter().all(|one| one.share < 0.05), "{:?}", quick.findings);
+    let quick = with(30, true, |_| MS / 10);
+    let server = [Trouble::ServerQueueing, Trouble::SlowFilesystem];
+    assert!(server.iter().all(|one| found(&quick, *one).is_none()), "{:?}", quick.findings);
 }
 
 #[test]
@@ -382,12 +411,223 @@ fn connections_and_coverage_make_notes() {
         messages_decrypted: 4,
         ..Coverage::default()
     }]);
-    let diagnosis = explain.finish();
+    let diagnosis = explain.finish().unwrap();
     assert!(diagnosis.findings.is_empty());
     let about: Vec<_> = diagnosis.notes.iter().map(|note| note.about).collect();
     use About::{Loss, SmallMaximum, Unseen, ZeroWindows};
     assert_eq!(about, [Loss, ZeroWindows, SmallMaximum, Unseen, Unseen]);
     assert!(diagnosis.notes[4].what.starts_with("5 messages"));
+}
+
+/// Two machines, so far apart, whose windows are that large.
+fn line(rtt_ms: i64, window: u64) -> Connection {
+    Connection {
+        client: "10.0.0.1".into(),
+        server: "10.0.0.2".into(),
+        server_rtt_ns: Some(rtt_ms * MS),
+        client_rtt_ns: Some(0),
+        client_window_max: Some(window),
+        ..Connection::default()
+    }
+}
+
+/// Reads of 1 MiB whose bytes come in so many milliseconds.
+fn long_reads(of_ms: fn(u64) -> i64) -> Vec<Act> {
+    let read = |number| Act {
+        server_ns: MS,
+        gap_ns: 0,
+        rtt_ns: of_ms(number) * MS,
+        set: |row| {
+            let bytes = 1 << 20;
+            place(row, bytes);
+            row.set_response_wire_bytes(bytes + 84);
+            row.set_response_start(row.request_start().unwrap() + MS);
+            row.derive_durations();
+        },
+        ..act(READ, 1, "big.iso")
+    };
+    (0..40).map(read).collect()
+}
+
+#[test]
+fn a_full_line_goes_at_one_rate() {
+    // 1 MiB in 100 ms is 84 Mbit/s.
+    let diagnosis = explain_on(&long_reads(|_| 100), line(2, 4 << 20));
+    let full = &diagnosis.findings[0];
+    assert_eq!((full.trouble, full.operations), (Trouble::BandwidthLimited, 40));
+    assert!((figure(full, "rate") / 83.9e6 - 1.0).abs() < 0.01, "{full:?}");
+    assert!(full.share > 0.85, "{full:?}");
+    // At any rate, and on one machine, no line is full.
+    let uneven = explain_on(&long_reads(|number| 20 << (number % 6)), line(2, 4 << 20));
+    assert_eq!(found(&uneven, Trouble::BandwidthLimited), None);
+    let here = Connection { server: "10.0.0.1".into(), ..line(2, 4 << 20) };
+    assert_eq!(found(&explain_on(&long_reads(|_| 100), here), Trouble::BandwidthLimited), None);
+}
+
+#[test]
+fn a_window_that_is_small_for_the_distance() {
+    // 64 KiB in each round of 20 ms.
+    let diagnosis = explain_on(&long_reads(|_| 320), line(20, 64 << 10));
+    let small = &diagnosis.findings[0];
+    assert_eq!(small.trouble, Trouble::WindowLimited);
+    assert_eq!((figure(small, "window"), figure(small, "round_trip")), (65_536.0, 20e6));
+    let ratio = figure(small, "rate") / figure(small, "most_that_the_window_allows");
+    assert!((0.95..1.05).contains(&ratio), "{small:?}");
+    assert_eq!(found(&diagnosis, Trouble::BandwidthLimited), None);
+    let large = explain_on(&long_reads(|_| 320), line(20, 4 << 20));
+    assert_eq!(found(&large, Trouble::WindowLimited), None);
+    let near = explain_on(&long_reads(|_| 320), line(0, 64 << 10));
+    assert_eq!(found(&near, Trouble::WindowLimited), None);
+}
+
+#[test]
+fn what_is_lost_costs_the_time_until_it_came() {
+    let lost = |row: &mut Operation| row.set_recovery_ns(200 * MS);
+    let mut rows = vec![Act { rtt_ns: 0, ..act(QUERY_INFO, 1, "a") }; 200];
+    rows[50..60].iter_mut().for_each(|act| (act.rtt_ns, act.set) = (201 * MS, lost));
+    let diagnosis = explain(&rows);
+    let losses = found(&diagnosis, Trouble::Loss).unwrap();
+    assert_eq!((losses.operations, losses.saved_ns), (10, 10 * 200 * MS));
+    assert_eq!((losses.confidence, figure(losses, "standstill")), (Confidence::High, 2e9));
+    assert_eq!(diagnosis.findings[0], *losses);
+    rows.iter_mut().for_each(|act| act.set = |_| ());
+    assert_eq!(found(&explain(&rows), Trouble::Loss), None);
+}
+
+#[test]
+fn a_server_that_grants_few_credits() {
+    let set: fn(&mut Operation) = |row| {
+        row.set_outstanding(3);
+        row.set_credit_charge(1);
+        row.set_credits_requested(32);
+        row.set_credits_granted(1);
+    };
+    let reads: Vec<_> =
+        (0..40).map(|_| Act { rtt_ns: 20 * MS, set, ..act(READ, 1, "big.iso") }).collect();
+    let held = |least, most| Connection {
+        credits_min: Some(least),
+        credits_max: most,
+        ..line(20, 4 << 20)
+    };
+    let diagnosis = explain_on(&reads, held(0, 4));
+    let few = found(&diagnosis, Trouble::CreditStarvation).unwrap();
+    assert_eq!((figure(few, "credits_at_most"), figure(few, "in_flight_at_most")), (4.0, 4.0));
+    assert_eq!(diagnosis.findings[0], *few);
+    // Some were left; many; or nobody asked for more.
+    assert_eq!(found(&explain_on(&reads, held(2, 4)), Trouble::CreditStarvation), None);
+    assert_eq!(found(&explain_on(&reads, held(0, 512)), Trouble::CreditStarvation), None);
+    let content = |row: &mut Operation| {
+        row.set_outstanding(3);
+        row.set_credits_requested(1);
+        row.set_credits_granted(1);
+    };
+    let reads: Vec<_> = reads.into_iter().map(|act| Act { set: content, ..act }).collect();
+    assert_eq!(found(&explain_on(&reads, held(0, 4)), Trouble::CreditStarvation), None);
+}
+
+#[test]
+fn one_file_is_out_of_line() {
+    let rows = |slow: fn(usize) -> bool, path: &'static str| {
+        let one = |number| match slow(number) {
+            true => Act { server_ns: 80 * MS, ..act(READ, 2, path) },
+            false => act(READ, 1, "quick.txt"),
+        };
+        explain(&(0..400).map(one).collect::<Vec<_>>())
+    };
+    let each_twentieth = |number| number > 100 && number % 20 == 0;
+    let diagnosis = rows(each_twentieth, "slow.txt");
+    let late = found(&diagnosis, Trouble::Stragglers).unwrap();
+    assert_eq!((late.operations, late.paths[0].name.as_str()), (14, "slow.txt"));
+    assert!(late.share > 0.8 && late.what.contains("One file"), "{late:?}");
+    // Where all is slow, or slow for the same file now and then, none is out of line.
+    assert_eq!(found(&rows(|_| true, "slow.txt"), Trouble::Stragglers), None);
+    assert_eq!(found(&rows(each_twentieth, "quick.txt"), Trouble::Stragglers), None);
+}
+
+#[test]
+fn one_second_is_out_of_line() {
+    let one = |number| {
+        let gap_ns = 20 * MS;
+        let server_ns = if (300..310).contains(&number) { 80 * MS } else { MS / 10 };
+        Act { server_ns, gap_ns, ..act(READ, 1, "a") }
+    };
+    let diagnosis = explain(&(0..600).map(one).collect::<Vec<_>>());
+    let late = found(&diagnosis, Trouble::Stragglers).unwrap();
+    assert!(late.what.contains("one second"), "{late:?}");
+}
+
+#[test]
+fn what_nobody_made_stable() {
+    let large = |row: &mut Operation| row.set_transferred_bytes(2 << 20);
+    let copy = |path, with: &[Act]| {
+        let write = Act { set: large, ..act(WRITE, 1, path) };
+        let acts = [&[act(CREATE, 1, path), write], with, &[act(CLOSE, 1, path)]].concat();
+        let is_told = |note: &smbscope_model::explain::Note| note.about == About::NotStable;
+        explain(&acts).notes.iter().any(is_told)
+    };
+    assert!(copy("backup\\full.VBK", &[]));
+    assert!(!copy("backup\\full.vbk", &[act(FLUSH, 1, "backup\\full.vbk")]));
+    assert!(!copy("letter.docx", &[]));
+}
+
+#[test]
+fn channels_that_are_offered_and_not_used() {
+    let one = |number, bytes| Connection {
+        recording: "run".into(),
+        connection: number,
+        bytes_to_client: bytes,
+        server_capabilities: Some(0x7f),
+        client_capabilities: Some(8),
+        client_guid: Some(format!("client {}", number % 4)),
+        ..line(0, 1 << 20)
+    };
+    let about = |rows: &[Connection]| {
+        let mut explain = Explain::new();
+        explain.connections(rows);
+        explain.finish().unwrap().notes.iter().map(|note| note.about).collect::<Vec<_>>()
+    };
+    let many = 1 << 30;
+    assert_eq!(about(&[one(1, many)]), [About::MultichannelUnused]);
+    assert_eq!(about(&[one(1, many), one(5, many)]), []);
+    assert_eq!(about(&[Connection { client_capabilities: Some(0), ..one(1, many) }]), []);
+    let rest = [one(2, 9), one(3, 9), one(4, 9)];
+    let all = [&[one(1, many)], &rest[..]].concat();
+    assert_eq!(about(&all), [About::MultichannelUnused, About::OneConnection]);
+}
+
+#[test]
+fn remedies_are_replayed() {
+    let far = |acts: &[Act]| {
+        let far = |act: &Act| Act { rtt_ns: 20 * MS, ..act.clone() };
+        explain_on(&acts.iter().map(far).collect::<Vec<_>>(), line(20, 4 << 20))
+    };
+    // All but the first listing need not be sent: of 20 ms each, and a little of the server's.
+    let again: Vec<_> = (0..40).flat_map(lists).collect();
+    let diagnosis = far(&again);
+    let repeated = found(&diagnosis, Trouble::RepeatedListings).unwrap();
+    let [gain] = &repeated.gains[..] else { panic!("{repeated:?}") };
+    assert_eq!((gain.change.as_str(), gain.operations, gain.is_part), ("dirlease", 160, false));
+    assert!(gain.waiting_after_ns < gain.waiting_before_ns / 10, "{gain:?}");
+    let single = found(&diagnosis, Trouble::NoCompounding).unwrap();
+    assert_eq!(single.gains[0].change, "compound=on");
+    let left = single.gains[0].waiting_after_ns as f64 / single.gains[0].waiting_before_ns as f64;
+    assert!((left - 1.0 / 4.0).abs() < 0.05, "{left}");
+    // What blocks of other sizes cost is known where there are several.
+    let sizes: Vec<_> = (0..200)
+        .map(|number| {
+            let set: fn(&mut Operation) = match number % 50 < 25 {
+                true => |row| place(row, 4096),
+                false => |row| place(row, 8192),
+            };
+            let handle = 1 + number / 25;
+            Act { rtt_ns: 20 * MS, set, ..act(READ, handle, "big.iso") }
+        })
+        .collect();
+    let diagnosis = far(&sizes);
+    let small = found(&diagnosis, Trouble::SmallReads).unwrap();
+    let changes: Vec<_> = small.gains.iter().map(|gain| gain.change.as_str()).collect();
+    assert_eq!(changes, ["max-read=1MiB", "depth=8"]);
+    assert!(small.gains.iter().all(|one| one.waiting_after_ns < one.waiting_before_ns / 3));
 }
 
 fn wild() -> impl Strategy<Value = i64> {
@@ -425,12 +665,15 @@ proptest! {
             row.set_client_gap_ns(part);
             row.set_flush_ns(part);
             row.set_queue_ns(elapsed);
+            row.set_recovery_ns(part);
+            row.set_credits_requested(bytes as u16);
+            row.set_credits_granted(kind as u16);
             row.set_waits(part % 2 == 0);
             builder.append(&[row]);
         }
-        let mut explain = Explain::new();
+        let mut explain = Explain::with_gains();
         explain.operations(&builder.finish().unwrap()).unwrap();
-        for one in explain.finish().findings {
+        for one in explain.finish().unwrap().findings {
             prop_assert!(one.share.is_finite() && one.share >= 0.0, "{:?}", one);
         }
     }

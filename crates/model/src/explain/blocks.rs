@@ -5,18 +5,18 @@
 //! move). Saved is the distance's part of the rounds that larger blocks would not need.
 
 use hashbrown::HashMap;
-use smbscope_event::tables::Connection;
 
+use super::connections::Connections;
 use super::culprits::Gathered;
 use super::data::{Confidence, Figure, Finding, Trouble};
 use super::operation::{Act, Seen};
 use super::{Mean, finding, rate};
 use crate::predict::Z_95;
 
-/// Connections whose limits are known.
-const CONNECTIONS_MAX: usize = 1_000_000;
 /// Opens that are followed at once; beyond that all are forgotten.
-const STREAMS_MAX: usize = 65_536;
+const PLACES_MAX: usize = 65_536;
+/// Connections that are followed.
+const STREAMS_MAX: usize = 4096;
 /// Blocks beyond this gain little.
 const BLOCK_MAX: u64 = 1 << 20;
 /// SMB1's raw transfers move up to 65,535 bytes; clients use 60 KiB.
@@ -28,16 +28,44 @@ const LONG_BYTES: u64 = 16 << 10;
 /// Blocks of which nothing is said.
 const LEAST: u64 = 10;
 
+/// Blocks of one connection and direction.
+struct Part {
+    gathered: Gathered,
+    busy_ns: i64,
+    round: Mean,
+    block: Mean,
+    /// Of them, those whose distance is not told from the server's time.
+    unsplit: u64,
+}
+
+impl Default for Part {
+    fn default() -> Part {
+        Part {
+            gathered: Gathered::few(),
+            busy_ns: 0,
+            round: Mean::default(),
+            block: Mean::default(),
+            unsplit: 0,
+        }
+    }
+}
+
+/// Those of a connection: in each direction below what any dialect takes, and above.
+struct Stream {
+    parts: [[Part; 2]; 2],
+    /// What is known of its limits without what was negotiated.
+    is_smb1: bool,
+    is_202: bool,
+}
+
 /// One direction.
 #[derive(Default)]
 struct Way {
     gathered: Gathered,
-    bytes: u64,
     busy_ns: i64,
     round: Mean,
     block: Mean,
     target: Mean,
-    /// Of them, those whose distance is not told from the server's time.
     unsplit: u64,
     /// Messages that show the line: bytes and time.
     line: (u64, i64),
@@ -48,9 +76,9 @@ struct Way {
 /// Both.
 #[derive(Default)]
 pub(super) struct Blocks {
-    /// What connections negotiated: largest read and write.
-    most: HashMap<(u32, u64), [Option<u64>; 2], foldhash::fast::RandomState>,
-    streams: HashMap<(u32, u64, usize), u64, foldhash::fast::RandomState>,
+    /// Where the last read and write on each open ended.
+    places: HashMap<(u32, u64, usize), u64, foldhash::fast::RandomState>,
+    streams: HashMap<(u32, u64), Box<Stream>, foldhash::fast::RandomState>,
     ways: [Way; 2],
     /// The least time between two different points in time: the clock ticks no finer.
     tick_ns: Option<i64>,
@@ -58,14 +86,6 @@ pub(super) struct Blocks {
 }
 
 impl Blocks {
-    pub(super) fn connection(&mut self, recording: u32, row: &Connection) {
-        // Of others it is taken that they allow what their dialect does.
-        if self.most.len() < CONNECTIONS_MAX {
-            let most = [row.max_read_bytes, row.max_write_bytes];
-            self.most.insert((recording, row.connection), most);
-        }
-    }
-
     pub(super) fn see(&mut self, seen: &Seen) {
         self.tick(seen);
         self.line(seen);
@@ -79,45 +99,46 @@ impl Blocks {
         else {
             return;
         };
-        if self.streams.len() >= STREAMS_MAX {
-            self.streams.clear();
+        if self.places.len() >= PLACES_MAX {
+            self.places.clear();
         }
         let end = offset.saturating_add(seen.bytes);
-        let before = self.streams.insert((recording, handle, way), end);
+        let before = self.places.insert((recording, handle, way), end);
         let is_alone = seen.columns.outstanding.get(seen.row) == Some(0);
         if before != Some(offset) || !is_alone || !seen.is_timed || seen.bytes == 0 {
             return;
         }
         let all = &mut self.ways[way].all;
         *all = (all.0 + 1, all.1.saturating_add(seen.bytes), all.2.saturating_add(seen.busy_ns));
-        let is_smb1 = seen.columns.protocol.get(seen.row) == Some(1);
-        let most = self.most.get(&(recording, seen.connection)).and_then(|most| most[way]);
-        let target = match (is_smb1, most) {
-            (true, _) => BLOCK_SMB1,
-            (false, Some(most)) => most.clamp(BLOCK_SMALL, BLOCK_MAX),
-            (false, None) if seen.columns.dialect.get(seen.row) == Some("2.0.2") => BLOCK_SMALL,
-            (false, None) => BLOCK_MAX,
-        };
-        if seen.bytes >= target {
+        if seen.bytes >= BLOCK_MAX {
             return;
         }
         let Some(turnaround) = seen.turnaround_ns() else { return };
-        let way = &mut self.ways[way];
+        let key = (recording, seen.connection);
+        if self.streams.len() >= STREAMS_MAX && !self.streams.contains_key(&key) {
+            return;
+        }
+        let stream = self.streams.entry(key).or_insert_with(|| {
+            Box::new(Stream {
+                parts: Default::default(),
+                is_smb1: seen.columns.protocol.get(seen.row) == Some(1),
+                is_202: seen.columns.dialect.get(seen.row) == Some("2.0.2"),
+            })
+        });
+        let is_large = seen.bytes >= stream.least_target();
+        let part = &mut stream.parts[way][usize::from(is_large)];
         let round_ns = match seen.split() {
             Some((_, distance)) => distance,
             None => {
-                way.unsplit += 1;
+                part.unsplit += 1;
                 turnaround
             }
         };
-        let kept = seen.bytes as f64 / target as f64;
-        let saved = seen.of_busy((round_ns as f64 * (1.0 - kept)) as i64);
-        way.gathered.add(seen, saved);
-        way.bytes += seen.bytes;
-        way.busy_ns += seen.busy_ns;
-        way.round.add(round_ns as f64);
-        way.block.add(seen.bytes as f64);
-        way.target.add(target as f64);
+        // What remains of a round in larger blocks is known when the connection is.
+        part.gathered.add(seen, seen.of_busy(round_ns));
+        part.busy_ns += seen.busy_ns;
+        part.round.add(round_ns as f64);
+        part.block.add(seen.bytes as f64);
     }
 
     /// How fine the clock is.
@@ -151,7 +172,16 @@ impl Blocks {
         }
     }
 
-    pub(super) fn finish(self) -> Vec<Finding> {
+    pub(super) fn finish(mut self, connections: &Connections) -> Vec<Finding> {
+        let mut streams: Vec<_> = self.streams.into_iter().collect();
+        streams.sort_unstable_by_key(|one| one.0);
+        for (key, stream) in streams {
+            let known = connections.get(key);
+            let targets = [0, 1].map(|place| stream.target(known.and_then(|one| one.most[place])));
+            for ((way, parts), target) in self.ways.iter_mut().zip(stream.parts).zip(targets) {
+                parts.into_iter().for_each(|part| way.take(part, target as f64));
+            }
+        }
         let tick = self.tick_ns.unwrap_or(0) as f64;
         // Both ways of a line carry the same, unless each has shown something else.
         let lines = self.ways.each_ref().map(|way| rate(way.line.0, way.line.1));
@@ -168,7 +198,39 @@ impl Blocks {
     }
 }
 
+impl Stream {
+    /// What is small for every connection of its dialect.
+    fn least_target(&self) -> u64 {
+        if self.is_smb1 { BLOCK_SMB1 } else { BLOCK_SMALL }
+    }
+
+    /// The block that the connection would allow, up to what still gains something.
+    fn target(&self, most: Option<u64>) -> u64 {
+        match most {
+            _ if self.is_smb1 => BLOCK_SMB1,
+            Some(most) => most.clamp(BLOCK_SMALL, BLOCK_MAX),
+            None if self.is_202 => BLOCK_SMALL,
+            None => BLOCK_MAX,
+        }
+    }
+}
+
 impl Way {
+    /// Takes blocks of a connection that allows larger ones.
+    fn take(&mut self, mut part: Part, target: f64) {
+        let kept = part.block.mean() / target;
+        if part.gathered.operations == 0 || kept >= 1.0 {
+            return;
+        }
+        part.gathered.scale(1.0 - kept);
+        self.busy_ns = self.busy_ns.saturating_add(part.busy_ns);
+        self.unsplit += part.unsplit;
+        self.target.add_many(target, part.gathered.operations);
+        self.round.merge(&part.round);
+        self.block.merge(&part.block);
+        self.gathered.merge(part.gathered);
+    }
+
     /// `back` is what goes one at a time the other way.
     fn finish(
         self,

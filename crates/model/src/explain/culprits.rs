@@ -14,26 +14,52 @@ const NAMES_TOLD: usize = 5;
 /// Operations that are told.
 const EXAMPLES: usize = 5;
 
+/// The same of findings that are kept for each connection or place until it is known whether they are any.
+const NAMES_FEW: usize = 64;
+
 /// Sums by name.
-#[derive(Default)]
-struct Names(HashMap<Box<str>, (u64, i64), foldhash::fast::RandomState>);
+struct Names {
+    sums: HashMap<Box<str>, (u64, i64), foldhash::fast::RandomState>,
+    most: usize,
+}
+
+impl Default for Names {
+    fn default() -> Names {
+        Names { sums: HashMap::default(), most: NAMES_MAX }
+    }
+}
 
 impl Names {
+    fn few() -> Names {
+        Names { most: NAMES_FEW, ..Names::default() }
+    }
+
     fn add(&mut self, name: Option<&str>, saved_ns: i64) {
-        let Some(name) = name else { return };
-        let has_room = self.0.len() < NAMES_MAX;
-        let sums = match self.0.get_mut(name) {
+        if let Some(name) = name {
+            self.add_many(name, 1, saved_ns);
+        }
+    }
+
+    fn add_many(&mut self, name: &str, operations: u64, saved_ns: i64) {
+        let has_room = self.sums.len() < self.most;
+        let sums = match self.sums.get_mut(name) {
             Some(sums) => sums,
-            None if has_room => self.0.entry(name.into()).or_default(),
+            None if has_room => self.sums.entry(name.into()).or_default(),
             // Those that come first stand for all: what costs much comes early and often.
             None => return,
         };
-        sums.0 += 1;
+        sums.0 += operations;
         sums.1 = sums.1.saturating_add(saved_ns);
     }
 
+    fn merge(&mut self, other: Names) {
+        for (name, (operations, saved_ns)) in other.sums {
+            self.add_many(&name, operations, saved_ns);
+        }
+    }
+
     fn finish(self) -> Vec<Culprit> {
-        let rows = self.0.into_iter();
+        let rows = self.sums.into_iter();
         let mut rows: Vec<_> = rows
             .map(|(name, (operations, saved_ns))| Culprit {
                 name: name.into(),
@@ -90,6 +116,36 @@ pub(super) struct Told {
 }
 
 impl Gathered {
+    /// One of many, with fewer names.
+    pub(super) fn few() -> Gathered {
+        let [clients, shares, paths] = std::array::from_fn(|_| Names::few());
+        Gathered { clients, shares, paths, ..Gathered::default() }
+    }
+
+    /// Adds what another one has gathered.
+    pub(super) fn merge(&mut self, other: Gathered) {
+        self.operations += other.operations;
+        self.saved_ns = self.saved_ns.saturating_add(other.saved_ns);
+        self.squares += other.squares;
+        self.clients.merge(other.clients);
+        self.shares.merge(other.shares);
+        self.paths.merge(other.paths);
+        self.dearest.extend(other.dearest);
+        while self.dearest.len() > EXAMPLES {
+            self.dearest.pop();
+        }
+    }
+
+    /// Only this share of what it costs would be saved.
+    pub(super) fn scale(&mut self, share: f64) {
+        let scaled = |ns: i64| (ns as f64 * share) as i64;
+        self.saved_ns = scaled(self.saved_ns);
+        self.squares *= share * share;
+        for names in [&mut self.clients, &mut self.shares, &mut self.paths] {
+            names.sums.values_mut().for_each(|sums| sums.1 = scaled(sums.1));
+        }
+    }
+
     /// Without what an operation costs, so much would be saved.
     pub(super) fn add(&mut self, seen: &Seen, saved_ns: i64) {
         self.add_many(seen, saved_ns, 1);

@@ -11,6 +11,12 @@ pub enum Trouble {
     SmallReads,
     /// Writes do.
     SmallWrites,
+    /// The line is full.
+    BandwidthLimited,
+    /// The receiver's TCP window is too small for the distance.
+    WindowLimited,
+    /// Packets are lost, and sent again.
+    Loss,
     /// Requests wait at the server before it begins to work on them.
     ServerQueueing,
     /// The server's file system is slow.
@@ -37,8 +43,39 @@ pub enum Trouble {
     LockContention,
     /// Opens wait until other clients give back what they cache.
     BreakWaits,
+    /// The server lets clients send so few requests at once.
+    CreditStarvation,
+    /// One file, client or moment is out of line with the rest.
+    Stragglers,
     /// The client takes its time between requests.
     SlowClient,
+}
+
+impl Trouble {
+    /// All.
+    pub const ALL: [Trouble; 21] = [
+        Trouble::SmallReads,
+        Trouble::SmallWrites,
+        Trouble::BandwidthLimited,
+        Trouble::WindowLimited,
+        Trouble::Loss,
+        Trouble::ServerQueueing,
+        Trouble::SlowFilesystem,
+        Trouble::SlowLogon,
+        Trouble::SlowFlush,
+        Trouble::Protection,
+        Trouble::RepeatedLookups,
+        Trouble::RepeatedListings,
+        Trouble::FailingLookups,
+        Trouble::OpenCloseChurn,
+        Trouble::NoCompounding,
+        Trouble::ShareConflicts,
+        Trouble::LockContention,
+        Trouble::BreakWaits,
+        Trouble::CreditStarvation,
+        Trouble::Stragglers,
+        Trouble::SlowClient,
+    ];
 }
 
 /// How much evidence there is.
@@ -84,6 +121,25 @@ pub struct Finding {
     pub examples: Vec<Example>,
     /// What to do.
     pub remedies: Vec<Remedy>,
+    /// What that would bring, where the recording can be replayed with it.
+    pub gains: Vec<Gain>,
+}
+
+/// The recording once more, with a remedy.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Gain {
+    /// As `smbscope predict --change` takes it.
+    pub change: String,
+    /// Time in which clients' operations were under way, ns.
+    pub waiting_before_ns: i64,
+    /// The same with the change.
+    pub waiting_after_ns: i64,
+    /// Half of the 95 % interval of the difference that the operations' scatter allows, ns.
+    pub error_ns: Option<i64>,
+    /// Operations that were replayed.
+    pub operations: u64,
+    /// Whether they are the first ones of more.
+    pub is_part: bool,
 }
 
 /// A figure.
@@ -196,8 +252,30 @@ pub enum About {
     SmallMaximum,
     /// Writes are stable before they are answered, throughout.
     WriteThrough,
+    /// What must survive a power failure was never made stable.
+    NotStable,
+    /// Client and server offer several connections for a session, and use one.
+    MultichannelUnused,
+    /// One of many connections carries nearly everything.
+    OneConnection,
     /// Most of the time is distance.
     Distance,
     /// Part of the traffic was not seen or not understood.
     Unseen,
+}
+
+impl About {
+    /// All.
+    pub const ALL: [About; 10] = [
+        About::Smb1,
+        About::Loss,
+        About::ZeroWindows,
+        About::SmallMaximum,
+        About::WriteThrough,
+        About::NotStable,
+        About::MultichannelUnused,
+        About::OneConnection,
+        About::Distance,
+        About::Unseen,
+    ];
 }

@@ -124,10 +124,14 @@ impl Lookups {
     fn close(&mut self, seen: &Seen) {
         let Some(open) = seen.handle.and_then(|handle| self.opens.remove(&handle)) else { return };
         let cost_ns = open.cost_ns.saturating_add(seen.busy_ns);
-        match (open.is_used, open.is_repeat, open.asked) {
-            (false, true, asked) => self.repeated.add_many(seen, cost_ns, 2 + asked),
-            (false, false, 0) => self.churn.add_many(seen, cost_ns, 2),
-            _ => {}
+        match (open.is_used, open.lists_again, open.is_repeat, open.asked) {
+            (true, ..) => {}
+            // Listings count one by one; of a compound, all of its time is the open's.
+            (false, Some(true), ..) => self.listings.add_many(seen, cost_ns, 2),
+            (false, Some(false), ..) => {}
+            (false, None, true, asked) => self.repeated.add_many(seen, cost_ns, 2 + asked),
+            (false, None, false, 0) => self.churn.add_many(seen, cost_ns, 2),
+            (false, None, false, _) => {}
         }
     }
 

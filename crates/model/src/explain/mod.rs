@@ -6,16 +6,23 @@
 //! different findings are of one whole. Findings may overlap: a repeated lookup on a slow server is both.
 //!
 //! What is found stands in a file each, with the literature or specification behind it: [`blocks`],
-//! [`lookups`], [`server`], [`others`].
+//! [`lines`], [`credits`], [`lookups`], [`server`], [`stragglers`], [`others`]; what has no time in
+//! [`connections`] and [`durability`].
 
 mod blocks;
+mod connections;
+mod credits;
 mod culprits;
 mod data;
+mod durability;
+mod gains;
+mod lines;
 mod lookups;
 mod operation;
 mod others;
 mod pauses;
 mod server;
+mod stragglers;
 mod words;
 
 use arrow::array::RecordBatch;
@@ -26,50 +33,50 @@ use smbscope_event::tables::{Connection, Coverage};
 pub use data::*;
 pub use operation::COLUMNS;
 
+use crate::summary::columns::Resolved;
 use blocks::Blocks;
+use connections::Connections;
+use credits::Credits;
 use culprits::Gathered;
+use durability::Durability;
+use gains::Sample;
+use lines::Lines;
 use lookups::Lookups;
 use operation::{Act, Rows, Seen};
 use others::Others;
-use pauses::Pauses;
+use pauses::{Pauses, Replies};
 use server::Server;
+use stragglers::Stragglers;
 
 /// Findings below this share of the time are none.
 pub const LEAST_SHARE: f64 = 0.05;
-/// So many segments lost that it is worth a note.
-const LOST: f64 = 0.001;
-/// Reads and writes of at most this are small for a server, bytes.
-const SMALL_MAXIMUM: u64 = 64 << 10;
-/// Writes without which nothing is said of them all.
-const WRITES_LEAST: u64 = 20;
 
 /// A diagnosis that is being made.
 #[derive(Default)]
 pub struct Explain {
     recordings: HashMap<String, u32, foldhash::fast::RandomState>,
+    servers: HashMap<String, u32, foldhash::fast::RandomState>,
     whole: Whole,
     span: Option<(i64, i64)>,
     elapsed: i128,
     smb1: u64,
     pauses: Pauses,
-    writes: (u64, u64),
-    links: Links,
+    replies: Replies,
+    connections: Connections,
     blocks: Blocks,
+    lines: Lines,
+    credits: Credits,
+    stragglers: Stragglers,
+    durability: Durability,
+    sample: Option<Sample>,
     lookups: Lookups,
     server: Server,
     others: Others,
 }
 
-/// Sums of connections and coverage.
-#[derive(Default)]
-struct Links {
-    packets: u64,
-    retransmissions: u64,
-    gaps: u64,
-    zero_windows: u64,
-    /// Connections that negotiated so little, of so many that negotiated.
-    small: (u64, u64),
-    unread: u64,
+/// The columns of the operations table that a diagnosis with gains reads.
+pub fn columns_with_gains() -> Vec<&'static str> {
+    gains::all_columns()
 }
 
 impl Explain {
@@ -78,44 +85,37 @@ impl Explain {
         Explain::default()
     }
 
+    /// One that replays the first operations with remedies, to tell what these would bring; it needs
+    /// [`columns_with_gains`].
+    pub fn with_gains() -> Explain {
+        Explain { sample: Some(Sample::default()), ..Explain::default() }
+    }
+
     /// Adds connections. Those that come before their operations say what was negotiated on them.
     pub fn connections(&mut self, rows: &[Connection]) {
         for row in rows {
             let recording = self.recording(&row.recording);
-            self.blocks.connection(recording, row);
-            let links = &mut self.links;
-            let sums = [
-                (&mut links.packets, [row.packets_to_client, row.packets_to_server]),
-                (
-                    &mut links.retransmissions,
-                    [row.retransmissions_to_client, row.retransmissions_to_server],
-                ),
-                (&mut links.gaps, [row.gaps_to_client, row.gaps_to_server]),
-                (&mut links.zero_windows, [row.zero_windows_to_client, row.zero_windows_to_server]),
-            ];
-            for (sum, [to_client, to_server]) in sums {
-                *sum = sum.saturating_add(to_client).saturating_add(to_server);
-            }
-            if let (Some(read), Some(write)) = (row.max_read_bytes, row.max_write_bytes) {
-                links.small.0 += u64::from(read.min(write) <= SMALL_MAXIMUM);
-                links.small.1 += 1;
+            self.connections.add(recording, row);
+            if let Some(sample) = &mut self.sample {
+                sample.connection(row);
             }
         }
     }
 
     /// Adds what was seen, and what was not.
     pub fn coverage(&mut self, rows: &[Coverage]) {
-        let unread = |row: &Coverage| row.messages_encrypted.saturating_sub(row.messages_decrypted);
-        for row in rows {
-            self.links.unread = self.links.unread.saturating_add(unread(row));
-        }
+        rows.iter().for_each(|row| self.connections.add_coverage(row));
     }
 
     /// Adds operations in the order in which they ended. Columns are found by name; those that are absent
     /// read as null. Fails only on a column of a type that cannot be cast to the schema's.
     pub fn operations(&mut self, batch: &RecordBatch) -> Result<(), ArrowError> {
+        if let Some(sample) = &mut self.sample {
+            sample.add(batch)?;
+        }
         let mut rows = Rows::of(batch)?;
         let mut known: Vec<Option<u32>> = vec![None; rows.columns.recording.keys()];
+        let mut servers = Resolved::new(rows.columns.server.keys());
         for row in 0..batch.num_rows() {
             let key = rows.columns.recording.key(row);
             let recording = match key.and_then(|key| known.get(key).copied().flatten()) {
@@ -129,8 +129,17 @@ impl Explain {
                     number
                 }
             };
+            let server = rows.columns.server.key(row).map_or(0, |key| {
+                servers.get(key, || {
+                    let name = rows.columns.server.text(key).unwrap_or_default();
+                    let number = 1 + self.servers.len() as u32;
+                    *self.servers.entry_ref(name).or_insert(number)
+                })
+            });
             let mut seen = rows.seen(row, recording);
             seen.pause_ns = self.pauses.before(&seen);
+            seen.server = server;
+            seen.silent_ns = self.replies.silent_ns(&seen);
             self.see(&seen);
         }
         Ok(())
@@ -150,10 +159,6 @@ impl Explain {
         // A client that knows both begins with SMB1's Negotiate.
         let is_smb1 = seen.columns.protocol.get(seen.row) == Some(1);
         self.smb1 += u64::from(is_smb1 && seen.act != Act::Logon);
-        if seen.act == Act::Write {
-            self.writes.0 += 1;
-            self.writes.1 += u64::from(seen.columns.write_through.is_set(seen.row));
-        }
         if seen.is_timed {
             let whole = &mut self.whole;
             whole.timed += 1;
@@ -173,13 +178,17 @@ impl Explain {
         }
         self.whole.think_ns = self.whole.think_ns.saturating_add(seen.pause_ns);
         self.blocks.see(seen);
+        self.lines.see(seen);
+        self.credits.see(seen);
+        self.stragglers.see(seen);
+        self.durability.see(seen);
         self.lookups.see(seen);
         self.server.see(seen);
         self.others.see(seen);
     }
 
-    /// What was found.
-    pub fn finish(self) -> Diagnosis {
+    /// What was found. Fails as [`Explain::operations`] does.
+    pub fn finish(self) -> Result<Diagnosis, ArrowError> {
         let notes = self.notes();
         let mut whole = self.whole;
         if whole.timed > 0 {
@@ -188,7 +197,10 @@ impl Explain {
         whole.lasted_ns = self.span.map_or(0, |(first, last)| last.saturating_sub(first));
         let blocked = self.others.blocked_ns;
         let all = [whole.busy_ns, whole.think_ns, blocked].map(|ns| ns as f64).iter().sum::<f64>();
-        let mut findings = self.blocks.finish();
+        let mut findings = self.blocks.finish(&self.connections);
+        findings.extend(self.lines.finish(&self.connections));
+        findings.extend(self.credits.finish(&self.connections));
+        findings.extend(self.stragglers.finish());
         findings.extend(self.lookups.finish());
         findings.extend(self.server.finish());
         findings.extend(self.others.finish());
@@ -202,18 +214,19 @@ impl Explain {
             }
         }
         findings.sort_by_key(|found| (std::cmp::Reverse(found.saved_ns), found.trouble));
-        Diagnosis { findings, notes, whole }
+        if let Some(sample) = self.sample {
+            sample.judge(&mut findings)?;
+        }
+        Ok(Diagnosis { findings, notes, whole })
     }
 
     fn notes(&self) -> Vec<Note> {
-        let Links { packets, retransmissions, gaps, zero_windows, small, unread } = self.links;
         let mut notes = Vec::new();
         let mut note = |is_worth: bool, about: About, what: String| {
             if is_worth {
                 notes.push(Note { about, what });
             }
         };
-        let percent = |part: u64, of: u64| 100.0 * part as f64 / of.max(1) as f64;
         note(
             self.smb1 > 0,
             About::Smb1,
@@ -232,50 +245,8 @@ impl Explain {
                 100.0 * network_ns as f64 / busy_ns.max(1) as f64
             ),
         );
-        note(
-            retransmissions as f64 > LOST * packets as f64 && retransmissions > 1,
-            About::Loss,
-            format!(
-                "{retransmissions} segments of {packets} were sent again ({:.2} %): the line, a switch or a \
-                 network card loses packets",
-                percent(retransmissions, packets)
-            ),
-        );
-        note(
-            zero_windows > 0,
-            About::ZeroWindows,
-            format!(
-                "{zero_windows} times a receiver said that it can take no more: its program did not read"
-            ),
-        );
-        note(
-            small.0 > 0 && self.smb1 == 0,
-            About::SmallMaximum,
-            format!(
-                "{} of {} connections agreed on reads and writes of 64 KiB at most: large MTU needs dialect 2.1",
-                small.0, small.1
-            ),
-        );
-        let (writes, through) = self.writes;
-        note(
-            writes >= WRITES_LEAST && through == writes,
-            About::WriteThrough,
-            format!("all {writes} writes ask to be stable before they are answered"),
-        );
-        note(
-            gaps > 0,
-            About::Unseen,
-            format!(
-                "{gaps} pieces of the streams are missing in the recording: some operations were not seen"
-            ),
-        );
-        note(
-            unread > 0,
-            About::Unseen,
-            format!(
-                "{unread} messages are encrypted and were not read: what they do is not known (--keys)"
-            ),
-        );
+        self.durability.notes(&mut note);
+        self.connections.notes(self.smb1 > 0, &mut note);
         notes
     }
 }
@@ -306,6 +277,7 @@ fn finding(
         paths: told.paths,
         examples: told.examples,
         remedies: trouble.remedies().to_vec(),
+        gains: Vec::new(),
     }
 }
 
@@ -328,6 +300,20 @@ impl Mean {
         let before = value - self.mean;
         self.mean += before / self.n as f64;
         self.squares += before * (value - self.mean);
+    }
+
+    /// The same value so many times.
+    fn add_many(&mut self, value: f64, n: u64) {
+        self.merge(&Mean { n, mean: value, squares: 0.0 });
+    }
+
+    /// Adds others (T. F. Chan, G. H. Golub, R. J. LeVeque 1979).
+    fn merge(&mut self, other: &Mean) {
+        let n = (self.n + other.n).max(1) as f64;
+        let apart = other.mean - self.mean;
+        self.squares += other.squares + apart * apart * self.n as f64 * other.n as f64 / n;
+        self.mean += apart * other.n as f64 / n;
+        self.n += other.n;
     }
 
     fn mean(&self) -> f64 {

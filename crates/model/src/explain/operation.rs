@@ -12,6 +12,7 @@ crate::summary::columns::columns! {
     operation: u64,
     connection: u64,
     client: text,
+    server: text,
     share: text,
     protocol: u8,
     dialect: text,
@@ -37,6 +38,10 @@ crate::summary::columns::columns! {
     client_gap_ns: i64,
     session_id: u64,
     busy_ns: i64,
+    recovery_ns: i64,
+    credit_charge: u16,
+    credits_requested: u16,
+    credits_granted: u16,
     waits: bool,
     queue_ns: i64,
     filesystem_ns: i64,
@@ -170,6 +175,8 @@ impl Rows {
             handle: columns.handle.get(row).map(|handle| (recording, handle)),
             status: columns.status.get(row),
             pause_ns: 0,
+            silent_ns: 0,
+            server: 0,
             start: columns.request_start.get(row).map(|ns| ns.clamp(-TIME_MAX_NS, TIME_MAX_NS)),
             bytes: columns.transferred_bytes.get(row).unwrap_or(0).min(BYTES_MAX),
         }
@@ -193,6 +200,11 @@ pub(super) struct Seen<'a> {
     pub(super) status: Option<u32>,
     /// How long its client had nothing under way before it, as far as that is no rest, ns.
     pub(super) pause_ns: i64,
+    /// How long its connection was silent before its reply, ns: with many requests in flight, the time of one
+    /// is that of the replies before it.
+    pub(super) silent_ns: i64,
+    /// The server's number in all recordings.
+    pub(super) server: u32,
     pub(super) start: Option<i64>,
     pub(super) bytes: u64,
 }
@@ -235,11 +247,22 @@ impl Seen<'_> {
         Some(duration(self.columns.turnaround_ns.get(self.row)?).min(self.elapsed_ns))
     }
 
-    /// The server's part of the turnaround, and the distance's.
+    /// The server's part of the turnaround, and the distance's; without what losses cost.
     pub(super) fn split(&self) -> Option<(i64, i64)> {
         let turnaround = self.turnaround_ns()?;
         let server = duration(self.columns.server_ns.get(self.row)?).min(turnaround);
-        Some((server, turnaround - server))
+        let recovery = match self.recovery_ns() {
+            0 => return Some((server, turnaround - server)),
+            // Within the bytes of request and reply, as far as those took that long.
+            recovery => (recovery - self.transfer_ns()).max(0),
+        };
+        let distance = turnaround - server;
+        Some(((server - recovery).max(0), distance - (recovery - server).clamp(0, distance)))
+    }
+
+    /// Time in which TCP made up for losses.
+    pub(super) fn recovery_ns(&self) -> i64 {
+        duration(self.columns.recovery_ns.get(self.row).unwrap_or(0)).min(self.elapsed_ns)
     }
 
     /// A slice of the server's time.

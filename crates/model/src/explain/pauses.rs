@@ -1,5 +1,5 @@
-//! How long a client had nothing under way: a pause on one of a session's connections is none while
-//! another one is busy.
+//! How long a client had nothing under way (a pause on one of a session's connections is none while another
+//! one is busy), and how long a connection was silent.
 
 use hashbrown::HashMap;
 
@@ -7,12 +7,37 @@ use super::operation::Seen;
 
 /// Longer pauses are those of people, ns.
 const PAUSE_MAX_NS: i64 = 1_000_000_000;
-/// Clients that are followed at once; beyond that all are forgotten.
+/// Clients, and connections, that are followed at once; beyond that all are forgotten.
 const CLIENTS_MAX: usize = 65_536;
 
 /// The last end of what each session, or connection without one, sent.
 #[derive(Default)]
 pub(super) struct Pauses(HashMap<(u32, bool, u64), i64, foldhash::fast::RandomState>);
+
+/// The last end of a reply on each connection.
+#[derive(Default)]
+pub(super) struct Replies(HashMap<(u32, u64), i64, foldhash::fast::RandomState>);
+
+impl Replies {
+    /// How long nothing had come on the connection before an operation's reply, ns, as far as the operation
+    /// waited.
+    pub(super) fn silent_ns(&mut self, seen: &Seen) -> i64 {
+        let (Some(start), Some(turnaround), true) =
+            (seen.start, seen.turnaround_ns(), seen.is_timed)
+        else {
+            return 0;
+        };
+        if self.0.len() >= CLIENTS_MAX {
+            self.0.clear();
+        }
+        let end = start.saturating_add(seen.elapsed_ns);
+        let replied = end.saturating_sub(seen.reply_ns());
+        match self.0.insert((seen.recording, seen.connection), end) {
+            Some(before) => replied.saturating_sub(before).clamp(0, turnaround),
+            None => turnaround,
+        }
+    }
+}
 
 impl Pauses {
     /// The pause before an operation, ns; 0 without one. Operations come in the order of their ends.

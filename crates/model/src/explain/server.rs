@@ -4,7 +4,6 @@
 //! is that; of other operations, time that grows with the requests in flight is waiting, and what does not is
 //! the file system or the processor (J. D. C. Little 1961: a longer queue at the same rate is a longer time).
 
-use hashbrown::HashMap;
 use smbscope_event::slice::Kind;
 
 use super::culprits::Gathered;
@@ -24,8 +23,8 @@ const QUICK_LOGON_NS: i64 = 5_000_000;
 const BYTE_NS: i64 = 1;
 /// Levels of requests in flight: 0, 1, 2 to 3, 4 to 7 ...
 const LEVELS: usize = 8;
-/// Connections that are followed at once; beyond that all are forgotten.
-const CONNECTIONS_MAX: usize = 65_536;
+/// Operations of which the requests in flight are counted.
+const SERVED_MAX: usize = 200_000;
 /// Operations of a level without which nothing is said of it.
 const LEAST: u64 = 20;
 
@@ -48,10 +47,41 @@ pub(super) struct Server {
     /// Without slices.
     flushes: Gathered,
     slow: Gathered,
-    /// By connection: the end of the last reply.
-    ends: HashMap<(u32, u64), i64, foldhash::fast::RandomState>,
-    /// By act and level: logarithms of the time at the server, so that a few long ones say nothing of all.
-    levels: [[Mean; LEVELS]; Act::ALL.len()],
+    /// The first ones that show whether time grows with what is in flight.
+    served: Vec<Served>,
+}
+
+/// An operation that the server worked on.
+struct Served {
+    /// Recording and server.
+    of: (u32, u32),
+    start: i64,
+    end: i64,
+    server_ns: i64,
+    act: Act,
+}
+
+/// By act and level: logarithms of the time at the server, so that a few long ones say nothing of all.
+type Levels = [[Mean; LEVELS]; Act::ALL.len()];
+
+/// The levels of operations, by the requests of all connections that the server had when each came.
+fn levels(served: &[Served]) -> Levels {
+    let mut begun: Vec<_> = served.iter().map(|one| (one.of, one.start)).collect();
+    let mut ended: Vec<_> = served.iter().map(|one| (one.of, one.end)).collect();
+    begun.sort_unstable();
+    ended.sort_unstable();
+    let mut levels = Levels::default();
+    for one in served {
+        let at = (one.of, one.start);
+        let before = begun.partition_point(|begin| *begin < at);
+        let over = ended.partition_point(|end| *end <= at);
+        // Other servers' are in both.
+        let in_flight = before.saturating_sub(over) as u32;
+        let level = (u32::BITS - in_flight.leading_zeros()) as usize;
+        let level = &mut levels[one.act as usize][level.min(LEVELS - 1)];
+        level.add((one.server_ns as f64).ln());
+    }
+    levels
 }
 
 impl Server {
@@ -72,7 +102,6 @@ impl Server {
         if !seen.is_timed {
             return;
         }
-        let silent = self.silent_ns(seen);
         let Some((server, _)) = seen.split() else { return };
         if seen.act == Act::Logon {
             self.logons.add(seen, seen.of_busy(server - QUICK_LOGON_NS));
@@ -91,32 +120,24 @@ impl Server {
         if seen.columns.pending_at.get(seen.row).is_some() || seen.act == Act::Lock {
             return;
         }
-        if let Some(outstanding) = seen.columns.outstanding.get(seen.row) {
-            let level = (u32::BITS - outstanding.leading_zeros()) as usize;
-            let level = &mut self.levels[seen.act as usize][level.min(LEVELS - 1)];
-            level.add((server.max(1) as f64).ln());
+        if let Some(start) = seen.start
+            && self.served.len() < SERVED_MAX
+        {
+            let (server_ns, act) = (server.max(1), seen.act);
+            let end = start.saturating_add(seen.elapsed_ns);
+            self.served.push(Served {
+                of: (seen.recording, seen.server),
+                start,
+                end,
+                server_ns,
+                act,
+            });
         }
         let quick = QUICK_NS + BYTE_NS * seen.bytes as i64;
         // While replies of others arrive, nobody waits for the server.
-        let alone = server.min(silent);
+        let alone = server.min(seen.silent_ns);
         if alone > quick {
             self.slow.add(seen, alone - quick);
-        }
-    }
-
-    /// How long its connection was silent before its reply, ns: with many requests in flight, the time of one
-    /// is that of the replies before it.
-    fn silent_ns(&mut self, seen: &Seen) -> i64 {
-        if self.ends.len() >= CONNECTIONS_MAX {
-            self.ends.clear();
-        }
-        let (Some(start), Some(turnaround)) = (seen.start, seen.turnaround_ns()) else { return 0 };
-        let end = start.saturating_add(seen.elapsed_ns);
-        let replied = end.saturating_sub(seen.reply_ns());
-        let before = self.ends.insert((seen.recording, seen.connection), end);
-        match before {
-            Some(before) => replied.saturating_sub(before).clamp(0, turnaround),
-            None => turnaround,
         }
     }
 
@@ -126,7 +147,7 @@ impl Server {
         let usual = |level: &Mean| level.mean().exp();
         let (mut more, mut all, mut most) = (0.0, 0.0, 1.0_f64);
         let mut is_known = false;
-        for levels in &self.levels {
+        for levels in &levels(&self.served) {
             let (alone, together) = levels.split_at(1);
             let Some(base) = alone.first().filter(|base| base.n >= LEAST) else { continue };
             for level in together.iter().filter(|level| level.n >= LEAST) {

@@ -25,6 +25,53 @@ const SMALL: &[Remedy] = &[
         "Set-SmbServerConfiguration -EnableSMB1Protocol $false; Set-SmbClientConfiguration -EnableLargeMtu $true",
     ),
 ];
+const BANDWIDTH: &[Remedy] = &[
+    at("network", "a faster line, or less over it: see who and what takes most of it under Where"),
+    at(
+        "client",
+        "keep what is read often at hand: offline files, BranchCache, a cache near the users",
+    ),
+    at(
+        "server",
+        "compress what goes over it: robocopy /COMPRESS and SMB compression (Windows Server 2022 and Windows 11)",
+    ),
+];
+const WINDOW: &[Remedy] = &[
+    at(
+        "Linux",
+        "receiver: net.ipv4.tcp_rmem = 4096 131072 16777216, sender: tcp_wmem likewise, tcp_window_scaling = 1",
+    ),
+    at("Samba", "remove SO_RCVBUF and SO_SNDBUF from socket options: they fix the window"),
+    at("Windows", "netsh interface tcp set global autotuninglevel=normal"),
+    at("network", "firewalls and accelerators that take the window scale out of the handshake"),
+];
+const LOSS: &[Remedy] = &[
+    at(
+        "network",
+        "look for errors and drops at both ends and on each switch (ethtool -S, Get-NetAdapterStatistics): duplex, \
+         cable, a queue that is too short",
+    ),
+    at(
+        "server",
+        "net.ipv4.tcp_congestion_control = bbr suffers less from loss that is not congestion",
+    ),
+];
+const CREDITS: &[Remedy] = &[
+    at("Samba", "smb2 max credits = 8192 (the default)"),
+    at(
+        "Windows",
+        "Set-SmbServerConfiguration -Smb2CreditsMin 512 -Smb2CreditsMax 8192 (the defaults)",
+    ),
+    at("client", "Linux: mount option max_credits; Windows: several connections by multichannel"),
+];
+const STRAGGLERS: &[Remedy] = &[
+    at(
+        "server",
+        "look at what is special there: where the file lies, its size and fragments, its access list, what else \
+         runs at that moment (backup, snapshot, scrub)",
+    ),
+    at("server", "smbscope record shows which part of the server's time it is"),
+];
 const QUEUEING: &[Remedy] = &[
     at(
         "server",
@@ -148,6 +195,9 @@ impl Trouble {
         match self {
             Trouble::SmallReads => "small reads, one at a time",
             Trouble::SmallWrites => "small writes, one at a time",
+            Trouble::BandwidthLimited => "the line is full",
+            Trouble::WindowLimited => "small TCP windows",
+            Trouble::Loss => "lost packets",
             Trouble::ServerQueueing => "requests queue at the server",
             Trouble::SlowFilesystem => "slow server or file system",
             Trouble::SlowLogon => "slow logons",
@@ -161,6 +211,8 @@ impl Trouble {
             Trouble::ShareConflicts => "share-mode conflicts",
             Trouble::LockContention => "lock contention",
             Trouble::BreakWaits => "waiting for other clients' caches",
+            Trouble::CreditStarvation => "too few credits",
+            Trouble::Stragglers => "out of line with the rest",
             Trouble::SlowClient => "the client pauses",
         }
     }
@@ -169,6 +221,9 @@ impl Trouble {
     pub fn remedies(self) -> &'static [Remedy] {
         match self {
             Trouble::SmallReads | Trouble::SmallWrites => SMALL,
+            Trouble::BandwidthLimited => BANDWIDTH,
+            Trouble::WindowLimited => WINDOW,
+            Trouble::Loss => LOSS,
             Trouble::ServerQueueing => QUEUEING,
             Trouble::SlowFilesystem => STORAGE,
             Trouble::SlowLogon => LOGON,
@@ -181,6 +236,8 @@ impl Trouble {
             Trouble::ShareConflicts => CONFLICTS,
             Trouble::LockContention => LOCKS,
             Trouble::BreakWaits => BREAKS,
+            Trouble::CreditStarvation => CREDITS,
+            Trouble::Stragglers => STRAGGLERS,
             Trouble::SlowClient => CLIENT,
         }
     }

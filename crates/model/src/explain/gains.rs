@@ -1,0 +1,175 @@
+//! What remedies would bring, by replaying the recording with them ([`crate::predict::replay`]).
+
+use arrow::array::RecordBatch;
+use arrow::error::ArrowError;
+use smbscope_event::profile::CacheOption;
+use smbscope_event::tables::Connection;
+
+use super::LEAST_SHARE;
+use super::data::{Finding, Gain, Trouble};
+use crate::predict::change::Change;
+use crate::predict::lacks::{lacks, lacks_sizes};
+use crate::predict::plan::Plan;
+use crate::predict::replay::{self, Lessons, Prediction, Replay};
+
+/// Operations that are kept for it: about 40 MB.
+const OPERATIONS_MAX: usize = 100_000;
+/// Connections that are kept for it.
+const CONNECTIONS_MAX: usize = 20_000;
+/// Replays of one diagnosis.
+const REPLAYS_MAX: usize = 8;
+/// Samples that say something.
+const OPERATIONS_LEAST: u64 = 20;
+
+/// The first operations of what is diagnosed.
+#[derive(Default)]
+pub(super) struct Sample {
+    batches: Vec<RecordBatch>,
+    operations: usize,
+    is_cut: bool,
+    connections: Vec<Connection>,
+}
+
+/// What the columns of a replay with any remedy are.
+fn columns() -> impl Iterator<Item = &'static str> {
+    static PLAN: std::sync::LazyLock<Plan> =
+        std::sync::LazyLock::new(|| Plan { cache: Some(CacheOption::DirLease), ..Plan::default() });
+    replay::columns(&PLAN)
+}
+
+/// Columns that a diagnosis with gains reads.
+pub(super) fn all_columns() -> Vec<&'static str> {
+    let mut all: Vec<_> = super::COLUMNS.iter().copied().chain(columns()).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+impl Sample {
+    pub(super) fn add(&mut self, batch: &RecordBatch) -> Result<(), ArrowError> {
+        if self.operations >= OPERATIONS_MAX {
+            self.is_cut |= batch.num_rows() > 0;
+            return Ok(());
+        }
+        let rows = batch.num_rows().min(OPERATIONS_MAX - self.operations);
+        self.is_cut |= rows < batch.num_rows();
+        let schema = batch.schema_ref();
+        let mut places: Vec<_> = columns().filter_map(|name| schema.index_of(name).ok()).collect();
+        places.sort_unstable();
+        places.dedup();
+        self.batches.push(batch.project(&places)?.slice(0, rows));
+        self.operations += rows;
+        Ok(())
+    }
+
+    pub(super) fn connection(&mut self, row: &Connection) {
+        if self.connections.len() < CONNECTIONS_MAX {
+            self.connections.push(row.clone());
+        }
+    }
+
+    /// Adds what remedies would bring to the findings that explain enough.
+    pub(super) fn judge(&self, findings: &mut [Finding]) -> Result<(), ArrowError> {
+        let mut replays = 0;
+        let mut lessons = None;
+        let mut known: Vec<(Change, Option<Gain>)> = Vec::new();
+        for found in findings.iter_mut().filter(|found| found.share >= LEAST_SHARE) {
+            for change in remedies(found) {
+                if let Some((_, gain)) = known.iter().find(|one| one.0 == change) {
+                    found.gains.extend(gain.clone());
+                    continue;
+                }
+                replays += 1;
+                if replays > REPLAYS_MAX {
+                    return Ok(());
+                }
+                let lessons = match &lessons {
+                    Some(lessons) => lessons,
+                    None => {
+                        let today = self.replay(&Plan::default(), Lessons::default())?;
+                        lessons.insert(today.lessons)
+                    }
+                };
+                let gain = self.gain(change, lessons)?;
+                found.gains.extend(gain.clone());
+                known.push((change, gain));
+            }
+        }
+        Ok(())
+    }
+
+    fn gain(&self, change: Change, lessons: &Lessons) -> Result<Option<Gain>, ArrowError> {
+        if lacks_sizes(&[change], lessons.sizes).is_some() {
+            return Ok(None);
+        }
+        let mut plan = Plan::default();
+        change.plan(&mut plan);
+        let prediction = self.replay(&plan, lessons.clone())?;
+        let is_unknown = plan.is_other_line() && prediction.without_rtt == prediction.timed;
+        let is_little = prediction.timed < OPERATIONS_LEAST;
+        if is_unknown || is_little || lacks(&[change], &prediction).is_some() {
+            return Ok(None);
+        }
+        let (before_ns, after_ns) = prediction.waiting_ns;
+        // The scatter of what each operation gains, as the mean's interval has it.
+        let error_ns = prediction.operations.change_error_ns.map(|each| {
+            let all = each * prediction.operations.before.distribution.n as f64;
+            all as i64
+        });
+        Ok(Some(Gain {
+            change: change.to_string(),
+            waiting_before_ns: before_ns,
+            waiting_after_ns: after_ns,
+            error_ns,
+            operations: prediction.timed,
+            is_part: self.is_cut,
+        }))
+    }
+
+    fn replay(&self, plan: &Plan, lessons: Lessons) -> Result<Prediction, ArrowError> {
+        let mut replay = Replay::new(plan.clone(), lessons);
+        replay.connections(&self.connections);
+        for batch in &self.batches {
+            replay.operations(batch)?;
+        }
+        Ok(replay.finish())
+    }
+}
+
+/// What can be replayed of what is to be done.
+fn remedies(found: &Finding) -> Vec<Change> {
+    let figure = |name| {
+        let figure = found.figures.iter().find(|figure| figure.name == name);
+        figure.map(|figure| figure.value)
+    };
+    match found.trouble {
+        Trouble::SmallReads => {
+            let block = figure("larger_block").unwrap_or(1_048_576.0) as u64;
+            vec![Change::ReadBlock(block), Change::Depth(8)]
+        }
+        Trouble::SmallWrites => {
+            let block = figure("larger_block").unwrap_or(1_048_576.0) as u64;
+            vec![Change::WriteBlock(block), Change::Depth(8)]
+        }
+        Trouble::ServerQueueing => vec![Change::Queue(0.0), Change::Cpu(2.0)],
+        Trouble::SlowFilesystem => vec![Change::Filesystem(4.0), Change::CacheHit(1.0)],
+        Trouble::SlowFlush => vec![Change::WriteThrough(false)],
+        Trouble::RepeatedLookups | Trouble::RepeatedListings | Trouble::FailingLookups => {
+            vec![Change::Cache(CacheOption::DirLease)]
+        }
+        Trouble::NoCompounding => vec![Change::Compound(true)],
+        Trouble::CreditStarvation => vec![Change::Depth(8)],
+        // Of what TCP costs today the model takes that it is what the line costs.
+        Trouble::BandwidthLimited
+        | Trouble::WindowLimited
+        | Trouble::Loss
+        | Trouble::SlowLogon
+        | Trouble::Protection
+        | Trouble::OpenCloseChurn
+        | Trouble::ShareConflicts
+        | Trouble::LockContention
+        | Trouble::BreakWaits
+        | Trouble::Stragglers
+        | Trouble::SlowClient => Vec::new(),
+    }
+}
