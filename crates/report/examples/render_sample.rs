@@ -26,6 +26,7 @@ fn main() -> std::io::Result<()> {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             inputs: vec![input.to_owned()],
             forecast: forecast.clone(),
+            diagnosis: None,
         };
         let file = |ending: &str| folder.join(format!("{name}.{ending}"));
         std::fs::write(file("txt"), text(&report, &meta, width))?;

@@ -1,13 +1,13 @@
 //! A diagnosis as text: findings for people, the most costly first.
 
 use smbscope_model::explain::{
-    Confidence, Culprit, Diagnosis, Example, Figure, Finding, LEAST_SHARE,
+    Confidence, Culprit, Diagnosis, Example, Figure, Finding, Gain, LEAST_SHARE,
 };
 
 use crate::format;
 
 /// Findings that are shown unless all are asked for.
-const SHOWN: usize = 3;
+pub(crate) const SHOWN: usize = 3;
 /// Remedies of each that are shown unless all are asked for.
 const REMEDIES: usize = 2;
 /// Examples whose frames are shown.
@@ -44,19 +44,9 @@ pub fn explain_text(diagnosis: &Diagnosis, inputs: &str, look: Look) -> String {
             format::duration(whole.elapsed_ns_mean),
         ),
     );
-    let is_told = |found: &&Finding| look.all || found.share >= LEAST_SHARE;
-    let told: Vec<_> = findings.iter().filter(is_told).collect();
-    if findings.first().is_none_or(|found| found.share < LEAST_SHARE) {
+    let told = if look.all { findings.iter().collect() } else { told(diagnosis) };
+    if let Some(verdict) = verdict(diagnosis) {
         text.push('\n');
-        let verdict = match (whole.timed, findings.first()) {
-            (0, _) => "There is no operation with a time: nothing can be said.".to_owned(),
-            (_, None) => "Nothing wrong here: nothing was found that costs time.".to_owned(),
-            (_, Some(found)) => format!(
-                "Nothing wrong here: nothing explains more than 5 % of the time. The most is {}, {}.",
-                found.trouble.title(),
-                format::share(found.share)
-            ),
-        };
         let (bold, end) = look.bold;
         folded(&mut text, 0, &format!("{bold}{verdict}{end}"), look.width);
     }
@@ -72,26 +62,74 @@ pub fn explain_text(diagnosis: &Diagnosis, inputs: &str, look: Look) -> String {
     if !notes.is_empty() {
         text.push_str("\nWorth knowing\n");
         for note in notes {
-            folded(&mut text, 2, &note.what, look.width);
+            folded(&mut text, 2, &format::harmless(&note.what), look.width);
         }
     }
     text
 }
 
-fn one(text: &mut String, number: usize, found: &Finding, look: Look) {
-    let (bold, end) = look.bold;
+/// The findings that explain enough.
+pub(crate) fn told(diagnosis: &Diagnosis) -> Vec<&Finding> {
+    diagnosis.findings.iter().filter(|found| found.share >= LEAST_SHARE).collect()
+}
+
+/// What is said where none does.
+pub(crate) fn verdict(diagnosis: &Diagnosis) -> Option<String> {
+    let first = diagnosis.findings.first();
+    first.is_none_or(|found| found.share < LEAST_SHARE).then(|| match (diagnosis.whole.timed, first) {
+        (0, _) => "There is no operation with a time: nothing can be said.".to_owned(),
+        (_, None) => "Nothing wrong here: nothing was found that costs time.".to_owned(),
+        (_, Some(found)) => format!(
+            "Nothing wrong here: nothing explains more than 5 % of the time. The most is {}, {}.",
+            found.trouble.title(),
+            format::share(found.share)
+        ),
+    })
+}
+
+/// What it costs, and how sure that is.
+pub(crate) fn headline(found: &Finding) -> String {
     let sure = match found.confidence {
         Confidence::High => "measured",
         Confidence::Medium => "likely",
         Confidence::Low => "maybe",
     };
-    let head = format!(
-        "{number}. {bold}{}{end}: {} of the time, {} ± {} would be saved; {sure}",
-        found.trouble.title(),
+    format!(
+        "{} of the time, {} ± {} would be saved; {sure}",
         format::share(found.share),
         format::duration(found.saved_ns),
         format::duration(found.saved_error_ns),
-    );
+    )
+}
+
+/// What a remedy would bring.
+pub(crate) fn gain(gain: &Gain) -> String {
+    let (before, after) = (gain.waiting_before_ns, gain.waiting_after_ns);
+    let percent = 100.0 * (after as f64 / before.max(1) as f64 - 1.0);
+    let error = gain.error_ns.map_or(String::new(), |ns| {
+        format!(" ± {}", format::number(100.0 * ns as f64 / before.max(1) as f64))
+    });
+    format!(
+        "with {} clients would wait {} instead of {} ({percent:+.1}{error} %), by replaying {} operations",
+        gain.change,
+        format::duration(after),
+        format::duration(before),
+        match gain.is_part {
+            true => format!("the first {}", format::count(gain.operations)),
+            false => format::count(gain.operations),
+        }
+    )
+}
+
+/// Where it is.
+pub(crate) fn places(found: &Finding) -> Vec<String> {
+    let places = [&found.clients, &found.shares, &found.paths].map(|names| culprits(names));
+    places.into_iter().filter(|words| !words.is_empty()).collect()
+}
+
+fn one(text: &mut String, number: usize, found: &Finding, look: Look) {
+    let (bold, end) = look.bold;
+    let head = format!("{number}. {bold}{}{end}: {}", found.trouble.title(), headline(found));
     folded(text, 0, &head, look.width + bold.len() + end.len());
     let mut line = |words: String| folded(text, 3, &words, look.width);
     let operations = if found.operations == 1 { "operation" } else { "operations" };
@@ -99,8 +137,7 @@ fn one(text: &mut String, number: usize, found: &Finding, look: Look) {
     if !found.figures.is_empty() {
         line(found.figures.iter().map(figure).collect::<Vec<_>>().join(", "));
     }
-    let places = [&found.clients, &found.shares, &found.paths].map(|names| culprits(names));
-    let places: Vec<_> = places.into_iter().filter(|words| !words.is_empty()).collect();
+    let places = places(found);
     if !places.is_empty() {
         line(format!("Where: {}", places.join("; ")));
     }
@@ -112,6 +149,10 @@ fn one(text: &mut String, number: usize, found: &Finding, look: Look) {
     let most = if look.all { found.remedies.len() } else { REMEDIES };
     for remedy in found.remedies.iter().take(most) {
         line(format!("Do ({}): {}", remedy.at, remedy.action));
+    }
+    let most = if look.all { found.gains.len() } else { 1 };
+    for words in found.gains.iter().take(most).map(gain) {
+        line(format!("That brings: {words}"));
     }
 }
 
@@ -128,7 +169,7 @@ fn culprits(names: &[Culprit]) -> String {
     most.collect::<Vec<_>>().join(", ")
 }
 
-fn example(example: &Example) -> String {
+pub(crate) fn example(example: &Example) -> String {
     let took = format::duration(example.elapsed_ns);
     match (example.request_frame, example.operation) {
         (Some(frame), _) => format!("frame {frame} ({}, {took})", example.command),
@@ -137,7 +178,7 @@ fn example(example: &Example) -> String {
     }
 }
 
-fn figure(figure: &Figure) -> String {
+pub(crate) fn figure(figure: &Figure) -> String {
     let value = |value: f64| match figure.unit {
         "ns" => format::duration(value as i64),
         "bytes" => format::bytes(value as u64),

@@ -11,8 +11,8 @@ use std::sync::OnceLock;
 use smbscope_event::column::{ColumnSpec, Unit};
 use smbscope_event::tables::{Connection, Coverage};
 
-use crate::catalogue::OBJECTS;
-use crate::{catalogue_forecast, catalogue_load, catalogue_server};
+use crate::catalogue::{OBJECTS, Rows};
+use crate::{catalogue_explain, catalogue_forecast, catalogue_load, catalogue_server};
 
 /// What a field holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,6 +115,23 @@ impl Format {
     }
 }
 
+fn made(&(name, help, includes, fields): &Rows) -> Object {
+    let fields = fields.iter().map(|&(name, title, format, presence, help)| Field {
+        name,
+        title,
+        format,
+        presence,
+        help,
+    });
+    Object { name, help, includes, fields: fields.collect() }
+}
+
+/// The objects of a diagnosis; the first is the diagnosis itself.
+pub fn explain_objects() -> &'static [Object] {
+    static ALL: OnceLock<Vec<Object>> = OnceLock::new();
+    ALL.get_or_init(|| catalogue_explain::OBJECTS.iter().map(made).collect())
+}
+
 /// All objects; the first is the report itself.
 pub fn objects() -> &'static [Object] {
     static ALL: OnceLock<Vec<Object>> = OnceLock::new();
@@ -124,21 +141,7 @@ pub fn objects() -> &'static [Object] {
             .chain(catalogue_load::OBJECTS)
             .chain(catalogue_server::OBJECTS)
             .chain(catalogue_forecast::OBJECTS)
-            .map(|&(name, help, includes, fields)| Object {
-                name,
-                help,
-                includes,
-                fields: fields
-                    .iter()
-                    .map(|&(name, title, format, presence, help)| Field {
-                        name,
-                        title,
-                        format,
-                        presence,
-                        help,
-                    })
-                    .collect(),
-            })
+            .map(made)
             .collect();
         objects.push(table(
             "coverage",

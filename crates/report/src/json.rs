@@ -3,8 +3,9 @@
 //! nanoseconds; units stand in the keys.
 
 use serde_json::{Map, Value, json};
+use smbscope_model::explain::{About, Confidence, Trouble};
 
-use crate::fields::{Field, Format, Object, Presence, objects};
+use crate::fields::{Field, Format, Object, Presence, explain_objects, objects};
 use crate::{Meta, Report};
 
 /// The report as a JSON value: the summary with version, inputs and what changes would bring.
@@ -23,32 +24,49 @@ pub fn json(report: &Report, meta: &Meta) -> Result<Value, serde_json::Error> {
 
 /// The schema of that value.
 pub fn schema() -> Value {
-    let mut definitions = Map::new();
-    for object in objects() {
-        definitions.insert(object.name.to_owned(), object_schema(object));
+    schema_of("report", objects())
+}
+
+/// The schema of what `smbscope explain --format json` gives.
+pub fn explain_schema() -> Value {
+    let mut schema = schema_of("explain", explain_objects());
+    // The lists are closed.
+    let names = |values: &[Value]| json!(values);
+    let troubles: Vec<_> = Trouble::ALL.iter().map(|one| json!(one)).collect();
+    let abouts: Vec<_> = About::ALL.iter().map(|one| json!(one)).collect();
+    let sure = [Confidence::Low, Confidence::Medium, Confidence::High].map(|one| json!(one));
+    for (object, field, values) in [
+        ("finding", "trouble", names(&troubles)),
+        ("finding", "confidence", names(&sure)),
+        ("note", "about", names(&abouts)),
+    ] {
+        schema["$defs"][object]["properties"][field]["enum"] = values;
     }
+    schema
+}
+
+/// The schema of a document whose first object is the whole.
+fn schema_of(document: &str, objects: &[Object]) -> Value {
+    let mut definitions = Map::new();
+    for object in objects {
+        definitions.insert(object.name.to_owned(), object_schema(object, objects));
+    }
+    let root = objects.first().map_or("", |object| object.name);
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": "https://github.com/smbscope/smbscope/docs/report.schema.json",
-        "title": "smbscope report",
-        "$ref": "#/$defs/report",
+        "$id": format!("https://github.com/smbscope/smbscope/docs/{document}.schema.json"),
+        "title": format!("smbscope {document}"),
+        "$ref": format!("#/$defs/{root}"),
         "$defs": definitions,
     })
 }
 
-/// An object's own fields and those that it includes; its own come first and win.
-pub(crate) fn all_fields(object: &Object) -> Vec<&'static Field> {
-    let own = objects().iter().find(|known| known.name == object.name);
-    let included = object
-        .includes
-        .iter()
-        .filter_map(|name| objects().iter().find(|known| known.name == *name));
-    let all = own.into_iter().chain(included);
-    all.flat_map(|object| object.fields.iter()).collect()
-}
-
-fn object_schema(object: &Object) -> Value {
-    let fields = all_fields(object);
+fn object_schema(object: &Object, objects: &[Object]) -> Value {
+    // Its own fields come first and win over those that it includes.
+    let included =
+        object.includes.iter().filter_map(|name| objects.iter().find(|known| known.name == *name));
+    let all = std::iter::once(object).chain(included);
+    let fields: Vec<_> = all.flat_map(|object| object.fields.iter()).collect();
     let properties: Map<_, _> =
         fields.iter().map(|field| (field.name.to_owned(), field_schema(field))).collect();
     let required: Vec<_> = fields

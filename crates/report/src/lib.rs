@@ -4,6 +4,7 @@
 //! [`fields`]. It computes nothing but the layout; the numbers come from `model`.
 
 mod catalogue;
+mod catalogue_explain;
 mod catalogue_forecast;
 mod catalogue_load;
 mod catalogue_server;
@@ -21,7 +22,8 @@ mod waterfall;
 pub use explain::{Look, explain_text};
 pub use forecast::{ChangeRow, Forecast, ForecastPart, ForecastRow};
 pub use html::html;
-pub use json::{json, schema};
+pub use json::{explain_schema, json, schema};
+use smbscope_model::explain::Diagnosis;
 pub use smbscope_model::summary::Report;
 pub use text::text;
 
@@ -34,4 +36,6 @@ pub struct Meta {
     pub inputs: Vec<String>,
     /// What changes would bring, where they were asked for.
     pub forecast: Option<Forecast>,
+    /// What makes it slow, for the top of the page.
+    pub diagnosis: Option<Diagnosis>,
 }

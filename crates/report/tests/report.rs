@@ -6,9 +6,12 @@
 mod sample;
 
 use serde_json::Value;
+use smbscope_model::explain::{
+    About, Confidence, Culprit, Diagnosis, Example, Figure, Finding, Gain, Note, Trouble, Whole,
+};
 use smbscope_model::predict::change::Change;
-use smbscope_report::fields::{Format, Object, Presence, objects};
-use smbscope_report::{Meta, Report, html, json, schema, text};
+use smbscope_report::fields::{Format, Object, Presence, explain_objects, objects};
+use smbscope_report::{Look, Meta, Report, explain_schema, explain_text, html, json, schema, text};
 
 /// Of a capture, of load runs, and from inside a server.
 fn reports() -> [Report; 4] {
@@ -25,7 +28,81 @@ fn meta() -> Meta {
         version: "0.0.0".into(),
         inputs: vec!["monday.pcapng".into(), "<b>&.pcap".into()],
         forecast: None,
+        diagnosis: None,
     }
+}
+
+/// Two findings, one of them with a name that is none.
+fn diagnosis() -> Diagnosis {
+    let name = "<script>alert('1')\u{1b}[2J\u{202e}".to_owned();
+    let culprit = Culprit { name: name.clone(), operations: 40, saved_ns: 800_000_000 };
+    let found = Finding {
+        trouble: Trouble::SmallReads,
+        what: "Reads go one at a time".into(),
+        saved_ns: 800_000_000,
+        saved_error_ns: 4_000_000,
+        share: 0.83,
+        confidence: Confidence::High,
+        because: "it was measured".into(),
+        operations: 40,
+        figures: vec![
+            Figure { name: "block", value: 4096.0, error: None, unit: "bytes" },
+            Figure { name: "round", value: 20e6, error: Some(15.6e6), unit: "ns" },
+        ],
+        clients: vec![culprit.clone()],
+        shares: vec![],
+        paths: vec![culprit],
+        examples: vec![Example {
+            recording: Some(name),
+            command: "Read".into(),
+            elapsed_ns: 21_000_000,
+            request_frame: Some(17),
+            ..Example::default()
+        }],
+        remedies: Trouble::SmallReads.remedies().to_vec(),
+        gains: vec![Gain {
+            change: "max-read=1MiB".into(),
+            waiting_before_ns: 800_000_000,
+            waiting_after_ns: 40_000_000,
+            error_ns: Some(1_000_000),
+            operations: 100_000,
+            is_part: true,
+        }],
+    };
+    let little = Finding { share: 0.01, gains: vec![], ..found.clone() };
+    let note = Note { about: About::Smb1, what: "<b>\u{1b}[2J".into() };
+    let whole = Whole { operations: 40, timed: 40, ..Whole::default() };
+    Diagnosis { findings: vec![found, little], notes: vec![note], whole }
+}
+
+#[test]
+fn a_diagnosis_is_of_its_published_schema() {
+    published("explain", &explain_schema());
+    let objects = explain_objects();
+    check_in(objects, &serde_json::to_value(diagnosis()).unwrap(), "diagnosis", "$");
+    check_in(objects, &serde_json::to_value(Diagnosis::default()).unwrap(), "diagnosis", "$");
+}
+
+#[test]
+fn the_page_begins_with_what_makes_it_slow() {
+    let with = |diagnosis| Meta { diagnosis: Some(diagnosis), ..meta() };
+    let page = html(&sample::report(100), &with(diagnosis()));
+    is_well_formed(&page);
+    assert_eq!(page.matches("<section").count(), page.matches("</section>").count());
+    assert!(page.find("id=\"findings\"").unwrap() < page.find("id=\"coverage\"").unwrap());
+    // One of them explains too little.
+    assert_eq!(page.matches("<details").count(), 1);
+    for words in ["small reads, one at a time", "83", "frame 17", "max-read=1MiB", "&lt;script&gt;"]
+    {
+        assert!(page.contains(words), "{words}");
+    }
+    assert_eq!(page.matches("<script").count(), 1);
+    assert!(!page.contains(['\u{1b}', '\u{202e}']));
+    let sound = html(&sample::report(100), &with(Diagnosis::default()));
+    assert!(sound.contains("nothing can be said"));
+    let look = Look { width: 80, bold: ("", ""), all: true };
+    let text = explain_text(&diagnosis(), "x", look);
+    assert!(text.contains("That brings: with max-read=1MiB") && !text.contains('\u{1b}'), "{text}");
 }
 
 #[test]
@@ -220,16 +297,18 @@ fn is_well_formed(page: &str) {
 
 #[test]
 fn the_published_schema_is_the_fields() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/report.schema.json");
-    let made = format!("{:#}\n", schema());
+    published("report", &schema());
+}
+
+fn published(document: &str, schema: &Value) {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs");
+    let path = format!("{folder}/{document}.schema.json");
+    let made = format!("{schema:#}\n");
     if std::env::var_os("INSTA_UPDATE").is_some_and(|update| update == "always") {
-        std::fs::write(path, &made).unwrap();
+        std::fs::write(&path, &made).unwrap();
     }
-    let published = std::fs::read_to_string(path).unwrap_or_default();
-    assert!(
-        published == made,
-        "docs/report.schema.json is old: INSTA_UPDATE=always writes it anew"
-    );
+    let published = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(published == made, "{path} is old: INSTA_UPDATE=always writes it anew");
 }
 
 #[test]
@@ -242,13 +321,14 @@ fn the_output_has_exactly_the_fields() {
     }
 }
 
-fn object(name: &str) -> &'static Object {
-    objects().iter().find(|object| object.name == name).unwrap()
-}
-
 /// Compares a value with the fields of an object: names both ways, and every value's type.
 fn check(value: &Value, name: &str, place: &str) {
+    check_in(objects(), value, name, place);
+}
+
+fn check_in(objects: &[Object], value: &Value, name: &str, place: &str) {
     let map = value.as_object().unwrap_or_else(|| panic!("{place}: {value} is no object"));
+    let object = |name: &str| objects.iter().find(|object| object.name == name).unwrap();
     let own = object(name);
     let fields: Vec<_> = own
         .includes
@@ -282,12 +362,12 @@ fn check(value: &Value, name: &str, place: &str) {
                 .is_some_and(|list| list.iter().all(|it| it.is_number() || it.is_null())),
             Format::Texts => value.as_array().is_some_and(|list| list.iter().all(Value::is_string)),
             Format::Object(name) => {
-                check(value, name, &place);
+                check_in(objects, value, name, &place);
                 true
             }
             Format::List(name) => {
                 let list = value.as_array().unwrap_or_else(|| panic!("{place} is no list"));
-                list.iter().for_each(|value| check(value, name, &format!("{place}[]")));
+                list.iter().for_each(|value| check_in(objects, value, name, &format!("{place}[]")));
                 true
             }
         };

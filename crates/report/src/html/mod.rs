@@ -2,6 +2,7 @@
 //! can be sorted where scripts run. All text is escaped; names and paths come from strangers.
 
 mod charts;
+mod findings;
 mod tables;
 
 use std::fmt::Write;
@@ -33,10 +34,16 @@ pub fn html(report: &Report, meta: &Meta) -> String {
         figures(report)
     );
     out.push_str("<nav aria-label=\"Sections\"><ul>");
+    if meta.diagnosis.is_some() {
+        let _ = write!(out, "<li><a href=\"#{}\">{}</a></li>", findings::ID, findings::TITLE);
+    }
     for section in &sections {
         let _ = write!(out, "<li><a href=\"#{}\">{}</a></li>", section.id, escape(section.title));
     }
     out.push_str("</ul></nav>\n<main>\n");
+    if let Some(diagnosis) = &meta.diagnosis {
+        findings::findings(&mut out, diagnosis);
+    }
     for section in &sections {
         write_section(&mut out, section);
     }

@@ -4,6 +4,7 @@ use anyhow::Context as _;
 use smbscope_event::anonymize::Tokenizer;
 use smbscope_event::operation;
 use smbscope_event::slice::Slice;
+use smbscope_model::explain::{Diagnosis, Explain, columns_with_gains};
 use smbscope_model::summary::{COLUMNS, Counted, Options, Summary};
 use smbscope_report::Meta;
 use smbscope_store::Part;
@@ -40,7 +41,10 @@ pub fn run(args: &Report, talk: Talk) -> anyhow::Result<()> {
         (None, PhaseCounted::Measured) => Counted::Measured,
         (None, PhaseCounted::All) => Counted::All,
     };
-    let report = summarize(&source, counted, talk)?;
+    // It stands at the top of the page.
+    let explain = html.is_some().then(Explain::with_gains);
+    let (report, diagnosis) = summarize(&source, counted, explain, talk)?;
+    meta.diagnosis = diagnosis;
     if let Some(step) = args.step {
         has_step(&report, step)?;
     }
@@ -84,10 +88,19 @@ fn has_step(report: &smbscope_report::Report, step: u64) -> anyhow::Result<()> {
 fn summarize(
     source: &Source,
     counted: Counted,
+    mut explain: Option<Explain>,
     talk: Talk,
-) -> anyhow::Result<smbscope_report::Report> {
+) -> anyhow::Result<(smbscope_report::Report, Option<Diagnosis>)> {
     let schema = operation::schema();
-    let places = COLUMNS.iter().map(|name| schema.index_of(name)).collect::<Result<_, _>>()?;
+    let more = if explain.is_some() { columns_with_gains() } else { Vec::new() };
+    let mut places: Vec<_> = COLUMNS
+        .iter()
+        .copied()
+        .chain(more)
+        .map(|name| schema.index_of(name))
+        .collect::<Result<_, _>>()?;
+    places.sort_unstable();
+    places.dedup();
     let parts = source.parts(&Request { projection: Some(places), ..Request::all() })?;
     let _shown = Shown::begin(talk, parts.progress());
     let mut summary = Summary::new(Options { counted, ..Options::default() });
@@ -95,7 +108,16 @@ fn summarize(
         summary.run(&run, complete);
     }
     for part in parts {
-        match part? {
+        let part = part?;
+        if let Some(explain) = &mut explain {
+            match &part {
+                Part::Operations(batch) => explain.operations(batch)?,
+                Part::Connections(rows) => explain.connections(rows),
+                Part::Coverage(row) => explain.coverage(std::slice::from_ref(row)),
+                _ => {}
+            }
+        }
+        match part {
             Part::Operations(batch) => summary.operations(&batch)?,
             Part::Connections(rows) => summary.connections(&rows),
             Part::Sessions(rows) => summary.sessions(&rows),
@@ -112,7 +134,8 @@ fn summarize(
         // A report of a part would be read as one of the whole.
         interrupt::check()?;
     }
-    Ok(summary.finish())
+    let diagnosis = explain.map(Explain::finish).transpose()?;
+    Ok((summary.finish(), diagnosis))
 }
 
 fn meta(inputs: &[String], tokenizer: Option<&Tokenizer>) -> Meta {
@@ -120,5 +143,6 @@ fn meta(inputs: &[String], tokenizer: Option<&Tokenizer>) -> Meta {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         inputs: inputs.iter().map(|input| input_name(input, tokenizer)).collect(),
         forecast: None,
+        diagnosis: None,
     }
 }
