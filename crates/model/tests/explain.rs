@@ -205,6 +205,7 @@ fn folders_that_are_listed_again() {
         0 => row.set_compound(1),
         _ => {
             row.set_compound(1);
+            row.clear(operation::Column::request_start);
             row.clear(operation::Column::elapsed_ns);
             row.clear(operation::Column::busy_ns);
         }
@@ -539,6 +540,16 @@ fn one_file_is_out_of_line() {
     let late = found(&diagnosis, Trouble::Stragglers).unwrap();
     assert_eq!((late.operations, late.paths[0].name.as_str()), (14, "slow.txt"));
     assert!(late.share > 0.8 && late.what.contains("One file"), "{late:?}");
+    // That is all that is slow.
+    assert_eq!(found(&diagnosis, Trouble::SlowFilesystem), None);
+    // Several files of a folder.
+    let names = ["slow\\a", "slow\\b", "slow\\c"];
+    let one = |number: usize| match number > 100 && number % 20 == 0 {
+        true => Act { server_ns: 80 * MS, ..act(READ, 2, names[number / 20 % 3]) },
+        false => act(READ, 1, "quick\\a"),
+    };
+    let diagnosis = explain(&(0..400).map(one).collect::<Vec<_>>());
+    assert!(found(&diagnosis, Trouble::Stragglers).unwrap().what.contains("One folder"));
     // Where all is slow, or slow for the same file now and then, none is out of line.
     assert_eq!(found(&rows(|_| true, "slow.txt"), Trouble::Stragglers), None);
     assert_eq!(found(&rows(each_twentieth, "quick.txt"), Trouble::Stragglers), None);

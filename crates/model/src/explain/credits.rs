@@ -58,9 +58,7 @@ impl Credits {
         one.granted += u64::from(granted);
         let outstanding = columns.outstanding.get(seen.row).unwrap_or(0);
         one.most = one.most.max(outstanding);
-        if outstanding >= one.most
-            && let Some((_, distance)) = seen.split()
-        {
+        if let Some((_, distance)) = seen.split() {
             one.full.add(seen, seen.of_busy(distance));
         }
     }

@@ -158,10 +158,10 @@ fn remedies(found: &Finding) -> Vec<Change> {
             vec![Change::Cache(CacheOption::DirLease)]
         }
         Trouble::NoCompounding => vec![Change::Compound(true)],
-        Trouble::CreditStarvation => vec![Change::Depth(8)],
-        // Of what TCP costs today the model takes that it is what the line costs.
+        // What TCP and credits cost today the model takes for the line's and the client's own.
         Trouble::BandwidthLimited
         | Trouble::WindowLimited
+        | Trouble::CreditStarvation
         | Trouble::Loss
         | Trouble::SlowLogon
         | Trouble::Protection

@@ -98,7 +98,8 @@ impl Lines {
             return;
         }
         let way = &mut self.ways.entry(key).or_default()[place];
-        way.gathered.add(seen, seen.of_busy(ns));
+        // Messages of one way do not overlap, however many requests are in flight.
+        way.gathered.add(seen, ns);
         way.bytes = way.bytes.saturating_add(bytes);
         way.ns = way.ns.saturating_add(ns);
         let step = (8e9 * bytes as f64 / ns as f64).log2() * 4.0;

@@ -32,6 +32,7 @@ struct Open {
     lists_again: Option<bool>,
     asked: u64,
     cost_ns: i64,
+    start: Option<i64>,
 }
 
 /// All of it.
@@ -54,7 +55,12 @@ const SEED: u64 = 0x6578_706c_6169_6e00;
 impl Lookups {
     /// Whether the client asked the same of the path no longer ago than that; it is asked now.
     fn is_again(&mut self, seen: &Seen, what: u8, within_ns: i64) -> bool {
-        let (Some(path), Some(start)) = (seen.path(), seen.start) else { return false };
+        // A member of a compound has no time of its own.
+        let start = seen.start.or_else(|| {
+            let open = seen.handle.and_then(|handle| self.opens.get(&handle));
+            open.and_then(|open| open.start)
+        });
+        let (Some(path), Some(start)) = (seen.path(), start) else { return false };
         let mut hasher = foldhash::fast::FixedState::with_seed(SEED).build_hasher();
         hasher.write_u32(seen.recording);
         hasher.write_u8(what);
@@ -99,7 +105,8 @@ impl Lookups {
             self.opens.clear();
         }
         let cost_ns = seen.busy_ns;
-        self.opens.insert(handle, Open { is_repeat, asked: 0, cost_ns, ..Open::default() });
+        let start = seen.start;
+        self.opens.insert(handle, Open { is_repeat, cost_ns, start, ..Open::default() });
     }
 
     fn ask(&mut self, seen: &Seen) {

@@ -204,6 +204,7 @@ impl Explain {
         findings.extend(self.lookups.finish());
         findings.extend(self.server.finish());
         findings.extend(self.others.finish());
+        out_of_line(&mut findings);
         findings.retain(|found| found.saved_ns > 0 && all > 0.0);
         for found in &mut findings {
             found.share = found.saved_ns as f64 / all;
@@ -248,6 +249,17 @@ impl Explain {
         self.durability.notes(&mut note);
         self.connections.notes(self.smb1 > 0, &mut note);
         notes
+    }
+}
+
+/// Takes what is out of line off what is said of the whole server.
+fn out_of_line(findings: &mut [Finding]) {
+    let late = findings.iter().find(|found| found.trouble == Trouble::Stragglers);
+    let Some(late_ns) = late.map(|found| found.saved_ns) else { return };
+    for found in findings {
+        if [Trouble::SlowFilesystem, Trouble::ServerQueueing].contains(&found.trouble) {
+            found.saved_ns = found.saved_ns.saturating_sub(late_ns).max(0);
+        }
     }
 }
 

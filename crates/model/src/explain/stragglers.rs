@@ -47,6 +47,7 @@ pub(super) struct Stragglers {
     operations: u64,
     excess_ns: i64,
     files: Map<u64, Place>,
+    folders: Map<u64, Place>,
     clients: Map<u64, Place>,
     moments: Map<i64, Place>,
 }
@@ -88,6 +89,9 @@ impl Stragglers {
         let late = is_late.then_some(excess_ns);
         if let Some(path) = seen.path() {
             place(&mut self.files, hash(&[seen.share(), Some(path)]), seen, late);
+            if let Some((folder, _)) = path.rsplit_once('\\') {
+                place(&mut self.folders, hash(&[seen.share(), Some(folder)]), seen, late);
+            }
         }
         place(&mut self.clients, hash(&[seen.client()]), seen, late);
         place(&mut self.moments, start.div_euclid(MOMENT_NS), seen, late);
@@ -103,6 +107,10 @@ impl Stragglers {
                 && place.operations as f64 <= FEW * all
         };
         let file = self.files.into_values().find(stands_out).map(|place| ("file", place));
+        let folder = || {
+            let mut folders = self.folders.into_values();
+            folders.find(stands_out).map(|place| ("folder", place))
+        };
         // Of few clients or seconds one always has most.
         let client = || {
             let few = clients < 3;
@@ -114,9 +122,12 @@ impl Stragglers {
             let mut found = self.moments.into_values().filter(|_| !few);
             found.find(stands_out).map(|place| ("moment", place))
         };
-        let Some((kind, place)) = file.or_else(client).or_else(moment) else { return Vec::new() };
+        let Some((kind, place)) = file.or_else(folder).or_else(client).or_else(moment) else {
+            return Vec::new();
+        };
         let what = match kind {
-            "file" => "One file or folder is far slower than the rest",
+            "file" => "One file is far slower than the rest",
+            "folder" => "One folder is far slower than the rest",
             "client" => "One client is far slower than the rest",
             _ => "Within one second operations took far longer than ever else",
         };
