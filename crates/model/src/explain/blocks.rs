@@ -20,7 +20,7 @@ const STREAMS_MAX: usize = 4096;
 /// Blocks beyond this gain little.
 const BLOCK_MAX: u64 = 1 << 20;
 /// SMB1's raw transfers move up to 65,535 bytes; clients use 60 KiB.
-const BLOCK_SMB1: u64 = 60 << 10;
+pub(super) const BLOCK_SMB1: u64 = 60 << 10;
 /// What goes without large MTU, which dialect 2.0.2 has not.
 const BLOCK_SMALL: u64 = 64 << 10;
 /// Messages of so many bytes show what the line carries.

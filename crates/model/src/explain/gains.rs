@@ -6,6 +6,7 @@ use smbscope_event::profile::CacheOption;
 use smbscope_event::tables::Connection;
 
 use super::LEAST_SHARE;
+use super::blocks::BLOCK_SMB1;
 use super::data::{Finding, Gain, Trouble};
 use crate::predict::change::Change;
 use crate::predict::lacks::{lacks, lacks_sizes};
@@ -142,15 +143,12 @@ fn remedies(found: &Finding) -> Vec<Change> {
         let figure = found.figures.iter().find(|figure| figure.name == name);
         figure.map(|figure| figure.value)
     };
+    let block = figure("larger_block").map_or(1 << 20, |bytes| bytes as u64);
+    // SMB1's raw transfers go one at a time.
+    let depth = (block != BLOCK_SMB1).then_some(Change::Depth(8));
     match found.trouble {
-        Trouble::SmallReads => {
-            let block = figure("larger_block").unwrap_or(1_048_576.0) as u64;
-            vec![Change::ReadBlock(block), Change::Depth(8)]
-        }
-        Trouble::SmallWrites => {
-            let block = figure("larger_block").unwrap_or(1_048_576.0) as u64;
-            vec![Change::WriteBlock(block), Change::Depth(8)]
-        }
+        Trouble::SmallReads => std::iter::once(Change::ReadBlock(block)).chain(depth).collect(),
+        Trouble::SmallWrites => std::iter::once(Change::WriteBlock(block)).chain(depth).collect(),
         Trouble::ServerQueueing => vec![Change::Queue(0.0), Change::Cpu(2.0)],
         Trouble::SlowFilesystem => vec![Change::Filesystem(4.0), Change::CacheHit(1.0)],
         Trouble::SlowFlush => vec![Change::WriteThrough(false)],

@@ -26,8 +26,9 @@ const STEPS: usize = 160;
 const SAME: usize = 2;
 /// So much of the time at one rate makes it the line's.
 const FLAT: f64 = 0.7;
-/// So much of the window was filled all the time: on average, while it is full at times only.
-const FULL: f64 = 0.6;
+/// Rate times round trip, of the largest window: less where the window grew, more where the round trip was
+/// measured on the short side.
+const FULL: std::ops::Range<f64> = 0.6..1.5;
 /// Distances below this need no window to speak of, ns.
 const FAR_NS: i64 = 1_000_000;
 /// A line that is no trouble is so many times as fast.
@@ -83,11 +84,11 @@ impl Lines {
             (columns.request_wire_bytes.get(seen.row), columns.request_transfer_ns.get(seen.row)),
         ];
         for (place, (bytes, ns)) in ways.into_iter().enumerate() {
-            if let (Some(bytes @ LONG_BYTES..), Some(ns @ 1..), true) = (bytes, ns, seen.is_timed) {
+            if let (Some(bytes @ LONG_BYTES..), Some(ns @ 0..), true) = (bytes, ns, seen.is_timed) {
                 // Without what losses cost, if that lies in it.
                 let ns = ns.min(seen.elapsed_ns);
                 let sending_ns = if recovery_ns < ns { ns - recovery_ns } else { ns };
-                self.way(seen, place, bytes, sending_ns.max(1));
+                self.way(seen, place, bytes, sending_ns);
             }
         }
     }
@@ -102,6 +103,7 @@ impl Lines {
         way.gathered.add(seen, ns);
         way.bytes = way.bytes.saturating_add(bytes);
         way.ns = way.ns.saturating_add(ns);
+        // What came within one tick of the clock, or in one frame, has no rate of its own.
         let step = (8e9 * bytes as f64 / ns as f64).log2() * 4.0;
         let step = &mut way.rates[(step as usize).min(STEPS - 1)];
         *step = (step.0.saturating_add(bytes), step.1.saturating_add(ns));
@@ -198,8 +200,10 @@ impl Way {
             return None;
         }
         let each_ns = *bytes as f64 / (*ns).max(1) as f64;
+        let message = bytes / gathered.operations;
         if let (Some(window @ 1..), Some(rtt_ns @ FAR_NS..)) = (known.windows[place], known.rtt_ns)
-            && each_ns * rtt_ns as f64 >= FULL * window as f64
+            && message > window
+            && FULL.contains(&(each_ns * rtt_ns as f64 / window as f64))
         {
             return Some(Limit::Window { bytes: window, rtt_ns });
         }
