@@ -57,8 +57,8 @@ struct Served {
     of: (u32, u32),
     start: i64,
     end: i64,
-    server_ns: i64,
-    act: Act,
+    /// What it did, and how long the server took, where that is its file system's or the queue's.
+    judged: Option<(Act, i64)>,
 }
 
 /// By act and level: logarithms of the time at the server, so that a few long ones say nothing of all.
@@ -72,14 +72,15 @@ fn levels(served: &[Served]) -> Levels {
     ended.sort_unstable();
     let mut levels = Levels::default();
     for one in served {
+        let Some((act, server_ns)) = one.judged else { continue };
         let at = (one.of, one.start);
         let before = begun.partition_point(|begin| *begin < at);
         let over = ended.partition_point(|end| *end <= at);
         // Other servers' are in both.
         let in_flight = before.saturating_sub(over) as u32;
         let level = (u32::BITS - in_flight.leading_zeros()) as usize;
-        let level = &mut levels[one.act as usize][level.min(LEVELS - 1)];
-        level.add((one.server_ns as f64).ln());
+        let level = &mut levels[act as usize][level.min(LEVELS - 1)];
+        level.add((server_ns as f64).ln());
     }
     levels
 }
@@ -103,35 +104,31 @@ impl Server {
             return;
         }
         let Some((server, _)) = seen.split() else { return };
-        if seen.act == Act::Logon {
-            self.logons.add(seen, seen.of_busy(server - QUICK_LOGON_NS));
-        }
         // What stands behind a pipe is a program, not a file system.
         let is_pipe = seen.share().is_some_and(|share| share.ends_with("IPC$"));
-        if has_slices || is_pipe || seen.act == Act::Logon {
-            return;
-        }
         let is_through = seen.columns.write_through.is_set(seen.row);
-        if seen.act == Act::Flush || seen.act == Act::Write && is_through {
-            self.flushes.add(seen, seen.of_busy(server - QUICK_FLUSH_NS));
-            return;
-        }
-        // An open that is answered later waits for others (breaks.rs), a lock too.
-        if seen.columns.pending_at.get(seen.row).is_some() || seen.act == Act::Lock {
-            return;
-        }
+        let is_flush = seen.act == Act::Flush || seen.act == Act::Write && is_through;
+        // An open that is answered later waits for others (others.rs), a lock too.
+        let waits = seen.columns.pending_at.get(seen.row).is_some() || seen.act == Act::Lock;
+        let is_files = !is_pipe && !is_flush && !waits && seen.act != Act::Logon;
         if let Some(start) = seen.start
             && self.served.len() < SERVED_MAX
         {
-            let (server_ns, act) = (server.max(1), seen.act);
             let end = start.saturating_add(seen.elapsed_ns);
-            self.served.push(Served {
-                of: (seen.recording, seen.server),
-                start,
-                end,
-                server_ns,
-                act,
-            });
+            let judged = is_files.then_some((seen.act, server.max(1)));
+            self.served.push(Served { of: (seen.recording, seen.server), start, end, judged });
+        }
+        if seen.act == Act::Logon {
+            self.logons.add(seen, seen.of_busy(server - QUICK_LOGON_NS));
+        }
+        if has_slices {
+            return;
+        }
+        if is_flush && !is_pipe {
+            self.flushes.add(seen, seen.of_busy(server - QUICK_FLUSH_NS));
+        }
+        if !is_files {
+            return;
         }
         let quick = QUICK_NS + BYTE_NS * seen.bytes as i64;
         // While replies of others arrive, nobody waits for the server.
