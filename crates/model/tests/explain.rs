@@ -46,6 +46,11 @@ fn explain(acts: &[Act]) -> Diagnosis {
 
 /// The same on a connection of which that is known.
 fn explain_on(acts: &[Act], connection: Connection) -> Diagnosis {
+    explain_of(acts, vec![Connection { connection: 1, ..connection }])
+}
+
+/// The same on connections of which that is known.
+fn explain_of(acts: &[Act], mut connections: Vec<Connection>) -> Diagnosis {
     let mut builder = OperationBuilder::new(None).unwrap();
     let mut at = 1_000_000_000_000;
     for (number, act) in acts.iter().enumerate() {
@@ -82,7 +87,8 @@ fn explain_on(acts: &[Act], connection: Connection) -> Diagnosis {
     }
     let mut explain = Explain::with_gains();
     explain.operations(&builder.finish().unwrap()).unwrap();
-    explain.connections(&[Connection { recording: "run".into(), connection: 1, ..connection }]);
+    connections.iter_mut().for_each(|row| row.recording = "run".into());
+    explain.connections(&connections);
     explain.finish().unwrap()
 }
 
@@ -438,16 +444,20 @@ fn long_reads(of_ms: fn(u64) -> i64) -> Vec<Act> {
         server_ns: MS,
         gap_ns: 0,
         rtt_ns: of_ms(number) * MS,
-        set: |row| {
-            let bytes = 1 << 20;
-            place(row, bytes);
-            row.set_response_wire_bytes(bytes + 84);
-            row.set_response_start(row.request_start().unwrap() + MS);
-            row.derive_durations();
-        },
+        set: |row| long_read(row, 1),
         ..act(READ, 1, "big.iso")
     };
     (0..40).map(read).collect()
+}
+
+/// A read of 1 MiB on that connection, whose bytes come from 1 ms on until the end.
+fn long_read(row: &mut Operation, connection: u64) {
+    let bytes = 1 << 20;
+    place(row, bytes);
+    row.set_connection(connection);
+    row.set_response_wire_bytes(bytes + 84);
+    row.set_response_start(row.request_start().unwrap() + MS);
+    row.derive_durations();
 }
 
 #[test]
@@ -463,6 +473,35 @@ fn a_full_line_goes_at_one_rate() {
     assert_eq!(found(&uneven, Trouble::BandwidthLimited), None);
     let here = Connection { server: "10.0.0.1".into(), ..line(2, 4 << 20) };
     assert_eq!(found(&explain_on(&long_reads(|_| 100), here), Trouble::BandwidthLimited), None);
+}
+
+#[test]
+fn a_line_that_many_share_is_full_though_none_keeps_to_one_rate() {
+    // Two connections, in turn fast and slow, that together move 2 MiB in 200 ms.
+    let read = |number: u64, fast: bool| Act {
+        server_ns: MS,
+        gap_ns: if number % 2 == 0 { 0 } else { -(if fast { 150 } else { 51 } * MS) },
+        rtt_ns: if fast { 49 } else { 149 } * MS,
+        set: match number % 2 {
+            0 => |row| long_read(row, 1),
+            _ => |row| long_read(row, 2),
+        },
+        ..act(READ, 1 + number % 2, "big.iso")
+    };
+    let shared: Vec<_> =
+        (0..160).map(|number| read(number, (number / 2 + number) % 2 == 0)).collect();
+    let two = |acts: &[Act]| {
+        let mut connections = vec![line(2, 4 << 20), line(2, 4 << 20)];
+        (connections[0].connection, connections[1].connection) = (1, 2);
+        explain_of(acts, connections)
+    };
+    let diagnosis = two(&shared);
+    let full = found(&diagnosis, Trouble::BandwidthLimited);
+    assert!(full.is_some_and(|full| full.share > 0.5), "{:?}", diagnosis.findings);
+    // One of them alone is uneven.
+    let single: Vec<_> = shared.iter().filter(|act| act.handle == 1).cloned().collect();
+    let single: Vec<_> = single.into_iter().map(|act| Act { gap_ns: 0, ..act }).collect();
+    assert_eq!(found(&two(&single), Trouble::BandwidthLimited), None);
 }
 
 #[test]

@@ -58,7 +58,7 @@ crate::summary::columns::columns! {
 /// Beyond these is nonsense that a damaged file holds.
 const DURATION_MAX_NS: i64 = 1_000_000_000_000_000;
 const TIME_MAX_NS: i64 = 4_000_000_000_000_000_000;
-const BYTES_MAX: u64 = 1 << 30;
+pub(super) const BYTES_MAX: u64 = 1 << 30;
 
 fn duration(ns: i64) -> i64 {
     ns.clamp(0, DURATION_MAX_NS)
