@@ -5,6 +5,7 @@
 # make bench-probe   what a recorder inside Samba costs it, beside bpftrace and strace (needs root)
 # make bench-load    CPU per operation and memory per session of the load client, of the floor, of other clients
 # make verify-predictions  predictions against changes really made on a private Samba (needs root; an hour)
+# make verify-findings     each trouble of explain made on a private Samba, and what is told of it (needs root; five minutes)
 # make test-kernel  the probe on Debian 12's own kernel, in QEMU (needs root; a few minutes)
 # make bless  accept the current output as the golden results
 
@@ -17,7 +18,7 @@ DEMO_RUN := $(CURDIR)/smbscope-demo-run
 export FUZZ_TARGET_DIR ?= $(HOME)/.cache/smbscope/fuzz
 FUZZ_SECONDS ?= 3
 
-.PHONY: demo test test-kernel verify-predictions bench bench-crypto bench-load bench-probe bless build fuzz
+.PHONY: demo test test-kernel verify-predictions verify-findings bench bench-crypto bench-load bench-probe bless build fuzz
 
 demo: build
 	scripts/setup.sh demo
@@ -45,6 +46,10 @@ test-kernel:
 verify-predictions: build
 	scripts/setup.sh predictions
 	python3 tests/predictions/verify.py --smbscope $(SMBSCOPE) --python $(HOME)/.cache/smbscope/venv/bin/python
+
+verify-findings: build
+	scripts/setup.sh predictions
+	python3 tests/findings/lab.py --smbscope $(SMBSCOPE) --python $(HOME)/.cache/smbscope/venv/bin/python --markdown
 
 fuzz:
 	fuzz/run.sh 60

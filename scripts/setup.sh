@@ -3,7 +3,7 @@
 #   scripts/setup.sh build   what a build needs: a Rust toolchain, a C compiler, and for the probe clang and libelf
 #   scripts/setup.sh demo    that, and what the demo uses: Samba
 #   scripts/setup.sh test    that, and what the tests use: tshark, Samba, an MIT KDC, Python with duckdb and pyarrow, ip
-#   scripts/setup.sh predictions  what the predictions are verified with: Samba, ip, libfuse 3 and mfusepy
+#   scripts/setup.sh predictions  what predictions and findings are verified with: Samba, tcpdump, ip, libfuse 3 and mfusepy
 #   scripts/setup.sh bench   that, and what the benchmarks use: smbtorture, hyperfine, network tools
 # On Debian and Ubuntu it uses apt-get (as root or by sudo); elsewhere it says what to install.
 set -euo pipefail
@@ -75,7 +75,7 @@ case $what in
     ;;
   predictions)
     PATH=$PATH:/usr/sbin:/sbin
-    packages smbd=samba ip=iproute2 chrt=util-linux fusermount3=fuse3 python3=python3
+    packages smbd=samba smbclient=smbclient tcpdump=tcpdump ip=iproute2 chrt=util-linux fusermount3=fuse3 python3=python3
     python3 -c 'import venv, ensurepip' 2>/dev/null || packages no-such-program=python3-venv
     venv
     "$cache/venv/bin/python" -c 'import mfusepy' 2>/dev/null || "$cache/venv/bin/pip" install --quiet --disable-pip-version-check mfusepy

@@ -1,0 +1,59 @@
+//! `smbscope explain` on recorded troubles (tests/findings/lab.py --record-fixtures): what shows a trouble is told
+//! so first, and what nearly does is not.
+
+use std::fs;
+
+use serde_json::Value;
+
+use super::{answer, fixture};
+
+/// What explains less is no finding.
+const LEAST_SHARE: f64 = 0.05;
+/// Fixtures of notes, which have no time.
+const NOTES: [&str; 1] = ["not-stable"];
+
+/// What is told of a capture, most costly first; of one of a note, the notes.
+fn told(name: &str, capture: &str) -> Vec<String> {
+    let diagnosis: Value =
+        serde_json::from_str(&answer(["explain", capture, "--format", "json"])).unwrap();
+    let texts = |list: &str, field: &str, least: f64| -> Vec<String> {
+        let list = diagnosis[list].as_array().unwrap().iter();
+        list.filter(|one| one["share"].as_f64().is_none_or(|share| share >= least))
+            .map(|one| one[field].as_str().unwrap().to_owned())
+            .collect()
+    };
+    if NOTES.contains(&name.trim_end_matches("-not")) {
+        texts("notes", "about", 0.0)
+    } else {
+        texts("findings", "trouble", LEAST_SHARE)
+    }
+}
+
+/// What is wrong with what is told of a fixture of that name.
+fn wrong(name: &str, told: &[String]) -> Option<String> {
+    let is_wrong = match name.strip_suffix("-not") {
+        _ if name == "healthy" => !told.is_empty(),
+        Some(trouble) => told.iter().any(|one| one == trouble),
+        None if NOTES.contains(&name) => !told.iter().any(|one| one == name),
+        None => told.first().is_none_or(|first| first != name),
+    };
+    is_wrong.then(|| format!("{name}: told {told:?}"))
+}
+
+#[test]
+fn recorded_troubles_are_told_and_near_misses_are_not() {
+    let dir = fixture("findings");
+    let mut names: Vec<_> = fs::read_dir(&dir)
+        .unwrap()
+        .filter_map(|entry| {
+            entry.unwrap().file_name().to_str()?.strip_suffix(".pcap.gz").map(str::to_owned)
+        })
+        .collect();
+    names.sort();
+    assert!(!names.is_empty(), "{dir}");
+    let failed: Vec<_> = names
+        .iter()
+        .filter_map(|name| wrong(name, &told(name, &format!("{dir}/{name}.pcap.gz"))))
+        .collect();
+    assert!(failed.is_empty(), "of {} fixtures:\n{}", names.len(), failed.join("\n"));
+}
