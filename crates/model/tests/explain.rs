@@ -315,6 +315,20 @@ fn slices_tell_what_the_server_does() {
 }
 
 #[test]
+fn what_protection_costs_is_not_seen_from_outside() {
+    let is_told = |set: fn(&mut Operation)| {
+        let diagnosis = explain(&vec![Act { set, ..act(READ, 1, "a") }; 30]);
+        diagnosis.notes.iter().any(|note| note.about == About::Protection)
+    };
+    assert!(is_told(|row| row.set_signed(true)) && is_told(|row| row.set_encrypted(true)));
+    assert!(!is_told(|_| ()));
+    assert!(!is_told(|row| {
+        row.set_signed(true);
+        row.set_crypto_in_ns(MS / 100);
+    }));
+}
+
+#[test]
 fn flushes_and_logons_are_told_from_the_file_system() {
     let flushes = vec![Act { server_ns: 5 * MS, ..act(FLUSH, 1, "a") }; 20];
     let diagnosis = explain(&flushes);

@@ -252,6 +252,8 @@ pub enum About {
     SmallMaximum,
     /// Writes are stable before they are answered, throughout.
     WriteThrough,
+    /// Messages are signed or encrypted, and nobody saw what that costs.
+    Protection,
     /// What must survive a power failure was never made stable.
     NotStable,
     /// Client and server offer several connections for a session, and use one.
@@ -266,12 +268,13 @@ pub enum About {
 
 impl About {
     /// All.
-    pub const ALL: [About; 10] = [
+    pub const ALL: [About; 11] = [
         About::Smb1,
         About::Loss,
         About::ZeroWindows,
         About::SmallMaximum,
         About::WriteThrough,
+        About::Protection,
         About::NotStable,
         About::MultichannelUnused,
         About::OneConnection,

@@ -28,6 +28,7 @@ mod words;
 use arrow::array::RecordBatch;
 use arrow::error::ArrowError;
 use hashbrown::HashMap;
+use smbscope_event::slice::Kind;
 use smbscope_event::tables::{Connection, Coverage};
 
 pub use data::*;
@@ -60,6 +61,8 @@ pub struct Explain {
     span: Option<(i64, i64)>,
     elapsed: i128,
     smb1: u64,
+    /// Operations that are signed or encrypted, and whether what that costs was seen.
+    protected: (u64, bool),
     pauses: Pauses,
     replies: Replies,
     connections: Connections,
@@ -159,6 +162,10 @@ impl Explain {
         // A client that knows both begins with SMB1's Negotiate.
         let is_smb1 = seen.columns.protocol.get(seen.row) == Some(1);
         self.smb1 += u64::from(is_smb1 && seen.act != Act::Logon);
+        let columns = seen.columns;
+        let is_protected = columns.signed.is_set(seen.row) || columns.encrypted.is_set(seen.row);
+        self.protected.0 += u64::from(is_protected);
+        self.protected.1 |= seen.slice(Kind::CryptoIn).or(seen.slice(Kind::CryptoOut)).is_some();
         if seen.is_timed {
             let whole = &mut self.whole;
             whole.timed += 1;
@@ -244,6 +251,17 @@ impl Explain {
             format!(
                 "{:.0} % of the waiting is distance, not the server: only fewer round trips help, or a shorter way",
                 100.0 * network_ns as f64 / busy_ns.max(1) as f64
+            ),
+        );
+        let (protected, is_seen) = self.protected;
+        note(
+            protected > self.whole.operations / 2 && !is_seen,
+            About::Protection,
+            format!(
+                "{protected} of {} operations are signed or encrypted; what that costs the server cannot be seen from \
+                 outside: record inside it (smbscope record), or compare with a run without (smbscope predict --change \
+                 encryption=off)",
+                self.whole.operations
             ),
         );
         self.durability.notes(&mut note);

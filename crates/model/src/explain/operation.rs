@@ -26,6 +26,8 @@ crate::summary::columns::columns! {
     request_wire_bytes: u64,
     response_wire_bytes: u64,
     write_through: bool,
+    signed: bool,
+    encrypted: bool,
     outstanding: u32,
     compound: u64,
     request_start: i64,
