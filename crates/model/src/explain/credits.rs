@@ -58,7 +58,9 @@ impl Credits {
         one.granted += u64::from(granted);
         let outstanding = columns.outstanding.get(seen.row).unwrap_or(0);
         one.most = one.most.max(outstanding);
-        if let Some((_, distance)) = seen.split() {
+        if asked > granted
+            && let Some((_, distance)) = seen.split()
+        {
             one.full.add(seen, seen.of_busy(distance));
         }
     }

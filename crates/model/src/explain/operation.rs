@@ -228,9 +228,13 @@ impl Seen<'_> {
     /// operations are under way, they share it.
     pub(super) fn of_busy(&self, ns: i64) -> i64 {
         let ns = ns.clamp(0, self.elapsed_ns);
-        match self.elapsed_ns {
-            0 => 0,
-            elapsed => (i128::from(self.busy_ns) * i128::from(ns) / i128::from(elapsed)) as i64,
+        match (self.elapsed_ns, self.busy_ns.checked_mul(ns)) {
+            (0, _) => 0,
+            (elapsed, Some(product)) => product / elapsed,
+            // Division of 128 bits takes long, and is seldom needed.
+            (elapsed, None) => {
+                (i128::from(self.busy_ns) * i128::from(ns) / i128::from(elapsed)) as i64
+            }
         }
     }
 
