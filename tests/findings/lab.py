@@ -328,6 +328,22 @@ def bandwidth_limited(bench, shows):
             one.close(fid)
 
 
+@case("bandwidth-shared", expects="bandwidth-limited", misses=False, fixture=False)
+def bandwidth_shared(bench, _):
+    """Four clients fill a line of 10 Mbit/s together, each with blocks of other sizes."""
+    with bench.lab("rtt=5ms,rate=10mbit,queue=2s") as lab:
+        lab.file("data.bin", 8 << 20)
+        clients = []
+        with lab.capture():
+            for number in range(4):
+                one = lab.client()
+                clients.append((one, one.open("data.bin"), 1 << (15 + number)))
+            together(*(lambda one=one, fid=fid, block=block: one.pipeline(in_order(fid, (1 << 20) // block, block), 2)
+                       for one, fid, block in clients))
+            for one, fid, _ in clients:
+                one.close(fid)
+
+
 @case("window-limited")
 def window_limited(bench, shows):
     """A client that takes 16 KiB in 20 ms; or a window of 64 KiB, always full, on a line that carries no more."""

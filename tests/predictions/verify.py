@@ -533,13 +533,16 @@ def capacity(bench):
     finally:
         bench.args.users = few
         bench.wake()
-    carried = found["capacity"]
+    with open(bench.path("capacity-found.json"), "w") as file:
+        json.dump(found, file, indent=1)
+    carried = found["answer"]
+    low, high = carried["interval"]["low"], carried["interval"]["high"]
     bench.say(f"capacity: predicted {limit['users']:.0f} +- {limit['users_error']:.0f} users ({limit['name']}), found "
               f"{carried}")
     bench.notes.append(
         f"Capacity, metadata at 15 scenarios/s a user, foretold from 60 users: {limit['users']:.0f} ± "
         f"{limit['users_error']:.0f} ({limit['name']}); the search found {carried['users']} "
-        f"({carried['low']} to {carried['high']}): {100 * (limit['users'] / carried['users'] - 1):+.0f} %.")
+        f"({low} to {high}, {carried['reason']}): {100 * (limit['users'] / carried['users'] - 1):+.0f} %.")
 
 
 def main():

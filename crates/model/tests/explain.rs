@@ -216,7 +216,7 @@ fn folders_that_are_listed_again() {
             row.clear(operation::Column::busy_ns);
         }
     };
-    let together: Vec<_> = again.iter().cloned().map(|act| Act { set, ..act }).collect();
+    let together: Vec<_> = again.into_iter().map(|act| Act { set, ..act }).collect();
     let diagnosis = explain(&together);
     assert_eq!(diagnosis.findings[0].trouble, Trouble::RepeatedListings);
     assert_eq!(found(&diagnosis, Trouble::RepeatedLookups), None);
@@ -494,7 +494,7 @@ fn a_line_that_many_share_is_full_though_none_keeps_to_one_rate() {
     // Two connections, in turn fast and slow, that together move 2 MiB in 200 ms.
     let read = |number: u64, fast: bool| Act {
         server_ns: MS,
-        gap_ns: if number % 2 == 0 { 0 } else { -(if fast { 150 } else { 51 } * MS) },
+        gap_ns: if number.is_multiple_of(2) { 0 } else { -(if fast { 150 } else { 51 } * MS) },
         rtt_ns: if fast { 49 } else { 149 } * MS,
         set: match number % 2 {
             0 => |row| long_read(row, 1),
@@ -503,7 +503,7 @@ fn a_line_that_many_share_is_full_though_none_keeps_to_one_rate() {
         ..act(READ, 1 + number % 2, "big.iso")
     };
     let shared: Vec<_> =
-        (0..160).map(|number| read(number, (number / 2 + number) % 2 == 0)).collect();
+        (0..160).map(|number| read(number, (number / 2 + number).is_multiple_of(2))).collect();
     let two = |acts: &[Act]| {
         let mut connections = vec![line(2, 4 << 20), line(2, 4 << 20)];
         (connections[0].connection, connections[1].connection) = (1, 2);
@@ -597,7 +597,7 @@ fn one_file_is_out_of_line() {
     assert_eq!(found(&diagnosis, Trouble::SlowFilesystem), None);
     // Several files of a folder.
     let names = ["slow\\a", "slow\\b", "slow\\c"];
-    let one = |number: usize| match number > 100 && number % 20 == 0 {
+    let one = |number: usize| match number > 100 && number.is_multiple_of(20) {
         true => Act { server_ns: 80 * MS, ..act(READ, 2, names[number / 20 % 3]) },
         false => act(READ, 1, "quick\\a"),
     };

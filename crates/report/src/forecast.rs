@@ -195,7 +195,7 @@ fn exact(parts: impl Iterator<Item = f64>, sum: i64) -> Vec<i64> {
 }
 
 fn change_row(change: &Change) -> ChangeRow {
-    ChangeRow { change: change.spec().name.to_owned(), sentence: sentence(change) }
+    ChangeRow { change: change.name().to_owned(), sentence: sentence(change) }
 }
 
 /// What is changed, with its value.

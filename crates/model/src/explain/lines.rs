@@ -11,6 +11,7 @@ use super::connections::{Connections, Known};
 use super::culprits::Gathered;
 use super::data::{Confidence, Figure, Finding, Trouble};
 use super::operation::{BYTES_MAX, Seen};
+use super::together::Together;
 use super::{finding, rate};
 
 /// Messages of so many bytes show at which rate bytes go.
@@ -26,7 +27,7 @@ const STEPS: usize = 160;
 /// Rates of half an octave are one rate: jitter, and messages that share the line.
 const SAME: usize = 2;
 /// So much of the time at one rate makes it the line's.
-const FLAT: f64 = 0.7;
+pub(super) const FLAT: f64 = 0.7;
 /// Rate times round trip, of the largest window: less where the window grew, more where the round trip was
 /// measured on the short side.
 const FULL: std::ops::Range<f64> = 0.6..1.5;
@@ -34,21 +35,6 @@ const FULL: std::ops::Range<f64> = 0.6..1.5;
 const FAR_NS: i64 = 1_000_000;
 /// A line that is no trouble is so many times as fast.
 const FASTER: f64 = 10.0;
-
-/// Times in which all connections are looked at together, ns, and how many of them.
-const SLOT_NS: i64 = 100_000_000;
-const SLOTS_MAX: usize = 1_000_000;
-/// A message in more slots is looked at in so many.
-const SPREAD_MAX: i64 = 1_000;
-/// Slots without which nothing is said of all together.
-const SLOTS_LEAST: usize = 10;
-/// So much of a slot messages are under way in which the line is busy.
-const BUSY: f64 = 0.8;
-/// Slots with so much of the peak are at the line's rate.
-const AT_PEAK: f64 = 0.7;
-
-/// Bytes, and time in which messages were under way.
-type Slot = (u64, i64);
 
 /// One direction of a connection.
 struct Way {
@@ -77,8 +63,7 @@ impl Default for Way {
 #[derive(Default)]
 pub(super) struct Lines {
     ways: HashMap<(u32, u64), [Way; 2], foldhash::fast::RandomState>,
-    /// By recording, direction and time.
-    slots: HashMap<(u32, usize, i64), Slot, foldhash::fast::RandomState>,
+    together: Together,
     losses: Gathered,
     recovery_ns: i64,
 }
@@ -113,7 +98,7 @@ impl Lines {
     }
 
     fn way(&mut self, seen: &Seen, place: usize, bytes: u64, ns: i64) {
-        self.spread(seen, place, bytes, ns);
+        self.together.add(seen, place, bytes, ns);
         let key = (seen.recording, seen.connection);
         if self.ways.len() >= LINES_MAX && !self.ways.contains_key(&key) {
             return;
@@ -132,63 +117,11 @@ impl Lines {
         }
     }
 
-    /// Counts a message in the slots in which it was under way.
-    fn spread(&mut self, seen: &Seen, place: usize, bytes: u64, ns: i64) {
-        let Some(start) = seen.start else { return };
-        let begin = match place {
-            0 => start.saturating_add(seen.elapsed_ns - ns),
-            _ => start,
-        };
-        let first = begin.div_euclid(SLOT_NS);
-        let last = begin.saturating_add(ns).div_euclid(SLOT_NS).min(first + SPREAD_MAX);
-        for number in first..=last {
-            let from = begin.max(number * SLOT_NS);
-            let until = (begin + ns).min((number + 1) * SLOT_NS);
-            let key = (seen.recording, place, number);
-            if self.slots.len() >= SLOTS_MAX && !self.slots.contains_key(&key) {
-                return;
-            }
-            let slot = self.slots.entry(key).or_default();
-            let within = (until - from).max(0);
-            let share = if ns > 0 { within as f64 / ns as f64 } else { 1.0 };
-            slot.0 += (bytes as f64 * share) as u64;
-            slot.1 = slot.1.saturating_add(within);
-        }
-    }
-
-    /// The rates at which the lines of recordings are full, all connections together, by direction.
-    fn full_together(&self) -> HashMap<(u32, usize), f64, foldhash::fast::RandomState> {
-        let mut connections: HashMap<u32, u32, foldhash::fast::RandomState> = HashMap::default();
-        self.ways
-            .keys()
-            .for_each(|(recording, _)| *connections.entry(*recording).or_default() += 1);
-        let mut all: HashMap<(u32, usize), Vec<Slot>, foldhash::fast::RandomState> =
-            HashMap::default();
-        for (&(recording, place, _), slot) in &self.slots {
-            if connections.get(&recording).is_some_and(|number| *number > 1) {
-                all.entry((recording, place)).or_default().push(*slot);
-            }
-        }
-        let full = all.into_iter().filter_map(|(key, mut slots)| {
-            slots.sort_unstable();
-            let sum: u64 = slots.iter().map(|slot| slot.0).sum();
-            let mut above = 0;
-            let peak = slots.iter().rfind(|slot| {
-                above += slot.0;
-                above as f64 >= 0.1 * sum as f64
-            })?;
-            let is_full = |slot: &&Slot| {
-                slot.1 as f64 >= BUSY * SLOT_NS as f64 && slot.0 as f64 >= AT_PEAK * peak.0 as f64
-            };
-            let at_peak: u64 = slots.iter().filter(is_full).map(|slot| slot.0).sum();
-            let is_line = slots.len() >= SLOTS_LEAST && at_peak as f64 >= FLAT * sum as f64;
-            is_line.then_some((key, 8e9 * peak.0 as f64 / SLOT_NS as f64))
-        });
-        full.collect()
-    }
-
     pub(super) fn finish(self, connections: &Connections) -> Vec<Finding> {
-        let together = self.full_together();
+        let mut connections_of: HashMap<u32, u32, foldhash::fast::RandomState> = HashMap::default();
+        self.ways.keys().for_each(|key| *connections_of.entry(key.0).or_default() += 1);
+        let is_shared = |recording| connections_of.get(&recording).is_some_and(|n| *n > 1);
+        let together = self.together.finish(is_shared);
         let mut most = 0.0_f64;
         let mut full = [Gathered::default(), Gathered::default()];
         let mut sums = [(0_u64, 0_i64); 2];

@@ -23,6 +23,7 @@ mod others;
 mod pauses;
 mod server;
 mod stragglers;
+mod together;
 mod words;
 
 use arrow::array::RecordBatch;

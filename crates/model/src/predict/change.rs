@@ -246,7 +246,7 @@ pub struct Lacking {
 /// As it is written: `max-read=1MiB`.
 impl fmt::Display for Change {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = self.spec().name;
+        let name = self.name();
         let on = |is_on: bool| if is_on { "on" } else { "off" };
         match *self {
             Change::Rtt(seconds) => write!(to, "{name}={}us", 1e6 * seconds),
@@ -284,33 +284,37 @@ impl fmt::Display for Change {
 }
 
 impl Change {
-    /// Its place in [`SPECS`].
-    pub fn spec(&self) -> &'static Spec {
-        let place = match self {
-            Change::Rtt(_) => 0,
-            Change::Distance(_) => 1,
-            Change::Bandwidth(_) => 2,
-            Change::Window(_) => 3,
-            Change::Loss(_) => 4,
-            Change::Block(_) => 5,
-            Change::ReadBlock(_) => 6,
-            Change::WriteBlock(_) => 7,
-            Change::Filesystem(_) => 8,
-            Change::Cpu(_) => 9,
-            Change::Queue(_) => 10,
-            Change::Users(_) => 11,
-            Change::Cache(CacheOption::DirLease) => 13,
-            Change::Cache(_) => 12,
-            Change::Depth(_) => 14,
-            Change::Compound(_) => 15,
-            Change::Channels(_) => 16,
-            Change::WriteThrough(_) => 17,
-            Change::Replication(_) => 18,
-            Change::CacheHit(_) => 19,
-            Change::Signing(_) => 20,
-            Change::Encryption(_) => 21,
-        };
-        &SPECS[place]
+    /// The word before `=`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Change::Rtt(_) => "rtt",
+            Change::Distance(_) => "distance",
+            Change::Bandwidth(_) => "bandwidth",
+            Change::Window(_) => "window",
+            Change::Loss(_) => "loss",
+            Change::Block(_) => "block",
+            Change::ReadBlock(_) => "max-read",
+            Change::WriteBlock(_) => "max-write",
+            Change::Filesystem(_) => "filesystem",
+            Change::Cpu(_) => "cpu",
+            Change::Queue(_) => "queue",
+            Change::Users(_) => "users",
+            Change::Cache(CacheOption::DirLease) => "dirlease",
+            Change::Cache(_) => "dircache",
+            Change::Depth(_) => "depth",
+            Change::Compound(_) => "compound",
+            Change::Channels(_) => "channels",
+            Change::WriteThrough(_) => "write-through",
+            Change::Replication(_) => "replication",
+            Change::CacheHit(_) => "cache-hit",
+            Change::Signing(_) => "signing",
+            Change::Encryption(_) => "encryption",
+        }
+    }
+
+    /// What it needs of a recording.
+    fn needs(&self) -> &'static str {
+        SPECS.iter().find(|spec| spec.name == self.name()).map_or("", |spec| spec.needs)
     }
 
     /// Slices of the server's time that it changes, and which share of their time is left.
@@ -390,7 +394,7 @@ impl Change {
 
     /// What is said where something is missing.
     pub fn lacking(&self) -> Lacking {
-        Lacking { change: self.spec().name, what: self.spec().needs }
+        Lacking { change: self.name(), what: self.needs() }
     }
 
     fn scale(&self, profile: &mut Profile) -> Result<(), Lacking> {

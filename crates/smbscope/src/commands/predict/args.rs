@@ -278,7 +278,7 @@ mod tests {
     fn every_example_is_read_as_its_change() {
         for spec in SPECS {
             let change = change(spec.example).unwrap();
-            assert_eq!(change.spec().name, spec.name);
+            assert_eq!(change.name(), spec.name);
             assert!(!change.assumption().is_empty());
             assert_eq!(super::change(&change.to_string()), Ok(change), "{change}");
         }
