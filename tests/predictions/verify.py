@@ -508,7 +508,7 @@ def hits(bench):
 
 @case
 def capacity(bench):
-    """The users that the server carries, foretold from 60 of them, against the search for them."""
+    """The users that the server carries, foretold from 60 of them, and from 60 and 120, against the search for them."""
     workload = bench.path("fast.toml")
     source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../crates/load/workloads/metadata.toml")
     with open(source) as file:
@@ -522,10 +522,13 @@ def capacity(bench):
         bench.sleep()
         with Lab(bench, load=["--workload", workload]) as lab:
             same = ["--scale", bench.args.scale, "--workload", workload]
-            lab.files = ["--users", "60", *same]
-            run = lab.load("capacity-60", "--ramp", "50")
-            predicted = bench.predict("capacity", run, [""])[""]
-            limit = next(one for one in predicted if one["of"] == "capacity")
+            runs, limits = [], {}
+            for users in (60, 120):
+                lab.files = ["--users", str(users), *same]
+                runs.append(lab.load(f"capacity-{users}", "--ramp", "50"))
+                name = " and ".join(run.rsplit("-")[-1] for run in runs)
+                predicted = bench.predict(f"capacity from {name}", runs[0], [""], *runs[1:])[""]
+                limits[name] = next(one for one in predicted if one["of"] == "capacity")
             found = json.loads(bench.call(
                 "load", f"--lab={lab.dir}", "--users", most, *same, "--find-capacity", "--start-users", 60,
                 "--max-users", most, "--warm-up", "5s", "--duration", "30s", "--cool-down", "1s", "--repeats", 1,
@@ -536,13 +539,13 @@ def capacity(bench):
     with open(bench.path("capacity-found.json"), "w") as file:
         json.dump(found, file, indent=1)
     carried = found["answer"]
-    low, high = carried["interval"]["low"], carried["interval"]["high"]
-    bench.say(f"capacity: predicted {limit['users']:.0f} +- {limit['users_error']:.0f} users ({limit['name']}), found "
-              f"{carried}")
-    bench.notes.append(
-        f"Capacity, metadata at 15 scenarios/s a user, foretold from 60 users: {limit['users']:.0f} ± "
-        f"{limit['users_error']:.0f} ({limit['name']}); the search found {carried['users']} "
-        f"({low} to {high}, {carried['reason']}): {100 * (limit['users'] / carried['users'] - 1):+.0f} %.")
+    low, high = ("?" if end is None else round(end) for end in (carried["interval"][end] for end in ("low", "high")))
+    for name, limit in limits.items():
+        line = (f"Capacity, metadata at 15 scenarios/s a user, foretold from {name} users: {limit['users']:.0f} ± "
+                f"{limit['users_error']:.0f} ({limit['name']}); the search found {carried['users']} "
+                f"({low} to {high}, {carried['reason']}): {100 * (limit['users'] / carried['users'] - 1):+.0f} %.")
+        bench.say(line)
+        bench.notes.append(line)
 
 
 def main():
