@@ -164,7 +164,8 @@ impl Exchange {
         let row = &mut lead.pending.row;
         match message.end {
             _ if is_begun => {}
-            Some(end) => row.set_request_end(end),
+            // Messages that overtook another one ended before it.
+            Some(end) => row.set_request_end(row.request_end().map_or(end, |last| last.max(end))),
             None => row.clear(Column::request_end),
         }
         if let Some(bytes) = row.request_wire_bytes() {
@@ -190,9 +191,12 @@ impl Exchange {
         }
         self.decode(message, header, failed, link);
         self.seen = Some(match self.seen {
-            Some(first) => {
-                Seen { end: seen.end, wire_bytes: first.wire_bytes + seen.wire_bytes, ..first }
-            }
+            Some(first) => Seen {
+                // Messages that overtook another one ended before it.
+                end: seen.end.map(|end| end.max(first.end_or_start())),
+                wire_bytes: first.wire_bytes + seen.wire_bytes,
+                ..first
+            },
             None => *seen,
         });
         if !failed && self.more_comes(message) { Progress::More } else { Progress::Done }

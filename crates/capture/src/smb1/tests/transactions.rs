@@ -53,6 +53,23 @@ fn a_whole_request_may_be_answered_without_words() {
 }
 
 #[test]
+fn what_overtook_its_beginning_does_not_end_before_it() {
+    // The first message of each was lost and sent again, the second had come before.
+    let mut wire = Wire::default();
+    let start = wire.client(trans2(1, 6, b"\x01\x00\0\0\0\0\\a\0", 20));
+    wire.time -= 7_000;
+    wire.client(secondary(1, &[0; 20], 0, 20));
+    wire.time += 20_000;
+    let first = wire.server(response(0x32, 1, &[1; 60], 0, 100));
+    wire.time -= 5_000;
+    wire.server(response(0x32, 1, &[1; 40], 60, 100));
+    let row = &wire.rows()[0];
+    assert_eq!((row.row.request_start(), row.row.request_end()), (Some(start), Some(start)));
+    assert_eq!((row.row.response_start(), row.row.response_end()), (Some(first), Some(first)));
+    assert_eq!(row.row.elapsed_ns(), Some(first - start));
+}
+
+#[test]
 fn an_answer_of_several_messages_is_one() {
     let mut wire = Wire::default();
     wire.client(trans2(1, 1, b"\x16\0\x64\0\x06\0\x04\x01\0\0\0\0\\d\\*\0", 0));
