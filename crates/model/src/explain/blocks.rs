@@ -23,8 +23,6 @@ const BLOCK_MAX: u64 = 1 << 20;
 pub(super) const BLOCK_SMB1: u64 = 60 << 10;
 /// What goes without large MTU, which dialect 2.0.2 has not.
 const BLOCK_SMALL: u64 = 64 << 10;
-/// Messages of so many bytes show what the line carries.
-const LONG_BYTES: u64 = 16 << 10;
 /// Blocks of which nothing is said.
 const LEAST: u64 = 10;
 
@@ -157,17 +155,10 @@ impl Blocks {
 
     /// What long messages show of the line. Sums, because a coarse clock is right on average only.
     fn line(&mut self, seen: &Seen) {
-        let columns = seen.columns;
-        let ways = [
-            (columns.response_wire_bytes.get(seen.row), columns.response_transfer_ns.get(seen.row)),
-            (columns.request_wire_bytes.get(seen.row), columns.request_transfer_ns.get(seen.row)),
-        ];
-        for (way, (bytes, ns)) in self.ways.iter_mut().zip(ways) {
-            if let (Some(bytes), Some(ns)) = (bytes, ns)
-                && bytes >= LONG_BYTES
-            {
+        for (way, message) in self.ways.iter_mut().zip(seen.long_messages()) {
+            if let Some((bytes, ns)) = message {
                 way.line.0 = way.line.0.saturating_add(bytes);
-                way.line.1 = way.line.1.saturating_add(ns.max(0));
+                way.line.1 = way.line.1.saturating_add(ns);
             }
         }
     }

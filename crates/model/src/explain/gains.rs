@@ -72,7 +72,7 @@ impl Sample {
     /// Adds what remedies would bring to the findings that explain enough.
     pub(super) fn judge(&self, findings: &mut [Finding]) -> Result<(), ArrowError> {
         let mut replays = 0;
-        let mut lessons = None;
+        let mut today = None;
         let mut known: Vec<(Change, Option<Gain>)> = Vec::new();
         for found in findings.iter_mut().filter(|found| found.share >= LEAST_SHARE) {
             for change in remedies(found) {
@@ -80,18 +80,21 @@ impl Sample {
                     found.gains.extend(gain.clone());
                     continue;
                 }
+                let today = match &today {
+                    Some(today) => today,
+                    None => today.insert(self.replay(&Plan::default(), Lessons::default())?),
+                };
+                // What needs slices that nobody recorded is not worth a replay; how often a cache would
+                // be asked only its own replay knows.
+                let is_cache = matches!(change, Change::Cache(_));
+                if !is_cache && lacks(&[change], today).is_some() {
+                    continue;
+                }
                 replays += 1;
                 if replays > REPLAYS_MAX {
                     return Ok(());
                 }
-                let lessons = match &lessons {
-                    Some(lessons) => lessons,
-                    None => {
-                        let today = self.replay(&Plan::default(), Lessons::default())?;
-                        lessons.insert(today.lessons)
-                    }
-                };
-                let gain = self.gain(change, lessons)?;
+                let gain = self.gain(change, &today.lessons)?;
                 found.gains.extend(gain.clone());
                 known.push((change, gain));
             }

@@ -10,12 +10,10 @@ use hashbrown::HashMap;
 use super::connections::{Connections, Known};
 use super::culprits::Gathered;
 use super::data::{Confidence, Figure, Finding, Trouble};
-use super::operation::{BYTES_MAX, Seen};
+use super::operation::Seen;
 use super::together::Together;
 use super::{finding, rate};
 
-/// Messages of so many bytes show at which rate bytes go.
-const LONG_BYTES: u64 = 16 << 10;
 /// Messages of at most this are in a usual window, and go at the line's rate whatever the window is.
 const BURST_BYTES: u64 = 48 << 10;
 /// Ways of connections without which nothing is said: messages and bytes.
@@ -76,22 +74,16 @@ enum Limit {
 
 impl Lines {
     pub(super) fn see(&mut self, seen: &Seen) {
-        let columns = seen.columns;
         let recovery_ns = seen.recovery_ns();
         if recovery_ns > 0 && seen.is_timed {
             self.recovery_ns = self.recovery_ns.saturating_add(recovery_ns);
             self.losses.add(seen, seen.of_busy(recovery_ns));
         }
-        let ways = [
-            (columns.response_wire_bytes.get(seen.row), columns.response_transfer_ns.get(seen.row)),
-            (columns.request_wire_bytes.get(seen.row), columns.request_transfer_ns.get(seen.row)),
-        ];
-        for (place, (bytes, ns)) in ways.into_iter().enumerate() {
-            if let (Some(bytes @ LONG_BYTES..), Some(ns @ 0..), true) = (bytes, ns, seen.is_timed) {
+        for (place, message) in seen.long_messages().into_iter().enumerate() {
+            if let (Some((bytes, ns)), true) = (message, seen.is_timed) {
                 // Without what losses cost, if that lies in it.
                 let ns = ns.min(seen.elapsed_ns);
                 let sending_ns = if recovery_ns < ns { ns - recovery_ns } else { ns };
-                let bytes = bytes.min(BYTES_MAX);
                 self.way(seen, place, bytes, sending_ns);
             }
         }

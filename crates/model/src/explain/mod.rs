@@ -95,7 +95,7 @@ impl Explain {
         Explain { sample: Some(Sample::default()), ..Explain::default() }
     }
 
-    /// Adds connections. Those that come before their operations say what was negotiated on them.
+    /// Adds connections, before their operations or after them.
     pub fn connections(&mut self, rows: &[Connection]) {
         for row in rows {
             let recording = self.recording(&row.recording);
@@ -118,20 +118,14 @@ impl Explain {
             sample.add(batch)?;
         }
         let mut rows = Rows::of(batch)?;
-        let mut known: Vec<Option<u32>> = vec![None; rows.columns.recording.keys()];
+        let mut recordings = Resolved::new(rows.columns.recording.keys());
         let mut servers = Resolved::new(rows.columns.server.keys());
         for row in 0..batch.num_rows() {
-            let key = rows.columns.recording.key(row);
-            let recording = match key.and_then(|key| known.get(key).copied().flatten()) {
-                Some(number) => number,
-                None => {
-                    let name = rows.columns.recording.get(row).unwrap_or_default();
-                    let number = self.recording(name);
-                    if let Some(slot) = key.and_then(|key| known.get_mut(key)) {
-                        *slot = Some(number);
-                    }
-                    number
-                }
+            let recording = match rows.columns.recording.key(row) {
+                Some(key) => recordings.get(key, || {
+                    self.recording(rows.columns.recording.text(key).unwrap_or_default())
+                }),
+                None => self.recording(""),
             };
             let server = rows.columns.server.key(row).map_or(0, |key| {
                 servers.get(key, || {

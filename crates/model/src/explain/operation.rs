@@ -60,7 +60,9 @@ crate::summary::columns::columns! {
 /// Beyond these is nonsense that a damaged file holds.
 const DURATION_MAX_NS: i64 = 1_000_000_000_000_000;
 const TIME_MAX_NS: i64 = 4_000_000_000_000_000_000;
-pub(super) const BYTES_MAX: u64 = 1 << 30;
+const BYTES_MAX: u64 = 1 << 30;
+/// Messages of so many bytes show what the line carries.
+const LONG_BYTES: u64 = 16 << 10;
 
 fn duration(ns: i64) -> i64 {
     ns.clamp(0, DURATION_MAX_NS)
@@ -236,6 +238,20 @@ impl Seen<'_> {
                 (i128::from(self.busy_ns) * i128::from(ns) / i128::from(elapsed)) as i64
             }
         }
+    }
+
+    /// Bytes and time of the reply, and of the request, where they are so long that they show at which rate
+    /// bytes go.
+    pub(super) fn long_messages(&self) -> [Option<(u64, i64)>; 2] {
+        let columns = self.columns;
+        [
+            (&columns.response_wire_bytes, &columns.response_transfer_ns),
+            (&columns.request_wire_bytes, &columns.request_transfer_ns),
+        ]
+        .map(|(bytes, ns)| {
+            let bytes = bytes.get(self.row).filter(|bytes| *bytes >= LONG_BYTES)?;
+            Some((bytes.min(BYTES_MAX), duration(ns.get(self.row)?)))
+        })
     }
 
     pub(super) fn transfer_ns(&self) -> i64 {
