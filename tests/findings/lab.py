@@ -437,6 +437,17 @@ def protection(bench, _):
             lab.smbclient("get large.bin /dev/null", "--client-protection=encrypt")
 
 
+@case("protection-signing", expects="protection", fixture=False,
+      allowed={"server-queueing": "reads in flight wait while the core signs the reply before theirs"})
+def protection_signing(bench, shows):
+    """HMAC-SHA256 on one core (dialect 2.1), as the recorder inside Samba sees it; or the same without."""
+    with bench.lab(options={"server signing": "required" if shows else "auto"}, before=["taskset", "-c", "1"]) as lab:
+        lab.file("large.bin", 64 << 20)
+        with lab.record():
+            protection = "sign" if shows else "off"
+            lab.smbclient("get large.bin /dev/null", "-m", "SMB2_10", f"--client-protection={protection}")
+
+
 @case("stragglers", allowed={"slow-filesystem": "that is what makes it slow"})
 def stragglers(bench, shows):
     """One file lies on storage whose calls take 30 ms; or it is as quick as the rest."""

@@ -568,6 +568,8 @@ def main():
         raise SystemExit("root is needed, for network namespaces")
     folder = args.keep or tempfile.mkdtemp(prefix="smbscope-predict-")
     os.makedirs(folder, exist_ok=True)
+    # Samba goes there as nobody.
+    os.chmod(folder, 0o755)
     bench = Bench(args, folder)
     bench.wake()
     try:
