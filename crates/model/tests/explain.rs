@@ -21,6 +21,7 @@ const QUERY_INFO: u16 = 16;
 const NEGOTIATE: u16 = 0;
 const OPLOCK_BREAK: u16 = 18;
 const MS: i64 = 1_000_000;
+const NO_HANDLE: u64 = u64::MAX;
 const NOT_FOUND: u32 = 0xc000_0034;
 
 /// One operation: its command, what the server takes, on which open and path.
@@ -68,7 +69,9 @@ fn explain_of(acts: &[Act], mut connections: Vec<Connection>) -> Diagnosis {
             row.set_detail(code::detail(code::Detail::Disposition, 1));
             row.set_desired_access(0x81);
         }
-        row.set_handle(act.handle);
+        if act.handle != NO_HANDLE {
+            row.set_handle(act.handle);
+        }
         row.set_status(0);
         row.set_outstanding(0);
         row.set_request_start(at);
@@ -692,6 +695,86 @@ fn remedies_are_replayed() {
     let changes: Vec<_> = small.gains.iter().map(|gain| gain.change.as_str()).collect();
     assert_eq!(changes, ["max-read=1MiB", "depth=8"]);
     assert!(small.gains.iter().all(|one| one.waiting_after_ns < one.waiting_before_ns / 3));
+}
+
+#[test]
+fn what_nobody_waits_for_saves_nothing() {
+    let of = |server_us: i64, gap_ms: i64, set| Act {
+        server_ns: server_us * MS / 1000,
+        gap_ns: gap_ms * MS,
+        rtt_ns: 0,
+        set,
+        ..act(READ, 1, "a")
+    };
+    // One channel of a session is answered each 0.4 ms; beside it another waits for 100 ms.
+    let mut rows = vec![of(400, 0, |row| row.set_session_id(7)); 250];
+    rows.push(of(100_000, -100, |row| {
+        row.set_session_id(7);
+        row.set_connection(2);
+    }));
+    let slow = |rows: &[Act]| {
+        let diagnosis = explain(rows);
+        let found = found(&diagnosis, Trouble::SlowFilesystem)?;
+        Some((found.share, found.replayed))
+    };
+    assert_eq!(slow(&rows), None);
+    // A client that has nothing else to do waits for it.
+    let (share, replayed) = slow(&rows[200..]).unwrap();
+    assert!(replayed == 1 && (0.7..0.85).contains(&share), "{share} {replayed}");
+    // Four in flight that are served one by one all gain by what each takes less.
+    let full = |row: &mut Operation| {
+        row.set_outstanding(3);
+        row.set_busy_ns(10 * MS);
+    };
+    let (share, replayed) = slow(&vec![of(40_000, -30, full); 100]).unwrap();
+    assert!(replayed == 100 && share > 0.9, "{share} {replayed}");
+}
+
+#[test]
+fn tcp_goes_slower_after_losses() {
+    // Of 100 segments one is lost: 12.2 of 1,460 bytes are in flight, in each 20 ms.
+    let lossy = |lost| Connection {
+        client_mss: Some(1460),
+        server_mss: Some(1460),
+        packets_to_client: 30_000,
+        retransmissions_to_client: lost,
+        ..line(20, 4 << 20)
+    };
+    let rows = long_reads(|number| 800 + 150 * (number as i64 % 7));
+    let diagnosis = explain_on(&rows, lossy(300));
+    let slower = found(&diagnosis, Trouble::Loss).unwrap();
+    assert_eq!(slower.confidence, Confidence::Medium);
+    assert!(slower.share > 0.8 && figure(slower, "rate_afterwards") > 5e6, "{slower:?}");
+    // So few losses allow more, so many less.
+    for lost in [0, 3, 3_000] {
+        assert_eq!(found(&explain_on(&rows, lossy(lost)), Trouble::Loss), None, "{lost}");
+    }
+}
+
+#[test]
+fn smb1_asks_about_paths_without_an_open() {
+    const TRANSACTION2: u16 = 0x32;
+    const QUERY_PATH_ALL: u32 = 0x5_0107;
+    const FIND_FIRST_BOTH: u32 = 0x1_0104;
+    fn smb1(row: &mut Operation, detail: u32, status: u32) {
+        row.set_protocol(1);
+        row.set_command(code::command(1, TRANSACTION2));
+        row.set_detail(code::detail(code::Detail::Transaction2, detail));
+        row.set_status(status);
+    }
+    let asks = |number: u64| {
+        let set: fn(&mut Operation) = match number % 3 {
+            0 => |row| smb1(row, QUERY_PATH_ALL, 0),
+            1 => |row| smb1(row, FIND_FIRST_BOTH, 0),
+            _ => |row| smb1(row, QUERY_PATH_ALL, NOT_FOUND),
+        };
+        Act { set, rtt_ns: 20 * MS, ..act(0, NO_HANDLE, "a\\b") }
+    };
+    let diagnosis = explain(&(0..60).map(asks).collect::<Vec<_>>());
+    for trouble in [Trouble::RepeatedLookups, Trouble::RepeatedListings, Trouble::FailingLookups] {
+        let share = found(&diagnosis, trouble).map(|found| found.share);
+        assert!(share.is_some_and(|share| (0.3..0.34).contains(&share)), "{trouble:?} {share:?}");
+    }
 }
 
 fn wild() -> impl Strategy<Value = i64> {

@@ -28,6 +28,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("examples", "Examples", List("example"), Always, "The operations that cost most by it."),
         ("remedies", "Remedies", List("remedy"), Always, "What to do, the most useful first."),
         ("gains", "Gains", List("gain"), Always, "What remedies would bring, where the recording could be replayed with them."),
+        ("replayed", "Replayed", Count, Always, "Operations of it that were replayed without it, to tell what is saved; without any it is the sum of what each would save."),
     ]),
     ("figure", "A figure.", &[], &[
         ("name", "Name", Code, Always, "What it is."),

@@ -68,6 +68,7 @@ fn diagnosis() -> Diagnosis {
             operations: 100_000,
             is_part: true,
         }],
+        replayed: 40,
     };
     let little = Finding { share: 0.01, gains: vec![], ..found.clone() };
     let note = Note { about: About::Smb1, what: "<b>\u{1b}[2J".into() };

@@ -8,9 +8,9 @@ use hashbrown::HashMap;
 
 use super::connections::Connections;
 use super::culprits::Gathered;
-use super::data::{Confidence, Figure, Finding, Trouble};
+use super::data::{Confidence, Figure, Trouble};
 use super::operation::{Act, Seen};
-use super::{Mean, finding, rate};
+use super::{Found, Mean, finding, rate};
 use crate::predict::Z_95;
 
 /// Opens that are followed at once; beyond that all are forgotten.
@@ -163,7 +163,7 @@ impl Blocks {
         }
     }
 
-    pub(super) fn finish(mut self, connections: &Connections) -> Vec<Finding> {
+    pub(super) fn finish(mut self, connections: &Connections) -> Vec<Found> {
         let mut streams: Vec<_> = self.streams.into_iter().collect();
         streams.sort_unstable_by_key(|one| one.0);
         for (key, stream) in streams {
@@ -229,7 +229,7 @@ impl Way {
         line: Option<f64>,
         back: (u64, u64, i64),
         tick: f64,
-    ) -> Finding {
+    ) -> Found {
         let block = self.block.mean();
         let target = self.target.mean();
         let round = self.round.mean();
@@ -283,7 +283,7 @@ impl Way {
             figures.push(figure("clock_tick", tick, None, "ns"));
         }
         let mut found = finding(trouble, what, self.gathered, confidence, because);
-        found.figures = figures;
+        found.finding.figures = figures;
         found
     }
 }

@@ -30,6 +30,12 @@ pub(super) struct Known {
     pub(super) windows: [Option<u64>; 2],
     /// Whether no line is between client and server.
     pub(super) is_one_machine: bool,
+    /// Largest segment of both, bytes.
+    pub(super) segment: Option<u64>,
+    /// Segments sent again, and all, to the client and to the server.
+    pub(super) sent: [(u64, u64); 2],
+    /// Time in which that way stood still for what was lost, ns.
+    pub(super) stood_ns: [u64; 2],
     /// Fewest and most credits that the client held.
     pub(super) credits: Option<(u64, u64)>,
 }
@@ -73,6 +79,12 @@ impl Connections {
                     .map(|(server, client)| server.saturating_add(client)),
                 windows: [row.client_window_max, row.server_window_max],
                 is_one_machine: row.client == row.server,
+                segment: row.client_mss.into_iter().chain(row.server_mss).min(),
+                sent: [
+                    (row.retransmissions_to_client, row.packets_to_client),
+                    (row.retransmissions_to_server, row.packets_to_server),
+                ],
+                stood_ns: [row.recovery_ns_to_client, row.recovery_ns_to_server],
                 credits: row.credits_min.map(|least| (least, row.credits_max)),
             };
             self.known.insert((recording, row.connection), known);

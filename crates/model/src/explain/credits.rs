@@ -5,9 +5,9 @@ use hashbrown::HashMap;
 
 use super::connections::Connections;
 use super::culprits::Gathered;
-use super::data::{Confidence, Figure, Finding, Trouble};
-use super::finding;
+use super::data::{Confidence, Figure, Trouble};
 use super::operation::{Act, Seen};
+use super::{Found, finding};
 
 /// Who holds more than this at a time has enough for eight requests of 1 MiB.
 const FEW: u64 = 128;
@@ -65,7 +65,7 @@ impl Credits {
         }
     }
 
-    pub(super) fn finish(self, connections: &Connections) -> Vec<Finding> {
+    pub(super) fn finish(self, connections: &Connections) -> Vec<Found> {
         let mut full = Gathered::default();
         let (mut starved, mut held, mut most) = (0_u64, 0, 0);
         let mut all: Vec<_> = self.0.into_iter().collect();
@@ -97,7 +97,7 @@ impl Credits {
             "clients had used all credits that they held, asked for more than they got, and had as many requests \
              in flight as those paid for",
         );
-        found.figures = [
+        found.finding.figures = [
             ("credits_at_most", held as f64),
             ("in_flight_at_most", f64::from(most)),
             ("connections", starved as f64),

@@ -6,6 +6,7 @@ use hashbrown::HashMap;
 
 use super::data::{Culprit, Example};
 use super::operation::Seen;
+use super::spared::Spared;
 
 /// Names that are told apart for each finding, by kind.
 const NAMES_MAX: usize = 4096;
@@ -105,10 +106,12 @@ pub(super) struct Gathered {
     shares: Names,
     paths: Names,
     dearest: BinaryHeap<Dear>,
+    spared: Spared,
 }
 
 /// The same, told.
 pub(super) struct Told {
+    pub(super) spared: Spared,
     pub(super) clients: Vec<Culprit>,
     pub(super) shares: Vec<Culprit>,
     pub(super) paths: Vec<Culprit>,
@@ -130,6 +133,7 @@ impl Gathered {
         self.clients.merge(other.clients);
         self.shares.merge(other.shares);
         self.paths.merge(other.paths);
+        self.spared.merge(other.spared);
         self.dearest.extend(other.dearest);
         while self.dearest.len() > EXAMPLES {
             self.dearest.pop();
@@ -141,26 +145,53 @@ impl Gathered {
         let scaled = |ns: i64| (ns as f64 * share) as i64;
         self.saved_ns = scaled(self.saved_ns);
         self.squares *= share * share;
+        self.spared.scale(share);
         for names in [&mut self.clients, &mut self.shares, &mut self.paths] {
             names.sums.values_mut().for_each(|sums| sums.1 = scaled(sums.1));
         }
     }
 
-    /// Without what an operation costs, so much would be saved.
-    pub(super) fn add(&mut self, seen: &Seen, saved_ns: i64) {
-        self.add_many(seen, saved_ns, 1);
+    /// The time alone: its operations count elsewhere.
+    pub(super) fn uncounted(mut self) -> Gathered {
+        self.operations = 0;
+        for names in [&mut self.clients, &mut self.shares, &mut self.paths] {
+            names.sums.values_mut().for_each(|sums| sums.0 = 0);
+        }
+        self
     }
 
-    /// The same of so many operations, the last of which is seen.
-    pub(super) fn add_many(&mut self, seen: &Seen, saved_ns: i64, operations: u64) {
+    /// Without what an operation costs, so much would be saved.
+    pub(super) fn add(&mut self, seen: &Seen, saved_ns: i64) {
         let saved_ns = saved_ns.max(0);
+        self.spared.add(seen, saved_ns);
+        self.add_place(seen, saved_ns, 1);
+    }
+
+    /// The same of a time in which its connection stood still, so that whatever was in flight waited.
+    pub(super) fn add_stop(&mut self, seen: &Seen, begin: i64, ns: i64, saved_ns: i64) {
+        let saved_ns = saved_ns.max(0);
+        self.spared.add_stop(seen, begin, ns, saved_ns);
+        self.add_place(seen, saved_ns, 1);
+    }
+
+    /// The same of so many operations, the last of which is seen, and what each takes less.
+    pub(super) fn add_many(&mut self, seen: &Seen, saved_ns: i64, operations: u64, spared: Spared) {
+        self.spared.merge(spared);
+        self.add_place(seen, saved_ns.max(0), operations);
+    }
+
+    /// The same of a client's pause before an operation, which has nothing to do with the file.
+    pub(super) fn add_pause(&mut self, seen: &Seen, saved_ns: i64) {
+        self.add_of_client(seen, saved_ns, 1);
+    }
+
+    fn add_place(&mut self, seen: &Seen, saved_ns: i64, operations: u64) {
         self.shares.add(seen.share(), saved_ns);
         self.paths.add(seen.path(), saved_ns);
         self.add_of_client(seen, saved_ns, operations);
     }
 
-    /// The same of what has nothing to do with the file.
-    pub(super) fn add_of_client(&mut self, seen: &Seen, saved_ns: i64, operations: u64) {
+    fn add_of_client(&mut self, seen: &Seen, saved_ns: i64, operations: u64) {
         self.operations += operations;
         self.saved_ns = self.saved_ns.saturating_add(saved_ns);
         self.squares += (saved_ns as f64).powi(2);
@@ -189,6 +220,7 @@ impl Gathered {
         let mut dearest = self.dearest.into_vec();
         dearest.sort_unstable();
         Told {
+            spared: self.spared,
             clients: self.clients.finish(),
             shares: self.shares.finish(),
             paths: self.paths.finish(),

@@ -123,6 +123,9 @@ pub struct Finding {
     pub remedies: Vec<Remedy>,
     /// What that would bring, where the recording can be replayed with it.
     pub gains: Vec<Gain>,
+    /// Operations of it that were replayed without it, to tell what is saved; without any it is the sum of what
+    /// each would save.
+    pub replayed: u64,
 }
 
 /// The recording once more, with a remedy.

@@ -1,13 +1,18 @@
-//! What remedies would bring, by replaying the recording with them ([`crate::predict::replay`]).
+//! What is saved without a trouble, and what remedies would bring: by replaying the recording without it, and with
+//! them ([`crate::predict::replay`]).
 
 use arrow::array::RecordBatch;
 use arrow::error::ArrowError;
 use smbscope_event::profile::CacheOption;
 use smbscope_event::tables::Connection;
 
-use super::LEAST_SHARE;
+use std::ops::Range;
+
 use super::blocks::BLOCK_SMB1;
 use super::data::{Finding, Gain, Trouble};
+use super::operation::Seen;
+use super::spared::Kept;
+use super::{Found, LEAST_SHARE};
 use crate::predict::change::Change;
 use crate::predict::lacks::{lacks, lacks_sizes};
 use crate::predict::plan::Plan;
@@ -29,6 +34,11 @@ pub(super) struct Sample {
     operations: usize,
     is_cut: bool,
     connections: Vec<Connection>,
+    /// Busy time of the operations, ns.
+    busy_ns: i64,
+    kept: Vec<Kept>,
+    /// What comes out without any change.
+    today: Option<Prediction>,
 }
 
 /// What the columns of a replay with any remedy are.
@@ -47,10 +57,12 @@ pub(super) fn all_columns() -> Vec<&'static str> {
 }
 
 impl Sample {
-    pub(super) fn add(&mut self, batch: &RecordBatch) -> Result<(), ArrowError> {
+    /// Adds operations while there is room; gives the numbers of those that it keeps.
+    pub(super) fn add(&mut self, batch: &RecordBatch) -> Result<Range<u32>, ArrowError> {
+        let first = self.operations as u32;
         if self.operations >= OPERATIONS_MAX {
             self.is_cut |= batch.num_rows() > 0;
-            return Ok(());
+            return Ok(first..first);
         }
         let rows = batch.num_rows().min(OPERATIONS_MAX - self.operations);
         self.is_cut |= rows < batch.num_rows();
@@ -60,7 +72,13 @@ impl Sample {
         places.dedup();
         self.batches.push(batch.project(&places)?.slice(0, rows));
         self.operations += rows;
-        Ok(())
+        Ok(first..self.operations as u32)
+    }
+
+    /// Looks at an operation that it keeps.
+    pub(super) fn see(&mut self, seen: &Seen) {
+        self.kept.push(Kept::of(seen));
+        self.busy_ns = self.busy_ns.saturating_add(seen.busy_ns);
     }
 
     pub(super) fn connection(&mut self, row: &Connection) {
@@ -69,10 +87,38 @@ impl Sample {
         }
     }
 
+    /// Makes what is saved what the clients would wait less: an operation that nobody waits for saves nothing,
+    /// and requests that were in flight together are not later one by one.
+    pub(super) fn replay_without(&mut self, found: &mut Found) -> Result<(), ArrowError> {
+        let Found { finding, spared } = found;
+        let replayed = spared.operations() as u64;
+        let is_known = replayed >= if self.is_cut { OPERATIONS_LEAST } else { 1 };
+        let before_ns = self.today()?.waiting_ns.0;
+        if !is_known || spared.sampled_ns <= 0 || self.busy_ns <= 0 || before_ns <= 0 {
+            return Ok(());
+        }
+        let less = spared.less(&self.kept);
+        let after = self.replay(&Plan::default(), Lessons::default(), &less)?;
+        // Shares of what clients wait, and of what connections are busy: several may be one client's.
+        let share = (before_ns - after.waiting_ns.1) as f64 / before_ns as f64;
+        let own_share = spared.sampled_ns as f64 / self.busy_ns as f64;
+        let times = (share / own_share).max(0.0);
+        finding.saved(times, spared.all_ns);
+        finding.replayed = replayed;
+        Ok(())
+    }
+
+    fn today(&mut self) -> Result<&Prediction, ArrowError> {
+        let today = match self.today.take() {
+            Some(today) => today,
+            None => self.replay(&Plan::default(), Lessons::default(), &[])?,
+        };
+        Ok(self.today.insert(today))
+    }
+
     /// Adds what remedies would bring to the findings that explain enough.
-    pub(super) fn judge(&self, findings: &mut [Finding]) -> Result<(), ArrowError> {
+    pub(super) fn judge(&mut self, findings: &mut [Finding]) -> Result<(), ArrowError> {
         let mut replays = 0;
-        let mut today = None;
         let mut known: Vec<(Change, Option<Gain>)> = Vec::new();
         for found in findings.iter_mut().filter(|found| found.share >= LEAST_SHARE) {
             for change in remedies(found) {
@@ -80,10 +126,7 @@ impl Sample {
                     found.gains.extend(gain.clone());
                     continue;
                 }
-                let today = match &today {
-                    Some(today) => today,
-                    None => today.insert(self.replay(&Plan::default(), Lessons::default())?),
-                };
+                let today = self.today()?;
                 // What needs slices that nobody recorded is not worth a replay; how often a cache would
                 // be asked only its own replay knows.
                 let is_cache = matches!(change, Change::Cache(_));
@@ -94,7 +137,8 @@ impl Sample {
                 if replays > REPLAYS_MAX {
                     return Ok(());
                 }
-                let gain = self.gain(change, &today.lessons)?;
+                let lessons = today.lessons.clone();
+                let gain = self.gain(change, lessons)?;
                 found.gains.extend(gain.clone());
                 known.push((change, gain));
             }
@@ -102,13 +146,13 @@ impl Sample {
         Ok(())
     }
 
-    fn gain(&self, change: Change, lessons: &Lessons) -> Result<Option<Gain>, ArrowError> {
+    fn gain(&self, change: Change, lessons: Lessons) -> Result<Option<Gain>, ArrowError> {
         if lacks_sizes(&[change], lessons.sizes).is_some() {
             return Ok(None);
         }
         let mut plan = Plan::default();
         change.plan(&mut plan);
-        let prediction = self.replay(&plan, lessons.clone())?;
+        let prediction = self.replay(&plan, lessons, &[])?;
         let is_unknown = plan.is_other_line() && prediction.without_rtt == prediction.timed;
         let is_little = prediction.timed < OPERATIONS_LEAST;
         if is_unknown || is_little || lacks(&[change], &prediction).is_some() {
@@ -130,11 +174,19 @@ impl Sample {
         }))
     }
 
-    fn replay(&self, plan: &Plan, lessons: Lessons) -> Result<Prediction, ArrowError> {
+    /// Once more; `less` is what each operation takes less, ns.
+    fn replay(
+        &self,
+        plan: &Plan,
+        lessons: Lessons,
+        less: &[i64],
+    ) -> Result<Prediction, ArrowError> {
         let mut replay = Replay::new(plan.clone(), lessons);
         replay.connections(&self.connections);
+        let mut first = 0;
         for batch in &self.batches {
-            replay.operations(batch)?;
+            replay.operations_less(batch, less.get(first..).unwrap_or_default())?;
+            first += batch.num_rows();
         }
         Ok(replay.finish())
     }

@@ -7,9 +7,10 @@ use std::hash::{BuildHasher as _, Hasher as _};
 use hashbrown::HashMap;
 
 use super::culprits::Gathered;
-use super::data::{Confidence, Figure, Finding, Trouble};
-use super::finding;
+use super::data::{Confidence, Figure, Trouble};
 use super::operation::{Act, Seen};
+use super::spared::Spared;
+use super::{Found, finding};
 use crate::summary::{StatusClass, class};
 
 /// Names, and opens, that are known at once; beyond that all are forgotten.
@@ -32,6 +33,8 @@ struct Open {
     lists_again: Option<bool>,
     asked: u64,
     cost_ns: i64,
+    /// What all of it takes.
+    spared: Spared,
     start: Option<i64>,
 }
 
@@ -64,7 +67,9 @@ impl Lookups {
         let mut hasher = foldhash::fast::FixedState::with_seed(SEED).build_hasher();
         hasher.write_u32(seen.recording);
         hasher.write_u8(what);
-        for word in [seen.client(), seen.share(), Some(path)] {
+        // An open may ask for anything; without one, each question is another.
+        let level = seen.columns.detail.get(seen.row).filter(|_| seen.act == Act::Query);
+        for word in [seen.client(), seen.share(), Some(path), level] {
             hasher.write(word.unwrap_or("").as_bytes());
             hasher.write_u8(0xff);
         }
@@ -89,14 +94,7 @@ impl Lookups {
     }
 
     fn open(&mut self, seen: &Seen) {
-        let is_missing =
-            seen.status.is_some_and(|status| status != 0 && class(status) == StatusClass::NotFound);
-        if is_missing {
-            self.missing.0 += 1;
-            self.missing.1 += seen.busy_ns;
-            if self.is_again(seen, 0, SOON_NS) {
-                self.failing.add(seen, seen.busy_ns);
-            }
+        if self.fails(seen) {
             return;
         }
         let (Some(handle), Some(0)) = (seen.handle, seen.status) else { return };
@@ -106,11 +104,27 @@ impl Lookups {
         }
         let cost_ns = seen.busy_ns;
         let start = seen.start;
-        self.opens.insert(handle, Open { is_repeat, cost_ns, start, ..Open::default() });
+        let mut spared = Spared::default();
+        spared.add(seen, cost_ns);
+        self.opens.insert(handle, Open { is_repeat, cost_ns, spared, start, ..Open::default() });
+    }
+
+    /// Whether the name is not there.
+    fn fails(&mut self, seen: &Seen) -> bool {
+        let is_missing =
+            seen.status.is_some_and(|status| status != 0 && class(status) == StatusClass::NotFound);
+        if is_missing {
+            self.missing.0 += 1;
+            self.missing.1 += seen.busy_ns;
+            if self.is_again(seen, 0, SOON_NS) {
+                self.failing.add(seen, seen.busy_ns);
+            }
+        }
+        is_missing
     }
 
     fn ask(&mut self, seen: &Seen) {
-        let Some(handle) = seen.handle else { return };
+        let Some(handle) = seen.handle else { return self.ask_path(seen) };
         if seen.act == Act::List
             && self.opens.get(&handle).is_some_and(|open| open.lists_again.is_none())
         {
@@ -125,24 +139,39 @@ impl Lookups {
             self.listings.add(seen, seen.busy_ns);
         } else {
             open.cost_ns = open.cost_ns.saturating_add(seen.busy_ns);
+            open.spared.add(seen, seen.busy_ns);
+        }
+    }
+
+    /// SMB1 asks about paths without an open.
+    fn ask_path(&mut self, seen: &Seen) {
+        let is_list = seen.act == Act::List;
+        let (what, within_ns) = if is_list { (2, LISTED_NS) } else { (1, SOON_NS) };
+        if !self.fails(seen) && seen.path().is_some() && self.is_again(seen, what, within_ns) {
+            let again = if is_list { &mut self.listings } else { &mut self.repeated };
+            again.add(seen, seen.busy_ns);
         }
     }
 
     fn close(&mut self, seen: &Seen) {
-        let Some(open) = seen.handle.and_then(|handle| self.opens.remove(&handle)) else { return };
+        let Some(mut open) = seen.handle.and_then(|handle| self.opens.remove(&handle)) else {
+            return;
+        };
         let cost_ns = open.cost_ns.saturating_add(seen.busy_ns);
+        open.spared.add(seen, seen.busy_ns);
+        let spared = open.spared;
         match (open.is_used, open.lists_again, open.is_repeat, open.asked) {
             (true, ..) => {}
             // Listings count one by one; of a compound, all of its time is the open's.
-            (false, Some(true), ..) => self.listings.add_many(seen, cost_ns, 2),
+            (false, Some(true), ..) => self.listings.add_many(seen, cost_ns, 2, spared),
             (false, Some(false), ..) => {}
-            (false, None, true, asked) => self.repeated.add_many(seen, cost_ns, 2 + asked),
-            (false, None, false, 0) => self.churn.add_many(seen, cost_ns, 2),
+            (false, None, true, asked) => self.repeated.add_many(seen, cost_ns, 2 + asked, spared),
+            (false, None, false, 0) => self.churn.add_many(seen, cost_ns, 2, spared),
             (false, None, false, _) => {}
         }
     }
 
-    pub(super) fn finish(self) -> Vec<Finding> {
+    pub(super) fn finish(self) -> Vec<Found> {
         let all =
             Figure { name: "failed_lookups", value: self.missing.0 as f64, error: None, unit: "" };
         let mut failing = finding(
@@ -152,7 +181,7 @@ impl Lookups {
             Confidence::High,
             "each was asked for by the same client within ten seconds, and was not there then either",
         );
-        failing.figures.push(all);
+        failing.finding.figures.push(all);
         let repeated = finding(
             Trouble::RepeatedLookups,
             "The same files and folders are opened again only to ask what was asked before"

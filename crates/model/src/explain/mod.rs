@@ -1,7 +1,8 @@
 //! The diagnosis: what makes a share slow, most costly first.
 //!
 //! [`Explain`] takes operations while they stream by, in bounded memory, and [`Explain::finish`] ranks what it
-//! found by the time that would be saved without it. Time is the busy time of connections, in which every
+//! found by the time that would be saved without it: each operation's own, and where the first operations are
+//! kept, by replaying them without it. Time is the busy time of connections, in which every
 //! moment is divided among the operations under way, and the clients' pauses below a second: so shares of
 //! different findings are of one whole. Findings may overlap: a repeated lookup on a slow server is both.
 //!
@@ -22,6 +23,7 @@ mod operation;
 mod others;
 mod pauses;
 mod server;
+mod spared;
 mod stragglers;
 mod together;
 mod words;
@@ -48,6 +50,7 @@ use operation::{Act, Rows, Seen};
 use others::Others;
 use pauses::{Pauses, Replies};
 use server::Server;
+use spared::Spared;
 use stragglers::Stragglers;
 
 /// Findings below this share of the time are none.
@@ -114,9 +117,10 @@ impl Explain {
     /// Adds operations in the order in which they ended. Columns are found by name; those that are absent
     /// read as null. Fails only on a column of a type that cannot be cast to the schema's.
     pub fn operations(&mut self, batch: &RecordBatch) -> Result<(), ArrowError> {
-        if let Some(sample) = &mut self.sample {
-            sample.add(batch)?;
-        }
+        let numbers = match &mut self.sample {
+            Some(sample) => sample.add(batch)?,
+            None => 0..0,
+        };
         let mut rows = Rows::of(batch)?;
         let mut recordings = Resolved::new(rows.columns.recording.keys());
         let mut servers = Resolved::new(rows.columns.server.keys());
@@ -137,6 +141,8 @@ impl Explain {
             let mut seen = rows.seen(row, recording);
             seen.pause_ns = self.pauses.before(&seen);
             seen.server = server;
+            seen.number =
+                Some(numbers.start + row as u32).filter(|number| numbers.contains(number));
             seen.silent_ns = self.replies.silent_ns(&seen);
             self.see(&seen);
         }
@@ -154,6 +160,9 @@ impl Explain {
 
     fn see(&mut self, seen: &Seen) {
         self.whole.operations += 1;
+        if let (Some(sample), Some(_)) = (&mut self.sample, seen.number) {
+            sample.see(seen);
+        }
         // A client that knows both begins with SMB1's Negotiate.
         let is_smb1 = seen.columns.protocol.get(seen.row) == Some(1);
         self.smb1 += u64::from(is_smb1 && seen.act != Act::Logon);
@@ -190,7 +199,7 @@ impl Explain {
     }
 
     /// What was found. Fails as [`Explain::operations`] does.
-    pub fn finish(self) -> Result<Diagnosis, ArrowError> {
+    pub fn finish(mut self) -> Result<Diagnosis, ArrowError> {
         let notes = self.notes();
         let mut whole = self.whole;
         if whole.timed > 0 {
@@ -199,13 +208,20 @@ impl Explain {
         whole.lasted_ns = self.span.map_or(0, |(first, last)| last.saturating_sub(first));
         let blocked = self.others.blocked_ns;
         let all = [whole.busy_ns, whole.think_ns, blocked].map(|ns| ns as f64).iter().sum::<f64>();
-        let mut findings = self.blocks.finish(&self.connections);
-        findings.extend(self.lines.finish(&self.connections));
-        findings.extend(self.credits.finish(&self.connections));
-        findings.extend(self.stragglers.finish());
-        findings.extend(self.lookups.finish());
-        findings.extend(self.server.finish());
-        findings.extend(self.others.finish());
+        let mut found = self.blocks.finish(&self.connections);
+        found.extend(self.lines.finish(&self.connections));
+        found.extend(self.credits.finish(&self.connections));
+        found.extend(self.stragglers.finish());
+        found.extend(self.lookups.finish());
+        found.extend(self.server.finish());
+        found.extend(self.others.finish());
+        let least_ns = (LEAST_SHARE * all) as i64;
+        if let Some(sample) = &mut self.sample {
+            for found in found.iter_mut().filter(|found| found.finding.saved_ns >= least_ns) {
+                sample.replay_without(found)?;
+            }
+        }
+        let mut findings: Vec<_> = found.into_iter().map(|found| found.finding).collect();
         out_of_line(&mut findings);
         findings.retain(|found| found.saved_ns > 0 && all > 0.0);
         for found in &mut findings {
@@ -217,7 +233,7 @@ impl Explain {
             }
         }
         findings.sort_by_key(|found| (std::cmp::Reverse(found.saved_ns), found.trouble));
-        if let Some(sample) = self.sample {
+        if let Some(sample) = &mut self.sample {
             sample.judge(&mut findings)?;
         }
         Ok(Diagnosis { findings, notes, whole })
@@ -276,6 +292,25 @@ fn out_of_line(findings: &mut [Finding]) {
     }
 }
 
+/// A finding, and what its operations would take less without it.
+struct Found {
+    finding: Finding,
+    spared: Spared,
+}
+
+impl Finding {
+    /// So many times as much is saved of that part of it, ns.
+    fn saved(&mut self, times: f64, part_ns: i64) {
+        let whole_ns = self.saved_ns.max(1) as f64;
+        let share = (whole_ns - part_ns as f64 * (1.0 - times)).max(0.0) / whole_ns;
+        let culprits = [&mut self.clients, &mut self.shares, &mut self.paths];
+        let culprits = culprits.into_iter().flatten().map(|one| &mut one.saved_ns);
+        for ns in culprits.chain([&mut self.saved_ns, &mut self.saved_error_ns]) {
+            *ns = (*ns as f64 * share) as i64;
+        }
+    }
+}
+
 /// A finding without figures.
 fn finding(
     trouble: Trouble,
@@ -283,11 +318,11 @@ fn finding(
     gathered: Gathered,
     confidence: Confidence,
     because: &str,
-) -> Finding {
+) -> Found {
     let (saved_ns, saved_error_ns) = (gathered.saved_ns, gathered.error_ns());
     let operations = gathered.operations;
     let told = gathered.finish();
-    Finding {
+    let finding = Finding {
         trouble,
         what,
         saved_ns,
@@ -303,7 +338,9 @@ fn finding(
         examples: told.examples,
         remedies: trouble.remedies().to_vec(),
         gains: Vec::new(),
-    }
+        replayed: 0,
+    };
+    Found { finding, spared: told.spared }
 }
 
 /// Bits in a second; none where no time was seen.

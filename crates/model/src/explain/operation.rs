@@ -62,7 +62,7 @@ const DURATION_MAX_NS: i64 = 1_000_000_000_000_000;
 const TIME_MAX_NS: i64 = 4_000_000_000_000_000_000;
 const BYTES_MAX: u64 = 1 << 30;
 /// Messages of so many bytes show what the line carries.
-const LONG_BYTES: u64 = 16 << 10;
+const LONG_BYTES: u64 = 12 << 10;
 
 fn duration(ns: i64) -> i64 {
     ns.clamp(0, DURATION_MAX_NS)
@@ -113,7 +113,7 @@ impl Act {
             "Create" | "NtCreateAndX" | "OpenAndX" => Act::Open,
             "Close" => Act::Close,
             "QueryDirectory" => Act::List,
-            "QueryInfo" => Act::Query,
+            "QueryInfo" | "QueryInformation" | "QueryInformation2" | "CheckDirectory" => Act::Query,
             "Flush" => Act::Flush,
             "Lock" | "LockingAndX" => Act::Lock,
             "OplockBreak" => Act::Break,
@@ -123,30 +123,56 @@ impl Act {
             _ => Act::Other,
         }
     }
+
+    /// Of a Transaction2, by its subcommand (MS-SMB section 2.2.6).
+    fn of_transaction2(detail: &str) -> Act {
+        let starts = |names: &[&str]| names.iter().any(|name| detail.starts_with(name));
+        if starts(&["Trans2Find"]) {
+            Act::List
+        } else if starts(&["Trans2QueryPath", "Trans2QueryFile"]) {
+            Act::Query
+        } else if starts(&["Trans2SetPath", "Trans2SetFile"]) {
+            Act::Change
+        } else if starts(&["Trans2Open2"]) {
+            Act::Open
+        } else {
+            Act::Other
+        }
+    }
 }
 
 /// A batch, and what its texts mean.
 pub(super) struct Rows {
     pub(super) columns: Columns,
-    acts: Vec<Option<Act>>,
+    /// By command; none of a Transaction2, where the detail tells.
+    acts: Vec<Option<Option<Act>>>,
     opens: Resolved,
+    /// Numbers in [`Act::ALL`] of Transaction2's subcommands.
+    transactions: Resolved,
 }
 
 impl Rows {
     pub(super) fn of(batch: &RecordBatch) -> Result<Rows, ArrowError> {
         let columns = Columns::of(batch)?;
         let acts = vec![None; columns.command.keys()];
-        let opens = Resolved::new(columns.detail.keys());
-        Ok(Rows { columns, acts, opens })
+        let [opens, transactions] = [(); 2].map(|()| Resolved::new(columns.detail.keys()));
+        Ok(Rows { columns, acts, opens, transactions })
     }
 
     fn act(&mut self, row: usize) -> Act {
-        let Some(key) = self.columns.command.key(row) else { return Act::Other };
-        match self.acts.get_mut(key) {
-            Some(Some(act)) => *act,
-            Some(unknown) => *unknown.insert(Act::of(self.columns.command.text(key).unwrap_or(""))),
-            None => Act::Other,
-        }
+        let Rows { columns, acts, transactions, .. } = self;
+        let Some(key) = columns.command.key(row) else { return Act::Other };
+        let Some(known) = acts.get_mut(key) else { return Act::Other };
+        let act = *known.get_or_insert_with(|| match columns.command.text(key).unwrap_or("") {
+            "Transaction2" => None,
+            command => Some(Act::of(command)),
+        });
+        act.unwrap_or_else(|| {
+            let Some(key) = columns.detail.key(row) else { return Act::Other };
+            let number = transactions
+                .get(key, || Act::of_transaction2(columns.detail.text(key).unwrap_or("")) as u32);
+            Act::ALL.get(number as usize).copied().unwrap_or(Act::Other)
+        })
     }
 
     /// Whether an open only opens what is there.
@@ -181,6 +207,7 @@ impl Rows {
             pause_ns: 0,
             silent_ns: 0,
             server: 0,
+            number: None,
             start: columns.request_start.get(row).map(|ns| ns.clamp(-TIME_MAX_NS, TIME_MAX_NS)),
             bytes: columns.transferred_bytes.get(row).unwrap_or(0).min(BYTES_MAX),
         }
@@ -209,6 +236,8 @@ pub(super) struct Seen<'a> {
     pub(super) silent_ns: i64,
     /// The server's number in all recordings.
     pub(super) server: u32,
+    /// Its number among the operations that are kept for replaying.
+    pub(super) number: Option<u32>,
     pub(super) start: Option<i64>,
     pub(super) bytes: u64,
 }
@@ -240,6 +269,15 @@ impl Seen<'_> {
         }
     }
 
+    /// How much of its own time a part of its busy time is: the reverse of [`Seen::of_busy`].
+    pub(super) fn of_own(&self, busy_ns: i64) -> i64 {
+        if self.busy_ns <= 0 {
+            return 0;
+        }
+        let ns = i128::from(self.elapsed_ns) * i128::from(busy_ns) / i128::from(self.busy_ns);
+        ns.clamp(0, i128::from(self.elapsed_ns)) as i64
+    }
+
     /// Bytes and time of the reply, and of the request, where they are so long that they show at which rate
     /// bytes go.
     pub(super) fn long_messages(&self) -> [Option<(u64, i64)>; 2] {
@@ -252,6 +290,17 @@ impl Seen<'_> {
             let bytes = bytes.get(self.row).filter(|bytes| *bytes >= LONG_BYTES)?;
             Some((bytes.min(BYTES_MAX), duration(ns.get(self.row)?)))
         })
+    }
+
+    /// When a message began that took so long; `place` is 0 for the reply.
+    pub(super) fn message_begin(&self, place: usize, ns: i64) -> i64 {
+        let start = self.start.unwrap_or(0);
+        if place == 0 { start.saturating_add(self.elapsed_ns - ns) } else { start }
+    }
+
+    /// When the server had been silent for so long before its reply.
+    pub(super) fn silent_from(&self, ns: i64) -> i64 {
+        self.message_begin(0, self.reply_ns()).saturating_sub(ns)
     }
 
     pub(super) fn transfer_ns(&self) -> i64 {

@@ -5,9 +5,9 @@
 use hashbrown::HashMap;
 
 use super::culprits::Gathered;
-use super::data::{Confidence, Figure, Finding, Trouble};
-use super::finding;
+use super::data::{Confidence, Figure, Trouble};
 use super::operation::{Act, Seen};
+use super::{Found, finding};
 
 /// STATUS_SHARING_VIOLATION, and STATUS_FILE_LOCK_CONFLICT and STATUS_LOCK_NOT_GRANTED (MS-ERREF section 2.3).
 const SHARING_VIOLATION: u32 = 0xc000_0043;
@@ -56,7 +56,7 @@ impl Others {
             _ => {}
         }
         if seen.pause_ns > 0 {
-            self.pauses.add_of_client(seen, seen.pause_ns, 1);
+            self.pauses.add_pause(seen, seen.pause_ns);
         }
         self.chain(seen);
     }
@@ -95,7 +95,7 @@ impl Others {
         }
     }
 
-    pub(super) fn finish(self) -> Vec<Finding> {
+    pub(super) fn finish(self) -> Vec<Found> {
         let breaks = self.breaks;
         let mut opens = finding(
             Trouble::BreakWaits,
@@ -110,7 +110,12 @@ impl Others {
                 _ => "the server answered them later, and broke oplocks or leases in the recording",
             },
         );
-        opens.figures.push(Figure { name: "breaks", value: breaks as f64, error: None, unit: "" });
+        opens.finding.figures.push(Figure {
+            name: "breaks",
+            value: breaks as f64,
+            error: None,
+            unit: "",
+        });
         vec![
             finding(
                 Trouble::ShareConflicts,

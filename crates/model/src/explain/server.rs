@@ -7,9 +7,9 @@
 use smbscope_event::slice::Kind;
 
 use super::culprits::Gathered;
-use super::data::{Confidence, Figure, Finding, Trouble};
+use super::data::{Confidence, Figure, Trouble};
 use super::operation::{Act, Seen};
-use super::{Mean, finding};
+use super::{Found, Mean, finding};
 
 /// What a server that has it in memory takes for an operation, ns: Samba takes 0.07 to 0.19 ms.
 const QUICK_NS: i64 = 500_000;
@@ -134,7 +134,7 @@ impl Server {
         // While replies of others arrive, nobody waits for the server.
         let alone = server.min(seen.silent_ns);
         if alone > quick {
-            self.slow.add(seen, alone - quick);
+            self.slow.add_stop(seen, seen.silent_from(alone), alone, alone - quick);
         }
     }
 
@@ -157,7 +157,7 @@ impl Server {
         (is_known && all > 0.0).then_some((more / all, most))
     }
 
-    pub(super) fn finish(self) -> Vec<Finding> {
+    pub(super) fn finish(self) -> Vec<Found> {
         let growth = self.growth();
         let Server { queue, filesystem, flush, crypto, locks, logons, flushes, slow, .. } = self;
         let measured = "the recorder inside the server measured it";
@@ -228,8 +228,8 @@ impl Server {
         let mut outside = finding(trouble, what.to_owned(), slow, confidence, because);
         if let Some((share, most)) = growth {
             let figure = |name, value| Figure { name, value, error: None, unit: "" };
-            outside.figures.push(figure("share_that_grows_with_requests_in_flight", share));
-            outside.figures.push(figure("times_as_long_with_most_in_flight", most));
+            outside.finding.figures.push(figure("share_that_grows_with_requests_in_flight", share));
+            outside.finding.figures.push(figure("times_as_long_with_most_in_flight", most));
         }
         found.push(outside);
         found

@@ -6,9 +6,9 @@ use std::hash::{BuildHasher as _, Hasher as _};
 use hashbrown::HashMap;
 
 use super::culprits::Gathered;
-use super::data::{Confidence, Figure, Finding, Trouble};
+use super::data::{Confidence, Figure, Trouble};
 use super::operation::{Act, Seen};
-use super::{Mean, finding};
+use super::{Found, Mean, finding};
 
 /// Out of line is what takes so many times the usual ...
 const TIMES: f64 = 10.0;
@@ -81,12 +81,12 @@ impl Stragglers {
             usual.n >= KNOWN && alone > LEAST_NS && alone as f64 > TIMES * typical.max(1.0);
         let mut excess_ns = 0;
         if is_late {
-            excess_ns = seen.of_busy(alone - typical as i64);
+            excess_ns = alone - typical as i64;
             self.excess_ns = self.excess_ns.saturating_add(excess_ns);
         } else {
             usual.add((alone as f64).ln());
         }
-        let late = is_late.then_some(excess_ns);
+        let late = is_late.then_some((alone, excess_ns));
         if let Some(path) = seen.path() {
             place(&mut self.files, hash(&[seen.share(), Some(path)]), seen, late);
             if let Some((folder, _)) = path.rsplit_once('\\') {
@@ -97,7 +97,7 @@ impl Stragglers {
         place(&mut self.moments, start.div_euclid(MOMENT_NS), seen, late);
     }
 
-    pub(super) fn finish(self) -> Vec<Finding> {
+    pub(super) fn finish(self) -> Vec<Found> {
         let all = self.operations as f64;
         let excess = self.excess_ns as f64;
         let (clients, moments) = (self.clients.len(), self.moments.len());
@@ -140,7 +140,7 @@ impl Stragglers {
             "its operations take more than ten times what others of their kind and size take, and most of what \
              is out of line lies there",
         );
-        found.figures = [
+        found.finding.figures = [
             ("share_of_what_is_out_of_line", place.excess_ns as f64 / excess.max(1.0)),
             ("share_of_operations", place.operations as f64 / all.max(1.0)),
         ]
@@ -150,17 +150,23 @@ impl Stragglers {
     }
 }
 
-/// Counts an operation in a place; `late` is what it costs beyond the usual.
-fn place<K: Eq + std::hash::Hash>(map: &mut Map<K, Place>, key: K, seen: &Seen, late: Option<i64>) {
+/// Counts an operation in a place; `late` is how long the connection waited for it, and how much of that is
+/// beyond the usual.
+fn place<K: Eq + std::hash::Hash>(
+    map: &mut Map<K, Place>,
+    key: K,
+    seen: &Seen,
+    late: Option<(i64, i64)>,
+) {
     if map.len() >= PLACES_MAX && !map.contains_key(&key) {
         return;
     }
     let place = map.entry(key).or_default();
     place.operations += 1;
-    if let Some(excess_ns) = late {
+    if let Some((alone, excess_ns)) = late {
         place.late += 1;
         place.excess_ns = place.excess_ns.saturating_add(excess_ns);
         let gathered = place.gathered.get_or_insert_with(|| Box::new(Gathered::few()));
-        gathered.add(seen, excess_ns);
+        gathered.add_stop(seen, seen.silent_from(alone), alone, excess_ns);
     }
 }

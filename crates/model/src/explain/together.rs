@@ -29,11 +29,10 @@ pub(super) struct Together(Map<(u32, usize, i64), Slot>);
 impl Together {
     /// Counts a message that took that long; `place` is 0 for a reply.
     pub(super) fn add(&mut self, seen: &Seen, place: usize, bytes: u64, ns: i64) {
-        let Some(start) = seen.start else { return };
-        let begin = match place {
-            0 => start.saturating_add(seen.elapsed_ns - ns),
-            _ => start,
-        };
+        if seen.start.is_none() {
+            return;
+        }
+        let begin = seen.message_begin(place, ns);
         let first = begin.div_euclid(SLOT_NS);
         let last = begin.saturating_add(ns).div_euclid(SLOT_NS).min(first + SPREAD_MAX);
         for number in first..=last {

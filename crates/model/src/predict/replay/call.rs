@@ -103,6 +103,8 @@ pub(super) struct Call {
     pub(super) is_counted: bool,
     pub(super) start: i64,
     pub(super) elapsed_ns: i64,
+    /// What it takes less, whatever else changes.
+    pub(super) spared_ns: i64,
     /// On the wire, request and reply.
     pub(super) bytes: (u64, u64),
     pub(super) slices: [i64; Kind::PARTS],

@@ -152,6 +152,14 @@ pub struct Replay {
     gathering: Option<detail::Gathering>,
 }
 
+/// An operation: its row in the batch, the numbers of its names, and what it takes less, ns.
+struct Of {
+    row: usize,
+    recording: u32,
+    command: u32,
+    spared_ns: i64,
+}
+
 /// What becomes of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
@@ -268,6 +276,16 @@ impl Replay {
     /// Adds operations in the order in which they ended. Columns are found by name; those that are
     /// absent read as null. Fails only on a column of a type that cannot be cast to the schema's.
     pub fn operations(&mut self, batch: &RecordBatch) -> Result<(), ArrowError> {
+        self.operations_less(batch, &[])
+    }
+
+    /// The same of operations each of which takes so much less, ns, whatever else changes; 0 of those that
+    /// `spared` has not.
+    pub(crate) fn operations_less(
+        &mut self,
+        batch: &RecordBatch,
+        spared: &[i64],
+    ) -> Result<(), ArrowError> {
         let columns = columns::Columns::of(batch)?;
         let slices = SLICES.iter().map(|name| numbers::<Int64Type>(batch, name));
         let slices: Vec<_> = slices.collect::<Result<_, _>>()?;
@@ -294,7 +312,9 @@ impl Replay {
                 None => self.tally.command("(unknown)"),
             };
             let lookups = lookups.as_mut();
-            self.operation(&columns, &slices, lookups, row, recording, command);
+            let spared_ns = duration(spared.get(row).copied().unwrap_or(0));
+            let of = Of { row, recording, command, spared_ns };
+            self.operation(&columns, &slices, lookups, of);
         }
         Ok(())
     }
@@ -304,10 +324,9 @@ impl Replay {
         columns: &columns::Columns,
         slice_columns: &[(usize, Numbers<i64>)],
         lookups: Option<&mut Lookups>,
-        row: usize,
-        recording: u32,
-        command: u32,
+        of: Of,
     ) {
+        let Of { row, recording, command, spared_ns } = of;
         let is_load = self.loads.get(recording as usize).copied().unwrap_or(false);
         let connection = columns.connection.get(row).unwrap_or(0);
         let link = self.link(recording, connection, columns, row);
@@ -386,6 +405,7 @@ impl Replay {
             is_counted,
             start: point(start),
             elapsed_ns: duration(elapsed_ns),
+            spared_ns,
             bytes: (
                 columns.request_wire_bytes.get(row).unwrap_or(0).min(MESSAGE_MAX_BYTES),
                 columns.response_wire_bytes.get(row).unwrap_or(0).min(MESSAGE_MAX_BYTES),
@@ -548,6 +568,7 @@ impl Replay {
             timed.parts[Part::Network as usize].1 = line.rtt_ns;
             timed.parts[Part::Windows as usize].1 = line.more_ns;
         }
+        timed.after_ns = (timed.after_ns - call.spared_ns).max(0);
         timed.set_rest();
         let (ended, ends_then) = (start + before_ns, point(then.saturating_add(timed.after_ns)));
         if let (Some(depth), Some(access)) = (self.plan.depth, &access) {
