@@ -46,7 +46,7 @@ pub struct Library {
 pub struct Found {
     /// smbd's processes.
     pub processes: BTreeSet<u32>,
-    /// TCP ports on which they listen.
+    /// TCP ports on which they listen; the usual ones where they do not yet.
     pub ports: BTreeSet<u16>,
     /// Server libraries, one for each file.
     pub servers: Vec<Library>,
@@ -100,6 +100,10 @@ pub fn find(choice: &Choice) -> Result<Found, FindError> {
         for ancestor in lineage(process, &all) {
             found.ports.extend(listening.get(&ancestor).into_iter().flatten());
         }
+    }
+    if found.ports.is_empty() {
+        // It has only just been started, or is about to end.
+        found.ports.extend(smbscope_capture::live::PORTS);
     }
     let mut seen = BTreeSet::new();
     for &process in &found.processes {

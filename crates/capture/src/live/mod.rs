@@ -32,6 +32,9 @@ pub const ANY: &str = "any";
 /// Ports that can be given; the kernel's filter jumps no further.
 pub const PORTS_MAX: usize = 32;
 
+/// TCP ports of SMB: by itself, and over NetBIOS.
+pub const PORTS: [u16; 2] = [445, 139];
+
 /// What to record.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -53,7 +56,7 @@ impl Default for Options {
     fn default() -> Options {
         Options {
             interface: ANY.to_owned(),
-            ports: vec![445, 139],
+            ports: PORTS.to_vec(),
             head_bytes: 512,
             buffer_bytes: 64 << 20,
             pcap: None,

@@ -20,8 +20,6 @@ use args::Listen;
 use memory::Limit;
 use source::{Seen, Source, Wire};
 
-/// Ports of SMB.
-const WIRE_PORTS: [u16; 2] = [445, 139];
 /// Bytes of the ring buffer, least and most.
 #[cfg(feature = "probe")]
 const RING_BYTES: (u64, u64) = (1 << 20, 128 << 20);
@@ -92,7 +90,7 @@ impl Listen {
     /// A network interface alone.
     fn wire(&self, interface: &str, time: i64, kept: Option<Kept>) -> anyhow::Result<Opened> {
         let recording = name(interface, time);
-        let ports = if self.ports.is_empty() { &WIRE_PORTS[..] } else { &self.ports };
+        let ports = if self.ports.is_empty() { &live::PORTS[..] } else { &self.ports };
         let what = format!("{} on {interface}", ports_text(ports));
         let source = Wire::open(&recording, &self.listening(interface, ports, kept))?;
         Ok(Opened { source: Box::new(source), from: vec![interface.to_owned()], what })
