@@ -221,8 +221,12 @@ class Lab:
 
 
 def keep(recorded, fixture):
-    """A capture as a fixture: packed, nothing else."""
+    """A capture as a fixture, packed, nothing else; or a dataset as it is. Gives its path."""
+    if os.path.isdir(recorded):
+        shutil.rmtree(fixture, ignore_errors=True)
+        return shutil.copytree(recorded, fixture)
+    fixture += ".pcap.gz"
     with open(recorded, "rb") as file, open(fixture, "wb") as out:
         with gzip.GzipFile(filename="", fileobj=out, mode="wb", compresslevel=9, mtime=0) as packed:
             shutil.copyfileobj(file, packed)
-    return os.path.getsize(fixture)
+    return fixture

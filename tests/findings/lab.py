@@ -426,15 +426,14 @@ def slow_logon(bench, shows):
                     one.chain(smb.create(name), raw.read(smb.SAME, 0, 4096), raw.close(smb.SAME))
 
 
-@case("protection", misses=False, fixture=False,
-      allowed={"server-queueing": "reads in flight wait while the core encrypts the reply before theirs"})
-def protection(bench, _):
-    """AES-128-CCM on one core, as the recorder inside Samba sees it."""
-    ciphers = {"server smb encrypt": "required", "server smb3 encryption algorithms": "AES-128-CCM"}
+@case("protection", allowed={"server-queueing": "reads in flight wait while the core encrypts the reply before theirs"})
+def protection(bench, shows):
+    """AES-128-CCM on one core, as the recorder inside Samba sees it; or the same without."""
+    ciphers = {"server smb encrypt": "required" if shows else "off", "server smb3 encryption algorithms": "AES-128-CCM"}
     with bench.lab(options=ciphers, before=["taskset", "-c", "1"]) as lab:
         lab.file("large.bin", 64 << 20)
         with lab.record():
-            lab.smbclient("get large.bin /dev/null", "--client-protection=encrypt")
+            lab.smbclient("get large.bin /dev/null", f"--client-protection={'encrypt' if shows else 'off'}")
 
 
 @case("protection-signing", expects="protection", fixture=False,
@@ -442,7 +441,7 @@ def protection(bench, _):
 def protection_signing(bench, shows):
     """HMAC-SHA256 on one core (dialect 2.1), as the recorder inside Samba sees it; or the same without."""
     with bench.lab(options={"server signing": "required" if shows else "auto"}, before=["taskset", "-c", "1"]) as lab:
-        lab.file("large.bin", 64 << 20)
+        lab.file("large.bin", 256 << 20)
         with lab.record():
             protection = "sign" if shows else "off"
             lab.smbclient("get large.bin /dev/null", "-m", "SMB2_10", f"--client-protection={protection}")
@@ -571,8 +570,7 @@ def make(bench, name, shows):
         bench.say(f"{bench.name}: {time.time() - begin:.1f} s")
         if bench.args.record_fixtures and CASES[name]["fixture"]:
             os.makedirs(FIXTURES, exist_ok=True)
-            size = benches.keep(bench.recorded, os.path.join(FIXTURES, f"{bench.name}.pcap.gz"))
-            bench.say(f"{bench.name}.pcap.gz: {size:,} bytes")
+            bench.say(benches.keep(bench.recorded, os.path.join(FIXTURES, bench.name)))
         diagnosis = bench.explain(bench.recorded)
         with open(bench.path(f"{bench.name}.json"), "w") as file:
             json.dump(diagnosis, file, indent=1)

@@ -9,3 +9,4 @@ pub mod explain;
 pub mod live;
 pub mod predict;
 pub mod summary;
+mod union;

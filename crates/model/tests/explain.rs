@@ -397,6 +397,11 @@ fn a_client_that_pauses_and_one_that_nobody_uses() {
     let diagnosis = explain(&vec![pauses.clone(); 40]);
     assert_eq!(diagnosis.findings[0].trouble, Trouble::SlowClient);
     assert!(diagnosis.findings[0].share > 0.9);
+    // The first one comes at once: 39 of 50 ms, and 40 operations of 0.3.
+    assert_eq!(figure(&diagnosis.findings[0], "mean_pause"), 50e6);
+    let idle = 1.0 - 40.0 * 0.3 / (39.0 * 50.0 + 40.0 * 0.3);
+    let told = figure(&diagnosis.findings[0], "share_of_time_with_nothing_in_flight");
+    assert!((told - idle).abs() < 1e-9, "{told}");
     let away = Act { gap_ns: 60_000 * MS, ..pauses };
     assert_eq!(found(&explain(&vec![away; 40]), Trouble::SlowClient), None);
 }
@@ -547,6 +552,8 @@ fn what_is_lost_costs_the_time_until_it_came() {
     assert_eq!((losses.operations, losses.saved_ns), (10, 10 * 200 * MS));
     assert_eq!((losses.confidence, figure(losses, "standstill")), (Confidence::High, 2e9));
     assert_eq!(diagnosis.findings[0], *losses);
+    let [at] = &losses.connections[..] else { panic!("{losses:?}") };
+    assert_eq!((at.name.as_str(), at.operations, at.saved_ns), (":0 > :0", 10, 2_000 * MS));
     rows.iter_mut().for_each(|act| act.set = |_| ());
     assert_eq!(found(&explain(&rows), Trouble::Loss), None);
 }

@@ -23,6 +23,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("operations", "Operations", Count, Always, "Operations that it concerns."),
         ("figures", "Figures", List("figure"), Always, "Figures that prove it."),
         ("clients", "Clients", List("culprit"), Always, "Clients with most of it."),
+        ("connections", "Connections", List("culprit"), Always, "Connections with most of it: address and port of client and server."),
         ("shares", "Shares", List("culprit"), Always, "Shares with most of it."),
         ("paths", "Files", List("culprit"), Always, "Files and folders with most of it."),
         ("examples", "Examples", List("example"), Always, "The operations that cost most by it."),
@@ -75,6 +76,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("network_ns", "Distance", Duration, Always, "Of it, the distance, where that is known apart."),
         ("think_ns", "Pauses", Duration, Always, "Pauses of clients of less than a second."),
         ("elapsed_ns_mean", "Mean", Duration, Always, "Mean time of an operation."),
+        ("active_ns", "Active", Duration, Always, "Time with something under way on any connection."),
         ("lasted_ns", "Lasted", Duration, Always, "From the first request to the last reply."),
     ]),
 ];

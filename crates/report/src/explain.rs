@@ -121,9 +121,10 @@ pub(crate) fn gain(gain: &Gain) -> String {
     )
 }
 
-/// Where it is.
-pub(crate) fn places(found: &Finding) -> Vec<String> {
-    let places = [&found.clients, &found.shares, &found.paths].map(|names| culprits(names));
+/// Where it is; all of it has its connections, too.
+pub(crate) fn places(found: &Finding, is_all: bool) -> Vec<String> {
+    let connections = if is_all { &found.connections[..] } else { &[] };
+    let places = [&found.clients, connections, &found.shares, &found.paths].map(culprits);
     places.into_iter().filter(|words| !words.is_empty()).collect()
 }
 
@@ -137,7 +138,7 @@ fn one(text: &mut String, number: usize, found: &Finding, look: Look) {
     if !found.figures.is_empty() {
         line(found.figures.iter().map(figure).collect::<Vec<_>>().join(", "));
     }
-    let places = places(found);
+    let places = places(found, look.all);
     if !places.is_empty() {
         line(format!("Where: {}", places.join("; ")));
     }

@@ -50,6 +50,7 @@ fn diagnosis() -> Diagnosis {
             Figure { name: "round", value: 20e6, error: Some(15.6e6), unit: "ns" },
         ],
         clients: vec![culprit.clone()],
+        connections: vec![culprit.clone()],
         shares: vec![],
         paths: vec![culprit],
         examples: vec![Example {

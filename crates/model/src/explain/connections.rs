@@ -20,7 +20,7 @@ const MANY_BYTES: u64 = 64 << 20;
 const MANY_CONNECTIONS: u64 = 4;
 
 /// What findings need of a connection.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Known {
     /// Largest read and write.
     pub(super) most: [Option<u64>; 2],
@@ -38,6 +38,8 @@ pub(super) struct Known {
     pub(super) stood_ns: [u64; 2],
     /// Fewest and most credits that the client held.
     pub(super) credits: Option<(u64, u64)>,
+    /// Addresses and ports of both ends.
+    name: Box<str>,
 }
 
 /// A client, as far as it tells who it is, and the server.
@@ -86,6 +88,12 @@ impl Connections {
                 ],
                 stood_ns: [row.recovery_ns_to_client, row.recovery_ns_to_server],
                 credits: row.credits_min.map(|least| (least, row.credits_max)),
+                name: format!(
+                    "{} > {}",
+                    end(&row.client, row.client_port),
+                    end(&row.server, row.server_port)
+                )
+                .into(),
             };
             self.known.insert((recording, row.connection), known);
         }
@@ -128,6 +136,14 @@ impl Connections {
 
     pub(super) fn get(&self, connection: (u32, u64)) -> Option<&Known> {
         self.known.get(&connection)
+    }
+
+    /// A connection by its ends.
+    pub(super) fn name(&self, connection: (u32, u64)) -> String {
+        match self.get(connection) {
+            Some(known) => known.name.to_string(),
+            None => format!("connection {}", connection.1),
+        }
     }
 
     /// Segments that were sent again, of all.
@@ -203,4 +219,9 @@ impl Connections {
             ),
         );
     }
+}
+
+/// An address and its port.
+fn end(address: &str, port: u64) -> String {
+    if address.contains(':') { format!("[{address}]:{port}") } else { format!("{address}:{port}") }
 }

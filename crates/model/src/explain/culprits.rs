@@ -1,5 +1,6 @@
 //! Who and what a finding concerns: sums by name within a limit, and the dearest operations.
 
+use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use hashbrown::HashMap;
@@ -103,6 +104,7 @@ pub(super) struct Gathered {
     pub(super) saved_ns: i64,
     squares: f64,
     clients: Names,
+    connections: HashMap<(u32, u64), (u64, i64), foldhash::fast::RandomState>,
     shares: Names,
     paths: Names,
     dearest: BinaryHeap<Dear>,
@@ -113,6 +115,7 @@ pub(super) struct Gathered {
 pub(super) struct Told {
     pub(super) spared: Spared,
     pub(super) clients: Vec<Culprit>,
+    pub(super) connections: Vec<((u32, u64), u64, i64)>,
     pub(super) shares: Vec<Culprit>,
     pub(super) paths: Vec<Culprit>,
     pub(super) examples: Vec<Example>,
@@ -131,6 +134,9 @@ impl Gathered {
         self.saved_ns = self.saved_ns.saturating_add(other.saved_ns);
         self.squares += other.squares;
         self.clients.merge(other.clients);
+        for (key, (operations, saved_ns)) in other.connections {
+            self.add_connection(key, operations, saved_ns);
+        }
         self.shares.merge(other.shares);
         self.paths.merge(other.paths);
         self.spared.merge(other.spared);
@@ -146,17 +152,13 @@ impl Gathered {
         self.saved_ns = scaled(self.saved_ns);
         self.squares *= share * share;
         self.spared.scale(share);
-        for names in [&mut self.clients, &mut self.shares, &mut self.paths] {
-            names.sums.values_mut().for_each(|sums| sums.1 = scaled(sums.1));
-        }
+        self.sums().for_each(|sums| sums.1 = scaled(sums.1));
     }
 
     /// The time alone: its operations count elsewhere.
     pub(super) fn uncounted(mut self) -> Gathered {
         self.operations = 0;
-        for names in [&mut self.clients, &mut self.shares, &mut self.paths] {
-            names.sums.values_mut().for_each(|sums| sums.0 = 0);
-        }
+        self.sums().for_each(|sums| sums.0 = 0);
         self
     }
 
@@ -196,6 +198,7 @@ impl Gathered {
         self.saved_ns = self.saved_ns.saturating_add(saved_ns);
         self.squares += (saved_ns as f64).powi(2);
         self.clients.add(seen.client(), saved_ns);
+        self.add_connection((seen.recording, seen.connection), 1, saved_ns);
         let is_full = self.dearest.len() >= EXAMPLES;
         if saved_ns > 0 && !(is_full && self.dearest.peek().is_some_and(|one| one.0 >= saved_ns)) {
             if is_full {
@@ -203,6 +206,23 @@ impl Gathered {
             }
             self.dearest.push(Dear(saved_ns, seen.example()));
         }
+    }
+
+    /// Operations and time by name.
+    fn sums(&mut self) -> impl Iterator<Item = &mut (u64, i64)> {
+        let names = [&mut self.clients, &mut self.shares, &mut self.paths];
+        let names = names.into_iter().flat_map(|names| names.sums.values_mut());
+        names.chain(self.connections.values_mut())
+    }
+
+    fn add_connection(&mut self, key: (u32, u64), operations: u64, saved_ns: i64) {
+        let has_room = self.connections.len() < NAMES_MAX;
+        let sums = match self.connections.get_mut(&key) {
+            Some(sums) => sums,
+            None if has_room => self.connections.entry(key).or_default(),
+            None => return,
+        };
+        *sums = (sums.0 + operations, sums.1.saturating_add(saved_ns));
     }
 
     /// Half of the 95 % interval of the sum, as if the operations were a sample of many such.
@@ -219,9 +239,17 @@ impl Gathered {
     pub(super) fn finish(self) -> Told {
         let mut dearest = self.dearest.into_vec();
         dearest.sort_unstable();
+        let connections = self.connections.into_iter();
+        let mut connections: Vec<_> =
+            connections.map(|(key, (operations, ns))| (key, operations, ns)).collect();
+        connections.sort_unstable_by_key(|(key, operations, ns)| {
+            Reverse((*ns, *operations, Reverse(*key)))
+        });
+        connections.truncate(NAMES_TOLD);
         Told {
             spared: self.spared,
             clients: self.clients.finish(),
+            connections,
             shares: self.shares.finish(),
             paths: self.paths.finish(),
             examples: dearest.into_iter().map(|one| one.1).collect(),

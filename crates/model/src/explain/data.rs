@@ -114,6 +114,8 @@ pub struct Finding {
     /// Where, most time first.
     pub clients: Vec<Culprit>,
     /// Where, most time first.
+    pub connections: Vec<Culprit>,
+    /// Where, most time first.
     pub shares: Vec<Culprit>,
     /// Where, most time first.
     pub paths: Vec<Culprit>,
@@ -228,6 +230,8 @@ pub struct Whole {
     pub think_ns: i64,
     /// Mean time of an operation, ns.
     pub elapsed_ns_mean: i64,
+    /// Time with something under way on any connection, ns.
+    pub active_ns: i64,
     /// From the first request to the last reply, ns.
     pub lasted_ns: i64,
 }

@@ -90,7 +90,7 @@ impl Sample {
     /// Makes what is saved what the clients would wait less: an operation that nobody waits for saves nothing,
     /// and requests that were in flight together are not later one by one.
     pub(super) fn replay_without(&mut self, found: &mut Found) -> Result<(), ArrowError> {
-        let Found { finding, spared } = found;
+        let Found { finding, spared, .. } = found;
         let replayed = spared.operations() as u64;
         let is_known = replayed >= if self.is_cut { OPERATIONS_LEAST } else { 1 };
         let before_ns = self.today()?.waiting_ns.0;

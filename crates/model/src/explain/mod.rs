@@ -7,10 +7,12 @@
 //! different findings are of one whole. Findings may overlap: a repeated lookup on a slow server is both.
 //!
 //! What is found stands in a file each, with the literature or specification behind it: [`blocks`],
-//! [`lines`], [`credits`], [`lookups`], [`server`], [`stragglers`], [`others`]; what has no time in
+//! [`lines`], [`credits`], [`lookups`], [`server`], [`stragglers`], [`conflicts`], [`apart`], [`pauses`]; what has no time in
 //! [`connections`] and [`durability`].
 
+mod apart;
 mod blocks;
+mod conflicts;
 mod connections;
 mod credits;
 mod culprits;
@@ -20,7 +22,6 @@ mod gains;
 mod lines;
 mod lookups;
 mod operation;
-mod others;
 mod pauses;
 mod server;
 mod spared;
@@ -38,7 +39,10 @@ pub use data::*;
 pub use operation::COLUMNS;
 
 use crate::summary::columns::Resolved;
+use crate::union::Union;
+use apart::Apart;
 use blocks::Blocks;
+use conflicts::Conflicts;
 use connections::Connections;
 use credits::Credits;
 use culprits::Gathered;
@@ -47,7 +51,6 @@ use gains::Sample;
 use lines::Lines;
 use lookups::Lookups;
 use operation::{Act, Rows, Seen};
-use others::Others;
 use pauses::{Pauses, Replies};
 use server::Server;
 use spared::Spared;
@@ -63,6 +66,8 @@ pub struct Explain {
     servers: HashMap<String, u32, foldhash::fast::RandomState>,
     whole: Whole,
     span: Option<(i64, i64)>,
+    /// When anything was under way.
+    active: Union,
     elapsed: i128,
     smb1: u64,
     /// Operations that are signed or encrypted, and whether what that costs was seen.
@@ -78,7 +83,8 @@ pub struct Explain {
     sample: Option<Sample>,
     lookups: Lookups,
     server: Server,
-    others: Others,
+    conflicts: Conflicts,
+    apart: Apart,
 }
 
 /// The columns of the operations table that a diagnosis with gains reads.
@@ -185,6 +191,7 @@ impl Explain {
                 let end = start.saturating_add(seen.elapsed_ns);
                 let (first, last) = self.span.unwrap_or((start, end));
                 self.span = Some((first.min(start), last.max(end)));
+                self.active.add(start, end);
             }
         }
         self.whole.think_ns = self.whole.think_ns.saturating_add(seen.pause_ns);
@@ -195,7 +202,9 @@ impl Explain {
         self.durability.see(seen);
         self.lookups.see(seen);
         self.server.see(seen);
-        self.others.see(seen);
+        self.conflicts.see(seen);
+        self.apart.see(seen);
+        self.pauses.see(seen);
     }
 
     /// What was found. Fails as [`Explain::operations`] does.
@@ -206,7 +215,8 @@ impl Explain {
             whole.elapsed_ns_mean = (self.elapsed / i128::from(whole.timed)) as i64;
         }
         whole.lasted_ns = self.span.map_or(0, |(first, last)| last.saturating_sub(first));
-        let blocked = self.others.blocked_ns;
+        whole.active_ns = self.active.ns();
+        let blocked = self.conflicts.blocked_ns;
         let all = [whole.busy_ns, whole.think_ns, blocked].map(|ns| ns as f64).iter().sum::<f64>();
         let mut found = self.blocks.finish(&self.connections);
         found.extend(self.lines.finish(&self.connections));
@@ -214,7 +224,10 @@ impl Explain {
         found.extend(self.stragglers.finish());
         found.extend(self.lookups.finish());
         found.extend(self.server.finish());
-        found.extend(self.others.finish());
+        found.extend(self.conflicts.finish());
+        found.push(self.apart.finish());
+        found.push(self.pauses.finish(&whole));
+        found.iter_mut().for_each(|found| found.name(&self.connections));
         let least_ns = (LEAST_SHARE * all) as i64;
         if let Some(sample) = &mut self.sample {
             for found in found.iter_mut().filter(|found| found.finding.saved_ns >= least_ns) {
@@ -295,7 +308,21 @@ fn out_of_line(findings: &mut [Finding]) {
 /// A finding, and what its operations would take less without it.
 struct Found {
     finding: Finding,
+    /// Connections, their operations, and time saved there, ns.
+    connections: Vec<((u32, u64), u64, i64)>,
     spared: Spared,
+}
+
+impl Found {
+    /// Gives its connections their names.
+    fn name(&mut self, connections: &Connections) {
+        let named = self.connections.drain(..).map(|(key, operations, saved_ns)| Culprit {
+            name: connections.name(key),
+            operations,
+            saved_ns,
+        });
+        self.finding.connections = named.collect();
+    }
 }
 
 impl Finding {
@@ -303,7 +330,8 @@ impl Finding {
     fn saved(&mut self, times: f64, part_ns: i64) {
         let whole_ns = self.saved_ns.max(1) as f64;
         let share = (whole_ns - part_ns as f64 * (1.0 - times)).max(0.0) / whole_ns;
-        let culprits = [&mut self.clients, &mut self.shares, &mut self.paths];
+        let culprits =
+            [&mut self.clients, &mut self.connections, &mut self.shares, &mut self.paths];
         let culprits = culprits.into_iter().flatten().map(|one| &mut one.saved_ns);
         for ns in culprits.chain([&mut self.saved_ns, &mut self.saved_error_ns]) {
             *ns = (*ns as f64 * share) as i64;
@@ -333,6 +361,7 @@ fn finding(
         operations,
         figures: Vec::new(),
         clients: told.clients,
+        connections: Vec::new(),
         shares: told.shares,
         paths: told.paths,
         examples: told.examples,
@@ -340,7 +369,7 @@ fn finding(
         gains: Vec::new(),
         replayed: 0,
     };
-    Found { finding, spared: told.spared }
+    Found { finding, connections: told.connections, spared: told.spared }
 }
 
 /// Bits in a second; none where no time was seen.

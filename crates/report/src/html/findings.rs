@@ -54,7 +54,7 @@ fn one(out: &mut String, found: &Finding, is_open: bool) {
     };
     let figures: Vec<_> = found.figures.iter().map(figure).collect();
     row("Figures", &figures);
-    row("Where", &places(found));
+    row("Where", &places(found, true));
     row("See", &found.examples.iter().map(example).collect::<Vec<_>>());
     row("Because", &[format!("{}.", found.because)]);
     let remedies = found.remedies.iter().map(|one| format!("{}: {}", one.at, one.action));

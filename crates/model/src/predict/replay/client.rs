@@ -5,12 +5,11 @@ use std::collections::VecDeque;
 use super::CHAIN_MAX_NS;
 use super::call::{Call, point};
 use super::role::Role;
+use crate::union::Union;
 
 /// Replies that are remembered. A client rarely has more requests under way; of one that has, the
 /// oldest that is left stands for those before.
 const RECENT_MAX: usize = 64;
-/// Intervals of waiting that may still be joined by a later one.
-const OPEN_MAX: usize = 16;
 
 /// One execution of a scenario, as it was recorded.
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +41,7 @@ pub(crate) struct Client {
     execution: Option<(Execution, i64)>,
     /// End of the last reply: when it was, when it would be.
     last: Option<(i64, i64)>,
-    waiting: (Waiting, Waiting),
+    waiting: (Union, Union),
     /// The last request's open, whether another may go along with it, and when it was answered.
     chain: Option<(Option<(u32, u64)>, i64)>,
 }
@@ -161,64 +160,9 @@ impl Client {
     }
 }
 
-/// The length of a union of intervals that come roughly in the order of their ends.
-#[derive(Default)]
-struct Waiting {
-    /// Disjoint, in rising order.
-    open: VecDeque<(i64, i64)>,
-    closed_ns: i64,
-}
-
-impl Waiting {
-    fn add(&mut self, mut begin: i64, mut end: i64) {
-        // Most come after all others.
-        if self.open.back().is_none_or(|(_, last)| *last < begin) {
-            self.open.push_back((begin, end));
-        } else {
-            let mut later = VecDeque::new();
-            self.join(&mut begin, &mut end, &mut later);
-            self.open.push_back((begin, end));
-            self.open.append(&mut later);
-        }
-        if self.open.len() > OPEN_MAX
-            && let Some((begin, end)) = self.open.pop_front()
-        {
-            self.closed_ns = self.closed_ns.saturating_add(end.saturating_sub(begin));
-        }
-    }
-
-    /// Takes out what it meets, and puts aside what comes after.
-    fn join(&mut self, begin: &mut i64, end: &mut i64, later: &mut VecDeque<(i64, i64)>) {
-        while let Some((other_begin, other_end)) = self.open.pop_back() {
-            if other_begin > *end {
-                later.push_front((other_begin, other_end));
-            } else if other_end < *begin {
-                self.open.push_back((other_begin, other_end));
-                break;
-            } else {
-                (*begin, *end) = ((*begin).min(other_begin), (*end).max(other_end));
-            }
-        }
-    }
-
-    fn ns(&self) -> i64 {
-        let open = self.open.iter().map(|(begin, end)| end.saturating_sub(*begin));
-        open.fold(self.closed_ns, i64::saturating_add)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn time_that_two_operations_share_counts_once() {
-        let mut waiting = Waiting::default();
-        for (begin, end) in [(0, 10), (5, 12), (20, 30), (11, 31), (40, 41)] {
-            waiting.add(begin, end);
-        }
-        assert_eq!(waiting.ns(), 32);
-    }
 
     #[test]
     fn a_request_follows_the_last_reply_before_it() {
