@@ -35,7 +35,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("name", "Name", Code, Always, "What it is."),
         ("value", "Value", Number, Always, "The value, in the unit."),
         ("error", "±", Number, Optional, "What may be added to it or taken away, if that is known (95 %)."),
-        ("unit", "Unit", Code, Always, "ns, bytes, bits/s, or nothing for a number."),
+        ("unit", "Unit", Code, Always, "ns, bytes, bits/s, share (a part of one), or nothing for a number."),
     ]),
     ("culprit", "Who or what is concerned.", &[], &[
         ("name", "Name", Text, Always, "Its name."),

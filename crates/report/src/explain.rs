@@ -184,6 +184,7 @@ pub(crate) fn figure(figure: &Figure) -> String {
         "ns" => format::duration(value as i64),
         "bytes" => format::bytes(value as u64),
         "bits/s" => bits(value),
+        "share" => format::share(value),
         _ => format::number(value),
     };
     let name = figure.name.replace('_', " ");

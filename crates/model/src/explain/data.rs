@@ -157,7 +157,7 @@ pub struct Figure {
     /// What may be added to it or taken away, if that is known (95 %).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<f64>,
-    /// ns, bytes, bits/s, or nothing for a number.
+    /// ns, bytes, bits/s, share (a part of one), or nothing for a number.
     pub unit: &'static str,
 }
 

@@ -85,7 +85,7 @@ impl Pauses {
         found.finding.figures = [
             ("pauses", pauses as f64, ""),
             ("mean_pause", mean_ns, "ns"),
-            ("share_of_time_with_nothing_in_flight", idle, ""),
+            ("share_of_time_with_nothing_in_flight", idle, "share"),
         ]
         .map(|(name, value, unit)| Figure { name, value, error: None, unit })
         .to_vec();

@@ -227,9 +227,13 @@ impl Server {
         };
         let mut outside = finding(trouble, what.to_owned(), slow, confidence, because);
         if let Some((share, most)) = growth {
-            let figure = |name, value| Figure { name, value, error: None, unit: "" };
-            outside.finding.figures.push(figure("share_that_grows_with_requests_in_flight", share));
-            outside.finding.figures.push(figure("times_as_long_with_most_in_flight", most));
+            let figure = |name, value, unit| Figure { name, value, error: None, unit };
+            outside.finding.figures.push(figure(
+                "share_that_grows_with_requests_in_flight",
+                share,
+                "share",
+            ));
+            outside.finding.figures.push(figure("times_as_long_with_most_in_flight", most, ""));
         }
         found.push(outside);
         found

@@ -144,7 +144,7 @@ impl Stragglers {
             ("share_of_what_is_out_of_line", place.excess_ns as f64 / excess.max(1.0)),
             ("share_of_operations", place.operations as f64 / all.max(1.0)),
         ]
-        .map(|(name, value)| Figure { name, value, error: None, unit: "" })
+        .map(|(name, value)| Figure { name, value, error: None, unit: "share" })
         .to_vec();
         vec![found]
     }
