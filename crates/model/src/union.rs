@@ -2,20 +2,45 @@
 
 use std::collections::VecDeque;
 
-/// Intervals of waiting that may still be joined by a later one.
-const OPEN_MAX: usize = 16;
+/// Intervals that may still be joined by a later one, unless told otherwise.
+const OPEN_MAX: usize = 64;
 
 /// The length of a union of intervals that come roughly in the order of their ends.
-#[derive(Default)]
 pub(crate) struct Union {
     /// Disjoint, in rising order.
     open: VecDeque<(i64, i64)>,
+    most: usize,
+    /// What lies before all of them: from when on, until when, and how much of that is in the union.
+    closed: Option<(i64, i64)>,
     closed_ns: i64,
 }
 
+impl Default for Union {
+    fn default() -> Union {
+        Union::of(OPEN_MAX)
+    }
+}
+
 impl Union {
+    /// One that joins up to so many intervals. Of a longer one that comes late, what lies before them all counts by
+    /// how much of that time was free.
+    pub(crate) fn of(most: usize) -> Union {
+        Union { open: VecDeque::new(), most, closed: None, closed_ns: 0 }
+    }
+
     /// Adds an interval.
     pub(crate) fn add(&mut self, mut begin: i64, mut end: i64) {
+        if let Some((from, until)) = self.closed
+            && begin < until
+        {
+            let within = end.min(until).saturating_sub(begin.max(from)).max(0) as f64;
+            let free = 1.0 - self.closed_ns as f64 / until.saturating_sub(from).max(1) as f64;
+            self.closed_ns = self.closed_ns.saturating_add((within * free.max(0.0)) as i64);
+            if end <= until {
+                return;
+            }
+            begin = until;
+        }
         // Most come after all others.
         if self.open.back().is_none_or(|(_, last)| *last < begin) {
             self.open.push_back((begin, end));
@@ -25,10 +50,11 @@ impl Union {
             self.open.push_back((begin, end));
             self.open.append(&mut later);
         }
-        if self.open.len() > OPEN_MAX
+        if self.open.len() > self.most
             && let Some((begin, end)) = self.open.pop_front()
         {
             self.closed_ns = self.closed_ns.saturating_add(end.saturating_sub(begin));
+            self.closed = Some((self.closed.map_or(begin, |closed| closed.0), end));
         }
     }
 
@@ -64,5 +90,19 @@ mod tests {
             union.add(begin, end);
         }
         assert_eq!(union.ns(), 32);
+        // A long one that comes when those within it are forgotten.
+        let mut union = Union::of(4);
+        (0..10).for_each(|n| union.add(10 * n, 10 * n + 4));
+        union.add(0, 100);
+        assert_eq!(union.ns(), 100);
+        // Of the first half of them, half of the gaps.
+        let mut union = Union::of(4);
+        (0..10).for_each(|n| union.add(10 * n, 10 * n + 4));
+        union.add(0, 27);
+        assert_eq!(union.ns(), 40 + 15);
+        let mut union = Union::of(16);
+        (0..10).for_each(|n| union.add(10 * n, 10 * n + 4));
+        union.add(0, 100);
+        assert_eq!(union.ns(), 100);
     }
 }

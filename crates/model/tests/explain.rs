@@ -725,6 +725,12 @@ fn what_nobody_waits_for_saves_nothing() {
         Some((found.share, found.replayed))
     };
     assert_eq!(slow(&rows), None);
+    // With pauses between them, the other one is waited for in these.
+    let mut apart = rows.clone();
+    apart[..250].iter_mut().for_each(|act| act.gap_ns = MS / 10);
+    apart[250].gap_ns = -100 * MS;
+    let (share, _) = slow(&apart).unwrap();
+    assert!((0.05..0.25).contains(&share), "{share}");
     // A client that has nothing else to do waits for it.
     let (share, replayed) = slow(&rows[200..]).unwrap();
     assert!(replayed == 1 && (0.7..0.85).contains(&share), "{share} {replayed}");
@@ -735,6 +741,48 @@ fn what_nobody_waits_for_saves_nothing() {
     };
     let (share, replayed) = slow(&vec![of(40_000, -30, full); 100]).unwrap();
     assert!(replayed == 100 && share > 0.9, "{share} {replayed}");
+}
+
+#[test]
+fn what_is_saved_does_not_depend_on_where_it_was_recorded() {
+    // At the server, 20 ms from the client.
+    let at_server =
+        Connection { server_rtt_ns: Some(0), client_rtt_ns: Some(20 * MS), ..line(0, 1 << 20) };
+    let rows = vec![Act { server_ns: 30 * MS, rtt_ns: 0, ..act(QUERY_INFO, 1, "a") }; 40];
+    let share = |diagnosis: Diagnosis| found(&diagnosis, Trouble::SlowFilesystem).unwrap().share;
+    let (there, here) = (share(explain_on(&rows, at_server)), share(explain(&rows)));
+    assert!((there - here).abs() < 1e-6 && here > 0.95, "{there} {here}");
+}
+
+#[test]
+fn no_more_is_saved_than_a_client_waited() {
+    fn on(row: &mut Operation, connection: u64, session: u64) {
+        row.set_connection(connection);
+        row.set_session_id(session);
+    }
+    // One session on four channels that are all busy, and another whose server is slow.
+    let many = |channel: u64, gap_ns| {
+        let set: fn(&mut Operation) = match channel {
+            1 => |row| on(row, 1, 1),
+            2 => |row| on(row, 2, 1),
+            3 => |row| on(row, 3, 1),
+            _ => |row| on(row, 4, 1),
+        };
+        Act { server_ns: MS / 10, rtt_ns: 50 * MS, gap_ns, set, ..act(READ, channel, "a") }
+    };
+    let slow = Act {
+        server_ns: 50 * MS,
+        rtt_ns: MS / 10,
+        gap_ns: -50 * MS - MS / 10,
+        set: |row| on(row, 9, 9),
+        ..act(READ, 9, "b")
+    };
+    let each = 50 * MS + MS / 10;
+    let round = [many(1, 0), many(2, -each), many(3, -each), many(4, -each), slow];
+    let diagnosis = explain(&vec![round; 40].concat());
+    let slow = &diagnosis.findings[0];
+    let each = slow.saved_ns / slow.operations as i64;
+    assert!(slow.replayed >= 30 && (49 * MS..=50 * MS).contains(&each), "{slow:?}");
 }
 
 #[test]

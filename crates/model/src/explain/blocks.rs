@@ -134,7 +134,7 @@ impl Blocks {
         };
         // What remains of a round in larger blocks is known when the connection is.
         part.gathered.add(seen, seen.of_busy(round_ns));
-        part.busy_ns += seen.busy_ns;
+        part.busy_ns = part.busy_ns.saturating_add(seen.busy_ns);
         part.round.add(round_ns as f64);
         part.block.add(seen.bytes as f64);
     }

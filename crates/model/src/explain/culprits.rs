@@ -36,13 +36,7 @@ impl Names {
         Names { most: NAMES_FEW, ..Names::default() }
     }
 
-    fn add(&mut self, name: Option<&str>, saved_ns: i64) {
-        if let Some(name) = name {
-            self.add_many(name, 1, saved_ns);
-        }
-    }
-
-    fn add_many(&mut self, name: &str, operations: u64, saved_ns: i64) {
+    fn add(&mut self, name: &str, operations: u64, saved_ns: i64) {
         let has_room = self.sums.len() < self.most;
         let sums = match self.sums.get_mut(name) {
             Some(sums) => sums,
@@ -56,7 +50,7 @@ impl Names {
 
     fn merge(&mut self, other: Names) {
         for (name, (operations, saved_ns)) in other.sums {
-            self.add_many(&name, operations, saved_ns);
+            self.add(&name, operations, saved_ns);
         }
     }
 
@@ -170,9 +164,11 @@ impl Gathered {
     }
 
     /// The same of a time in which its connection stood still, so that whatever was in flight waited.
-    pub(super) fn add_stop(&mut self, seen: &Seen, begin: i64, ns: i64, saved_ns: i64) {
-        let saved_ns = saved_ns.max(0);
-        self.spared.add_stop(seen, begin, ns, saved_ns);
+    /// `way` is 0 where it waited for what comes from the server; the time is the whole of it, and what would be
+    /// saved of that, ns.
+    pub(super) fn add_stop(&mut self, seen: &Seen, way: usize, begin: i64, time: (i64, i64)) {
+        let (ns, saved_ns) = (time.0, time.1.max(0));
+        self.spared.add_stop(seen, way, begin, (ns, saved_ns));
         self.add_place(seen, saved_ns, 1);
     }
 
@@ -188,8 +184,11 @@ impl Gathered {
     }
 
     fn add_place(&mut self, seen: &Seen, saved_ns: i64, operations: u64) {
-        self.shares.add(seen.share(), saved_ns);
-        self.paths.add(seen.path(), saved_ns);
+        for (names, name) in [(&mut self.shares, seen.share()), (&mut self.paths, seen.path())] {
+            if let Some(name) = name {
+                names.add(name, operations, saved_ns);
+            }
+        }
         self.add_of_client(seen, saved_ns, operations);
     }
 
@@ -197,8 +196,10 @@ impl Gathered {
         self.operations += operations;
         self.saved_ns = self.saved_ns.saturating_add(saved_ns);
         self.squares += (saved_ns as f64).powi(2);
-        self.clients.add(seen.client(), saved_ns);
-        self.add_connection((seen.recording, seen.connection), 1, saved_ns);
+        if let Some(client) = seen.client() {
+            self.clients.add(client, operations, saved_ns);
+        }
+        self.add_connection((seen.recording, seen.connection), operations, saved_ns);
         let is_full = self.dearest.len() >= EXAMPLES;
         if saved_ns > 0 && !(is_full && self.dearest.peek().is_some_and(|one| one.0 >= saved_ns)) {
             if is_full {
@@ -216,7 +217,7 @@ impl Gathered {
     }
 
     fn add_connection(&mut self, key: (u32, u64), operations: u64, saved_ns: i64) {
-        let has_room = self.connections.len() < NAMES_MAX;
+        let has_room = self.connections.len() < self.clients.most;
         let sums = match self.connections.get_mut(&key) {
             Some(sums) => sums,
             None if has_room => self.connections.entry(key).or_default(),

@@ -16,7 +16,7 @@ use super::{Found, LEAST_SHARE};
 use crate::predict::change::Change;
 use crate::predict::lacks::{lacks, lacks_sizes};
 use crate::predict::plan::Plan;
-use crate::predict::replay::{self, Lessons, Prediction, Replay};
+use crate::predict::replay::{self, Lessons, Prediction, Replay, Spare};
 
 /// Operations that are kept for it: about 40 MB.
 const OPERATIONS_MAX: usize = 100_000;
@@ -35,7 +35,6 @@ pub(super) struct Sample {
     is_cut: bool,
     connections: Vec<Connection>,
     /// Busy time of the operations, ns.
-    busy_ns: i64,
     kept: Vec<Kept>,
     /// What comes out without any change.
     today: Option<Prediction>,
@@ -78,7 +77,6 @@ impl Sample {
     /// Looks at an operation that it keeps.
     pub(super) fn see(&mut self, seen: &Seen) {
         self.kept.push(Kept::of(seen));
-        self.busy_ns = self.busy_ns.saturating_add(seen.busy_ns);
     }
 
     pub(super) fn connection(&mut self, row: &Connection) {
@@ -93,17 +91,18 @@ impl Sample {
         let Found { finding, spared, .. } = found;
         let replayed = spared.operations() as u64;
         let is_known = replayed >= if self.is_cut { OPERATIONS_LEAST } else { 1 };
-        let before_ns = self.today()?.waiting_ns.0;
-        if !is_known || spared.sampled_ns <= 0 || self.busy_ns <= 0 || before_ns <= 0 {
+        if !is_known || spared.sampled_ns <= 0 {
             return Ok(());
         }
         let less = spared.less(&self.kept);
-        let after = self.replay(&Plan::default(), Lessons::default(), &less)?;
-        // Shares of what clients wait, and of what connections are busy: several may be one client's.
-        let share = (before_ns - after.waiting_ns.1) as f64 / before_ns as f64;
-        let own_share = spared.sampled_ns as f64 / self.busy_ns as f64;
-        let times = (share / own_share).max(0.0);
-        finding.saved(times, spared.all_ns);
+        let busy = self.kept.iter().map(|kept| kept.busy_ns);
+        let spared_of: Vec<_> =
+            less.into_iter().zip(busy).map(|(ns, busy_ns)| Spare { ns, busy_ns }).collect();
+        // Where it was recorded: so is the busy time.
+        let mut replay = Replay::new(Plan::default(), Lessons::default());
+        self.feed(&mut replay, &spared_of)?;
+        let saved = replay.finish().spared_busy_ns;
+        finding.saved((saved / spared.sampled_ns as f64).clamp(0.0, 1.0), spared.all_ns);
         finding.replayed = replayed;
         Ok(())
     }
@@ -111,7 +110,7 @@ impl Sample {
     fn today(&mut self) -> Result<&Prediction, ArrowError> {
         let today = match self.today.take() {
             Some(today) => today,
-            None => self.replay(&Plan::default(), Lessons::default(), &[])?,
+            None => self.replay(&Plan::default(), Lessons::default())?,
         };
         Ok(self.today.insert(today))
     }
@@ -152,7 +151,7 @@ impl Sample {
         }
         let mut plan = Plan::default();
         change.plan(&mut plan);
-        let prediction = self.replay(&plan, lessons, &[])?;
+        let prediction = self.replay(&plan, lessons)?;
         let is_unknown = plan.is_other_line() && prediction.without_rtt == prediction.timed;
         let is_little = prediction.timed < OPERATIONS_LEAST;
         if is_unknown || is_little || lacks(&[change], &prediction).is_some() {
@@ -174,21 +173,20 @@ impl Sample {
         }))
     }
 
-    /// Once more; `less` is what each operation takes less, ns.
-    fn replay(
-        &self,
-        plan: &Plan,
-        lessons: Lessons,
-        less: &[i64],
-    ) -> Result<Prediction, ArrowError> {
+    fn replay(&self, plan: &Plan, lessons: Lessons) -> Result<Prediction, ArrowError> {
         let mut replay = Replay::new(plan.clone(), lessons);
         replay.connections(&self.connections);
+        self.feed(&mut replay, &[])?;
+        Ok(replay.finish())
+    }
+
+    fn feed(&self, replay: &mut Replay, spared: &[Spare]) -> Result<(), ArrowError> {
         let mut first = 0;
         for batch in &self.batches {
-            replay.operations_less(batch, less.get(first..).unwrap_or_default())?;
+            replay.operations_less(batch, spared.get(first..).unwrap_or_default())?;
             first += batch.num_rows();
         }
-        Ok(replay.finish())
+        Ok(())
     }
 }
 

@@ -116,7 +116,7 @@ impl Lines {
         let way = &mut self.ways.entry(key).or_default()[place];
         // Messages of one way do not overlap, however many requests are in flight.
         let gathered = if seen.recovery_ns() > 0 { &mut way.lossy } else { &mut way.gathered };
-        gathered.add_stop(seen, seen.message_begin(place, ns), ns, ns);
+        gathered.add_stop(seen, place, seen.message_begin(place, ns), (ns, sending_ns));
         way.messages += 1;
         way.bytes = way.bytes.saturating_add(bytes);
         way.ns = way.ns.saturating_add(ns);
@@ -206,7 +206,7 @@ impl Limited {
             }
         };
         way.gathered.merge(way.lossy);
-        way.gathered.scale((1.0 - keeps) * sending_ns as f64 / way.ns.max(1) as f64);
+        way.gathered.scale((1.0 - keeps) * sending_ns as f64 / way.rated_ns.max(1) as f64);
         slow.gathered.merge(way.gathered);
         slow.bytes = slow.bytes.saturating_add(way.bytes);
         slow.ns = slow.ns.saturating_add(sending_ns);
@@ -304,9 +304,10 @@ impl Slow {
 }
 
 impl Way {
-    /// Time in which its bytes came, where it stood still for so long.
+    /// Time in which its bytes came, where it stood still for so long: of requests in flight together each has what
+    /// all of them waited for, and short messages, too, stand still.
     fn sending_ns(&self, stood_ns: u64) -> i64 {
-        self.ns.saturating_sub_unsigned(stood_ns).max(0)
+        self.rated_ns.max(self.ns.saturating_sub_unsigned(stood_ns))
     }
 
     /// Whether rate times round trip is the congestion window that the losses allow.
@@ -346,7 +347,8 @@ impl Way {
             above += bytes_at;
             above as f64 >= 0.1 * *bytes as f64
         })?;
-        let at_rate: i64 = rates[peak.saturating_sub(SAME)..].iter().map(|(_, ns)| ns).sum();
+        let near = rates[peak.saturating_sub(SAME)..].iter();
+        let at_rate = near.fold(0_i64, |sum, (_, ns)| sum.saturating_add(*ns));
         (at_rate as f64 >= FLAT * *rated_ns as f64).then_some(Limit::Line)
     }
 }

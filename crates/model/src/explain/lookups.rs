@@ -46,7 +46,7 @@ pub(super) struct Lookups {
     opens: Map<(u32, u64), Open>,
     failing: Gathered,
     /// All that failed, once or more.
-    missing: (u64, i64),
+    missing: u64,
     repeated: Gathered,
     listings: Gathered,
     churn: Gathered,
@@ -114,8 +114,7 @@ impl Lookups {
         let is_missing =
             seen.status.is_some_and(|status| status != 0 && class(status) == StatusClass::NotFound);
         if is_missing {
-            self.missing.0 += 1;
-            self.missing.1 += seen.busy_ns;
+            self.missing += 1;
             if self.is_again(seen, 0, SOON_NS) {
                 self.failing.add(seen, seen.busy_ns);
             }
@@ -173,7 +172,7 @@ impl Lookups {
 
     pub(super) fn finish(self) -> Vec<Found> {
         let all =
-            Figure { name: "failed_lookups", value: self.missing.0 as f64, error: None, unit: "" };
+            Figure { name: "failed_lookups", value: self.missing as f64, error: None, unit: "" };
         let mut failing = finding(
             Trouble::FailingLookups,
             "Names that do not exist are looked for again and again".to_owned(),

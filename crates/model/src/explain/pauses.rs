@@ -73,7 +73,8 @@ impl Pauses {
     pub(super) fn finish(self, whole: &Whole) -> Found {
         let pauses = self.gathered.operations;
         let mean_ns = self.gathered.saved_ns as f64 / pauses.max(1) as f64;
-        let idle = 1.0 - whole.active_ns as f64 / whole.lasted_ns.max(1) as f64;
+        // Recordings of the same time, one after the other, are not one sequence.
+        let idle = (1.0 - whole.active_ns as f64 / whole.lasted_ns.max(1) as f64).max(0.0);
         let mut found = finding(
             Trouble::SlowClient,
             "The client takes its time between an answer and the next request: the server waits for it"

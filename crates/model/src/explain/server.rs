@@ -108,7 +108,7 @@ impl Server {
         let is_pipe = seen.share().is_some_and(|share| share.ends_with("IPC$"));
         let is_through = seen.columns.write_through.is_set(seen.row);
         let is_flush = seen.act == Act::Flush || seen.act == Act::Write && is_through;
-        // An open that is answered later waits for others (others.rs), a lock too.
+        // An open that is answered later waits for others (conflicts.rs), a lock too.
         let waits = seen.columns.pending_at.get(seen.row).is_some() || seen.act == Act::Lock;
         let is_files = !is_pipe && !is_flush && !waits && seen.act != Act::Logon;
         if let Some(start) = seen.start
@@ -134,7 +134,7 @@ impl Server {
         // While replies of others arrive, nobody waits for the server.
         let alone = server.min(seen.silent_ns);
         if alone > quick {
-            self.slow.add_stop(seen, seen.silent_from(alone), alone, alone - quick);
+            self.slow.add_stop(seen, 0, seen.silent_from(alone), (alone, alone - quick));
         }
     }
 

@@ -16,8 +16,9 @@ pub(super) struct Spared {
     pub(super) all_ns: i64,
 }
 
-/// A connection stood still, and whatever was in flight on it waited.
+/// A connection stood still in one direction, and whatever was in flight on it waited.
 struct Stop {
+    way: usize,
     /// An operation of that connection.
     number: u32,
     begin: i64,
@@ -32,13 +33,15 @@ pub(super) struct Kept {
     connection: (u32, u64),
     start: i64,
     end: i64,
+    pub(super) busy_ns: i64,
 }
 
 impl Kept {
     pub(super) fn of(seen: &Seen) -> Kept {
         let start = seen.start.unwrap_or(0);
         let end = start.saturating_add(seen.elapsed_ns);
-        Kept { connection: (seen.recording, seen.connection), start, end }
+        let connection = (seen.recording, seen.connection);
+        Kept { connection, start, end, busy_ns: seen.busy_ns }
     }
 }
 
@@ -52,9 +55,15 @@ impl Spared {
     }
 
     /// Adds a time in which the operation's connection stood still.
-    pub(super) fn add_stop(&mut self, seen: &Seen, begin: i64, ns: i64, saved_ns: i64) {
+    pub(super) fn add_stop(
+        &mut self,
+        seen: &Seen,
+        way: usize,
+        begin: i64,
+        (ns, saved_ns): (i64, i64),
+    ) {
         if let Some(number) = self.count(seen, saved_ns) {
-            self.stops.push(Stop { number, begin, ns, saved_ns });
+            self.stops.push(Stop { way, number, begin, ns, saved_ns });
         }
     }
 
@@ -86,7 +95,11 @@ impl Spared {
 
     /// Operations of the sample that show it.
     pub(super) fn operations(&self) -> usize {
-        self.own.len() + self.stops.len()
+        let own = self.own.iter().map(|one| one.0);
+        let mut numbers: Vec<_> = own.chain(self.stops.iter().map(|stop| stop.number)).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        numbers.len()
     }
 
     /// What each operation of the sample takes less, ns.
@@ -97,21 +110,24 @@ impl Spared {
                 *sum = sum.saturating_add(*ns);
             }
         }
-        let mut connections: HashMap<_, Vec<&Stop>, foldhash::fast::RandomState> =
+        let mut connections: HashMap<_, [Vec<&Stop>; 2], foldhash::fast::RandomState> =
             HashMap::default();
         for stop in &self.stops {
             if let Some(kept) = sample.get(stop.number as usize) {
-                connections.entry(kept.connection).or_default().push(stop);
+                let ways = connections.entry(kept.connection).or_default();
+                ways[stop.way.min(1)].push(stop);
             }
         }
-        let connections: HashMap<_, Stops, foldhash::fast::RandomState> =
-            connections.into_iter().map(|(key, stops)| (key, Stops::of(stops))).collect();
+        let connections: HashMap<_, _, foldhash::fast::RandomState> =
+            connections.into_iter().map(|(key, ways)| (key, ways.map(Stops::of))).collect();
         if !connections.is_empty() {
             for (less, kept) in less.iter_mut().zip(sample) {
-                if let Some(stops) = connections.get(&kept.connection) {
-                    let stood_ns = stops.until(kept.end).saturating_sub(stops.until(kept.start));
-                    *less = less.saturating_add(stood_ns);
-                }
+                let Some(ways) = connections.get(&kept.connection) else { continue };
+                // Both directions may stand still at once.
+                let stood = ways
+                    .each_ref()
+                    .map(|stops| stops.until(kept.end).saturating_sub(stops.until(kept.start)));
+                *less = less.saturating_add(stood[0].max(stood[1]));
             }
         }
         less
@@ -133,7 +149,7 @@ impl Stops<'_> {
         Stops(each.collect())
     }
 
-    /// What is saved up to a point in time, ns. They hardly overlap.
+    /// What is saved up to a point in time, ns. Those of one direction do not overlap.
     fn until(&self, at: i64) -> i64 {
         let over = self.0.partition_point(|(stop, _)| stop.begin <= at);
         let Some((stop, before)) = over.checked_sub(1).and_then(|last| self.0.get(last)) else {

@@ -167,6 +167,6 @@ fn place<K: Eq + std::hash::Hash>(
         place.late += 1;
         place.excess_ns = place.excess_ns.saturating_add(excess_ns);
         let gathered = place.gathered.get_or_insert_with(|| Box::new(Gathered::few()));
-        gathered.add_stop(seen, seen.silent_from(alone), alone, excess_ns);
+        gathered.add_stop(seen, 0, seen.silent_from(alone), (alone, excess_ns));
     }
 }

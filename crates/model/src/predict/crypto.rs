@@ -52,11 +52,11 @@ pub struct Costs {
 }
 
 impl Costs {
-    /// Of a request and its reply, ns: at the server (request, reply), at the client.
-    pub fn of(&self, bytes: (u64, u64)) -> ((f64, f64), f64) {
+    /// Of a request and its reply, ns: at the server, at the client.
+    pub fn of(&self, bytes: (u64, u64)) -> ((f64, f64), (f64, f64)) {
         let Costs { server, client, .. } = self;
         let server = (server.inbound.of(bytes.0), server.outbound.of(bytes.1));
-        (server, client.outbound.of(bytes.0) + client.inbound.of(bytes.1))
+        (server, (client.outbound.of(bytes.0), client.inbound.of(bytes.1)))
     }
 }
 

@@ -96,6 +96,11 @@ impl Plan {
         }
     }
 
+    /// Whether messages are protected in another way.
+    pub fn is_other_protection(&self) -> bool {
+        self.signing.is_some() || self.encryption.is_some()
+    }
+
     /// Whether the way between clients and server is another one.
     pub fn is_other_line(&self) -> bool {
         self.rtt_s.is_some()

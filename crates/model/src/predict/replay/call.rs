@@ -2,6 +2,7 @@
 
 use smbscope_event::slice::Kind;
 
+use super::Spare;
 use super::blocks::Access;
 use super::client::Execution;
 use super::data::Part;
@@ -104,7 +105,7 @@ pub(super) struct Call {
     pub(super) start: i64,
     pub(super) elapsed_ns: i64,
     /// What it takes less, whatever else changes.
-    pub(super) spared_ns: i64,
+    pub(super) spared: Spare,
     /// On the wire, request and reply.
     pub(super) bytes: (u64, u64),
     pub(super) slices: [i64; Kind::PARTS],

@@ -34,14 +34,16 @@ pub(crate) struct Ended {
 /// A client.
 #[derive(Default)]
 pub(crate) struct Client {
-    /// Ends of operations: when they were, when they would be.
-    recent: VecDeque<(i64, i64)>,
+    /// Ends of operations: when they were, when they would be, and how much longer the client then takes.
+    recent: VecDeque<(i64, i64, i64)>,
     /// The scenario under way, and when it would have begun.
     run: Option<u64>,
     execution: Option<(Execution, i64)>,
     /// End of the last reply: when it was, when it would be.
     last: Option<(i64, i64)>,
     waiting: (Union, Union),
+    /// Time in which its connections were busy, ns.
+    busy_ns: i64,
     /// The last request's open, whether another may go along with it, and when it was answered.
     chain: Option<(Option<(u32, u64)>, i64)>,
 }
@@ -82,7 +84,7 @@ impl Client {
             };
             self.execution = Some((*execution, began));
             self.recent.clear();
-            self.recent.push_back((execution.started_at, began));
+            self.recent.push_back((execution.started_at, began, 0));
         }
         ended
     }
@@ -94,15 +96,20 @@ impl Client {
         Some(*execution)
     }
 
-    /// When an operation that was sent at `start` would be sent.
-    pub(crate) fn then(&mut self, start: i64) -> i64 {
+    /// When an operation that was sent at `start` would be sent, where the client takes so much longer before it,
+    /// ns. What it takes less is no more than it took.
+    pub(crate) fn then(&mut self, start: i64, more_ns: i64) -> i64 {
         if self.recent.is_empty() {
             // The first one goes when it went; others that were sent with it, too.
-            self.recent.push_back((start, start));
+            self.recent.push_back((start, start, 0));
         }
-        let before = self.recent.iter().rev().find(|(was, _)| *was <= start);
+        let before = self.recent.iter().rev().find(|one| one.0 <= start);
         match before.or(self.recent.front()) {
-            Some((was, then)) => point(then.saturating_add(start - was)),
+            Some((was, then, owed_ns)) => {
+                let gap_ns = start - was;
+                let more_ns = (more_ns + owed_ns).max(-gap_ns.max(0));
+                point(then.saturating_add(gap_ns).saturating_add(more_ns))
+            }
             None => start,
         }
     }
@@ -112,17 +119,17 @@ impl Client {
         self.last.map(|(_, then)| then)
     }
 
-    /// An operation ended.
-    pub(crate) fn ended(&mut self, was: i64, then: i64) {
+    /// An operation ended, after which the client takes so much longer, ns.
+    pub(crate) fn ended(&mut self, was: i64, then: i64, more_ns: i64) {
         if self.recent.len() >= RECENT_MAX {
             self.recent.pop_front();
         }
         // In the order of their ends as the client sees them; captures of both sides mix them.
-        if self.recent.back().is_none_or(|(last, _)| *last <= was) {
-            self.recent.push_back((was, then));
+        if self.recent.back().is_none_or(|last| last.0 <= was) {
+            self.recent.push_back((was, then, more_ns));
         } else {
-            let place = self.recent.iter().rposition(|(other, _)| *other <= was);
-            self.recent.insert(place.map_or(0, |place| place + 1), (was, then));
+            let place = self.recent.iter().rposition(|other| other.0 <= was);
+            self.recent.insert(place.map_or(0, |place| place + 1), (was, then, more_ns));
         }
         self.last = match self.last {
             Some((last, last_then)) => Some((last.max(was), last_then.max(then))),
@@ -148,10 +155,18 @@ impl Client {
         self.chain = Some((call.handle.filter(|_| is_chain), end));
     }
 
-    /// It waited for an operation: begin and duration, as it was and as it would be.
-    pub(crate) fn waited(&mut self, today: (i64, i64), then: (i64, i64)) {
+    /// It waited for an operation: begin and duration, as it was and as it would be, and how long the operation's
+    /// connection was busy with it.
+    pub(crate) fn waited(&mut self, today: (i64, i64), then: (i64, i64), busy_ns: i64) {
+        self.busy_ns = self.busy_ns.saturating_add(busy_ns);
         self.waiting.0.add(today.0, today.0 + today.1);
         self.waiting.1.add(then.0, then.0 + then.1);
+    }
+
+    /// How much less its connections would be busy, ns: in proportion to what it waits.
+    pub(crate) fn spared_busy_ns(&self) -> f64 {
+        let (before, after) = self.waiting();
+        self.busy_ns as f64 * (1.0 - after as f64 / before.max(1) as f64)
     }
 
     /// Time in which something was under way, ns.
@@ -167,13 +182,15 @@ mod tests {
     #[test]
     fn a_request_follows_the_last_reply_before_it() {
         let mut client = Client::default();
-        assert_eq!(client.then(50), 50);
-        client.ended(100, 200);
-        client.ended(150, 260);
-        assert_eq!(client.then(120), 220);
-        assert_eq!(client.then(155), 265);
+        assert_eq!(client.then(50, 0), 50);
+        client.ended(100, 200, 0);
+        client.ended(150, 260, 0);
+        assert_eq!(client.then(120, 0), 220);
+        assert_eq!(client.then(155, 0), 265);
+        // The client takes longer, or less: no less than nothing.
+        assert_eq!((client.then(155, 7), client.then(155, -9)), (272, 260));
         // Sent before either reply: side by side with the first.
-        assert_eq!(client.then(90), 90);
+        assert_eq!(client.then(90, 0), 90);
     }
 
     #[test]
@@ -187,10 +204,10 @@ mod tests {
         };
         let mut client = Client::default();
         assert_eq!(client.turn(Some(1), Some(&execution(1_000))), None);
-        client.ended(1_050, 3_000);
+        client.ended(1_050, 3_000, 0);
         let (ended, _) = client.turn(Some(2), Some(&execution(2_000))).unwrap();
         assert_eq!(ended.response_ns, (50, 2_000));
-        client.ended(2_040, 3_040);
+        client.ended(2_040, 3_040, 0);
         let (ended, _) = client.turn(None, None).unwrap();
         assert_eq!(ended.late_ns, (0, 1_000));
         assert_eq!(ended.response_ns, (50, 1_050));

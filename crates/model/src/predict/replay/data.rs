@@ -90,6 +90,9 @@ pub struct Prediction {
     pub operations: Row,
     /// Time in which a client's operation was under way, all clients together.
     pub waiting_ns: (i64, i64),
+    /// How much less connections would be busy, ns, in proportion to what their clients wait; of operations that
+    /// take less ([`super::Spare`]).
+    pub(crate) spared_busy_ns: f64,
     /// Executions of scenarios that begin more than a second late, of [`Prediction::all_scenarios`].
     pub late: (u64, u64),
     /// Least, median and largest round trip of the connections.

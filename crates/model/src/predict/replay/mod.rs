@@ -60,7 +60,7 @@ use line::{Known, Link};
 use lookups::Lookups;
 pub use opens::Opens;
 pub use protect::Protected;
-use protect::protect;
+use protect::Turn as Protection;
 use role::Role;
 use tally::Tally;
 
@@ -152,12 +152,19 @@ pub struct Replay {
     gathering: Option<detail::Gathering>,
 }
 
-/// An operation: its row in the batch, the numbers of its names, and what it takes less, ns.
+/// What an operation takes less, ns, and how long its connection was busy with it, ns.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Spare {
+    pub(crate) ns: i64,
+    pub(crate) busy_ns: i64,
+}
+
+/// An operation: its row in the batch, the numbers of its names, and what it takes less.
 struct Of {
     row: usize,
     recording: u32,
     command: u32,
-    spared_ns: i64,
+    spared: Spare,
 }
 
 /// What becomes of a request.
@@ -279,12 +286,12 @@ impl Replay {
         self.operations_less(batch, &[])
     }
 
-    /// The same of operations each of which takes so much less, ns, whatever else changes; 0 of those that
+    /// The same of operations each of which takes so much less, whatever else changes; nothing of those that
     /// `spared` has not.
     pub(crate) fn operations_less(
         &mut self,
         batch: &RecordBatch,
-        spared: &[i64],
+        spared: &[Spare],
     ) -> Result<(), ArrowError> {
         let columns = columns::Columns::of(batch)?;
         let slices = SLICES.iter().map(|name| numbers::<Int64Type>(batch, name));
@@ -312,8 +319,8 @@ impl Replay {
                 None => self.tally.command("(unknown)"),
             };
             let lookups = lookups.as_mut();
-            let spared_ns = duration(spared.get(row).copied().unwrap_or(0));
-            let of = Of { row, recording, command, spared_ns };
+            let spared = spared.get(row).copied().unwrap_or_default();
+            let of = Of { row, recording, command, spared };
             self.operation(&columns, &slices, lookups, of);
         }
         Ok(())
@@ -326,7 +333,7 @@ impl Replay {
         lookups: Option<&mut Lookups>,
         of: Of,
     ) {
-        let Of { row, recording, command, spared_ns } = of;
+        let Of { row, recording, command, spared } = of;
         let is_load = self.loads.get(recording as usize).copied().unwrap_or(false);
         let connection = columns.connection.get(row).unwrap_or(0);
         let link = self.link(recording, connection, columns, row);
@@ -405,7 +412,7 @@ impl Replay {
             is_counted,
             start: point(start),
             elapsed_ns: duration(elapsed_ns),
-            spared_ns,
+            spared,
             bytes: (
                 columns.request_wire_bytes.get(row).unwrap_or(0).min(MESSAGE_MAX_BYTES),
                 columns.response_wire_bytes.get(row).unwrap_or(0).min(MESSAGE_MAX_BYTES),
@@ -495,7 +502,12 @@ impl Replay {
         {
             self.blocks.learn(direction, call.transferred, beside_ns);
         }
-        let usual = client.then(start);
+        let protection = match self.plan.is_other_protection() {
+            true => Protection::of(&self.plan, ways, call),
+            false => None,
+        };
+        let (signs_ns, verifies_ns) = protection.as_ref().map_or((0, 0), Protection::client);
+        let usual = client.then(start, signs_ns);
         let fate = match &access {
             _ if call.answered >= call.members => Fate::Gone,
             Some(access) if self.learns || self.plan.is_other_blocks() => {
@@ -529,8 +541,8 @@ impl Replay {
             let extra = self.durable.change(&self.plan, stable, call, beside_ns, then);
             saved += timed.make_stable(&extra);
         }
-        if self.plan.signing.is_some() || self.plan.encryption.is_some() {
-            saved += protect(&self.plan, ways, call, &mut timed, &mut self.protected);
+        if let Some(protection) = protection {
+            saved += protection.server(call, &mut timed, &mut self.protected);
         }
         let request_ns = match fate {
             Fate::Joined | Fate::Split(_) => self.request_ns(call).min(beside_ns),
@@ -568,7 +580,7 @@ impl Replay {
             timed.parts[Part::Network as usize].1 = line.rtt_ns;
             timed.parts[Part::Windows as usize].1 = line.more_ns;
         }
-        timed.after_ns = (timed.after_ns - call.spared_ns).max(0);
+        timed.after_ns = (timed.after_ns - duration(call.spared.ns)).max(0);
         timed.set_rest();
         let (ended, ends_then) = (start + before_ns, point(then.saturating_add(timed.after_ns)));
         if let (Some(depth), Some(access)) = (self.plan.depth, &access) {
@@ -576,10 +588,10 @@ impl Replay {
         }
         let has_rtt = link.is_known;
         let Some(client) = self.clients.get_mut(call.client as usize) else { return };
-        client.ended(ended, ends_then);
+        client.ended(ended, ends_then, verifies_ns);
         client.did(call, ended);
         if call.is_counted {
-            client.waited((start, before_ns), (then, timed.after_ns));
+            client.waited((start, before_ns), (then, timed.after_ns), call.spared.busy_ns);
             let scenario = call.execution.map(|one| one.scenario);
             self.tally.timed(call.command, scenario, &timed, has_rtt);
             if let Some(gathering) = &mut self.gathering {
@@ -657,6 +669,7 @@ impl Replay {
         let mut held: Vec<_> = self.held.drain().map(|(_, call)| call).collect();
         held.sort_unstable_by_key(|call| (call.start, call.link));
         held.iter().for_each(|call| self.call(call));
+        let mut spared_busy_ns = 0.0;
         for client in &mut self.clients {
             if let Some((ended, scenario)) = client.turn(None, None)
                 && ended.is_counted
@@ -664,6 +677,7 @@ impl Replay {
                 self.tally.scenario(scenario, &ended);
             }
             self.tally.waited(client.waiting());
+            spared_busy_ns += client.spared_busy_ns();
         }
         let rtt = data::round_trips(&self.links);
         let caches = self.caches.as_ref();
@@ -674,6 +688,7 @@ impl Replay {
         let detail = gathering.map(|all| all.finish(&self.tally.names.0, &self.scenarios.0));
         let mut prediction = self.tally.finish(&self.scenarios.0, rtt, self.executions_left_out);
         prediction.detail = detail;
+        prediction.spared_busy_ns = spared_busy_ns;
         let answered = prediction.sent.iter().map(|one| one.before - one.after).sum();
         let creates = caches.map_or(0, |caches| caches.known);
         prediction.cached = Cached { answered, breaks, creates };

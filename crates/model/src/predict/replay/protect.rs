@@ -1,7 +1,8 @@
 //! Signing and encryption, today and then.
 //!
 //! What they cost the server today is in its slices, or else is taken from the calibration, as what they
-//! cost the client always is. It is no time of the line's, and adds to the operation's.
+//! cost the client always is. The server's adds to the operation's time, the client's to that between operations:
+//! it signs before it sends, and verifies what has come.
 
 use smbscope_event::protection::Protection;
 use smbscope_event::slice::Kind;
@@ -52,51 +53,81 @@ pub struct Protected {
     pub unknown: u64,
 }
 
-/// Puts another protection in the place of today's; gives what is saved, ns.
-pub(super) fn protect(
-    plan: &Plan,
-    ways: Ways,
-    call: &Call,
-    timed: &mut Timed,
-    counts: &mut Protected,
-) -> i64 {
-    let (today, then) = ways.turn(plan, call.is_signed, call.is_encrypted);
-    if today == then {
-        return 0;
+/// What an operation costs by today's protection and by then's, ns: the server for request and reply, the client.
+type Costs = ((f64, f64), (f64, f64));
+
+/// Another protection in the place of today's.
+pub(super) struct Turn {
+    today: Protection,
+    /// Where they are known.
+    costs: Option<(Costs, Costs)>,
+}
+
+impl Turn {
+    /// None where it is the same.
+    pub(super) fn of(plan: &Plan, ways: Ways, call: &Call) -> Option<Turn> {
+        let (today, then) = ways.turn(plan, call.is_signed, call.is_encrypted);
+        if today == then {
+            return None;
+        }
+        let costs = |of: Protection| match &plan.calibration {
+            Some(calibration) => calibration.get(of).map(|costs| costs.of(call.bytes)),
+            None => (of == Protection::None).then_some(Costs::default()),
+        };
+        let costs = match (costs(today), costs(then)) {
+            (Some(before), Some(after)) => Some((before, after)),
+            // The server's own slices say what it saves; what the client does is left as it is.
+            (None, Some(after)) if is_seen(call) && then == Protection::None => {
+                Some((Costs::default(), after))
+            }
+            _ => None,
+        };
+        Some(Turn { today, costs })
     }
-    counts.changed += 1;
-    let [inbound, outbound] =
-        [Kind::CryptoIn, Kind::CryptoOut].map(|kind| Part::FIRST_SLICE + kind as usize);
-    let seen = [inbound, outbound].map(|part| timed.parts[part].0);
-    let is_seen = seen.iter().any(|ns| *ns > 0);
-    let costs = |of: Protection| match &plan.calibration {
-        Some(calibration) => calibration.get(of).map(|costs| costs.of(call.bytes)),
-        None => (of == Protection::None).then_some(((0.0, 0.0), 0.0)),
-    };
-    let (before, after) = match (costs(today), costs(then)) {
-        (Some(before), Some(after)) => (before, after),
-        // The server's own slices say what it saves; what the client does is left as it is.
-        (None, Some(after)) if is_seen && then == Protection::None => (((0.0, 0.0), 0.0), after),
-        _ => {
+
+    /// What the client takes longer before the request is sent, and after the reply has come, ns: neither is the
+    /// operation's own time, which passes on the wire.
+    pub(super) fn client(&self) -> (i64, i64) {
+        let Some(((_, before), (_, after))) = self.costs else { return (0, 0) };
+        (ns(after.0) - ns(before.0), ns(after.1) - ns(before.1))
+    }
+
+    /// Makes it the server's; gives what is saved, ns.
+    pub(super) fn server(&self, call: &Call, timed: &mut Timed, counts: &mut Protected) -> i64 {
+        counts.changed += 1;
+        let Some(((before, _), (after, _))) = self.costs else {
             counts.unknown += 1;
             return 0;
+        };
+        let then = [ns(after.0), ns(after.1)];
+        if is_seen(call) || self.today == Protection::None {
+            // Parts of their own, today and then.
+            timed.has_slices = true;
+            let today = CRYPTO.map(|part| timed.parts[part].0);
+            for (part, then) in CRYPTO.into_iter().zip(then) {
+                timed.parts[part].1 = then;
+            }
+            today.iter().sum::<i64>() - then.iter().sum::<i64>()
+        } else {
+            // Today's is somewhere in the server's time.
+            let saved = ns(before.0 + before.1) - then.iter().sum::<i64>();
+            let server = &mut timed.parts[Part::Server as usize];
+            server.1 = (server.1 - saved).max(0);
+            saved
         }
-    };
-    let ns = |ns: f64| duration(ns as i64);
-    let then = [ns(after.0.0), ns(after.0.1)];
-    let client = ns(before.1) - ns(after.1);
-    if is_seen || today == Protection::None {
-        // Parts of their own, today and then.
-        timed.has_slices = true;
-        for (part, then) in [inbound, outbound].into_iter().zip(then) {
-            timed.parts[part].1 = then;
-        }
-        seen.iter().sum::<i64>() - then.iter().sum::<i64>() + client
-    } else {
-        // Today's is somewhere in the server's time.
-        let saved = ns(before.0.0 + before.0.1) - then.iter().sum::<i64>();
-        let server = &mut timed.parts[Part::Server as usize];
-        server.1 = (server.1 - saved).max(0);
-        saved + client
     }
+}
+
+/// The server's parts.
+const CRYPTO: [usize; 2] =
+    [Part::FIRST_SLICE + Kind::CryptoIn as usize, Part::FIRST_SLICE + Kind::CryptoOut as usize];
+
+/// Whether today's was measured.
+fn is_seen(call: &Call) -> bool {
+    let kinds = [Kind::CryptoIn, Kind::CryptoOut];
+    call.has_slices && kinds.iter().any(|kind| call.slices[*kind as usize] > 0)
+}
+
+fn ns(ns: f64) -> i64 {
+    duration(ns as i64)
 }

@@ -276,8 +276,9 @@ impl Tally {
 
     /// Adds the time that a client waited.
     pub(super) fn waited(&mut self, ns: (i64, i64)) {
-        self.waiting_ns.0 += ns.0;
-        self.waiting_ns.1 += ns.1;
+        let (before, after) = &mut self.waiting_ns;
+        *before = before.saturating_add(ns.0);
+        *after = after.saturating_add(ns.1);
     }
 
     /// What came out.
