@@ -200,6 +200,59 @@ fn a_wrong_password_and_a_wrong_share_say_so() {
     });
 }
 
+/// Passes connections on to a server; the second one ends after so many bytes of its client.
+fn passes_on(server: String, most: usize) -> std::net::SocketAddr {
+    use std::io::{Read as _, Write as _};
+    use std::net::{Shutdown, TcpListener, TcpStream};
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for (number, client) in listener.incoming().enumerate() {
+            let client = client.unwrap();
+            let there = TcpStream::connect(&server).unwrap();
+            let pass = |mut from: TcpStream, mut to: TcpStream, most: usize| {
+                std::thread::spawn(move || {
+                    let (mut bytes, mut passed) = (vec![0; 65_536], 0);
+                    while let Ok(n @ 1..) = from.read(&mut bytes) {
+                        passed += n;
+                        if passed > most || to.write_all(&bytes[..n]).is_err() {
+                            break;
+                        }
+                    }
+                    let _ = from.shutdown(Shutdown::Both);
+                    let _ = to.shutdown(Shutdown::Both);
+                })
+            };
+            let limit = if number == 0 { usize::MAX } else { most };
+            pass(client.try_clone().unwrap(), there.try_clone().unwrap(), limit);
+            pass(there, client, usize::MAX);
+        }
+    });
+    address
+}
+
+#[test]
+fn a_channel_that_cannot_be_bound_leaves_its_rows() {
+    let Some(lab) = samba(|options| options.multichannel = Some(true)) else { return };
+    // A Negotiate fits, but not all of the logon.
+    let server = lab.target.split('/').nth(2).unwrap();
+    let at = lab.target.replace(server, &passes_on(server.to_owned(), 320).to_string());
+    runtime().block_on(async {
+        let config = Config { channels: 2, ..Config::default() };
+        let host =
+            Host::find(Target::parse(&at).unwrap(), config, Clock::start(), true).await.unwrap();
+        let credential = Credential::new("user00001", &lab.password);
+        let connected = Session::connect(LOGON, Arc::new(host), &credential, 0, None).await;
+        let Err(failed) = connected else { panic!("it was bound") };
+        let left = failed.left;
+        assert_eq!(left.connections.len(), 2, "{}", failed.error);
+        let rows = left.rows.iter().filter(|row| row.operation.channel() == Some(1));
+        let commands: Vec<_> = rows.map(|row| row.operation.command()).collect();
+        let expected = [Command::NEGOTIATE, Command::SESSION_SETUP];
+        assert_eq!(commands, expected.map(|one| Some(code::command(2, one.0))));
+    });
+}
+
 #[test]
 fn several_channels_carry_one_session() {
     let Some(lab) = samba(|options| options.multichannel = Some(true)) else { return };

@@ -185,16 +185,22 @@ impl Session {
         ends.names = Arc::new(names);
         let seal = first.protection.seal.clone();
         let sign_all = first.protection.sign_all;
-        let mut channel = Channel::new(stream, ends, host.clock, host.config.credits, host.record);
+        let (guid, signer) = (self.client_guid, self.session_signer.clone());
+        let binding = Binding { session_id: self.session_id, signer };
+        // The session's at once, so that nothing it did is lost when it is refused.
+        self.channels.push(Channel::new(
+            stream,
+            ends,
+            host.clock,
+            host.config.credits,
+            host.record,
+        ));
+        let Some(channel) = self.channels.last_mut() else { return Ok(()) };
         let mut preauth = PreauthIntegrity::new();
-        let negotiated =
-            negotiate(&mut channel, &host.config, &host.target, self.client_guid, &mut preauth)
-                .await?;
-        let binding = Binding { session_id: self.session_id, signer: self.session_signer.clone() };
+        let negotiated = negotiate(channel, &host.config, &host.target, guid, &mut preauth).await?;
         let logon =
-            log_on(&mut channel, &host, credential, &negotiated, preauth, 0, Some(binding)).await?;
+            log_on(channel, &host, credential, &negotiated, preauth, 0, Some(binding)).await?;
         channel.protection = Protection { signer: logon.signer, sign_all, seal };
-        self.channels.push(channel);
         Ok(())
     }
 
