@@ -14,6 +14,7 @@ use super::data::{Confidence, Figure, Trouble};
 use super::operation::Seen;
 use super::together::Together;
 use super::{Found, finding, rate};
+use crate::predict::replay::tcp::window_of_losses;
 
 /// Messages of at most this are in a usual window, and go at the line's rate whatever the window is.
 const BURST_BYTES: u64 = 48 << 10;
@@ -30,8 +31,6 @@ pub(super) const FLAT: f64 = 0.7;
 /// Rate times round trip, of the largest window: less where the window grew, more where the round trip was
 /// measured on the short side.
 const FULL: std::ops::Range<f64> = 0.6..1.5;
-/// Constant of the congestion window that losses allow, segments times the root of their share (Mathis et al.).
-const CONGESTION: f64 = 1.22;
 /// Segments sent again without which the share of those lost is not known.
 const LOST_LEAST: u64 = 5;
 /// Distances below this need no window to speak of, ns.
@@ -320,7 +319,7 @@ impl Way {
             return false;
         }
         let lost = again as f64 / all.max(again) as f64;
-        let window = CONGESTION / lost.sqrt() * segment as f64;
+        let window = window_of_losses(lost, rtt_ns) * segment as f64;
         let each = self.bytes as f64 / self.messages as f64;
         let sending_ns = self.sending_ns(known.stood_ns[place]).max(1);
         let in_flight = self.bytes as f64 / sending_ns as f64 * rtt_ns as f64;

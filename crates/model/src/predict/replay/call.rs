@@ -108,6 +108,8 @@ pub(super) struct Call {
     pub(super) spared: Spare,
     /// On the wire, request and reply.
     pub(super) bytes: (u64, u64),
+    /// From their first bytes to their last, ns.
+    pub(super) sending_ns: i64,
     pub(super) slices: [i64; Kind::PARTS],
     /// Whether any of them is known.
     pub(super) has_slices: bool,

@@ -8,7 +8,7 @@ use smbscope_event::tables::Connection;
 use super::super::plan::Plan;
 use super::call::duration;
 use super::protect::Ways;
-use super::tcp::{Path, Sender};
+use super::tcp::{Path, Sender, window_of_losses};
 use super::{Map, PIECES};
 
 /// Payload of a segment on Ethernet, with TCP's time stamps.
@@ -61,6 +61,14 @@ pub(super) struct Cost {
 impl Cost {
     pub(super) fn sum(&self) -> i64 {
         self.rtt_ns + self.more_ns
+    }
+
+    /// Where bytes take longer, the time that they took anyhow is in that: today's line, or a sender, was slower
+    /// than the model of it.
+    pub(super) fn absorbs(mut self, today: Cost, sending_ns: i64) -> Cost {
+        let spread_ns = (sending_ns - today.more_ns).max(0);
+        self.more_ns -= spread_ns.min((self.more_ns - today.more_ns).max(0));
+        self
     }
 
     pub(super) fn times(&self, count: u64) -> Cost {
@@ -128,6 +136,9 @@ impl Link {
                 then.window = (window / then.segment_bytes).max(1.0);
             }
             then.loss = plan.loss;
+            if plan.loss > 0.0 {
+                then.window = then.window.min(window_of_losses(plan.loss, then.rtt_ns)).max(1.0);
+            }
         }
         let way = |path: Path, connections: usize| Way {
             paths: [path; 2],

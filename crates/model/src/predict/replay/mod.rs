@@ -84,6 +84,8 @@ mod columns {
         transferred_bytes: u64,
         request_wire_bytes: u64,
         response_wire_bytes: u64,
+        request_transfer_ns: i64,
+        response_transfer_ns: i64,
         request_start: i64,
         elapsed_ns: i64,
         server_ns: i64,
@@ -417,6 +419,8 @@ impl Replay {
                 columns.request_wire_bytes.get(row).unwrap_or(0).min(MESSAGE_MAX_BYTES),
                 columns.response_wire_bytes.get(row).unwrap_or(0).min(MESSAGE_MAX_BYTES),
             ),
+            sending_ns: duration(columns.request_transfer_ns.get(row).unwrap_or(0))
+                + duration(columns.response_transfer_ns.get(row).unwrap_or(0)),
             slices,
             has_slices,
             server_ns: duration(columns.server_ns.get(row).unwrap_or(0)),
@@ -550,7 +554,7 @@ impl Replay {
         };
         let Some(link) = self.links.get_mut(call.link as usize) else { return };
         let lines = &mut self.lines;
-        let line = match fate {
+        let mut line = match fate {
             Fate::Gone => line::Cost::default(),
             Fate::Same | Fate::Turn(_) if !link.is_other => today,
             Fate::Same | Fate::Turn(_) => link.then(lines, then, call.bytes, false),
@@ -559,6 +563,9 @@ impl Replay {
                 link.pieces(lines, then, call.bytes, pieces, request_ns)
             }
         };
+        if link.is_other && matches!(fate, Fate::Same | Fate::Turn(_)) {
+            line = line.absorbs(today, call.sending_ns);
+        }
         let beside_then = (beside_ns - saved).max(0);
         timed.requests += match fate {
             Fate::Joined | Fate::Gone => -1,
