@@ -183,11 +183,11 @@ class Lab:
         return run(*enters, "smbclient", f"//{self.address}/home", "-s", self.conf, *account, *more, "-c", script)
 
     @contextlib.contextmanager
-    def capture(self):
-        """What passes the client's interface."""
+    def capture(self, snaplen=262144):
+        """What passes the client's interface; of each packet so many bytes."""
         path = self.bench.path(f"{self.bench.name}.pcap")
         enters = self.enters("client") if self.line else []
-        with samba.Recorder(path, 445, self.interface, enter=[*WITH_ME, *enters]):
+        with samba.Recorder(path, 445, self.interface, snaplen, enter=[*WITH_ME, *enters]):
             yield
         self.bench.recorded = path
 

@@ -10,7 +10,7 @@ use super::{answer, fixture};
 /// What explains less is no finding.
 const LEAST_SHARE: f64 = 0.05;
 /// Fixtures of notes, which have no time.
-const NOTES: [&str; 1] = ["not-stable"];
+const NOTES: [&str; 3] = ["multichannel-unused", "not-stable", "one-connection"];
 
 /// What is told of a capture, most costly first; of one of a note, the notes.
 fn told(name: &str, capture: &str) -> Vec<String> {
@@ -62,4 +62,22 @@ fn recorded_troubles_are_told_and_near_misses_are_not() {
         })
         .collect();
     assert!(failed.is_empty(), "of {} fixtures:\n{}", names.len(), failed.join("\n"));
+}
+
+#[test]
+fn what_has_no_time_is_noted() {
+    // Each in a recording that shows it, and not in one that nearly does.
+    for (about, shows, not) in [
+        ("smb1", "nt1-write.pcap.gz", "smb1-to-smb2-negotiate.pcapng"),
+        ("small-maximum", "smb202.pcapng.gz", "smb210.pcap"),
+        ("unseen", "encrypted-aes-128-gcm-311.pcapng", "smb311.pcapng"),
+        ("loss", "findings/loss.pcap.gz", "findings/loss-not.pcap.gz"),
+    ] {
+        let notes = |name: &str| {
+            let diagnosis = answer(["explain", &fixture(name), "--format", "json"]);
+            let diagnosis: Value = serde_json::from_str(&diagnosis).unwrap();
+            diagnosis["notes"].as_array().unwrap().iter().any(|note| note["about"] == about)
+        };
+        assert_eq!((notes(shows), notes(not)), (true, false), "{about}");
+    }
 }
