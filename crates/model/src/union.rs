@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 
-/// Intervals that may still be joined by a later one, unless told otherwise.
+/// Intervals that may still be joined by a later one, unless told otherwise: each that comes late walks through
+/// those after it.
 const OPEN_MAX: usize = 64;
 
 /// The length of a union of intervals that come roughly in the order of their ends.

@@ -56,9 +56,6 @@ use server::Server;
 use spared::Spared;
 use stragglers::Stragglers;
 
-/// Intervals in which something was under way that a later one may still join.
-const ACTIVE_MAX: usize = 4096;
-
 /// Findings below this share of the time are none.
 pub const LEAST_SHARE: f64 = 0.05;
 
@@ -69,8 +66,8 @@ pub struct Explain {
     servers: HashMap<String, u32, foldhash::fast::RandomState>,
     whole: Whole,
     span: Option<(i64, i64)>,
-    /// When anything was under way; none where nothing was.
-    active: Option<Union>,
+    /// When anything was under way.
+    active: Union,
     elapsed: i128,
     smb1: u64,
     /// Operations that are signed or encrypted, and whether what that costs was seen.
@@ -194,7 +191,7 @@ impl Explain {
                 let end = start.saturating_add(seen.elapsed_ns);
                 let (first, last) = self.span.unwrap_or((start, end));
                 self.span = Some((first.min(start), last.max(end)));
-                self.active.get_or_insert_with(|| Union::of(ACTIVE_MAX)).add(start, end);
+                self.active.add(start, end);
             }
         }
         self.whole.think_ns = self.whole.think_ns.saturating_add(seen.pause_ns);
@@ -218,7 +215,7 @@ impl Explain {
             whole.elapsed_ns_mean = (self.elapsed / i128::from(whole.timed)) as i64;
         }
         whole.lasted_ns = self.span.map_or(0, |(first, last)| last.saturating_sub(first));
-        whole.active_ns = self.active.map_or(0, |active| active.ns());
+        whole.active_ns = self.active.ns();
         let blocked = self.conflicts.blocked_ns;
         let all = [whole.busy_ns, whole.think_ns, blocked].map(|ns| ns as f64).iter().sum::<f64>();
         let mut found = self.blocks.finish(&self.connections);
