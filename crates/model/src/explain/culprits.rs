@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 use hashbrown::HashMap;
 
 use super::data::{Culprit, Example};
-use super::operation::Seen;
+use super::operation::{Seen, Word};
 use super::spared::Spared;
 
 /// Names that are told apart for each finding, by kind.
@@ -21,8 +21,15 @@ const NAMES_FEW: usize = 64;
 
 /// Sums by name.
 struct Names {
-    sums: HashMap<Box<str>, (u64, i64), foldhash::fast::RandomState>,
+    sums: HashMap<Word, Sums, foldhash::fast::RandomState>,
     most: usize,
+}
+
+/// Those of one name.
+struct Sums {
+    name: Box<str>,
+    operations: u64,
+    saved_ns: i64,
 }
 
 impl Default for Names {
@@ -36,28 +43,30 @@ impl Names {
         Names { most: NAMES_FEW, ..Names::default() }
     }
 
-    fn add(&mut self, name: &str, operations: u64, saved_ns: i64) {
+    fn add(&mut self, word: Word, operations: u64, saved_ns: i64, name: impl FnOnce() -> Box<str>) {
         let has_room = self.sums.len() < self.most;
-        let sums = match self.sums.get_mut(name) {
+        let sums = match self.sums.get_mut(&word) {
             Some(sums) => sums,
-            None if has_room => self.sums.entry(name.into()).or_default(),
+            None if has_room => {
+                self.sums.entry(word).or_insert(Sums { name: name(), operations: 0, saved_ns: 0 })
+            }
             // Those that come first stand for all: what costs much comes early and often.
             None => return,
         };
-        sums.0 += operations;
-        sums.1 = sums.1.saturating_add(saved_ns);
+        sums.operations += operations;
+        sums.saved_ns = sums.saved_ns.saturating_add(saved_ns);
     }
 
     fn merge(&mut self, other: Names) {
-        for (name, (operations, saved_ns)) in other.sums {
-            self.add(&name, operations, saved_ns);
+        for (word, Sums { name, operations, saved_ns }) in other.sums {
+            self.add(word, operations, saved_ns, || name);
         }
     }
 
     fn finish(self) -> Vec<Culprit> {
         let rows = self.sums.into_iter();
         let mut rows: Vec<_> = rows
-            .map(|(name, (operations, saved_ns))| Culprit {
+            .map(|(_, Sums { name, operations, saved_ns })| Culprit {
                 name: name.into(),
                 operations,
                 saved_ns,
@@ -73,6 +82,10 @@ impl Names {
         rows.truncate(NAMES_TOLD);
         rows
     }
+}
+
+fn name(name: Option<&str>) -> Box<str> {
+    name.unwrap_or_default().into()
 }
 
 /// An example and what it costs; the least dear is on top.
@@ -146,13 +159,13 @@ impl Gathered {
         self.saved_ns = scaled(self.saved_ns);
         self.squares *= share * share;
         self.spared.scale(share);
-        self.sums().for_each(|sums| sums.1 = scaled(sums.1));
+        self.sums().for_each(|(_, ns)| *ns = scaled(*ns));
     }
 
     /// The time alone: its operations count elsewhere.
     pub(super) fn uncounted(mut self) -> Gathered {
         self.operations = 0;
-        self.sums().for_each(|sums| sums.0 = 0);
+        self.sums().for_each(|(operations, _)| *operations = 0);
         self
     }
 
@@ -184,10 +197,11 @@ impl Gathered {
     }
 
     fn add_place(&mut self, seen: &Seen, saved_ns: i64, operations: u64) {
-        for (names, name) in [(&mut self.shares, seen.share()), (&mut self.paths, seen.path())] {
-            if let Some(name) = name {
-                names.add(name, operations, saved_ns);
-            }
+        if let Some(share) = seen.share {
+            self.shares.add(share, operations, saved_ns, || name(seen.share_name()));
+        }
+        if let Some(path) = seen.path {
+            self.paths.add(path, operations, saved_ns, || name(seen.path_name()));
         }
         self.add_of_client(seen, saved_ns, operations);
     }
@@ -196,8 +210,8 @@ impl Gathered {
         self.operations += operations;
         self.saved_ns = self.saved_ns.saturating_add(saved_ns);
         self.squares += (saved_ns as f64).powi(2);
-        if let Some(client) = seen.client() {
-            self.clients.add(client, operations, saved_ns);
+        if let Some(client) = seen.client {
+            self.clients.add(client, operations, saved_ns, || name(seen.client_name()));
         }
         self.add_connection((seen.recording, seen.connection), operations, saved_ns);
         let is_full = self.dearest.len() >= EXAMPLES;
@@ -210,10 +224,11 @@ impl Gathered {
     }
 
     /// Operations and time by name.
-    fn sums(&mut self) -> impl Iterator<Item = &mut (u64, i64)> {
+    fn sums(&mut self) -> impl Iterator<Item = (&mut u64, &mut i64)> {
         let names = [&mut self.clients, &mut self.shares, &mut self.paths];
         let names = names.into_iter().flat_map(|names| names.sums.values_mut());
-        names.chain(self.connections.values_mut())
+        let names = names.map(|sums| (&mut sums.operations, &mut sums.saved_ns));
+        names.chain(self.connections.values_mut().map(|(operations, ns)| (operations, ns)))
     }
 
     fn add_connection(&mut self, key: (u32, u64), operations: u64, saved_ns: i64) {

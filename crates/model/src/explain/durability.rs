@@ -42,7 +42,7 @@ impl Durability {
                 let is_through = seen.columns.write_through.is_set(seen.row);
                 self.writes += 1;
                 self.through += u64::from(is_through);
-                let Some((handle, path)) = handle.zip(seen.path()) else { return };
+                let Some((handle, path)) = handle.zip(seen.path_name()) else { return };
                 if let Some(open) = self.opens.get_mut(&handle) {
                     open.bytes = open.bytes.saturating_add(seen.bytes);
                     // The last write stands for all: whoever cares asks for each.

@@ -2,13 +2,11 @@
 //! which nothing is done. A client that held a directory lease would know most of it (MS-SMB2 section
 //! 3.2.4.3.8; Lovinger and Kruse, SDC 2010).
 
-use std::hash::{BuildHasher as _, Hasher as _};
-
 use hashbrown::HashMap;
 
 use super::culprits::Gathered;
 use super::data::{Confidence, Figure, Trouble};
-use super::operation::{Act, Seen};
+use super::operation::{Act, Seen, Word, word};
 use super::spared::Spared;
 use super::{Found, finding};
 use crate::summary::{StatusClass, class};
@@ -42,7 +40,7 @@ struct Open {
 #[derive(Default)]
 pub(super) struct Lookups {
     /// When a name was asked for last, by what was asked.
-    names: Map<u64, i64>,
+    names: Map<Word, i64>,
     opens: Map<(u32, u64), Open>,
     failing: Gathered,
     /// All that failed, once or more.
@@ -52,9 +50,6 @@ pub(super) struct Lookups {
     churn: Gathered,
 }
 
-/// The same in every run.
-const SEED: u64 = 0x6578_706c_6169_6e00;
-
 impl Lookups {
     /// Whether the client asked the same of the path no longer ago than that; it is asked now.
     fn is_again(&mut self, seen: &Seen, what: u8, within_ns: i64) -> bool {
@@ -63,20 +58,14 @@ impl Lookups {
             let open = seen.handle.and_then(|handle| self.opens.get(&handle));
             open.and_then(|open| open.start)
         });
-        let (Some(path), Some(start)) = (seen.path(), start) else { return false };
-        let mut hasher = foldhash::fast::FixedState::with_seed(SEED).build_hasher();
-        hasher.write_u32(seen.recording);
-        hasher.write_u8(what);
+        let (Some(path), Some(start)) = (seen.path, start) else { return false };
         // An open may ask for anything; without one, each question is another.
         let level = seen.columns.detail.get(seen.row).filter(|_| seen.act == Act::Query);
-        for word in [seen.client(), seen.share(), Some(path), level] {
-            hasher.write(word.unwrap_or("").as_bytes());
-            hasher.write_u8(0xff);
-        }
+        let name = word((seen.recording, what, seen.client, seen.share, path, level));
         if self.names.len() >= KNOWN_MAX {
             self.names.clear();
         }
-        let before = self.names.insert(hasher.finish(), start);
+        let before = self.names.insert(name, start);
         before.is_some_and(|before| (0..within_ns).contains(&start.saturating_sub(before)))
     }
 
@@ -146,7 +135,7 @@ impl Lookups {
     fn ask_path(&mut self, seen: &Seen) {
         let is_list = seen.act == Act::List;
         let (what, within_ns) = if is_list { (2, LISTED_NS) } else { (1, SOON_NS) };
-        if !self.fails(seen) && seen.path().is_some() && self.is_again(seen, what, within_ns) {
+        if !self.fails(seen) && seen.path.is_some() && self.is_again(seen, what, within_ns) {
             let again = if is_list { &mut self.listings } else { &mut self.repeated };
             again.add(seen, seen.busy_ns);
         }

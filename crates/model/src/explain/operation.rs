@@ -1,11 +1,14 @@
 //! One operation as the findings look at it.
 
+use std::hash::{BuildHasher as _, Hash};
+use std::num::NonZeroU64;
+
 use arrow::array::RecordBatch;
 use arrow::error::ArrowError;
 use smbscope_event::slice::Kind;
 
 use super::data::Example;
-use crate::summary::columns::Resolved;
+use crate::summary::columns::{Resolved, Text};
 
 crate::summary::columns::columns! {
     recording: text,
@@ -141,9 +144,53 @@ impl Act {
     }
 }
 
+/// A text's number in every batch and recording: comparing numbers is cheaper than comparing texts.
+pub(super) type Word = NonZeroU64;
+
+/// The same in every run.
+const SEED: u64 = 0x6578_706c_6169_6e00;
+
+/// One number of several texts or numbers.
+pub(super) fn word(of: impl Hash) -> Word {
+    let hash = foldhash::fast::FixedState::with_seed(SEED).hash_one(of);
+    Word::new(hash).unwrap_or(Word::MIN)
+}
+
+/// The numbers of a column's texts in one batch, found out on first use.
+struct Words(Vec<Option<Word>>);
+
+impl Words {
+    fn new(column: &Text) -> Words {
+        Words(vec![None; column.keys()])
+    }
+
+    fn get(&mut self, column: &Text, row: usize) -> Option<Word> {
+        self.get_of(column, row, |text| Some(text))
+    }
+
+    /// That of a part of the text.
+    fn get_of(
+        &mut self,
+        column: &Text,
+        row: usize,
+        part: impl FnOnce(&str) -> Option<&str>,
+    ) -> Option<Word> {
+        let key = column.key(row)?;
+        let known = self.0.get_mut(key)?;
+        if known.is_none() {
+            *known = part(column.text(key)?).map(word);
+        }
+        *known
+    }
+}
+
 /// A batch, and what its texts mean.
 pub(super) struct Rows {
     pub(super) columns: Columns,
+    clients: Words,
+    shares: Words,
+    paths: Words,
+    folders: Words,
     /// By command; none of a Transaction2, where the detail tells.
     acts: Vec<Option<Option<Act>>>,
     opens: Resolved,
@@ -156,7 +203,9 @@ impl Rows {
         let columns = Columns::of(batch)?;
         let acts = vec![None; columns.command.keys()];
         let [opens, transactions] = [(); 2].map(|()| Resolved::new(columns.detail.keys()));
-        Ok(Rows { columns, acts, opens, transactions })
+        let [clients, shares, paths, folders] =
+            [&columns.client, &columns.share, &columns.path, &columns.path].map(Words::new);
+        Ok(Rows { columns, clients, shares, paths, folders, acts, opens, transactions })
     }
 
     fn act(&mut self, row: usize) -> Act {
@@ -187,7 +236,8 @@ impl Rows {
     pub(super) fn seen(&mut self, row: usize, recording: u32) -> Seen<'_> {
         let act = self.act(row);
         let only_opens = act == Act::Open && self.only_opens(row);
-        let columns = &self.columns;
+        let Rows { columns, clients, shares, paths, folders, .. } = self;
+        let columns = &*columns;
         let has_time = !columns.waits.is_set(row) && columns.elapsed_ns.get(row).is_some();
         let or_none = |ns: Option<i64>| duration(ns.unwrap_or(0));
         let elapsed_ns = or_none(columns.elapsed_ns.get(row));
@@ -196,6 +246,10 @@ impl Rows {
             columns,
             row,
             recording,
+            client: clients.get(&columns.client, row),
+            share: shares.get(&columns.share, row),
+            path: paths.get(&columns.path, row),
+            folder: folders.get_of(&columns.path, row, |path| Some(path.rsplit_once('\\')?.0)),
             act,
             only_opens,
             is_timed: has_time,
@@ -219,6 +273,11 @@ pub(super) struct Seen<'a> {
     pub(super) columns: &'a Columns,
     pub(super) row: usize,
     pub(super) recording: u32,
+    /// What stands for the texts of these columns.
+    pub(super) client: Option<Word>,
+    pub(super) share: Option<Word>,
+    pub(super) path: Option<Word>,
+    pub(super) folder: Option<Word>,
     pub(super) act: Act,
     /// Of an open: whether it changes nothing.
     pub(super) only_opens: bool,
@@ -243,15 +302,15 @@ pub(super) struct Seen<'a> {
 }
 
 impl Seen<'_> {
-    pub(super) fn client(&self) -> Option<&str> {
+    pub(super) fn client_name(&self) -> Option<&str> {
         self.columns.client.get(self.row)
     }
 
-    pub(super) fn share(&self) -> Option<&str> {
+    pub(super) fn share_name(&self) -> Option<&str> {
         self.columns.share.get(self.row)
     }
 
-    pub(super) fn path(&self) -> Option<&str> {
+    pub(super) fn path_name(&self) -> Option<&str> {
         self.columns.path.get(self.row)
     }
 
@@ -358,7 +417,7 @@ impl Seen<'_> {
             recording: text(self.columns.recording.get(self.row)),
             operation: self.columns.operation.get(self.row),
             command: self.columns.command.get(self.row).unwrap_or("(unknown)").to_owned(),
-            path: text(self.path()),
+            path: text(self.path_name()),
             elapsed_ns: self.elapsed_ns,
             request_frame: self.columns.request_frame.get(self.row),
             response_frame: self.columns.response_frame.get(self.row),

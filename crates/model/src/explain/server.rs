@@ -28,21 +28,14 @@ const SERVED_MAX: usize = 200_000;
 /// Operations of a level without which nothing is said of it.
 const LEAST: u64 = 20;
 
-/// One kind of slice.
-#[derive(Default)]
-struct Slices {
-    gathered: Gathered,
-    seen: u64,
-}
-
 /// All of it.
 #[derive(Default)]
 pub(super) struct Server {
-    queue: Slices,
-    filesystem: Slices,
-    flush: Slices,
-    crypto: Slices,
-    locks: Slices,
+    queue: Gathered,
+    filesystem: Gathered,
+    flush: Gathered,
+    crypto: Gathered,
+    locks: Gathered,
     logons: Gathered,
     /// Without slices.
     flushes: Gathered,
@@ -99,13 +92,13 @@ impl Server {
             (&mut self.locks, &[Kind::LockWait], 0),
         ]
         .into_iter()
-        .fold(false, |any, (slices, kinds, quick_ns)| slices.see(seen, kinds, quick_ns) || any);
+        .fold(false, |any, (sums, kinds, quick_ns)| slices(sums, seen, kinds, quick_ns) || any);
         if !seen.is_timed {
             return;
         }
         let Some((server, _)) = seen.split() else { return };
         // What stands behind a pipe is a program, not a file system.
-        let is_pipe = seen.share().is_some_and(|share| share.ends_with("IPC$"));
+        let is_pipe = seen.share_name().is_some_and(|share| share.ends_with("IPC$"));
         let is_through = seen.columns.write_through.is_set(seen.row);
         let is_flush = seen.act == Act::Flush || seen.act == Act::Write && is_through;
         // An open that is answered later waits for others (conflicts.rs), a lock too.
@@ -166,26 +159,20 @@ impl Server {
         let stable = "Making written bytes stable takes long";
         let high = Confidence::High;
         let mut found = vec![
-            finding(Trouble::ServerQueueing, queueing.to_owned(), queue.gathered, high, measured),
-            finding(
-                Trouble::SlowFilesystem,
-                storage.to_owned(),
-                filesystem.gathered,
-                high,
-                measured,
-            ),
-            finding(Trouble::SlowFlush, stable.to_owned(), flush.gathered, high, measured),
+            finding(Trouble::ServerQueueing, queueing.to_owned(), queue, high, measured),
+            finding(Trouble::SlowFilesystem, storage.to_owned(), filesystem, high, measured),
+            finding(Trouble::SlowFlush, stable.to_owned(), flush, high, measured),
             finding(
                 Trouble::Protection,
                 "Signing and encryption take the server's time".to_owned(),
-                crypto.gathered,
+                crypto,
                 high,
                 measured,
             ),
             finding(
                 Trouble::LockContention,
                 "Operations wait at the server for locks or for other clients".to_owned(),
-                locks.gathered,
+                locks,
                 high,
                 measured,
             ),
@@ -240,18 +227,13 @@ impl Server {
     }
 }
 
-impl Slices {
-    /// Whether the operation has one of them.
-    fn see(&mut self, seen: &Seen, kinds: &[Kind], quick_ns: i64) -> bool {
-        let known: Vec<i64> = kinds.iter().filter_map(|kind| seen.slice(*kind)).collect();
-        if known.is_empty() {
-            return false;
-        }
-        self.seen += 1;
-        let ns = known.iter().fold(0_i64, |sum, ns| sum.saturating_add(*ns)) - quick_ns;
-        if ns > 0 {
-            self.gathered.add(seen, seen.of_busy(ns));
-        }
-        true
+/// Adds an operation's slices of these kinds; whether it has any.
+fn slices(sums: &mut Gathered, seen: &Seen, kinds: &[Kind], quick_ns: i64) -> bool {
+    let known = kinds.iter().filter_map(|kind| seen.slice(*kind));
+    let Some(ns) = known.reduce(i64::saturating_add) else { return false };
+    let ns = ns - quick_ns;
+    if ns > 0 {
+        sums.add(seen, seen.of_busy(ns));
     }
+    true
 }

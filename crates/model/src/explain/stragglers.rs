@@ -1,13 +1,11 @@
 //! One file, client or moment that is out of line with the rest: operations that take many times what their
 //! like takes, most of them in one place (J. Dean and L. A. Barroso, The Tail at Scale, 2013).
 
-use std::hash::{BuildHasher as _, Hasher as _};
-
 use hashbrown::HashMap;
 
 use super::culprits::Gathered;
 use super::data::{Confidence, Figure, Trouble};
-use super::operation::{Act, Seen};
+use super::operation::{Act, Seen, Word, word};
 use super::{Found, Mean, finding};
 
 /// Out of line is what takes so many times the usual ...
@@ -46,22 +44,10 @@ pub(super) struct Stragglers {
     usual: [[Mean; SIZES]; Act::ALL.len()],
     operations: u64,
     excess_ns: i64,
-    files: Map<u64, Place>,
-    folders: Map<u64, Place>,
-    clients: Map<u64, Place>,
+    files: Map<Word, Place>,
+    folders: Map<Word, Place>,
+    clients: Map<Option<Word>, Place>,
     moments: Map<i64, Place>,
-}
-
-/// The same in every run.
-const SEED: u64 = 0x7374_7261_6767_6c65;
-
-fn hash(words: &[Option<&str>]) -> u64 {
-    let mut hasher = foldhash::fast::FixedState::with_seed(SEED).build_hasher();
-    for word in words {
-        hasher.write(word.unwrap_or("").as_bytes());
-        hasher.write_u8(0xff);
-    }
-    hasher.finish()
 }
 
 impl Stragglers {
@@ -76,24 +62,24 @@ impl Stragglers {
         let alone = server.min(seen.silent_ns).max(1);
         let size = ((u64::BITS - seen.bytes.leading_zeros()) / 2) as usize;
         let usual = &mut self.usual[seen.act as usize][size.min(SIZES - 1)];
-        let typical = usual.mean().exp();
+        let logarithm = (alone as f64).ln();
         let is_late =
-            usual.n >= KNOWN && alone > LEAST_NS && alone as f64 > TIMES * typical.max(1.0);
+            usual.n >= KNOWN && alone > LEAST_NS && logarithm > TIMES.ln() + usual.mean().max(0.0);
         let mut excess_ns = 0;
         if is_late {
-            excess_ns = alone - typical as i64;
+            excess_ns = alone - usual.mean().exp() as i64;
             self.excess_ns = self.excess_ns.saturating_add(excess_ns);
         } else {
-            usual.add((alone as f64).ln());
+            usual.add(logarithm);
         }
         let late = is_late.then_some((alone, excess_ns));
-        if let Some(path) = seen.path() {
-            place(&mut self.files, hash(&[seen.share(), Some(path)]), seen, late);
-            if let Some((folder, _)) = path.rsplit_once('\\') {
-                place(&mut self.folders, hash(&[seen.share(), Some(folder)]), seen, late);
-            }
+        if let Some(path) = seen.path {
+            place(&mut self.files, word((seen.share, path)), seen, late);
         }
-        place(&mut self.clients, hash(&[seen.client()]), seen, late);
+        if let Some(folder) = seen.folder {
+            place(&mut self.folders, word((seen.share, folder)), seen, late);
+        }
+        place(&mut self.clients, seen.client, seen, late);
         place(&mut self.moments, start.div_euclid(MOMENT_NS), seen, late);
     }
 
