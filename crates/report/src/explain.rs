@@ -18,6 +18,8 @@ const FRAMES: usize = 3;
 pub struct Look<'a> {
     /// Columns of the terminal.
     pub width: usize,
+    /// Its lines: findings leave out details until all fits, unless all are asked for.
+    pub height: usize,
     /// What begins and ends bold text.
     pub bold: (&'a str, &'a str),
     /// Whether all findings are shown, also those that explain little.
@@ -51,21 +53,71 @@ pub fn explain_text(diagnosis: &Diagnosis, inputs: &str, look: Look) -> String {
         folded(&mut text, 0, &format!("{bold}{verdict}{end}"), look.width);
     }
     let most = if look.all { told.len() } else { SHOWN };
-    for (place, found) in told.iter().take(most).enumerate() {
-        text.push('\n');
-        one(&mut text, place + 1, found, look);
-    }
-    if told.len() > most {
-        let more = told.len() - most;
-        folded(&mut text, 0, &format!("\n{more} more: --all shows them"), look.width);
-    }
+    let shown = told.get(..most).unwrap_or(&told);
+    let mut after = String::new();
     if !notes.is_empty() {
-        text.push_str("\nWorth knowing\n");
+        after.push_str("\nWorth knowing\n");
         for note in notes {
-            folded(&mut text, 2, &format::harmless(&note.what), look.width);
+            folded(&mut after, 2, &format::harmless(&note.what), look.width);
         }
     }
+    let height = if look.all { usize::MAX } else { look.height };
+    let room = height.saturating_sub(text.lines().count() + after.lines().count());
+    let (findings, is_short) = fitting(shown, look, room);
+    text.push_str(&findings);
+    match (told.len() - shown.len(), is_short) {
+        (0, false) => {}
+        (0, true) => text.push_str("\n--all shows more of each\n"),
+        (more, _) => text.push_str(&format!("\n{more} more: --all shows them\n")),
+    }
+    text.push_str(&after);
     text
+}
+
+/// The findings, with as much of each as fits in so many lines: the last ones leave out first. And whether any
+/// did.
+fn fitting(shown: &[&Finding], look: Look, room: usize) -> (String, bool) {
+    let mut without = vec![Without::Nothing; shown.len()];
+    // One that costs more loses nothing until the next has lost twice.
+    let levels = |place| Without::ALL.iter().enumerate().map(move |(n, more)| (n, place, *more));
+    let mut order: Vec<_> = (0..shown.len()).rev().flat_map(levels).collect();
+    order.sort_by_key(|(n, place, _)| n + 2 * (shown.len() - place));
+    order.retain(|(_, place, more)| *place > 0 || *more < Without::Sentence);
+    let mut order = order.into_iter();
+    loop {
+        let mut text = String::new();
+        for (place, (found, without)) in shown.iter().zip(&without).enumerate() {
+            text.push('\n');
+            one(&mut text, place + 1, found, look, *without);
+        }
+        // Two more for what says how to see the rest.
+        if text.lines().count() + 2 <= room {
+            return (text, without.iter().any(|without| *without > Without::Nothing));
+        }
+        match order.next() {
+            Some((_, place, more)) => without[place] = more,
+            None => return (text, true),
+        }
+    }
+}
+
+/// What is left out of a finding, each with those before it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Without {
+    Nothing,
+    SecondRemedy,
+    /// Operations to look at.
+    Examples,
+    /// What the confidence rests on.
+    Because,
+    /// What it is in a sentence, and its figures.
+    Sentence,
+}
+
+impl Without {
+    /// In the order in which they go.
+    const ALL: [Without; 4] =
+        [Without::SecondRemedy, Without::Examples, Without::Because, Without::Sentence];
 }
 
 /// The findings that explain enough.
@@ -128,14 +180,16 @@ pub(crate) fn places(found: &Finding, is_all: bool) -> Vec<String> {
     places.into_iter().filter(|words| !words.is_empty()).collect()
 }
 
-fn one(text: &mut String, number: usize, found: &Finding, look: Look) {
+fn one(text: &mut String, number: usize, found: &Finding, look: Look, without: Without) {
     let (bold, end) = look.bold;
     let head = format!("{number}. {bold}{}{end}: {}", found.trouble.title(), headline(found));
     folded(text, 0, &head, look.width + bold.len() + end.len());
     let mut line = |words: String| folded(text, 3, &words, look.width);
     let operations = if found.operations == 1 { "operation" } else { "operations" };
-    line(format!("{}: {} {operations}.", found.what, format::count(found.operations)));
-    if !found.figures.is_empty() {
+    if without < Without::Sentence {
+        line(format!("{}: {} {operations}.", found.what, format::count(found.operations)));
+    }
+    if without < Without::Sentence && !found.figures.is_empty() {
         line(found.figures.iter().map(figure).collect::<Vec<_>>().join(", "));
     }
     let places = places(found, look.all);
@@ -143,11 +197,17 @@ fn one(text: &mut String, number: usize, found: &Finding, look: Look) {
         line(format!("Where: {}", places.join("; ")));
     }
     let frames: Vec<_> = found.examples.iter().take(FRAMES).map(example).collect();
-    if !frames.is_empty() {
+    if without < Without::Examples && !frames.is_empty() {
         line(format!("See: {}", frames.join(", ")));
     }
-    line(format!("Because {}.", found.because));
-    let most = if look.all { found.remedies.len() } else { REMEDIES };
+    if without < Without::Because {
+        line(format!("Because {}.", found.because));
+    }
+    let most = match without {
+        Without::Nothing if look.all => found.remedies.len(),
+        Without::Nothing => REMEDIES,
+        _ => 1,
+    };
     for remedy in found.remedies.iter().take(most) {
         line(format!("Do ({}): {}", remedy.at, remedy.action));
     }

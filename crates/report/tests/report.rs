@@ -102,9 +102,33 @@ fn the_page_begins_with_what_makes_it_slow() {
     assert!(!page.contains(['\u{1b}', '\u{202e}']));
     let sound = html(&sample::report(100), &with(Diagnosis::default()));
     assert!(sound.contains("nothing can be said"));
-    let look = Look { width: 80, bold: ("", ""), all: true };
+    let look = Look { width: 80, height: 24, bold: ("", ""), all: true };
     let text = explain_text(&diagnosis(), "x", look);
     assert!(text.contains("That brings: with max-read=1MiB") && !text.contains('\u{1b}'), "{text}");
+}
+
+#[test]
+fn three_findings_fit_the_screen() {
+    let mut diagnosis = diagnosis();
+    let found = diagnosis.findings.first().cloned().unwrap();
+    diagnosis.findings = vec![found; 3];
+    let text = |height, all| {
+        let look = Look { width: 80, height, bold: ("", ""), all };
+        let text = explain_text(&diagnosis, "x", look);
+        assert!(all || text.lines().count() <= height, "{height}\n{text}");
+        text
+    };
+    let counts = |height| {
+        let text = text(height, false);
+        let lines = ["Reads go", "Because", "See:", "Do (", "--all"];
+        lines.map(|words| text.matches(words).count())
+    };
+    assert_eq!(counts(60), [3, 3, 3, 6, 0]);
+    // The least costly ones give way first, and what proves it stays longest.
+    assert_eq!(counts(46), [3, 2, 2, 4, 1]);
+    assert_eq!(counts(40), [2, 1, 1, 3, 1]);
+    assert_eq!(counts(36), [1, 0, 0, 3, 1]);
+    assert!(text(24, true).matches("Because").count() == 3);
 }
 
 #[test]

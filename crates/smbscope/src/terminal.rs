@@ -1,6 +1,6 @@
-//! What the terminal is like: whether there is one, how wide, and whether colour is wanted.
+//! What the terminal is like: whether there is one, how large, and whether colour is wanted.
 //!
-//! Width and colour exist on terminals only, so that a pipe or a file gets the same bytes
+//! Size and colour exist on terminals only, so that a pipe or a file gets the same bytes
 //! everywhere. `NO_COLOR` (no-color.org), `CLICOLOR`, `CLICOLOR_FORCE` and `TERM=dumb` are
 //! honoured by anstream.
 
@@ -46,11 +46,18 @@ pub fn stderr_is_terminal() -> bool {
 /// Columns of the terminal behind standard output: `COLUMNS`, or what the terminal says; `None`
 /// when output goes elsewhere.
 pub fn width() -> Option<usize> {
+    extent("COLUMNS", || terminal_size::terminal_size().map(|(width, _)| width.0))
+}
+
+/// Its lines: `LINES`, or what the terminal says.
+pub fn height() -> Option<usize> {
+    extent("LINES", || terminal_size::terminal_size().map(|(_, height)| height.0))
+}
+
+fn extent(variable: &str, ask: impl FnOnce() -> Option<u16>) -> Option<usize> {
     if !stdout_is_terminal() {
         return None;
     }
-    let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-    columns
-        .filter(|&columns| columns > 0)
-        .or_else(|| terminal_size::terminal_size().map(|(width, _)| usize::from(width.0)))
+    let told = std::env::var(variable).ok().and_then(|told| told.parse().ok());
+    told.filter(|&told| told > 0).or_else(|| ask().map(usize::from))
 }

@@ -20,8 +20,9 @@ use crate::output::Output;
 use crate::progress::Shown;
 use crate::{interrupt, terminal};
 
-/// Columns of a diagnosis that does not go to a terminal.
+/// Columns and lines of a diagnosis that does not go to a terminal.
 const WIDTH: usize = 100;
+const HEIGHT: usize = 40;
 
 /// Explain what makes a share slow, most costly first.
 ///
@@ -29,7 +30,7 @@ const WIDTH: usize = 100;
 /// second), what would be saved without it, who and what is concerned, operations to look at, what the
 /// confidence rests on, what to do on server and client, and what that would bring where the recording can be
 /// replayed with it (its first 100,000 operations). Findings may overlap. The first three that explain
-/// 5 % or more are shown; where there is none, that is said.
+/// 5 % or more are shown, with as much of each as fits the screen; where there is none, that is said.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -94,6 +95,8 @@ pub fn run(args: &Args, talk: Talk) -> anyhow::Result<()> {
             let (bold, end) = output.bold();
             let look = Look {
                 width: terminal::width().unwrap_or(WIDTH),
+                // One remains for the prompt.
+                height: terminal::height().map_or(HEIGHT, |lines| lines.saturating_sub(1)),
                 bold: (&bold, end),
                 all: args.all,
             };
