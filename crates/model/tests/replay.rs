@@ -420,6 +420,36 @@ fn a_write_that_must_be_stable_takes_what_a_flush_took() {
     // Two writes are, and the Flush has nothing to do.
     assert_eq!(difference(&through), 2 * 3 * MS - 3 * MS);
     assert_eq!(difference(&learnt(&rows, Change::WriteThrough(false))), 0);
+    // A thread does the flush, too: each waits for it once more, and the Flush that finds nothing for nothing else.
+    const WAIT_NS: i64 = MS / 20;
+    let mut threads = rows.clone();
+    for row in &mut threads[1..3] {
+        row.set_io_wait_ns(WAIT_NS);
+    }
+    let through = learnt(&threads, Change::WriteThrough(true));
+    assert_eq!(difference(&through), 2 * (3 * MS + WAIT_NS) - (3 * MS - WAIT_NS));
+    let mut slow = threads.clone();
+    let both = 3 * MS + WAIT_NS;
+    for (place, row) in slow.iter_mut().enumerate() {
+        let writes = place.clamp(1, 3) as i64 - 1;
+        let is_write = (1..3).contains(&place);
+        let flush_ns = if place == 3 { 3 * MS - WAIT_NS } else { 0 };
+        row.set_request_start(row.request_start().unwrap() + writes * both);
+        let ends = (writes + i64::from(is_write)) * both - flush_ns;
+        row.set_response_end(row.response_end().unwrap() + ends);
+        if is_write {
+            row.set_write_through(true);
+            row.set_flush_ns(3 * MS);
+            row.set_io_wait_ns(2 * WAIT_NS);
+        }
+        if place == 3 {
+            row.set_flush_ns(WAIT_NS);
+        }
+        row.derive_durations();
+    }
+    // What was added goes again; the Flush has both writes to make stable then.
+    let buffered = learnt(&slow, Change::WriteThrough(false));
+    assert_eq!(difference(&buffered), -2 * both + 3 * MS - WAIT_NS);
     // The Flush waits for the second server: 5 ms, and for what is left of 8 KiB at 1 MB/s.
     let sync = learnt(&rows, Change::Replication(replication(true)));
     let waits = difference(&sync);

@@ -77,8 +77,11 @@ impl Timed {
             0 if extra.flush.0 > 0 => Part::Server as usize,
             _ => flush,
         };
-        self.parts[part].1 += extra.flush.1 - extra.flush.0;
-        extra.flush.0 - extra.flush.1 - extra.replica_ns
+        let wait = Part::FIRST_SLICE + Kind::IoWait as usize;
+        let more = |(today, then): (i64, i64)| then - today;
+        self.parts[part].1 += more(extra.flush);
+        self.parts[wait].1 += more(extra.hand_over);
+        -more(extra.flush) - more(extra.hand_over) - extra.replica_ns
     }
 
     /// What is in no part is the rest.

@@ -27,6 +27,12 @@ pub struct Stable {
     pub median_ns: f64,
     /// Its straight line over the bytes, where their numbers differ: at none, and of each.
     pub line: Option<(f64, f64)>,
+    /// Median of how long a write waits for a thread. One that is written through does so twice, for the write
+    /// and for the flush.
+    pub hand_over_ns: f64,
+    /// What a Flush takes that finds nothing to do: as those do that were seen, or else as a thread for the
+    /// smallest write.
+    pub nothing_ns: f64,
 }
 
 impl Stable {
@@ -67,8 +73,14 @@ struct Open {
 pub(super) struct Extra {
     /// Of the server's own log: what is left out, and what is added.
     pub(super) flush: (i64, i64),
+    /// The same of waiting for the thread that does it.
+    pub(super) hand_over: (i64, i64),
     /// Waiting for the second server.
     pub(super) replica_ns: i64,
+}
+
+fn record(into: &mut Option<Latency>, ns: i64) {
+    into.get_or_insert_with(|| Latency::new(Grain::Fine)).record(&Sample::new(ns));
 }
 
 /// All opens.
@@ -78,6 +90,11 @@ pub(super) struct Durable {
     costs: Fit,
     all: Option<Latency>,
     small: Option<Latency>,
+    hand_overs: Option<Latency>,
+    /// System calls of writes, by what they moved.
+    calls: Fit,
+    /// Flushes that found nothing.
+    nothing: Option<Latency>,
     has_slices: bool,
     /// Between the servers.
     line: Calendar,
@@ -125,9 +142,7 @@ impl Durable {
                 (true, call.is_through || is_through)
             }
             Role::Other => {
-                self.small
-                    .get_or_insert_with(|| Latency::new(Grain::Fine))
-                    .record(&Sample::new(beside_ns));
+                record(&mut self.small, beside_ns);
                 return Extra::default();
             }
             _ => return Extra::default(),
@@ -141,6 +156,13 @@ impl Durable {
         };
         open.dirty = (if is_today { 0 } else { dirty.0 }, if is_then { 0 } else { dirty.1 });
         let mut extra = Extra::default();
+        let waited_ns = call.slices[Kind::IoWait as usize];
+        // What is written through waits for a thread twice.
+        let hand_over_ns = if is_write && is_today { waited_ns / 2 } else { waited_ns };
+        if is_write && waited_ns > 0 {
+            record(&mut self.hand_overs, hand_over_ns);
+            self.calls.add(bytes, call.slices[Kind::Io as usize]);
+        }
         self.asked += u64::from(is_today);
         if is_today {
             // Without slices a write's own time is not told from that of being stable, and a Flush that
@@ -148,7 +170,9 @@ impl Durable {
             if dirty.0 > 0 && (slice_ns > 0 || !(is_write || self.has_slices)) {
                 let ns = if slice_ns > 0 { slice_ns } else { beside_ns };
                 self.costs.add(dirty.0, ns);
-                self.all.get_or_insert_with(|| Latency::new(Grain::Fine)).record(&Sample::new(ns));
+                record(&mut self.all, ns);
+            } else if slice_ns > 0 {
+                record(&mut self.nothing, slice_ns);
             }
         }
         if plan.write_through.is_some() && (is_today, dirty.0) != (is_then, dirty.1) {
@@ -157,9 +181,16 @@ impl Durable {
                 (true, ns @ 1..) => ns,
                 (true, _) => stable.cost(dirty.0),
             };
-            // Nothing to do costs next to nothing.
-            let needs = is_then && (is_write || dirty.1 > 0);
-            extra.flush = (today, if needs { stable.cost(dirty.1) } else { 0 });
+            let after = match is_then {
+                false => 0,
+                true if is_write || dirty.1 > 0 => stable.cost(dirty.1),
+                true => duration(stable.nothing_ns as i64),
+            };
+            extra.flush = (today, after);
+            if is_write {
+                let after = if is_then { duration(stable.hand_over_ns as i64) } else { 0 };
+                extra.hand_over = (if is_today { hand_over_ns } else { 0 }, after);
+            }
         }
         if let Some(replication) = plan.replication {
             extra.replica_ns = self.replicate(&replication, then, bytes, is_then, dirty.1);
@@ -218,7 +249,14 @@ impl Durable {
         // A Flush is a small request, and something more.
         let small_ns = if self.has_slices { 0.0 } else { median(&self.small) };
         let line = self.costs.line().map(|(once, byte)| ((once - small_ns).max(0.0), byte));
-        Stable { n, median_ns: (median(&self.all) - small_ns).max(0.0), line }
+        let median_ns = (median(&self.all) - small_ns).max(0.0);
+        let hand_over_ns = median(&self.hand_overs);
+        let call_ns = self.calls.line().map_or(0.0, |(once, _)| once);
+        let nothing_ns = match &self.nothing {
+            Some(_) => median(&self.nothing),
+            None => hand_over_ns + call_ns,
+        };
+        Stable { n, median_ns, line, hand_over_ns, nothing_ns: nothing_ns.min(median_ns) }
     }
 
     /// What was under way to an asynchronous second server.
