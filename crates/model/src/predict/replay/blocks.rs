@@ -6,7 +6,9 @@
 //! the client does between two pieces it does for their bytes, and is not changed. What a byte and
 //! what a request cost is a straight line through the medians of the recorded operations of many
 //! sizes ([`Fit`]), each less its time on the line: means would hold what happens to the first one
-//! after a rest, and further requests have none.
+//! after a rest, and further requests have none. Pieces that are smaller cost no more than other small
+//! requests on an open: storage is asked once for what follows each other, and what is small among large
+//! ones waits for what those leave to be done.
 
 use std::collections::BTreeMap;
 
@@ -17,6 +19,9 @@ use crate::summary::latency::{Grain, Latency, Sample};
 pub(super) const STREAMS_MAX: usize = 1 << 16;
 /// Pauses between two requests beyond which the later one is no continuation, ns.
 pub(super) const PAUSE_MAX_NS: i64 = 10_000_000;
+
+/// Small requests without which nothing is said of them.
+const SMALL_LEAST: u64 = 20;
 
 /// What moves bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +67,7 @@ pub(crate) enum Cut {
 pub(crate) struct Blocks {
     streams: Map<(u32, u64), Stream>,
     fits: [Fit; 2],
+    small: Option<Latency>,
     continued: [u64; 2],
 }
 
@@ -108,13 +114,23 @@ impl Blocks {
         self.fits[kind as usize].add(bytes, ns);
     }
 
+    /// Learns what another request on an open costs beside the line.
+    pub(crate) fn learn_small(&mut self, ns: i64) {
+        self.small.get_or_insert_with(|| Latency::new(Grain::Fine)).record(&Sample::new(ns));
+    }
+
     /// What was learnt of reads and of writes.
     pub(crate) fn learnt(&self) -> [Learnt; 2] {
+        let small = self.small.as_ref().filter(|small| small.n() >= SMALL_LEAST);
+        let small_ns = small.and_then(|small| small.distribution(false).p50_ns);
         [Direction::Read, Direction::Write].map(|kind| {
             let fit = &self.fits[kind as usize];
             let continued = self.continued[kind as usize];
             let (least_bytes, most_bytes) = (fit.least_bytes.unwrap_or(0), fit.most_bytes);
-            Learnt { continued, least_bytes, most_bytes, line: fit.line() }
+            let line = fit.line();
+            let piece_ns =
+                line.map(|(once, _)| small_ns.map_or(once, |small| once.min(small as f64)));
+            Learnt { continued, least_bytes, most_bytes, line, piece_ns }
         })
     }
 }
@@ -130,6 +146,8 @@ pub struct Learnt {
     pub most_bytes: u64,
     /// A request's cost without bytes, ns, and a byte's; none where sizes were too much alike.
     pub line: Option<(f64, f64)>,
+    /// What each further request costs where one becomes several smaller ones, ns.
+    pub piece_ns: Option<f64>,
 }
 
 /// A straight line by weighted least squares through the medians of sizes between powers of two.
@@ -212,5 +230,11 @@ mod tests {
         let (request, byte) = read.line.unwrap();
         assert!((request - 500.0).abs() < 1e-3 && (byte - 2.0).abs() < 1e-6);
         assert_eq!(write.line, None);
+        // Further requests cost as much, or as little as other small ones.
+        assert_eq!(read.piece_ns, Some(request));
+        (0..30).for_each(|_| blocks.learn_small(80));
+        let [read, write] = blocks.learnt();
+        assert_eq!((read.piece_ns, write.piece_ns), (Some(80.0), None));
+        assert!((read.line.unwrap().0 - 500.0).abs() < 1e-3);
     }
 }

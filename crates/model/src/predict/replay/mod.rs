@@ -501,10 +501,12 @@ impl Replay {
         timed.set(Part::Server, server);
 
         let access = call.access(start, before_ns);
-        if self.learns
-            && let Some(direction) = call.role.moves()
-        {
-            self.blocks.learn(direction, call.transferred, beside_ns);
+        match call.role {
+            Role::Move(direction) if self.learns => {
+                self.blocks.learn(direction, call.transferred, beside_ns);
+            }
+            Role::Other if self.learns && call.members == 1 => self.blocks.learn_small(beside_ns),
+            _ => {}
         }
         let protection = match self.plan.is_other_protection() {
             true => Protection::of(&self.plan, ways, call),
@@ -548,10 +550,13 @@ impl Replay {
         if let Some(protection) = protection {
             saved += protection.server(call, &mut timed, &mut self.protected);
         }
+        let learnt = call.role.moves().map(|way| self.lessons.sizes[way as usize]);
         let request_ns = match fate {
-            Fate::Joined | Fate::Split(_) => self.request_ns(call).min(beside_ns),
-            _ => 0,
+            Fate::Joined => learnt.and_then(|one| Some(one.line?.0)),
+            Fate::Split(_) => learnt.and_then(|one| one.piece_ns),
+            _ => None,
         };
+        let request_ns = request_ns.map_or(0, |ns| (ns as i64).min(beside_ns));
         let Some(link) = self.links.get_mut(call.link as usize) else { return };
         let lines = &mut self.lines;
         let mut line = match fate {
@@ -608,13 +613,6 @@ impl Replay {
                 self.tally.more(call.command, -1);
             }
         }
-    }
-
-    /// What a request without bytes costs, ns.
-    fn request_ns(&self, call: &Call) -> i64 {
-        let learnt = call.role.moves().map(|direction| self.lessons.sizes[direction as usize]);
-        let (request_ns, _) = learnt.and_then(|one| one.line).unwrap_or_default();
-        request_ns as i64
     }
 
     fn link(
