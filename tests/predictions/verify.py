@@ -56,8 +56,9 @@ class Bench:
     def say(self, text):
         print(text, file=sys.stderr, flush=True)
 
-    def call(self, *words, namespace=None):
+    def call(self, *words, namespace=None, cpu=None):
         front = ["ip", "netns", "exec", namespace] if namespace else []
+        front += ["taskset", "--cpu-list", str(cpu)] if cpu is not None else []
         done = subprocess.run([*front, self.smbscope, *map(str, words)], capture_output=True, text=True)
         if done.returncode:
             raise SystemExit(f"smbscope {' '.join(map(str, words))}: exit {done.returncode}\n{done.stderr}")
@@ -136,17 +137,19 @@ print(1e6 * statistics.median(trips))
 
 
 class Lab:
-    """A private Samba, behind a line or not, with the users' files in place."""
+    """A private Samba, behind a line or not, with the users' files in place. `apart` gives server and client a
+    processor each, as if they were two machines."""
 
-    def __init__(self, bench, wan=None, settings=(), load=(), lab=()):
+    def __init__(self, bench, wan=None, settings=(), load=(), lab=(), apart=False):
         self.bench, self.wan, self.slow = bench, wan, None
+        self.cpus = (0, 1) if apart else (None, None)
         self.dir = tempfile.mkdtemp(prefix="lab-", dir=bench.folder)
         words = ["lab", "up", "--dir", self.dir, "--users", bench.args.users, *lab]
         if wan:
             words += ["--wan", wan, "--netns", "sspredict"]
         for setting in settings:
             words += ["--set", setting]
-        self.port = json.loads(bench.call(*words, "--format", "json"))["port"]
+        self.port = json.loads(bench.call(*words, "--format", "json", cpu=self.cpus[0]))["port"]
         try:
             self.prepare(wan, load)
         except BaseException:
@@ -240,7 +243,7 @@ class Lab:
         args = self.bench.args
         self.bench.call(
             "load", f"--lab={self.dir}", *self.files, "--warm-up", "10s", "--duration", f"{args.seconds}s",
-            "--cool-down", "15s", "--out", out, "--force", *words, namespace=self.client)
+            "--cool-down", "15s", "--out", out, "--force", *words, namespace=self.client, cpu=self.cpus[1])
         return out
 
     def down(self):
@@ -515,10 +518,8 @@ def durable(bench):
 
 @case
 def protection(bench):
-    """Files of 4 MiB are read and written, plain; then signed and encrypted. What that costs is calibrated before, by
-    `smbscope predict calibrate` on the same machine."""
-    costs = bench.path("crypto.json")
-    bench.call("predict", "calibrate", "--out", costs, "--quiet")
+    """Files of 4 MiB are read and written, plain; then signed and encrypted. What that costs is calibrated just before
+    each, by `smbscope predict calibrate` on the same machine."""
     changes = {"signing=hmac-sha256": ["--signing", "hmac-sha256"], "signing=aes-cmac": ["--signing", "aes-cmac"],
                "signing=aes-gmac": ["--signing", "aes-gmac"], "encryption=aes-128-gcm": ["--encryption", "aes-128-gcm"],
                "encryption=aes-256-ccm": ["--encryption", "aes-256-ccm"]}
@@ -527,12 +528,15 @@ def protection(bench):
         file.write(MOVES)
     scale, bench.args.scale = bench.args.scale, "1"
     what = "reads and writes of 1 MiB, loopback"
-    with Lab(bench, load=["--workload", workload], lab=["--encrypt", "desired"]) as lab:
+    # Both need the processor most with the same request: on shared ones each would wait for the other's turn.
+    with Lab(bench, load=["--workload", workload], lab=["--encrypt", "desired"], apart=True) as lab:
         plain = ["--signing", "off", "--encryption", "off"]
         # What was just prepared is still being written back.
         lab.load("protection-settles", *plain)
         for change, words in changes.items():
             # Anew for each: the machine is a fifth faster or slower ten minutes later.
+            costs = bench.path(f"crypto-{change}.json")
+            bench.call("predict", "calibrate", "--out", costs, "--quiet")
             run = lab.load(f"protection-plain-{change}", *plain)
             predicted = bench.predict(f"protection-{change}", run, [change], "--calibration", costs)
             # What is encrypted is not signed.

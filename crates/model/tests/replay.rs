@@ -465,6 +465,47 @@ fn a_write_that_must_be_stable_takes_what_a_flush_took() {
 }
 
 #[test]
+fn bytes_take_what_the_line_needs_for_them_whether_it_becomes_slower_or_faster() {
+    const BYTES: i64 = 256 << 10;
+    // Read and written in turn over a line that needs so long for a byte, as a client sees it: what it writes is
+    // its kernel's at once.
+    let moved = |byte_ns: i64| {
+        let mut at = 1_000_000_000;
+        let rows = (0..40).map(|number| {
+            let mut row = operations(&[act(0, 100)], None)[0];
+            row.set_command(code::command(2, if number % 2 == 0 { READ } else { WRITE }));
+            row.set_handle(1);
+            let sent = if number % 2 == 0 { 0 } else { BYTES };
+            row.set_request_wire_bytes(120 + sent as u64);
+            row.set_response_wire_bytes(120 + (BYTES - sent) as u64);
+            row.set_request_start(at);
+            row.set_request_end(at + 1_000);
+            // Segments of 1,448 bytes have 66 of headers.
+            let line_ns = BYTES * byte_ns * 1514 / 1448;
+            let answered = at + RTT_NS + MS + if sent > 0 { line_ns } else { 0 };
+            row.set_response_start(answered);
+            row.set_response_end(answered + if sent > 0 { 0 } else { line_ns });
+            row.derive_durations();
+            row.set_filesystem_ns(0);
+            row.set_processing_ns(0);
+            at = row.response_end().unwrap() + MS;
+            row
+        });
+        rows.collect::<Vec<_>>()
+    };
+    let slow = moved(400);
+    let fast = moved(80);
+    let waiting = |rows: &[Operation], change| {
+        let (before, after) = predict(rows, &[], &[change]).waiting_ns;
+        (before as f64, after as f64)
+    };
+    let (slow_ns, faster_ns) = waiting(&slow, Change::Bandwidth(100e6));
+    let (fast_ns, slower_ns) = waiting(&fast, Change::Bandwidth(20e6));
+    assert!((slower_ns / slow_ns - 1.0).abs() < 0.05, "{slow_ns} {slower_ns}");
+    assert!((faster_ns / fast_ns - 1.0).abs() < 0.05, "{fast_ns} {faster_ns}");
+}
+
+#[test]
 fn what_is_written_to_a_continuously_available_share_waits_for_the_second_server() {
     let mut rows = chain(&[CREATE, WRITE, WRITE, CLOSE]);
     for row in &mut rows {

@@ -421,7 +421,8 @@ impl Change {
             }
             Change::Bandwidth(_) => {
                 "All connections from one client address share one line, of which nobody else has a \
-                 part."
+                 part; what bytes took today from the first to the last was the line's. What waited for others' \
+                 bytes still does: of a faster line the gain is at least this."
             }
             Change::Block(_) | Change::ReadBlock(_) | Change::WriteBlock(_) => {
                 "A larger block is read or written wherever pieces continued each other within 10 ms; a \
@@ -435,7 +436,8 @@ impl Change {
                 "Neither side's window was smaller than that when it was recorded."
             }
             Change::Loss(_) => {
-                "Nothing was lost when it was recorded, and the window is as large after a loss as before."
+                "Nothing was lost when it was recorded; TCP's window is what losses so far apart leave of it on \
+                 average."
             }
             Change::Filesystem(_) | Change::Cpu(_) => {
                 "Queues stay as long as they are, although a faster server has shorter ones: the gain \

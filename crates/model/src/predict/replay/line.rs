@@ -41,7 +41,14 @@ pub(super) struct Link {
     line: u32,
     /// How it signs and encrypts.
     pub(super) ways: Ways,
+    /// Whether requests, and replies, were sent where it was recorded.
+    sends: [bool; 2],
+    /// Bytes of long messages that were not, and how much longer they took than the model of today's line, ns.
+    spread: (u64, i64),
 }
+
+/// Messages of so many bytes show what the line carries.
+const LONG_BYTES: u64 = 12 << 10;
 
 struct Way {
     paths: [Path; 2],
@@ -65,8 +72,7 @@ impl Cost {
 
     /// Where bytes take longer, the time that they took anyhow is in that: today's line, or a sender, was slower
     /// than the model of it.
-    pub(super) fn absorbs(mut self, today: Cost, sending_ns: i64) -> Cost {
-        let spread_ns = (sending_ns - today.more_ns).max(0);
+    pub(super) fn absorbs(mut self, today: Cost, spread_ns: i64) -> Cost {
         self.more_ns -= spread_ns.min((self.more_ns - today.more_ns).max(0));
         self
     }
@@ -156,7 +162,30 @@ impl Link {
             then: way(then, plan.channels.clamp(1, CHANNELS_MAX)),
             line,
             ways,
+            sends: [to_client, to_server].map(|behind_ns| behind_ns == Some(0)),
+            spread: (0, 0),
         }
+    }
+
+    /// How much longer the bytes of a request and its reply took than the model of today's line, of which so much
+    /// was seen. What is sent where it was recorded is handed to the kernel, and how long the line takes for it is
+    /// not seen: as long as for what came, at most.
+    pub(super) fn spread_ns(&mut self, bytes: (u64, u64), today: &Cost, seen_ns: i64) -> i64 {
+        let seen_ns = (seen_ns - today.more_ns).max(0);
+        let [up, down] = [bytes.0, bytes.1].map(|bytes| bytes >= LONG_BYTES);
+        let (bytes, is_own) = match (up, down) {
+            (true, false) => (bytes.0, self.sends[0]),
+            (false, true) => (bytes.1, self.sends[1]),
+            _ => return seen_ns,
+        };
+        if !is_own {
+            let (known, known_ns) = self.spread;
+            let known_ns = duration(known_ns.saturating_add(seen_ns));
+            self.spread = (known.saturating_add(bytes), known_ns);
+            return seen_ns;
+        }
+        let (known, known_ns) = self.spread;
+        seen_ns.max((known_ns as f64 / known.max(1) as f64 * bytes as f64) as i64)
     }
 
     /// What the line costs a request and its reply, sent at `at`, today: no more than the whole time.

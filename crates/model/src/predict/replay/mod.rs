@@ -491,7 +491,16 @@ impl Replay {
             (0, 0)
         };
         // What the server is known to have taken is not the line's.
-        let today = link.today(start, call.bytes, before_ns - at_server.0);
+        let mut today = link.today(start, call.bytes, before_ns - at_server.0);
+        let mut spread_ns = match link.is_other {
+            true => link.spread_ns(call.bytes, &today, call.sending_ns),
+            false => 0,
+        };
+        spread_ns = spread_ns.min(before_ns - today.sum() - at_server.0).max(0);
+        // On a line of another rate the bytes take what they take there, whether more or less.
+        if self.plan.bandwidth_bits.is_some() {
+            today.more_ns += std::mem::take(&mut spread_ns);
+        }
         let beside_ns = before_ns - today.sum();
         timed.set(Part::Network, (today.rtt_ns, 0));
         timed.set(Part::Windows, (today.more_ns, 0));
@@ -569,7 +578,7 @@ impl Replay {
             }
         };
         if link.is_other && matches!(fate, Fate::Same | Fate::Turn(_)) {
-            line = line.absorbs(today, call.sending_ns);
+            line = line.absorbs(today, spread_ns);
         }
         let beside_then = (beside_ns - saved).max(0);
         timed.requests += match fate {
