@@ -84,13 +84,24 @@ class Bench:
     def compare(self, name, what, change, predicted, measured, groups=("scenarios", "operations"), at=""):
         """A line of the table for each group: what was, what was predicted, what came; means, or percentiles.
         Emulated devices are Python's, and others take this machine for tens of milliseconds at times: of
-        those the medians are compared, of which that takes nothing."""
-        find = lambda records, of: next((one for one in records if of in (one["of"], one["name"])), None)
+        those the medians are compared, of which that takes nothing. Of several commands together it is the mean of
+        theirs, by how many there are."""
+        def find(records, of):
+            names = of if isinstance(of, tuple) else [of]
+            found = [next((one for one in records if name in (one["of"], one["name"])), None) for name in names]
+            if None in found:
+                return None
+            count = sum(one["count"] for one in found)
+            times = [key for key in found[0] if key.endswith("_seconds")]
+            mean = lambda key: sum(one["count"] * (one.get(key) or 0) for one in found) / count
+            return {"count": count, **{key: mean(key) for key in times}}
+
         for of in groups:
             before, after = find(predicted, of), find(measured, of)
             # Of other requests, the means are not those of the same thing.
             if not before or not after or abs(before["count"] - after["count"]) > 0.05 * after["count"]:
                 continue
+            of = " and ".join(of) if isinstance(of, tuple) else of
             row = {
                 "case": name, "change": change, "what": what, "of": f"{of}{', median' if at else ''}",
                 "n": before["count"], "n_measured": after["count"],
@@ -501,7 +512,8 @@ def durable(bench):
 
     def compare(what, change, predicted, measured):
         measured = bench.measured(measured)
-        bench.compare("durable", what, change, predicted[change], measured, ["Write", "Flush"], "_p50")
+        groups = ["Write", "Flush", ("Write", "Flush")]
+        bench.compare("durable", what, change, predicted[change], measured, groups, "_p50")
 
     plain, through = run("plain", "plain", log=0.003), run("through", "through", log=0.003)
     sync = "replication=sync,rtt=5ms"
