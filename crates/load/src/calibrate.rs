@@ -1,9 +1,10 @@
 //! What operations cost both sides in processor time, one way of protecting messages after the other: what
 //! signing and encryption cost on this machine is the difference.
 //!
-//! Processor time and not time, because that is what others on the machine do not change much; and the
-//! least of several rounds, because what they do change is only more. The server is a lab's smbd, of
-//! which one process serves one session.
+//! Processor time and not time, because that is what others on the machine do not change much. What they do
+//! change is the speed of the whole machine, from second to second: each way is compared with plain messages
+//! of the same round, and the median of the rounds counts, as operations are recorded at its usual speed, not
+//! its best. The server is a lab's smbd, of which one process serves one session.
 
 use std::collections::HashMap;
 use std::fs;
@@ -31,7 +32,7 @@ use crate::lab::Running;
 /// Time for a logon.
 const LOGON: Duration = Duration::from_secs(30);
 /// Rounds that are made however long they take.
-const ROUNDS_LEAST: u32 = 3;
+const ROUNDS_LEAST: usize = 3;
 /// Rights: read and write data and attributes.
 const READ_WRITE: AccessMask = AccessMask(0x0012_019f);
 /// Bytes of a message beside the data: header and fixed part (MS-SMB2 sections 2.2.19 to 2.2.22, 2.2.37).
@@ -137,35 +138,57 @@ pub async fn measure(
             Err(error) => refused.push(error),
         }
     }
-    let mut least: Vec<[(f64, f64); WORK.len()]> =
-        vec![[(f64::INFINITY, f64::INFINITY); WORK.len()]; users.len()];
+    // By round, way and work: what one operation costs server and client.
+    let mut rounds: Vec<Vec<[(f64, f64); WORK.len()]>> = Vec::new();
     let begin = Instant::now();
-    let mut rounds = 0;
-    while rounds < ROUNDS_LEAST || begin.elapsed() < lasts {
-        for (user, least) in users.iter_mut().zip(&mut least) {
-            for ((work, times), least) in WORK.into_iter().zip(least) {
+    while rounds.len() < ROUNDS_LEAST || begin.elapsed() < lasts {
+        let mut round = Vec::new();
+        for user in &mut users {
+            let mut costs = [(0.0, 0.0); WORK.len()];
+            for ((work, times), cost) in WORK.into_iter().zip(&mut costs) {
                 let before = (server_ns(smbd)?, thread_ns()?);
                 user.work(work, times).await?;
                 let after = (server_ns(smbd)?, thread_ns()?);
                 let server = spent(&before.0, &after.0) as f64 / f64::from(times);
                 let client = after.1.saturating_sub(before.1) as f64 / f64::from(times);
-                *least = (least.0.min(server), least.1.min(client));
+                *cost = (server, client);
             }
+            round.push(costs);
         }
-        rounds += 1;
+        rounds.push(round);
         let by_time = begin.elapsed().as_secs_f64() / lasts.as_secs_f64().max(1e-3);
-        if !told(by_time.min(f64::from(rounds) / f64::from(ROUNDS_LEAST)).min(1.0)) {
+        let by_rounds = rounds.len() as f64 / ROUNDS_LEAST as f64;
+        if !told(by_time.min(by_rounds).min(1.0)) {
             break;
         }
     }
     let mut measured = Vec::new();
-    for (user, least) in users.into_iter().zip(least) {
-        let samples =
-            WORK.iter().zip(least).map(|((work, _), ns)| Sample { bytes: work.bytes(), ns });
+    for (way, user) in users.into_iter().enumerate() {
+        let samples = WORK.iter().enumerate().map(|(place, (work, _))| {
+            let plain = |round: &Vec<[_; WORK.len()]>| Some(round.first()?[place]);
+            let more = |round: &Vec<[(f64, f64); WORK.len()]>| {
+                let (own, plain) = (round.get(way)?[place], plain(round)?);
+                Some((own.0 - plain.0, own.1 - plain.1))
+            };
+            let usual = median(rounds.iter().filter_map(plain));
+            let more = median(rounds.iter().filter_map(more));
+            let ns = ((usual.0 + more.0).max(0.0), (usual.1 + more.1).max(0.0));
+            Sample { bytes: work.bytes(), ns }
+        });
         measured.push((user.protection, samples.collect()));
         user.session.close().await;
     }
     Ok(Calibrated { measured, refused })
+}
+
+/// The median of each side.
+fn median(costs: impl Iterator<Item = (f64, f64)>) -> (f64, f64) {
+    let (server, client): (Vec<_>, Vec<_>) = costs.unzip();
+    let [server, client] = [server, client].map(|mut side| {
+        side.sort_by(f64::total_cmp);
+        side.get(side.len() / 2).copied().unwrap_or(0.0)
+    });
+    (server, client)
 }
 
 impl Work {
