@@ -8,13 +8,11 @@ use smbscope_event::tables::Connection;
 use super::super::plan::Plan;
 use super::call::duration;
 use super::protect::Ways;
-use super::tcp::{Path, Sender, window_of_losses};
+use super::tcp::{HEADERS_BYTES, Path, Sender, window_of_losses};
 use super::{Map, PIECES};
 
 /// Payload of a segment on Ethernet, with TCP's time stamps.
 const SEGMENT_BYTES: f64 = 1448.0;
-/// Headers of a segment on Ethernet: 14 of Ethernet, 20 of IPv4, 32 of TCP with time stamps.
-const HEADERS_BYTES: f64 = 66.0;
 /// TCP's time stamps, which an announced segment size does not know of.
 const STAMPS_BYTES: u64 = 12;
 /// Segments above this are those of a loopback device, which no line carries.

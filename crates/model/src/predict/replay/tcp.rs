@@ -8,6 +8,8 @@
 //! of 200 ms, and is too rare among file operations to show. Congestion avoidance is in it only as the mean
 //! window that losses allow: without them most messages of file sharing end before it begins.
 
+/// Headers of a segment on Ethernet: 14 of Ethernet, 20 of IPv4, 32 of TCP with time stamps.
+pub(super) const HEADERS_BYTES: f64 = 66.0;
 /// Segments that may be sent before anything was acknowledged (RFC 6928).
 const INITIAL: f64 = 10.0;
 /// Least time above the round trip after which Linux takes a segment for lost, ns.
@@ -28,7 +30,7 @@ pub struct Path {
     pub rtt_ns: i64,
     /// Payload of a segment, bytes.
     pub segment_bytes: f64,
-    /// Time that a full segment needs at the line's rate, ns; 0 without a limit.
+    /// Time that a full segment needs at the line's rate, with its headers, ns; 0 without a limit.
     pub segment_ns: f64,
     /// The receiver's window, segments.
     pub window: f64,
@@ -137,6 +139,10 @@ impl Sender {
             round_ns = ns;
         }
         self.round_at = begin.saturating_add(round_ns as i64);
+        // The last segment is as long as what is left.
+        let spare_bytes = (segments * path.segment_bytes - bytes as f64).max(0.0);
+        let spare_ns = path.segment_ns * spare_bytes / (path.segment_bytes + HEADERS_BYTES);
+        ns = (ns - spare_ns).max(0.0);
         if path.loss > 0.0 {
             ns += lost_ns(path, segments);
         }
@@ -260,6 +266,8 @@ mod tests {
         let path = Path { segment_ns: 2e6, ..path(10) };
         let mut sender = Sender::default();
         assert_eq!(sender.send(&path, 0, 1448 * 50, false), 100 * MS);
+        // A tenth of a segment, and its headers, need a tenth of its time.
+        assert_eq!(Sender::default().send(&path, 0, 85, false), (2e6 * 151.0 / 1514.0) as i64);
     }
 
     #[test]
