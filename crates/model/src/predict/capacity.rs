@@ -6,7 +6,8 @@
 //! slice of an operation is no demand: it is time spent there, waiting included. Users cannot keep
 //! their schedule any more when the busiest resource has no time left; that number of users is the
 //! capacity. Where steps with other throughputs were recorded, a straight line through them tells
-//! what the resource does without any load.
+//! what the resource does without any load; or, where it would be busy for less than nothing then, that a scenario costs
+//! more when there are more of them (caches cool down in between), which is taken to grow with the throughput.
 //!
 //! Response times follow from M/M/c with Erlang's formula for the busiest resource: the server's part
 //! of an operation grows as the waiting of such a queue does. It fails where one thread is the limit
@@ -51,8 +52,10 @@ pub struct Resource {
     pub servers: u64,
     /// Share of it that was busy in the step of the highest load, 0 to 1.
     pub utilization: f64,
-    /// Busy time of one scenario, s, less what is busy without load.
+    /// Busy time of one scenario in that step, s, less what is busy without load.
     pub demand_s: f64,
+    /// How much that grows with each scenario more in a second, s².
+    pub growth: f64,
     /// Share that is busy without load; null where one throughput was recorded only.
     pub idle_utilization: Option<f64>,
     /// Users that leave it no time.
@@ -195,59 +198,107 @@ impl Window {
 
 fn resource(
     name: &str,
-    (n, sum, squares): (f64, f64, f64),
+    (n, sum, _): (f64, f64, f64),
     servers: u64,
     good: &[&Window],
     top: &Window,
     rate: f64,
 ) -> Option<Resource> {
     let utilization = sum / n;
-    let points: Vec<(f64, f64)> = good
-        .iter()
-        .filter_map(|step| {
-            let (n, sum, _) = step.busy.get(name)?;
-            Some((step.throughput(), sum / n))
-        })
-        .collect();
-    let idle_utilization = idle(&points);
-    let used = utilization - idle_utilization.unwrap_or(0.0);
+    // Of each step its throughput, how busy it was, and how wrong that may be.
+    let steps = good.iter().filter_map(|step| {
+        let (n, sum, squares) = *step.busy.get(name)?;
+        let variance = (squares / n - (sum / n).powi(2)).max(0.0);
+        let error = if n > 1.0 { Z_95 * (variance / (n - 1.0)).sqrt() } else { sum / n };
+        Some((step.throughput(), sum / n, error, step.start == top.start))
+    });
+    let steps: Vec<_> = steps.collect();
+    let full = |points: &[(f64, f64)], busy: f64| {
+        let use_of = Use::of(points, (top.throughput(), busy))?;
+        Some((use_of, use_of.full() / rate))
+    };
+    let points: Vec<_> = steps.iter().map(|step| (step.0, step.1)).collect();
     // Nothing to tell from: it is never the limit.
-    if used <= 0.0 {
-        return None;
-    }
-    let busy_share = used / top.throughput();
-    let free = 1.0 - idle_utilization.unwrap_or(0.0);
-    let users = free / (busy_share * rate);
-    let variance = (squares / n - utilization * utilization).max(0.0);
-    let error = if n > 1.0 { Z_95 * (variance / (n - 1.0)).sqrt() } else { utilization };
+    let (use_of, users) = full(&points, utilization)?;
     // The number of scenarios in the window scatters too.
-    let scatter = Z_95 / top.completed.sqrt();
-    let users_error = users * ((error / used).powi(2) + scatter * scatter).sqrt();
+    let mut squares = (Z_95 / top.completed.sqrt() * users).powi(2);
+    for (place, (_, _, error, is_top)) in steps.iter().enumerate() {
+        let mut points = points.clone();
+        points[place].1 += error;
+        let other = full(&points, utilization + if *is_top { *error } else { 0.0 });
+        squares += other.map_or(0.0, |(_, other)| (other - users).powi(2));
+    }
     Some(Resource {
         name: name.to_owned(),
         servers,
         utilization,
-        demand_s: busy_share * servers as f64,
-        idle_utilization,
+        demand_s: (use_of.each + use_of.more * top.throughput()) * servers as f64,
+        growth: use_of.more * servers as f64,
+        idle_utilization: use_of.idle,
         users,
-        users_error,
+        users_error: squares.sqrt(),
     })
 }
 
-/// Where a straight line through throughput and utilisation meets no load; none where throughputs are
-/// less than a quarter apart.
+/// How busy a resource is by throughput x: idle + each x + more x².
+#[derive(Clone, Copy)]
+struct Use {
+    /// Not known of one throughput.
+    idle: Option<f64>,
+    each: f64,
+    more: f64,
+}
+
+impl Use {
+    /// Through the step of the highest load; none where it is no busier than without.
+    fn of(points: &[(f64, f64)], top: (f64, f64)) -> Option<Use> {
+        let idle = idle(points);
+        // For less than nothing: it has nothing to do without load, and more for each when there are many.
+        let more = match idle {
+            Some(idle) if idle < 0.0 => {
+                let each = |&(x, busy): &(f64, f64)| (x, busy / x);
+                slope(&points.iter().map(each).collect::<Vec<_>>()).1
+            }
+            _ => 0.0,
+        };
+        let idle = idle.map(|idle| idle.clamp(0.0, 1.0));
+        let of_one = (top.1 - idle.unwrap_or(0.0)) / top.0;
+        let more = more.clamp(0.0, (of_one / top.0).max(0.0));
+        (of_one > 0.0).then_some(Use { idle, each: of_one - more * top.0, more })
+    }
+
+    fn at(&self, throughput: f64) -> f64 {
+        self.idle.unwrap_or(0.0) + (self.each + self.more * throughput) * throughput
+    }
+
+    /// The throughput that leaves it no time.
+    fn full(&self) -> f64 {
+        let free = 1.0 - self.idle.unwrap_or(0.0);
+        // The root of the square, in the form that also holds without one.
+        2.0 * free / (self.each + (self.each.powi(2) + 4.0 * self.more * free).sqrt())
+    }
+}
+
+/// A straight line: its mean point and its slope.
+fn slope(points: &[(f64, f64)]) -> ((f64, f64), f64) {
+    let n = points.len() as f64;
+    let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / n;
+    let (x, y) = (mean(|point| point.0), mean(|point| point.1));
+    let xx: f64 = points.iter().map(|point| (point.0 - x).powi(2)).sum();
+    let xy: f64 = points.iter().map(|point| (point.0 - x) * (point.1 - y)).sum();
+    ((x, y), xy / xx)
+}
+
+/// Where a straight line through throughput and utilisation meets no load, also below 0; none where
+/// throughputs are less than a quarter apart.
 fn idle(points: &[(f64, f64)]) -> Option<f64> {
     let least = points.iter().map(|point| point.0).fold(f64::INFINITY, f64::min);
     let most = points.iter().map(|point| point.0).fold(0.0, f64::max);
     if points.len() < 2 || least > 0.75 * most {
         return None;
     }
-    let n = points.len() as f64;
-    let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / n;
-    let (x, y) = (mean(|point| point.0), mean(|point| point.1));
-    let xx: f64 = points.iter().map(|point| (point.0 - x).powi(2)).sum();
-    let xy: f64 = points.iter().map(|point| (point.0 - x) * (point.1 - y)).sum();
-    Some((y - xy / xx * x).clamp(0.0, 1.0))
+    let ((x, y), slope) = slope(points);
+    Some(y - slope * x)
 }
 
 impl Capacity {
@@ -260,8 +311,12 @@ impl Capacity {
     /// the capacity.
     pub fn stretch(&self, users: f64) -> Option<f64> {
         let limit = self.limit()?;
-        let idle = limit.idle_utilization.unwrap_or(0.0);
-        let at = |users: f64| idle + (1.0 - idle) * users / limit.users;
+        let servers = limit.servers as f64;
+        let more = limit.growth / servers;
+        let recorded = self.users_recorded * self.rate;
+        let each = limit.demand_s / servers - more * recorded;
+        let use_of = Use { idle: limit.idle_utilization, each, more };
+        let at = |users: f64| use_of.at(users * self.rate);
         let today = stretch(limit.servers, at(self.users_recorded))?;
         Some(stretch(limit.servers, at(users))? / today)
     }
@@ -360,6 +415,24 @@ mod tests {
         assert!((limit.idle_utilization.unwrap() - 0.1).abs() < 1e-9);
         // 40 % for a hundred users, of 90 % that are to be had.
         assert!((limit.users - 225.0).abs() < 1e-6, "{limit:?}");
+    }
+
+    #[test]
+    fn a_scenario_that_costs_more_among_many_fills_the_server_sooner() {
+        let mut demand = Demand::default();
+        // Busy for 0.02 x + 0.001 x².
+        demand.steps(&[step(1, 50, 5.0), step(2, 100, 10.0)]);
+        demand.counters(&busy(1, 12.5));
+        demand.counters(&busy(2, 30.0));
+        let capacity = demand.finish().unwrap();
+        let limit = capacity.limit().unwrap();
+        assert_eq!(limit.idle_utilization, Some(0.0));
+        assert!((limit.demand_s - 0.06).abs() < 1e-9 && (limit.growth - 0.002).abs() < 1e-9);
+        let full = 10.0 * (1100_f64.sqrt() - 10.0);
+        assert!((limit.users - full).abs() < 1e-6, "{limit:?}");
+        assert!(capacity.stretch(full - 0.01).is_some());
+        assert_eq!(capacity.stretch(full + 0.01), None);
+        assert!((capacity.stretch(100.0).unwrap() - 1.0).abs() < 1e-12);
     }
 
     #[test]

@@ -430,7 +430,8 @@ impl Change {
             }
             Change::Users(_) => {
                 "All users do the same on average, and the server's part of an operation grows as the \
-                 waiting at its busiest resource does (M/M/c): no lock and no single thread is the limit."
+                 waiting at its busiest resource does (M/M/c): no lock and no single thread is the limit. Where \
+                 clients share the processors it was seen to grow faster."
             }
             Change::Window(_) => {
                 "Neither side's window was smaller than that when it was recorded."

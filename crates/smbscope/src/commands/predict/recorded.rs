@@ -195,6 +195,14 @@ fn carries(capacity: &Result<Capacity, NoCapacity>, bold: (&str, &str)) -> Strin
             "{} run out first, at {:.0} users; {:.0} were recorded. Steps used: {}.\n",
             limit.name, limit.users, capacity.users_recorded, capacity.steps
         ));
+        if limit.growth > 0.0 {
+            let more =
+                100.0 * limit.growth * capacity.users_recorded * capacity.rate / limit.demand_s;
+            text.push_str(&format!(
+                "A scenario costs more when there are more of them: {more:.0} % of those seconds, which grow with the \
+                 load.\n"
+            ));
+        }
         if limit.users > FAR_USERS * capacity.users_recorded {
             text.push_str(
                 "That is far from what was recorded: load the server more for a better answer.\n",
@@ -321,5 +329,6 @@ fn batch(
     columns.push(("users_error".to_owned(), limits(|one| one.users_error), true));
     columns.push(("utilization".to_owned(), limits(|one| one.utilization), true));
     columns.push(("demand_seconds".to_owned(), limits(|one| one.demand_s), true));
+    columns.push(("demand_growth".to_owned(), limits(|one| one.growth), true));
     Ok(RecordBatch::try_from_iter_with_nullable(columns)?)
 }
