@@ -1,17 +1,20 @@
-//! What operations cost both sides in processor time, one way of protecting messages after the other: what
-//! signing and encryption cost on this machine is the difference.
+//! What operations take, one way of protecting messages after the other: what signing and encryption cost on
+//! this machine is the difference.
 //!
-//! Processor time and not time, because that is what others on the machine do not change much. What they do
-//! change is the speed of the whole machine, from second to second: each way is compared with plain messages
-//! of the same round, and the median of the rounds counts, as operations are recorded at its usual speed, not
-//! its best. The server is a lab's smbd, of which one process serves one session.
+//! An operation's time, from its first byte to the reply's last, is the server's part; the client's, which signs
+//! before and verifies afterwards, lies before and after it. Processor time would tell more: a part of it is spent
+//! while the other side still sends, and nobody waits for that.
+//!
+//! Others on the machine change its speed from second to second: the ways take turns operation by operation, and each
+//! is compared with the plain one of its turn. That also leaves the caches as users do who come one after the
+//! other. The server is a lab's smbd; each round has new sessions, for what AES-CCM costs depends on how a
+//! process's buffers lie in memory (1.4 or 2.3 ms for a MiB were seen).
 
-use std::collections::HashMap;
-use std::fs;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng as _, SeedableRng as _};
 use smbscope_event::protection::Protection;
 use smbscope_wire::smb2::FileId;
 use smbscope_wire::smb2::access::{AccessMask, FileAttributes, ShareAccess};
@@ -59,7 +62,7 @@ const WORK: [(Work, u32); 5] = [
 pub struct Sample {
     /// Bytes of request and reply.
     pub bytes: (u64, u64),
-    /// Processor time of server and client, ns.
+    /// Time of the operation, which is the server's, and before and after it, which is the client's, ns.
     pub ns: (f64, f64),
 }
 
@@ -84,17 +87,6 @@ pub enum CalibrateError {
     /// An operation failed.
     #[error("{0}: the server answers {1:?}")]
     Status(&'static str, Status),
-    /// The kernel does not tell.
-    #[error("{}: {error}; processor time cannot be measured here", .path.display())]
-    Schedstat {
-        /// Where it should stand.
-        path: PathBuf,
-        /// Why it does not.
-        error: std::io::Error,
-    },
-    /// There is no server process.
-    #[error("the lab has no smbd that runs")]
-    NoServer,
 }
 
 fn config(protection: Protection) -> Config {
@@ -127,68 +119,105 @@ pub async fn measure(
     lasts: Duration,
     mut told: impl FnMut(f64) -> bool,
 ) -> Result<Calibrated, CalibrateError> {
-    let smbd = lab.smbd_pid().ok_or(CalibrateError::NoServer)?;
-    let mut users = Vec::new();
+    let mut ways = Protection::ALL.to_vec();
     let mut refused = Vec::new();
-    for protection in Protection::ALL {
-        match User::connect(lab, credential, protection).await {
-            Ok(user) => users.push(user),
-            // Every server can do without, and it is what all others are compared with.
-            Err(error) if protection == Protection::None => return Err(error),
-            Err(error) => refused.push(error),
-        }
-    }
-    // By round, way and work: what one operation costs server and client.
-    let mut rounds: Vec<Vec<[(f64, f64); WORK.len()]>> = Vec::new();
+    let mut rounds: Vec<Vec<Round>> = Vec::new();
+    let mut random = ChaCha8Rng::seed_from_u64(0);
     let begin = Instant::now();
     while rounds.len() < ROUNDS_LEAST || begin.elapsed() < lasts {
-        let mut round = Vec::new();
-        for user in &mut users {
-            let mut costs = [(0.0, 0.0); WORK.len()];
-            for ((work, times), cost) in WORK.into_iter().zip(&mut costs) {
-                let before = (server_ns(smbd)?, thread_ns()?);
-                user.work(work, times).await?;
-                let after = (server_ns(smbd)?, thread_ns()?);
-                let server = spent(&before.0, &after.0) as f64 / f64::from(times);
-                let client = after.1.saturating_sub(before.1) as f64 / f64::from(times);
-                *cost = (server, client);
+        let mut users = Vec::new();
+        for protection in ways {
+            match User::connect(lab, credential, protection).await {
+                Ok(user) => users.push(user),
+                // Every server can do without, and it is what all others are compared with. What came about once
+                // does so again.
+                Err(error) if protection == Protection::None || !rounds.is_empty() => {
+                    return Err(error);
+                }
+                Err(error) => refused.push(error),
             }
-            round.push(costs);
         }
-        rounds.push(round);
+        rounds.push(round(&mut users, &mut random).await?);
+        ways = users.iter().map(|user| user.protection).collect();
+        for user in users {
+            user.session.close().await;
+        }
         let by_time = begin.elapsed().as_secs_f64() / lasts.as_secs_f64().max(1e-3);
         let by_rounds = rounds.len() as f64 / ROUNDS_LEAST as f64;
         if !told(by_time.min(by_rounds).min(1.0)) {
             break;
         }
     }
-    let mut measured = Vec::new();
-    for (way, user) in users.into_iter().enumerate() {
+    let of = |way: usize, place: usize, pick: fn(&Took) -> Two| {
+        let one = |round: &Vec<Round>| Some(pick(&round.get(way)?[place]));
+        usual(rounds.iter().filter_map(one))
+    };
+    let measured = ways.into_iter().enumerate().map(|(way, protection)| {
         let samples = WORK.iter().enumerate().map(|(place, (work, _))| {
-            let plain = |round: &Vec<[_; WORK.len()]>| Some(round.first()?[place]);
-            let more = |round: &Vec<[(f64, f64); WORK.len()]>| {
-                let (own, plain) = (round.get(way)?[place], plain(round)?);
-                Some((own.0 - plain.0, own.1 - plain.1))
-            };
-            let usual = median(rounds.iter().filter_map(plain));
-            let more = median(rounds.iter().filter_map(more));
-            let ns = ((usual.0 + more.0).max(0.0), (usual.1 + more.1).max(0.0));
-            Sample { bytes: work.bytes(), ns }
+            let (all, more) = (of(0, place, |took| took.all), of(way, place, |took| took.more));
+            Sample {
+                bytes: work.bytes(),
+                ns: ((all.0 + more.0).max(0.0), (all.1 + more.1).max(0.0)),
+            }
         });
-        measured.push((user.protection, samples.collect()));
-        user.session.close().await;
-    }
-    Ok(Calibrated { measured, refused })
+        (protection, samples.collect())
+    });
+    Ok(Calibrated { measured: measured.collect(), refused })
 }
 
-/// The median of each side.
-fn median(costs: impl Iterator<Item = (f64, f64)>) -> (f64, f64) {
-    let (server, client): (Vec<_>, Vec<_>) = costs.unzip();
-    let [server, client] = [server, client].map(|mut side| {
-        side.sort_by(f64::total_cmp);
-        side.get(side.len() / 2).copied().unwrap_or(0.0)
-    });
-    (server, client)
+/// Everything once, each operation by all users in turn; what it took, by user. In any order, for a server's
+/// process is not done when it has answered, and whoever comes next shares the processors with it.
+async fn round(users: &mut [User], random: &mut ChaCha8Rng) -> Result<Vec<Round>, CalibrateError> {
+    let mut order: Vec<usize> = (0..users.len()).collect();
+    let mut rounds = vec![Round::default(); users.len()];
+    for (place, (work, times)) in WORK.into_iter().enumerate() {
+        // By user, then by turn.
+        let mut turns: Vec<Vec<Two>> = users.iter().map(|_| Vec::new()).collect();
+        for _ in 0..times {
+            shuffle(&mut order, random);
+            for &way in &order {
+                turns[way].push(users[way].work(work).await?);
+            }
+        }
+        let Some(plain) = turns.first() else { continue };
+        for (round, turns) in rounds.iter_mut().zip(&turns) {
+            let more =
+                turns.iter().zip(plain).map(|(own, plain)| (own.0 - plain.0, own.1 - plain.1));
+            round[place] = Took { all: usual(turns.iter().copied()), more: usual(more) };
+        }
+    }
+    Ok(rounds)
+}
+
+fn shuffle(order: &mut [usize], random: &mut ChaCha8Rng) {
+    for last in (1..order.len()).rev() {
+        order.swap(last, random.next_u32() as usize % (last + 1));
+    }
+}
+
+/// Of the operation, which is the server's, and before and after it, which is the client's, ns.
+type Two = (f64, f64);
+
+/// What one operation takes, and what it takes more than the plain one of the same turn.
+#[derive(Clone, Copy, Debug, Default)]
+struct Took {
+    all: Two,
+    more: Two,
+}
+
+/// By work.
+type Round = [Took; WORK.len()];
+
+/// The mean of the middle half: others on the machine do not change it much, and where there are two kinds, as
+/// processes are of whose buffers some lie well in memory and some do not, both count.
+fn usual(costs: impl Iterator<Item = Two>) -> Two {
+    let (operation, beside): (Vec<_>, Vec<_>) = costs.unzip();
+    let middle = |mut of: Vec<f64>| {
+        of.sort_by(f64::total_cmp);
+        let middle = of.get(of.len() / 4..of.len() - of.len() / 4).unwrap_or_default();
+        middle.iter().sum::<f64>() / middle.len().max(1) as f64
+    };
+    (middle(operation), middle(beside))
 }
 
 impl Work {
@@ -207,6 +236,7 @@ struct User {
     session: Session,
     file_id: FileId,
     data: Vec<u8>,
+    clock: Clock,
 }
 
 impl User {
@@ -219,7 +249,8 @@ impl User {
         let share = format!("//{}:{}/{}", lab.address, lab.port, lab.share);
         let target = Target::parse(&share)
             .map_err(|error| failed(ClientError::Protocol(error.to_string())))?;
-        let host = Host::find(target, config(protection), Clock::start(), false).await;
+        let clock = Clock::start();
+        let host = Host::find(target, config(protection), clock, true).await;
         let host = Arc::new(host.map_err(failed)?);
         let session = Session::connect(LOGON, host, credential, 0, None).await;
         let mut user = User {
@@ -227,6 +258,7 @@ impl User {
             session: session.map_err(|lost| failed(lost.error))?,
             file_id: FileId::default(),
             data: vec![7; 1 << 20],
+            clock,
         };
         let name = format!("calibrate-{}", protection.name());
         let create = encode::Create {
@@ -244,7 +276,7 @@ impl User {
             return Err(CalibrateError::Status(protection.name(), reply.status));
         };
         user.file_id = open.file_id;
-        user.work(Work::Write(1 << 20), 1).await?;
+        user.work(Work::Write(1 << 20)).await?;
         Ok(user)
     }
 
@@ -258,78 +290,41 @@ impl User {
         }
     }
 
-    async fn work(&mut self, work: Work, times: u32) -> Result<(), CalibrateError> {
+    /// Does it once; gives what it took.
+    async fn work(&mut self, work: Work) -> Result<Two, CalibrateError> {
         let file_id = self.file_id;
-        for _ in 0..times {
-            match work {
-                Work::Query => {
-                    let body = encode::QueryInfo {
-                        file_id,
-                        info_type: InfoType::FILE,
-                        // FileInternalInformation: the server needs not look at the file.
-                        info_class: 6,
-                        additional_information: 0,
-                        output_bytes: 8,
-                    };
-                    self.call(&body, 8).await?;
-                }
-                Work::Read(length) => {
-                    let body = encode::Read { file_id, offset: 0, length, flags: ReadFlags(0) };
-                    self.call(&body, length).await?;
-                }
-                Work::Write(length) => {
-                    let data = std::mem::take(&mut self.data);
-                    let sent = data.get(..length as usize).unwrap_or(&data);
-                    let body =
-                        encode::Write { file_id, offset: 0, flags: WriteFlags(0), data: sent };
-                    let done = self.call(&body, length).await;
-                    self.data = data;
-                    done?;
-                }
+        self.session.take_rows();
+        let before = self.clock.now();
+        match work {
+            Work::Query => {
+                let body = encode::QueryInfo {
+                    file_id,
+                    info_type: InfoType::FILE,
+                    // FileInternalInformation: the server needs not look at the file.
+                    info_class: 6,
+                    additional_information: 0,
+                    output_bytes: 8,
+                };
+                self.call(&body, 8).await?;
+            }
+            Work::Read(length) => {
+                let body = encode::Read { file_id, offset: 0, length, flags: ReadFlags(0) };
+                self.call(&body, length).await?;
+            }
+            Work::Write(length) => {
+                let data = std::mem::take(&mut self.data);
+                let sent = data.get(..length as usize).unwrap_or(&data);
+                let body = encode::Write { file_id, offset: 0, flags: WriteFlags(0), data: sent };
+                let done = self.call(&body, length).await;
+                self.data = data;
+                done?;
             }
         }
-        Ok(())
+        let whole = self.clock.now() - before;
+        let rows = self.session.take_rows();
+        let times = rows.last().map(|row| &row.operation);
+        let times = times.and_then(|row| row.request_start().zip(row.response_end()));
+        let took = times.map_or(whole, |(start, end)| end - start);
+        Ok((took as f64, (whole - took) as f64))
     }
-}
-
-/// Processor time of each thread of a process and its children, ns.
-fn server_ns(pid: i32) -> Result<HashMap<PathBuf, u64>, CalibrateError> {
-    let proc = PathBuf::from("/proc");
-    let children = proc.join(format!("{pid}/task/{pid}/children"));
-    let children = fs::read_to_string(&children)
-        .map_err(|error| CalibrateError::Schedstat { path: children.clone(), error })?;
-    let mut threads = HashMap::new();
-    for process in children.split_whitespace() {
-        // One that has just ended is no trouble.
-        let Ok(tasks) = fs::read_dir(proc.join(process).join("task")) else { continue };
-        for task in tasks.flatten() {
-            let path = task.path();
-            if let Ok(ns) = ran_ns(&path) {
-                threads.insert(path, ns);
-            }
-        }
-    }
-    Ok(threads)
-}
-
-/// What threads have run in between; one that has ended no longer counts.
-fn spent(before: &HashMap<PathBuf, u64>, after: &HashMap<PathBuf, u64>) -> u64 {
-    let of = |(thread, ns): (&PathBuf, &u64)| {
-        ns.saturating_sub(before.get(thread).copied().unwrap_or(0))
-    };
-    after.iter().map(of).sum()
-}
-
-fn thread_ns() -> Result<u64, CalibrateError> {
-    ran_ns(Path::new("/proc/thread-self"))
-}
-
-/// Time that a thread has run: the first number of schedstat (the kernel's sched-stats.rst).
-fn ran_ns(thread: &Path) -> Result<u64, CalibrateError> {
-    let path = thread.join("schedstat");
-    let read = fs::read_to_string(&path).and_then(|text| {
-        let first = text.split_whitespace().next().and_then(|word| word.parse().ok());
-        first.ok_or_else(|| std::io::Error::other("is not as expected"))
-    });
-    read.map_err(|error| CalibrateError::Schedstat { path, error })
 }

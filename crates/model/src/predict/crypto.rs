@@ -1,7 +1,7 @@
 //! What signing and encryption cost: for each message, and for each byte of it.
 //!
-//! Measured on the server's own machine with its own library ([`Calibration`]), as processor time beyond
-//! that of plain messages: so what else protection takes along, as a copy more, is in it.
+//! Measured on the server's own machine with its own library ([`Calibration`]), as time beyond that of plain
+//! messages: so what else protection takes along, as a copy more, is in it.
 
 use serde::{Deserialize, Serialize};
 use smbscope_event::protection::Protection;
@@ -111,7 +111,7 @@ impl Calibration {
 pub struct Sample {
     /// Of request and reply.
     pub bytes: (u64, u64),
-    /// Processor time of the server, and of the client, for one operation, ns.
+    /// Time of one operation, which is the server's, and before and after it, which is the client's, ns.
     pub ns: (f64, f64),
 }
 

@@ -225,7 +225,7 @@ fn a_calibration_is_measured_and_used() {
         return eprintln!("skipped: no Samba here (apt-get install samba)");
     }
     let text = answer(["predict", "calibrate", "--seconds", "1", "--out", file]);
-    for part in ["aes-cmac", "Samba", "GB/s", "one operation of 64 KiB", file] {
+    for part in ["aes-cmac", "Samba", "GB/s", "One operation of 64 KiB", file] {
         assert!(text.contains(part), "{part}: {text}");
     }
     let measured: Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();

@@ -91,9 +91,9 @@ pub enum Action {
 /// Measure what signing and encryption cost on this machine.
 ///
 /// To be run on the server: a private Samba is started with the Samba that is installed, and so with its own
-/// crypto library. A client on this machine asks, reads and writes, signed and encrypted in every way, and
-/// the processor time of both beyond that of plain messages is told: for each message, and for each
-/// byte of it.
+/// crypto library. A client on this machine asks, reads and writes, signed and encrypted in every way in turn.
+/// What operations take longer than with plain messages is told, at the server and at the client: for each
+/// message, and for each byte of it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

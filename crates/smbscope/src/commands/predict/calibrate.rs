@@ -138,7 +138,7 @@ fn measured(args: &Calibrate, talk: Talk) -> anyhow::Result<(Calibration, Vec<Bl
 #[cfg(target_os = "linux")]
 const BLOCK_BYTES: u64 = 65_536;
 
-/// Processor time of reading and of writing 64 KiB: the server's and the client's, ns.
+/// Time of reading and of writing 64 KiB: the operation's, and the client's before and after it, ns.
 #[cfg(target_os = "linux")]
 struct Blocks {
     name: &'static str,
@@ -175,7 +175,7 @@ fn table(calibration: &Calibration, blocks: &[Blocks], bold: (&str, &str)) -> St
 
     let titles = ["us/message", "ns/byte in", "GB/s", "ns/byte out", "GB/s"];
     let mut text = format!(
-        "{}Processor time beyond that of plain messages{}\n{}; {}, {}\n",
+        "{}Time beyond that of plain messages{}\n{}; {}, {}\n",
         bold.0, bold.1, calibration.machine, calibration.server, calibration.client
     );
     type Of = fn(&Costs) -> Side;
@@ -226,7 +226,7 @@ fn table(calibration: &Calibration, blocks: &[Blocks], bold: (&str, &str)) -> St
     let titles =
         ["read, server us", "%", "client us", "%", "write, server us", "%", "client us", "%"];
     text.push_str(&format!(
-        "\n{}Processor time of one operation of 64 KiB, all of it{}\n{}",
+        "\n{}One operation of 64 KiB, all of it{}\n{}",
         bold.0,
         bold.1,
         lines(&Column::numbers_of("protection", &titles), &body, bold)
