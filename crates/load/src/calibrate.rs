@@ -328,3 +328,33 @@ impl User {
         Ok((took as f64, (whole - took) as f64))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_usual_has_both_kinds_and_no_outlier() {
+        let of = |costs: &[f64]| usual(costs.iter().map(|&one| (one, -one)));
+        assert_eq!(of(&[]), (0.0, 0.0));
+        assert_eq!(of(&[3.0]), (3.0, -3.0));
+        // Half of the processes are fast.
+        assert_eq!(of(&[2.0, 1.0, 1.0, 2.0, 1.0, 2.0, 2.0, 1.0]), (1.5, -1.5));
+        assert_eq!(of(&[5.0, 5.0, 900.0, 5.0]), (5.0, -5.0));
+    }
+
+    #[test]
+    fn every_way_has_its_turn() {
+        let mut random = ChaCha8Rng::seed_from_u64(1);
+        let mut order: Vec<usize> = (0..8).collect();
+        let mut first = [0; 8];
+        for _ in 0..800 {
+            shuffle(&mut order, &mut random);
+            first[order[0]] += 1;
+            let mut sorted = order.clone();
+            sorted.sort_unstable();
+            assert!(sorted.iter().copied().eq(0..8));
+        }
+        assert!(first.iter().all(|count| (60..140).contains(count)), "{first:?}");
+    }
+}
