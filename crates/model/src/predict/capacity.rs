@@ -54,14 +54,24 @@ pub struct Resource {
     pub utilization: f64,
     /// Busy time of one scenario in that step, s, less what is busy without load.
     pub demand_s: f64,
-    /// How much that grows with each scenario more in a second, s².
-    pub growth: f64,
-    /// Share that is busy without load; null where one throughput was recorded only.
-    pub idle_utilization: Option<f64>,
+    /// How busy it is by throughput.
+    pub used: Use,
     /// Users that leave it no time.
     pub users: f64,
     /// Half of the 95 % interval of that, which the scatter of the samples allows.
     pub users_error: f64,
+}
+
+/// How busy a resource is by throughput x in scenarios a second: idle + each x + more x², as a share of all there is
+/// of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Use {
+    /// Without load; none where one throughput was recorded only.
+    pub idle: Option<f64>,
+    /// For each scenario a second, s.
+    pub each: f64,
+    /// What that grows by with each scenario a second more, s².
+    pub more: f64,
 }
 
 /// What a server carries.
@@ -176,13 +186,13 @@ impl Demand {
         let rate = top.rate / top.users;
         let mut resources: Vec<_> = top
             .busy
-            .iter()
-            .filter_map(|(name, sums)| {
+            .keys()
+            .filter_map(|name| {
                 let servers = match name == "processors" {
                     true => self.processors.len().max(1) as u64,
                     false => 1,
                 };
-                resource(name, *sums, servers, &good, top, rate)
+                resource(name, servers, &good, top, rate)
             })
             .collect();
         resources.sort_by(|one, other| one.users.total_cmp(&other.users));
@@ -198,60 +208,50 @@ impl Window {
 
 fn resource(
     name: &str,
-    (n, sum, _): (f64, f64, f64),
     servers: u64,
     good: &[&Window],
     top: &Window,
     rate: f64,
 ) -> Option<Resource> {
-    let utilization = sum / n;
-    // Of each step its throughput, how busy it was, and how wrong that may be.
-    let steps = good.iter().filter_map(|step| {
-        let (n, sum, squares) = *step.busy.get(name)?;
-        let variance = (squares / n - (sum / n).powi(2)).max(0.0);
-        let error = if n > 1.0 { Z_95 * (variance / (n - 1.0)).sqrt() } else { sum / n };
-        Some((step.throughput(), sum / n, error, step.start == top.start))
-    });
-    let steps: Vec<_> = steps.collect();
-    let full = |points: &[(f64, f64)], busy: f64| {
-        let use_of = Use::of(points, (top.throughput(), busy))?;
-        Some((use_of, use_of.full() / rate))
-    };
-    let points: Vec<_> = steps.iter().map(|step| (step.0, step.1)).collect();
+    // Of each step how wrong it may be that it was so busy.
+    let (mut points, mut errors, mut place) = (Vec::new(), Vec::new(), 0);
+    for step in good {
+        let Some((n, sum, squares)) = step.busy.get(name).copied() else { continue };
+        if std::ptr::eq(*step, top) {
+            place = points.len();
+        }
+        let busy = sum / n;
+        let variance = (squares / n - busy * busy).max(0.0);
+        points.push((step.throughput(), busy));
+        errors.push(if n > 1.0 { Z_95 * (variance / (n - 1.0)).sqrt() } else { busy });
+    }
     // Nothing to tell from: it is never the limit.
-    let (use_of, users) = full(&points, utilization)?;
+    let used = Use::of(&points, place)?;
+    let users = used.full() / rate;
     // The number of scenarios in the window scatters too.
     let mut squares = (Z_95 / top.completed.sqrt() * users).powi(2);
-    for (place, (_, _, error, is_top)) in steps.iter().enumerate() {
+    for (step, error) in errors.into_iter().enumerate() {
         let mut points = points.clone();
-        points[place].1 += error;
-        let other = full(&points, utilization + if *is_top { *error } else { 0.0 });
-        squares += other.map_or(0.0, |(_, other)| (other - users).powi(2));
+        points[step].1 += error;
+        let other = Use::of(&points, place).map_or(users, |used| used.full() / rate);
+        squares += (other - users).powi(2);
     }
+    let (throughput, utilization) = points[place];
     Some(Resource {
         name: name.to_owned(),
         servers,
         utilization,
-        demand_s: (use_of.each + use_of.more * top.throughput()) * servers as f64,
-        growth: use_of.more * servers as f64,
-        idle_utilization: use_of.idle,
+        demand_s: (used.each + used.more * throughput) * servers as f64,
+        used,
         users,
         users_error: squares.sqrt(),
     })
 }
 
-/// How busy a resource is by throughput x: idle + each x + more x².
-#[derive(Clone, Copy)]
-struct Use {
-    /// Not known of one throughput.
-    idle: Option<f64>,
-    each: f64,
-    more: f64,
-}
-
 impl Use {
-    /// Through the step of the highest load; none where it is no busier than without.
-    fn of(points: &[(f64, f64)], top: (f64, f64)) -> Option<Use> {
+    /// Through one of the steps; none where it is no busier than without load.
+    fn of(points: &[(f64, f64)], through: usize) -> Option<Use> {
+        let (throughput, busy) = *points.get(through)?;
         let idle = idle(points);
         // For less than nothing: it has nothing to do without load, and more for each when there are many.
         let more = match idle {
@@ -262,9 +262,9 @@ impl Use {
             _ => 0.0,
         };
         let idle = idle.map(|idle| idle.clamp(0.0, 1.0));
-        let of_one = (top.1 - idle.unwrap_or(0.0)) / top.0;
-        let more = more.clamp(0.0, (of_one / top.0).max(0.0));
-        (of_one > 0.0).then_some(Use { idle, each: of_one - more * top.0, more })
+        let of_one = (busy - idle.unwrap_or(0.0)) / throughput;
+        let more = more.clamp(0.0, (of_one / throughput).max(0.0));
+        (of_one > 0.0).then_some(Use { idle, each: of_one - more * throughput, more })
     }
 
     fn at(&self, throughput: f64) -> f64 {
@@ -311,12 +311,7 @@ impl Capacity {
     /// the capacity.
     pub fn stretch(&self, users: f64) -> Option<f64> {
         let limit = self.limit()?;
-        let servers = limit.servers as f64;
-        let more = limit.growth / servers;
-        let recorded = self.users_recorded * self.rate;
-        let each = limit.demand_s / servers - more * recorded;
-        let use_of = Use { idle: limit.idle_utilization, each, more };
-        let at = |users: f64| use_of.at(users * self.rate);
+        let at = |users: f64| limit.used.at(users * self.rate);
         let today = stretch(limit.servers, at(self.users_recorded))?;
         Some(stretch(limit.servers, at(users))? / today)
     }
@@ -388,15 +383,22 @@ mod tests {
         assert_eq!(stretch(2, 1.0), None);
     }
 
+    /// Of users, each of whom asks for a scenario in ten seconds, and how busy the processors were, in percent.
+    fn capacity(steps: &[(u64, f64)]) -> Capacity {
+        let mut demand = Demand::default();
+        for (number, &(users, percent)) in (1..).zip(steps) {
+            demand.steps(&[step(number, users, users as f64 / 10.0)]);
+            demand.counters(&busy(number, percent));
+        }
+        demand.finish().unwrap()
+    }
+
     #[test]
     fn half_busy_with_a_hundred_users_is_full_with_two_hundred() {
-        let mut demand = Demand::default();
-        demand.steps(&[step(1, 100, 10.0)]);
-        demand.counters(&busy(1, 50.0));
-        let capacity = demand.finish().unwrap();
+        let capacity = capacity(&[(100, 50.0)]);
         let limit = capacity.limit().unwrap();
         assert!((limit.users - 200.0).abs() < 1e-9, "{limit:?}");
-        assert_eq!((limit.servers, limit.idle_utilization), (2, None));
+        assert_eq!((limit.servers, limit.used.idle), (2, None));
         // Half of two processors for ten scenarios a second.
         assert!((limit.demand_s - 0.1).abs() < 1e-12);
         assert!(capacity.stretch(150.0).unwrap() > 1.0);
@@ -406,28 +408,20 @@ mod tests {
 
     #[test]
     fn two_steps_tell_what_the_machine_does_without_load() {
-        let mut demand = Demand::default();
-        demand.steps(&[step(1, 50, 5.0), step(2, 100, 10.0)]);
-        demand.counters(&busy(1, 30.0));
-        demand.counters(&busy(2, 50.0));
-        let capacity = demand.finish().unwrap();
+        let capacity = capacity(&[(50, 30.0), (100, 50.0)]);
         let limit = capacity.limit().unwrap();
-        assert!((limit.idle_utilization.unwrap() - 0.1).abs() < 1e-9);
+        assert!((limit.used.idle.unwrap() - 0.1).abs() < 1e-9);
         // 40 % for a hundred users, of 90 % that are to be had.
         assert!((limit.users - 225.0).abs() < 1e-6, "{limit:?}");
     }
 
     #[test]
     fn a_scenario_that_costs_more_among_many_fills_the_server_sooner() {
-        let mut demand = Demand::default();
         // Busy for 0.02 x + 0.001 x².
-        demand.steps(&[step(1, 50, 5.0), step(2, 100, 10.0)]);
-        demand.counters(&busy(1, 12.5));
-        demand.counters(&busy(2, 30.0));
-        let capacity = demand.finish().unwrap();
+        let capacity = capacity(&[(50, 12.5), (100, 30.0)]);
         let limit = capacity.limit().unwrap();
-        assert_eq!(limit.idle_utilization, Some(0.0));
-        assert!((limit.demand_s - 0.06).abs() < 1e-9 && (limit.growth - 0.002).abs() < 1e-9);
+        assert_eq!(limit.used.idle, Some(0.0));
+        assert!((limit.demand_s - 0.06).abs() < 1e-9 && (limit.used.more - 0.001).abs() < 1e-9);
         let full = 10.0 * (1100_f64.sqrt() - 10.0);
         assert!((limit.users - full).abs() < 1e-6, "{limit:?}");
         assert!(capacity.stretch(full - 0.01).is_some());
@@ -457,10 +451,7 @@ mod tests {
 
     #[test]
     fn more_users_never_make_a_server_faster() {
-        let mut demand = Demand::default();
-        demand.steps(&[step(1, 100, 10.0)]);
-        demand.counters(&busy(1, 20.0));
-        let capacity = demand.finish().unwrap();
+        let capacity = capacity(&[(100, 20.0)]);
         let mut last = 0.0;
         for users in 1..500 {
             let stretch = capacity.stretch(f64::from(users)).unwrap();

@@ -182,7 +182,7 @@ fn carries(capacity: &Result<Capacity, NoCapacity>, bold: (&str, &str)) -> Strin
             vec![
                 format!("{} ({})", one.name, one.servers),
                 format!("{:.1} %", 100.0 * one.utilization),
-                one.idle_utilization.map_or(String::new(), |idle| format!("{:.1} %", 100.0 * idle)),
+                one.used.idle.map_or(String::new(), |idle| format!("{:.1} %", 100.0 * idle)),
                 format!("{:.6}", one.demand_s),
                 format!("{:.0}", one.users),
                 format!("{:.0}", one.users_error),
@@ -195,9 +195,8 @@ fn carries(capacity: &Result<Capacity, NoCapacity>, bold: (&str, &str)) -> Strin
             "{} run out first, at {:.0} users; {:.0} were recorded. Steps used: {}.\n",
             limit.name, limit.users, capacity.users_recorded, capacity.steps
         ));
-        if limit.growth > 0.0 {
-            let more =
-                100.0 * limit.growth * capacity.users_recorded * capacity.rate / limit.demand_s;
+        if limit.used.more > 0.0 {
+            let more = 100.0 * (1.0 - limit.used.each * limit.servers as f64 / limit.demand_s);
             text.push_str(&format!(
                 "A scenario costs more when there are more of them: {more:.0} % of those seconds, which grow with the \
                  load.\n"
@@ -329,6 +328,10 @@ fn batch(
     columns.push(("users_error".to_owned(), limits(|one| one.users_error), true));
     columns.push(("utilization".to_owned(), limits(|one| one.utilization), true));
     columns.push(("demand_seconds".to_owned(), limits(|one| one.demand_s), true));
-    columns.push(("demand_growth".to_owned(), limits(|one| one.growth), true));
+    columns.push((
+        "demand_growth".to_owned(),
+        limits(|one| one.used.more * one.servers as f64),
+        true,
+    ));
     Ok(RecordBatch::try_from_iter_with_nullable(columns)?)
 }
