@@ -2,8 +2,8 @@
 //! this machine is the difference.
 //!
 //! An operation's time, from its first byte to the reply's last, is the server's part; the client's, which signs
-//! before and verifies afterwards, lies before and after it. Processor time would tell more: a part of it is spent
-//! while the other side still sends, and nobody waits for that.
+//! before and verifies afterwards, lies before and after it. Processor time would be too much: a part of it is
+//! spent while the other side still sends, and nobody waits for that.
 //!
 //! Others on the machine change its speed from second to second: the ways take turns operation by operation, and each
 //! is compared with the plain one of its turn. That also leaves the caches as users do who come one after the
@@ -29,7 +29,7 @@ use smbscope_wire::status::Status;
 use crate::client::{
     Ask, ClientError, Config, Credential, Encryption, Host, Session, Signing, Target,
 };
-use crate::clock::Clock;
+use crate::clock::{Clock, nanoseconds};
 use crate::lab::Running;
 
 /// Time for a logon.
@@ -77,6 +77,19 @@ pub struct Calibrated {
     /// Ways that did not come about, and why.
     pub refused: Vec<CalibrateError>,
 }
+
+/// Of the operation, which is the server's, and before and after it, which is the client's, ns.
+type Two = (f64, f64);
+
+/// What one operation takes, and what it takes more than the plain one of the same turn.
+#[derive(Clone, Copy, Debug, Default)]
+struct Took {
+    all: Two,
+    more: Two,
+}
+
+/// By work.
+type Round = [Took; WORK.len()];
 
 /// Why nothing could be measured.
 #[derive(Debug, thiserror::Error)]
@@ -149,8 +162,7 @@ pub async fn measure(
         }
     }
     let of = |way: usize, place: usize, pick: fn(&Took) -> Two| {
-        let one = |round: &Vec<Round>| Some(pick(&round.get(way)?[place]));
-        usual(rounds.iter().filter_map(one))
+        usual(rounds.iter().map(|round| pick(&round[way][place])))
     };
     let measured = ways.into_iter().enumerate().map(|(way, protection)| {
         let samples = WORK.iter().enumerate().map(|(place, (work, _))| {
@@ -195,19 +207,6 @@ fn shuffle(order: &mut [usize], random: &mut ChaCha8Rng) {
     }
 }
 
-/// Of the operation, which is the server's, and before and after it, which is the client's, ns.
-type Two = (f64, f64);
-
-/// What one operation takes, and what it takes more than the plain one of the same turn.
-#[derive(Clone, Copy, Debug, Default)]
-struct Took {
-    all: Two,
-    more: Two,
-}
-
-/// By work.
-type Round = [Took; WORK.len()];
-
 /// The mean of the middle half: others on the machine do not change it much, and where there are two kinds, as
 /// processes are of whose buffers some lie well in memory and some do not, both count.
 fn usual(costs: impl Iterator<Item = Two>) -> Two {
@@ -236,7 +235,6 @@ struct User {
     session: Session,
     file_id: FileId,
     data: Vec<u8>,
-    clock: Clock,
 }
 
 impl User {
@@ -249,8 +247,7 @@ impl User {
         let share = format!("//{}:{}/{}", lab.address, lab.port, lab.share);
         let target = Target::parse(&share)
             .map_err(|error| failed(ClientError::Protocol(error.to_string())))?;
-        let clock = Clock::start();
-        let host = Host::find(target, config(protection), clock, true).await;
+        let host = Host::find(target, config(protection), Clock::start(), true).await;
         let host = Arc::new(host.map_err(failed)?);
         let session = Session::connect(LOGON, host, credential, 0, None).await;
         let mut user = User {
@@ -258,7 +255,6 @@ impl User {
             session: session.map_err(|lost| failed(lost.error))?,
             file_id: FileId::default(),
             data: vec![7; 1 << 20],
-            clock,
         };
         let name = format!("calibrate-{}", protection.name());
         let create = encode::Create {
@@ -294,7 +290,7 @@ impl User {
     async fn work(&mut self, work: Work) -> Result<Two, CalibrateError> {
         let file_id = self.file_id;
         self.session.take_rows();
-        let before = self.clock.now();
+        let before = Instant::now();
         match work {
             Work::Query => {
                 let body = encode::QueryInfo {
@@ -320,7 +316,7 @@ impl User {
                 done?;
             }
         }
-        let whole = self.clock.now() - before;
+        let whole = nanoseconds(before.elapsed());
         let rows = self.session.take_rows();
         let times = rows.last().map(|row| &row.operation);
         let times = times.and_then(|row| row.request_start().zip(row.response_end()));
