@@ -1,25 +1,57 @@
 //! The run's clock: nanoseconds since 1970 that never go back.
 //!
 //! The wall clock is read once; from then on the monotonic clock counts, so that a step of the
-//! wall clock does not reach the rows. Tests may run it on tokio's virtual time.
+//! wall clock does not reach the rows. It wakes who waits for a time. Tests may run it on tokio's
+//! virtual time.
 
+#[cfg(target_os = "linux")]
+mod alarms;
+
+#[cfg(target_os = "linux")]
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 
 /// A clock that all tasks of a run share.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Clock {
     wall_ns: i64,
     base: Instant,
+    #[cfg(target_os = "linux")]
+    alarms: Option<Arc<alarms::Alarms>>,
 }
 
 impl Clock {
-    /// A clock set by the wall clock now.
+    /// A clock set by the wall clock now, which wakes at whole milliseconds.
     pub fn start() -> Clock {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let wall_ns = since.map_or(0, |since| i64::try_from(since.as_nanos()).unwrap_or(i64::MAX));
-        Clock { wall_ns, base: Instant::now() }
+        Clock {
+            wall_ns,
+            base: Instant::now(),
+            #[cfg(target_os = "linux")]
+            alarms: None,
+        }
+    }
+
+    /// A clock set by the wall clock now, which wakes the tasks of this runtime to the microsecond where
+    /// the system can (Linux). Not for virtual time.
+    pub fn precise() -> Clock {
+        Clock {
+            #[cfg(target_os = "linux")]
+            alarms: alarms::Alarms::new().ok(),
+            ..Clock::start()
+        }
+    }
+
+    /// Waits for an instant.
+    pub async fn wait(&self, due: Instant) {
+        #[cfg(target_os = "linux")]
+        if let Some(alarms) = &self.alarms {
+            return alarms.wait(due).await;
+        }
+        sleep_until(due).await;
     }
 
     /// Now, in nanoseconds since 1970-01-01 00:00 UTC.
@@ -60,5 +92,38 @@ mod tests {
         assert_eq!(clock.now() - begin, 5_000_000);
         assert_eq!(clock.at(clock.instant(begin + 77)), begin + 77);
         assert_eq!(clock.at(clock.instant(begin - 77)), begin);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn wakes_each_when_it_is_due() {
+        let clock = Clock::precise();
+        let begin = Instant::now();
+        let mut tasks = tokio::task::JoinSet::new();
+        // Within two milliseconds, the later ones first; one gives up.
+        for place in (0..20).rev() {
+            let clock = clock.clone();
+            let due = begin + Duration::from_micros(20_000 + 100 * place);
+            tasks.spawn(async move {
+                clock.wait(due).await;
+                (due, Instant::now())
+            });
+        }
+        drop(
+            tokio::time::timeout(
+                Duration::from_millis(1),
+                clock.wait(begin + Duration::from_millis(19)),
+            )
+            .await,
+        );
+        let mut woken = tasks.join_all().await;
+        woken.sort();
+        assert!(woken.iter().all(|(due, at)| at >= due));
+        // They come apart, in the order in which they were due; a busy machine may hold some of them up.
+        assert!(woken.is_sorted_by_key(|(_, at)| *at), "{woken:?}");
+        let apart =
+            woken.windows(2).filter(|two| two[1].1 - two[0].1 >= Duration::from_micros(50)).count();
+        assert!(apart >= 5, "{woken:?}");
+        clock.wait(begin).await;
     }
 }

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
+use crate::clock::Clock;
 use crate::stats::{Latencies, Tally};
 
 /// Of the processor time that the generator may use, in percent: above it is the limit.
@@ -132,13 +133,13 @@ impl Watch {
         ClientLoad::judge(cpu_percent, late_ns, tally.response().quantile_ns(0.5))
     }
 
-    /// Asks the runtime to be woken at fixed times and notes how late it is, until it is dropped:
+    /// Asks the clock to be woken at fixed times and notes how late it is, until it is dropped:
     /// one such task for each runtime that carries users.
-    pub async fn probe(&self) {
+    pub async fn probe(&self, clock: &Clock) {
         let mut due = tokio::time::Instant::now();
         loop {
             due += PROBE_EVERY;
-            tokio::time::sleep_until(due).await;
+            clock.wait(due).await;
             let now = tokio::time::Instant::now();
             let late = now.saturating_duration_since(due);
             self.late(late);

@@ -11,7 +11,9 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::time::{Instant, Sleep, sleep_until};
+use tokio::time::Instant;
+
+use crate::clock::Clock;
 
 /// Bytes that may be on their way at once; more wait in the socket.
 const ON_THE_WAY_BYTES: usize = 4 << 20;
@@ -24,15 +26,16 @@ pub struct Delayed<T> {
     queue: VecDeque<(Instant, Vec<u8>)>,
     queued_bytes: usize,
     ended: bool,
-    sleep: Pin<Box<Sleep>>,
+    clock: Clock,
+    /// Until the first of the queue has come.
+    wait: Option<Pin<Box<dyn Future<Output = ()> + Send + Sync>>>,
 }
 
 impl<T: AsyncRead + Unpin> Delayed<T> {
     /// What comes from `inner`, `delay` later.
-    pub fn new(inner: T, delay: Duration) -> Delayed<T> {
-        let sleep = Box::pin(sleep_until(Instant::now()));
+    pub fn new(inner: T, delay: Duration, clock: Clock) -> Delayed<T> {
         let queue = VecDeque::new();
-        Delayed { inner, delay, queue, queued_bytes: 0, ended: false, sleep }
+        Delayed { inner, delay, queue, queued_bytes: 0, ended: false, clock, wait: None }
     }
 
     /// Takes what has come into the queue.
@@ -64,9 +67,14 @@ impl<T: AsyncRead + Unpin> AsyncRead for Delayed<T> {
         this.fill(context)?;
         let Some(&(due, _)) = this.queue.front() else { return Poll::Pending };
         if due > Instant::now() {
-            this.sleep.as_mut().reset(due);
-            ready!(this.sleep.as_mut().poll(context));
+            let clock = &this.clock;
+            let wait = this.wait.get_or_insert_with(|| {
+                let clock = clock.clone();
+                Box::pin(async move { clock.wait(due).await })
+            });
+            ready!(wait.as_mut().poll(context));
         }
+        this.wait = None;
         if let Some((_, bytes)) = this.queue.front_mut() {
             let count = bytes.len().min(out.remaining());
             out.put_slice(&bytes[..count]);
@@ -106,7 +114,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_comes_comes_later() {
         let (mut near, far) = tokio::io::duplex(1000);
-        let mut far = Delayed::new(far, Duration::from_millis(20));
+        let mut far = Delayed::new(far, Duration::from_millis(20), Clock::start());
         let begin = Instant::now();
         near.write_all(b"hello").await.unwrap();
         let mut bytes = [0; 5];

@@ -130,7 +130,7 @@ impl Session {
         ends.names = Arc::new(names);
         let config = &host.config;
         let mut channel =
-            Channel::new(stream, ends.clone(), host.clock, config.credits, host.record);
+            Channel::new(stream, ends.clone(), host.clock.clone(), config.credits, host.record);
         let logged_on = within(limit, async {
             let mut preauth = PreauthIntegrity::new();
             let negotiated =
@@ -191,7 +191,7 @@ impl Session {
         self.channels.push(Channel::new(
             stream,
             ends,
-            host.clock,
+            host.clock.clone(),
             host.config.credits,
             host.record,
         ));

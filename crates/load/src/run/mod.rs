@@ -119,7 +119,7 @@ impl Engine {
         let idle = Running { number: 0, book: Book::new(interval_ns, []), window: (0, 0) };
         let folder = parts.host.target.folder.clone();
         let shared = Shared {
-            clock: parts.host.clock,
+            clock: parts.host.clock.clone(),
             host: parts.host,
             recorder: parts.recorder,
             credentials: parts.credentials,
@@ -184,7 +184,7 @@ impl Engine {
         cut_short: bool,
         mut tell: impl FnMut(&Progress),
     ) -> StepResult {
-        let clock = self.shared.clock;
+        let clock = self.shared.clock.clone();
         let start = Instant::now();
         let numbers: Vec<u64> = self.shard.users(step.users).collect();
         let ramp = Duration::from_secs_f64(step.users as f64 / self.pace.ramp_per_second.max(0.01));
@@ -239,8 +239,8 @@ impl Engine {
             tasks.spawn(async move { (number, user.live().await) });
         }
         let probe = tokio::spawn({
-            let watch = self.watch.clone();
-            async move { watch.probe().await }
+            let (watch, clock) = (self.watch.clone(), clock.clone());
+            async move { watch.probe(&clock).await }
         });
 
         let planner = &self.planner;

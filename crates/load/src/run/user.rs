@@ -3,13 +3,14 @@
 //! Open loop: an execution begins when it is due or, when the one before takes too long, right
 //! after that; none is skipped, and its time counts from when it was due.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use smbscope_event::run::{DONE, FAILED, NOT_STARTED, Scenario};
 use smbscope_wire::status::Status;
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, timeout};
 
 use super::Shared;
 use crate::client::{ClientError, Previous, Scene, Session};
@@ -66,7 +67,7 @@ impl User {
         let mut performer = Performer::new(self.shared.cache);
         let mut plan = self.plans.buffer();
         tokio::select! {
-            () = sleep_until(self.log_on) => {}
+            () = self.shared.clock.wait(self.log_on) => {}
             _ = self.stop.changed() => return (self.plans, self.astray),
         }
         session = self.connected(session).await;
@@ -182,16 +183,18 @@ impl User {
         performer: &mut Performer,
         due: Instant,
     ) -> bool {
+        let shared = self.shared.clone();
+        let mut is_due = pin!(shared.clock.wait(due));
         loop {
             let Some(connected) = session.as_mut() else {
                 return tokio::select! {
-                    () = sleep_until(due) => true,
+                    () = &mut is_due => true,
                     _ = self.stop.changed() => false,
                 };
             };
             let received = tokio::select! {
                 biased;
-                () = sleep_until(due) => return true,
+                () = &mut is_due => return true,
                 _ = self.stop.changed() => return false,
                 received = connected.receive() => received,
             };

@@ -105,7 +105,7 @@ fn run(
     let all = started.users.len() as u64;
     runtime.block_on(async {
         let folder = target.folder.clone();
-        let host = Host::find(target, config, Clock::start(), false).await?;
+        let host = Host::find(target, config, Clock::precise(), false).await?;
         let job = Arc::new(Job {
             host: Arc::new(host),
             credentials,

@@ -79,7 +79,7 @@ fn cell(
     // Nobody keeps the rows.
     std::thread::spawn(move || parts.into_iter().for_each(drop));
     let (moved, error) = runtime.block_on(async {
-        let host = Host::find(target, config, Clock::start(), true).await?;
+        let host = Host::find(target, config, Clock::precise(), true).await?;
         let (_interrupt, interrupted) = watch::channel(false);
         let mut engine = Engine::new(Parts {
             run: "matrix".to_owned(),

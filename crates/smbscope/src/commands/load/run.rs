@@ -56,8 +56,8 @@ pub fn run(args: &Run, talk: Talk) -> anyhow::Result<()> {
     let config = args.client.config(kerberos)?;
     let planner = Planner::new(Arc::new(workload), args.what.seed, args.what.scale()?);
     let (runtime, threads) = super::runtime(args.course.threads)?;
-    let clock = runtime.block_on(async { Clock::start() });
-    let host = runtime.block_on(Host::find(target, config, clock, true))?;
+    let clock = runtime.block_on(async { Clock::precise() });
+    let host = runtime.block_on(Host::find(target, config, clock.clone(), true))?;
     let host = Arc::new(host);
 
     let mut description = describe(args, &host, &planner, &text);
@@ -77,10 +77,10 @@ pub fn run(args: &Run, talk: Talk) -> anyhow::Result<()> {
     let (sender, parts) = sync_channel(PARTS_WAITING);
     let writer = Writing::begin(args, &description, parts)?;
     let recorder = Arc::new(Recorder::new(&recording, threads, sender));
-    let sampler = sample(args, &host, clock, &recorder, &mut description)?;
+    let sampler = sample(args, &host, clock.clone(), &recorder, &mut description)?;
 
     if let Some(start_at) = args.course.start_at {
-        wait_until(start_at, clock, talk)?;
+        wait_until(start_at, &clock, talk)?;
     }
     let (interrupt, interrupted) = watch::channel(false);
     let engine = Engine::new(Parts {
@@ -287,7 +287,7 @@ fn is_local(address: IpAddr) -> bool {
     UdpSocket::bind((address, 0)).is_ok()
 }
 
-fn wait_until(start_at: i64, clock: Clock, talk: Talk) -> anyhow::Result<()> {
+fn wait_until(start_at: i64, clock: &Clock, talk: Talk) -> anyhow::Result<()> {
     let mut left = start_at - clock.now();
     if left < 0 {
         return Err(Failure::usage(format!(

@@ -108,7 +108,8 @@ pub async fn scout(
     planner: &Planner,
     description: &mut RunDescription,
 ) -> anyhow::Result<u64> {
-    let quiet = Host::find(host.target.clone(), host.config.clone(), host.clock, false).await?;
+    let quiet =
+        Host::find(host.target.clone(), host.config.clone(), host.clock.clone(), false).await?;
     let scout = Scout { args, host: Arc::new(quiet), credentials, planner };
     scout.look(args.course.shard.index, Some(description)).await?;
     let most = match (args.search.find_capacity, args.search.max_users) {
