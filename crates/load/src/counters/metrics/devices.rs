@@ -66,6 +66,8 @@ impl Default for Totals {
 #[derive(Debug, Default)]
 pub struct Devices {
     cpus: BTreeMap<String, Cpu>,
+    /// Seconds in which tasks waited for a processor.
+    waited: Option<f64>,
     disks: BTreeMap<String, Totals>,
 }
 
@@ -95,6 +97,11 @@ impl Devices {
             _ => return,
         }
         cpu.total += seconds;
+    }
+
+    /// Takes the seconds in which tasks waited for one of the processors.
+    pub fn waited(&mut self, seconds: f64) {
+        self.waited = Some(self.waited.unwrap_or(0.0) + seconds);
     }
 
     /// Takes a disk's total: what follows the exporter's prefix, and the label that names it.
@@ -152,6 +159,10 @@ impl Devices {
                 percent("cpu_irq_percent", all.irq, &all),
                 percent("cpu_steal_percent", all.steal, &all),
             ]);
+        }
+        if let Some(seconds) = self.waited {
+            let unit = "percent of one processor";
+            out.push(Reading::rate("cpu_waiting_percent", unit, 100.0 * seconds));
         }
         for (name, cpu) in &self.cpus {
             let label = format!("cpu{name}");

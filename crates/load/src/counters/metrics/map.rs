@@ -109,6 +109,7 @@ impl Map {
         match sample.name {
             "node_cpu_seconds_total" => return self.devices.cpu(sample, "cpu"),
             "windows_cpu_time_total" => return self.devices.cpu(sample, "core"),
+            "node_schedstat_waiting_seconds_total" => return self.devices.waited(value),
             "node_memory_MemTotal_bytes" => self.memory[0] = Some(value),
             "node_memory_MemAvailable_bytes" => self.memory[1] = Some(value),
             _ => {}
@@ -305,6 +306,8 @@ node_memory_MemTotal_bytes 1000
 node_memory_MemAvailable_bytes 400
 node_filefd_allocated 77
 node_pressure_io_waiting_seconds_total {}
+node_schedstat_waiting_seconds_total{{cpu=\"0\"}} {n}
+node_schedstat_waiting_seconds_total{{cpu=\"1\"}} {n}
 node_something_else 1
 go_goroutines 8
 ",
@@ -329,6 +332,7 @@ go_goroutines 8
                 "cpu_softirq_percent 10 percent",
                 "cpu_softirq_percent [cpu0] 10 percent",
                 "cpu_user_percent 40 percent",
+                "cpu_waiting_percent 200 percent of one processor",
                 "disk_busy_percent [sda] 25 percent",
                 "disk_queue [sda] 1.5",
                 "disk_read_ns [sda] 4000000 ns",

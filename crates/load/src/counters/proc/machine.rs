@@ -33,6 +33,19 @@ pub fn stat(text: &str, out: &mut Vec<Reading>) {
     }
 }
 
+/// `/proc/schedstat`: time in which tasks were ready and waited for a processor, in ns, which kernels with
+/// CONFIG_SCHEDSTATS tell. A processor's line ends with the time tasks ran, the time they waited, and
+/// how often one began to run.
+pub fn schedstat(text: &str, out: &mut Vec<Reading>) {
+    let lines = text.lines().filter(|line| line.starts_with("cpu"));
+    let waited =
+        lines.filter_map(|line| line.split_ascii_whitespace().rev().nth(1).and_then(number));
+    if let Some(ns) = waited.reduce(|sum, ns| sum + ns) {
+        let unit = "percent of one processor";
+        out.push(Reading::rate("cpu_waiting_percent", unit, ns / 1e9 * 100.0));
+    }
+}
+
 /// user, nice, system, idle, iowait, irq, softirq, steal; guests' time is part of user.
 fn processor(cpu: &str, ticks: &[f64], out: &mut Vec<Reading>) {
     let tick = |at: usize| ticks.get(at).copied().unwrap_or(0.0);
@@ -294,6 +307,17 @@ mod tests {
     }
 
     #[test]
+    fn who_waits_for_a_processor() {
+        let text = |ns: u64| {
+            format!(
+                "version 15\ntimestamp 4294895\ncpu0 0 0 0 0 0 0 9000 {ns} 70\ndomain0 3 0 0 0 5\ncpu1 0 0 0 0 0 0 8000 500000000 60\n"
+            )
+        };
+        let rows = rows(schedstat, [&text(0), &text(250_000_000)]);
+        assert_eq!(rows, ["cpu_waiting_percent 25 percent of one processor"]);
+    }
+
+    #[test]
     fn disks() {
         let before = " 7 0 loop0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n 254 0 vda 1000 10 8000 500 2000 20 16000 4000 0 3000 4500 0 0 0 0 0 0\n 254 1 vda1 900 10 7000 400 2000 20 16000 4000 0 3000 4500 0 0 0 0 0 0\n";
         let after = " 7 0 loop0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n 254 0 vda 1100 10 10000 700 2000 20 16000 4000 3 3500 6500 0 0 0 0 0 0\n";
@@ -376,6 +400,7 @@ mod tests {
             for text in [text, words] {
                 let mut out = Vec::new();
                 stat(&text, &mut out);
+                schedstat(&text, &mut out);
                 loadavg(&text, &mut out);
                 diskstats(&text, |_| true, &mut out);
                 net_dev(&text, &mut out);

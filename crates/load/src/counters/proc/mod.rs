@@ -62,6 +62,7 @@ impl Proc {
             }
         };
         with("stat", &machine::stat);
+        with("schedstat", &machine::schedstat);
         with("loadavg", &machine::loadavg);
         with("meminfo", &machine::meminfo);
         with("net/dev", &machine::net_dev);
@@ -93,7 +94,9 @@ impl Source for Proc {
         }
         if !self.trackers.is_empty() {
             let processes = process::list(&self.root);
-            self.trackers.iter_mut().for_each(|tracker| tracker.read(&processes, &mut out));
+            for tracker in &mut self.trackers {
+                tracker.read(&self.root, &processes, &mut out);
+            }
         }
         if out.is_empty() {
             return Err(format!(
@@ -133,6 +136,7 @@ mod tests {
             ("stat", "cpu  100 0 50 800 50 0 0 0 0 0\nprocs_running 3\n"),
             ("diskstats", "8 0 sda 1 0 8 1 1 0 8 1 0 1 2\n8 1 sda1 1 0 8 1 1 0 8 1 0 1 2\n"),
             ("sys/fs/file-nr", "1537\t0\t2466170\n"),
+            ("77/schedstat", "1000000 5000000 7\n"),
             ("self/smaps", "0-1 r-xp\nSize: 8 kB\nKernelPageSize:       16 kB\n"),
             ("77/stat", "77 (smbd) S 1 77 77 0 -1 0 0 0 0 0 300 100 0 0 20 0 1 0 9 0 10 0\n"),
             ("self/stat", "77 (smbd) S 1 77 77 0 -1 0 0 0 0 0 300 100 0 0 20 0 1 0 9 0 10 0\n"),
@@ -144,12 +148,16 @@ mod tests {
         fs::create_dir_all(disks.join("sda")).unwrap();
         let smbd = vec![Processes::Named("smbd".to_owned())];
         let mut source = Proc::at("server", &root, &disks, true, smbd);
+        source.read().unwrap();
+        fs::write(root.join("77/schedstat"), "2000000 45000000 9\n").unwrap();
         let readings = source.read().unwrap();
         let value = |name: &str| readings.iter().find(|reading| reading.name == name);
         assert_eq!(value("open_files").unwrap().value, 1_537.0);
         assert_eq!(value("run_queue").unwrap().value, 3.0);
         assert_eq!(value("process_count").unwrap().value, 1.0);
         assert_eq!(value("process_memory_bytes").unwrap().value, 163_840.0);
+        // 40 ms.
+        assert_eq!(value("process_waiting_percent").unwrap().value, 4.0);
         let disks: Vec<_> = readings.iter().filter(|r| r.name == "disk_busy_percent").collect();
         assert_eq!(disks.len(), 1);
         assert_eq!(disks[0].instance.as_deref(), Some("sda"));

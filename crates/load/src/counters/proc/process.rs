@@ -1,9 +1,10 @@
 //! The processes of a server or of the generator: how many, their processor time and memory
-//! (`/proc/PID/stat`, proc(5)).
+//! (`/proc/PID/stat`, proc(5)), and how long they were ready and waited for a processor (`schedstat`,
+//! Documentation/scheduler/sched-stats.rst).
 //!
 //! Memory is the sum of the resident sets: pages that processes share (a forking smbd shares most
-//! of its code and its databases) count once for each of them. Processor time of a process that
-//! ended since the sample before is lost from that sample on.
+//! of its code and its databases) count once for each of them. What a process that
+//! ended did since the sample before is lost, and what its threads that ended waited.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -15,6 +16,8 @@ use super::text;
 
 /// Processes that are looked at; beyond it none.
 const PROCESSES_MAX: usize = 100_000;
+/// Threads of one process that are looked at.
+const THREADS_MAX: usize = 10_000;
 /// Ticks of a second in `/proc` (USER_HZ), the same on all architectures of today.
 const TICKS_PER_SECOND: f64 = 100.0;
 
@@ -87,49 +90,83 @@ pub fn list(root: &Path) -> Vec<Process> {
 pub struct Tracker {
     which: Processes,
     page_bytes: u64,
-    /// Ticks by process and its start, because numbers are used again.
-    before: HashMap<(u32, u64), (u64, u64)>,
+    /// By process and its start, because numbers are used again.
+    before: HashMap<(u32, u64), Used>,
     first: bool,
+    sum: Used,
+}
+
+/// What a process had of the processors.
+#[derive(Clone, Copy, Debug, Default)]
+struct Used {
     user_ticks: u64,
     system_ticks: u64,
+    /// None where the kernel does not say.
+    waited_ns: Option<u64>,
+}
+
+impl Used {
+    fn of(root: &Path, process: &Process) -> Used {
+        let Process { user_ticks, system_ticks, .. } = *process;
+        Used { user_ticks, system_ticks, waited_ns: waited_ns(root, process) }
+    }
+
+    /// Adds what is more than before.
+    fn add(&mut self, now: Used, before: Used) {
+        let add = |sum: u64, now: u64, before| sum.saturating_add(now.saturating_sub(before));
+        self.user_ticks = add(self.user_ticks, now.user_ticks, before.user_ticks);
+        self.system_ticks = add(self.system_ticks, now.system_ticks, before.system_ticks);
+        if let Some(waited) = now.waited_ns {
+            let sum = self.waited_ns.unwrap_or(0);
+            self.waited_ns = Some(add(sum, waited, before.waited_ns.unwrap_or(0)));
+        }
+    }
+}
+
+/// How long a process's threads were ready and waited for a processor.
+fn waited_ns(root: &Path, process: &Process) -> Option<u64> {
+    let folder = root.join(process.pid.to_string());
+    let of = |folder: &Path| {
+        let text = text(&folder.join("schedstat"))?;
+        text.split_ascii_whitespace().nth(1)?.parse::<u64>().ok()
+    };
+    if process.threads <= 1 {
+        return of(&folder);
+    }
+    let threads = fs::read_dir(folder.join("task")).ok()?;
+    let threads = threads.flatten().take(THREADS_MAX).filter_map(|thread| of(&thread.path()));
+    threads.reduce(u64::saturating_add)
 }
 
 impl Tracker {
     /// For those processes, on a machine with pages of that size.
     pub fn new(which: Processes, page_bytes: u64) -> Tracker {
-        Tracker {
-            which,
-            page_bytes,
-            before: HashMap::new(),
-            first: true,
-            user_ticks: 0,
-            system_ticks: 0,
-        }
+        Tracker { which, page_bytes, before: HashMap::new(), first: true, sum: Used::default() }
     }
 
-    /// Readings of a sample.
-    pub fn read(&mut self, processes: &[Process], out: &mut Vec<Reading>) {
+    /// Readings of a sample of the `/proc` at `root`.
+    pub fn read(&mut self, root: &Path, processes: &[Process], out: &mut Vec<Reading>) {
         let mine = self.select(processes);
         let mut now = HashMap::with_capacity(mine.len());
         let (mut threads, mut pages) = (0_u64, 0_u64);
         for process in &mine {
             let key = (process.pid, process.started);
-            let ticks = (process.user_ticks, process.system_ticks);
+            let used = Used::of(root, process);
             // What ran before the first sample does not count; what began later counts whole.
             let before = match self.before.get(&key) {
                 Some(&before) => before,
-                None if self.first => ticks,
-                None => (0, 0),
+                None if self.first => used,
+                None => Used::default(),
             };
-            self.user_ticks = self.user_ticks.saturating_add(ticks.0.saturating_sub(before.0));
-            self.system_ticks = self.system_ticks.saturating_add(ticks.1.saturating_sub(before.1));
+            self.sum.add(used, before);
             threads = threads.saturating_add(process.threads);
             pages = pages.saturating_add(process.resident_pages);
-            now.insert(key, ticks);
+            now.insert(key, used);
         }
         self.before = now;
         self.first = false;
         let percent = |ticks: u64| ticks as f64 / TICKS_PER_SECOND * 100.0;
+        let Used { user_ticks, system_ticks, waited_ns } = self.sum;
         let label = self.which.label();
         let readings = [
             Reading::level("process_count", "", mine.len() as f64),
@@ -138,15 +175,20 @@ impl Tracker {
             Reading::rate(
                 "process_cpu_percent",
                 "percent of one processor",
-                percent(self.user_ticks.saturating_add(self.system_ticks)),
+                percent(user_ticks.saturating_add(system_ticks)),
             ),
             Reading::rate(
                 "process_cpu_system_percent",
                 "percent of one processor",
-                percent(self.system_ticks),
+                percent(system_ticks),
             ),
         ];
         out.extend(readings.map(|reading| reading.of(&label)));
+        if let Some(ns) = waited_ns {
+            let waiting = ns as f64 / 1e9 * 100.0;
+            let unit = "percent of one processor";
+            out.push(Reading::rate("process_waiting_percent", unit, waiting).of(&label));
+        }
     }
 
     fn select<'a>(&self, processes: &'a [Process]) -> Vec<&'a Process> {
@@ -191,7 +233,7 @@ mod tests {
 
     fn values(tracker: &mut Tracker, processes: &[Process]) -> Vec<f64> {
         let mut out = Vec::new();
-        tracker.read(processes, &mut out);
+        tracker.read(Path::new("no such folder"), processes, &mut out);
         out.iter().map(|reading| reading.value).collect()
     }
 
