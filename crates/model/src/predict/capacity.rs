@@ -9,10 +9,14 @@
 //! what the resource does without any load; or, where it would be busy for less than nothing then, that a scenario costs
 //! more when there are more of them (caches cool down in between), which is taken to grow with the throughput.
 //!
-//! Response times follow from M/M/c with Erlang's formula for the busiest resource: the server's part
-//! of an operation grows as the waiting of such a queue does. It fails where one thread is the limit
-//! before the processors are, where locks are waited for, and above the capacity, where queues grow
-//! for as long as the run lasts.
+//! Response times grow by what requests wait longer for the processors, and for the busiest resource where that is
+//! another. Who waits does so while others are served: what it waits is a multiple of what the mean request
+//! needs, not of what it needs itself. The multiple lies between M/M/c (one queue, and nobody waits while
+//! a processor is free) and M/M/1 (each processor has a queue of its own, as Linux has); how long tasks waited for
+//! processors when it was recorded says where. Without that it is M/M/c, the least. So many requests wait as find all
+//! servers busy (Erlang 1917), the others less than is told, and waits are exponential. It fails where one thread is the
+//! limit before the processors are, where locks are waited for, where a request costs more or less among many, and above
+//! the capacity, where queues grow for as long as the run lasts.
 
 use std::collections::BTreeMap;
 
@@ -20,6 +24,8 @@ use smbscope_event::run::{Counter, Step};
 
 use super::Z_95;
 
+/// The resource that operations share with all else.
+const PROCESSORS: &str = "processors";
 /// Resources and steps that are kept.
 const KEPT_MAX: usize = 4096;
 
@@ -39,6 +45,9 @@ struct Window {
     rate: f64,
     completed: f64,
     is_overloaded: bool,
+    /// Tasks that waited for a processor, in percent of one: samples and their sum, of the machine, of the server's
+    /// processes, of the client's.
+    waiting: [(f64, f64); 3],
     /// Busy share of a resource, by its name: samples, their sum, the sum of their squares.
     busy: BTreeMap<String, (f64, f64, f64)>,
 }
@@ -54,6 +63,8 @@ pub struct Resource {
     pub utilization: f64,
     /// Busy time of one scenario in that step, s, less what is busy without load.
     pub demand_s: f64,
+    /// How long it was waited for, of one scenario in that step, s; none where that is not known.
+    pub wait_s: Option<f64>,
     /// How busy it is by throughput.
     pub used: Use,
     /// Users that leave it no time.
@@ -135,6 +146,7 @@ impl Demand {
                 rate: row.rate,
                 completed: row.completed as f64,
                 is_overloaded: row.overloaded,
+                waiting: [(0.0, 0.0); 3],
                 busy: BTreeMap::new(),
             });
         }
@@ -142,9 +154,25 @@ impl Demand {
 
     /// Adds samples.
     pub fn counters(&mut self, rows: &[Counter]) {
-        for row in rows.iter().filter(|row| row.source != "client") {
+        for row in rows {
+            let is_client = row.source == "client";
+            let waiting = match &*row.name {
+                "cpu_waiting_percent" if !is_client => Some(0),
+                "process_waiting_percent" => Some(1 + usize::from(is_client)),
+                _ if is_client => continue,
+                _ => None,
+            };
+            if let Some(place) = waiting {
+                if let Some(window) = window(&mut self.steps, row.time)
+                    && row.value.is_finite()
+                {
+                    let (n, sum) = window.waiting[place];
+                    window.waiting[place] = (n + 1.0, sum + row.value);
+                }
+                continue;
+            }
             let (name, busy) = match (&*row.name, &row.instance) {
-                ("cpu_percent", None) => ("processors".to_owned(), row.value / 100.0),
+                ("cpu_percent", None) => (PROCESSORS.to_owned(), row.value / 100.0),
                 ("cpu_percent", Some(cpu)) => {
                     if self.processors.len() < KEPT_MAX {
                         *self.processors.entry(cpu.clone()).or_default() += 1;
@@ -154,7 +182,7 @@ impl Demand {
                 ("disk_busy_percent", Some(disk)) => (format!("disk {disk}"), row.value / 100.0),
                 _ => continue,
             };
-            let window = self.steps.iter_mut().find(|one| (one.start..one.end).contains(&row.time));
+            let window = window(&mut self.steps, row.time);
             let Some(window) = window.filter(|one| busy.is_finite() && one.busy.len() < KEPT_MAX)
             else {
                 continue;
@@ -188,11 +216,12 @@ impl Demand {
             .busy
             .keys()
             .filter_map(|name| {
-                let servers = match name == "processors" {
-                    true => self.processors.len().max(1) as u64,
-                    false => 1,
+                let (servers, waiting) = match name == PROCESSORS {
+                    true => (self.processors.len().max(1) as u64, top.waiting()),
+                    false => (1, None),
                 };
-                resource(name, servers, &good, top, rate)
+                let resource = resource(name, servers, &good, top, rate)?;
+                Some(Resource { wait_s: waiting.map(|tasks| tasks / top.throughput()), ..resource })
             })
             .collect();
         resources.sort_by(|one, other| one.users.total_cmp(&other.users));
@@ -200,7 +229,20 @@ impl Demand {
     }
 }
 
+/// The step that was measured then.
+fn window(steps: &mut [Window], time: i64) -> Option<&mut Window> {
+    steps.iter_mut().find(|one| (one.start..one.end).contains(&time))
+}
+
 impl Window {
+    /// Tasks that waited for a processor of the server, on average.
+    fn waiting(&self) -> Option<f64> {
+        let [machine, server, client] =
+            self.waiting.map(|(n, sum)| (n > 0.0).then(|| sum / n / 100.0));
+        // Processes of a server are looked at on its own machine only, and then the client is there too.
+        machine.or_else(|| Some(server? + client.unwrap_or(0.0)))
+    }
+
     fn throughput(&self) -> f64 {
         self.completed / ((self.end - self.start) as f64 / 1e9)
     }
@@ -241,7 +283,8 @@ fn resource(
         name: name.to_owned(),
         servers,
         utilization,
-        demand_s: (used.each + used.more * throughput) * servers as f64,
+        demand_s: used.demand_s(throughput, servers),
+        wait_s: None,
         used,
         users,
         users_error: squares.sqrt(),
@@ -269,6 +312,11 @@ impl Use {
 
     fn at(&self, throughput: f64) -> f64 {
         self.idle.unwrap_or(0.0) + (self.each + self.more * throughput) * throughput
+    }
+
+    /// Busy time of one scenario among so many, of all servers.
+    fn demand_s(&self, throughput: f64, servers: u64) -> f64 {
+        (self.each + self.more * throughput) * servers as f64
     }
 
     /// The throughput that leaves it no time.
@@ -307,27 +355,124 @@ impl Capacity {
         self.resources.first()
     }
 
-    /// How many times as long the server takes for an operation with so many users; none at or above
-    /// the capacity.
-    pub fn stretch(&self, users: f64) -> Option<f64> {
-        let limit = self.limit()?;
-        let at = |users: f64| limit.used.at(users * self.rate);
-        let today = stretch(limit.servers, at(self.users_recorded))?;
-        Some(stretch(limit.servers, at(users))? / today)
+    /// The resource that ends first, and the processors, with so many users; none at or above the capacity.
+    pub fn loads(&self, users: f64) -> Option<Vec<Load>> {
+        let first = self.resources.first()?;
+        let processors = self.resources.iter().find(|one| one.name == PROCESSORS);
+        let processors = processors.filter(|one| one.name != first.name);
+        [first].into_iter().chain(processors).map(|one| self.load(one, users)).collect()
+    }
+
+    fn load(&self, resource: &Resource, users: f64) -> Option<Load> {
+        let throughput = (self.users_recorded * self.rate, users * self.rate);
+        let at = |throughput| resource.used.at(throughput);
+        let busy = (at(throughput.0), at(throughput.1));
+        if [busy.0, busy.1].iter().any(|busy| !(0.0..1.0).contains(busy)) {
+            return None;
+        }
+        let queue = Queue::of(resource, busy.0);
+        let wait_s = |throughput, factor: f64| {
+            let demand_s = factor * resource.used.demand_s(throughput, resource.servers);
+            let busy = factor * at(throughput);
+            (busy < 1.0).then(|| demand_s * queue.waiting(busy))
+        };
+        Some(Load {
+            name: resource.name.clone(),
+            busy,
+            share: erlang_c(resource.servers, busy.0.max(busy.1)),
+            wait_s: (wait_s(throughput.0, 1.0)?, wait_s(throughput.1, 1.0)?),
+            tenth_more_s: wait_s(throughput.1, 1.1),
+        })
     }
 }
 
-/// Response time of M/M/c in service times; none where there is no steady state.
-fn stretch(servers: u64, utilization: f64) -> Option<f64> {
-    if !(0.0..1.0).contains(&utilization) {
-        return None;
+/// How a resource is loaded, today and with other users.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Load {
+    /// Its name.
+    pub name: String,
+    /// Share of it that is busy.
+    pub busy: (f64, f64),
+    /// Share of the requests that wait for it.
+    pub share: f64,
+    /// What one scenario waits for it, s.
+    pub wait_s: (f64, f64),
+    /// The same with the other users where all need a tenth more of it than was seen; none where it has no time then.
+    pub tenth_more_s: Option<f64>,
+}
+
+impl Load {
+    /// What requests wait more, where a scenario has so many.
+    pub fn wait(&self, requests: f64) -> Wait {
+        let more_s = (self.wait_s.1 - self.wait_s.0) / requests;
+        match self.share > 0.0 {
+            true => Wait { share: self.share, mean_s: more_s / self.share },
+            false => Wait::default(),
+        }
     }
-    let c = servers.max(1) as f64;
-    Some(1.0 + erlang_c(servers.max(1), utilization) / (c * (1.0 - utilization)))
+}
+
+/// What is waited more than today: so many wait, so long on average.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Wait {
+    /// Share of those that wait.
+    pub share: f64,
+    /// Of those, s; below zero where they wait less.
+    pub mean_s: f64,
+}
+
+impl Wait {
+    /// What one of many waits more, ns; exponential, and always the same for the same number.
+    pub(crate) fn draw_ns(&self, number: u64) -> i64 {
+        // SplitMix64 (Steele, Lea, Flood 2014): each bit of the number changes all of the result.
+        let mut bits = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        let drawn = (((bits ^ (bits >> 31)) >> 11) + 1) as f64 / (1_u64 << 53) as f64;
+        if drawn >= self.share {
+            0
+        } else {
+            (-1e9 * self.mean_s * (drawn / self.share).ln()) as i64
+        }
+    }
+}
+
+/// How long is waited for a resource, in times of what is needed of it.
+struct Queue {
+    servers: u64,
+    /// From one queue for all servers to one for each, 0 to 1.
+    apart: f64,
+}
+
+impl Queue {
+    /// As it was seen when the resource was so busy.
+    fn of(resource: &Resource, busy: f64) -> Queue {
+        let all = Queue { servers: resource.servers, apart: 0.0 };
+        let [least, most] = [0.0, 1.0].map(|apart| Queue { apart, ..all }.waiting(busy));
+        match resource.wait_s {
+            // More is not due to the load: a processor that sleeps takes time to wake up.
+            Some(wait_s) if most > least => {
+                let apart = (wait_s / resource.demand_s - least) / (most - least);
+                Queue { apart: apart.clamp(0.0, 1.0), ..all }
+            }
+            _ => all,
+        }
+    }
+
+    fn waiting(&self, busy: f64) -> f64 {
+        let [all, each] = [self.servers, 1].map(|servers| waiting(servers, busy));
+        all + self.apart * (each - all)
+    }
+}
+
+/// What M/M/c waits in service times.
+fn waiting(servers: u64, busy: f64) -> f64 {
+    erlang_c(servers, busy) / (servers as f64 * (1.0 - busy))
 }
 
 /// Probability that an arrival has to wait (Erlang 1917), by the recursion of Erlang's B.
 fn erlang_c(servers: u64, utilization: f64) -> f64 {
+    let servers = servers.max(1);
     let load = servers as f64 * utilization;
     let mut blocked = 1.0;
     for place in 1..=servers {
@@ -376,11 +521,10 @@ mod tests {
     fn one_server_with_random_arrivals_meets_the_closed_form() {
         for utilization in [0.0, 0.1, 0.5, 0.9] {
             let wanted = 1.0 / (1.0 - utilization);
-            assert!((stretch(1, utilization).unwrap() - wanted).abs() < 1e-12);
+            assert!((1.0 + waiting(1, utilization) - wanted).abs() < 1e-12);
         }
         // M/M/2: 1 / (1 - rho^2).
-        assert!((stretch(2, 0.8).unwrap() - 1.0 / (1.0 - 0.64)).abs() < 1e-12);
-        assert_eq!(stretch(2, 1.0), None);
+        assert!((1.0 + waiting(2, 0.8) - 1.0 / (1.0 - 0.64)).abs() < 1e-12);
     }
 
     /// Of users, each of whom asks for a scenario in ten seconds, and how busy the processors were, in percent.
@@ -401,9 +545,17 @@ mod tests {
         assert_eq!((limit.servers, limit.used.idle), (2, None));
         // Half of two processors for ten scenarios a second.
         assert!((limit.demand_s - 0.1).abs() < 1e-12);
-        assert!(capacity.stretch(150.0).unwrap() > 1.0);
-        assert_eq!(capacity.stretch(200.0), None);
-        assert!((capacity.stretch(100.0).unwrap() - 1.0).abs() < 1e-12);
+        // M/M/2 waits rho^2 / (1 - rho^2) of 0.1 s; three quarters busy, 9/7 of a third.
+        let wait = of_one(&capacity, 150.0).unwrap();
+        assert!((wait.share * wait.mean_s - 0.1 * (9.0 / 7.0 - 1.0 / 3.0)).abs() < 1e-12);
+        assert!((wait.share - 9.0 / 14.0).abs() < 1e-12, "{wait:?}");
+        let load = &capacity.loads(150.0).unwrap()[0];
+        assert_eq!((&*load.name, load.busy), (PROCESSORS, (0.5, 0.75)));
+        let tenth_more_s = 0.11 * 0.825_f64.powi(2) / (1.0 - 0.825_f64.powi(2));
+        assert!((load.tenth_more_s.unwrap() - tenth_more_s).abs() < 1e-12);
+        assert_eq!(capacity.loads(190.0).unwrap()[0].tenth_more_s, None);
+        assert_eq!(capacity.loads(200.0), None);
+        assert_eq!(of_one(&capacity, 100.0).unwrap().mean_s, 0.0);
     }
 
     #[test]
@@ -424,9 +576,9 @@ mod tests {
         assert!((limit.demand_s - 0.06).abs() < 1e-9 && (limit.used.more - 0.001).abs() < 1e-9);
         let full = 10.0 * (1100_f64.sqrt() - 10.0);
         assert!((limit.users - full).abs() < 1e-6, "{limit:?}");
-        assert!(capacity.stretch(full - 0.01).is_some());
-        assert_eq!(capacity.stretch(full + 0.01), None);
-        assert!((capacity.stretch(100.0).unwrap() - 1.0).abs() < 1e-12);
+        assert!(capacity.loads(full - 0.01).is_some());
+        assert_eq!(capacity.loads(full + 0.01), None);
+        assert_eq!(of_one(&capacity, 100.0).unwrap().mean_s, 0.0);
     }
 
     #[test]
@@ -449,14 +601,79 @@ mod tests {
         assert!(NoCapacity::NoCounters.sentence().contains("--metrics"));
     }
 
+    /// What one scenario waits more for the only resource.
+    fn of_one(capacity: &Capacity, users: f64) -> Option<Wait> {
+        let loads = capacity.loads(users)?;
+        assert_eq!(loads.len(), 1);
+        Some(loads[0].wait(1.0))
+    }
+
+    /// A hundred users that keep two processors busy by half, for which so many tasks wait.
+    fn waited(server: f64, client: f64) -> Capacity {
+        let mut demand = Demand::default();
+        demand.steps(&[step(1, 100, 10.0)]);
+        let mut rows = busy(1, 50.0);
+        for (source, tasks) in [("server", server), ("client", client)] {
+            rows.push(Counter {
+                time: 110 * SECOND,
+                source: source.into(),
+                name: "process_waiting_percent".into(),
+                instance: Some(source.into()),
+                value: 100.0 * tasks,
+                ..Counter::default()
+            });
+        }
+        demand.counters(&rows);
+        demand.finish().unwrap()
+    }
+
+    #[test]
+    fn what_was_waited_tells_what_will_be() {
+        let rise = |capacity: &Capacity, users| {
+            let wait = of_one(capacity, users).unwrap();
+            (wait.share * wait.mean_s, wait.share)
+        };
+        // Ten scenarios a second of 0.1 s: a queue for each processor has one task waiting on average.
+        let (mean_s, share) = rise(&waited(0.7, 0.3), 150.0);
+        assert!((mean_s - 0.1 * (3.0 - 1.0)).abs() < 1e-9 && (share - 9.0 / 14.0).abs() < 1e-9);
+        // More come of something else.
+        assert_eq!(rise(&waited(1.5, 0.5), 150.0), (mean_s, share));
+        // Half way to M/M/2.
+        let (mean_s, _) = rise(&waited(2.0 / 3.0, 0.0), 150.0);
+        assert!((mean_s - 0.05 * (3.0 - 1.0 + 9.0 / 7.0 - 1.0 / 3.0)).abs() < 1e-9);
+        // As few as in M/M/2.
+        let (mean_s, share) = rise(&waited(1.0 / 3.0, 0.0), 150.0);
+        assert!((mean_s - 0.1 * (9.0 / 7.0 - 1.0 / 3.0)).abs() < 1e-9);
+        assert!((share - 9.0 / 14.0).abs() < 1e-9);
+        assert_eq!(rise(&waited(0.0, 0.0), 150.0), (mean_s, share));
+    }
+
+    #[test]
+    fn waits_are_drawn_as_they_are_spread() {
+        let wait = Wait { share: 0.6, mean_s: 1e-3 };
+        let drawn: Vec<_> = (0..100_000).map(|number| wait.draw_ns(number << 20)).collect();
+        let waiting = drawn.iter().filter(|ns| **ns > 0).count() as f64 / 1e5;
+        let mean_s = drawn.iter().sum::<i64>() as f64 / 1e14;
+        assert!((waiting - 0.6).abs() < 0.01, "{waiting}");
+        assert!((mean_s / 0.6e-3 - 1.0).abs() < 0.02, "{mean_s}");
+        let late = drawn.iter().filter(|ns| **ns > 3_000_000).count() as f64 / 1e5;
+        assert!((late / (0.6 * (-3.0_f64).exp()) - 1.0).abs() < 0.05, "{late}");
+        assert_eq!(Wait { mean_s: 0.0, ..wait }.draw_ns(7), 0);
+    }
+
     #[test]
     fn more_users_never_make_a_server_faster() {
-        let capacity = capacity(&[(100, 20.0)]);
-        let mut last = 0.0;
-        for users in 1..500 {
-            let stretch = capacity.stretch(f64::from(users)).unwrap();
-            assert!(stretch >= last);
-            last = stretch;
+        for capacity in [capacity(&[(100, 20.0)]), waited(0.8, 0.6), waited(0.4, 0.1)] {
+            let limit = capacity.limit().unwrap().users as u32;
+            let mut last = vec![i64::MIN; 50];
+            for users in 1..limit {
+                let wait = of_one(&capacity, f64::from(users)).unwrap();
+                for (number, last) in (0..).zip(&mut last) {
+                    let ns = wait.draw_ns(number << 7);
+                    assert!(ns >= *last, "{users} users: {ns} after {last}");
+                    *last = ns;
+                }
+            }
         }
     }
 }

@@ -378,8 +378,7 @@ impl Change {
                 let (kinds, share) = self.slices().unwrap_or_default();
                 kinds.iter().for_each(|kind| plan.slices[*kind as usize] *= share);
             }
-            // What that means is known when the counters are ([`super::capacity`]).
-            Change::Users(_) => {}
+            Change::Users(users) => plan.users = Some(users),
             Change::Cache(option) => plan.cache = Some(option),
             Change::Depth(depth) => plan.depth = Some(depth),
             Change::Compound(is_on) => plan.compound = Some(is_on),
@@ -429,9 +428,9 @@ impl Change {
                  smaller one is several requests, one after the other."
             }
             Change::Users(_) => {
-                "All users do the same on average, and the server's part of an operation grows as the \
-                 waiting at its busiest resource does (M/M/c): no lock and no single thread is the limit. Where \
-                 clients share the processors it was seen to grow faster."
+                "All users do the same on average, and requests wait for the server's busiest resource and its \
+                 processors as for queues with random arrivals, as long as it was seen when recorded: no lock and no \
+                 single thread is the limit."
             }
             Change::Window(_) => {
                 "Neither side's window was smaller than that when it was recorded."

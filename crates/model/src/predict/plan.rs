@@ -4,6 +4,7 @@ use smbscope_event::profile::CacheOption;
 use smbscope_event::protection::Protection;
 use smbscope_event::slice::Kind;
 
+use super::capacity::Wait;
 use super::crypto::Calibration;
 use super::replay::Direction;
 
@@ -44,8 +45,10 @@ pub struct Plan {
     pub cache_hit: Option<f64>,
     /// A second server that has what is stable.
     pub replication: Option<Replication>,
-    /// How many times as long as today the server takes, because it is busier.
-    pub stretch: f64,
+    /// So many users ([`super::capacity::Capacity::waits`]).
+    pub users: Option<f64>,
+    /// What requests wait more then.
+    pub waits: Vec<Wait>,
     /// Share of today's time that each slice takes, in the order of [`Kind::ALL`].
     pub slices: [f64; Kind::ALL.len()],
 }
@@ -81,7 +84,8 @@ impl Default for Plan {
             calibration: None,
             cache_hit: None,
             replication: None,
-            stretch: 1.0,
+            users: None,
+            waits: Vec::new(),
             slices: [1.0; Kind::ALL.len()],
         }
     }
@@ -138,6 +142,7 @@ impl Plan {
             || self.write_through.is_some()
             || self.replication.is_some()
             || self.cache_hit.is_some()
+            || self.users.is_some()
     }
 
     /// Whether what is stable when, or where, is another one.

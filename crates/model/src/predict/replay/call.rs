@@ -60,11 +60,22 @@ impl Timed {
         let mut sums = (0, 0);
         for (place, (&ns, share)) in slices.iter().zip(plan.slices).enumerate() {
             let served = if Moving::is_served(place) { served } else { 1.0 };
-            let ns_then = times(ns, share * served * plan.stretch);
+            let ns_then = times(ns, share * served);
             self.parts[Part::FIRST_SLICE + place] = (ns, ns_then);
             sums = (sums.0 + ns, sums.1 + ns_then);
         }
         sums
+    }
+
+    /// What it waits more for what the server shares; gives what is saved.
+    pub(super) fn wait(&mut self, more_ns: i64) -> i64 {
+        let queue = Part::FIRST_SLICE + Kind::Queue as usize;
+        let place = if self.has_slices { queue } else { Part::Server as usize };
+        let (_, then) = &mut self.parts[place];
+        // It cannot wait less than not at all.
+        let more_ns = duration(then.saturating_add(more_ns)) - *then;
+        *then += more_ns;
+        -more_ns
     }
 
     /// What being stable costs more or less; gives what is saved.

@@ -135,6 +135,8 @@ pub struct Lessons {
     pub stable: Stable,
     /// Which reads were in the server's memory; none where they are of one kind.
     pub hits: Option<Hits>,
+    /// Requests of one execution of a scenario.
+    pub requests: f64,
 }
 
 /// Operations of a command in a scenario.

@@ -46,7 +46,7 @@ pub(crate) use blocks::Direction;
 pub use blocks::Learnt;
 use blocks::{Blocks, Cut};
 use caches::Caches;
-use call::{Call, DURATION_MAX_NS, MESSAGE_MAX_BYTES, Timed, duration, point, times};
+use call::{Call, DURATION_MAX_NS, MESSAGE_MAX_BYTES, Timed, duration, point};
 use client::{Client, Execution};
 pub use data::{Cached, Lessons, Part, PartRow, Prediction, Row, Sent, Times};
 pub use depth::DEPTH_MAX;
@@ -144,6 +144,8 @@ pub struct Replay {
     blocks: Blocks,
     depths: Depths,
     durable: Durable,
+    /// Requests of executions.
+    requests: u64,
     reads: hits::Learning,
     moving: hits::Moving,
     caches: Option<Caches>,
@@ -209,6 +211,7 @@ impl Replay {
             blocks: Blocks::default(),
             depths: Depths::default(),
             durable: Durable::default(),
+            requests: 0,
             reads: hits::Learning::default(),
             moving: hits::Moving::default(),
             caches: plan.cache.map(|option| Caches::new(option, opens)),
@@ -474,6 +477,7 @@ impl Replay {
         {
             self.tally.scenario(scenario, &ended);
         }
+        self.requests += u64::from(call.execution.is_some());
         let mut timed = Timed { before_ns, requests: 1, ..Timed::default() };
         let at_server = if call.has_slices {
             let is_read = call.role == Role::Move(Direction::Read);
@@ -506,8 +510,7 @@ impl Replay {
         timed.set(Part::Windows, (today.more_ns, 0));
         // What was seen of the server as a whole and is in no slice.
         let server = (call.server_ns.min(beside_ns) - at_server.0).max(0);
-        let server = (server, times(server, self.plan.stretch));
-        timed.set(Part::Server, server);
+        timed.set(Part::Server, (server, server));
 
         let access = call.access(start, before_ns);
         match call.role {
@@ -550,7 +553,14 @@ impl Replay {
             Fate::Turn(turn) => turn.sent,
             _ => usual,
         };
-        let mut saved = at_server.0 - at_server.1 + server.0 - server.1;
+        let mut saved = at_server.0 - at_server.1;
+        if !self.plan.waits.is_empty() {
+            // Each request has a number of its own, and each resource.
+            let number = (call.start as u64).rotate_left(20) ^ u64::from(call.link);
+            let waits = (0..).zip(&self.plan.waits);
+            let more_ns = waits.map(|(place, wait)| wait.draw_ns(number.rotate_right(place))).sum();
+            saved += timed.wait(more_ns);
+        }
         if self.learns || self.plan.is_other_durability() {
             let stable = &self.lessons.stable;
             let extra = self.durable.change(&self.plan, stable, call, beside_ns, then);
@@ -716,6 +726,7 @@ impl Replay {
                 opens: self.learning.finish(),
                 stable: self.durable.learnt(),
                 hits: self.reads.finish(),
+                requests: self.requests as f64 / self.executions.len().max(1) as f64,
             },
             false => self.lessons,
         };

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use smbscope_event::operation;
 use smbscope_event::run::Step;
 use smbscope_event::tables::{Connection, Tree};
-use smbscope_model::predict::capacity::{Capacity, Demand, NoCapacity};
+use smbscope_model::predict::capacity::{Capacity, Demand, Load, NoCapacity};
 use smbscope_model::predict::change::Change;
 use smbscope_model::predict::lacks::{lacks, lacks_sizes};
 use smbscope_model::predict::plan::Plan;
@@ -81,11 +81,8 @@ impl Forecast {
         source.spool()?;
         let context = Context::read(source, talk)?;
         let capacity = context.demand.finish();
-        for change in changes {
-            if let Change::Users(users) = change {
-                plan.stretch *= stretch(&capacity, *users)?;
-            }
-        }
+        let loads = plan.users.map(|users| loads(&capacity, users)).transpose()?;
+        let loads = loads.unwrap_or_default();
         let (connections, trees) = (&context.connections, &context.trees);
         let mut lessons = Lessons::default();
         if plan.learns() {
@@ -100,6 +97,9 @@ impl Forecast {
                 )));
             }
         }
+        if lessons.requests > 0.0 {
+            plan.waits = loads.iter().map(|load| load.wait(lessons.requests)).collect();
+        }
         let mut replay = Replay::new(plan.clone(), lessons);
         replay.trees(trees);
         if in_detail {
@@ -109,7 +109,8 @@ impl Forecast {
         check(changes, &plan, &prediction)?;
         let mut warnings = warnings(&prediction);
         warnings.extend(changes.iter().filter_map(|change| beyond(change, &prediction)));
-        let notes = notes(&plan, &prediction);
+        let mut notes = notes(&plan, &prediction);
+        notes.extend(loads.iter().map(loaded));
         let changes = changes.to_vec();
         let users_s = context.users_s;
         Ok(Forecast { changes, prediction, users_s, capacity, notes, warnings })
@@ -154,12 +155,12 @@ impl Context {
     }
 }
 
-/// How many times as long the server takes with so many users.
-fn stretch(capacity: &Result<Capacity, NoCapacity>, users: f64) -> anyhow::Result<f64> {
+/// How the server is loaded with so many users.
+fn loads(capacity: &Result<Capacity, NoCapacity>, users: f64) -> anyhow::Result<Vec<Load>> {
     let refused = |why: &str| Failure::usage(format!("--change users: {why}"));
     let capacity = capacity.as_ref().map_err(|missing| refused(missing.sentence()))?;
     let limit = capacity.limit().ok_or_else(|| refused(NoCapacity::NoCounters.sentence()))?;
-    capacity.stretch(users).ok_or_else(|| {
+    capacity.loads(users).ok_or_else(|| {
         refused(&format!(
             "the server carries about {:.0} users ({}): with {users:.0} queues grow without end and there \
              is no response time",
@@ -279,6 +280,23 @@ fn notes(plan: &Plan, prediction: &Prediction) -> Vec<String> {
         ));
     }
     notes
+}
+
+/// How a resource is loaded, and how much hangs on that.
+fn loaded(load: &Load) -> String {
+    let Load { name, busy, wait_s, .. } = load;
+    let ms = |seconds: f64| format::duration((1e9 * seconds) as i64);
+    let tenth_more = match load.tenth_more_s {
+        Some(seconds) => format!("{} if each needs a tenth more of it than was seen", ms(seconds)),
+        None => "without end if each needs a tenth more of it than was seen".to_owned(),
+    };
+    format!(
+        "{name} busy: {:.1} % today, {:.1} % then. A scenario waits for that {} today, {} then, and {tenth_more}.",
+        100.0 * busy.0,
+        100.0 * busy.1,
+        ms(wait_s.0),
+        ms(wait_s.1)
+    )
 }
 
 /// Whether a change leaves the sizes that were recorded.
