@@ -100,12 +100,13 @@ fn what_users_do_is_what_is_shown() {
     let Some(table) = begin(&["top", "--batch", "--by", "user", "--filter", "USER"]) else {
         return;
     };
+    let Some(hidden) = begin(&["top", "--batch", "--by", "user", "--anonymize"]) else { return };
     // Until the first interval that is seen from its begin.
     std::thread::sleep(Duration::from_millis(1_200));
     answer(users.busy("3s", &run));
     // Until the last interval was shown.
     std::thread::sleep(Duration::from_millis(2_500));
-    let (json, table) = (json.end(), table.end());
+    let (json, table, hidden) = (json.end(), table.end(), hidden.end());
     record.end();
 
     // Interval by interval and command by command it is what was recorded.
@@ -143,6 +144,7 @@ fn what_users_do_is_what_is_shown() {
     assert!(shown.values().sum::<u64>() > 100, "{shown:?}");
     assert!(table.contains("Where the time goes") && table.contains("user0000"), "{table}");
     assert!(!table.contains('\x1b'));
+    assert!(hidden.contains("user-") && !hidden.contains("user0"), "{hidden}");
 
     // On a terminal, with a recording that begins when users are logged on.
     if !has_script() {

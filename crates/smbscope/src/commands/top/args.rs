@@ -8,7 +8,7 @@ use smbscope_model::live::{Key, Sort, Span};
 
 use crate::commands::live::args::Listen;
 use crate::format::TextFormat;
-use crate::options::duration;
+use crate::options::{Anonymize, duration};
 
 /// Show what happens on a server now.
 ///
@@ -30,6 +30,7 @@ Examples:
   smbscope top --by user --sort p99
   smbscope top --interface eth0 --by share
   smbscope top --batch --count 1 --interval 10s --by file --rows 5
+  smbscope top --by file --anonymize --out shown/
   smbscope top --interface any --batch --format json | jq .total.operations")]
 pub struct Top {
     #[command(flatten)]
@@ -71,6 +72,8 @@ pub struct Top {
     /// Without it smbscope-top-TIME in the current folder.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    #[command(flatten)]
+    pub anonymize: Anonymize,
 }
 
 /// What operations are grouped by.

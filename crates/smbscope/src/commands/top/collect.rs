@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use arrow::array::RecordBatch;
 use smbscope_capture::Part;
+use smbscope_event::anonymize::Tokenizer;
 use smbscope_report::format;
 
 use crate::commands::dataset::{hint, written};
@@ -23,14 +24,22 @@ const LATE_NS: i64 = 5_000_000_000;
 pub struct Collector {
     source: Box<dyn Source>,
     memory: Limit,
-    /// What recordings are called after.
-    from: Vec<String>,
-    /// Folder that was asked for.
-    out: Option<PathBuf>,
-    recordings: u32,
+    recordings: Recordings,
     recording: Option<Recording>,
+    /// For what is shown and what is recorded.
+    tokenizer: Option<Tokenizer>,
     taken: Instant,
     until: i64,
+}
+
+/// What recordings are called.
+pub struct Recordings {
+    /// What they are made from.
+    pub from: Vec<String>,
+    /// Folder that was asked for.
+    pub out: Option<PathBuf>,
+    /// How many there are.
+    pub made: u32,
 }
 
 /// A recording under way.
@@ -43,18 +52,17 @@ impl Collector {
     /// One that records nothing.
     pub fn new(
         mut source: Box<dyn Source>,
-        from: Vec<String>,
         memory: u64,
-        out: Option<PathBuf>,
+        recordings: Recordings,
+        tokenizer: Option<Tokenizer>,
     ) -> Collector {
         source.hurry();
         Collector {
             source,
             memory: Limit::new(memory),
-            from,
-            out,
-            recordings: 0,
+            recordings,
             recording: None,
+            tokenizer,
             taken: Instant::now(),
             until: 0,
         }
@@ -72,7 +80,7 @@ impl Collector {
         let until = self.source.until();
         let parts = self.source.parts()?;
         self.until = until;
-        let batches = batches(&parts);
+        let batches = self.batches(&parts)?;
         Ok((batches, self.record(parts)))
     }
 
@@ -101,21 +109,21 @@ impl Collector {
     /// Begins to record. Gives operations that ended before, and where they go that come.
     pub fn start(&mut self) -> anyhow::Result<(Vec<RecordBatch>, String)> {
         let created_at = live::now();
-        let inputs = live::inputs(&self.from, created_at);
+        let inputs = live::inputs(&self.recordings.from, created_at);
         let name = inputs.first().cloned().unwrap_or_default();
-        let path = self.next_path(created_at);
-        let folder = Folder::create(&path, inputs, created_at, false, None)?;
-        self.recordings += 1;
+        let path = self.recordings.next_path(created_at);
+        let folder = Folder::create(&path, inputs, created_at, false, self.tokenizer.clone())?;
+        self.recordings.made += 1;
         let before = self.source.begin(&name)?;
         self.recording = Some(Recording { folder, begun: Instant::now() });
-        Ok((batches(&before), format!("recording to {}", path.display())))
+        Ok((self.batches(&before)?, format!("recording to {}", path.display())))
     }
 
     /// Ends the recording. Gives operations that ended meanwhile, and what to say: what was written,
     /// and what to do with it.
     pub fn stop(&mut self) -> anyhow::Result<(Vec<RecordBatch>, anyhow::Result<Vec<String>>)> {
         let parts = self.source.parts()?;
-        let batches = batches(&parts);
+        let batches = self.batches(&parts)?;
         let recorded = self.record(parts);
         let Some(recording) = self.recording.take() else { return Ok((batches, Ok(Vec::new()))) };
         let tail = self.source.ended();
@@ -134,8 +142,23 @@ impl Collector {
         Ok(())
     }
 
+    /// Operations as they are shown.
+    fn batches(&self, parts: &[Part]) -> anyhow::Result<Vec<RecordBatch>> {
+        let operations = parts.iter().filter_map(|part| match part {
+            Part::Operations(batch) => Some(batch),
+            _ => None,
+        });
+        let shown = operations.map(|batch| match &self.tokenizer {
+            Some(tokenizer) => tokenizer.batch(batch),
+            None => Ok(batch.clone()),
+        });
+        Ok(shown.collect::<Result<_, _>>()?)
+    }
+}
+
+impl Recordings {
     fn next_path(&self, created_at: i64) -> PathBuf {
-        let number = self.recordings + 1;
+        let number = self.made + 1;
         match &self.out {
             Some(out) if number == 1 => out.clone(),
             Some(out) => {
@@ -168,12 +191,4 @@ impl Recording {
         let dropped = format::count(dropped);
         Ok(vec![format!("{written} in {took:.1} s, {dropped} dropped"), hint(&path)])
     }
-}
-
-fn batches(parts: &[Part]) -> Vec<RecordBatch> {
-    let operations = parts.iter().filter_map(|part| match part {
-        Part::Operations(batch) => Some(batch.clone()),
-        _ => None,
-    });
-    operations.collect()
 }
