@@ -13,6 +13,7 @@ use smbscope_event::protection::Protection;
 use smbscope_event::run::{MEASURED, Scenario};
 use smbscope_event::slice::Kind;
 use smbscope_event::tables::{Connection, Tree};
+use smbscope_model::predict::capacity::Wait;
 use smbscope_model::predict::change::Change;
 use smbscope_model::predict::crypto::{self, Calibration, Costs, Side};
 use smbscope_model::predict::plan::{Plan, Replication};
@@ -175,17 +176,10 @@ fn operations_side_by_side_share_the_longer_round_trip() {
 #[test]
 fn a_scenario_takes_as_much_longer_as_its_operations_one_after_the_other() {
     let rows = operations(&vec![act(MS, 200); 10], Some(5));
-    let begin = 1_000_000_000;
-    let scenario = Scenario {
-        recording: "run".into(),
-        scenario_run: 5,
-        scenario: "Open".into(),
-        phase: MEASURED.into(),
-        scheduled_at: begin,
-        started_at: Some(begin),
-        ended_at: rows.last().unwrap().response_end(),
-        ..Scenario::default()
-    };
+    let mut scenario = execution(&rows, 5);
+    // It was due before the first pause.
+    scenario.scheduled_at -= MS;
+    scenario.started_at = Some(scenario.scheduled_at);
     let prediction = predict(&rows, &[scenario], &[Change::Rtt(0.02)]);
     let all = prediction.all_scenarios.unwrap();
     assert_eq!(all.count, 1);
@@ -194,6 +188,54 @@ fn a_scenario_takes_as_much_longer_as_its_operations_one_after_the_other() {
     let between = all.parts.iter().find(|part| part.part == "between").unwrap();
     assert_eq!((between.before_ns, between.after_ns), (10e6, 10e6));
     assert_eq!(prediction.scenarios[0].name, "Open");
+}
+
+/// An execution of all these operations, due when the first is sent.
+fn execution(rows: &[Operation], run: u64) -> Scenario {
+    let begin = rows.iter().filter_map(Operation::request_start).min();
+    Scenario {
+        recording: "run".into(),
+        scenario_run: run,
+        scenario: "Open".into(),
+        phase: MEASURED.into(),
+        scheduled_at: begin.unwrap(),
+        started_at: begin,
+        ended_at: rows.last().unwrap().response_end(),
+        ..Scenario::default()
+    }
+}
+
+#[test]
+fn more_users_make_each_request_wait_for_the_others() {
+    let rows = operations(&vec![act(MS, 200); 1000], Some(5));
+    let scenario = execution(&rows, 5);
+    assert_eq!(predict(&rows, std::slice::from_ref(&scenario), &[]).lessons.requests, 1000.0);
+    let with = |plan: Plan| {
+        let mut replay = Replay::new(plan, Default::default());
+        replay.connections(&[connection()]);
+        replay.scenarios(std::slice::from_ref(&scenario));
+        replay.operations(&batch(&rows)).unwrap();
+        replay.finish()
+    };
+    let waits =
+        |share, mean_s| with(Plan { waits: vec![Wait { share, mean_s }], ..Plan::default() });
+    let (before, more) = (waits(0.5, 0.0), waits(0.5, 0.004));
+    let [today, then] = [&before, &more].map(|one| mean(&one.operations));
+    assert_eq!(Some(today), before.operations.before.mean_ns());
+    // Half of them 4 ms; a thousand draws are within a tenth of that.
+    assert!(((then - today) / 2e6 - 1.0).abs() < 0.1, "{today} {then}");
+    let scenarios = more.all_scenarios.unwrap();
+    let longer = mean(&scenarios) - scenarios.before.mean_ns().unwrap();
+    assert!((longer / (1000.0 * (then - today)) - 1.0).abs() < 1e-9, "{longer}");
+    let queue = more.operations.parts.iter().find(|part| part.part == "queue").unwrap();
+    assert!((queue.after_ns - queue.before_ns - (then - today)).abs() < 1.0);
+    // With fewer users a request waits less, as far as it did.
+    assert_eq!(mean(&waits(1.0, -0.004).operations), today);
+
+    // Of several steps that one counts with which the users are compared.
+    let due = scenario.scheduled_at;
+    let counted = |window| with(Plan { window: Some(window), ..Plan::default() }).operations.count;
+    assert_eq!((counted((due, due + 1)), counted((due - MS, due))), (1000, 0));
 }
 
 #[test]

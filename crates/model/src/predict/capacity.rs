@@ -6,7 +6,8 @@
 //! slice of an operation is no demand: it is time spent there, waiting included. Users cannot keep
 //! their schedule any more when the busiest resource has no time left; that number of users is the
 //! capacity. Where steps with other throughputs were recorded, a straight line through them tells
-//! what the resource does without any load; or, where it would be busy for less than nothing then, that a scenario costs
+//! what the resource does without any load, which is no more than the processes that serve and ask do not need of
+//! the processors; or, where it would be busy for less than nothing then, that a scenario costs
 //! more when there are more of them (caches cool down in between), which is taken to grow with the throughput.
 //!
 //! Response times grow by what requests wait longer for the processors, and for the busiest resource where that is
@@ -48,6 +49,8 @@ struct Window {
     /// Tasks that waited for a processor, in percent of one: samples and their sum, of the machine, of the server's
     /// processes, of the client's.
     waiting: [(f64, f64); 3],
+    /// Processor time of the server's processes and of the client's, likewise.
+    used: [(f64, f64); 2],
     /// Busy share of a resource, by its name: samples, their sum, the sum of their squares.
     busy: BTreeMap<String, (f64, f64, f64)>,
 }
@@ -90,6 +93,8 @@ pub struct Use {
 pub struct Capacity {
     /// Users of the step of the highest load that was not overloaded.
     pub users_recorded: f64,
+    /// When that was, ns since 1970.
+    pub window: (i64, i64),
     /// Scenarios that a user asks for in a second.
     pub rate: f64,
     /// The resource that ends first comes first.
@@ -147,6 +152,7 @@ impl Demand {
                 completed: row.completed as f64,
                 is_overloaded: row.overloaded,
                 waiting: [(0.0, 0.0); 3],
+                used: [(0.0, 0.0); 2],
                 busy: BTreeMap::new(),
             });
         }
@@ -156,19 +162,17 @@ impl Demand {
     pub fn counters(&mut self, rows: &[Counter]) {
         for row in rows {
             let is_client = row.source == "client";
-            let waiting = match &*row.name {
-                "cpu_waiting_percent" if !is_client => Some(0),
-                "process_waiting_percent" => Some(1 + usize::from(is_client)),
-                _ if is_client => continue,
+            let window = measured_then(&mut self.steps, row.time).filter(|_| row.value.is_finite());
+            let sum = window.and_then(|window| match &*row.name {
+                "cpu_waiting_percent" if !is_client => Some(&mut window.waiting[0]),
+                "process_waiting_percent" => Some(&mut window.waiting[1 + usize::from(is_client)]),
+                "process_cpu_percent" => Some(&mut window.used[usize::from(is_client)]),
                 _ => None,
-            };
-            if let Some(place) = waiting {
-                if let Some(window) = window(&mut self.steps, row.time)
-                    && row.value.is_finite()
-                {
-                    let (n, sum) = window.waiting[place];
-                    window.waiting[place] = (n + 1.0, sum + row.value);
-                }
+            });
+            if let Some(sum) = sum {
+                *sum = (sum.0 + 1.0, sum.1 + row.value);
+            }
+            if is_client {
                 continue;
             }
             let (name, busy) = match (&*row.name, &row.instance) {
@@ -182,7 +186,7 @@ impl Demand {
                 ("disk_busy_percent", Some(disk)) => (format!("disk {disk}"), row.value / 100.0),
                 _ => continue,
             };
-            let window = window(&mut self.steps, row.time);
+            let window = measured_then(&mut self.steps, row.time);
             let Some(window) = window.filter(|one| busy.is_finite() && one.busy.len() < KEPT_MAX)
             else {
                 continue;
@@ -220,27 +224,47 @@ impl Demand {
                     true => (self.processors.len().max(1) as u64, top.waiting()),
                     false => (1, None),
                 };
-                let resource = resource(name, servers, &good, top, rate)?;
+                // What the processes that serve and ask do is not there without load.
+                let beside = good.iter().filter_map(|step| step.beside(name, servers));
+                let idle_most = beside.fold(1.0, f64::min).max(0.0);
+                let resource = resource(name, servers, &good, top, rate, idle_most)?;
                 Some(Resource { wait_s: waiting.map(|tasks| tasks / top.throughput()), ..resource })
             })
             .collect();
         resources.sort_by(|one, other| one.users.total_cmp(&other.users));
-        Ok(Capacity { users_recorded: top.users, rate, resources, steps: good.len() as u64 })
+        let (users_recorded, window) = (top.users, (top.start, top.end));
+        Ok(Capacity { users_recorded, window, rate, resources, steps: good.len() as u64 })
     }
 }
 
+/// The mean of percents of one processor, in processors.
+fn of_one((n, sum): (f64, f64)) -> Option<f64> {
+    (n > 0.0).then(|| sum / n / 100.0)
+}
+
+/// Of the server's processes and the client's, on the server's machine: they are looked at only where that is the
+/// client's too.
+fn here(server: Option<f64>, client: Option<f64>) -> Option<f64> {
+    Some(server? + client.unwrap_or(0.0))
+}
+
 /// The step that was measured then.
-fn window(steps: &mut [Window], time: i64) -> Option<&mut Window> {
+fn measured_then(steps: &mut [Window], time: i64) -> Option<&mut Window> {
     steps.iter_mut().find(|one| (one.start..one.end).contains(&time))
 }
 
 impl Window {
     /// Tasks that waited for a processor of the server, on average.
     fn waiting(&self) -> Option<f64> {
-        let [machine, server, client] =
-            self.waiting.map(|(n, sum)| (n > 0.0).then(|| sum / n / 100.0));
-        // Processes of a server are looked at on its own machine only, and then the client is there too.
-        machine.or_else(|| Some(server? + client.unwrap_or(0.0)))
+        let [machine, server, client] = self.waiting.map(of_one);
+        machine.or_else(|| here(server, client))
+    }
+
+    /// Busy share of the processors beside the processes of server and client.
+    fn beside(&self, name: &str, servers: u64) -> Option<f64> {
+        let (n, sum, _) = self.busy.get(name).filter(|_| name == PROCESSORS)?;
+        let [server, client] = self.used.map(of_one);
+        Some(sum / n - here(server, client)? / servers as f64)
     }
 
     fn throughput(&self) -> f64 {
@@ -254,6 +278,7 @@ fn resource(
     good: &[&Window],
     top: &Window,
     rate: f64,
+    idle_most: f64,
 ) -> Option<Resource> {
     // Of each step how wrong it may be that it was so busy.
     let (mut points, mut errors, mut place) = (Vec::new(), Vec::new(), 0);
@@ -268,14 +293,14 @@ fn resource(
         errors.push(if n > 1.0 { Z_95 * (variance / (n - 1.0)).sqrt() } else { busy });
     }
     // Nothing to tell from: it is never the limit.
-    let used = Use::of(&points, place)?;
+    let used = Use::of(&points, place, idle_most)?;
     let users = used.full() / rate;
     // The number of scenarios in the window scatters too.
     let mut squares = (Z_95 / top.completed.sqrt() * users).powi(2);
     for (step, error) in errors.into_iter().enumerate() {
         let mut points = points.clone();
         points[step].1 += error;
-        let other = Use::of(&points, place).map_or(users, |used| used.full() / rate);
+        let other = Use::of(&points, place, idle_most).map_or(users, |used| used.full() / rate);
         squares += (other - users).powi(2);
     }
     let (throughput, utilization) = points[place];
@@ -292,8 +317,8 @@ fn resource(
 }
 
 impl Use {
-    /// Through one of the steps; none where it is no busier than without load.
-    fn of(points: &[(f64, f64)], through: usize) -> Option<Use> {
+    /// Through one of the steps, with so much without load at most; none where it is no busier than without load.
+    fn of(points: &[(f64, f64)], through: usize, idle_most: f64) -> Option<Use> {
         let (throughput, busy) = *points.get(through)?;
         let idle = idle(points);
         // For less than nothing: it has nothing to do without load, and more for each when there are many.
@@ -304,7 +329,7 @@ impl Use {
             }
             _ => 0.0,
         };
-        let idle = idle.map(|idle| idle.clamp(0.0, 1.0));
+        let idle = idle.map(|idle| idle.clamp(0.0, idle_most));
         let of_one = (busy - idle.unwrap_or(0.0)) / throughput;
         let more = more.clamp(0.0, (of_one / throughput).max(0.0));
         (of_one > 0.0).then_some(Use { idle, each: of_one - more * throughput, more })
@@ -565,6 +590,34 @@ mod tests {
         assert!((limit.used.idle.unwrap() - 0.1).abs() < 1e-9);
         // 40 % for a hundred users, of 90 % that are to be had.
         assert!((limit.users - 225.0).abs() < 1e-6, "{limit:?}");
+    }
+
+    #[test]
+    fn what_processes_need_is_not_there_without_load() {
+        let capacity = |server: f64, client: f64| {
+            let mut demand = Demand::default();
+            for (number, users, percent) in [(1, 50, 30.0), (2, 100, 50.0)] {
+                demand.steps(&[step(number, users, users as f64 / 10.0)]);
+                demand.counters(&busy(number, percent));
+                for (source, share) in [("server", server), ("client", client)] {
+                    demand.counters(&[Counter {
+                        time: (number as i64 * 100 + 10) * SECOND,
+                        source: source.into(),
+                        name: "process_cpu_percent".into(),
+                        // Of two processors.
+                        value: 2.0 * percent * share,
+                        ..Counter::default()
+                    }]);
+                }
+            }
+            demand.finish().unwrap()
+        };
+        // Through the steps 10 % are busy without load; of 30 % a tenth is no process's.
+        let used = capacity(0.6, 0.3).limit().unwrap().used;
+        assert!((used.idle.unwrap() - 0.03).abs() < 1e-9, "{used:?}");
+        assert!((used.each - 0.047).abs() < 1e-9);
+        let used = capacity(0.3, 0.1).limit().unwrap().used;
+        assert!((used.idle.unwrap() - 0.1).abs() < 1e-9, "{used:?}");
     }
 
     #[test]

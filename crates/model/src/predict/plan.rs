@@ -45,8 +45,10 @@ pub struct Plan {
     pub cache_hit: Option<f64>,
     /// A second server that has what is stable.
     pub replication: Option<Replication>,
-    /// So many users ([`super::capacity::Capacity::waits`]).
+    /// So many users ([`super::capacity::Capacity::loads`]).
     pub users: Option<f64>,
+    /// Only executions that were due then count, ns since 1970.
+    pub window: Option<(i64, i64)>,
     /// What requests wait more then.
     pub waits: Vec<Wait>,
     /// Share of today's time that each slice takes, in the order of [`Kind::ALL`].
@@ -85,6 +87,7 @@ impl Default for Plan {
             cache_hit: None,
             replication: None,
             users: None,
+            window: None,
             waits: Vec::new(),
             slices: [1.0; Kind::ALL.len()],
         }

@@ -262,6 +262,7 @@ impl Replay {
 
     /// Adds executions of scenarios, before their operations.
     pub fn scenarios(&mut self, rows: &[Scenario]) {
+        let window = self.plan.window;
         for row in rows {
             let recording = self.recordings.number(&row.recording);
             let loads = &mut self.loads;
@@ -276,7 +277,8 @@ impl Replay {
             };
             let execution = Execution {
                 scenario: self.scenarios.number(&row.scenario),
-                is_counted: row.phase == MEASURED,
+                is_counted: row.phase == MEASURED
+                    && window.is_none_or(|(start, end)| (start..end).contains(&row.scheduled_at)),
                 scheduled_at: point(row.scheduled_at),
                 started_at: point(started_at),
                 ended_at: point(ended_at),

@@ -83,6 +83,18 @@ impl Forecast {
         let capacity = context.demand.finish();
         let loads = plan.users.map(|users| loads(&capacity, users)).transpose()?;
         let loads = loads.unwrap_or_default();
+        let mut today = None;
+        if let (Some(_), Ok(capacity)) = (plan.users, &capacity) {
+            // What other steps waited is not today's.
+            plan.window = Some(capacity.window);
+            today = (capacity.steps > 1).then(|| {
+                format!(
+                    "Today is the step of {:.0} users: of those that were recorded the one with the most who kept \
+                     their schedule.",
+                    capacity.users_recorded
+                )
+            });
+        }
         let (connections, trees) = (&context.connections, &context.trees);
         let mut lessons = Lessons::default();
         if plan.learns() {
@@ -110,6 +122,7 @@ impl Forecast {
         let mut warnings = warnings(&prediction);
         warnings.extend(changes.iter().filter_map(|change| beyond(change, &prediction)));
         let mut notes = notes(&plan, &prediction);
+        notes.extend(today);
         notes.extend(loads.iter().map(loaded));
         let changes = changes.to_vec();
         let users_s = context.users_s;
