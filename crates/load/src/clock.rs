@@ -94,36 +94,44 @@ mod tests {
         assert_eq!(clock.at(clock.instant(begin - 77)), begin);
     }
 
+    /// When tasks wake that wait for times within two milliseconds, the later ones first.
     #[cfg(target_os = "linux")]
-    #[tokio::test]
-    async fn wakes_each_when_it_is_due() {
-        let clock = Clock::precise();
+    async fn woken(clock: &Clock) -> Vec<Instant> {
         let begin = Instant::now();
         let mut tasks = tokio::task::JoinSet::new();
-        // Within two milliseconds, the later ones first; one gives up.
         for place in (0..20).rev() {
             let clock = clock.clone();
-            let due = begin + Duration::from_micros(20_000 + 100 * place);
+            let due = begin + Duration::from_micros(5_000 + 100 * place);
             tasks.spawn(async move {
                 clock.wait(due).await;
                 (due, Instant::now())
             });
         }
-        drop(
-            tokio::time::timeout(
-                Duration::from_millis(1),
-                clock.wait(begin + Duration::from_millis(19)),
-            )
-            .await,
-        );
+        let gives_up = clock.wait(begin + Duration::from_millis(4));
+        assert!(tokio::time::timeout(Duration::from_millis(1), gives_up).await.is_err());
         let mut woken = tasks.join_all().await;
         woken.sort();
         assert!(woken.iter().all(|(due, at)| at >= due));
-        // They come apart, in the order in which they were due; a busy machine may hold some of them up.
-        assert!(woken.is_sorted_by_key(|(_, at)| *at), "{woken:?}");
-        let apart =
-            woken.windows(2).filter(|two| two[1].1 - two[0].1 >= Duration::from_micros(50)).count();
-        assert!(apart >= 5, "{woken:?}");
-        clock.wait(begin).await;
+        woken.into_iter().map(|(_, at)| at).collect()
+    }
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn wakes_each_when_it_is_due() {
+        let clock = Clock::precise();
+        // A busy machine holds some of them up, but not each time: whole milliseconds are never apart.
+        let mut tries = 0;
+        loop {
+            let woken = woken(&clock).await;
+            assert!(woken.is_sorted());
+            let short = Duration::from_micros(50)..Duration::from_micros(500);
+            if woken.windows(2).filter(|two| short.contains(&(two[1] - two[0]))).count() >= 5 {
+                break;
+            }
+            tries += 1;
+            assert!(tries < 200, "{woken:?}");
+        }
+        // What is past is not waited for.
+        clock.wait(Instant::now() - Duration::from_millis(5)).await;
     }
 }

@@ -27,6 +27,8 @@ use super::Z_95;
 
 /// The resource that operations share with all else.
 const PROCESSORS: &str = "processors";
+/// What is waited longer is nonsense that a damaged file holds; sums of this do not overflow.
+const WAIT_MAX_NS: i64 = 1_000_000_000_000_000;
 /// Resources and steps that are kept.
 const KEPT_MAX: usize = 4096;
 
@@ -455,10 +457,10 @@ impl Wait {
         bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         let drawn = (((bits ^ (bits >> 31)) >> 11) + 1) as f64 / (1_u64 << 53) as f64;
         if drawn >= self.share {
-            0
-        } else {
-            (-1e9 * self.mean_s * (drawn / self.share).ln()) as i64
+            return 0;
         }
+        let ns = (-1e9 * self.mean_s * (drawn / self.share).ln()) as i64;
+        ns.clamp(-WAIT_MAX_NS, WAIT_MAX_NS)
     }
 }
 
