@@ -36,6 +36,9 @@ const TWICE_NS: i64 = 1_000_000;
 /// Segments with payload without SMB after which a connection on an unusual port is none.
 const STRIKES: u8 = 8;
 
+/// The flags of segments that do more than carry data and acknowledge it, and ACK.
+const CONTROL: u8 = TcpFlags::SYN.0 | TcpFlags::RST.0 | TcpFlags::FIN.0 | TcpFlags::ACK.0;
+
 /// What is the same for all connections of a shard.
 #[derive(Clone, Debug, Default)]
 pub struct Context {
@@ -81,6 +84,8 @@ struct Half {
     window_is_zero: bool,
     window_max: u64,
     window_scale: Option<u8>,
+    /// What its windows are really scaled by.
+    window_shift: u8,
     mss: Option<u16>,
     /// Behind the highest byte sent.
     highest: Option<u32>,
@@ -111,6 +116,7 @@ impl Half {
             window_is_zero: false,
             window_max: 0,
             window_scale: None,
+            window_shift: 0,
             mss: None,
             highest: None,
             acknowledged: None,
@@ -118,6 +124,34 @@ impl Half {
             sample: None,
             ttl: 0,
         }
+    }
+}
+
+impl Half {
+    /// Notes how far it sent.
+    #[inline]
+    fn send(&mut self, piece: &Piece<'_>) {
+        let end = piece.end();
+        if self.highest.is_none_or(|highest| end.wrapping_sub(highest) as i32 > 0) {
+            if self.highest == self.acknowledged {
+                self.waits_since = piece.time;
+            }
+            self.highest = Some(end);
+            self.highest_at = piece.time;
+            if let Some(acknowledged) = self.acknowledged {
+                let in_flight = end.wrapping_sub(acknowledged) as i32;
+                self.in_flight_max = self.in_flight_max.max(in_flight.max(0) as u64);
+            }
+        }
+    }
+
+    /// Notes what it sent in order, for the first time but for `skip` bytes.
+    #[inline]
+    fn take(&mut self, piece: &Piece<'_>, skip: u32) {
+        if self.sample.is_none() {
+            self.sample = Some((piece.end(), piece.time));
+        }
+        self.bytes += u64::from(piece.length - skip);
     }
 }
 
@@ -233,8 +267,84 @@ impl Connection {
         self.halves[0].order.waiting_bytes() + self.halves[1].order.waiting_bytes()
     }
 
-    /// Takes a packet that goes from end `from`.
+    /// Whether segments wait for a hole to be filled.
     #[inline]
+    pub fn has_hole(&self) -> bool {
+        self.halves[0].order.has_hole() || self.halves[1].order.has_hole()
+    }
+
+    /// Whether a segment is one of the many in the midst of a connection: see
+    /// [`Connection::follow`].
+    #[inline]
+    pub fn follows(&self, segment: &TcpSegment<'_>) -> bool {
+        segment.flags.0 & CONTROL == TcpFlags::ACK.0 && self.is_smb && !self.has_hole()
+    }
+
+    /// Takes a packet that goes from end `from` and [`follows`](Connection::follows): what
+    /// [`Connection::packet`] does with it, without asking for what it cannot be. Returns whether
+    /// segments wait now.
+    #[inline(always)]
+    pub fn follow(
+        &mut self,
+        segment: &TcpSegment<'_>,
+        from: usize,
+        time: i64,
+        frame: u64,
+        context: &Context,
+        out: &mut Output,
+    ) -> bool {
+        let time = time.max(self.last);
+        self.last = time;
+        let to_server = self.client == Some(from);
+        self.measure(segment, TcpFlags::ACK, from, to_server, time);
+        if segment.payload_len == 0 {
+            return false;
+        }
+        let piece = Piece {
+            bytes: segment.payload,
+            length: segment.payload_len,
+            time,
+            frame,
+            sequence: segment.sequence,
+            lost: false,
+        };
+        let half = &mut self.halves[from];
+        if !half.order.follow(piece.sequence, piece.length) {
+            // A copy, so that this one need not be in memory.
+            let piece = piece;
+            self.data(&piece, from, context, out);
+            self.give_up_holes(time, frame, context, out);
+            return self.has_hole();
+        }
+        half.send(&piece);
+        half.take(&piece, 0);
+        if let Some(bytes) = half.framer.whole_smb2(&piece)
+            && context.keys.is_empty()
+            && !self.smb1.expects_negotiate()
+        {
+            // What nearly every segment is; as `feed` has it.
+            out.coverage.messages += 1;
+            let message = Message {
+                bytes,
+                length: bytes.len() as u32,
+                kind: Kind::SESSION_MESSAGE,
+                cut: false,
+                start: time,
+                end: Some(time),
+                frame,
+                sequence: piece.sequence,
+                begun: if to_server { self.link.clock.begin(time) } else { NOT_ON_CLOCK },
+            };
+            self.smb2.message(&message, Wrapping::default(), &mut self.link, out, &context.limits);
+            self.judge_by_data();
+        } else {
+            let piece = piece;
+            self.feed(&piece, from, context, out);
+        }
+        false
+    }
+
+    /// Takes a packet that goes from end `from`.
     pub fn packet(
         &mut self,
         segment: &TcpSegment<'_>,
@@ -251,7 +361,7 @@ impl Connection {
         if flags.has(TcpFlags::SYN) || flags.has(TcpFlags::RST) {
             self.control(segment, from, time);
         }
-        self.measure(segment, from, time);
+        self.measure(segment, flags, from, self.client == Some(from), time);
         if segment.payload_len > 0 {
             let piece = Piece {
                 bytes: segment.payload,
@@ -264,7 +374,7 @@ impl Connection {
             };
             self.data(&piece, from, context, out);
         }
-        if self.halves[0].order.has_hole() || self.halves[1].order.has_hole() {
+        if self.has_hole() {
             self.give_up_holes(time, frame, context, out);
         }
         if flags.has(TcpFlags::FIN) {
@@ -285,6 +395,11 @@ impl Connection {
         }
         half.mss = segment.mss().or(half.mss);
         half.window_scale = segment.window_scale();
+        // Scaling holds when both sides announced it (RFC 7323 section 2.2).
+        let holds = self.halves.iter().all(|half| half.window_scale.is_some());
+        for half in &mut self.halves {
+            half.window_shift = half.window_scale.filter(|_| holds).unwrap_or(0);
+        }
         if flags.has(TcpFlags::ACK) {
             self.client = Some(1 - from);
             if let Some((sent, _)) = self.handshake.syn
@@ -308,11 +423,15 @@ impl Connection {
     }
 
     /// Windows, acknowledgements and round trips.
-    #[inline]
-    fn measure(&mut self, segment: &TcpSegment<'_>, from: usize, time: i64) {
-        let is_client = self.client == Some(from);
-        let scales = (self.halves[0].window_scale, self.halves[1].window_scale);
-        let flags = segment.flags;
+    #[inline(always)]
+    fn measure(
+        &mut self,
+        segment: &TcpSegment<'_>,
+        flags: TcpFlags,
+        from: usize,
+        is_client: bool,
+        time: i64,
+    ) {
         let [low, high] = &mut self.halves;
         let (own, other) = if from == 0 { (low, high) } else { (high, low) };
         own.packets += 1;
@@ -321,11 +440,7 @@ impl Connection {
             let is_zero = segment.window == 0 && !flags.has(TcpFlags::SYN);
             own.zero_windows += u64::from(is_zero && !own.window_is_zero);
             own.window_is_zero = is_zero;
-            // Scaling holds when both sides announced it (RFC 7323 section 2.2).
-            let shift = match scales {
-                (Some(_), Some(_)) if !flags.has(TcpFlags::SYN) => own.window_scale.unwrap_or(0),
-                _ => 0,
-            };
+            let shift = if flags.has(TcpFlags::SYN) { 0 } else { own.window_shift };
             own.window_max = own.window_max.max(u64::from(segment.window) << shift);
         }
         if !flags.has(TcpFlags::ACK) {
@@ -354,9 +469,9 @@ impl Connection {
                 self.link.server_side.add_data(time - sent);
             }
         }
-        if let Some((sent, end)) = self.handshake.syn_ack
+        if is_client
             && !self.handshake.done
-            && is_client
+            && let Some((sent, end)) = self.handshake.syn_ack
             && number == end
             && !flags.has(TcpFlags::SYN)
         {
@@ -416,18 +531,8 @@ impl Connection {
             return;
         }
         let half = &mut self.halves[from];
-        let end = piece.sequence.wrapping_add(piece.length);
-        if half.highest.is_none_or(|highest| end.wrapping_sub(highest) as i32 > 0) {
-            if half.highest == half.acknowledged {
-                half.waits_since = piece.time;
-            }
-            half.highest = Some(end);
-            half.highest_at = piece.time;
-            if let Some(acknowledged) = half.acknowledged {
-                let in_flight = end.wrapping_sub(acknowledged) as i32;
-                half.in_flight_max = half.in_flight_max.max(in_flight.max(0) as u64);
-            }
-        }
+        let end = piece.end();
+        half.send(piece);
         match half.order.judge(piece.sequence, piece.length) {
             Verdict::Use { skip } => {
                 if half.order.has_hole() {
@@ -440,10 +545,10 @@ impl Connection {
                         self.link.recoveries.add(since, piece.time);
                         half.recovery_ns += piece.time.abs_diff(since);
                     }
-                } else if half.sample.is_none() {
-                    half.sample = Some((end, piece.time));
+                    half.bytes += u64::from(piece.length - skip);
+                } else {
+                    half.take(piece, skip);
                 }
-                half.bytes += u64::from(piece.length - skip);
                 self.feed(&piece.skip(skip), from, context, out);
                 self.release(from, context, out);
             }
@@ -583,7 +688,6 @@ impl Connection {
         true
     }
 
-    #[inline]
     fn feed(&mut self, piece: &Piece<'_>, from: usize, context: &Context, out: &mut Output) {
         let mut sink = Sink {
             to_server: self.client == Some(from),
@@ -596,7 +700,12 @@ impl Connection {
             out,
         };
         self.halves[from].framer.feed(*piece, &mut sink);
-        // Without a handshake the round trips of data have to do.
+        self.judge_by_data();
+    }
+
+    /// Without a handshake the round trips of data have to do.
+    #[inline]
+    fn judge_by_data(&mut self) {
         if self.link.vantage.is_none()
             && self.link.server_side.samples.min(self.link.client_side.samples) == 4
         {

@@ -5,13 +5,25 @@ use std::collections::VecDeque;
 use hashbrown::HashMap;
 
 use crate::connection::{Connection, Context, EndReason};
-use crate::frame::{FlowKey, TcpFlags, TcpSegment};
+use crate::frame::{FlowKey, TcpFlags, TcpSegment, Way};
 use crate::output::Output;
 
 /// In the flow table: a flow that carries something else.
 const OTHER: u32 = u32::MAX;
 /// Flows with something else that are remembered; beyond that they are looked at anew.
 const OTHERS: usize = 1 << 18;
+
+/// Ways that are looked up without the flow table, as a power of two: connections take turns.
+const RECENT_BITS: u32 = 8;
+
+/// A way that was looked up.
+#[derive(Clone, Copy)]
+struct Recent {
+    way: Way,
+    place: u32,
+    /// Which end sends: 0 for the key's lower.
+    from: u32,
+}
 
 /// The connections of one shard.
 #[derive(Clone)]
@@ -22,7 +34,7 @@ pub struct Engine {
     free: Vec<u32>,
     /// Flows on unusual ports that may yet be SMB, oldest first.
     candidates: VecDeque<(u32, FlowKey)>,
-    last: Option<(FlowKey, u32)>,
+    recent: Vec<Option<Recent>>,
     live: usize,
     waiting_bytes: usize,
     next_index: u32,
@@ -37,50 +49,103 @@ impl Engine {
             slab: Vec::new(),
             free: Vec::new(),
             candidates: VecDeque::new(),
-            last: None,
+            recent: vec![None; 1 << RECENT_BITS],
             live: 0,
             waiting_bytes: 0,
             next_index: 0,
         }
     }
 
-    /// Takes one TCP segment; `out.order` is its global number.
-    #[inline]
-    pub fn packet(&mut self, segment: &TcpSegment<'_>, time: i64, frame: u64, out: &mut Output) {
-        let (key, forward) = FlowKey::of(segment);
-        let from = usize::from(!forward);
-        let place = match self.last {
-            Some((last, place)) if last == key => place,
-            _ => match self.flows.get(&key) {
-                Some(&place) => place,
-                None => self.begin(key, segment, time, out),
-            },
+    /// Takes one TCP segment; `out.order` is its global number. Inlined where packets are read, so
+    /// that a segment need not go through memory.
+    #[inline(always)]
+    pub fn packet(&mut self, segment: TcpSegment<'_>, time: i64, frame: u64, out: &mut Output) {
+        let way = Way::of(&segment);
+        let (place, from) = match self.recent.get(way.bucket(RECENT_BITS)) {
+            Some(Some(recent)) if recent.way == way => (recent.place, recent.from as usize),
+            _ => {
+                // What a pointer leads to cannot stay in registers: the rare ways get copies.
+                let (way, segment) = (way, segment);
+                self.look_up(&way, &segment, time, out)
+            }
         };
-        self.last = Some((key, place));
-        let Some((_, connection)) = self.slab.get_mut(place as usize).and_then(Option::as_mut)
-        else {
+        if let Some(Some((_, connection))) = self.slab.get_mut(place as usize)
+            && connection.follows(&segment)
+        {
+            if connection.follow(&segment, from, time, frame, &self.context, out) {
+                self.count_waiting(0, place, out);
+            }
+            return;
+        }
+        let (way, segment) = (way, segment);
+        self.unusual(&way, place, from, &segment, time, frame, out);
+    }
+
+    /// The place and the sending end of a way's connection.
+    #[cold]
+    fn look_up(
+        &mut self,
+        way: &Way,
+        segment: &TcpSegment<'_>,
+        time: i64,
+        out: &mut Output,
+    ) -> (u32, usize) {
+        let (key, forward) = way.flow();
+        let place = match self.flows.get(&key) {
+            Some(&place) => place,
+            None => self.begin(key, segment, time, out),
+        };
+        let from = u32::from(!forward);
+        if let Some(recent) = self.recent.get_mut(way.bucket(RECENT_BITS)) {
+            *recent = Some(Recent { way: *way, place, from });
+        }
+        (place, from as usize)
+    }
+
+    /// A flow's place changes: it is looked up anew.
+    fn forget_place(&mut self, key: FlowKey) {
+        let way = key.forward();
+        for way in [way, way.back()] {
+            if let Some(recent) = self.recent.get_mut(way.bucket(RECENT_BITS)) {
+                *recent = None;
+            }
+        }
+    }
+
+    /// A segment that does not simply go on where the last one ended: of a connection that begins
+    /// or ends, that is not known to carry SMB, or that has holes.
+    #[cold]
+    #[allow(clippy::too_many_arguments)]
+    fn unusual(
+        &mut self,
+        way: &Way,
+        place: u32,
+        from: usize,
+        segment: &TcpSegment<'_>,
+        time: i64,
+        frame: u64,
+        out: &mut Output,
+    ) {
+        let key = way.flow().0;
+        let Some(Some((_, connection))) = self.slab.get_mut(place as usize) else {
             out.coverage.frames_not_smb += 1;
             if segment.flags.has(TcpFlags::SYN) {
                 // The ports are used anew, perhaps for SMB.
                 self.flows.remove(&key);
-                self.last = None;
+                self.forget_place(key);
             }
             return;
         };
         if segment.flags.has(TcpFlags::SYN) && connection.is_reused_by(segment, from) {
             self.remove(place, EndReason::Reused, out);
             let place = self.begin(key, segment, time, out);
-            self.last = Some((key, place));
-            if let Some((_, connection)) =
-                self.slab.get_mut(place as usize).and_then(Option::as_mut)
-            {
+            if let Some(Some((_, connection))) = self.slab.get_mut(place as usize) {
                 connection.packet(segment, from, time, frame, &self.context, out);
             }
             return;
         }
         let before = connection.waiting_bytes();
         connection.packet(segment, from, time, frame, &self.context, out);
-        let after = connection.waiting_bytes();
         if !connection.is_smb {
             out.coverage.frames_not_smb += u64::from(segment.payload_len > 0);
             if connection.is_other() {
@@ -88,6 +153,13 @@ impl Engine {
                 return;
             }
         }
+        self.count_waiting(before, place, out);
+    }
+
+    /// Counts what waits for holes to be filled, of which `before` bytes did before a packet.
+    fn count_waiting(&mut self, before: usize, place: u32, out: &mut Output) {
+        let Some(Some((_, connection))) = self.slab.get(place as usize) else { return };
+        let after = connection.waiting_bytes();
         if before != after {
             self.waiting_bytes = self.waiting_bytes + after - before;
             if self.waiting_bytes > self.context.limits.reorder_bytes_total {
@@ -147,7 +219,7 @@ impl Engine {
             self.live -= 1;
         }
         self.flows.insert(key, OTHER);
-        self.last = None;
+        self.forget_place(key);
     }
 
     fn remove(&mut self, place: u32, reason: EndReason, out: &mut Output) {
@@ -160,7 +232,7 @@ impl Engine {
         self.flows.remove(&key);
         self.free.push(place);
         self.live -= 1;
-        self.last = None;
+        self.forget_place(key);
     }
 
     /// Forgets the eighth of the connections that was idle longest.

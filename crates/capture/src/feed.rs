@@ -73,7 +73,7 @@ impl Feed {
         self.backwards += u64::from(self.last_time.is_some_and(|last| time < last));
         self.first_time.get_or_insert(time);
         self.last_time = Some(time);
-        self.engine.packet(segment, time, self.frames, &mut self.output);
+        self.engine.packet(*segment, time, self.frames, &mut self.output);
     }
 
     /// Segments so far.

@@ -46,14 +46,17 @@ impl RoundTrip {
     #[inline]
     fn add(&mut self, sample: i64) {
         let [a, b, c] = self.least;
+        if self.samples > 2 && sample >= c {
+            self.samples += 1;
+            return;
+        }
         self.least = match self.samples {
             0 => [sample, 0, 0],
             1 => [a.min(sample), a.max(sample), 0],
             _ if sample < a => [sample, a, b],
             _ if sample < b => [a, sample, b],
             2 => [a, b, sample],
-            _ if sample < c => [a, b, sample],
-            _ => return self.samples += 1,
+            _ => [a, b, sample],
         };
         self.samples += 1;
     }

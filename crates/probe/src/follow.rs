@@ -223,8 +223,8 @@ fn tell(feed: &mut Feed, offset: i64, told: &Told) {
         false => (told.server, told.client),
     };
     let segment = TcpSegment {
-        source: source.ip(),
-        destination: destination.ip(),
+        source: source.ip().into(),
+        destination: destination.ip().into(),
         source_port: source.port(),
         destination_port: destination.port(),
         sequence: told.sequence,

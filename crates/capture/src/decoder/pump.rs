@@ -9,8 +9,8 @@ use smbscope_event::tables::Coverage;
 use super::{Event, Input, Options, Progress};
 use crate::connection::Context;
 use crate::engine::Engine;
-use crate::file::{self, Chunk, FileError, Reader};
-use crate::frame::{FlowKey, NotTcp, TcpSegment, dissect};
+use crate::file::{self, Chunk, FileError, FrameRef, Reader};
+use crate::frame::{FlowKey, NotTcp, TcpSegment, dissect, dissect_plain};
 use crate::output::Output;
 
 /// Files that follow each other within this time are one recording in pieces (a ring of files),
@@ -254,12 +254,12 @@ impl Pump {
                 for (index, frame) in chunk.frames.iter().enumerate() {
                     coverage.frames_time_backwards += u64::from(frame.time_ns < last_time);
                     last_time = frame.time_ns;
-                    match dissect(frame.link, chunk.frame(frame), frame.original) {
-                        Ok(segment) => {
-                            output.order = base + index as u64;
-                            engine.packet(&segment, frame.time_ns, frame.number, &mut output);
+                    output.order = base + index as u64;
+                    match dissect_plain(frame.link, chunk.frame(frame), frame.original) {
+                        Some(segment) => {
+                            engine.packet(segment, frame.time_ns, frame.number, &mut output);
                         }
-                        Err(reason) => count(reason, coverage),
+                        None => other(&chunk, frame, engine, &mut output, coverage),
                     }
                 }
                 self.last_time = last_time;
@@ -324,6 +324,21 @@ fn collect(shards: &[Shard]) -> Result<Vec<Output>, Gone> {
     shards.iter().map(|shard| shard.outputs.recv().map_err(|_| Gone)).collect()
 }
 
+/// Looks closer at a frame.
+#[cold]
+fn other(
+    chunk: &Chunk,
+    frame: &FrameRef,
+    engine: &mut Engine,
+    output: &mut Output,
+    coverage: &mut Coverage,
+) {
+    match dissect(frame.link, chunk.frame(frame), frame.original) {
+        Ok(segment) => engine.packet(segment, frame.time_ns, frame.number, output),
+        Err(reason) => count(reason, coverage),
+    }
+}
+
 fn count(reason: NotTcp, coverage: &mut Coverage) {
     match reason {
         NotTcp::OtherProtocol | NotTcp::UnknownLink => coverage.frames_not_tcp += 1,
@@ -365,7 +380,7 @@ fn shard(context: Context) -> std::io::Result<Shard> {
                             if let Ok(segment) = segment {
                                 packets = job.base + u64::from(index);
                                 output.order = packets;
-                                engine.packet(&segment, frame.time_ns, frame.number, &mut output);
+                                engine.packet(segment, frame.time_ns, frame.number, &mut output);
                             }
                         }
                     }

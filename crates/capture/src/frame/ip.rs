@@ -4,10 +4,8 @@
 //! frame's where the length is 0, as segmentation offload and jumbograms leave it. RFC 791,
 //! RFC 8200, RFC 2675.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-
 use super::tcp::{Packet, TcpSegment};
-use super::{NotTcp, byte};
+use super::{Address, NotTcp, byte};
 
 const TCP: u8 = 6;
 const EXTENSIONS_MAX: usize = 16;
@@ -21,7 +19,8 @@ pub(super) fn any(bytes: &[u8], at: usize, original: u32) -> Result<TcpSegment<'
     }
 }
 
-#[inline]
+// Once for every packet, and what it returns is large: it had better not go through memory.
+#[inline(always)]
 pub(super) fn v4(bytes: &[u8], at: usize, original: u32) -> Result<TcpSegment<'_>, NotTcp> {
     let header = bytes.get(at..).and_then(<[u8]>::first_chunk::<20>);
     let Some(
@@ -46,8 +45,8 @@ pub(super) fn v4(bytes: &[u8], at: usize, original: u32) -> Result<TcpSegment<'_
         length => length,
     };
     Packet {
-        source: IpAddr::V4(Ipv4Addr::new(s3, s2, s1, s0)),
-        destination: IpAddr::V4(Ipv4Addr::new(d3, d2, d1, d0)),
+        source: Address::v4([s3, s2, s1, s0]),
+        destination: Address::v4([d3, d2, d1, d0]),
         ttl,
         start: at + header_len,
         length: length.checked_sub(header_len).ok_or(NotTcp::Malformed)?,
@@ -55,7 +54,7 @@ pub(super) fn v4(bytes: &[u8], at: usize, original: u32) -> Result<TcpSegment<'_
     .tcp(bytes)
 }
 
-#[inline]
+#[inline(always)]
 pub(super) fn v6(bytes: &[u8], at: usize, original: u32) -> Result<TcpSegment<'_>, NotTcp> {
     let header = bytes.get(at..).and_then(<[u8]>::first_chunk::<40>);
     let Some(header) = header else {
@@ -80,8 +79,8 @@ pub(super) fn v6(bytes: &[u8], at: usize, original: u32) -> Result<TcpSegment<'_
         return Err(NotTcp::Truncated);
     };
     Packet {
-        source: IpAddr::V6(Ipv6Addr::from(*source)),
-        destination: IpAddr::V6(Ipv6Addr::from(*destination)),
+        source: Address::v6(*source),
+        destination: Address::v6(*destination),
         ttl,
         start,
         length: end.checked_sub(start).ok_or(NotTcp::Malformed)?,

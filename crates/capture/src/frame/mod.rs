@@ -7,11 +7,13 @@
 
 use crate::file::LinkType;
 
+mod address;
 mod flow;
 mod ip;
 mod tcp;
 
-pub use flow::FlowKey;
+pub use address::Address;
+pub use flow::{FlowKey, Way};
 pub use tcp::{TcpFlags, TcpOption, TcpSegment};
 
 /// Why a frame holds no TCP segment that can be read.
@@ -31,21 +33,17 @@ pub enum NotTcp {
     TooDeep,
 }
 
-/// Finds the TCP segment in a frame of which `bytes` were captured and `original` bytes were on
-/// the wire.
-#[inline]
-pub fn dissect(link: LinkType, bytes: &[u8], original: u32) -> Result<TcpSegment<'_>, NotTcp> {
-    if link == LinkType::ETHERNET
-        && let Some(&[.., t1, t0]) = bytes.first_chunk::<14>()
-    {
-        // Nearly every frame takes one of these ways.
-        match u16::from_be_bytes([t1, t0]) {
-            IPV4 => return ip::v4(bytes, 14, original),
-            IPV6 => return ip::v6(bytes, 14, original),
-            _ => {}
-        }
+/// What [`dissect`] finds in the frames that are the most: TCP in IP in plain Ethernet. None says
+/// nothing of a frame but that it is to be dissected.
+#[inline(always)]
+pub fn dissect_plain(link: LinkType, bytes: &[u8], original: u32) -> Option<TcpSegment<'_>> {
+    let &[.., t1, t0] = bytes.first_chunk::<14>()?;
+    match u16::from_be_bytes([t1, t0]) {
+        _ if link != LinkType::ETHERNET => None,
+        IPV4 => ip::v4(bytes, 14, original).ok(),
+        IPV6 => ip::v6(bytes, 14, original).ok(),
+        _ => None,
     }
-    link_layer(link, bytes, original)
 }
 
 const IPV4: u16 = 0x0800;
@@ -60,7 +58,9 @@ const ETHERTYPE_MIN: u16 = 0x0600;
 const SLL_LLC: u16 = 4;
 const TAGS_MAX: usize = 16;
 
-fn link_layer(link: LinkType, bytes: &[u8], original: u32) -> Result<TcpSegment<'_>, NotTcp> {
+/// Finds the TCP segment in a frame of which `bytes` were captured and `original` bytes were on
+/// the wire.
+pub fn dissect(link: LinkType, bytes: &[u8], original: u32) -> Result<TcpSegment<'_>, NotTcp> {
     match link {
         LinkType::ETHERNET => match be16(bytes, 12)? {
             length if length < ETHERTYPE_MIN => llc(bytes, 14, original),

@@ -3,9 +3,7 @@
 //! Owns one segment as it stands in a frame; sequence arithmetic and order are the stream's.
 //! RFC 9293 section 3, RFC 7323 (window scale, timestamps), RFC 2018 (SACK).
 
-use std::net::IpAddr;
-
-use super::NotTcp;
+use super::{Address, NotTcp};
 
 /// The flag byte of a TCP header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -48,9 +46,9 @@ impl std::ops::BitOr for TcpFlags {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcpSegment<'a> {
     /// The sender's address.
-    pub source: IpAddr,
+    pub source: Address,
     /// The receiver's address.
-    pub destination: IpAddr,
+    pub destination: Address,
     /// The sender's port.
     pub source_port: u16,
     /// The receiver's port.
@@ -180,8 +178,8 @@ impl<'a> TcpOption<'a> {
 
 /// Where TCP lies in a frame, as the IP header tells.
 pub(super) struct Packet {
-    pub(super) source: IpAddr,
-    pub(super) destination: IpAddr,
+    pub(super) source: Address,
+    pub(super) destination: Address,
     pub(super) ttl: u8,
     pub(super) start: usize,
     /// Bytes of header and payload on the wire.
@@ -189,7 +187,7 @@ pub(super) struct Packet {
 }
 
 impl Packet {
-    #[inline]
+    #[inline(always)]
     pub(super) fn tcp(self, bytes: &[u8]) -> Result<TcpSegment<'_>, NotTcp> {
         let rest = bytes.get(self.start..).unwrap_or_default();
         let Some(

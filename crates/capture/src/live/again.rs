@@ -60,6 +60,7 @@ impl Again {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::frame::Address;
 
     fn segment(
         sequence: u32,
@@ -68,8 +69,8 @@ mod tests {
         flags: TcpFlags,
     ) -> TcpSegment<'static> {
         TcpSegment {
-            source: [10, 0, 0, 1].into(),
-            destination: [10, 0, 0, 2].into(),
+            source: Address::v4([10, 0, 0, 1]),
+            destination: Address::v4([10, 0, 0, 2]),
             source_port: 50_000,
             destination_port: 445,
             sequence,

@@ -64,6 +64,10 @@ enum State {
     Search,
 }
 
+/// How a message of SMB1 begins; the others' first byte is less by 1 to 3.
+const SMB1: u32 = 0xff53_4d42;
+/// How a message of SMB2 in clear begins: 0xfe, 'S', 'M', 'B'.
+const SMB2: u32 = 0xfe53_4d42;
 /// Bytes that must be there to judge whether a message begins.
 const PLAUSIBLE_BYTES: usize = 10;
 
@@ -111,6 +115,21 @@ impl Framer {
             synchronised: false,
             counters: Counters::default(),
         }
+    }
+
+    /// The SMB2 message that a piece is, if it is one and nothing else: what most are. It is taken
+    /// without a [`MessageSink`]; any other piece is still to be fed.
+    #[inline]
+    pub fn whole_smb2<'a>(&mut self, piece: &Piece<'a>) -> Option<&'a [u8]> {
+        let (header, bytes) = piece.bytes.split_first_chunk::<{ nbss::HEADER_BYTES }>()?;
+        // The kind of session messages, in the length's first byte, is 0.
+        let is_whole = u32::from_be_bytes(*header) as usize == bytes.len();
+        let is_all = piece.bytes.len() == piece.length as usize;
+        let is_smb2 = bytes.first_chunk().is_some_and(|magic| u32::from_be_bytes(*magic) == SMB2);
+        (self.state == State::Boundary && is_whole && is_all && is_smb2).then(|| {
+            self.synchronised = true;
+            bytes
+        })
     }
 
     /// Takes the next bytes of the stream.
@@ -363,7 +382,7 @@ impl Framer {
 
 #[inline]
 fn has_magic(message: &[u8]) -> bool {
-    matches!(array_at(message, 0), Some([0xfc..=0xff, b'S', b'M', b'B']))
+    array_at(message, 0).is_some_and(|magic| u32::from_be_bytes(*magic) | 0x0300_0000 == SMB1)
 }
 
 /// Where the first plausible message begins.

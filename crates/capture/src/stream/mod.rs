@@ -27,6 +27,12 @@ pub struct Piece<'a> {
 }
 
 impl<'a> Piece<'a> {
+    /// The sequence number behind it.
+    #[inline]
+    pub fn end(&self) -> u32 {
+        self.sequence.wrapping_add(self.length)
+    }
+
     /// The piece without its first `skip` bytes.
     pub fn skip(self, skip: u32) -> Piece<'a> {
         let skip = skip.min(self.length);

@@ -85,6 +85,16 @@ impl Order {
         self.waiting_bytes
     }
 
+    /// Takes a segment with payload as used if it is the one that comes next.
+    #[inline]
+    pub fn follow(&mut self, sequence: u32, length: u32) -> bool {
+        let follows = self.next == Some(sequence);
+        if follows {
+            self.next = Some(sequence.wrapping_add(length));
+        }
+        follows
+    }
+
     /// Judges a segment with payload, and takes it as used if it is to be used.
     #[inline]
     pub fn judge(&mut self, sequence: u32, length: u32) -> Verdict {

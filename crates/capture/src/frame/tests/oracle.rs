@@ -61,7 +61,7 @@ proptest! {
         prop_assert_eq!(ours.flags, TcpFlags::ACK);
         prop_assert_eq!(ours.mss(), (options > 0).then_some(numbers[0] as u16));
         prop_assert_eq!(ours.window_scale(), (options > 1).then_some(7));
-        match (ours.source, ours.destination) {
+        match (ours.source.ip(), ours.destination.ip()) {
             (std::net::IpAddr::V4(s), std::net::IpAddr::V4(d)) => {
                 prop_assert_eq!((&s.octets()[..], &d.octets()[..]), (&source[..4], &destination[..4]));
             }

@@ -14,7 +14,7 @@ fn whole(link: LinkType, bytes: &[u8]) -> Result<TcpSegment<'_>, NotTcp> {
 fn every_wrapping_holds_the_same_segment() {
     for (name, link, bytes) in wrappings(b"payload") {
         let segment = whole(link, &bytes).unwrap_or_else(|e| panic!("{name}: {e:?}"));
-        let (source, destination, ttl) = match segment.source {
+        let (source, destination, ttl) = match segment.source.ip() {
             IpAddr::V4(_) => ("10.0.0.1", "10.0.0.2", 128),
             IpAddr::V6(_) => ("fe80::1", "fe80::2", 64),
         };
@@ -179,9 +179,9 @@ fn both_directions_have_one_key() {
         assert_eq!(FlowKey::of(&back), (key, !forward));
         assert!(forward, "10.0.0.1 is below 10.0.0.2");
         assert_eq!(key.lower().port(), 50_000);
-        assert_eq!(key.lower().ip(), there.source);
+        assert_eq!(key.lower().ip(), there.source.ip());
         assert_eq!(key.higher().port(), 445);
-        assert_eq!(key.higher().ip(), there.destination);
+        assert_eq!(key.higher().ip(), there.destination.ip());
         let other = TcpSegment { source_port: 50_001, ..there };
         assert_ne!(FlowKey::of(&other).0, key);
         // One address on both sides: the ports decide.

@@ -7,7 +7,7 @@ use super::*;
 use crate::Part;
 use crate::decoder::{Decoder, Input, Options};
 use crate::file::{self, Reader};
-use crate::frame::dissect;
+use crate::frame::{Address, dissect};
 
 fn fixture(name: &str) -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures").join(name)
@@ -99,8 +99,8 @@ fn masked_stream(stream: &[u8], size: usize, captured: usize) -> Vec<u8> {
 
 fn segment(sequence: u32, length: usize) -> TcpSegment<'static> {
     TcpSegment {
-        source: [10, 0, 0, 1].into(),
-        destination: [10, 0, 0, 2].into(),
+        source: Address::v4([10, 0, 0, 1]),
+        destination: Address::v4([10, 0, 0, 2]),
         source_port: 50_000,
         destination_port: 445,
         sequence,
