@@ -32,6 +32,24 @@ pub struct Wrapping {
     pub compressed: bool,
 }
 
+/// A compound's requests, or the one of a message.
+struct Chain {
+    /// Number on the connection; 0 for a message of one.
+    number: u64,
+    members: u16,
+    session_id: u64,
+    tree_id: Option<u32>,
+    /// A related member works on the file of the one before it.
+    file: Option<[u8; 16]>,
+}
+
+impl Chain {
+    fn of(first: &Header, number: u64) -> Chain {
+        let (session_id, tree_id) = (first.session_id, first.tree_id());
+        Chain { number, members: 0, session_id, tree_id, file: None }
+    }
+}
+
 /// A reply that came before its request was seen: packets of the two directions can be recorded
 /// out of order.
 #[derive(Clone, Debug)]
@@ -79,13 +97,27 @@ impl Smb2 {
         };
         if first.is_response() {
             link.unbegin(message.start, message.begun);
-            self.replies(message, wrapping, link, out, limits);
+            if first.next_command == 0 {
+                let member = Member { offset: 0, header: first, bytes: message.bytes };
+                self.reply(&member, 0, &mut None, &Seen::of(message), wrapping, link, out, limits);
+            } else {
+                self.compound_reply(message, wrapping, link, out, limits);
+            }
+            if !self.early.is_empty() {
+                self.expire(limits.early, out.order.saturating_sub(EARLY_PACKETS), link, out);
+            }
+        } else if first.next_command == 0 {
+            let member = Member { offset: 0, header: first, bytes: message.bytes };
+            let mut chain = Chain::of(&first, 0);
+            if let Some(slot) = self.request(&member, &mut chain, message, wrapping, link, out) {
+                self.depart(slot, &chain, message, link, out, limits);
+            }
         } else {
-            self.requests(message, &first, wrapping, link, out, limits);
+            self.compound_request(message, &first, wrapping, link, out, limits);
         }
     }
 
-    fn requests(
+    fn compound_request(
         &mut self,
         message: &Message<'_>,
         first: &Header,
@@ -94,84 +126,96 @@ impl Smb2 {
         out: &mut Output,
         limits: &Limits,
     ) {
-        let chain = if first.next_command != 0 {
-            self.chains += 1;
-            link.table.compounds += 1;
-            self.chains
-        } else {
-            0
-        };
-        let (mut session_id, mut tree_id) = (first.session_id, first.tree_id());
-        // A related member works on the file of the one before it.
-        let mut file = None;
+        self.chains += 1;
+        link.table.compounds += 1;
+        let mut chain = Chain::of(first, self.chains);
         let mut slots = [0_u32; 64];
         let mut count = 0_usize;
-        let mut members_seen = 0_u16;
         for member in members(message.bytes) {
-            let header = &member.header;
-            if header.is_response() {
+            if member.header.is_response() {
                 out.coverage.messages_malformed += 1;
                 break;
             }
-            let index = members_seen;
-            members_seen = members_seen.saturating_add(1);
-            let slot = self.allocate();
-            let Some(pending) = self.slab.get_mut(slot as usize) else { break };
-            pending.reset();
-            pending.chain = chain;
-            if header.flags.is_related() {
-                if header.session_id != u64::MAX {
-                    session_id = header.session_id;
-                }
-                if let Some(tree) = header.tree_id().filter(|&tree| tree != u32::MAX) {
-                    tree_id = Some(tree);
-                }
-            } else {
-                (session_id, tree_id) = (header.session_id, header.tree_id());
-            }
-            let row = &mut pending.row;
-            row.set_protocol(2);
-            row.set_command(code::command(2, header.command.0));
-            row.set_message_id(header.message_id);
-            if session_id != 0 {
-                row.set_session_id(session_id);
-            }
-            if let Some(tree) = tree_id.filter(|_| has_tree(header.command)) {
-                row.set_tree_id(tree);
-            }
-            row.set_credit_charge(header.credit_charge);
-            row.set_credits_requested(header.credits);
-            row.set_signed(header.flags.is_signed());
-            row.set_encrypted(wrapping.encrypted);
-            row.set_compressed(wrapping.compressed);
-            if chain != 0 {
-                row.set_compound(chain);
-                row.set_compound_index(index);
-                row.set_related(header.flags.is_related());
-            }
-            request::decode(&member, pending, link);
-            match pending.row.file_id() {
-                None if header.flags.is_related() => {
-                    if let Some(file) = file {
-                        pending.row.set_file_id(file);
-                    }
-                }
-                named => file = named,
-            }
-            link.start(pending, message, index == 0);
-            out.coverage.commands_unknown += u64::from(header.command.name().is_none());
+            let slot = self.request(&member, &mut chain, message, wrapping, link, out);
+            let Some(slot) = slot else { break };
             if let Some(place) = slots.get_mut(count) {
                 *place = slot;
                 count += 1;
-            } else {
+            } else if let Some(pending) = self.slab.get_mut(slot as usize) {
                 // More members than any client sends: counted, not followed.
                 link.give_up(out, pending, message.start);
                 self.free.push(slot);
             }
         }
         for &slot in slots.iter().take(count) {
-            self.depart(slot, chain, members_seen, message, link, out, limits);
+            self.depart(slot, &chain, message, link, out, limits);
         }
+    }
+
+    /// Makes a request's row; its place.
+    #[inline]
+    fn request(
+        &mut self,
+        member: &Member<'_>,
+        chain: &mut Chain,
+        message: &Message<'_>,
+        wrapping: Wrapping,
+        link: &mut Link,
+        out: &mut Output,
+    ) -> Option<u32> {
+        let header = &member.header;
+        let index = chain.members;
+        chain.members = index.saturating_add(1);
+        let slot = self.allocate();
+        let pending = self.slab.get_mut(slot as usize)?;
+        pending.reset();
+        pending.chain = chain.number;
+        let is_related = header.flags.is_related();
+        if is_related {
+            if header.session_id != u64::MAX {
+                chain.session_id = header.session_id;
+            }
+            if let Some(tree) = header.tree_id().filter(|&tree| tree != u32::MAX) {
+                chain.tree_id = Some(tree);
+            }
+        } else {
+            (chain.session_id, chain.tree_id) = (header.session_id, header.tree_id());
+        }
+        let row = &mut pending.row;
+        row.set_protocol(2);
+        row.set_command(code::command(2, header.command.0));
+        row.set_message_id(header.message_id);
+        row.set_credit_charge(header.credit_charge);
+        row.set_credits_requested(header.credits);
+        row.set_signed(header.flags.is_signed());
+        row.set_encrypted(wrapping.encrypted);
+        row.set_compressed(wrapping.compressed);
+        link.start(pending, message, index == 0);
+        let row = &mut pending.row;
+        if chain.session_id != 0 {
+            row.set_session_id(chain.session_id);
+        }
+        if let Some(tree) = chain.tree_id.filter(|_| has_tree(header.command)) {
+            row.set_tree_id(tree);
+        }
+        if chain.number != 0 {
+            row.set_compound(chain.number);
+            row.set_compound_index(index);
+            row.set_related(is_related);
+        }
+        request::decode(member, pending, link);
+        if chain.number != 0 {
+            match pending.row.file_id() {
+                None if is_related => {
+                    if let Some(file) = chain.file {
+                        pending.row.set_file_id(file);
+                    }
+                }
+                named => chain.file = named,
+            }
+        }
+        out.coverage.commands_unknown += u64::from(header.command.name().is_none());
+        Some(slot)
     }
 
     /// Puts a request among those that wait for a reply.
@@ -179,16 +223,15 @@ impl Smb2 {
     fn depart(
         &mut self,
         slot: u32,
-        chain: u64,
-        members: u16,
+        chain: &Chain,
         message: &Message<'_>,
         link: &mut Link,
         out: &mut Output,
         limits: &Limits,
     ) {
         let Some(pending) = self.slab.get_mut(slot as usize) else { return };
-        if chain != 0 {
-            pending.row.set_compound_size(members);
+        if chain.number != 0 {
+            pending.row.set_compound_size(chain.members);
         }
         let command = Command(pending.row.command().unwrap_or(0) as u16);
         let id = pending.row.message_id().unwrap_or(u64::MAX);
@@ -213,18 +256,7 @@ impl Smb2 {
         } else {
             link.depart(pending);
         }
-        while let Some(place) = self.early.iter().position(|early| early.header.message_id == id)
-            && let Some(early) = self.early.remove(place)
-        {
-            let Early { header, seen, wrapping, mut reply, lead, .. } = early;
-            self.waiting.insert(id, slot);
-            if header.is_interim() {
-                // The final reply may have come as well.
-                self.interim(&header, &seen, lead, link);
-                self.waiting.remove(id);
-                continue;
-            }
-            self.answer(&header, &seen, wrapping, &mut reply, lead, link, out);
+        if !self.early.is_empty() && self.was_answered(id, slot, link, out) {
             return;
         }
         if self.waiting.len() >= limits.pending {
@@ -234,6 +266,23 @@ impl Smb2 {
             // The number is used again: the first one's reply was lost.
             self.give_up(lost, time, link, out);
         }
+    }
+
+    /// Whether a request's reply came before it, which it is then answered with.
+    #[cold]
+    fn was_answered(&mut self, id: u64, slot: u32, link: &mut Link, out: &mut Output) -> bool {
+        while let Some(place) = self.early.iter().position(|early| early.header.message_id == id)
+            && let Some(early) = self.early.remove(place)
+        {
+            let Early { header, seen, wrapping, mut reply, lead, .. } = early;
+            if !header.is_interim() {
+                self.answer(slot, &header, &seen, wrapping, &mut reply, lead, link, out);
+                return true;
+            }
+            // The final reply may have come as well.
+            self.interim(slot, &header, &seen, lead, link);
+        }
+        false
     }
 
     /// Makes room: the oldest eighth by number, since clients number upwards. Many at once, so that
@@ -257,7 +306,7 @@ impl Smb2 {
         }
     }
 
-    fn replies(
+    fn compound_reply(
         &mut self,
         message: &Message<'_>,
         wrapping: Wrapping,
@@ -268,36 +317,55 @@ impl Smb2 {
         let seen = Seen::of(message);
         let mut chain_file = None;
         for (index, member) in members(message.bytes).enumerate() {
-            let Member { header, .. } = member;
-            if !header.is_response() {
+            if !member.header.is_response() {
                 out.coverage.messages_malformed += 1;
                 break;
             }
-            self.grant(i64::from(header.credits), link);
-            if header.message_id == u64::MAX && header.command == Command::OPLOCK_BREAK {
-                self.notification(&member, &seen, wrapping, link, out);
-                continue;
-            }
-            let known = self.waiting.get(header.message_id).is_some();
-            if known && header.is_interim() {
-                self.interim(&header, &seen, index == 0, link);
-                continue;
-            }
-            let mut reply = reply::decode(&member, link);
-            if header.command == Command::CREATE {
-                chain_file = reply.file_id;
-            } else if reply.file_id.is_none() {
-                reply.file_id = chain_file;
-            }
-            let early_is_full = !link.requests_seen && self.early.len() >= limits.early;
-            if known || early_is_full && !header.is_interim() {
-                self.answer(&header, &seen, wrapping, &mut reply, index == 0, link, out);
-            } else {
-                let (lead, order) = (index == 0, out.order);
-                self.early.push_back(Early { header, seen, wrapping, reply, lead, order });
-            }
+            self.reply(&member, index, &mut chain_file, &seen, wrapping, link, out, limits);
         }
-        self.expire(limits.early, out.order.saturating_sub(EARLY_PACKETS), link, out);
+    }
+
+    /// Takes one reply. `chain_file` is what the compound's replies before it opened.
+    #[inline]
+    #[allow(clippy::too_many_arguments)]
+    fn reply(
+        &mut self,
+        member: &Member<'_>,
+        index: usize,
+        chain_file: &mut Option<[u8; 16]>,
+        seen: &Seen,
+        wrapping: Wrapping,
+        link: &mut Link,
+        out: &mut Output,
+        limits: &Limits,
+    ) {
+        let (header, lead) = (&member.header, index == 0);
+        self.grant(i64::from(header.credits), link);
+        if header.message_id == u64::MAX && header.command == Command::OPLOCK_BREAK {
+            self.notification(member, seen, wrapping, link, out);
+            return;
+        }
+        if header.is_interim()
+            && let Some(slot) = self.waiting.get(header.message_id)
+        {
+            self.interim(slot, header, seen, lead, link);
+            return;
+        }
+        let mut reply = reply::decode(member, link);
+        if header.command == Command::CREATE {
+            *chain_file = reply.file_id;
+        } else if reply.file_id.is_none() {
+            reply.file_id = *chain_file;
+        }
+        let early_is_full = !link.requests_seen && self.early.len() >= limits.early;
+        if let Some(slot) = self.waiting.remove(header.message_id) {
+            self.answer(slot, header, seen, wrapping, &mut reply, lead, link, out);
+        } else if early_is_full && !header.is_interim() {
+            unmatched(header, seen, wrapping, &mut reply, lead, link, out);
+        } else {
+            let (header, seen, order) = (*header, *seen, out.order);
+            self.early.push_back(Early { header, seen, wrapping, reply, lead, order });
+        }
     }
 
     /// Replies whose request does not come any more become rows of their own.
@@ -309,14 +377,17 @@ impl Smb2 {
             let Early { header, seen, wrapping, mut reply, lead, .. } = early;
             // An interim reply alone says nothing that the final one does not.
             if !header.is_interim() {
-                self.answer(&header, &seen, wrapping, &mut reply, lead, link, out);
+                unmatched(&header, &seen, wrapping, &mut reply, lead, link, out);
             }
         }
     }
 
+    /// Ends the request at a place, which does not wait any more, with its final reply.
+    #[inline]
     #[allow(clippy::too_many_arguments)]
     fn answer(
         &mut self,
+        slot: u32,
         header: &Header,
         seen: &Seen,
         wrapping: Wrapping,
@@ -325,29 +396,7 @@ impl Smb2 {
         link: &mut Link,
         out: &mut Output,
     ) {
-        let slot = self.waiting.remove(header.message_id);
-        let Some((slot, pending)) =
-            slot.and_then(|slot| Some((slot, self.slab.get_mut(slot as usize)?)))
-        else {
-            out.coverage.replies_unmatched += 1;
-            let mut row = Operation::default();
-            row.set_protocol(2);
-            row.set_command(code::command(2, header.command.0));
-            row.set_message_id(header.message_id);
-            if header.session_id != 0 {
-                row.set_session_id(header.session_id);
-            }
-            if let Some(tree) = header.tree_id().filter(|_| has_tree(header.command)) {
-                row.set_tree_id(tree);
-            }
-            row.set_signed(header.flags.is_signed());
-            row.set_encrypted(wrapping.encrypted);
-            row.set_compressed(wrapping.compressed);
-            set_reply(&mut row, header, reply);
-            let effect = reply.effect(None, out);
-            link.reply_alone(out, row, seen, lead, effect);
-            return;
-        };
+        let Some(pending) = self.slab.get_mut(slot as usize) else { return };
         let file_in_request = pending.row.file_id().is_some();
         if pending.chain != 0 {
             let chain = pending.chain;
@@ -385,12 +434,8 @@ impl Smb2 {
     }
 
     /// STATUS_PENDING: the operation goes on, its final reply carries the same AsyncId.
-    fn interim(&mut self, header: &Header, seen: &Seen, lead: bool, link: &mut Link) {
-        let Some(pending) =
-            self.waiting.get(header.message_id).and_then(|slot| self.slab.get_mut(slot as usize))
-        else {
-            return;
-        };
+    fn interim(&mut self, slot: u32, header: &Header, seen: &Seen, lead: bool, link: &mut Link) {
+        let Some(pending) = self.slab.get_mut(slot as usize) else { return };
         let time = seen.end_or_start();
         let row = &mut pending.row;
         row.set_pending_at(time);
@@ -519,6 +564,36 @@ impl Smb2 {
             self.slab.len() as u32 - 1
         })
     }
+}
+
+/// Makes a row of a reply whose request was not seen.
+#[cold]
+fn unmatched(
+    header: &Header,
+    seen: &Seen,
+    wrapping: Wrapping,
+    reply: &mut Reply,
+    lead: bool,
+    link: &mut Link,
+    out: &mut Output,
+) {
+    out.coverage.replies_unmatched += 1;
+    let mut row = Operation::default();
+    row.set_protocol(2);
+    row.set_command(code::command(2, header.command.0));
+    row.set_message_id(header.message_id);
+    if header.session_id != 0 {
+        row.set_session_id(header.session_id);
+    }
+    if let Some(tree) = header.tree_id().filter(|_| has_tree(header.command)) {
+        row.set_tree_id(tree);
+    }
+    row.set_signed(header.flags.is_signed());
+    row.set_encrypted(wrapping.encrypted);
+    row.set_compressed(wrapping.compressed);
+    set_reply(&mut row, header, reply);
+    let effect = reply.effect(None, out);
+    link.reply_alone(out, row, seen, lead, effect);
 }
 
 fn set_reply(row: &mut Operation, header: &Header, reply: &Reply) {
