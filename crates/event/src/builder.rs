@@ -11,7 +11,7 @@ use arrow::error::ArrowError;
 
 use crate::operation::{Column, Operation, schema};
 use crate::pool::Pool;
-use crate::values::{Build, GROUP, nulls, transpose};
+use crate::values::{Build, GROUP, Zeros, nulls, transpose};
 
 /// The texts that rows of one batch refer to by number.
 #[derive(Clone, Default)]
@@ -87,6 +87,7 @@ pub fn extension_of(path: &str) -> Option<&str> {
 pub struct OperationBuilder {
     schema: SchemaRef,
     columns: Vec<Build>,
+    zeros: Zeros,
     len: usize,
     /// The texts that appended rows refer to. Emptied by [`OperationBuilder::finish`].
     pub names: Names,
@@ -104,7 +105,8 @@ impl OperationBuilder {
             ),
         };
         let columns = columns.into_iter().map(Build::new).collect();
-        Ok(OperationBuilder { schema, columns, len: 0, names: Names::default() })
+        let zeros = Zeros::new()?;
+        Ok(OperationBuilder { schema, columns, zeros, len: 0, names: Names::default() })
     }
 
     /// The schema of the batches.
@@ -156,7 +158,7 @@ impl OperationBuilder {
                 false => {
                     build.catch_up(rows);
                     let pool = self.names.pool(build.column);
-                    build.values.take(nulls(&mut build.known), pool)?
+                    build.values.take(nulls(&mut build.known), pool, &mut self.zeros)?
                 }
             });
         }
@@ -198,6 +200,51 @@ mod tests {
         assert!(paths.is_null(1) && batch["offset"].is_null(0));
         assert_eq!(batch["file_id"].as_fixed_size_binary().value(0), [3; 16]);
         assert_eq!((builder.len(), builder.names.generation), (0, 1));
+    }
+
+    #[test]
+    fn texts_are_right_whether_a_batch_has_one_or_many() {
+        // What each of 150 rows has, by its place; none for no value.
+        let patterns: [fn(usize) -> Option<u32>; 8] = [
+            |_| Some(0),
+            |_| Some(0xc000_0034),
+            |row| (row % 3 > 0).then_some(0xc000_0022),
+            |row| (row > 70).then_some(0xc000_0034),
+            |row| (row < 65).then_some(0xc000_0034),
+            |row| Some(if row < 149 { 0 } else { 0x8000_0005 }),
+            |row| (row % 7 != 2).then_some([0, 0xc000_0034, 0x103][row / 40 % 3]),
+            |row| (row == 100).then_some(0),
+        ];
+        let mut builder = OperationBuilder::new(None).unwrap();
+        for pattern in patterns {
+            let rows: Vec<Operation> = (0..150)
+                .map(|row| {
+                    let mut operation = Operation::default();
+                    if let Some(status) = pattern(row) {
+                        operation.set_status_name(code::status_name(status));
+                        operation.set_share(builder.names.share.intern(&status.to_string()));
+                    }
+                    operation
+                })
+                .collect();
+            builder.append(&rows);
+            let batch = builder.finish().unwrap();
+            for (column, text) in [
+                (
+                    "status_name",
+                    (|status| {
+                        code::text(Column::status_name, code::status_name(status)).into_owned()
+                    }) as fn(u32) -> String,
+                ),
+                ("share", |status| status.to_string()),
+            ] {
+                let array = batch[column].as_dictionary::<Int32Type>();
+                let texts = array.downcast_dict::<arrow::array::StringArray>().unwrap();
+                for (row, found) in texts.into_iter().enumerate() {
+                    assert_eq!(found, pattern(row).map(text).as_deref(), "{column} of row {row}");
+                }
+            }
+        }
     }
 
     #[test]

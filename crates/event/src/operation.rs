@@ -11,7 +11,7 @@ use std::sync::{Arc, LazyLock};
 use arrow::datatypes::{DataType, Schema, SchemaRef};
 
 use crate::column::{ColumnSpec, Sensitivity, Unit, text_type};
-use crate::values::{Bits, Codes, Values};
+use crate::values::{Bits, Codes, Uniform, Values};
 
 macro_rules! storage {
     (name) => {
@@ -78,7 +78,7 @@ macro_rules! empty_values {
         Values::Bytes16(Vec::new())
     };
     (name $column:expr) => {
-        Values::Name(Vec::new())
+        Values::Name(Uniform::default())
     };
     (bool $column:expr) => {
         Values::Bool(Bits::default())
@@ -105,7 +105,7 @@ macro_rules! append_values {
     };
     (name ($out:ident, $rows:ident, $known:ident, $field:ident)) => {
         if let Values::Name(keys) = $out {
-            keys.extend($rows.iter().map(|row| row.as_ref().$field as i32));
+            keys.extend($rows.iter().map(|row| row.as_ref().$field), $known, |key| key as i32);
         }
     };
     (code ($out:ident, $rows:ident, $known:ident, $field:ident)) => {

@@ -3,7 +3,7 @@
 
 use std::hash::BuildHasher;
 
-use arrow::array::{ArrayRef, StringArray};
+use arrow::array::{ArrayRef, StringBuilder};
 use hashbrown::HashTable;
 
 /// Distinct texts, numbered in the order in which they came.
@@ -58,10 +58,11 @@ impl Pool {
 
     /// All texts as an array.
     pub fn array(&self) -> ArrayRef {
-        std::sync::Arc::new(StringArray::from_iter_values(
-            (0..self.ends.len() as u32)
-                .map(|n| get(&self.bytes, &self.ends, n).unwrap_or_default()),
-        ))
+        let mut array = StringBuilder::with_capacity(self.ends.len(), self.bytes.len());
+        for n in 0..self.ends.len() as u32 {
+            array.append_value(get(&self.bytes, &self.ends, n).unwrap_or_default());
+        }
+        std::sync::Arc::new(array.finish())
     }
 
     /// All texts as an array, leaving the pool empty.

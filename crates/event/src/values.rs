@@ -12,7 +12,8 @@ use arrow::array::{
 };
 use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
 use arrow::datatypes::{
-    ArrowPrimitiveType, DataType, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    ArrowPrimitiveType, DataType, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type,
+    UInt64Type,
 };
 use arrow::error::ArrowError;
 use hashbrown::HashMap;
@@ -98,7 +99,7 @@ pub(crate) enum Values {
     Bool(Bits),
     Bytes16(Vec<[u8; 16]>),
     /// Numbers in the column's pool.
-    Name(Vec<i32>),
+    Name(Uniform<u32>),
     Code(Box<Codes>),
 }
 
@@ -113,8 +114,8 @@ impl Values {
             Values::I64(values) => values.resize(len, 0),
             Values::Bool(bits) => bits.extend_to(len),
             Values::Bytes16(values) => values.resize(len, [0; 16]),
-            Values::Name(keys) => keys.resize(len, 0),
-            Values::Code(codes) => codes.keys.resize(len, 0),
+            Values::Name(keys) => keys.extend_to(len),
+            Values::Code(codes) => codes.values.extend_to(len),
         }
     }
 
@@ -123,6 +124,7 @@ impl Values {
         &mut self,
         nulls: Option<NullBuffer>,
         pool: Option<&mut Pool>,
+        zeros: &mut Zeros,
     ) -> Result<ArrayRef, ArrowError> {
         Ok(match self {
             Values::U64(values) => primitive::<UInt64Type>(values, nulls)?,
@@ -132,20 +134,125 @@ impl Values {
             Values::I64(values) => primitive::<Int64Type>(values, nulls)?,
             Values::Bool(bits) => Arc::new(BooleanArray::new(bits.take(), nulls)),
             Values::Bytes16(values) => {
-                let bytes = Buffer::from(values.as_flattened());
-                values.clear();
+                let bytes = Buffer::from_vec(renewed(values).into_flattened());
                 Arc::new(FixedSizeBinaryArray::try_new(16, bytes, nulls)?)
             }
-            Values::Name(keys) => {
-                let texts = match pool {
-                    Some(pool) => pool.take(),
-                    None => Arc::new(StringArray::new_null(0)),
-                };
-                dictionary(renewed(keys), nulls, texts)?
+            Values::Name(keys) => match keys.take() {
+                Taken::One(key, len) => {
+                    let text = pool.and_then(|pool| pool.get(key)).unwrap_or_default();
+                    zeros.dictionary(len, nulls, only(text))?
+                }
+                Taken::Many(keys) => {
+                    let texts = pool.map_or_else(|| Pool::default().take(), Pool::take);
+                    dictionary(keys, nulls, texts)?
+                }
+            },
+            Values::Code(codes) => codes.take(nulls, zeros)?,
+        })
+    }
+}
+
+/// Keys to a dictionary: one value and how often, as long as all that are known are the same. Most
+/// columns of most recordings are so, and an array of it need not be made value by value.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Uniform<T> {
+    only: Option<T>,
+    len: usize,
+    /// Once they differ: the keys of all.
+    keys: Vec<i32>,
+}
+
+enum Taken<T> {
+    One(T, usize),
+    Many(Vec<i32>),
+}
+
+impl<T: Copy + Default + Eq> Uniform<T> {
+    /// Appends the values of a group, of which those in `known` are known.
+    #[inline]
+    pub(crate) fn extend(
+        &mut self,
+        group: impl ExactSizeIterator<Item = T> + Clone,
+        known: u64,
+        mut key: impl FnMut(T) -> i32,
+    ) {
+        let count = group.len();
+        let mask = u64::MAX >> (GROUP - count);
+        if self.keys.is_empty() {
+            let only = self.only.or_else(|| group.clone().nth(known.trailing_zeros() as usize));
+            let Some(only) = only else { return };
+            self.only = Some(only);
+            let same = match known == mask {
+                true => !group.clone().fold(false, |differs, value| differs | (value != only)),
+                false => {
+                    let differs = |word, (row, value)| word | u64::from(value != only) << row;
+                    group.clone().enumerate().fold(0, differs) & known == 0
+                }
+            };
+            if same {
+                self.len += count;
+                return;
             }
-            Values::Code(codes) => {
-                let texts = codes.texts();
-                dictionary(renewed(&mut codes.keys), nulls, texts)?
+            self.keys.resize(self.len, key(only));
+        }
+        if known == mask {
+            self.keys.extend(group.map(key));
+        } else {
+            let keys = group.enumerate();
+            self.keys.extend(keys.map(|(row, value)| match known >> row & 1 {
+                1 => key(value),
+                _ => 0,
+            }));
+        }
+        self.len += count;
+    }
+
+    fn extend_to(&mut self, len: usize) {
+        if !self.keys.is_empty() {
+            self.keys.resize(len, 0);
+        }
+        self.len = len;
+    }
+
+    fn take(&mut self) -> Taken<T> {
+        let len = std::mem::take(&mut self.len);
+        let only = self.only.take().unwrap_or_default();
+        match self.keys.is_empty() {
+            true => Taken::One(only, len),
+            false => Taken::Many(renewed(&mut self.keys)),
+        }
+    }
+}
+
+/// Keys of arrays with one text, which all columns share.
+#[derive(Clone, Debug)]
+pub(crate) struct Zeros(DictionaryArray<Int32Type>);
+
+impl Zeros {
+    pub(crate) fn new() -> Result<Zeros, ArrowError> {
+        Zeros::of(0)
+    }
+
+    fn of(len: usize) -> Result<Zeros, ArrowError> {
+        Ok(Zeros(DictionaryArray::try_new(Int32Array::from_value(0, len), only(""))?))
+    }
+
+    /// An array of so many times a text, but for `nulls`.
+    fn dictionary(
+        &mut self,
+        len: usize,
+        nulls: Option<NullBuffer>,
+        text: ArrayRef,
+    ) -> Result<ArrayRef, ArrowError> {
+        if self.0.len() < len {
+            *self = Zeros::of(len)?;
+        }
+        let zeros = self.0.slice(0, len);
+        Ok(match nulls {
+            None => Arc::new(zeros.with_values(text)),
+            Some(_) => {
+                let keys = Int32Array::try_new(zeros.keys().values().clone(), nulls)?;
+                Arc::new(DictionaryArray::try_new(keys, text)?)
             }
         })
     }
@@ -154,48 +261,81 @@ impl Values {
 /// Codes as numbers in a dictionary that lasts for several batches: there are few.
 #[derive(Clone, Debug)]
 pub(crate) struct Codes {
+    values: Uniform<u64>,
+    dictionary: Dictionary,
+    /// The text of a code that was a whole batch's.
+    one: Option<(u64, ArrayRef)>,
+}
+
+#[derive(Clone, Debug)]
+struct Dictionary {
     column: Column,
-    keys: Vec<i32>,
     pool: Pool,
     known: HashMap<u64, i32, foldhash::fast::RandomState>,
     /// Of the last codes, by a few of their bits.
-    recent: [Option<(u64, i32)>; 64],
+    recent: [(u64, i32); RECENT],
     texts: Option<ArrayRef>,
 }
+
+/// A power of two.
+const RECENT: usize = 64;
 
 /// Codes of a dictionary; beyond that it begins anew with the next batch.
 const CODES: usize = 4_096;
 
 impl Codes {
     pub(crate) fn new(column: Column) -> Codes {
-        Codes {
-            column,
-            keys: Vec::new(),
-            pool: Pool::default(),
-            known: HashMap::default(),
-            recent: [None; 64],
-            texts: None,
-        }
+        Codes { values: Uniform::default(), dictionary: Dictionary::new(column), one: None }
     }
 
     /// Appends the codes of a group, of which those in `known` are known.
     #[inline]
-    pub(crate) fn extend(&mut self, codes: impl Iterator<Item = u64>, known: u64) {
-        for (row, code) in codes.enumerate() {
-            let key = if known >> row & 1 == 1 { self.key(code) } else { 0 };
-            self.keys.push(key);
+    pub(crate) fn extend(&mut self, codes: impl ExactSizeIterator<Item = u64> + Clone, known: u64) {
+        self.values.extend(codes, known, |code| self.dictionary.key(code));
+    }
+
+    fn take(
+        &mut self,
+        nulls: Option<NullBuffer>,
+        zeros: &mut Zeros,
+    ) -> Result<ArrayRef, ArrowError> {
+        match self.values.take() {
+            Taken::One(code, len) => {
+                let text = match &self.one {
+                    Some((known, text)) if *known == code => text.clone(),
+                    _ => {
+                        let text = only(&code::text(self.dictionary.column, code));
+                        self.one.insert((code, text)).1.clone()
+                    }
+                };
+                zeros.dictionary(len, nulls, text)
+            }
+            Taken::Many(keys) => dictionary(keys, nulls, self.dictionary.texts()),
+        }
+    }
+}
+
+impl Dictionary {
+    fn new(column: Column) -> Dictionary {
+        Dictionary {
+            column,
+            pool: Pool::default(),
+            known: HashMap::default(),
+            // No code is so large.
+            recent: [(u64::MAX, 0); RECENT],
+            texts: None,
         }
     }
 
     #[inline]
     fn key(&mut self, code: u64) -> i32 {
-        // The low bits of statuses and of codes with a protocol or kind above them differ most.
-        let place = (code ^ code >> 6 ^ code >> 16) as usize % 64;
+        // Statuses and codes with a protocol or kind above them differ in many places.
+        let place = (code.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58) as usize % RECENT;
         match self.recent[place] {
-            Some((recent, key)) if recent == code => key,
+            (recent, key) if recent == code => key,
             _ => {
                 let key = self.look_up(code);
-                self.recent[place] = Some((code, key));
+                self.recent[place] = (code, key);
                 key
             }
         }
@@ -215,7 +355,7 @@ impl Codes {
     fn texts(&mut self) -> ArrayRef {
         let texts = self.texts.get_or_insert_with(|| self.pool.array()).clone();
         if self.known.len() > CODES {
-            *self = Codes { keys: std::mem::take(&mut self.keys), ..Codes::new(self.column) };
+            *self = Dictionary::new(self.column);
         }
         texts
     }
@@ -266,6 +406,11 @@ impl Build {
             _ => self.absent.insert(new_null_array(data_type, rows)).clone(),
         }
     }
+}
+
+/// An array of one text.
+fn only(text: &str) -> ArrayRef {
+    Arc::new(StringArray::from_iter_values([text]))
 }
 
 fn renewed<T>(values: &mut Vec<T>) -> Vec<T> {
