@@ -286,7 +286,7 @@ impl Link {
 
     /// Ends an operation with its reply and emits the row. `first` says that it is the first (or
     /// only) one in the reply's message: the message's times and bytes stand on it.
-    #[inline]
+    #[inline(always)]
     pub fn finish(
         &mut self,
         out: &mut Output,
@@ -377,7 +377,7 @@ impl Link {
         self.finish(out, &mut pending, seen, lead, effect);
     }
 
-    #[inline]
+    #[inline(always)]
     fn emit(&mut self, out: &mut Output, pending: &mut Pending, time: i64, effect: Effect) {
         let row = &mut pending.row;
         if let Some(vantage) = self.vantage {

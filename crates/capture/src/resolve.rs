@@ -274,17 +274,20 @@ impl Resolver {
         self.operations += 1;
         self.coverage.operations += 1;
         let key = (shard, done.link);
-        row.set_operation(self.operations);
         let names = &mut self.builder.names;
-        row.set_recording(self.recording.in_pool(names, |names| &mut names.recording));
+        let recording = self.recording.in_pool(names, |names| &mut names.recording);
         let file = self.capture_file.in_pool(names, |names| &mut names.capture_file);
+        row.set_operation(self.operations);
+        row.set_recording(recording);
         row.set_capture_file(file);
         let Some((place, mut link)) = self.links.take(key) else { return };
         let names = &mut self.builder.names;
+        let client = link.client_name.in_pool(names, |names| &mut names.client);
+        let server = link.server_name.in_pool(names, |names| &mut names.server);
         row.set_connection(link.number);
-        row.set_client(link.client_name.in_pool(names, |names| &mut names.client));
+        row.set_client(client);
         row.set_client_port(link.client_port);
-        row.set_server(link.server_name.in_pool(names, |names| &mut names.server));
+        row.set_server(server);
         row.set_server_port(link.server_port);
         if done.chain != 0 {
             // Unique in the recording without any table: a connection numbers its own.

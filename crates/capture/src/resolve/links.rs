@@ -71,10 +71,15 @@ impl Link {
     }
 }
 
+/// A power of two.
+const RECENT: usize = 32;
+
 /// The connections that live. One is taken out while its operation changes the rest.
 #[derive(Clone, Default)]
 pub struct Links {
     places: Map<LinkKey, u32>,
+    /// Of the last ones, by the low bits of their number: connections take turns.
+    recent: [Option<(LinkKey, u32)>; RECENT],
     slots: Vec<Option<Box<Link>>>,
     free: Vec<u32>,
 }
@@ -98,7 +103,15 @@ impl Links {
     /// Takes one out of its place.
     #[inline]
     pub fn take(&mut self, key: LinkKey) -> Option<(u32, Box<Link>)> {
-        let place = *self.places.get(&key)?;
+        let recent = &mut self.recent[key.1 as usize % RECENT];
+        let place = match *recent {
+            Some((known, place)) if known == key => place,
+            _ => {
+                let place = *self.places.get(&key)?;
+                *recent = Some((key, place));
+                place
+            }
+        };
         Some((place, self.slots.get_mut(place as usize)?.take()?))
     }
 
@@ -114,6 +127,7 @@ impl Links {
     pub fn remove(&mut self, key: LinkKey) -> Option<Box<Link>> {
         let (place, link) = self.take(key)?;
         self.places.remove(&key);
+        self.recent[key.1 as usize % RECENT] = None;
         self.free.push(place);
         Some(link)
     }

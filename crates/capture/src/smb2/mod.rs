@@ -153,7 +153,7 @@ impl Smb2 {
     }
 
     /// Makes a request's row; its place.
-    #[inline]
+    #[inline(always)]
     fn request(
         &mut self,
         member: &Member<'_>,
@@ -219,6 +219,7 @@ impl Smb2 {
     }
 
     /// Puts a request among those that wait for a reply.
+    #[inline(always)]
     #[allow(clippy::too_many_arguments)]
     fn depart(
         &mut self,
@@ -326,7 +327,7 @@ impl Smb2 {
     }
 
     /// Takes one reply. `chain_file` is what the compound's replies before it opened.
-    #[inline]
+    #[inline(always)]
     #[allow(clippy::too_many_arguments)]
     fn reply(
         &mut self,
@@ -351,7 +352,8 @@ impl Smb2 {
             self.interim(slot, header, seen, lead, link);
             return;
         }
-        let mut reply = reply::decode(member, link);
+        let mut reply = Reply::default();
+        reply::decode(member, &mut reply, link);
         if header.command == Command::CREATE {
             *chain_file = reply.file_id;
         } else if reply.file_id.is_none() {
@@ -383,7 +385,7 @@ impl Smb2 {
     }
 
     /// Ends the request at a place, which does not wait any more, with its final reply.
-    #[inline]
+    #[inline(always)]
     #[allow(clippy::too_many_arguments)]
     fn answer(
         &mut self,

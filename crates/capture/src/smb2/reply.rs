@@ -56,18 +56,18 @@ pub struct Reply {
     pub referrals: Vec<Referral>,
 }
 
-/// Reads a final reply, as far as captured.
+/// Reads a final reply, as far as captured, into an empty one.
 #[inline]
-pub fn decode(member: &Member<'_>, link: &mut Link) -> Reply {
+pub fn decode(member: &Member<'_>, reply: &mut Reply, link: &mut Link) {
     let bytes = member.bytes;
     let header = &member.header;
-    let mut reply = Reply { command: header.command, ..Reply::default() };
+    reply.command = header.command;
     if is_error_response(header, bytes) {
-        return reply;
+        return;
     }
     reply.done = !Status(header.status_or_channel_sequence).is_error();
     match header.command {
-        Command::CREATE => create(bytes, &mut reply),
+        Command::CREATE => create(bytes, reply),
         Command::CLOSE => {
             reply.size_bytes = CloseResponse(bytes).attributes().map(|known| known.end_of_file);
         }
@@ -116,7 +116,6 @@ pub fn decode(member: &Member<'_>, link: &mut Link) -> Reply {
         }
         _ => {}
     }
-    reply
 }
 
 fn create(bytes: &[u8], reply: &mut Reply) {
