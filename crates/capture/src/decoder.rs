@@ -1,27 +1,29 @@
 //! Capture files to parts of tables, in threads of its own.
 //!
-//! One thread reads frames and, where there are several shards, deals them out by flow; shards
-//! follow connections; whoever takes the parts resolves names. With one shard reading and
-//! following happen in the same thread, which costs the least CPU.
+//! One thread reads frames, follows connections, resolves names and makes the parts, which costs
+//! the least CPU: nothing but the parts goes from one processor's cache to another's. Where there
+//! are more processors it deals frames out by flow to shards that follow connections, and another
+//! thread resolves.
 
 mod progress;
 mod pump;
+mod resolving;
 
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
+use crossbeam_channel::{Receiver, bounded, unbounded};
 use smbscope_event::part::Part;
-use smbscope_event::tables::Coverage;
 use smbscope_wire::crypto::KeyEntry;
 
-use crate::file::{FileError, FileSummary};
+use crate::file::FileError;
 use crate::limits::Limits;
-use crate::output::Output;
 use crate::resolve::Resolver;
 pub use progress::Progress;
+use pump::Pump;
+use resolving::{Gone, Resolving, To};
 
 /// Which tables are wanted; what is not wanted is not built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,48 +142,46 @@ pub enum Error {
     Thread,
 }
 
-/// What the reading thread tells.
-enum Event {
-    /// An input begins.
-    Begin(String),
-    /// What the shards made of one chunk or more; of a live input rows are wanted at once.
-    Outputs { outputs: Vec<Output>, is_live: bool },
-    /// An input ends; with `last` all connections do.
-    End { summary: Box<FileSummary>, coverage: Box<Coverage>, last: bool },
-    /// Nothing more can be read.
-    Failed(FileError),
-}
-
 /// Decodes captures; an iterator of parts.
 pub struct Decoder {
-    events: Option<Receiver<Event>>,
-    recycle: Sender<Vec<Output>>,
-    thread: Option<JoinHandle<()>>,
-    resolver: Resolver,
+    parts: Option<Receiver<Result<Part, Error>>>,
+    threads: Vec<JoinHandle<()>>,
     progress: Arc<Progress>,
     finished: bool,
 }
+
+/// Parts that wait for whoever takes them.
+const PARTS: usize = 2;
 
 impl Decoder {
     /// Opens the first input, so that what is no capture is said at once, and begins to decode.
     pub fn open(inputs: Vec<Input>, options: Options) -> Result<Decoder, Error> {
         let resolver = Resolver::new(&options)?;
         let progress = Arc::new(Progress::default());
-        let pump = pump::Pump::open(inputs, &options, progress.clone())?;
-        let (send, events) = bounded(4);
-        let (recycle, recycled) = unbounded();
-        let thread = std::thread::Builder::new()
-            .name("smbscope-read".to_owned())
-            .spawn(move || pump.run(&send, &recycled))
-            .map_err(|_| Error::Thread)?;
-        Ok(Decoder {
-            events: Some(events),
-            recycle,
-            thread: Some(thread),
-            resolver,
-            progress,
-            finished: false,
-        })
+        let pump = Pump::open(inputs, &options, progress.clone())?;
+        let (send, parts) = bounded(PARTS);
+        let mut resolving = Resolving::new(resolver, progress.clone(), send);
+        let mut threads = Vec::new();
+        let mut to = match pump.is_alone() {
+            // Rows stay in one processor's cache.
+            true => To::Here { resolving: Box::new(resolving), spare: Vec::new() },
+            false => {
+                let (events, inbox) = bounded(4);
+                let (recycle, recycled) = unbounded();
+                threads.push(thread("smbscope-resolve", move || {
+                    for event in inbox {
+                        match resolving.take(event) {
+                            // The reading thread may be gone already.
+                            Ok(outputs) => drop(recycle.send(outputs)),
+                            Err(Gone) => return,
+                        }
+                    }
+                })?);
+                To::There { events, recycled }
+            }
+        };
+        threads.push(thread("smbscope-read", move || pump.run(&mut to))?);
+        Ok(Decoder { parts: Some(parts), threads, progress, finished: false })
     }
 
     /// How far it is; can be read from any thread.
@@ -189,79 +189,36 @@ impl Decoder {
         self.progress.clone()
     }
 
-    fn take(&mut self, event: Event) -> Result<(), Error> {
-        match event {
-            Event::Begin(name) => self.resolver.begin_input(&name),
-            Event::Outputs { mut outputs, is_live } => {
-                self.resolver.take(&mut outputs)?;
-                if is_live {
-                    self.resolver.flush()?;
-                }
-                self.progress.set_operations(self.resolver.operations());
-                // The reading thread may be gone already.
-                let _ = self.recycle.send(outputs);
-            }
-            Event::End { summary, coverage, last } => {
-                let sum = &mut *self.resolver.coverage;
-                crate::resolve::add_counters(sum, &coverage);
-                sum.format = summary.description();
-                sum.resolution_ns = summary
-                    .interfaces
-                    .iter()
-                    .map(|interface| interface.resolution_ns().ceil() as u64)
-                    .max();
-                sum.start = summary.first_time_ns;
-                sum.end = summary.last_time_ns;
-                sum.frames = summary.frames;
-                sum.file_bytes = self.progress.bytes_done_in_file();
-                sum.wire_bytes = summary.wire_bytes;
-                sum.frames_dropped = summary.dropped();
-                sum.frames_cut = summary.frames_cut;
-                sum.cut_off.clone_from(&summary.cut_off);
-                self.resolver.end_input(last)?;
-            }
-            Event::Failed(error) => return Err(error.into()),
-        }
-        Ok(())
+    /// Waits for the threads; whether all ended well.
+    fn join(&mut self) -> bool {
+        self.threads.drain(..).fold(true, |well, thread| thread.join().is_ok() & well)
     }
+}
+
+fn thread(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, Error> {
+    std::thread::Builder::new().name(name.to_owned()).spawn(work).map_err(|_| Error::Thread)
 }
 
 impl Iterator for Decoder {
     type Item = Result<Part, Error>;
 
     fn next(&mut self) -> Option<Result<Part, Error>> {
-        loop {
-            if let Some(part) = self.resolver.next_part() {
-                return Some(Ok(part));
-            }
-            if self.finished {
-                return None;
-            }
-            match self.events.as_ref()?.recv() {
-                Ok(event) => {
-                    if let Err(error) = self.take(event) {
-                        self.finished = true;
-                        return Some(Err(error));
-                    }
-                }
-                Err(_) => {
-                    self.finished = true;
-                    let failed = self.thread.take().is_some_and(|thread| thread.join().is_err());
-                    if failed {
-                        return Some(Err(Error::Thread));
-                    }
-                }
-            }
+        if self.finished {
+            return None;
         }
+        let part = match self.parts.as_ref()?.recv() {
+            Ok(part) => Some(part),
+            Err(_) => (!self.join()).then_some(Err(Error::Thread)),
+        };
+        self.finished = !matches!(part, Some(Ok(_)));
+        part
     }
 }
 
 impl Drop for Decoder {
     fn drop(&mut self) {
-        // Without a receiver the reading thread stops at its next chunk.
-        self.events = None;
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
+        // Without a receiver the threads stop at their next part.
+        self.parts = None;
+        self.join();
     }
 }

@@ -49,8 +49,4 @@ impl Progress {
     pub(super) fn set_operations(&self, operations: u64) {
         self.operations.store(operations, Relaxed);
     }
-
-    pub(super) fn bytes_done_in_file(&self) -> u64 {
-        self.in_file.load(Relaxed)
-    }
 }

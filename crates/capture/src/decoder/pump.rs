@@ -1,4 +1,4 @@
-//! The reading thread: files to chunks, chunks to shards, what shards made to the consumer.
+//! The reading thread: files to chunks, chunks to shards, what shards made to the resolver.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -6,7 +6,8 @@ use std::thread::JoinHandle;
 use crossbeam_channel::{Receiver, Sender, bounded};
 use smbscope_event::tables::Coverage;
 
-use super::{Event, Input, Options, Progress};
+use super::resolving::{Event, Gone, To};
+use super::{Input, Options, Progress};
 use crate::connection::Context;
 use crate::engine::Engine;
 use crate::file::{self, Chunk, FileError, FrameRef, Reader};
@@ -20,10 +21,6 @@ const CONTINUES_WITHIN_NS: i64 = 60_000_000_000;
 const NUMBERED_WITHIN_NS: i64 = 3_600_000_000_000;
 /// Clocks of the pieces may overlap a little.
 const OVERLAP_NS: i64 = 1_000_000_000;
-/// Rows that are worth waking the consumer for.
-const ROWS: usize = 1_024;
-/// Chunks after which it is woken in any case.
-const CHUNKS: usize = 16;
 /// More shards than this only cost.
 const SHARDS_MAX: usize = 8;
 
@@ -66,28 +63,6 @@ pub struct Pump {
     progress: Arc<Progress>,
 }
 
-/// What was made of chunks and not sent yet.
-#[derive(Default)]
-struct Held {
-    outputs: Vec<Output>,
-    chunks: usize,
-}
-
-impl Held {
-    fn is_enough(&self) -> bool {
-        let rows: usize = self.outputs.iter().map(|output| output.rows.len()).sum();
-        rows >= ROWS || self.chunks >= CHUNKS
-    }
-
-    fn take(&mut self) -> Vec<Output> {
-        self.chunks = 0;
-        std::mem::take(&mut self.outputs)
-    }
-}
-
-/// The consumer is gone.
-struct Gone;
-
 impl Pump {
     /// Opens the first input.
     pub fn open(
@@ -129,10 +104,14 @@ impl Pump {
         })
     }
 
-    /// Reads everything; ends early when the consumer is gone.
-    pub fn run(mut self, events: &Sender<Event>, recycled: &Receiver<Vec<Output>>) {
-        // Gone is no error: nobody wants the rest.
-        let _ = self.read_all(events, recycled);
+    /// Whether this thread follows connections itself.
+    pub fn is_alone(&self) -> bool {
+        matches!(self.followers, Followers::Here(_))
+    }
+
+    /// Reads everything; ends early when nobody wants the rest.
+    pub fn run(mut self, to: &mut To) {
+        let _ = self.read_all(to);
         if let Followers::Shards(shards) = self.followers {
             for Shard { tasks, outputs, thread, .. } in shards {
                 drop((tasks, outputs));
@@ -141,11 +120,7 @@ impl Pump {
         }
     }
 
-    fn read_all(
-        &mut self,
-        events: &Sender<Event>,
-        recycled: &Receiver<Vec<Output>>,
-    ) -> Result<(), Gone> {
+    fn read_all(&mut self, to: &mut To) -> Result<(), Gone> {
         let files = std::mem::take(&mut self.files);
         for (index, input) in files.iter().enumerate() {
             let reader = match self.first.take() {
@@ -154,12 +129,12 @@ impl Pump {
             };
             let reader = match reader {
                 Ok(reader) => reader,
-                Err(error) => return send(events, Event::Failed(error)),
+                Err(error) => return to.send(Event::Failed(error)),
             };
             self.progress.begin_file();
-            send(events, Event::Begin(input.name()))?;
+            to.send(Event::Begin(input.name()))?;
             let next = files.get(index + 1);
-            self.read_file(reader, input, next, events, recycled)?;
+            self.read_file(reader, input, next, to)?;
         }
         Ok(())
     }
@@ -169,46 +144,34 @@ impl Pump {
         mut reader: Reader,
         input: &Input,
         next: Option<&Input>,
-        events: &Sender<Event>,
-        recycled: &Receiver<Vec<Output>>,
+        to: &mut To,
     ) -> Result<(), Gone> {
         let mut coverage = Box::<Coverage>::default();
         let is_live = reader.is_live();
-        // Several shards' outputs are of one chunk each.
-        let at_once = is_live || matches!(self.followers, Followers::Shards(_));
-        // What chunks gave that was not sent yet: waking another thread costs as much as decoding
-        // a few.
-        let mut held = Held::default();
         let failure = loop {
             match reader.next_chunk(self.unused_chunk()) {
                 Ok(Some(chunk)) => {
+                    coverage.file_bytes = chunk.consumed;
                     self.progress.advance(chunk.consumed, chunk.frames.len() as u64);
-                    if held.chunks == 0 {
-                        held.outputs = recycled.try_recv().unwrap_or_default();
-                    }
-                    self.follow(chunk, &mut held, &mut coverage)?;
-                    if at_once || held.is_enough() {
-                        send(events, Event::Outputs { outputs: held.take(), is_live })?;
-                    }
+                    let mut outputs = to.spare();
+                    self.follow(chunk, &mut outputs, &mut coverage)?;
+                    to.send(Event::Outputs { outputs, is_live })?;
                 }
                 Ok(None) => break None,
                 Err(error) => break Some(error),
             }
         };
-        if held.chunks > 0 {
-            send(events, Event::Outputs { outputs: held.take(), is_live })?;
-        }
         let last = failure.is_some() || !next.is_some_and(|next| self.continues(input, next));
         if last {
             let outputs = self.end_connections()?;
-            send(events, Event::Outputs { outputs, is_live })?;
+            to.send(Event::Outputs { outputs, is_live })?;
             self.last_time = i64::MIN;
         }
         let summary = Box::new(reader.summary().clone());
-        send(events, Event::End { summary, coverage, last })?;
+        to.send(Event::End { summary, coverage, last })?;
         match failure {
             Some(error) => {
-                send(events, Event::Failed(error))?;
+                to.send(Event::Failed(error))?;
                 Err(Gone)
             }
             None => Ok(()),
@@ -233,24 +196,20 @@ impl Pump {
         Arc::into_inner(self.chunks.swap_remove(place))
     }
 
-    /// Adds what a chunk gives to what is held.
+    /// Replaces outputs that nobody needs any more by what a chunk gives.
     fn follow(
         &mut self,
         chunk: Chunk,
-        held: &mut Held,
+        outputs: &mut Vec<Output>,
         coverage: &mut Coverage,
     ) -> Result<(), Gone> {
-        held.chunks += 1;
-        let outputs = &mut held.outputs;
         let base = self.packets;
         self.packets += chunk.frames.len() as u64;
         let mut last_time = self.last_time;
         match &mut self.followers {
             Followers::Here(engine) => {
                 let mut output = outputs.pop().unwrap_or_default();
-                if held.chunks == 1 {
-                    output.reset();
-                }
+                output.reset();
                 for (index, frame) in chunk.frames.iter().enumerate() {
                     coverage.frames_time_backwards += u64::from(frame.time_ns < last_time);
                     last_time = frame.time_ns;
@@ -316,10 +275,6 @@ impl Pump {
     }
 }
 
-fn send(events: &Sender<Event>, event: Event) -> Result<(), Gone> {
-    events.send(event).map_err(|_| Gone)
-}
-
 fn collect(shards: &[Shard]) -> Result<Vec<Output>, Gone> {
     shards.iter().map(|shard| shard.outputs.recv().map_err(|_| Gone)).collect()
 }
@@ -347,7 +302,7 @@ fn count(reason: NotTcp, coverage: &mut Coverage) {
     }
 }
 
-/// Two cores: one follows connections, one takes the parts. More: the reader deals out.
+/// Two cores: one makes the parts, one takes them. More: the reader deals out.
 fn shards(threads: usize) -> usize {
     let cores = match threads {
         0 => std::thread::available_parallelism().map_or(1, usize::from).saturating_sub(1),
