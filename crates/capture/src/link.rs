@@ -211,7 +211,7 @@ pub struct Link {
 
 impl Link {
     /// The part of a turnaround that lies behind the capture point, and its error.
-    #[inline]
+    #[inline(always)]
     fn behind(&self) -> Option<(i64, i64)> {
         let (round_trip, error) = self.server_side.estimate()?;
         match self.vantage {
@@ -231,7 +231,7 @@ impl Link {
 
     /// Fills a request's row from its message: times, sizes, place. A member of a compound that
     /// is not its lead gets the frame alone.
-    #[inline]
+    #[inline(always)]
     pub fn start(&mut self, pending: &mut Pending, message: &Message<'_>, lead: bool) {
         self.requests_seen = true;
         pending.lead = lead;
@@ -271,7 +271,7 @@ impl Link {
 
     /// Takes an operation out of what is in flight and off the busy clock: it is answered, or it
     /// waits by design.
-    #[inline]
+    #[inline(always)]
     pub fn arrive(&mut self, pending: &mut Pending, time: i64) {
         if pending.on_clock {
             pending.on_clock = false;

@@ -130,7 +130,7 @@ impl OperationBuilder {
         for group in rows.chunks(GROUP) {
             let (mut low, mut high) = ([0; GROUP], [0; GROUP]);
             for ((row, low), high) in group.iter().zip(&mut low).zip(&mut high) {
-                let present = row.as_ref().present;
+                let present = u128::from_le_bytes(row.as_ref().present);
                 (*low, *high) = (present as u64, (present >> 64) as u64);
             }
             transpose(&mut low);

@@ -134,6 +134,12 @@ macro_rules! operation_columns {
             /// Every column, in the schema's order.
             pub const ALL: &'static [Column] = &[$(Column::$name,)*];
 
+            /// Its place in [`Operation::present`].
+            #[inline]
+            fn bit(self) -> (usize, u8) {
+                (self as usize / 8, 1 << (self as usize % 8))
+            }
+
             pub(crate) fn empty(self) -> Values {
                 match self { $(Column::$name => empty_values!($kind self),)* }
             }
@@ -165,7 +171,9 @@ macro_rules! operation_columns {
         /// One operation. A value that was not set is null.
         #[derive(Clone, Copy, Debug, Default, PartialEq)]
         pub struct Operation {
-            pub(crate) present: u128,
+            /// A bit for each column. In bytes: they are set and asked one by one, and a processor
+            /// that reads a word of which it just wrote a byte waits for that to reach the cache.
+            pub(crate) present: [u8; 16],
             $($name: storage!($kind),)*
         }
 
@@ -174,14 +182,15 @@ macro_rules! operation_columns {
                 #[doc = $doc]
                 #[inline]
                 pub fn $name(&self) -> Option<storage!($kind)> {
-                    (self.present >> (Column::$name as u32) & 1 == 1).then_some(self.$name)
+                    self.has(Column::$name).then_some(self.$name)
                 }
 
                 #[doc = concat!("Sets `", stringify!($name), "`.")]
                 #[inline]
                 pub fn $set(&mut self, value: storage!($kind)) {
                     self.$name = value;
-                    self.present |= 1 << (Column::$name as u32);
+                    let (byte, bit) = Column::$name.bit();
+                    self.present[byte] |= bit;
                 }
             )*
         }
@@ -301,16 +310,19 @@ impl Operation {
     /// Whether the column has a value.
     #[inline]
     pub fn has(&self, column: Column) -> bool {
-        self.present >> (column as u32) & 1 == 1
+        let (byte, bit) = column.bit();
+        self.present[byte] & bit != 0
     }
 
     /// Makes the column null.
     #[inline]
     pub fn clear(&mut self, column: Column) {
-        self.present &= !(1 << (column as u32));
+        let (byte, bit) = column.bit();
+        self.present[byte] &= !bit;
     }
 
     /// Fills the durations that follow from the five times: `elapsed_ns` and its three parts.
+    #[inline]
     pub fn derive_durations(&mut self) {
         let (request_start, request_end) = (self.request_start(), self.request_end());
         let (response_start, response_end) = (self.response_start(), self.response_end());

@@ -598,6 +598,7 @@ fn unmatched(
     link.reply_alone(out, row, seen, lead, effect);
 }
 
+#[inline(always)]
 fn set_reply(row: &mut Operation, header: &Header, reply: &Reply) {
     row.set_status(header.status_or_channel_sequence);
     if let Some(id) = header.async_id() {

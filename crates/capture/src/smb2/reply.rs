@@ -57,7 +57,7 @@ pub struct Reply {
 }
 
 /// Reads a final reply, as far as captured, into an empty one.
-#[inline]
+#[inline(always)]
 pub fn decode(member: &Member<'_>, reply: &mut Reply, link: &mut Link) {
     let bytes = member.bytes;
     let header = &member.header;

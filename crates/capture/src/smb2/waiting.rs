@@ -29,7 +29,7 @@ impl Waiting {
     }
 
     /// Lets a request wait; the one that did under the same number comes back.
-    #[inline]
+    #[inline(always)]
     pub fn insert(&mut self, id: u64, slot: u32) -> Option<u32> {
         let near = &mut self.near[id as usize % NEAR];
         let before = match near {
@@ -56,7 +56,7 @@ impl Waiting {
     }
 
     /// Takes the request with a number out.
-    #[inline]
+    #[inline(always)]
     pub fn remove(&mut self, id: u64) -> Option<u32> {
         let near = &mut self.near[id as usize % NEAR];
         let slot = match near {
