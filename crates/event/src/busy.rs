@@ -16,11 +16,13 @@ impl BusyClock {
     fn advance(&mut self, time: i64) {
         let passed = time.saturating_sub(self.time);
         if passed > 0 {
-            if self.in_flight > 0 {
-                self.reading = self
-                    .reading
-                    .wrapping_add(passed.saturating_mul(1024) / i64::from(self.in_flight));
-            }
+            let passed = passed.saturating_mul(1024);
+            self.reading = self.reading.wrapping_add(match self.in_flight {
+                0 => 0,
+                // Mostly, and a division takes long.
+                1 => passed,
+                several => passed / i64::from(several),
+            });
             self.time = time;
         }
     }
