@@ -310,9 +310,8 @@ impl Connection {
         };
         let half = &mut self.halves[from];
         if !half.order.follow(piece.sequence, piece.length) {
-            // A copy, so that this one need not be in memory.
-            let piece = piece;
-            self.data(&piece, from, context, out);
+            // A copy, so that the common way's need not be in memory.
+            self.data(&Piece { ..piece }, from, context, out);
             self.give_up_holes(time, frame, context, out);
             return self.has_hole();
         }
@@ -338,8 +337,7 @@ impl Connection {
             self.smb2.message(&message, Wrapping::default(), &mut self.link, out, &context.limits);
             self.judge_by_data();
         } else {
-            let piece = piece;
-            self.feed(&piece, from, context, out);
+            self.feed(&Piece { ..piece }, from, context, out);
         }
         false
     }
