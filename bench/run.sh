@@ -5,7 +5,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$HOME/.cache/smbscope/target}
 bench/captures.sh
-cargo build --release --locked -p smbscope
+# With the features of `make build`, so that nothing is compiled twice.
+cargo build --release --locked -p smbscope $(scripts/features.sh)
 cargo build --release --quiet --manifest-path bench/walk/Cargo.toml --target-dir "$CARGO_TARGET_DIR/walk"
 exec python3 bench/run.py --repeat "${1:-5}" \
   --captures "${SMBSCOPE_BENCH_DIR:-$HOME/.cache/smbscope/bench}" \
