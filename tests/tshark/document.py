@@ -173,10 +173,13 @@ def cuts(results):
     yield (
         "Copies cut with `editcap -s`. `whole` is what smbscope finds in the uncut file, `there` the "
         "operations of which a header is still in the cut one through the session id (SMB1: the "
-        "MID; related members of a compound: the MessageId), looked up in the frames' bytes; `found` must be the same ones, with the same "
-        "statuses, and their times, `server_ns` and sizes must not change. An operation is not "
-        "there when the capture does not hold its header any more: a later member of a compound, "
-        "or a message that begins late in a long segment. tshark counts any message from its "
+        "MID; related members of a compound: the MessageId), looked up in the frames' bytes, and "
+        "the members of compounds behind the cut that NextCommand and the next request's MessageId "
+        "tell of (those have no command unless a reply tells it); `found` must be the same ones, "
+        "with the same statuses, and their times, `server_ns` and sizes must not change. An "
+        "operation is not there when the capture holds nothing that tells of it: a message that "
+        "begins late in a long segment, or the third member of a compound behind which no request "
+        "comes. tshark counts any message from its "
         "command and MessageId on, so it may show a few more."
     )
     yield ""

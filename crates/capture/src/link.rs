@@ -233,19 +233,12 @@ impl Link {
     /// is not its lead gets the frame alone.
     #[inline(always)]
     pub fn start(&mut self, pending: &mut Pending, message: &Message<'_>, lead: bool) {
-        self.requests_seen = true;
-        pending.lead = lead;
-        let row = &mut pending.row;
-        row.set_source(Source::Capture as u64);
-        row.set_request_frame(message.frame);
-        row.set_tcp_sequence(message.sequence);
-        row.set_outstanding(self.in_flight);
-        if let Some(dialect) = self.dialect {
-            row.set_dialect(dialect);
-        }
+        self.start_member(pending, message.frame, message.sequence);
         if !lead {
             return;
         }
+        pending.lead = true;
+        let row = &mut pending.row;
         pending.begun = message.begun;
         pending.on_clock = message.begun != NOT_ON_CLOCK;
         row.set_request_start(message.start);
@@ -257,6 +250,21 @@ impl Link {
             && let (Some(last), Some(before)) = (self.last_reply, self.before())
         {
             row.set_client_gap_ns(message.start - last - before);
+        }
+    }
+
+    /// The same of a later member of a compound, whose message begins there.
+    #[inline(always)]
+    pub fn start_member(&mut self, pending: &mut Pending, frame: u64, sequence: u32) {
+        self.requests_seen = true;
+        pending.lead = false;
+        let row = &mut pending.row;
+        row.set_source(Source::Capture as u64);
+        row.set_request_frame(frame);
+        row.set_tcp_sequence(sequence);
+        row.set_outstanding(self.in_flight);
+        if let Some(dialect) = self.dialect {
+            row.set_dialect(dialect);
         }
     }
 

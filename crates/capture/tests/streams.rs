@@ -9,6 +9,9 @@ use proptest::prelude::*;
 use smbscope_capture::Options;
 use support::decode::{Row, assert_same, decode, decode_all, single};
 use support::packets::{ACK, Packet, RST, Sending, any_size, disturb, mixed, pcap, shuffled};
+use support::smb2::{
+    SAME, close, closed, compound, create, created, data, information, query_info, read,
+};
 use support::talk::{EVERYTHING, Talk, everything, noise};
 use support::{Dice, smb2};
 
@@ -473,6 +476,58 @@ fn captures_cut_to_headers_lose_no_operation() {
                         assert_eq!(found.get(column), expected.get(column), "{what}: {column}");
                     }
                 }
+            }
+        }
+    }
+}
+
+#[test]
+fn captures_cut_to_headers_count_the_members_of_compounds() {
+    let mut talk = Talk::new();
+    talk.connect();
+    // Names that leave no second header, one that does, and one among requests side by side.
+    let long = "a name that fills what a capture cut to 256 bytes has room for, all by itself";
+    for (id, members, name) in [(10, 3, long), (13, 2, "short"), (15, 4, long)] {
+        let next = (id + 1..id + members - 1).map(|id| query_info(id, SAME).related());
+        let last = close(id + members - 1, SAME).related();
+        talk.ask(compound([create(id, name)].into_iter().chain(next).chain([last]).collect()));
+        if id == 15 {
+            talk.ask(read(19, 2, 0, 10).framed());
+        }
+        talk.pass(100_000);
+        let next = (id + 1..id + members - 1).map(|id| information(id, &[7; 300]).related());
+        let last = closed(id + members - 1).related();
+        talk.answer(compound([created(id, 9)].into_iter().chain(next).chain([last]).collect()));
+        talk.pass(50_000);
+    }
+    talk.answer(data(19, &[1; 10]).framed());
+    let packets = sent(&talk);
+    let numbers = |decoded: &support::decode::Decoded| {
+        let mut numbers = decoded.numbers("message_id");
+        numbers.sort_unstable();
+        numbers
+    };
+    let whole = decode(&pcap(&packets, ALL, false), &single());
+    for snap in [256, 192, 150, 128] {
+        let decoded = decode(&pcap(&packets, snap, false), &single());
+        let what = format!("snap length {snap}");
+        assert_eq!(numbers(&decoded), numbers(&whole), "{what}");
+        let coverage = &decoded.coverage[0];
+        assert_eq!((coverage.operations_unanswered, coverage.replies_unmatched), (0, 0), "{what}");
+        let rows = decoded.rows();
+        let without = rows.iter().filter(|row| !row.contains_key("command"));
+        assert_eq!(without.clone().count() as u64, coverage.members_behind, "{what}");
+        assert!(without.clone().count() >= 3, "{what}");
+        for row in without {
+            assert!(row.contains_key("compound") && !row.contains_key("status"), "{row:?}");
+        }
+        let of = |row: &Row, column: &str| row.get(column).cloned();
+        for row in &rows {
+            let id = of(row, "message_id");
+            let same =
+                whole.rows().into_iter().find(|other| of(other, "message_id") == id).unwrap();
+            for column in ["compound_index", "request_frame", "response_frame", "request_end"] {
+                assert_eq!(of(row, column), of(&same, column), "{what}: {id:?} {column}");
             }
         }
     }

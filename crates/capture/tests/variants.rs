@@ -97,12 +97,10 @@ fn times(decoded: &Decoded) -> Vec<Times> {
     rows
 }
 
-/// What identifies an operation in every variant.
-fn key(row: &Row) -> Vec<Option<String>> {
-    ["client_port", "protocol", "command", "message_id"]
-        .iter()
-        .map(|column| row.get(*column).cloned())
-        .collect()
+/// What identifies an operation in every variant; the command, which a member of a compound behind
+/// the cut does not have, comes last.
+fn key(row: &Row) -> [Option<String>; 4] {
+    ["client_port", "protocol", "message_id", "command"].map(|column| row.get(column).cloned())
 }
 
 /// Raw data of nt1-raw-mode imitate an Echo. When the request that announces them is lost, nobody
@@ -116,6 +114,10 @@ fn imitates(row: &Row) -> bool {
 fn assert_none_invented(original: &Decoded, variant: &Decoded, what: &str, named: bool) {
     let mut known: BTreeMap<_, Vec<Row>> = BTreeMap::new();
     for row in original.rows() {
+        if row.contains_key("compound") {
+            let [port, protocol, number, _] = key(&row);
+            known.entry([port, protocol, number, None]).or_default().push(row.clone());
+        }
         known.entry(key(&row)).or_default().push(row);
     }
     for row in variant.rows() {
@@ -186,9 +188,9 @@ fn check(original: &Decoded, variant: &Variant) {
         }
         "headers" => {
             assert_none_invented(original, &decoded, &what, true);
-            // A later member of a compound can lie behind the cut with its header.
             assert_eq!(leads(&decoded).len(), leads(original).len(), "{what}");
-            assert!(decoded.operations() == original.operations() || coverage.messages_cut > 0);
+            // Members of compounds behind the cut are counted too.
+            assert_eq!(decoded.operations(), original.operations(), "{what}");
             assert_times(&times(original), &times(&decoded), 1_000, 0, &what);
         }
         "same" if variant.name == "connections-interleaved" => {

@@ -204,7 +204,7 @@ operation_columns! {
     handle, set_handle: u64, None, Public, "Number of the open that the operation works on (table handles).";
     compound, set_compound: u64, None, Public, "Number of the compound chain; null for a message of one operation.";
     compound_index, set_compound_index: u16, None, Public, "Place in the compound chain, 0 for the lead.";
-    compound_size, set_compound_size: u16, Count, Public, "Operations in the compound chain.";
+    compound_size, set_compound_size: u16, Count, Public, "Operations in the compound chain; null where its end was not captured.";
     related, set_related: bool, None, Public, "Whether a member takes session, tree and file from the member before it.";
 
     connection, set_connection: u64, None, Public, "Number of the TCP connection (table connections).";

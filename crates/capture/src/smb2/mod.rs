@@ -4,6 +4,7 @@
 //! an interim reply carries the AsyncId of the final one), compounds (section 3.2.4.1.4) and the
 //! credits of the connection. It does not own what spans connections (`resolve`).
 
+mod behind;
 mod reply;
 mod request;
 mod waiting;
@@ -19,6 +20,7 @@ use crate::limits::Limits;
 use crate::link::{Link, Pending, Seen};
 use crate::output::{Effect, Output};
 use crate::stream::Message;
+use behind::{Tail, next_id};
 use reply::Reply;
 pub use reply::negotiate as negotiated;
 use waiting::Waiting;
@@ -41,13 +43,29 @@ struct Chain {
     tree_id: Option<u32>,
     /// A related member works on the file of the one before it.
     file: Option<[u8; 16]>,
+    /// How many members there are is not known: the end was not captured.
+    is_cut: bool,
 }
 
 impl Chain {
+    /// Of members that were not captured.
+    fn behind(number: u64) -> Chain {
+        Chain { number, members: 0, session_id: 0, tree_id: None, file: None, is_cut: true }
+    }
+
     fn of(first: &Header, number: u64) -> Chain {
         let (session_id, tree_id) = (first.session_id, first.tree_id());
-        Chain { number, members: 0, session_id, tree_id, file: None }
+        Chain { number, members: 0, session_id, tree_id, file: None, is_cut: false }
     }
+}
+
+/// A request whose reply lies behind what was captured of a compound's.
+#[derive(Clone, Copy, Debug)]
+struct Told {
+    slot: u32,
+    id: u64,
+    seen: Seen,
+    order: u64,
 }
 
 /// A reply that came before its request was seen: packets of the two directions can be recorded
@@ -77,6 +95,10 @@ pub struct Smb2 {
     chain_files: VecDeque<(u64, [u8; 16])>,
     /// Encrypted requests that nothing could be paired with by number.
     sealed: VecDeque<u32>,
+    /// The last request's end, while the next one may tell how many members that has.
+    tail: Option<Tail>,
+    /// Answered behind what was captured; by STATUS_PENDING perhaps, and the reply is yet to come.
+    told: VecDeque<Told>,
     credits: Option<i64>,
 }
 
@@ -106,11 +128,20 @@ impl Smb2 {
             if !self.early.is_empty() {
                 self.expire(limits.early, out.order.saturating_sub(EARLY_PACKETS), link, out);
             }
-        } else if first.next_command == 0 {
+            if !self.told.is_empty() {
+                self.settle(limits.early, out.order.saturating_sub(EARLY_PACKETS), link, out);
+            }
+            return;
+        }
+        if self.tail.is_some() {
+            self.count_behind(&first, message, link, out, limits);
+        }
+        if first.next_command == 0 {
             let member = Member { offset: 0, header: first, bytes: message.bytes };
             let mut chain = Chain::of(&first, 0);
             if let Some(slot) = self.request(&member, &mut chain, message, wrapping, link, out) {
-                self.depart(slot, &chain, message, link, out, limits);
+                let time = message.end.unwrap_or(message.start);
+                self.depart(slot, &chain, time, link, out, limits);
             }
         } else {
             self.compound_request(message, &first, wrapping, link, out, limits);
@@ -131,11 +162,15 @@ impl Smb2 {
         let mut chain = Chain::of(first, self.chains);
         let mut slots = [0_u32; 64];
         let mut count = 0_usize;
+        let mut tail = None;
         for member in members(message.bytes) {
             if member.header.is_response() {
                 out.coverage.messages_malformed += 1;
                 break;
             }
+            let index = chain.members.saturating_add(1);
+            tail = behind::after(&member, message)
+                .map(|rest| Tail::new(chain.number, next_id(&member.header), index, rest, message));
             let slot = self.request(&member, &mut chain, message, wrapping, link, out);
             let Some(slot) = slot else { break };
             if let Some(place) = slots.get_mut(count) {
@@ -147,8 +182,120 @@ impl Smb2 {
                 self.free.push(slot);
             }
         }
+        chain.is_cut = tail.is_some();
+        let time = message.end.unwrap_or(message.start);
         for &slot in slots.iter().take(count) {
-            self.depart(slot, &chain, message, link, out, limits);
+            self.depart(slot, &chain, time, link, out, limits);
+        }
+        if let Some(tail) = tail {
+            self.behind(&tail, 0, time, link, out, limits);
+            self.tail = Some(tail);
+        }
+    }
+
+    /// Makes rows of the further members that the request before had, now that the next one's number
+    /// tells how many.
+    #[cold]
+    fn count_behind(
+        &mut self,
+        next: &Header,
+        message: &Message<'_>,
+        link: &mut Link,
+        out: &mut Output,
+        limits: &Limits,
+    ) {
+        let Some(mut tail) = self.tail.take() else { return };
+        if !tail.is_followed_by(message) {
+            return;
+        }
+        if next.command == Command::CANCEL {
+            // It has the number of what it cancels.
+            tail.pass(message);
+            self.tail = Some(tail);
+            return;
+        }
+        for more in 1..tail.members(next.message_id) {
+            self.behind(&tail, more, message.start, link, out, limits);
+        }
+    }
+
+    /// Makes the row of a member that was not captured.
+    #[cold]
+    fn behind(
+        &mut self,
+        tail: &Tail,
+        more: u64,
+        time: i64,
+        link: &mut Link,
+        out: &mut Output,
+        limits: &Limits,
+    ) {
+        let id = tail.first_id.wrapping_add(more);
+        if self.waiting.get(id).is_some() {
+            return;
+        }
+        let slot = self.allocate();
+        let Some(pending) = self.slab.get_mut(slot as usize) else { return };
+        pending.reset();
+        pending.chain = tail.chain;
+        let row = &mut pending.row;
+        row.set_protocol(2);
+        row.set_message_id(id);
+        row.set_compound(tail.chain);
+        row.set_compound_index(tail.index.saturating_add(more as u16));
+        link.start_member(pending, tail.frame, tail.sequence);
+        self.depart(slot, &Chain::behind(tail.chain), time, link, out, limits);
+        if let Some(seen) = tail.answered.filter(|_| self.waiting.get(id) == Some(slot)) {
+            self.tell(slot, id, seen, link, out);
+        }
+    }
+
+    /// A compound's replies go on behind what was captured: what waits of the compound from a number on
+    /// is answered there.
+    #[cold]
+    fn answered_behind(
+        &mut self,
+        chain: u64,
+        from: u64,
+        seen: &Seen,
+        link: &mut Link,
+        out: &Output,
+    ) {
+        for (id, slot) in self.waiting.sorted() {
+            let pending = self.slab.get(slot as usize);
+            if id >= from && pending.is_some_and(|pending| pending.chain == chain) {
+                self.tell(slot, id, *seen, link, out);
+            }
+        }
+        if let Some(tail) = self.tail.as_mut().filter(|tail| tail.chain == chain) {
+            tail.answered = Some(*seen);
+        }
+    }
+
+    fn tell(&mut self, slot: u32, id: u64, seen: Seen, link: &mut Link, out: &Output) {
+        if let Some(pending) = self.slab.get_mut(slot as usize) {
+            link.arrive(pending, seen.end_or_start());
+            self.told.push_back(Told { slot, id, seen, order: out.order });
+        }
+    }
+
+    /// Ends what was answered behind the captured bytes, if no other reply came meanwhile.
+    #[cold]
+    fn settle(&mut self, keep: usize, before: u64, link: &mut Link, out: &mut Output) {
+        while self.told.len() > keep || self.told.front().is_some_and(|told| told.order < before) {
+            let Some(Told { slot, id, seen, .. }) = self.told.pop_front() else { break };
+            if self.waiting.get(id) != Some(slot) {
+                continue;
+            }
+            let Some(pending) = self.slab.get_mut(slot as usize) else { continue };
+            if pending.row.waits() == Some(true) || pending.row.pending_at().is_some() {
+                // It said there that it waits.
+                continue;
+            }
+            self.waiting.remove(id);
+            out.coverage.members_behind += u64::from(pending.row.command().is_none());
+            link.finish(out, pending, &seen, false, Effect::None);
+            self.free.push(slot);
         }
     }
 
@@ -225,18 +372,17 @@ impl Smb2 {
         &mut self,
         slot: u32,
         chain: &Chain,
-        message: &Message<'_>,
+        time: i64,
         link: &mut Link,
         out: &mut Output,
         limits: &Limits,
     ) {
         let Some(pending) = self.slab.get_mut(slot as usize) else { return };
-        if chain.number != 0 {
+        if chain.number != 0 && !chain.is_cut {
             pending.row.set_compound_size(chain.members);
         }
         let command = Command(pending.row.command().unwrap_or(0) as u16);
         let id = pending.row.message_id().unwrap_or(u64::MAX);
-        let time = message.end.unwrap_or(message.start);
         self.credits = self.credits.map(|held| {
             let charge = i64::from(pending.row.credit_charge().unwrap_or(1).max(1));
             held - if command == Command::CANCEL { 0 } else { charge }
@@ -264,8 +410,7 @@ impl Smb2 {
             self.discard_oldest(time, link, out);
         }
         if let Some(lost) = self.waiting.insert(id, slot) {
-            // The number is used again: the first one's reply was lost.
-            self.give_up(lost, time, link, out);
+            self.displaced(lost, time, link, out);
         }
     }
 
@@ -298,10 +443,25 @@ impl Smb2 {
         }
     }
 
+    /// The number is used again: the first one's reply was lost.
+    #[cold]
+    fn displaced(&mut self, slot: u32, time: i64, link: &mut Link, out: &mut Output) {
+        match self.slab.get_mut(slot as usize) {
+            // It was concluded from numbers: here is who really has this one.
+            Some(pending) if pending.row.command().is_none() => {
+                link.arrive(pending, time);
+                self.free.push(slot);
+            }
+            _ => self.give_up(slot, time, link, out),
+        }
+    }
+
     fn give_up(&mut self, slot: u32, time: i64, link: &mut Link, out: &mut Output) {
         if let Some(pending) = self.slab.get_mut(slot as usize) {
             out.coverage.operations_unanswered += 1;
             link.table.unanswered += 1;
+            let is_behind = pending.chain != 0 && pending.row.command().is_none();
+            out.coverage.members_behind += u64::from(is_behind);
             link.give_up(out, pending, time);
             self.free.push(slot);
         }
@@ -322,7 +482,15 @@ impl Smb2 {
                 out.coverage.messages_malformed += 1;
                 break;
             }
+            let goes_on = behind::after(&member, message)
+                .and_then(|_| self.waiting.get(member.header.message_id))
+                .and_then(|slot| self.slab.get(slot as usize))
+                .map(|asked| (asked.chain, asked.row.credit_charge().unwrap_or(1).max(1)));
             self.reply(&member, index, &mut chain_file, &seen, wrapping, link, out, limits);
+            if let Some((chain, charge)) = goes_on {
+                let next = member.header.message_id.wrapping_add(u64::from(charge));
+                self.answered_behind(chain, next, &seen, link, out);
+            }
         }
     }
 
@@ -429,6 +597,9 @@ impl Smb2 {
         if wrapping.compressed {
             pending.row.set_compressed(true);
         }
+        if pending.row.command().is_none() {
+            learn(&mut pending.row, header.command);
+        }
         set_reply(&mut pending.row, header, reply);
         let effect = reply.effect(Some(pending), out);
         link.finish(out, pending, seen, lead, effect);
@@ -439,6 +610,12 @@ impl Smb2 {
     fn interim(&mut self, slot: u32, header: &Header, seen: &Seen, lead: bool, link: &mut Link) {
         let Some(pending) = self.slab.get_mut(slot as usize) else { return };
         let time = seen.end_or_start();
+        if pending.row.command().is_none() {
+            learn(&mut pending.row, header.command);
+            if pending.row.waits() == Some(true) {
+                link.arrive(pending, time);
+            }
+        }
         let row = &mut pending.row;
         row.set_pending_at(time);
         if let Some(id) = header.async_id() {
@@ -553,6 +730,7 @@ impl Smb2 {
     /// The connection ends: everything that waits becomes a row.
     pub fn end(&mut self, time: i64, link: &mut Link, out: &mut Output) {
         self.expire(0, u64::MAX, link, out);
+        self.settle(0, u64::MAX, link, out);
         let mut slots = self.waiting.drain();
         slots.extend(self.sealed.drain(..).map(|slot| (0, slot)));
         for (_, slot) in slots {
@@ -565,6 +743,15 @@ impl Smb2 {
             self.slab.push(Pending::default());
             self.slab.len() as u32 - 1
         })
+    }
+}
+
+/// The reply tells the command of a request that was not captured.
+#[cold]
+fn learn(row: &mut Operation, command: Command) {
+    row.set_command(code::command(2, command.0));
+    if command == Command::CHANGE_NOTIFY {
+        row.set_waits(true);
     }
 }
 

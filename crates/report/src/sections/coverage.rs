@@ -118,7 +118,7 @@ fn drops(row: &Coverage) -> Fact {
 type Counter = (&'static str, fn(&mut Coverage) -> &mut u64);
 
 /// The counters of what was lost or not understood.
-const LOST: [Counter; 31] = [
+const LOST: [Counter; 32] = [
     ("frames_cut", |row| &mut row.frames_cut),
     ("frames_fragment", |row| &mut row.frames_fragment),
     ("frames_malformed", |row| &mut row.frames_malformed),
@@ -134,6 +134,7 @@ const LOST: [Counter; 31] = [
     ("resynchronised", |row| &mut row.resynchronised),
     ("skipped_bytes", |row| &mut row.skipped_bytes),
     ("messages_cut", |row| &mut row.messages_cut),
+    ("members_behind", |row| &mut row.members_behind),
     ("messages_malformed", |row| &mut row.messages_malformed),
     ("messages_unknown", |row| &mut row.messages_unknown),
     ("decryption_failed", |row| &mut row.decryption_failed),

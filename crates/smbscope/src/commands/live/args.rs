@@ -37,7 +37,7 @@ pub struct Listen {
     #[arg(long = "port", value_name = "PORT,...", value_delimiter = ',')]
     pub ports: Vec<u16>,
     /// Bytes of a packet that are looked at, from the IP header on. What stands behind is not seen: long
-    /// names, later members of a compound (which then have no reply). With more, packets cost more.
+    /// names, what later members of a compound are. With more, packets cost more.
     #[arg(long, value_name = "BYTES", default_value_t = live::Options::default().head_bytes as u32, value_parser = clap::value_parser!(u32).range(128..=65_535))]
     pub snaplen: u32,
     /// Memory for packets that wait, if the system allows (64MiB); for events a quarter of it.
