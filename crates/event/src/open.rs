@@ -73,13 +73,29 @@ pub struct OpenNames {
 impl OpenLife {
     /// An open with the number `handle` that `row` is the first operation of.
     pub fn new(handle: u64, row: &Operation) -> OpenLife {
-        OpenLife {
-            handle,
-            connection: row.connection().unwrap_or_default(),
-            session_id: row.session_id(),
-            tree_id: row.tree_id(),
-            ..OpenLife::default()
-        }
+        let mut life = OpenLife::default();
+        life.begin(handle, row);
+        life
+    }
+
+    /// Makes it another open, as [`OpenLife::new`] does, in its place.
+    pub fn begin(&mut self, handle: u64, row: &Operation) {
+        let OpenLife {
+            handle: number,
+            connection,
+            session_id,
+            tree_id,
+            opened,
+            closed,
+            size_bytes,
+            operations,
+            transfers,
+        } = self;
+        *number = handle;
+        *connection = row.connection().unwrap_or_default();
+        (*session_id, *tree_id) = (row.session_id(), row.tree_id());
+        (*opened, *closed, *size_bytes) = (None, None, None);
+        (*operations, *transfers) = (0, [(0, 0); 2]);
     }
 
     /// Takes what its Create tells, which ended at `time`.

@@ -140,6 +140,11 @@ macro_rules! operation_columns {
                 (self as usize / 8, 1 << (self as usize % 8))
             }
 
+            /// Where its value lies in [`Operation`].
+            pub(crate) fn offset(self) -> usize {
+                match self { $(Column::$name => std::mem::offset_of!(Operation, $name),)* }
+            }
+
             pub(crate) fn empty(self) -> Values {
                 match self { $(Column::$name => empty_values!($kind self),)* }
             }

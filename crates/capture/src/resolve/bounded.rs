@@ -38,7 +38,7 @@ pub struct Entities<E: Entity> {
 }
 
 /// Closed opens that late replies may still name.
-const RETIRED: usize = 512;
+const RETIRED: usize = 128;
 
 impl<E: Entity> Entities<E> {
     /// An empty table for `limit` entities.

@@ -161,7 +161,7 @@ impl HandleState {
     /// It was just seen.
     pub fn begin(&mut self, number: u64, row: &Operation) {
         self.protocol = row.protocol().unwrap_or(2);
-        self.life = OpenLife::new(number, row);
+        self.life.begin(number, row);
     }
 
     /// Takes what a create tells.
