@@ -697,7 +697,9 @@ impl Connection {
             context,
             out,
         };
-        self.halves[from].framer.feed(*piece, &mut sink);
+        let framer = &mut self.halves[from].framer;
+        framer.feed(*piece, &mut sink);
+        self.link.has_losses |= piece.lost || framer.counters.searches > 0;
         self.judge_by_data();
     }
 

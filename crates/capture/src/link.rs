@@ -94,6 +94,8 @@ pub struct Pending {
     pub has_name: bool,
     /// Of a session setup.
     pub session: Option<Box<Session>>,
+    /// Replies that the connection had had when it was sent.
+    pub replies: u64,
 }
 
 impl Pending {
@@ -108,6 +110,7 @@ impl Pending {
         self.name.clear();
         self.has_name = false;
         self.session = None;
+        self.replies = 0;
     }
 }
 
@@ -199,6 +202,10 @@ pub struct Link {
     pub vantage: Option<Vantage>,
     /// Whether the client's packets are seen at all.
     pub requests_seen: bool,
+    /// Replies so far.
+    pub replies: u64,
+    /// Whether anything of the connection was lost: then a reply may never come.
+    pub has_losses: bool,
     /// The connection's row, as far as SMB fills it.
     pub table: Box<Connection>,
     /// Negotiated dialect as the dialect column's code.
@@ -272,6 +279,7 @@ impl Link {
     #[inline]
     pub fn depart(&mut self, pending: &mut Pending) {
         pending.in_flight = true;
+        pending.replies = self.replies;
         self.in_flight += 1;
         let most = &mut self.table.outstanding_max;
         *most = (*most).max(u64::from(self.in_flight));
@@ -305,6 +313,7 @@ impl Link {
     ) {
         let end = seen.end_or_start();
         self.arrive(pending, end);
+        self.replies += 1;
         self.last_reply = Some(self.last_reply.map_or(end, |last| last.max(end)));
         let row = &mut pending.row;
         row.set_response_frame(seen.frame);

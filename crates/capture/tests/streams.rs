@@ -482,6 +482,30 @@ fn captures_cut_to_headers_lose_no_operation() {
 }
 
 #[test]
+fn a_request_whose_reply_was_lost_is_not_in_flight_for_ever() {
+    let mut talk = Talk::new();
+    talk.connect();
+    for id in 10..800 {
+        talk.exchange(query_info(id, 1), 50_000, information(id, &[7; 100]));
+    }
+    let all = sent(&talk);
+    let reply = |packet: &Packet| !packet.to_server && packet.payload.len() > 64;
+    let replies: Vec<usize> = (0..all.len()).filter(|&at| reply(&all[at])).collect();
+    // Every twentieth reply was not captured.
+    let lost: Vec<usize> = replies.iter().copied().skip(20).step_by(20).collect();
+    let kept = (0..all.len()).filter(|at| !lost.contains(at)).map(|at| all[at].clone());
+    let decoded = decode(&pcap(&kept.collect::<Vec<_>>(), ALL, false), &single());
+    assert_eq!(decoded.coverage[0].operations_unanswered, lost.len() as u64);
+    // One in twenty of the last 64, and those that wait for a hole to be filled.
+    let number = |row: &Row, column: &str| -> Option<i64> { row.get(column)?.parse().ok() };
+    let mut later = decoded.rows();
+    later.retain(|row| number(row, "message_id").is_some_and(|id| id >= 250));
+    let most = later.iter().filter_map(|row| number(row, "outstanding")).max().unwrap();
+    let least = later.iter().filter_map(|row| number(row, "outstanding")).min().unwrap();
+    assert!(least <= 3 && most <= 12, "{least} to {most}, of {} lost", lost.len());
+}
+
+#[test]
 fn captures_cut_to_headers_count_the_members_of_compounds() {
     let mut talk = Talk::new();
     talk.connect();

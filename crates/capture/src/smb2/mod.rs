@@ -82,6 +82,9 @@ struct Early {
 
 /// Replies wait this many packets for their request.
 const EARLY_PACKETS: u64 = 4_096;
+/// Where something was lost, a request is taken for answered after so many replies to others: a server
+/// that takes so long says STATUS_PENDING.
+const LOST_REPLIES: u64 = 64;
 
 /// Pairing on one connection.
 #[derive(Clone, Debug, Default)]
@@ -100,6 +103,8 @@ pub struct Smb2 {
     /// Answered behind what was captured; by STATUS_PENDING perhaps, and the reply is yet to come.
     told: VecDeque<Told>,
     credits: Option<i64>,
+    /// Replies of the connection at which requests are looked for whose own was lost.
+    next_look: u64,
 }
 
 impl Smb2 {
@@ -406,6 +411,9 @@ impl Smb2 {
         if !self.early.is_empty() && self.was_answered(id, slot, link, out) {
             return;
         }
+        if link.has_losses && link.replies >= self.next_look {
+            self.look_for_lost(time, link);
+        }
         if self.waiting.len() >= limits.pending {
             self.discard_oldest(time, link, out);
         }
@@ -429,6 +437,22 @@ impl Smb2 {
             self.interim(slot, &header, &seen, lead, link);
         }
         false
+    }
+
+    /// Takes out of what is in flight whose reply seems lost, so that it does not stand beside all later
+    /// ones. The reply may still come.
+    #[cold]
+    fn look_for_lost(&mut self, time: i64, link: &mut Link) {
+        self.next_look = link.replies + LOST_REPLIES / 4;
+        for slot in self.waiting.places() {
+            if let Some(pending) = self.slab.get_mut(slot as usize)
+                && pending.in_flight
+                && pending.row.pending_at().is_none()
+                && link.replies - pending.replies >= LOST_REPLIES
+            {
+                link.arrive(pending, time);
+            }
+        }
     }
 
     /// Makes room: the oldest eighth by number, since clients number upwards. Many at once, so that

@@ -72,6 +72,12 @@ impl Waiting {
         slot
     }
 
+    /// The places of all of them, in no order.
+    pub fn places(&self) -> impl Iterator<Item = u32> {
+        let near = self.near.iter().flatten().map(|&(_, slot)| slot);
+        near.chain(self.far.values().copied())
+    }
+
     /// All of them by number.
     pub fn sorted(&self) -> Vec<(u64, u32)> {
         let far = self.far.iter().map(|(&id, &slot)| (id, slot));
