@@ -204,7 +204,7 @@ table! {
         skipped_bytes: u64, Bytes, Public, "Bytes passed over in that search.";
         messages: u64, Count, Public, "SMB messages.";
         messages_cut: u64, Count, Public, "Messages whose interesting part was not captured whole.";
-        members_behind: u64, Count, Public, "Operations without a command: members of compounds that lie behind what was captured (snap length), counted by NextCommand and MessageIds.";
+        members_not_captured: u64, Count, Public, "Operations without a command: members of compounds that lie behind what was captured (snap length), counted by NextCommand and MessageIds.";
         messages_malformed: u64, Count, Public, "Messages that contradict themselves.";
         messages_unknown: u64, Count, Public, "Messages that are not SMB (NetBIOS session set-up and keep-alives not counted).";
         messages_encrypted: u64, Count, Public, "Encrypted messages.";

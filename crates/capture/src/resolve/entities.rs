@@ -241,7 +241,7 @@ pub fn add_counters(sum: &mut Coverage, more: &Coverage) {
     add!(frames_not_tcp frames_fragment frames_malformed frames_not_smb frames_time_backwards
         connections connections_mid_stream connections_one_direction connections_evicted
         retransmissions out_of_order gaps gap_bytes segments_discarded resynchronised
-        skipped_bytes messages messages_cut members_behind messages_malformed messages_unknown
+        skipped_bytes messages messages_cut members_not_captured messages_malformed messages_unknown
         messages_encrypted messages_decrypted decryption_failed messages_compressed
         decompression_failed operations_unanswered replies_unmatched operations_discarded
         commands_unknown);

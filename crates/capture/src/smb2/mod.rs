@@ -298,7 +298,7 @@ impl Smb2 {
                 continue;
             }
             self.waiting.remove(id);
-            out.coverage.members_behind += u64::from(pending.row.command().is_none());
+            out.coverage.members_not_captured += u64::from(pending.row.command().is_none());
             link.finish(out, pending, &seen, false, Effect::None);
             self.free.push(slot);
         }
@@ -485,7 +485,7 @@ impl Smb2 {
             out.coverage.operations_unanswered += 1;
             link.table.unanswered += 1;
             let is_behind = pending.chain != 0 && pending.row.command().is_none();
-            out.coverage.members_behind += u64::from(is_behind);
+            out.coverage.members_not_captured += u64::from(is_behind);
             link.give_up(out, pending, time);
             self.free.push(slot);
         }

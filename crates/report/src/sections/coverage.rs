@@ -134,7 +134,7 @@ const LOST: [Counter; 32] = [
     ("resynchronised", |row| &mut row.resynchronised),
     ("skipped_bytes", |row| &mut row.skipped_bytes),
     ("messages_cut", |row| &mut row.messages_cut),
-    ("members_behind", |row| &mut row.members_behind),
+    ("members_not_captured", |row| &mut row.members_not_captured),
     ("messages_malformed", |row| &mut row.messages_malformed),
     ("messages_unknown", |row| &mut row.messages_unknown),
     ("decryption_failed", |row| &mut row.decryption_failed),
