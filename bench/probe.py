@@ -4,11 +4,12 @@
     bench/probe.py --smbscope PATH [--pairs 16] [--seconds 4] [--case metadata|homefolder]
 
 A private Samba (`smbscope lab`) serves one user in a closed loop; its processes' CPU time is read before
-and after. Recorders: `smbscope record`; `calls` and `joined`, the same with --no-functions and with
---interface lo; the bpftrace prototype (when ../shared and bpftrace are there); `strace -f -c`. Each
-pair is a run without and a run with a recorder, in changing order; figures are medians over the pairs,
-with an interval for 95 %. A pair during which another guest of the host had more than 10 % of the processors'
-time is run again. Python's standard library only; needs root.
+and after, and the recorder's own from when it records until it has written everything. Recorders:
+`smbscope record`; `calls` and `joined`, the same with --no-functions and with --interface lo; the bpftrace
+prototype (when ../shared and bpftrace are there); `strace -f -c`. Each pair is a run without and a run with
+a recorder, in changing order; figures are medians over the pairs, with an interval for 95 %. A pair during
+which another guest of the host had more than 10 % of the processors' time is run again.
+Python's standard library only; needs root.
 """
 
 import argparse
@@ -62,6 +63,13 @@ def ticks(pid):
     return sum(map(int, fields[11:15]))
 
 
+def ended(process, before):
+    """Waits for a recorder: its CPU in seconds since `before` ticks."""
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return used.ru_utime + used.ru_stime - before / os.sysconf("SC_CLK_TCK")
+
+
 def stolen():
     """Ticks that the host gave to others, and all ticks."""
     with open("/proc/stat") as file:
@@ -95,15 +103,16 @@ def recorder(name, args, lab, folder):
         process = subprocess.Popen([args.smbscope, "record", "--port", str(lab.port), "--out", out, "--force", "--quiet",
                                     *OURS[name]], stderr=subprocess.PIPE, text=True)
         time.sleep(1.5)
+        begun = ticks(process.pid)
 
         def end():
             process.send_signal(signal.SIGINT)
-            process.wait()
+            cpu = ended(process, begun)
             with open(os.path.join(out, "manifest.json")) as file:
                 manifest = json.load(file)
             rows = sum(part["rows"] for part in manifest["tables"].get("operations", []))
             dropped = sum(coverage.get("frames_dropped") or 0 for coverage in manifest["coverage"])
-            return {"rows": rows, "dropped": dropped}
+            return {"rows": rows, "dropped": dropped, "cpu": cpu}
         return end
     if name == "bpftrace":
         with open(os.path.join(args.shared, "probe-prototype/smb2_rows_min.bt")) as file:
@@ -118,13 +127,13 @@ def recorder(name, args, lab, folder):
         process = subprocess.Popen(["strace", "-f", "-c", "-o", "/dev/null", "-p", str(lab.pid)],
                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         time.sleep(1)
+    begun = ticks(process.pid)
 
     def stop():
         if process.poll() is not None:
             sys.exit(f"bench: {name} ended by itself")
         process.send_signal(signal.SIGINT)
-        process.wait()
-        return {}
+        return {"cpu": ended(process, begun)}
     return stop
 
 
@@ -148,6 +157,7 @@ def run(name, args, lab, folder):
         manifest = json.load(file)
     operations = sum(part["rows"] for part in manifest["tables"]["operations"])
     # The recorder sees connections without users too (load finds out what the server can).
+    told["own"] = told.get("cpu", 0) / operations * 1e6
     told["lost"] = max(operations - told.get("rows", operations), 0)
     return cpu / operations * 1e6, operations / wall, told
 
@@ -173,8 +183,8 @@ def main():
         subprocess.run(prepare + workload, check=True, capture_output=True)
         run("none", args, lab, folder)
         print(f"{args.case}, {args.pairs} pairs of {args.seconds} s, Linux {platform.release()}\n")
-        print("| recorder | smbd CPU us a request: without | with | more (95 %) | requests/s: without | with | less | lost | dropped |")
-        print("|---|---|---|---|---|---|---|---|---|")
+        print("| recorder | smbd CPU us a request: without | with | more (95 %) | its own | requests/s: without | with | less | lost | dropped |")
+        print("|---|---|---|---|---|---|---|---|---|---|")
         for name in names:
             pairs = []
             again = 0
@@ -192,10 +202,11 @@ def main():
             more, *more_within = median([after[0] - before[0] for before, after in pairs])
             less, *less_within = median([100 - 100 * after[1] / before[1] for before, after in pairs])
             middle = lambda place, field: statistics.median(pair[place][field] for pair in pairs)
+            own = statistics.median(after[2]["own"] for _, after in pairs)
             lost = sum(after[2].get("lost", 0) for _, after in pairs) if name in OURS else ""
             dropped = sum(after[2].get("dropped", 0) for _, after in pairs) if name in OURS else ""
             print(f"| {name} | {middle(0, 0):.1f} | {middle(1, 0):.1f} | "
-                  f"{more:+.1f} ({more_within[0]:+.1f} to {more_within[1]:+.1f}) | {middle(0, 1):,.0f} | "
+                  f"{more:+.1f} ({more_within[0]:+.1f} to {more_within[1]:+.1f}) | {own:.1f} | {middle(0, 1):,.0f} | "
                   f"{middle(1, 1):,.0f} | {less:.1f} % ({less_within[0]:.1f} to {less_within[1]:.1f}) | "
                   f"{lost} | {dropped} |", flush=True)
     finally:
