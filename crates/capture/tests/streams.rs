@@ -558,6 +558,26 @@ fn captures_cut_to_headers_count_the_members_of_compounds() {
 }
 
 #[test]
+fn a_length_that_lies_makes_no_rows() {
+    // A compound of 15 MiB of which only the head is there, and a next request whose number says that
+    // 200,000 members were in it.
+    let mut talk = Talk::new();
+    talk.connect();
+    let mut huge = compound(vec![create(10, "x"), close(11, SAME).related()]);
+    huge.resize(15 << 20, 0);
+    let length = huge.len() as u32 - 4;
+    huge[1..4].copy_from_slice(&length.to_be_bytes()[1..]);
+    // Where the second member would be lies behind the cut.
+    huge[4 + 20..4 + 24].copy_from_slice(&4_096_u32.to_le_bytes());
+    talk.ask(huge);
+    talk.pass(1_000);
+    talk.exchange(query_info(200_011, 1), 50_000, information(200_011, &[7; 100]));
+    let decoded = decode(&pcap(&sent(&talk), 256, false), &single());
+    assert_eq!(decoded.operations(), 7);
+    assert_eq!(decoded.coverage[0].members_not_captured, 1);
+}
+
+#[test]
 fn sequence_numbers_wrap() {
     let talk = everything(noise());
     let left_out = &["tcp_sequence"];

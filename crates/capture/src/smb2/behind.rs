@@ -5,12 +5,17 @@
 //! of a compound too (section 3.2.4.1.4). So a capture cut to headers counts every operation; of
 //! those whose header it lacks on both ways the command stays unknown.
 //!
-//! Owns what is concluded, not the rows (`super`).
+//! Owns what is concluded of them and their rows; pairing with replies is `super`'s.
 
 use smbscope_wire::smb2::HEADER_BYTES;
 use smbscope_wire::smb2::header::{Header, Member};
 
-use crate::link::Seen;
+use smbscope_wire::smb2::Command;
+
+use super::{Chain, MEMBERS_MAX, Smb2};
+use crate::limits::Limits;
+use crate::link::{Link, Seen};
+use crate::output::{Effect, Output};
 use crate::stream::Message;
 
 /// Bytes of the least member before another one: a header and four bytes, padded to eight.
@@ -67,7 +72,7 @@ impl Tail {
             answered: None,
             behind: end(message),
             // The last one is not padded.
-            room: ((rest + 4) / MEMBER_BYTES).max(1) as u64,
+            room: ((rest + 4) / MEMBER_BYTES).clamp(1, MEMBERS_MAX) as u64,
         }
     }
 
@@ -86,6 +91,132 @@ impl Tail {
     pub fn members(&self, next_id: u64) -> u64 {
         let used = next_id.wrapping_sub(self.first_id);
         if used > self.room { 1 } else { used.max(1) }
+    }
+}
+
+/// A request whose reply lies behind what was captured of a compound's.
+#[derive(Clone, Copy, Debug)]
+pub struct Told {
+    /// Its place.
+    slot: u32,
+    /// Its MessageId.
+    id: u64,
+    /// The compound's reply.
+    seen: Seen,
+    /// Global number of the packet.
+    order: u64,
+}
+
+impl Smb2 {
+    /// Makes rows of the further members that the request before had, now that the next one's number
+    /// tells how many.
+    #[cold]
+    pub(super) fn count_behind(
+        &mut self,
+        next: &Header,
+        message: &Message<'_>,
+        link: &mut Link,
+        out: &mut Output,
+        limits: &Limits,
+    ) {
+        let Some(mut tail) = self.tail.take() else { return };
+        if !tail.is_followed_by(message) {
+            return;
+        }
+        if next.command == Command::CANCEL {
+            // It has the number of what it cancels.
+            tail.pass(message);
+            self.tail = Some(tail);
+            return;
+        }
+        for more in 1..tail.members(next.message_id) {
+            self.behind(&tail, more, message.start, link, out, limits);
+        }
+    }
+
+    /// Makes the row of a member that was not captured.
+    #[cold]
+    pub(super) fn behind(
+        &mut self,
+        tail: &Tail,
+        more: u64,
+        time: i64,
+        link: &mut Link,
+        out: &mut Output,
+        limits: &Limits,
+    ) {
+        let id = tail.first_id.wrapping_add(more);
+        if self.waiting.get(id).is_some() {
+            return;
+        }
+        let slot = self.allocate();
+        let Some(pending) = self.slab.get_mut(slot as usize) else { return };
+        pending.reset();
+        pending.chain = tail.chain;
+        let row = &mut pending.row;
+        row.set_protocol(2);
+        row.set_message_id(id);
+        row.set_compound(tail.chain);
+        row.set_compound_index(tail.index.saturating_add(more as u16));
+        link.start_member(pending, tail.frame, tail.sequence);
+        let (number, session_id) = (tail.chain, 0);
+        let chain =
+            Chain { number, members: 0, session_id, tree_id: None, file: None, is_cut: true };
+        self.depart(slot, &chain, time, link, out, limits);
+        if let Some(seen) = tail.answered.filter(|_| self.waiting.get(id) == Some(slot)) {
+            self.tell(slot, id, seen, link, out);
+        }
+    }
+
+    /// A compound's replies go on behind what was captured: what waits of the compound from a number on
+    /// is answered there.
+    #[cold]
+    pub(super) fn answered_behind(
+        &mut self,
+        chain: u64,
+        from: u64,
+        seen: &Seen,
+        link: &mut Link,
+        out: &Output,
+    ) {
+        let mut id = from;
+        while let Some(slot) = self.waiting.get(id)
+            && let Some(pending) = self.slab.get(slot as usize).filter(|one| one.chain == chain)
+        {
+            let charge = pending.row.credit_charge().unwrap_or(1).max(1);
+            self.tell(slot, id, *seen, link, out);
+            id = id.wrapping_add(u64::from(charge));
+        }
+        if let Some(tail) = self.tail.as_mut().filter(|tail| tail.chain == chain) {
+            tail.answered = Some(*seen);
+        }
+    }
+
+    fn tell(&mut self, slot: u32, id: u64, seen: Seen, link: &mut Link, out: &Output) {
+        if let Some(pending) = self.slab.get_mut(slot as usize) {
+            link.arrive(pending, seen.end_or_start());
+            self.told.push_back(Told { slot, id, seen, order: out.order });
+        }
+    }
+
+    /// Ends what was answered behind the captured bytes, if no other reply came meanwhile.
+    #[cold]
+    pub(super) fn settle(&mut self, keep: usize, before: u64, link: &mut Link, out: &mut Output) {
+        while self.told.len() > keep || self.told.front().is_some_and(|told| told.order < before) {
+            let Some(Told { slot, id, seen, .. }) = self.told.pop_front() else { break };
+            if self.waiting.get(id) != Some(slot) {
+                continue;
+            }
+            let Some(pending) = self.slab.get_mut(slot as usize) else { continue };
+            if pending.row.waits() == Some(true) || pending.row.pending_at().is_some() {
+                // It said there that it waits.
+                continue;
+            }
+            self.waiting.remove(id);
+            out.coverage.members_not_captured += u64::from(pending.row.command().is_none());
+            link.finish(out, pending, &seen, false, Effect::None);
+            self.free.push(slot);
+        }
     }
 }
 

@@ -20,7 +20,7 @@ use crate::limits::Limits;
 use crate::link::{Link, Pending, Seen};
 use crate::output::{Effect, Output};
 use crate::stream::Message;
-use behind::{Tail, next_id};
+use behind::{Tail, Told, next_id};
 use reply::Reply;
 pub use reply::negotiate as negotiated;
 use waiting::Waiting;
@@ -48,24 +48,10 @@ struct Chain {
 }
 
 impl Chain {
-    /// Of members that were not captured.
-    fn behind(number: u64) -> Chain {
-        Chain { number, members: 0, session_id: 0, tree_id: None, file: None, is_cut: true }
-    }
-
     fn of(first: &Header, number: u64) -> Chain {
         let (session_id, tree_id) = (first.session_id, first.tree_id());
         Chain { number, members: 0, session_id, tree_id, file: None, is_cut: false }
     }
-}
-
-/// A request whose reply lies behind what was captured of a compound's.
-#[derive(Clone, Copy, Debug)]
-struct Told {
-    slot: u32,
-    id: u64,
-    seen: Seen,
-    order: u64,
 }
 
 /// A reply that came before its request was seen: packets of the two directions can be recorded
@@ -80,6 +66,8 @@ struct Early {
     order: u64,
 }
 
+/// Members of a compound that are followed: more than any client sends.
+const MEMBERS_MAX: usize = 64;
 /// Replies wait this many packets for their request.
 const EARLY_PACKETS: u64 = 4_096;
 /// Where something was lost, a request is taken for answered after so many replies to others: a server
@@ -165,7 +153,7 @@ impl Smb2 {
         self.chains += 1;
         link.table.compounds += 1;
         let mut chain = Chain::of(first, self.chains);
-        let mut slots = [0_u32; 64];
+        let mut slots = [0_u32; MEMBERS_MAX];
         let mut count = 0_usize;
         let mut tail = None;
         for member in members(message.bytes) {
@@ -195,112 +183,6 @@ impl Smb2 {
         if let Some(tail) = tail {
             self.behind(&tail, 0, time, link, out, limits);
             self.tail = Some(tail);
-        }
-    }
-
-    /// Makes rows of the further members that the request before had, now that the next one's number
-    /// tells how many.
-    #[cold]
-    fn count_behind(
-        &mut self,
-        next: &Header,
-        message: &Message<'_>,
-        link: &mut Link,
-        out: &mut Output,
-        limits: &Limits,
-    ) {
-        let Some(mut tail) = self.tail.take() else { return };
-        if !tail.is_followed_by(message) {
-            return;
-        }
-        if next.command == Command::CANCEL {
-            // It has the number of what it cancels.
-            tail.pass(message);
-            self.tail = Some(tail);
-            return;
-        }
-        for more in 1..tail.members(next.message_id) {
-            self.behind(&tail, more, message.start, link, out, limits);
-        }
-    }
-
-    /// Makes the row of a member that was not captured.
-    #[cold]
-    fn behind(
-        &mut self,
-        tail: &Tail,
-        more: u64,
-        time: i64,
-        link: &mut Link,
-        out: &mut Output,
-        limits: &Limits,
-    ) {
-        let id = tail.first_id.wrapping_add(more);
-        if self.waiting.get(id).is_some() {
-            return;
-        }
-        let slot = self.allocate();
-        let Some(pending) = self.slab.get_mut(slot as usize) else { return };
-        pending.reset();
-        pending.chain = tail.chain;
-        let row = &mut pending.row;
-        row.set_protocol(2);
-        row.set_message_id(id);
-        row.set_compound(tail.chain);
-        row.set_compound_index(tail.index.saturating_add(more as u16));
-        link.start_member(pending, tail.frame, tail.sequence);
-        self.depart(slot, &Chain::behind(tail.chain), time, link, out, limits);
-        if let Some(seen) = tail.answered.filter(|_| self.waiting.get(id) == Some(slot)) {
-            self.tell(slot, id, seen, link, out);
-        }
-    }
-
-    /// A compound's replies go on behind what was captured: what waits of the compound from a number on
-    /// is answered there.
-    #[cold]
-    fn answered_behind(
-        &mut self,
-        chain: u64,
-        from: u64,
-        seen: &Seen,
-        link: &mut Link,
-        out: &Output,
-    ) {
-        for (id, slot) in self.waiting.sorted() {
-            let pending = self.slab.get(slot as usize);
-            if id >= from && pending.is_some_and(|pending| pending.chain == chain) {
-                self.tell(slot, id, *seen, link, out);
-            }
-        }
-        if let Some(tail) = self.tail.as_mut().filter(|tail| tail.chain == chain) {
-            tail.answered = Some(*seen);
-        }
-    }
-
-    fn tell(&mut self, slot: u32, id: u64, seen: Seen, link: &mut Link, out: &Output) {
-        if let Some(pending) = self.slab.get_mut(slot as usize) {
-            link.arrive(pending, seen.end_or_start());
-            self.told.push_back(Told { slot, id, seen, order: out.order });
-        }
-    }
-
-    /// Ends what was answered behind the captured bytes, if no other reply came meanwhile.
-    #[cold]
-    fn settle(&mut self, keep: usize, before: u64, link: &mut Link, out: &mut Output) {
-        while self.told.len() > keep || self.told.front().is_some_and(|told| told.order < before) {
-            let Some(Told { slot, id, seen, .. }) = self.told.pop_front() else { break };
-            if self.waiting.get(id) != Some(slot) {
-                continue;
-            }
-            let Some(pending) = self.slab.get_mut(slot as usize) else { continue };
-            if pending.row.waits() == Some(true) || pending.row.pending_at().is_some() {
-                // It said there that it waits.
-                continue;
-            }
-            self.waiting.remove(id);
-            out.coverage.members_not_captured += u64::from(pending.row.command().is_none());
-            link.finish(out, pending, &seen, false, Effect::None);
-            self.free.push(slot);
         }
     }
 
@@ -443,7 +325,8 @@ impl Smb2 {
     /// ones. The reply may still come.
     #[cold]
     fn look_for_lost(&mut self, time: i64, link: &mut Link) {
-        self.next_look = link.replies + LOST_REPLIES / 4;
+        // The more wait, the less often, so that a reply costs the same.
+        self.next_look = link.replies + LOST_REPLIES / 4 + self.waiting.len() as u64 / 8;
         for slot in self.waiting.places() {
             if let Some(pending) = self.slab.get_mut(slot as usize)
                 && pending.in_flight
