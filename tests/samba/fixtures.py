@@ -4,7 +4,8 @@ Owns: the list of fixtures with server options and steps. Not: how they are
 run (record.py), nor the server (lab.py).
 
 A step is a command line in which {address}, {port}, {conf} (the private
-smb.conf), {password} and {here} (this folder) are filled in. Steps run one after another while the recorder runs.
+smb.conf), {password}, {server} (its name), {kdc} (the private KDC's folder) and {here} (this
+folder) are filled in. Steps run one after another while the recorder runs.
 """
 
 from dataclasses import dataclass, field
@@ -37,6 +38,8 @@ class Fixture:
     port: int = 445
     link: str = "lo"
     keys: bool = False
+    kdc: bool = False  # a private KDC runs, and its port is recorded too
+    server: str = "private.lab.test"
     expect: tuple = ()
     malformed: int = 0  # what tshark calls malformed, and is not: `note` says why
     note: str = ""
@@ -48,6 +51,15 @@ def client(script, *more, dialect="SMB3_11", share="home", account="alice%{passw
                "-m", dialect, "--option=client min protocol=" + dialect,
                "-U", account, *more, "-c", script]
     return (command, fails)
+
+
+def kerberos(script, account, way):
+    """smbclient that logs on by a ticket, which it fetches over `way`: udp or tcp."""
+    command, fails = client(script, "-I", "{address}", "--use-kerberos=required",
+                            account=account + "@LAB.TEST%{password}")
+    at = command.index("//{address}/home")
+    command[at] = "//{server}/home"
+    return (["env", f"KRB5_CONFIG={{kdc}}/krb5-{way}.conf"] + command, fails)
 
 
 def torture(test, *more, dialect=None, fails=False):
@@ -204,6 +216,8 @@ FIXTURES = [
     Fixture("guest", "unknown user accepted as guest",
             [client("ls", account="stranger%secret")],
             {"map to guest": "Bad User"}, {"home": {"guest ok": "yes"}}),
+    Fixture("kerberos", "logons by Kerberos with the KDC's traffic, over UDP and over TCP",
+            [kerberos("ls", "alice", "udp"), kerberos("ls", "bob", "tcp")], kdc=True),
     # addresses and links
     Fixture("ipv6", "IPv6 loopback", [client(SESSION)], address="::1"),
     Fixture("port-4450", "a port that nobody expects SMB on",

@@ -28,6 +28,7 @@ PACKAGES = {
     "smbtorture": "samba-testsuite", "tshark": "tshark", "dumpcap": "wireshark-common",
     "tcpdump": "tcpdump", "ip": "iproute2", "ethtool": "ethtool",
     "tc": "iproute2", "unshare": "util-linux", "nsenter": "util-linux",
+    "krb5kdc": "krb5-kdc", "kdb5_util": "krb5-kdc", "kadmin.local": "krb5-admin-server",
 }
 
 
@@ -115,7 +116,8 @@ class Samba:
     def _configure(self, options, interfaces, shares):
         users = os.path.join(self.folder, "users.map")
         with open(users, "w") as f:
-            f.writelines(f"{system} = {name}\n" for name, system in ACCOUNTS.items())
+            f.writelines(f"{system} = {name} LAB\\{name}\n"
+                         for name, system in ACCOUNTS.items())
         settings = {
             "workgroup": "LAB", "netbios name": "PRIVATE", "server role": "standalone server",
             "security": "user", "passdb backend": f"smbpasswd:{self.folder}/private/smbpasswd",
@@ -152,16 +154,80 @@ class Samba:
                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
+class Kdc:
+    """A private MIT KDC on port 88 of this namespace, for the accounts and one file server.
+
+    `krb5-udp.conf` and `krb5-tcp.conf` in its folder lead Samba's client to it;
+    `server.keytab` is the file server's."""
+
+    REALM = "LAB.TEST"
+
+    def __init__(self, folder, server):
+        self.folder = os.path.join(folder, "kdc")
+        self.process = None
+        os.makedirs(self.folder)
+        for way in ("udp", "tcp"):
+            self._write(f"krb5-{way}.conf",
+                        f"[libdefaults]\n  default_realm = {self.REALM}\n  dns_lookup_kdc = false\n"
+                        "  dns_lookup_realm = false\n  rdns = false\n"
+                        f"[realms]\n  {self.REALM} = {{\n    kdc = {way}/127.0.0.1\n  }}\n"
+                        f"[domain_realm]\n  .lab.test = {self.REALM}\n")
+        self._write("kdc.conf",
+                    "[kdcdefaults]\n  kdc_listen = 127.0.0.1:88\n  kdc_tcp_listen = 127.0.0.1:88\n"
+                    f"[realms]\n  {self.REALM} = {{\n    database_name = {self.folder}/principal\n"
+                    f"    key_stash_file = {self.folder}/stash\n    acl_file = {self.folder}/acl\n"
+                    "    supported_enctypes = aes256-cts-hmac-sha1-96:normal\n"
+                    "    default_principal_flags = +preauth\n  }\n"
+                    f"[logging]\n  kdc = FILE:{self.folder}/kdc.log\n")
+        self.environment = dict(os.environ, KRB5_CONFIG=self.path("krb5-udp.conf"),
+                                KRB5_KDC_PROFILE=self.path("kdc.conf"))
+        self._run("kdb5_util", "create", "-r", self.REALM, "-s", "-P", "master")
+        for name in ACCOUNTS:
+            self._run("kadmin.local", "addprinc", "-pw", PASSWORD, name)
+        # A Samba on its own takes tickets without a PAC only, since nobody it trusts signs one.
+        self._run("kadmin.local", "addprinc", "-randkey", "+no_auth_data_required",
+                  f"cifs/{server}")
+        self._run("kadmin.local", "ktadd", "-k", self.path("server.keytab"), f"cifs/{server}")
+
+    def __enter__(self):
+        self.process = subprocess.Popen(["krb5kdc", "-n"], env=self.environment,
+                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        deadline = time.time() + 10
+        while ":0058 00000000:0000 0A" not in open("/proc/self/net/tcp").read():
+            if time.time() > deadline or self.process.poll() is not None:
+                self.__exit__()
+                sys.exit("krb5kdc did not start, see " + self.path("kdc.log"))
+            time.sleep(0.05)
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def _write(self, name, text):
+        with open(self.path(name), "w") as f:
+            f.write(text)
+
+    def _run(self, *command):
+        done = subprocess.run(command, env=self.environment, capture_output=True, text=True)
+        if done.returncode:
+            sys.exit(f"{' '.join(command)}: {done.stderr}")
+
+
 class Recorder:
     """tcpdump (pcap) or dumpcap (pcapng) on one interface, by the file's ending."""
 
     def __init__(self, path, port, interface="lo", snaplen=262144, enter=None,
-                 buffer_kib=None):
-        """`buffer_kib`: a large kernel buffer for a long recording, else each packet at once."""
+                 buffer_kib=None, more=None):
+        """`buffer_kib`: a large kernel buffer for a long recording, else each packet at once.
+        `more`: what is recorded beside the port, as a filter."""
         self.path = path
         self.long = bool(buffer_kib)
         self.packets = None  # known when the recording is over
-        flt = f"tcp port {port}"
+        flt = f"tcp port {port}" + (f" or {more}" if more else "")
         if path.endswith(".pcapng"):
             self.command = ["dumpcap", "-q", "-i", interface, "-s", str(snaplen), "-B", "32",
                             "-f", flt, "-w", path]

@@ -9,6 +9,7 @@ this program calls at the end).
 """
 
 import argparse
+import contextlib
 import glob
 import gzip
 import os
@@ -76,10 +77,18 @@ def record(fixture, folder):
     capture = os.path.join(folder, "capture." + fixture.format.removesuffix(".gz"))
     work = local_files(folder)
     try:
-        with lab.Samba(folder, fixture.options, fixture.port, interfaces, fixture.shares,
-                       server_end) as samba:
+        with contextlib.ExitStack() as running:
+            options = dict(fixture.options)
+            if fixture.kdc:
+                kdc = running.enter_context(lab.Kdc(folder, fixture.server))
+                options.update({"realm": kdc.REALM, "kerberos method": "dedicated keytab",
+                                "dedicated keytab file": "FILE:" + kdc.path("server.keytab")})
+                server_end = ["env", "KRB5_CONFIG=" + kdc.path("krb5-udp.conf")]
+            samba = running.enter_context(lab.Samba(folder, options, fixture.port, interfaces,
+                                                    fixture.shares, server_end))
             os.symlink(f"msdfs:{fixture.address}\\target", samba.path("dfs", "link"))
-            with lab.Recorder(capture, fixture.port, interface):
+            more = "port 88" if fixture.kdc else None
+            with lab.Recorder(capture, fixture.port, interface, more=more):
                 problem = run_steps(fixture, samba, work)
             text = open(samba.log, errors="replace").read()
     finally:
@@ -102,7 +111,8 @@ def record(fixture, folder):
 def command_line(words, fixture, conf="smb.conf", here="tests/samba"):
     """The words of a step with its blanks filled in."""
     blanks = {"address": fixture.address, "port": fixture.port, "conf": conf, "here": here,
-              "password": lab.PASSWORD}
+              "password": lab.PASSWORD, "server": fixture.server,
+              "kdc": os.path.join(os.path.dirname(conf), "kdc")}
     return [re.sub(r"\{(\w+)\}", lambda m: str(blanks[m[1]]), w) for w in words]
 
 

@@ -5,11 +5,14 @@ use std::collections::VecDeque;
 use hashbrown::HashMap;
 
 use crate::connection::{Connection, Context, EndReason};
-use crate::frame::{FlowKey, TcpFlags, TcpSegment, Way};
+use crate::frame::{FlowKey, TcpFlags, TcpSegment, UdpDatagram, Way};
+use crate::kdc::{self, Kdc};
 use crate::output::Output;
 
 /// In the flow table: a flow that carries something else.
 const OTHER: u32 = u32::MAX;
+/// And one to a KDC.
+const KDC: u32 = u32::MAX - 1;
 /// Flows with something else that are remembered; beyond that they are looked at anew.
 const OTHERS: usize = 1 << 18;
 
@@ -34,6 +37,7 @@ pub struct Engine {
     free: Vec<u32>,
     /// Flows on unusual ports that may yet be SMB, oldest first.
     candidates: VecDeque<(u32, FlowKey)>,
+    kdc: Kdc,
     recent: Vec<Option<Recent>>,
     live: usize,
     waiting_bytes: usize,
@@ -49,6 +53,7 @@ impl Engine {
             slab: Vec::new(),
             free: Vec::new(),
             candidates: VecDeque::new(),
+            kdc: Kdc::default(),
             recent: vec![None; 1 << RECENT_BITS],
             live: 0,
             waiting_bytes: 0,
@@ -79,6 +84,13 @@ impl Engine {
         }
         let (way, segment) = (way, segment);
         self.unusual(&way, place, from, &segment, time, frame, out);
+    }
+
+    /// Takes a UDP datagram: from a KDC it may tell whose a ticket is.
+    pub fn datagram(&mut self, datagram: &UdpDatagram<'_>, out: &mut Output) {
+        if [datagram.source_port, datagram.destination_port].contains(&kdc::PORT) {
+            self.kdc.datagram(datagram, out);
+        }
     }
 
     /// The place and the sending end of a way's connection.
@@ -129,7 +141,9 @@ impl Engine {
         let key = way.flow().0;
         let Some(Some((_, connection))) = self.slab.get_mut(place as usize) else {
             out.coverage.frames_not_smb += 1;
-            if segment.flags.has(TcpFlags::SYN) {
+            if place == KDC {
+                self.kdc.segment(key, segment, time, out);
+            } else if segment.flags.has(TcpFlags::SYN) {
                 // The ports are used anew, perhaps for SMB.
                 self.flows.remove(&key);
                 self.forget_place(key);
@@ -176,7 +190,12 @@ impl Engine {
         out: &mut Output,
     ) -> u32 {
         if self.flows.len() >= OTHERS {
-            self.flows.retain(|_, place| *place != OTHER);
+            self.flows.retain(|_, place| !matches!(*place, OTHER | KDC));
+        }
+        let ports = [segment.source_port, segment.destination_port];
+        if ports.contains(&kdc::PORT) && !ports.iter().any(|port| matches!(port, 445 | 139)) {
+            self.flows.insert(key, KDC);
+            return KDC;
         }
         if self.live >= self.context.limits.connections {
             self.evict(out);
@@ -194,10 +213,7 @@ impl Engine {
         }
         self.flows.insert(key, place);
         self.live += 1;
-        if !matches!(
-            (segment.source_port, segment.destination_port),
-            (445 | 139, _) | (_, 445 | 139)
-        ) {
+        if !ports.iter().any(|port| matches!(port, 445 | 139)) {
             self.candidates.push_back((place, key));
             if self.candidates.len() > self.context.limits.candidates
                 && let Some((place, key)) = self.candidates.pop_front()

@@ -10,6 +10,7 @@ mod engine;
 mod feed;
 pub mod file;
 pub mod frame;
+mod kdc;
 mod limits;
 mod link;
 pub mod live;

@@ -6,6 +6,7 @@
 pub use smbscope_event::open::OpenTold as Open;
 use smbscope_event::operation::Operation;
 use smbscope_event::tables::{Connection, Coverage, Referral};
+use smbscope_wire::auth::kerberos::TicketId;
 
 /// A piece of [`Output::text`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -64,6 +65,8 @@ pub struct Session {
     pub workstation: Option<String>,
     /// How the user proved who they are.
     pub mechanism: Option<String>,
+    /// The Kerberos ticket that they showed.
+    pub ticket: Option<TicketId>,
     /// Guest or null session.
     pub guest: Option<bool>,
     /// The server demands encryption.
@@ -74,6 +77,19 @@ pub struct Session {
     pub binding: bool,
     /// The client's ClientGuid on this connection.
     pub client_guid: Option<[u8; 16]>,
+}
+
+/// A Kerberos ticket that a KDC gave out.
+#[derive(Clone, Debug)]
+pub struct Ticket {
+    /// Global number of the packet.
+    pub order: u64,
+    /// Which.
+    pub id: TicketId,
+    /// Whose: `user@REALM`.
+    pub account: Option<String>,
+    /// The ticket with which it was asked for: it is the same client's.
+    pub from: Option<TicketId>,
 }
 
 /// What a tree connect tells.
@@ -119,6 +135,8 @@ pub struct Told {
     pub trees: Vec<Tree>,
     /// See [`Effect::Referrals`].
     pub referrals: Vec<Referral>,
+    /// What KDCs gave out.
+    pub tickets: Vec<Ticket>,
 }
 
 /// Everything that one shard made of one chunk.
@@ -151,6 +169,7 @@ impl Output {
         self.told.sessions.clear();
         self.told.trees.clear();
         self.told.referrals.clear();
+        self.told.tickets.clear();
         self.ended.clear();
         *self.coverage = Coverage::default();
     }

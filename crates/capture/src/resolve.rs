@@ -23,6 +23,7 @@ use smbscope_event::tables::{Coverage, Referral, Session, Tree};
 
 use crate::decoder::Options;
 use crate::feed::Ends;
+use crate::kdc::Tickets;
 use crate::limits::Limits;
 use crate::output::{self, Done, Effect, Output, Told};
 use bounded::Entities;
@@ -59,6 +60,7 @@ pub struct Resolver {
     trees: Entities<TreeState>,
     handles: Entities<HandleState>,
     closed: Closed,
+    tickets: Tickets,
     connections_seen: u64,
     sessions_seen: u64,
     operations: u64,
@@ -101,6 +103,7 @@ impl Resolver {
             trees: Entities::new(options.limits.sessions),
             handles: Entities::new(options.limits.handles),
             closed: Closed { is_wanted: options.tables.handles, ..Closed::default() },
+            tickets: Tickets::default(),
             connections_seen: 0,
             sessions_seen: 0,
             operations: 0,
@@ -148,6 +151,7 @@ impl Resolver {
     /// Takes what the shards made of one chunk.
     pub fn take(&mut self, outputs: &mut [Output]) -> Result<(), ArrowError> {
         self.connections_started(outputs);
+        self.name_by_tickets(outputs);
         match outputs {
             [output] => self.in_order(output)?,
             _ => self.merge(outputs)?,
@@ -194,6 +198,21 @@ impl Resolver {
         for (_, shard, one) in started {
             self.connections_seen += 1;
             self.links.insert((shard, one.link), Link::new(self.connections_seen, one));
+        }
+    }
+
+    /// Logons by Kerberos get the names that KDCs told, in this chunk or before.
+    fn name_by_tickets(&mut self, outputs: &mut [Output]) {
+        let told = outputs.iter_mut().flat_map(|output| output.told.tickets.drain(..));
+        let mut told: Vec<_> = told.collect();
+        told.sort_by_key(|ticket| ticket.order);
+        told.into_iter().for_each(|ticket| self.tickets.learn(ticket));
+        for session in outputs.iter_mut().flat_map(|output| &mut output.told.sessions) {
+            if session.user.is_none()
+                && let Some(ticket) = &session.ticket
+            {
+                session.user = self.tickets.account(ticket).map(str::to_owned);
+            }
         }
     }
 

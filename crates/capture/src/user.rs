@@ -17,6 +17,7 @@ pub fn of_blob(blob: &[u8]) -> Session {
             .and_then(|message| message.workstation())
             .filter(|name| !name.is_empty()),
         mechanism: auth.mechanism.map(|mechanism| mechanism.to_string()),
+        ticket: auth.kerberos.as_ref().and_then(|message| message.ticket),
         ..Session::default()
     }
 }

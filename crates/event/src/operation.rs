@@ -219,7 +219,7 @@ operation_columns! {
     server, set_server: name, None, Machine, "The server's address.";
     server_port, set_server_port: u16, None, Public, "The server's TCP port.";
     session_id, set_session_id: u64, None, Public, "SMB2 SessionId, or SMB1 UID.";
-    user, set_user: name, None, Person, "User of the session, DOMAIN\\name where the domain is known.";
+    user, set_user: name, None, Person, "User of the session: DOMAIN\\name, or name@REALM by Kerberos, where the capture shows a KDC (port 88) give the ticket.";
     tree_id, set_tree_id: u32, None, Public, "TreeId (SMB1: TID).";
     share, set_share: name, None, Path, "The share, as \\\\server\\share.";
     dialect, set_dialect: code, None, Public, "Negotiated dialect: 2.0.2, 2.1, 3.0, 3.0.2, 3.1.1, or SMB1's name.";

@@ -88,7 +88,7 @@ table! {
         connection: u64, None, Public, "Connection on which it was seen first.";
         client: String, None, Machine, "The client's address.";
         server: String, None, Machine, "The server's address.";
-        user: Option<String>, None, Person, "User, DOMAIN\\name where the domain is known.";
+        user: Option<String>, None, Person, "User: DOMAIN\\name, or name@REALM by Kerberos, where the capture shows a KDC (port 88) give the ticket.";
         workstation: Option<String>, None, Machine, "The client's own name, as NTLM says it.";
         mechanism: Option<String>, None, Public, "How the user proved who they are: NTLMSSP or Kerberos.";
         guest: Option<bool>, None, Public, "Whether the server let the user in as a guest, or without a name.";

@@ -11,7 +11,7 @@ use super::{Input, Options, Progress};
 use crate::connection::Context;
 use crate::engine::Engine;
 use crate::file::{self, Chunk, FileError, FrameRef, Reader};
-use crate::frame::{FlowKey, NotTcp, TcpSegment, dissect, dissect_plain};
+use crate::frame::{FlowKey, NotTcp, dissect, dissect_plain};
 use crate::output::Output;
 
 /// Files that follow each other within this time are one recording in pieces (a ring of files),
@@ -239,7 +239,12 @@ impl Pump {
                                 deal.push(index as u32);
                             }
                         }
-                        Err(reason) => count(reason, coverage),
+                        Err(reason) => {
+                            count(reason, coverage);
+                            if let (NotTcp::Udp(_), Some(deal)) = (reason, deals.first_mut()) {
+                                deal.push(index as u32);
+                            }
+                        }
                     }
                 }
                 self.last_time = last_time;
@@ -290,13 +295,33 @@ fn other(
 ) {
     match dissect(frame.link, chunk.frame(frame), frame.original) {
         Ok(segment) => engine.packet(segment, frame.time_ns, frame.number, output),
-        Err(reason) => count(reason, coverage),
+        Err(reason) => {
+            count(reason, coverage);
+            datagram(chunk, frame, reason, engine, output);
+        }
+    }
+}
+
+/// Looks at a frame's UDP datagram, if it has one.
+fn datagram(
+    chunk: &Chunk,
+    frame: &FrameRef,
+    reason: NotTcp,
+    engine: &mut Engine,
+    output: &mut Output,
+) {
+    if let NotTcp::Udp(udp) = reason
+        && let Ok(datagram) = udp.datagram(chunk.frame(frame))
+    {
+        engine.datagram(&datagram, output);
     }
 }
 
 fn count(reason: NotTcp, coverage: &mut Coverage) {
     match reason {
-        NotTcp::OtherProtocol | NotTcp::UnknownLink => coverage.frames_not_tcp += 1,
+        NotTcp::OtherProtocol | NotTcp::Udp(_) | NotTcp::UnknownLink => {
+            coverage.frames_not_tcp += 1
+        }
         NotTcp::Fragment => coverage.frames_fragment += 1,
         NotTcp::Truncated | NotTcp::Malformed | NotTcp::TooDeep => coverage.frames_malformed += 1,
     }
@@ -330,12 +355,16 @@ fn shard(context: Context) -> std::io::Result<Shard> {
                                 continue;
                             };
                             let bytes = job.chunk.frame(frame);
-                            let segment: Result<TcpSegment<'_>, _> =
-                                dissect(frame.link, bytes, frame.original);
-                            if let Ok(segment) = segment {
-                                packets = job.base + u64::from(index);
-                                output.order = packets;
-                                engine.packet(segment, frame.time_ns, frame.number, &mut output);
+                            packets = job.base + u64::from(index);
+                            output.order = packets;
+                            match dissect(frame.link, bytes, frame.original) {
+                                Ok(segment) => {
+                                    let (time, number) = (frame.time_ns, frame.number);
+                                    engine.packet(segment, time, number, &mut output);
+                                }
+                                Err(reason) => {
+                                    datagram(&job.chunk, frame, reason, &mut engine, &mut output);
+                                }
                             }
                         }
                     }

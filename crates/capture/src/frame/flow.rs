@@ -4,7 +4,7 @@
 use std::hash::{Hash, Hasher};
 use std::net::SocketAddr;
 
-use super::{Address, TcpSegment};
+use super::{Address, TcpSegment, UdpDatagram};
 
 /// A number without a pattern, to mix words by multiplication (the golden ratio's fraction).
 const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -26,6 +26,13 @@ impl Way {
             destination: segment.destination,
             ports: u32::from(segment.source_port) << 16 | u32::from(segment.destination_port),
         }
+    }
+
+    /// A datagram's.
+    pub fn of_datagram(datagram: &UdpDatagram<'_>) -> Way {
+        let UdpDatagram { source, destination, source_port, destination_port, .. } = *datagram;
+        let ports = u32::from(source_port) << 16 | u32::from(destination_port);
+        Way { source, destination, ports }
     }
 
     /// The way back.

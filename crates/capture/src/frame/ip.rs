@@ -1,13 +1,14 @@
-//! IPv4 and IPv6 down to TCP.
+//! IPv4 and IPv6 down to TCP, or UDP.
 //!
 //! Owns where the packet ends: its own length, not the frame's, because Ethernet pads; the
 //! frame's where the length is 0, as segmentation offload and jumbograms leave it. RFC 791,
 //! RFC 8200, RFC 2675.
 
 use super::tcp::{Packet, TcpSegment};
-use super::{Address, NotTcp, byte};
+use super::{Address, NotTcp, Udp, byte};
 
 const TCP: u8 = 6;
+const UDP: u8 = 17;
 const EXTENSIONS_MAX: usize = 16;
 
 /// Raw IP tells its version itself.
@@ -33,8 +34,13 @@ pub(super) fn v4(bytes: &[u8], at: usize, original: u32) -> Result<TcpSegment<'_
     if version >> 4 != 4 || header_len < 20 {
         return Err(NotTcp::Malformed);
     }
+    let (source, destination) = (Address::v4([s3, s2, s1, s0]), Address::v4([d3, d2, d1, d0]));
     if protocol != TCP {
-        return Err(NotTcp::OtherProtocol);
+        let is_first = u16::from_be_bytes([f1, f0]) & 0x1fff == 0;
+        return Err(match protocol {
+            UDP if is_first => NotTcp::Udp(Udp { source, destination, at: at + header_len }),
+            _ => NotTcp::OtherProtocol,
+        });
     }
     // More Fragments or an offset.
     if u16::from_be_bytes([f1, f0]) & 0x3fff != 0 {
@@ -45,8 +51,8 @@ pub(super) fn v4(bytes: &[u8], at: usize, original: u32) -> Result<TcpSegment<'_
         length => length,
     };
     Packet {
-        source: Address::v4([s3, s2, s1, s0]),
-        destination: Address::v4([d3, d2, d1, d0]),
+        source,
+        destination,
         ttl,
         start: at + header_len,
         length: length.checked_sub(header_len).ok_or(NotTcp::Malformed)?,
@@ -69,8 +75,8 @@ pub(super) fn v6(bytes: &[u8], at: usize, original: u32) -> Result<TcpSegment<'_
         0 => original as usize,
         length => start + length,
     };
-    let start = match next {
-        TCP => start,
+    let (protocol, start) = match next {
+        TCP => (TCP, start),
         next => extensions(bytes, next, start)?,
     };
     let (Some(source), Some(destination)) =
@@ -78,9 +84,13 @@ pub(super) fn v6(bytes: &[u8], at: usize, original: u32) -> Result<TcpSegment<'_
     else {
         return Err(NotTcp::Truncated);
     };
+    let (source, destination) = (Address::v6(*source), Address::v6(*destination));
+    if protocol != TCP {
+        return Err(NotTcp::Udp(Udp { source, destination, at: start }));
+    }
     Packet {
-        source: Address::v6(*source),
-        destination: Address::v6(*destination),
+        source,
+        destination,
         ttl,
         start,
         length: end.checked_sub(start).ok_or(NotTcp::Malformed)?,
@@ -88,11 +98,11 @@ pub(super) fn v6(bytes: &[u8], at: usize, original: u32) -> Result<TcpSegment<'_
     .tcp(bytes)
 }
 
-/// Steps over the extension headers; where TCP begins.
-fn extensions(bytes: &[u8], mut next: u8, mut at: usize) -> Result<usize, NotTcp> {
+/// Steps over the extension headers; whether TCP or UDP follows, and where.
+fn extensions(bytes: &[u8], mut next: u8, mut at: usize) -> Result<(u8, usize), NotTcp> {
     for _ in 0..EXTENSIONS_MAX {
         let length = match next {
-            TCP => return Ok(at),
+            TCP | UDP => return Ok((next, at)),
             // Hop-by-hop, routing, destination, mobility, host identity, shim6: in units of eight
             // bytes, the first not counted.
             0 | 43 | 60 | 135 | 139 | 140 => 8 + 8 * usize::from(byte(bytes, at + 1)?),

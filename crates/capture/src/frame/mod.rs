@@ -1,4 +1,4 @@
-//! Frames to TCP segments: link layer, IPv4 or IPv6, TCP.
+//! Frames to TCP segments: link layer, IPv4 or IPv6, TCP; and to UDP datagrams.
 //!
 //! Owns the headers below SMB's byte stream and the flow's key. It does not own reassembly of IP
 //! fragments (reported, not joined), tunnels other than MPLS and PPPoE, check sums (offload makes
@@ -11,16 +11,20 @@ mod address;
 mod flow;
 mod ip;
 mod tcp;
+mod udp;
 
 pub use address::Address;
 pub use flow::{FlowKey, Way};
 pub use tcp::{TcpFlags, TcpOption, TcpSegment};
+pub use udp::{Udp, UdpDatagram};
 
 /// Why a frame holds no TCP segment that can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NotTcp {
     /// Another protocol; nothing is wrong.
     OtherProtocol,
+    /// UDP; of a fragmented IPv4 packet the first piece.
+    Udp(Udp),
     /// A piece of a fragmented IP packet.
     Fragment,
     /// Captured too short for the headers through TCP's.

@@ -5,9 +5,12 @@
 //!
 //! What can be known: an AP-REQ, which is what SMB carries, shows the *service* (`cifs/server`) and
 //! its realm, because the ticket has them in clear. The *client's* name stands in the encrypted
-//! parts of ticket and authenticator only; without the service's key it is unknown. It is visible
-//! only where a client talks to its KDC through the server (IAKERB: AS-REQ, AS-REP, TGS-REP) and in
-//! some KRB-ERRORs. An AP-REP shows nothing.
+//! parts of ticket and authenticator only; without the service's key it is unknown there. The KDC
+//! names the client in clear beside the ticket that it gives out (AS-REP, TGS-REP), and a ticket is
+//! known again by its encrypted part. The reply may hide the client in an anonymous name (RFC 6113
+//! section 5.4.2, as Heimdal asks for); then the request shows with which ticket it was made, and the
+//! reply that brought that one names the client. A client may also talk to its KDC through the server (IAKERB),
+//! and some KRB-ERRORs name the client. An AP-REP shows nothing.
 
 use super::der::{self, Element, Elements, tag};
 use super::spnego::{Mechanism, mechanism};
@@ -45,9 +48,19 @@ pub struct Kerberos {
     pub client_realm: Option<String>,
     /// The encryption type of the ticket (RFC 3961 number; 18 is AES-256, 23 is RC4).
     pub ticket_encryption: Option<i32>,
+    /// Which ticket it carries, gives out, or is asked for with.
+    pub ticket: Option<TicketId>,
     /// The error code of a KRB-ERROR.
     pub error_code: Option<i32>,
 }
+
+/// Tells one ticket from all others: the start of its encrypted part, which begins with (or, for
+/// RC4, is keyed by) a random confounder (RFC 3961 section 5.3, RFC 4757 section 4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TicketId(pub [u8; 32]);
+
+/// Elements of a request's padata that are looked at; there are a few.
+const PADATA_MAX: usize = 64;
 
 /// Reads a token: with the frame of RFC 2743 (which names the mechanism) or the bare message.
 pub(super) fn parse(token: &[u8]) -> Option<(Option<Mechanism<'_>>, Kerberos)> {
@@ -79,6 +92,7 @@ fn message(element: Element<'_>) -> Option<Kerberos> {
         client: None,
         client_realm: None,
         ticket_encryption: None,
+        ticket: None,
         error_code: None,
     };
     let Some(body) = body else {
@@ -87,6 +101,7 @@ fn message(element: Element<'_>) -> Option<Kerberos> {
     match kind {
         Kind::AP_REQ => seen.ticket(body.field(3)),
         Kind::AS_REQ | Kind::TGS_REQ => {
+            seen.ticket = body.field(3).and_then(ticket_of_request);
             if let Some(request) = body.field(4) {
                 seen.client = request.field(1).and_then(principal);
                 seen.realm = request.field(2).and_then(text);
@@ -118,6 +133,27 @@ fn message(element: Element<'_>) -> Option<Kerberos> {
 }
 
 impl Kerberos {
+    /// Reads a bare message, as it travels to and from a KDC (over TCP behind four bytes of length,
+    /// RFC 4120 section 7.2.2). Of a message that was cut, what is there.
+    pub fn parse(bytes: &[u8]) -> Option<Kerberos> {
+        message(der::first(bytes)?)
+    }
+
+    /// Whether the client is named by the name that hides it (RFC 8062 section 3).
+    pub fn is_anonymous(&self) -> bool {
+        self.client.as_deref() == Some("WELLKNOWN/ANONYMOUS")
+    }
+
+    /// The client as people write it: `user@REALM`.
+    pub fn account(&self) -> Option<String> {
+        Some(at_realm(self.client.as_deref()?, self.client_realm.as_deref()))
+    }
+
+    /// The service as people write it: `cifs/server@REALM`.
+    pub fn service_at_realm(&self) -> Option<String> {
+        Some(at_realm(self.service.as_deref()?, self.realm.as_deref()))
+    }
+
     /// Takes over what a Ticket shows (RFC 4120 section 5.3).
     fn ticket(&mut self, ticket: Option<Element<'_>>) {
         let Some(ticket) = ticket.filter(|ticket| ticket.tag == 0x61) else {
@@ -130,6 +166,28 @@ impl Kerberos {
         self.service = body.field(2).and_then(principal);
         let encrypted = body.field(3);
         self.ticket_encryption = encrypted.and_then(|part| part.field(0)?.integer());
+        self.ticket = encrypted.and_then(ticket_id);
+    }
+}
+
+/// From a ticket's EncryptedData (RFC 4120 section 5.2.9).
+fn ticket_id(encrypted: Element<'_>) -> Option<TicketId> {
+    encrypted.field(2)?.content.first_chunk().map(|start| TicketId(*start))
+}
+
+/// Of the AP-REQ in a TGS-REQ's PA-TGS-REQ (RFC 4120 section 7.5.2).
+fn ticket_of_request(padata: Element<'_>) -> Option<TicketId> {
+    let is_ap_req = |item: &Element<'_>| item.field(1).and_then(|kind| kind.integer()) == Some(1);
+    let item = padata.children().take(PADATA_MAX).find(is_ap_req)?;
+    let (kind, ap_req) = split(der::first(item.field(2)?.content)?)?;
+    let ticket = ap_req.filter(|_| kind == Kind::AP_REQ)?.field(3)?;
+    ticket_id(ticket.child(tag::SEQUENCE)?.field(3)?)
+}
+
+fn at_realm(name: &str, realm: Option<&str>) -> String {
+    match realm {
+        Some(realm) => format!("{name}@{realm}"),
+        None => name.to_owned(),
     }
 }
 

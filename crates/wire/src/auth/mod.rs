@@ -72,22 +72,12 @@ impl Auth<'_> {
             let domain = message.domain()?;
             return Some(if domain.is_empty() { user } else { format!("{domain}\\{user}") });
         }
-        let message = self.kerberos.as_ref()?;
-        let client = message.client.clone()?;
-        Some(at_realm(client, message.client_realm.as_deref()))
+        self.kerberos.as_ref()?.account()
     }
 
     /// The service that a Kerberos ticket is for: `cifs/server@REALM`.
     pub fn service(&self) -> Option<String> {
-        let message = self.kerberos.as_ref()?;
-        Some(at_realm(message.service.clone()?, message.realm.as_deref()))
-    }
-}
-
-fn at_realm(name: String, realm: Option<&str>) -> String {
-    match realm {
-        Some(realm) => format!("{name}@{realm}"),
-        None => name,
+        self.kerberos.as_ref()?.service_at_realm()
     }
 }
 

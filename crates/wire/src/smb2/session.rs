@@ -3,7 +3,7 @@
 //! The security blobs (SPNEGO, NTLMSSP, Kerberos) belong to `auth`.
 
 use super::negotiate::Capabilities;
-use super::view::{buffer, flags, view};
+use super::view::{buffer, buffer_part, flags, view};
 
 flags! {
     /// Flags of a session setup request.
@@ -50,11 +50,11 @@ view! {
 }
 
 impl<'a> SessionSetupRequest<'a> {
-    /// The security blob, if captured whole.
+    /// The security blob, as far as captured.
     pub fn security_blob(self) -> Option<&'a [u8]> {
         let offset = usize::from(self.security_buffer_offset()?);
         let length = usize::from(self.security_buffer_length()?);
-        buffer(self.0, offset, length)
+        Some(buffer_part(self.0, offset, length))
     }
 
     /// Whether an existing session is bound to this connection (multichannel).

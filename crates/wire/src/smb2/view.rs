@@ -60,7 +60,7 @@ pub(crate) fn buffer(message: &[u8], offset: usize, length: usize) -> Option<&[u
     slice_at(message, offset, length)
 }
 
-/// As `buffer`, but what is captured of it where its end is missing; for lists.
+/// As `buffer`, but what is captured of it where its end is missing.
 #[inline]
 pub(crate) fn buffer_part(message: &[u8], offset: usize, length: usize) -> &[u8] {
     if offset < super::HEADER_BYTES {

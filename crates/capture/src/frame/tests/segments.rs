@@ -94,11 +94,11 @@ fn other_protocols_and_fragments_are_told_apart() {
     };
     assert!(whole(ETHERNET, &six).is_ok());
     for (bytes, expected) in [
-        (change(&four, 23, 17), NotTcp::OtherProtocol),
+        (change(&four, 23, 1), NotTcp::OtherProtocol),
         (change(&four, 12, 9), NotTcp::OtherProtocol),
         (change(&four, 20, 0x20), NotTcp::Fragment),
         (change(&four, 21, 1), NotTcp::Fragment),
-        (change(&six, 20, 17), NotTcp::OtherProtocol),
+        (change(&six, 20, 58), NotTcp::OtherProtocol),
         (change(&six, 57, 1), NotTcp::Fragment),
         (change(&six, 56, 1), NotTcp::Fragment),
         (change(&four, 14, 0x55), NotTcp::Malformed),

@@ -1,0 +1,43 @@
+//! UDP (RFC 768).
+
+use super::{Address, NotTcp, be16};
+
+/// Where a frame's UDP header is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Udp {
+    pub(super) source: Address,
+    pub(super) destination: Address,
+    pub(super) at: usize,
+}
+
+/// A datagram, of whose payload perhaps the start only was captured or was in the first fragment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UdpDatagram<'a> {
+    /// The sender's address.
+    pub source: Address,
+    /// The receiver's address.
+    pub destination: Address,
+    /// The sender's port.
+    pub source_port: u16,
+    /// The receiver's port.
+    pub destination_port: u16,
+    /// The payload as captured, without the frame's padding.
+    pub payload: &'a [u8],
+}
+
+impl Udp {
+    /// The datagram, from the frame's bytes.
+    pub fn datagram<'a>(&self, bytes: &'a [u8]) -> Result<UdpDatagram<'a>, NotTcp> {
+        let Udp { source, destination, at } = *self;
+        let length = usize::from(be16(bytes, at + 4)?);
+        let payload = bytes.get(at + 8..).ok_or(NotTcp::Truncated)?;
+        let length = length.checked_sub(8).ok_or(NotTcp::Malformed)?;
+        Ok(UdpDatagram {
+            source,
+            destination,
+            source_port: be16(bytes, at)?,
+            destination_port: be16(bytes, at + 2)?,
+            payload: payload.get(..length).unwrap_or(payload),
+        })
+    }
+}
