@@ -22,6 +22,8 @@ pub struct SessionState {
     pub client: Arc<str>,
     /// DOMAIN\user.
     pub user: Known,
+    /// It ended; its number may be given to another.
+    pub logged_off: bool,
 }
 
 impl Entity for SessionState {

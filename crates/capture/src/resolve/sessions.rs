@@ -33,9 +33,12 @@ impl Resolver {
             link.sessions.swap(0, at);
         }
         let known = link.sessions.first().filter(|_| known.is_some()).map(|&(_, place, _)| place);
-        // It may have been forgotten for the limit, and its place be another's.
-        let known =
-            known.filter(|&place| self.sessions.get(place).is_some_and(|session| session.id == id));
+        // It may have been forgotten for the limit, and its place be another's. What ends after its
+        // logoff is still its own, until the number is given to another.
+        let known = known.filter(|&place| {
+            let session = self.sessions.get(place).filter(|session| session.id == id);
+            session.is_some_and(|session| told.is_none() || !session.logged_off)
+        });
         let place = match known {
             Some(place) => place,
             None => {
@@ -99,7 +102,7 @@ impl Resolver {
             row.set_user(session.user.in_pool(&mut self.builder.names, |names| &mut names.user));
         }
         if done.effect == Effect::Logoff {
-            link.sessions.retain(|&(known, _, _)| known != id);
+            session.logged_off = true;
             self.by_address.remove(&(link.client, link.server, id));
         }
         Some((place, number))
