@@ -133,15 +133,19 @@ def expect(row, headers, snap):
 
 def behind(row, headers, snap):
     """What may be known of a later member of a compound whose request lies behind the cut: that it is
-    there, by the lead and the numbers, and what it is by any reply, also one that says to wait. None
-    when not even the lead is there."""
+    there, by the lead (its request, or its reply where that lies behind the cut too) and the numbers,
+    and what it is by any reply, also one that says to wait. None when not even the lead is there."""
     if not row.compound_index or row.lead is None:
         return None
     own, lead = (
         [h for h in headers[row.stream, 2, one.message_id] if not h.response]
         for one in (row, row.lead)
     )
-    if reachable(own, row.request_frame, snap) or not reachable(lead, row.request_frame, snap):
+    replies = [h for h in headers[row.stream, 2, row.lead.message_id] if h.response]
+    if reachable(own, row.request_frame, snap) or not (
+        reachable(lead, row.request_frame, snap)
+        or reachable(replies, row.lead.response_frame, snap)
+    ):
         return None
     answers = [(row.command, row.status), (row.command, None), (None, None)]
     return [
@@ -218,15 +222,25 @@ def agrees(row, whole):
     )
 
 
+def stands(row, whole):
+    """A member that was not captured is where the whole file has it."""
+    return row.request_frame in (None, whole.request_frame) and row.response_frame in (
+        None,
+        whole.response_frame,
+    )
+
+
 def changed(rows, before):
     numbered = defaultdict(list)
     for row in before:
-        numbered[row.stream, row.protocol, row.command, row.message_id].append(row)
+        for command in {row.command, None}:
+            numbered[row.stream, row.protocol, command, row.message_id].append(row)
     for row in rows:
-        if row.command is None and row.compound_index:
-            continue
         whole = numbered[row.stream, row.protocol, row.command, row.message_id]
-        if not any(agrees(row, other) for other in whole):
+        # Of what was not captured the frames alone are known.
+        is_captured = row.command is not None or row.message_id is None
+        agree = agrees if is_captured else stands
+        if not any(agree(row, other) for other in whole):
             yield (
                 f"{row.command} {row.message_id} frames {row.request_frame}, {row.response_frame}: "
                 f"{row.request()}, {row.response()}, {row.pending_at}, {row.server_ns}"

@@ -558,6 +558,118 @@ fn captures_cut_to_headers_count_the_members_of_compounds() {
 }
 
 #[test]
+fn what_ends_after_the_logoff_is_still_the_users() {
+    let mut talk = Talk::new();
+    talk.connect();
+    // Never answered, so that its row comes when all is over.
+    talk.ask(query_info(4, 1).framed());
+    talk.pass(1_000);
+    talk.exchange(smb2::bare(2, 5), 100_000, smb2::bare(2, 5).reply(smb2::SUCCESS));
+    // The number is given to another user on the same connection.
+    let setup = |id, user, status| (smb2::session_setup(id, user), smb2::session_ready(id, status));
+    for (request, reply) in
+        [setup(6, None, smb2::MORE_PROCESSING), setup(7, Some("bob"), smb2::SUCCESS)]
+    {
+        talk.exchange(request, 100_000, reply);
+    }
+    talk.exchange(query_info(8, 1), 50_000, information(8, &[7; 10]));
+    let decoded = decode(&pcap(&sent(&talk), ALL, false), &single());
+    let users: Vec<_> = decoded.sessions.iter().map(|session| session.user.as_deref()).collect();
+    assert_eq!(users, [Some("ada"), Some("bob")]);
+    let first = Talk { said: talk.said[..talk.said.len() - 6].to_vec(), ..Talk::new() };
+    let decoded = decode(&pcap(&sent(&first), ALL, false), &single());
+    assert_eq!(decoded.by_id()["14"]["user"], "ada");
+    assert_eq!(decoded.sessions.len(), 1);
+}
+
+/// Compounds of which the client sends several at once, in one long segment; their replies come one
+/// by one, the last first.
+fn in_long_segments(with_large_read: bool) -> Talk {
+    let mut talk = Talk::new();
+    talk.connect();
+    let mut id = 10;
+    for members in [[3, 2, 4], [2, 3, 2], [5, 3, 3]] {
+        let mut replies = Vec::new();
+        for count in members {
+            let (first, last) = (id, id + count - 1);
+            let next = (first + 1..last).map(|id| query_info(id, SAME).related());
+            let closing = close(last, SAME).related();
+            talk.ask(compound(
+                [create(first, "name")].into_iter().chain(next).chain([closing]).collect(),
+            ));
+            let next = (first + 1..last).map(|id| information(id, &[7; 300]).related());
+            replies.push(compound(
+                [created(first, first)]
+                    .into_iter()
+                    .chain(next)
+                    .chain([closed(last).related()])
+                    .collect(),
+            ));
+            id = last + 1;
+        }
+        if with_large_read {
+            // One request that takes many numbers.
+            talk.ask(read(id, 2, 0, 1 << 20).charge(16).framed());
+            replies.push(data(id, &[1; 400]).framed());
+            id += 16;
+        }
+        for reply in replies.into_iter().rev() {
+            talk.pass(50_000);
+            talk.answer(reply);
+        }
+        talk.pass(1_000_000);
+        talk.exchange(query_info(id, 1), 50_000, information(id, &[7; 10]));
+        id += 1;
+    }
+    talk
+}
+
+#[test]
+fn captures_cut_to_headers_count_what_begins_late_in_long_segments() {
+    let talk = in_long_segments(false);
+    let packets = Sending::default().send(&talk, |_| usize::MAX);
+    let whole = decode(&pcap(&packets, ALL, false), &single());
+    let numbers = |decoded: &support::decode::Decoded| {
+        let mut numbers = decoded.numbers("message_id");
+        numbers.sort_unstable();
+        numbers
+    };
+    for snap in [256, 192] {
+        for options in [single(), Options { threads: 4, ..single() }] {
+            let decoded = decode(&pcap(&packets, snap, false), &options);
+            assert_eq!(numbers(&decoded), numbers(&whole), "snap length {snap}");
+            for row in decoded.rows().iter().filter(|row| !row.contains_key("command")) {
+                let same = whole
+                    .rows()
+                    .into_iter()
+                    .find(|other| other.get("message_id") == row.get("message_id"));
+                let same = same.unwrap();
+                assert_eq!(row.get("response_frame"), same.get("response_frame"), "{row:?}");
+                assert!(!row.contains_key("status"), "{row:?}");
+            }
+        }
+    }
+    // Without the request behind them nothing says where the last ones end: no more than one for each
+    // compound is made up.
+    let last = packets.iter().rposition(|packet| packet.to_server && !packet.payload.is_empty());
+    let cut = decode(&pcap(&packets[..last.unwrap()], 256, false), &single());
+    assert!(numbers(&cut).iter().all(|id| numbers(&whole).contains(id)));
+}
+
+#[test]
+fn numbers_that_one_request_takes_are_no_operations() {
+    let talk = in_long_segments(true);
+    let packets = Sending::default().send(&talk, |_| usize::MAX);
+    let whole = decode(&pcap(&packets, ALL, false), &single()).numbers("message_id");
+    let cut = decode(&pcap(&packets, 256, false), &single()).numbers("message_id");
+    for id in &cut {
+        assert!(whole.contains(id), "{id:?} is no operation's");
+    }
+    // One of each compound's is known to follow.
+    assert!(cut.len() + 9 >= whole.len(), "{} of {}", cut.len(), whole.len());
+}
+
+#[test]
 fn a_length_that_lies_makes_no_rows() {
     // A compound of 15 MiB of which only the head is there, and a next request whose number says that
     // 200,000 members were in it.

@@ -7,31 +7,48 @@
 //!
 //! Owns what is concluded of them and their rows; pairing with replies is `super`'s.
 
-use smbscope_wire::smb2::HEADER_BYTES;
+use smbscope_event::operation::Column;
 use smbscope_wire::smb2::header::{Header, Member};
-
-use smbscope_wire::smb2::Command;
+use smbscope_wire::smb2::{Command, HEADER_BYTES};
 
 use super::{Chain, MEMBERS_MAX, Smb2};
 use crate::limits::Limits;
-use crate::link::{Link, Seen};
+use crate::link::{Link, Pending, Seen};
 use crate::output::{Effect, Output};
 use crate::stream::Message;
 
 /// Bytes of the least member before another one: a header and four bytes, padded to eight.
-const MEMBER_BYTES: usize = 72;
+pub const MEMBER_BYTES: usize = 72;
+
+/// The bytes of members of which not even a header was captured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rest(u32);
+
+impl Rest {
+    /// How many members they have room for; at least the one that is known to be there.
+    pub fn members(self) -> u64 {
+        // The last one is not padded.
+        ((self.0 as usize + 4) / MEMBER_BYTES).clamp(1, MEMBERS_MAX) as u64
+    }
+
+    /// In bytes.
+    pub fn bytes(self) -> u32 {
+        self.0
+    }
+}
 
 /// The bytes of a member and of all behind it, of which not even a header was captured; none where no
 /// member follows, or where its header is there.
 #[inline]
-pub fn after(member: &Member<'_>, message: &Message<'_>) -> Option<usize> {
+pub fn after(member: &Member<'_>, message: &Message<'_>) -> Option<Rest> {
     let next = member.header.next_command as usize;
     if next < HEADER_BYTES {
         return None;
     }
     let at = member.offset.checked_add(next)?;
     let rest = (message.length as usize).checked_sub(at)?;
-    (rest > HEADER_BYTES && message.bytes.len() < at.checked_add(HEADER_BYTES)?).then_some(rest)
+    let is_cut = message.bytes.len() < at.checked_add(HEADER_BYTES)?;
+    (rest > HEADER_BYTES && is_cut).then_some(Rest(rest as u32))
 }
 
 /// The MessageId behind those that a request takes.
@@ -47,22 +64,24 @@ pub struct Tail {
     /// MessageId of the first member that is not there, which is known to be.
     pub first_id: u64,
     /// Its place in the compound.
-    pub index: u16,
+    index: u16,
     /// Frame of the message's first byte.
-    pub frame: u64,
+    frame: u64,
     /// TCP sequence number of that.
-    pub sequence: u32,
+    sequence: u32,
     /// The reply that answers the compound's end, where that is not captured either.
-    pub answered: Option<Seen>,
+    answered: Option<Seen>,
+    /// When the message was sent.
+    time: i64,
     /// TCP sequence number behind the message.
     behind: u32,
-    /// How many members its bytes have room for.
-    room: u64,
+    /// The members that are not there.
+    pub rest: Rest,
 }
 
 impl Tail {
     /// Of a message, `rest` bytes of which hold the members that are not there.
-    pub fn new(chain: u64, first_id: u64, index: u16, rest: usize, message: &Message<'_>) -> Tail {
+    pub fn new(chain: u64, first_id: u64, index: u16, rest: Rest, message: &Message<'_>) -> Tail {
         Tail {
             chain,
             first_id,
@@ -70,10 +89,21 @@ impl Tail {
             frame: message.frame,
             sequence: message.sequence,
             answered: None,
+            time: message.end.unwrap_or(message.start),
             behind: end(message),
-            // The last one is not padded.
-            room: ((rest + 4) / MEMBER_BYTES).clamp(1, MEMBERS_MAX) as u64,
+            rest,
         }
+    }
+
+    /// Fills in what is known of the member that comes `more` behind the first.
+    fn begin(&self, more: u64, pending: &mut Pending, link: &mut Link) {
+        pending.chain = self.chain;
+        let row = &mut pending.row;
+        row.set_protocol(2);
+        row.set_message_id(self.first_id.wrapping_add(more));
+        row.set_compound(self.chain);
+        row.set_compound_index(self.index.saturating_add(more as u16));
+        link.start_member(pending, self.frame, self.sequence);
     }
 
     /// Whether a message comes right behind, with no other between them.
@@ -90,7 +120,7 @@ impl Tail {
     /// where numbers do not tell: one member can take several.
     pub fn members(&self, next_id: u64) -> u64 {
         let used = next_id.wrapping_sub(self.first_id);
-        if used > self.room { 1 } else { used.max(1) }
+        if used > self.rest.members() { 1 } else { used.max(1) }
     }
 }
 
@@ -130,7 +160,7 @@ impl Smb2 {
             return;
         }
         for more in 1..tail.members(next.message_id) {
-            self.behind(&tail, more, message.start, link, out, limits);
+            self.behind(&tail, more, link, out, limits);
         }
     }
 
@@ -140,7 +170,6 @@ impl Smb2 {
         &mut self,
         tail: &Tail,
         more: u64,
-        time: i64,
         link: &mut Link,
         out: &mut Output,
         limits: &Limits,
@@ -152,19 +181,34 @@ impl Smb2 {
         let slot = self.allocate();
         let Some(pending) = self.slab.get_mut(slot as usize) else { return };
         pending.reset();
-        pending.chain = tail.chain;
-        let row = &mut pending.row;
-        row.set_protocol(2);
-        row.set_message_id(id);
-        row.set_compound(tail.chain);
-        row.set_compound_index(tail.index.saturating_add(more as u16));
-        link.start_member(pending, tail.frame, tail.sequence);
+        tail.begin(more, pending, link);
         let (number, session_id) = (tail.chain, 0);
         let chain =
             Chain { number, members: 0, session_id, tree_id: None, file: None, is_cut: true };
-        self.depart(slot, &chain, time, link, out, limits);
+        self.depart(slot, &chain, tail.time, link, out, limits);
         if let Some(seen) = tail.answered.filter(|_| self.waiting.get(id) == Some(slot)) {
             self.tell(slot, id, seen, link, out);
+        }
+    }
+
+    /// Makes the row of a member that was not captured, long after its reply came if one did.
+    pub(super) fn behind_long_ago(
+        &mut self,
+        tail: &Tail,
+        more: u64,
+        link: &mut Link,
+        out: &mut Output,
+    ) {
+        let mut pending = Pending::default();
+        tail.begin(more, &mut pending, link);
+        pending.row.clear(Column::outstanding);
+        out.coverage.members_not_captured += 1;
+        if let Some(seen) = &tail.answered {
+            link.finish(out, &mut pending, seen, false, Effect::None);
+        } else {
+            out.coverage.operations_unanswered += 1;
+            link.table.unanswered += 1;
+            link.give_up(out, &mut pending, tail.time);
         }
     }
 
@@ -187,7 +231,8 @@ impl Smb2 {
             self.tell(slot, id, *seen, link, out);
             id = id.wrapping_add(u64::from(charge));
         }
-        if let Some(tail) = self.tail.as_mut().filter(|tail| tail.chain == chain) {
+        let in_gaps = self.gaps.iter_mut().rev().filter_map(|gap| gap.tail.as_mut());
+        if let Some(tail) = self.tail.iter_mut().chain(in_gaps).find(|tail| tail.chain == chain) {
             tail.answered = Some(*seen);
         }
     }
@@ -220,6 +265,7 @@ impl Smb2 {
     }
 }
 
-fn end(message: &Message<'_>) -> u32 {
+/// TCP sequence number behind a message.
+pub fn end(message: &Message<'_>) -> u32 {
     message.sequence.wrapping_add(4).wrapping_add(message.length)
 }

@@ -5,6 +5,8 @@
 //! credits of the connection. It does not own what spans connections (`resolve`).
 
 mod behind;
+mod early;
+mod gaps;
 mod reply;
 mod request;
 mod waiting;
@@ -20,7 +22,9 @@ use crate::limits::Limits;
 use crate::link::{Link, Pending, Seen};
 use crate::output::{Effect, Output};
 use crate::stream::Message;
-use behind::{Tail, Told, next_id};
+use behind::{Rest, Tail, Told, next_id};
+use early::Early;
+use gaps::Gap;
 use reply::Reply;
 pub use reply::negotiate as negotiated;
 use waiting::Waiting;
@@ -54,18 +58,6 @@ impl Chain {
     }
 }
 
-/// A reply that came before its request was seen: packets of the two directions can be recorded
-/// out of order.
-#[derive(Clone, Debug)]
-struct Early {
-    header: Header,
-    seen: Seen,
-    wrapping: Wrapping,
-    reply: Reply,
-    lead: bool,
-    order: u64,
-}
-
 /// Members of a compound that are followed: more than any client sends.
 const MEMBERS_MAX: usize = 64;
 /// Replies wait this many packets for their request.
@@ -90,6 +82,10 @@ pub struct Smb2 {
     tail: Option<Tail>,
     /// Answered behind what was captured; by STATUS_PENDING perhaps, and the reply is yet to come.
     told: VecDeque<Told>,
+    /// The number that the next request has if none is missing, and where it is if none is.
+    next: Option<(u64, u32)>,
+    /// Numbers that were left out.
+    gaps: VecDeque<Gap>,
     credits: Option<i64>,
     /// Replies of the connection at which requests are looked for whose own was lost.
     next_look: u64,
@@ -114,7 +110,8 @@ impl Smb2 {
             link.unbegin(message.start, message.begun);
             if first.next_command == 0 {
                 let member = Member { offset: 0, header: first, bytes: message.bytes };
-                self.reply(&member, 0, &mut None, &Seen::of(message), wrapping, link, out, limits);
+                let (seen, rest) = (Seen::of(message), None);
+                self.reply(&member, 0, &mut None, &seen, rest, wrapping, link, out, limits);
             } else {
                 self.compound_reply(message, wrapping, link, out, limits);
             }
@@ -124,12 +121,22 @@ impl Smb2 {
             if !self.told.is_empty() {
                 self.settle(limits.early, out.order.saturating_sub(EARLY_PACKETS), link, out);
             }
+            if !self.gaps.is_empty() {
+                self.settle_gaps(out.order, link, out);
+            }
             return;
+        }
+        if let Some((id, sequence)) = self.next
+            && id != first.message_id
+            && sequence != message.sequence
+        {
+            self.leave_out(id, sequence, &first, message, out.order);
         }
         if self.tail.is_some() {
             self.count_behind(&first, message, link, out, limits);
         }
         if first.next_command == 0 {
+            self.number_on(&first, None, message);
             let member = Member { offset: 0, header: first, bytes: message.bytes };
             let mut chain = Chain::of(&first, 0);
             if let Some(slot) = self.request(&member, &mut chain, message, wrapping, link, out) {
@@ -139,6 +146,19 @@ impl Smb2 {
         } else {
             self.compound_request(message, &first, wrapping, link, out, limits);
         }
+    }
+
+    /// Notes which number the next request has, and where it is, if none is missing; of the request at
+    /// hand `rest` was not captured, which may have numbers too.
+    #[inline]
+    fn number_on(&mut self, last: &Header, rest: Option<Rest>, message: &Message<'_>) {
+        let end = behind::end(message).wrapping_sub(rest.map_or(0, Rest::bytes));
+        let id = match self.next {
+            // It has the number of what it cancels.
+            Some((next, _)) if last.command == Command::CANCEL => next,
+            _ => next_id(last),
+        };
+        self.next = Some((id, end));
     }
 
     fn compound_request(
@@ -156,11 +176,13 @@ impl Smb2 {
         let mut slots = [0_u32; MEMBERS_MAX];
         let mut count = 0_usize;
         let mut tail = None;
+        let mut last = *first;
         for member in members(message.bytes) {
             if member.header.is_response() {
                 out.coverage.messages_malformed += 1;
                 break;
             }
+            last = member.header;
             let index = chain.members.saturating_add(1);
             tail = behind::after(&member, message)
                 .map(|rest| Tail::new(chain.number, next_id(&member.header), index, rest, message));
@@ -176,12 +198,13 @@ impl Smb2 {
             }
         }
         chain.is_cut = tail.is_some();
+        self.number_on(&last, tail.as_ref().map(|tail| tail.rest), message);
         let time = message.end.unwrap_or(message.start);
         for &slot in slots.iter().take(count) {
             self.depart(slot, &chain, time, link, out, limits);
         }
         if let Some(tail) = tail {
-            self.behind(&tail, 0, time, link, out, limits);
+            self.behind(&tail, 0, link, out, limits);
             self.tail = Some(tail);
         }
     }
@@ -304,23 +327,6 @@ impl Smb2 {
         }
     }
 
-    /// Whether a request's reply came before it, which it is then answered with.
-    #[cold]
-    fn was_answered(&mut self, id: u64, slot: u32, link: &mut Link, out: &mut Output) -> bool {
-        while let Some(place) = self.early.iter().position(|early| early.header.message_id == id)
-            && let Some(early) = self.early.remove(place)
-        {
-            let Early { header, seen, wrapping, mut reply, lead, .. } = early;
-            if !header.is_interim() {
-                self.answer(slot, &header, &seen, wrapping, &mut reply, lead, link, out);
-                return true;
-            }
-            // The final reply may have come as well.
-            self.interim(slot, &header, &seen, lead, link);
-        }
-        false
-    }
-
     /// Takes out of what is in flight whose reply seems lost, so that it does not stand beside all later
     /// ones. The reply may still come.
     #[cold]
@@ -389,11 +395,12 @@ impl Smb2 {
                 out.coverage.messages_malformed += 1;
                 break;
             }
-            let goes_on = behind::after(&member, message)
+            let rest = behind::after(&member, message);
+            let goes_on = rest
                 .and_then(|_| self.waiting.get(member.header.message_id))
                 .and_then(|slot| self.slab.get(slot as usize))
                 .map(|asked| (asked.chain, asked.row.credit_charge().unwrap_or(1).max(1)));
-            self.reply(&member, index, &mut chain_file, &seen, wrapping, link, out, limits);
+            self.reply(&member, index, &mut chain_file, &seen, rest, wrapping, link, out, limits);
             if let Some((chain, charge)) = goes_on {
                 let next = member.header.message_id.wrapping_add(u64::from(charge));
                 self.answered_behind(chain, next, &seen, link, out);
@@ -410,6 +417,7 @@ impl Smb2 {
         index: usize,
         chain_file: &mut Option<[u8; 16]>,
         seen: &Seen,
+        rest: Option<Rest>,
         wrapping: Wrapping,
         link: &mut Link,
         out: &mut Output,
@@ -437,24 +445,13 @@ impl Smb2 {
         let early_is_full = !link.requests_seen && self.early.len() >= limits.early;
         if let Some(slot) = self.waiting.remove(header.message_id) {
             self.answer(slot, header, seen, wrapping, &mut reply, lead, link, out);
-        } else if early_is_full && !header.is_interim() {
-            unmatched(header, seen, wrapping, &mut reply, lead, link, out);
         } else {
             let (header, seen, order) = (*header, *seen, out.order);
-            self.early.push_back(Early { header, seen, wrapping, reply, lead, order });
-        }
-    }
-
-    /// Replies whose request does not come any more become rows of their own.
-    fn expire(&mut self, keep: usize, before: u64, link: &mut Link, out: &mut Output) {
-        while self.early.len() > keep
-            || self.early.front().is_some_and(|early| early.order < before)
-        {
-            let Some(early) = self.early.pop_front() else { break };
-            let Early { header, seen, wrapping, mut reply, lead, .. } = early;
-            // An interim reply alone says nothing that the final one does not.
-            if !header.is_interim() {
-                unmatched(&header, &seen, wrapping, &mut reply, lead, link, out);
+            let early = Early { header, seen, wrapping, reply, lead, rest, order };
+            if early_is_full && !header.is_interim() {
+                self.unmatched(early, link, out);
+            } else {
+                self.early.push_back(early);
             }
         }
     }
@@ -638,6 +635,7 @@ impl Smb2 {
     pub fn end(&mut self, time: i64, link: &mut Link, out: &mut Output) {
         self.expire(0, u64::MAX, link, out);
         self.settle(0, u64::MAX, link, out);
+        self.settle_gaps(u64::MAX, link, out);
         let mut slots = self.waiting.drain();
         slots.extend(self.sealed.drain(..).map(|slot| (0, slot)));
         for (_, slot) in slots {
@@ -660,36 +658,6 @@ fn learn(row: &mut Operation, command: Command) {
     if command == Command::CHANGE_NOTIFY {
         row.set_waits(true);
     }
-}
-
-/// Makes a row of a reply whose request was not seen.
-#[cold]
-fn unmatched(
-    header: &Header,
-    seen: &Seen,
-    wrapping: Wrapping,
-    reply: &mut Reply,
-    lead: bool,
-    link: &mut Link,
-    out: &mut Output,
-) {
-    out.coverage.replies_unmatched += 1;
-    let mut row = Operation::default();
-    row.set_protocol(2);
-    row.set_command(code::command(2, header.command.0));
-    row.set_message_id(header.message_id);
-    if header.session_id != 0 {
-        row.set_session_id(header.session_id);
-    }
-    if let Some(tree) = header.tree_id().filter(|_| has_tree(header.command)) {
-        row.set_tree_id(tree);
-    }
-    row.set_signed(header.flags.is_signed());
-    row.set_encrypted(wrapping.encrypted);
-    row.set_compressed(wrapping.compressed);
-    set_reply(&mut row, header, reply);
-    let effect = reply.effect(None, out);
-    link.reply_alone(out, row, seen, lead, effect);
 }
 
 #[inline(always)]

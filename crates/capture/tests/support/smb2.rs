@@ -79,6 +79,10 @@ impl Pdu {
         self.put(40, &id.to_le_bytes())
     }
 
+    pub fn charge(self, credits: u16) -> Pdu {
+        self.put(6, &credits.to_le_bytes())
+    }
+
     pub fn credits(self, credits: u16) -> Pdu {
         self.put(14, &credits.to_le_bytes())
     }
