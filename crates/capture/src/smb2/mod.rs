@@ -131,6 +131,8 @@ impl Smb2 {
             && sequence != message.sequence
         {
             self.leave_out(id, sequence, &first, message, out.order);
+            // Also where replies, which settle them in time, are not captured at all.
+            self.settle_gaps(out.order, link, out);
         }
         if self.tail.is_some() {
             self.count_behind(&first, message, link, out, limits);
