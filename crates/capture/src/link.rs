@@ -183,6 +183,10 @@ impl Recoveries {
     }
 }
 
+/// Where something was lost, a request is taken for answered after so many replies to others: a server
+/// that takes so long says STATUS_PENDING, where the protocol has that.
+const LOST_REPLIES: u64 = 64;
+
 /// What pairing knows of its connection.
 #[derive(Clone, Debug, Default)]
 pub struct Link {
@@ -206,6 +210,8 @@ pub struct Link {
     pub replies: u64,
     /// Whether anything of the connection was lost: then a reply may never come.
     pub has_losses: bool,
+    /// Replies of the connection at which requests are looked for whose own was lost.
+    pub next_look: u64,
     /// The connection's row, as far as SMB fills it.
     pub table: Box<Connection>,
     /// Negotiated dialect as the dialect column's code.
@@ -283,6 +289,28 @@ impl Link {
         self.in_flight += 1;
         let most = &mut self.table.outstanding_max;
         *most = (*most).max(u64::from(self.in_flight));
+    }
+
+    /// Whether it is time to look for requests whose reply was lost, of so many that wait.
+    #[inline]
+    pub fn looks_for_lost(&mut self, waiting: usize) -> bool {
+        let is_time = self.has_losses && self.replies >= self.next_look;
+        if is_time {
+            // The more wait, the less often, so that a reply costs the same.
+            self.next_look = self.replies + LOST_REPLIES / 4 + waiting as u64 / 8;
+        }
+        is_time
+    }
+
+    /// Takes an operation out of what is in flight if its reply seems lost, so that it does not stand
+    /// beside all later ones. The reply may still come.
+    pub fn arrive_lost(&mut self, pending: &mut Pending, time: i64) {
+        if pending.in_flight
+            && pending.row.pending_at().is_none()
+            && self.replies - pending.replies >= LOST_REPLIES
+        {
+            self.arrive(pending, time);
+        }
     }
 
     /// Takes an operation out of what is in flight and off the busy clock: it is answered, or it

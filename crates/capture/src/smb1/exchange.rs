@@ -349,6 +349,16 @@ impl Exchange {
         }
     }
 
+    /// Takes its operations out of what is in flight if their reply seems lost.
+    pub fn arrive_lost(&mut self, time: i64, link: &mut Link) {
+        // One of which a part came ends by itself.
+        if !self.is_begun() {
+            for member in self.members() {
+                link.arrive_lost(&mut member.pending, time);
+            }
+        }
+    }
+
     /// Takes note that its operations wait by design: they are not latency.
     pub fn wait(&mut self, time: i64, link: &mut Link) {
         for member in self.members() {

@@ -288,10 +288,26 @@ impl Smb1 {
             Stage::ReadRaw => self.raw_read = Some(key),
             _ => {}
         }
+        if link.looks_for_lost(self.waiting.len()) {
+            self.look_for_lost(time, link);
+        }
         if self.waiting.len() >= limits.pending {
             self.discard(time, limits, link, out);
         }
         self.waiting.insert(key, slot);
+    }
+
+    #[cold]
+    fn look_for_lost(&mut self, time: i64, link: &mut Link) {
+        for &slot in self.waiting.values() {
+            let Some(exchange) = self.slab.get_mut(slot as usize) else { continue };
+            exchange.arrive_lost(time, link);
+            for older in exchange.older.clone() {
+                if let Some(exchange) = self.slab.get_mut(older as usize) {
+                    exchange.arrive_lost(time, link);
+                }
+            }
+        }
     }
 
     /// Forgets the oldest eighth of what waits.

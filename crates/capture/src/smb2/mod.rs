@@ -62,9 +62,6 @@ impl Chain {
 const MEMBERS_MAX: usize = 64;
 /// Replies wait this many packets for their request.
 const EARLY_PACKETS: u64 = 4_096;
-/// Where something was lost, a request is taken for answered after so many replies to others: a server
-/// that takes so long says STATUS_PENDING.
-const LOST_REPLIES: u64 = 64;
 
 /// Pairing on one connection.
 #[derive(Clone, Debug, Default)]
@@ -87,8 +84,6 @@ pub struct Smb2 {
     /// Numbers that were left out.
     gaps: VecDeque<Gap>,
     credits: Option<i64>,
-    /// Replies of the connection at which requests are looked for whose own was lost.
-    next_look: u64,
 }
 
 impl Smb2 {
@@ -318,7 +313,7 @@ impl Smb2 {
         if !self.early.is_empty() && self.was_answered(id, slot, link, out) {
             return;
         }
-        if link.has_losses && link.replies >= self.next_look {
+        if link.looks_for_lost(self.waiting.len()) {
             self.look_for_lost(time, link);
         }
         if self.waiting.len() >= limits.pending {
@@ -329,19 +324,11 @@ impl Smb2 {
         }
     }
 
-    /// Takes out of what is in flight whose reply seems lost, so that it does not stand beside all later
-    /// ones. The reply may still come.
     #[cold]
     fn look_for_lost(&mut self, time: i64, link: &mut Link) {
-        // The more wait, the less often, so that a reply costs the same.
-        self.next_look = link.replies + LOST_REPLIES / 4 + self.waiting.len() as u64 / 8;
         for slot in self.waiting.places() {
-            if let Some(pending) = self.slab.get_mut(slot as usize)
-                && pending.in_flight
-                && pending.row.pending_at().is_none()
-                && link.replies - pending.replies >= LOST_REPLIES
-            {
-                link.arrive(pending, time);
+            if let Some(pending) = self.slab.get_mut(slot as usize) {
+                link.arrive_lost(pending, time);
             }
         }
     }

@@ -54,6 +54,30 @@ fn a_number_that_is_used_again_means_a_lost_reply() {
 }
 
 #[test]
+fn a_request_whose_reply_was_lost_is_not_in_flight_for_ever() {
+    for has_losses in [true, false] {
+        let mut wire = Wire::default();
+        wire.link.has_losses = has_losses;
+        // Of the second, which shares its number with a Close, the reply is late and not lost.
+        wire.client(read_and_x(1));
+        wire.client(read_and_x(2));
+        wire.client(close(2).0);
+        for mid in 3..203 {
+            wire.client(read_and_x(mid));
+            wire.server(read_and_x_reply(mid));
+        }
+        wire.server(read_and_x_reply(2));
+        let rows = wire.rows();
+        let outstanding: Vec<_> = rows.iter().map(|row| row.row.outstanding()).collect();
+        assert_eq!((outstanding[0], outstanding[60]), (Some(3), Some(3)));
+        assert_eq!(outstanding[199], Some(if has_losses { 0 } else { 3 }));
+        let late = rows.last().unwrap();
+        assert_eq!((late.row.message_id(), late.row.request_frame()), (Some(2), Some(2)));
+        assert_eq!(late.row.status(), OK);
+    }
+}
+
+#[test]
 fn one_number_for_several_commands_pairs_by_command() {
     let mut wire = Wire::default();
     let (close, closed) = close(0);
