@@ -1,31 +1,32 @@
 //! One TCP connection: both directions' streams, round trips and windows, and the SMB in it.
 
+mod half;
+mod measure;
+mod row;
+mod sink;
+
 use std::net::{IpAddr, SocketAddr};
 
 use hashbrown::{HashMap, HashSet};
-use smbscope_event::code::Vantage;
-use smbscope_event::tables::Connection as Row;
-use smbscope_wire::compression;
-use smbscope_wire::crypto::{Cipher, KeyEntry};
+use smbscope_wire::crypto::KeyEntry;
 use smbscope_wire::nbss::Kind;
-use smbscope_wire::read::{u8_at, u16_at};
-use smbscope_wire::smb2::negotiate::NegotiateResponse;
-use smbscope_wire::smb2::negotiate_context::NegotiateContextData;
-use smbscope_wire::smb2::transform::Transform;
-use smbscope_wire::smb2::{Command, Header};
+use smbscope_wire::read::u8_at;
 
 use crate::decoder::Options;
 use crate::frame::{TcpFlags, TcpSegment};
 use crate::limits::Limits;
-use crate::link::{Link, Seen};
+use crate::link::Link;
 use crate::output::{Output, Started};
 use crate::secrets::Secrets;
 use crate::smb1::Smb1;
 use crate::smb2::{Smb2, Wrapping};
 use crate::stream::framer::is_plausible;
-use crate::stream::{Framer, Message, MessageSink, Order, Piece, Verdict};
+use crate::stream::{Message, Piece, Verdict};
+use half::Half;
+use measure::Handshake;
+use sink::Sink;
 
-/// What [`MessageSink::begin`] returns for a message that is not on the busy clock.
+/// What [`MessageSink::begin`](crate::stream::MessageSink::begin) returns for a message that is not on the busy clock.
 pub const NOT_ON_CLOCK: i64 = i64::MIN;
 
 /// Segments that overtake each other on the way are no further apart, ns (as Wireshark has it).
@@ -38,6 +39,11 @@ const STRIKES: u8 = 8;
 
 /// The flags of segments that do more than carry data and acknowledge it, and ACK.
 const CONTROL: u8 = TcpFlags::SYN.0 | TcpFlags::RST.0 | TcpFlags::FIN.0 | TcpFlags::ACK.0;
+
+/// Whether SMB is expected on a TCP port; on others it is known by its content.
+pub fn is_usual(port: u16) -> bool {
+    matches!(port, 445 | 139)
+}
 
 /// What is the same for all connections of a shard.
 #[derive(Clone, Debug, Default)]
@@ -59,110 +65,6 @@ impl Context {
             host: options.host.iter().copied().collect(),
         }
     }
-}
-
-/// One direction.
-#[derive(Clone, Debug)]
-struct Half {
-    order: Order,
-    framer: Framer,
-    packets: u64,
-    bytes: u64,
-    retransmissions: u64,
-    recovery_ns: u64,
-    /// What was sent again waits to be acknowledged: its end.
-    recovering: Option<u32>,
-    /// Since when what was sent first waits to be acknowledged: when it was sent, or the last
-    /// acknowledgement before it.
-    waits_since: i64,
-    /// When the highest byte was sent.
-    highest_at: i64,
-    out_of_order: u64,
-    gaps: u64,
-    gap_bytes: u64,
-    zero_windows: u64,
-    window_is_zero: bool,
-    window_max: u64,
-    window_scale: Option<u8>,
-    /// What its windows are really scaled by.
-    window_shift: u8,
-    mss: Option<u16>,
-    /// Behind the highest byte sent.
-    highest: Option<u32>,
-    /// The highest acknowledgement that the other side sent for this direction.
-    acknowledged: Option<u32>,
-    in_flight_max: u64,
-    /// End of a segment and its time, until it is acknowledged: one sample at a time.
-    sample: Option<(u32, i64)>,
-    ttl: u8,
-}
-
-impl Half {
-    fn new(limits: &Limits) -> Half {
-        Half {
-            order: Order::default(),
-            framer: Framer::new(limits.message_bytes),
-            packets: 0,
-            bytes: 0,
-            retransmissions: 0,
-            recovery_ns: 0,
-            recovering: None,
-            waits_since: 0,
-            highest_at: 0,
-            out_of_order: 0,
-            gaps: 0,
-            gap_bytes: 0,
-            zero_windows: 0,
-            window_is_zero: false,
-            window_max: 0,
-            window_scale: None,
-            window_shift: 0,
-            mss: None,
-            highest: None,
-            acknowledged: None,
-            in_flight_max: 0,
-            sample: None,
-            ttl: 0,
-        }
-    }
-}
-
-impl Half {
-    /// Notes how far it sent.
-    #[inline]
-    fn send(&mut self, piece: &Piece<'_>) {
-        let end = piece.end();
-        if self.highest.is_none_or(|highest| end.wrapping_sub(highest) as i32 > 0) {
-            if self.highest == self.acknowledged {
-                self.waits_since = piece.time;
-            }
-            self.highest = Some(end);
-            self.highest_at = piece.time;
-            if let Some(acknowledged) = self.acknowledged {
-                let in_flight = end.wrapping_sub(acknowledged) as i32;
-                self.in_flight_max = self.in_flight_max.max(in_flight.max(0) as u64);
-            }
-        }
-    }
-
-    /// Notes what it sent in order, for the first time but for `skip` bytes.
-    #[inline]
-    fn take(&mut self, piece: &Piece<'_>, skip: u32) {
-        if self.sample.is_none() {
-            self.sample = Some((piece.end(), piece.time));
-        }
-        self.bytes += u64::from(piece.length - skip);
-    }
-}
-
-/// Progress of the TCP handshake.
-#[derive(Clone, Copy, Debug, Default)]
-struct Handshake {
-    syn: Option<(i64, u32)>,
-    /// More than one SYN: its time says nothing.
-    syn_repeated: bool,
-    syn_ack: Option<(i64, u32)>,
-    done: bool,
 }
 
 /// Why a connection is over.
@@ -214,10 +116,9 @@ impl Connection {
     /// A connection of which the first packet was seen; ends in the flow key's order.
     pub fn new(index: u32, ends: [SocketAddr; 2], time: i64, context: &Context) -> Connection {
         let limits = &context.limits;
-        let is_usual = |end: &SocketAddr| matches!(end.port(), 445 | 139);
-        let client = match (is_usual(&ends[0]), is_usual(&ends[1])) {
-            (true, false) => Some(1),
-            (false, true) => Some(0),
+        let client = match ends.map(|end| is_usual(end.port())) {
+            [true, false] => Some(1),
+            [false, true] => Some(0),
             _ => None,
         };
         Connection {
@@ -378,147 +279,6 @@ impl Connection {
         if flags.has(TcpFlags::FIN) {
             self.fins[from] = true;
         }
-    }
-
-    fn control(&mut self, segment: &TcpSegment<'_>, from: usize, time: i64) {
-        let flags = segment.flags;
-        if flags.has(TcpFlags::RST) {
-            self.reset = true;
-            self.resets += 1;
-            return;
-        }
-        let half = &mut self.halves[from];
-        if half.order.next().is_none() {
-            half.order.set_next(segment.sequence.wrapping_add(1));
-        }
-        half.mss = segment.mss().or(half.mss);
-        half.window_scale = segment.window_scale();
-        // Scaling holds when both sides announced it (RFC 7323 section 2.2).
-        let holds = self.halves.iter().all(|half| half.window_scale.is_some());
-        for half in &mut self.halves {
-            half.window_shift = half.window_scale.filter(|_| holds).unwrap_or(0);
-        }
-        if flags.has(TcpFlags::ACK) {
-            self.client = Some(1 - from);
-            if let Some((sent, _)) = self.handshake.syn
-                && self.handshake.syn_ack.is_none()
-                && !self.handshake.syn_repeated
-            {
-                self.link.server_side.add_handshake(time - sent);
-            }
-            if self.handshake.syn_ack.is_none() {
-                self.handshake.syn_ack = Some((time, segment.sequence.wrapping_add(1)));
-            } else {
-                // Sent again: the acknowledgement may answer either.
-                self.handshake.done = true;
-            }
-        } else {
-            self.client = Some(from);
-            self.handshake.syn_repeated = self.handshake.syn.is_some();
-            self.handshake.syn = Some((time, segment.sequence));
-            self.smb2.begin_credits();
-        }
-    }
-
-    /// Windows, acknowledgements and round trips.
-    #[inline(always)]
-    fn measure(
-        &mut self,
-        segment: &TcpSegment<'_>,
-        flags: TcpFlags,
-        from: usize,
-        is_client: bool,
-        time: i64,
-    ) {
-        let [low, high] = &mut self.halves;
-        let (own, other) = if from == 0 { (low, high) } else { (high, low) };
-        own.packets += 1;
-        own.ttl = segment.ttl;
-        if !flags.has(TcpFlags::RST) {
-            let is_zero = segment.window == 0 && !flags.has(TcpFlags::SYN);
-            own.zero_windows += u64::from(is_zero && !own.window_is_zero);
-            own.window_is_zero = is_zero;
-            let shift = if flags.has(TcpFlags::SYN) { 0 } else { own.window_shift };
-            own.window_max = own.window_max.max(u64::from(segment.window) << shift);
-        }
-        if !flags.has(TcpFlags::ACK) {
-            return;
-        }
-        let number = segment.acknowledgement;
-        if other.acknowledged.is_none_or(|before| number.wrapping_sub(before) as i32 > 0) {
-            other.acknowledged = Some(number);
-            if let Some(end) = other.recovering
-                && number.wrapping_sub(end) as i32 >= 0
-            {
-                other.recovering = None;
-                self.link.recoveries.add(other.waits_since, time);
-                other.recovery_ns += time.abs_diff(other.waits_since);
-            }
-            other.waits_since = time;
-        }
-        if let Some((end, sent)) = other.sample
-            && number.wrapping_sub(end) as i32 >= 0
-        {
-            other.sample = None;
-            // Who acknowledges is on the far side of this round trip.
-            if is_client {
-                self.link.client_side.add_data(time - sent);
-            } else {
-                self.link.server_side.add_data(time - sent);
-            }
-        }
-        if is_client
-            && !self.handshake.done
-            && let Some((sent, end)) = self.handshake.syn_ack
-            && number == end
-            && !flags.has(TcpFlags::SYN)
-        {
-            self.handshake.done = true;
-            self.link.client_side.add_handshake(time - sent);
-            self.judge_vantage();
-        }
-    }
-
-    /// Whether the machine where the packets are seen is an end of it.
-    fn is_of_host(&self) -> bool {
-        self.host != [false; 2]
-    }
-
-    /// Where the capture was taken: as the addresses tell, or from the two round trips.
-    fn judge_vantage(&mut self) {
-        const NEAR_NS: i64 = 500_000;
-        let link = &mut self.link;
-        if self.ends[0].ip() == self.ends[1].ip() || self.host == [true; 2] {
-            link.vantage = Some(Vantage::Server);
-            self.vantage_reason = "client and server are the same machine";
-            return;
-        }
-        if let Some(end) = self.host.iter().position(|&is_host| is_host)
-            && let Some(client) = self.client
-        {
-            (link.vantage, self.vantage_reason) = match end == client {
-                true => (Some(Vantage::Client), "the client is the machine that recorded"),
-                false => (Some(Vantage::Server), "the server is the machine that recorded"),
-            };
-            return;
-        }
-        let sides = link.server_side.estimate().zip(link.client_side.estimate());
-        let Some(((server, _), (client, _))) = sides else { return };
-        let (vantage, reason) = if server < NEAR_NS && server.saturating_mul(3) < client {
-            (
-                Vantage::Server,
-                "the round trip to the server is much shorter than that to the client",
-            )
-        } else if client < NEAR_NS && client.saturating_mul(3) < server {
-            (
-                Vantage::Client,
-                "the round trip to the client is much shorter than that to the server",
-            )
-        } else {
-            (Vantage::Between, "the round trips to both sides are of similar length")
-        };
-        link.vantage = Some(vantage);
-        self.vantage_reason = reason;
     }
 
     fn data(&mut self, piece: &Piece<'_>, from: usize, context: &Context, out: &mut Output) {
@@ -703,16 +463,6 @@ impl Connection {
         self.judge_by_data();
     }
 
-    /// Without a handshake the round trips of data have to do.
-    #[inline]
-    fn judge_by_data(&mut self) {
-        if self.link.vantage.is_none()
-            && self.link.server_side.samples.min(self.link.client_side.samples) == 4
-        {
-            self.judge_vantage();
-        }
-    }
-
     /// The connection is over: everything that waits becomes a row, and the connection itself.
     pub fn end(&mut self, reason: EndReason, context: &Context, out: &mut Output) {
         if !self.is_smb {
@@ -752,218 +502,5 @@ impl Connection {
             coverage.skipped_bytes += half.framer.counters.skipped_bytes;
         }
         out.ended.push((self.link.index, out.order, Box::new(row)));
-    }
-
-    /// The connection's row, without number and recording.
-    fn row(&mut self, reason: EndReason) -> Row {
-        let client = self.client.unwrap_or(0);
-        let (to_server, to_client) = (&self.halves[client], &self.halves[1 - client]);
-        let (server_side, client_side) = (self.link.server_side, self.link.client_side);
-        let scaled = to_server.window_scale.is_some() && to_client.window_scale.is_some();
-        // Without the handshake nobody knows the scale.
-        let known = scaled || self.handshake.syn.is_some() && self.handshake.syn_ack.is_some();
-        let end_reason = match reason {
-            EndReason::Reused => "reused",
-            EndReason::Idle => "idle",
-            _ if self.reset || reason == EndReason::Reset => "reset",
-            _ if self.fins[0] || self.fins[1] || reason == EndReason::Fin => "fin",
-            _ => "end of the capture",
-        };
-        Row {
-            client: self.ends[client].ip().to_string(),
-            client_port: u64::from(self.ends[client].port()),
-            server: self.ends[1 - client].ip().to_string(),
-            server_port: u64::from(self.ends[1 - client].port()),
-            start: self.first,
-            end: self.last,
-            handshake_seen: self.handshake.syn.is_some() && self.handshake.syn_ack.is_some(),
-            end_reason: end_reason.to_owned(),
-            vantage: self.link.vantage.map(|vantage| vantage.name().to_owned()),
-            vantage_reason: match self.link.vantage {
-                Some(_) => self.vantage_reason.to_owned(),
-                None => "no round trip was seen on both sides".to_owned(),
-            },
-            server_rtt_ns: server_side.estimate().map(|(least, _)| least),
-            server_rtt_handshake_ns: server_side.handshake,
-            server_rtt_data_ns: server_side.data,
-            server_rtt_samples: server_side.samples,
-            client_rtt_ns: client_side.estimate().map(|(least, _)| least),
-            client_rtt_handshake_ns: client_side.handshake,
-            client_rtt_data_ns: client_side.data,
-            client_rtt_samples: client_side.samples,
-            client_mss: to_server.mss.map(u64::from),
-            server_mss: to_client.mss.map(u64::from),
-            client_window_scale: to_server.window_scale.map(u64::from),
-            server_window_scale: to_client.window_scale.map(u64::from),
-            client_window_max: known.then_some(to_server.window_max),
-            server_window_max: known.then_some(to_client.window_max),
-            packets_to_server: to_server.packets,
-            packets_to_client: to_client.packets,
-            bytes_to_server: to_server.bytes,
-            bytes_to_client: to_client.bytes,
-            in_flight_max_to_server: to_server.in_flight_max,
-            in_flight_max_to_client: to_client.in_flight_max,
-            retransmissions_to_server: to_server.retransmissions,
-            retransmissions_to_client: to_client.retransmissions,
-            out_of_order_to_server: to_server.out_of_order,
-            out_of_order_to_client: to_client.out_of_order,
-            gaps_to_server: to_server.gaps,
-            gaps_to_client: to_client.gaps,
-            gap_bytes_to_server: to_server.gap_bytes,
-            gap_bytes_to_client: to_client.gap_bytes,
-            recovery_ns_to_server: to_server.recovery_ns,
-            recovery_ns_to_client: to_client.recovery_ns,
-            zero_windows_to_server: to_server.zero_windows,
-            zero_windows_to_client: to_client.zero_windows,
-            resets: self.resets,
-            ..std::mem::take(&mut *self.link.table)
-        }
-    }
-}
-
-/// Takes the messages of one direction to the protocol that speaks there.
-struct Sink<'a> {
-    to_server: bool,
-    link: &'a mut Link,
-    smb1: &'a mut Smb1,
-    smb2: &'a mut Smb2,
-    secrets: &'a mut Secrets,
-    opened: &'a mut Vec<u8>,
-    context: &'a Context,
-    out: &'a mut Output,
-}
-
-impl MessageSink for Sink<'_> {
-    #[inline]
-    fn begin(&mut self, time: i64) -> i64 {
-        if self.to_server { self.link.clock.begin(time) } else { NOT_ON_CLOCK }
-    }
-
-    fn unbegin(&mut self, time: i64, begun: i64) {
-        self.link.unbegin(time, begun);
-    }
-
-    fn expects_raw(&self) -> bool {
-        self.smb1.expects_raw(self.to_server)
-    }
-
-    #[inline]
-    fn decrypts(&self) -> bool {
-        !self.context.keys.is_empty()
-    }
-
-    #[inline]
-    fn message(&mut self, message: Message<'_>) {
-        if message.kind != Kind::SESSION_MESSAGE {
-            self.link.unbegin(message.start, message.begun);
-            return;
-        }
-        self.out.coverage.messages += 1;
-        self.out.coverage.messages_cut += u64::from(message.cut);
-        if u8_at(message.bytes, 0) == Some(0xfe) {
-            self.plain(&message, Wrapping::default());
-        } else {
-            self.other(message);
-        }
-    }
-}
-
-impl Sink<'_> {
-    #[inline]
-    fn plain(&mut self, message: &Message<'_>, wrapping: Wrapping) {
-        if !self.context.keys.is_empty() {
-            self.observe(message.bytes);
-        }
-        let limits = &self.context.limits;
-        if self.smb1.expects_negotiate() && self.answers_smb1(message) {
-            return;
-        }
-        self.smb2.message(message, wrapping, self.link, self.out, limits);
-    }
-
-    /// An SMB1 Negotiate that offers SMB2 is answered by SMB2 (MS-SMB2 section 3.3.5.3.1).
-    fn answers_smb1(&mut self, message: &Message<'_>) -> bool {
-        let Some(header) = Header::parse(message.bytes) else { return false };
-        if header.command != Command::NEGOTIATE || !header.is_response() || header.message_id != 0 {
-            return false;
-        }
-        crate::smb2::negotiated(message.bytes, self.link);
-        let status = header.status_or_channel_sequence;
-        self.smb2.grant(i64::from(header.credits) - 1, self.link);
-        self.smb1.answered_by_smb2(&Seen::of(message), status, self.link, self.out)
-    }
-
-    #[cold]
-    fn observe(&mut self, bytes: &[u8]) {
-        let view = NegotiateResponse(bytes);
-        let is_reply = Header::parse(bytes)
-            .is_some_and(|header| header.is_response() && header.command == Command::NEGOTIATE);
-        let mut cipher = None;
-        if is_reply {
-            for context in view.contexts() {
-                if let NegotiateContextData::Encryption(mut ciphers) = context.decode() {
-                    cipher = ciphers.next().map(Cipher);
-                }
-            }
-        }
-        self.secrets.observe(bytes, view.dialect().filter(|_| is_reply), cipher);
-    }
-
-    #[cold]
-    fn other(&mut self, message: Message<'_>) {
-        let limits = &self.context.limits;
-        match u8_at(message.bytes, 0).filter(|_| u16_at(message.bytes, 1) == Some(0x4d53)) {
-            Some(0xff) => {
-                self.smb1.message(&message, self.to_server, self.link, self.out, limits);
-            }
-            Some(0xfd) => self.encrypted(&message),
-            Some(0xfc) => self.compressed(&message, false),
-            _ if self.smb1.expects_raw(self.to_server) => {
-                self.smb1.raw(&message, self.to_server, self.link, self.out);
-            }
-            _ => {
-                self.link.unbegin(message.start, message.begun);
-                self.out.coverage.messages_unknown += u64::from(message.length > 0);
-            }
-        }
-    }
-
-    fn encrypted(&mut self, message: &Message<'_>) {
-        self.out.coverage.messages_encrypted += 1;
-        let session_id = Transform(message.bytes).session_id();
-        let mut opened = std::mem::take(self.opened);
-        let result = session_id.and_then(|id| {
-            let keys = &self.context.keys;
-            self.secrets.open(keys, id, self.to_server, message.bytes, &mut opened)
-        });
-        if result == Some(true) {
-            self.out.coverage.messages_decrypted += 1;
-            let inner = Message { bytes: &opened, ..*message };
-            match u8_at(&opened, 0) {
-                Some(0xfc) => self.compressed(&inner, true),
-                _ => self.plain(&inner, Wrapping { encrypted: true, compressed: false }),
-            }
-        } else {
-            self.out.coverage.decryption_failed += u64::from(result == Some(false));
-            let limits = &self.context.limits;
-            let to_server = self.to_server;
-            self.smb2.sealed(message, session_id, to_server, self.link, self.out, limits);
-        }
-        *self.opened = opened;
-    }
-
-    fn compressed(&mut self, message: &Message<'_>, encrypted: bool) {
-        self.out.coverage.messages_compressed += 1;
-        let mut plain = Vec::new();
-        let limit = 16 << 20;
-        let result = compression::decompress(message.bytes, limit, &mut plain);
-        self.out.coverage.decompression_failed += u64::from(result.is_err());
-        let inner = Message { bytes: &plain, cut: result.is_err(), ..*message };
-        if u8_at(&plain, 0) == Some(0xfe) {
-            self.plain(&inner, Wrapping { encrypted, compressed: true });
-        } else {
-            self.link.unbegin(message.start, message.begun);
-            self.out.coverage.messages_unknown += 1;
-        }
     }
 }

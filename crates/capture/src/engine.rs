@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use hashbrown::HashMap;
 
-use crate::connection::{Connection, Context, EndReason};
+use crate::connection::{Connection, Context, EndReason, is_usual};
 use crate::frame::{FlowKey, TcpFlags, TcpSegment, UdpDatagram, Way};
 use crate::kdc::{self, Kdc};
 use crate::output::Output;
@@ -193,7 +193,7 @@ impl Engine {
             self.flows.retain(|_, place| !matches!(*place, OTHER | KDC));
         }
         let ports = [segment.source_port, segment.destination_port];
-        if ports.contains(&kdc::PORT) && !ports.iter().any(|port| matches!(port, 445 | 139)) {
+        if ports.contains(&kdc::PORT) && !ports.into_iter().any(is_usual) {
             self.flows.insert(key, KDC);
             return KDC;
         }
@@ -213,7 +213,7 @@ impl Engine {
         }
         self.flows.insert(key, place);
         self.live += 1;
-        if !ports.iter().any(|port| matches!(port, 445 | 139)) {
+        if !ports.into_iter().any(is_usual) {
             self.candidates.push_back((place, key));
             if self.candidates.len() > self.context.limits.candidates
                 && let Some((place, key)) = self.candidates.pop_front()
