@@ -1,10 +1,12 @@
 //! One TCP connection: both directions' streams, round trips and windows, and the SMB in it.
 
 mod half;
+mod hold;
 mod measure;
 mod row;
 mod sink;
 
+use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 
 use hashbrown::{HashMap, HashSet};
@@ -23,6 +25,7 @@ use crate::smb2::{Smb2, Wrapping};
 use crate::stream::framer::is_plausible;
 use crate::stream::{Message, Piece, Verdict};
 use half::Half;
+use hold::Held;
 use measure::Handshake;
 use sink::Sink;
 
@@ -110,6 +113,11 @@ pub struct Connection {
     smb2: Smb2,
     secrets: Secrets,
     opened: Vec<u8>,
+    /// See `hold`.
+    held: VecDeque<Held>,
+    held_bytes: usize,
+    /// Whether it carries SMB and nothing of it waits.
+    is_steady: bool,
 }
 
 impl Connection {
@@ -142,6 +150,9 @@ impl Connection {
             smb2: Smb2::default(),
             secrets: Secrets::default(),
             opened: Vec::new(),
+            held: VecDeque::new(),
+            held_bytes: 0,
+            is_steady: false,
         }
     }
 
@@ -165,7 +176,8 @@ impl Connection {
     /// Bytes that wait for holes to be filled.
     #[inline]
     pub fn waiting_bytes(&self) -> usize {
-        self.halves[0].order.waiting_bytes() + self.halves[1].order.waiting_bytes()
+        let [low, high] = &self.halves;
+        low.order.waiting_bytes() + high.order.waiting_bytes() + self.held_bytes
     }
 
     /// Whether segments wait for a hole to be filled.
@@ -177,8 +189,10 @@ impl Connection {
     /// Whether a segment is one of the many in the midst of a connection: see
     /// [`Connection::follow`].
     #[inline]
-    pub fn follows(&self, segment: &TcpSegment<'_>) -> bool {
-        segment.flags.0 & CONTROL == TcpFlags::ACK.0 && self.is_smb && !self.has_hole()
+    pub fn follows(&self, segment: &TcpSegment<'_>, from: usize) -> bool {
+        segment.flags.0 & CONTROL == TcpFlags::ACK.0
+            && self.is_steady
+            && !self.acknowledges_unseen(segment, from)
     }
 
     /// Takes a packet that goes from end `from` and [`follows`](Connection::follows): what
@@ -214,7 +228,8 @@ impl Connection {
             // A copy, so that the common way's need not be in memory.
             self.data(&Piece { ..piece }, from, context, out);
             self.give_up_holes(time, frame, context, out);
-            return self.has_hole();
+            self.is_steady = !self.has_hole();
+            return !self.is_steady;
         }
         half.send(&piece);
         half.take(&piece, 0);
@@ -243,8 +258,25 @@ impl Connection {
         false
     }
 
-    /// Takes a packet that goes from end `from`.
+    /// Takes a packet that goes from end `from`, once what it acknowledges was seen.
     pub fn packet(
+        &mut self,
+        segment: &TcpSegment<'_>,
+        from: usize,
+        time: i64,
+        frame: u64,
+        context: &Context,
+        out: &mut Output,
+    ) {
+        if self.holds(segment, from) {
+            self.hold(segment, from, time, frame, context, out);
+        } else {
+            self.take(segment, from, time, frame, context, out);
+        }
+        self.is_steady = self.is_smb && self.held.is_empty() && !self.has_hole();
+    }
+
+    fn take(
         &mut self,
         segment: &TcpSegment<'_>,
         from: usize,
@@ -382,6 +414,7 @@ impl Connection {
 
     /// Gives up all holes, for the limit on what waits in all connections together.
     pub fn skip_holes(&mut self, context: &Context, out: &mut Output) {
+        self.settle(None, context, out);
         for from in 0..2 {
             while self.halves[from].order.has_hole() {
                 out.coverage.segments_discarded += 1;
@@ -460,7 +493,22 @@ impl Connection {
         let framer = &mut self.halves[from].framer;
         framer.feed(*piece, &mut sink);
         self.link.has_losses |= piece.lost || framer.counters.searches > 0;
+        let is_partial = (piece.bytes.len() as u32) < piece.length;
+        if is_partial && framer.is_searching() && self.client == Some(1 - from) {
+            self.miss_replies();
+        }
         self.judge_by_data();
+    }
+
+    /// Bytes of the server were not captured in which messages began.
+    #[cold]
+    fn miss_replies(&mut self) {
+        // When they came is not known: after a pause, perhaps, which is not to count as busy.
+        let time = self.link.clock.time();
+        if let Some(at) = self.link.miss_replies() {
+            self.smb1.miss_replies(at, time, &mut self.link);
+            self.smb2.miss_replies(at, time, &mut self.link);
+        }
     }
 
     /// The connection is over: everything that waits becomes a row, and the connection itself.
@@ -468,6 +516,7 @@ impl Connection {
         if !self.is_smb {
             return;
         }
+        self.settle(None, context, out);
         let frame = 0;
         for from in 0..2 {
             while self.halves[from].order.has_hole() {

@@ -75,7 +75,7 @@ impl Engine {
             }
         };
         if let Some(Some((_, connection))) = self.slab.get_mut(place as usize)
-            && connection.follows(&segment)
+            && connection.follows(&segment, from)
         {
             if connection.follow(&segment, from, time, frame, &self.context, out) {
                 self.count_waiting(0, place, out);

@@ -94,8 +94,10 @@ pub struct Pending {
     pub has_name: bool,
     /// Of a session setup.
     pub session: Option<Box<Session>>,
-    /// Replies that the connection had had when it was sent.
-    pub replies: u64,
+    /// Replies of the connection after which its own is taken for lost, where anything was lost.
+    pub lost_at: u64,
+    /// Whether its reply is among those that were not captured, as it seems.
+    pub is_missed: bool,
 }
 
 impl Pending {
@@ -110,7 +112,8 @@ impl Pending {
         self.name.clear();
         self.has_name = false;
         self.session = None;
-        self.replies = 0;
+        self.lost_at = 0;
+        self.is_missed = false;
     }
 }
 
@@ -285,7 +288,8 @@ impl Link {
     #[inline]
     pub fn depart(&mut self, pending: &mut Pending) {
         pending.in_flight = true;
-        pending.replies = self.replies;
+        pending.lost_at = self.replies + LOST_REPLIES;
+        pending.is_missed = false;
         self.in_flight += 1;
         let most = &mut self.table.outstanding_max;
         *most = (*most).max(u64::from(self.in_flight));
@@ -302,12 +306,30 @@ impl Link {
         is_time
     }
 
+    /// Replies were not captured: after so many more on the connection those that are in flight now
+    /// are taken for answered by them. None are if none is in flight.
+    pub fn miss_replies(&mut self) -> Option<u64> {
+        // A message that is alone has been answered. Of several each may still be.
+        let at = match self.clock.in_flight() {
+            0 => return None,
+            1 => self.replies,
+            several => self.replies + 2 * u64::from(several),
+        };
+        self.next_look = self.next_look.min(at);
+        Some(at)
+    }
+
     /// Takes an operation out of what is in flight if its reply seems lost, so that it does not stand
-    /// beside all later ones. The reply may still come.
-    pub fn arrive_lost(&mut self, pending: &mut Pending, time: i64) {
+    /// beside all later ones. The reply may still come. It seems lost after so many replies on the
+    /// connection, if not before.
+    pub fn arrive_lost(&mut self, at: u64, pending: &mut Pending, time: i64) {
+        if at < pending.lost_at {
+            pending.lost_at = at;
+            pending.is_missed = true;
+        }
         if pending.in_flight
             && pending.row.pending_at().is_none()
-            && self.replies - pending.replies >= LOST_REPLIES
+            && self.replies >= pending.lost_at
         {
             self.arrive(pending, time);
         }
@@ -399,8 +421,12 @@ impl Link {
 
     /// Emits a row of which no (more) reply is to be expected: a Cancel, or a request at the end.
     pub fn give_up(&mut self, out: &mut Output, pending: &mut Pending, time: i64) {
+        let was_in_flight = pending.in_flight;
         self.arrive(pending, time);
-        pending.row.clear(smbscope_event::operation::Column::busy_ns);
+        // One whose reply was missed keeps its share until then: others were not given it.
+        if was_in_flight || !pending.is_missed {
+            pending.row.clear(smbscope_event::operation::Column::busy_ns);
+        }
         let time = pending.row.request_end().or(pending.row.request_start()).unwrap_or(time);
         self.emit(out, pending, time, Effect::None);
     }

@@ -373,6 +373,37 @@ fn a_lost_segment_costs_only_what_it_carried() {
 }
 
 #[test]
+fn a_lost_segment_does_not_make_the_connection_seem_busy() {
+    let mut talk = Talk::new();
+    talk.connect();
+    for id in 10..60 {
+        // Pauses are much longer than operations.
+        talk.pass(4_000_000_000);
+        talk.exchange(query_info(id, 1), 50_000, information(id, &[7; 100]));
+        talk.exchange(query_info(100 + id, 1), 50_000, information(100 + id, &[7; 100]));
+    }
+    let packets = sent(&talk);
+    let number = |row: &Row, column: &str| row.get(column).and_then(|text| text.parse().ok());
+    let busy = |rows: &[Row]| rows.iter().filter_map(|row| number(row, "busy_ns")).sum::<i64>();
+    let whole = busy(&decode(&pcap(&packets, ALL, false), &single()).rows());
+    for lost in 20..packets.len() {
+        let kept = (0..packets.len()).filter(|&at| at != lost).map(|at| packets[at].clone());
+        let rows = decode(&pcap(&kept.collect::<Vec<_>>(), ALL, false), &single()).rows();
+        for row in &rows {
+            let outstanding = number(row, "outstanding");
+            assert!(matches!(outstanding, None | Some(0)), "without segment {lost}: {row:?}");
+            if let (Some(busy), Some(elapsed)) = (number(row, "busy_ns"), number(row, "elapsed_ns"))
+            {
+                assert!(busy <= elapsed, "without segment {lost}: {row:?}");
+            }
+        }
+        let found = busy(&rows);
+        let expected = whole * 9 / 10..=whole;
+        assert!(expected.contains(&found), "without segment {lost}: {found} of {whole}");
+    }
+}
+
+#[test]
 fn lost_segments_that_end_amid_messages_cost_only_what_they_carried() {
     let talk = everything(noise());
     for seed in 0..60 {

@@ -27,6 +27,16 @@ impl BusyClock {
         }
     }
 
+    /// When something last began or ended.
+    pub fn time(&self) -> i64 {
+        self.time
+    }
+
+    /// Messages in flight.
+    pub fn in_flight(&self) -> u32 {
+        self.in_flight
+    }
+
     /// A request message begins; the clock's reading.
     #[inline]
     pub fn begin(&mut self, time: i64) -> i64 {

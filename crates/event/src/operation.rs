@@ -275,7 +275,7 @@ operation_columns! {
     server_ns, set_server_ns: i64, Nanoseconds, Public, "Turnaround less the round trip behind the capture point; null without an estimate of that, and never clamped at zero.";
     server_error_ns, set_server_error_ns: i64, Nanoseconds, Public, "Uncertainty of server_ns.";
     client_gap_ns, set_client_gap_ns: i64, Nanoseconds, Public, "Think time: end of the last reply to this request while nothing was in flight on the connection, less the round trip between capture point and client.";
-    busy_ns, set_busy_ns: i64, Nanoseconds, Public, "The operation's share of its connection's busy time: every moment is divided among the operations in flight in it, so that shares add up.";
+    busy_ns, set_busy_ns: i64, Nanoseconds, Public, "The operation's share of its connection's busy time: every moment is divided among the operations in flight in it, so that shares add up. One whose reply was not captured has what it had when that showed.";
     recovery_ns, set_recovery_ns: i64, Nanoseconds, Public, "Time within the operation in which TCP made up for lost segments; null without any.";
     waits, set_waits: bool, None, Public, "Waits by design (a notification, a blocked lock): not to be read as latency.";
 

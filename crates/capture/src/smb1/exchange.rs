@@ -349,12 +349,13 @@ impl Exchange {
         }
     }
 
-    /// Takes its operations out of what is in flight if their reply seems lost.
-    pub fn arrive_lost(&mut self, time: i64, link: &mut Link) {
+    /// Takes its operations out of what is in flight if their reply seems lost, which it does after so
+    /// many replies on the connection.
+    pub fn arrive_lost(&mut self, at: u64, time: i64, link: &mut Link) {
         // One of which a part came ends by itself.
         if !self.is_begun() {
             for member in self.members() {
-                link.arrive_lost(&mut member.pending, time);
+                link.arrive_lost(at, &mut member.pending, time);
             }
         }
     }

@@ -288,23 +288,20 @@ impl Smb1 {
             Stage::ReadRaw => self.raw_read = Some(key),
             _ => {}
         }
-        if link.looks_for_lost(self.waiting.len()) {
-            self.look_for_lost(time, link);
-        }
         if self.waiting.len() >= limits.pending {
             self.discard(time, limits, link, out);
         }
         self.waiting.insert(key, slot);
     }
 
-    #[cold]
-    fn look_for_lost(&mut self, time: i64, link: &mut Link) {
+    /// Replies were not captured, see [`Link::miss_replies`].
+    pub fn miss_replies(&mut self, at: u64, time: i64, link: &mut Link) {
         for &slot in self.waiting.values() {
             let Some(exchange) = self.slab.get_mut(slot as usize) else { continue };
-            exchange.arrive_lost(time, link);
+            exchange.arrive_lost(at, time, link);
             for older in exchange.older.clone() {
                 if let Some(exchange) = self.slab.get_mut(older as usize) {
-                    exchange.arrive_lost(time, link);
+                    exchange.arrive_lost(at, time, link);
                 }
             }
         }
@@ -367,6 +364,9 @@ impl Smb1 {
             self.answer(view, header, &seen, link, out);
         } else {
             self.keep(view, key, seen, out.order);
+        }
+        if link.looks_for_lost(self.waiting.len()) {
+            self.miss_replies(u64::MAX, seen.end_or_start(), link);
         }
         if !self.early.is_empty() {
             self.expire(limits.early, out.order.saturating_sub(early::EARLY_PACKETS), link, out);

@@ -119,6 +119,9 @@ impl Smb2 {
             if !self.gaps.is_empty() {
                 self.settle_gaps(out.order, link, out);
             }
+            if link.looks_for_lost(self.waiting.len()) {
+                self.miss_replies(u64::MAX, message.end.unwrap_or(message.start), link);
+            }
             return;
         }
         if let Some((id, sequence)) = self.next
@@ -313,9 +316,6 @@ impl Smb2 {
         if !self.early.is_empty() && self.was_answered(id, slot, link, out) {
             return;
         }
-        if link.looks_for_lost(self.waiting.len()) {
-            self.look_for_lost(time, link);
-        }
         if self.waiting.len() >= limits.pending {
             self.discard_oldest(time, link, out);
         }
@@ -324,11 +324,11 @@ impl Smb2 {
         }
     }
 
-    #[cold]
-    fn look_for_lost(&mut self, time: i64, link: &mut Link) {
+    /// Replies were not captured, see [`Link::miss_replies`].
+    pub fn miss_replies(&mut self, at: u64, time: i64, link: &mut Link) {
         for slot in self.waiting.places() {
             if let Some(pending) = self.slab.get_mut(slot as usize) {
-                link.arrive_lost(pending, time);
+                link.arrive_lost(at, pending, time);
             }
         }
     }

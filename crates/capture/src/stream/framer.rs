@@ -132,6 +132,12 @@ impl Framer {
         })
     }
 
+    /// Whether the next message has to be searched for.
+    #[inline]
+    pub fn is_searching(&self) -> bool {
+        self.state == State::Search
+    }
+
     /// Takes the next bytes of the stream.
     pub fn feed(&mut self, mut piece: Piece<'_>, sink: &mut impl MessageSink) {
         while piece.length > 0 {

@@ -1,16 +1,15 @@
 //! Segments of one direction in the order of their sequence numbers (RFC 9293 section 3.4).
 //!
-//! Segments that come early wait, bounded, for the hole before them to be filled. A hole is given
-//! up when the receiver has acknowledged it (so that only the recorder missed it) and a few more
-//! packets have passed, or when too much waits.
+//! Segments that come early wait, bounded, for the hole before them to be filled. When the receiver
+//! has acknowledged it, so that only the recorder missed it, the connection gives it up; here it is
+//! given up when nothing is known of the receiver, or when too much waits.
 
 use std::collections::VecDeque;
 
 use super::Piece;
 
-/// Packets of the connection after which a hole that the receiver acknowledged is given up.
-const PATIENCE_ACKNOWLEDGED: u32 = 16;
-/// The same when the other direction is not captured at all.
+/// Packets of the connection after which a hole is given up when the other direction is not captured
+/// at all.
 const PATIENCE_ONE_DIRECTION: u32 = 256;
 /// Time after which such a hole is given up in any case.
 const PATIENCE_NS: i64 = 2_000_000_000;
@@ -162,16 +161,15 @@ impl Order {
         time: i64,
         limit_bytes: usize,
     ) -> bool {
-        let Some(first) = self.waiting.front() else { return false };
+        if self.waiting.is_empty() {
+            return false;
+        }
         self.hole_packets = self.hole_packets.saturating_add(1);
         if self.waiting_bytes > limit_bytes || self.waiting.len() > WAITING_MAX {
             return true;
         }
         let age = time - self.hole_since;
         match acknowledged {
-            Some(number) if number.wrapping_sub(first.sequence) as i32 >= 0 => {
-                self.hole_packets > PATIENCE_ACKNOWLEDGED || age > PATIENCE_NS
-            }
             Some(_) => age > 30 * PATIENCE_NS,
             None => self.hole_packets > PATIENCE_ONE_DIRECTION || age > 2 * PATIENCE_NS,
         }
@@ -251,12 +249,13 @@ mod tests {
     }
 
     #[test]
-    fn gives_up_a_hole_that_only_the_recorder_missed() {
+    fn gives_up_a_hole_that_nobody_fills() {
         let mut order = Order::default();
         order.set_next(0);
         order.keep(&piece(10, b"x"));
-        assert!(!order.is_hopeless(Some(5), 1_000_000, 100));
-        assert!((0..20).any(|_| order.is_hopeless(Some(11), 1_000_000, 100)));
+        assert!(!(0..300).any(|_| order.is_hopeless(Some(5), 1_000_000, 1_000)));
+        assert!(order.is_hopeless(Some(5), 61_000_000_000, 1_000));
+        assert!(order.is_hopeless(None, 1_000_000, 1_000));
         assert!(order.is_hopeless(Some(5), 0, 0));
     }
 }
