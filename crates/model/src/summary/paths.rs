@@ -237,8 +237,13 @@ impl Sketch {
 
 /// The directory that a path is directly in; the empty path is the share's root.
 pub(crate) fn parent(path: &str) -> &str {
-    let path = path.trim_end_matches(['\\', '/']);
+    let path = directory(path);
     path.rfind(['\\', '/']).and_then(|end| path.get(..end)).unwrap_or("")
+}
+
+/// The path of a directory that was listed; SMB1 has a separator at the end or before the root.
+pub(crate) fn directory(path: &str) -> &str {
+    path.trim_end_matches(['\\', '/'])
 }
 
 fn cut(path: &str) -> &str {
@@ -330,5 +335,8 @@ mod tests {
         assert_eq!(parent("a\\b\\"), "a");
         assert_eq!(parent("a"), "");
         assert_eq!(parent(""), "");
+        // However its root is named.
+        assert_eq!((parent("\\"), directory("\\"), directory("")), ("", "", ""));
+        assert_eq!(directory("a\\b\\"), "a\\b");
     }
 }

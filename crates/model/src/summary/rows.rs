@@ -10,7 +10,7 @@ use super::columns::{Columns, Resolved, Text};
 use super::data::StatusClass;
 use super::kind::{Commands, Kind};
 use super::latency::Sample;
-use super::paths::{PathSums, parent};
+use super::paths::{PathSums, directory, parent};
 use super::tally::{Dimension, Facts, Parts};
 use super::{Summary, slowest, status};
 
@@ -386,7 +386,7 @@ impl BatchPaths {
             };
             summary.files.add(path.share, name, &path.all);
             if path.listing.operations > 0 {
-                summary.directories.add(path.share, name, &path.listing);
+                summary.directories.add(path.share, directory(name), &path.listing);
             }
             let inside = path.all.less(&path.listing);
             if inside.operations > 0 {

@@ -81,7 +81,7 @@ pub(crate) fn paths(report: &Report) -> Section {
         (
             "Directories",
             &report.directories,
-            "select share, regexp_replace(path, '\\\\?[^\\\\]*$', '') as directory, count(*), sum(busy_ns) from operations group by 1, 2 order by 4 desc",
+            "select share, regexp_replace(path, '\\x5c?[^\\x5c]*$', '') as directory, count(*), sum(busy_ns) from operations group by 1, 2 order by 4 desc",
         ),
     ] {
         for (ranking, rows) in [
