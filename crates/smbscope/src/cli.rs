@@ -119,7 +119,7 @@ pub enum TimeForm {
 #[command(after_help = "\
 Examples:
   smbscope query capture.pcapng 'select command, count(*) from operations group by command'
-  smbscope query capture.pcapng --question slowest
+  smbscope query capture.pcapng --question slowest-operations
   smbscope query dataset/ --file question.sql --format parquet --out answer.parquet
   smbscope query dataset/")]
 pub struct Query {

@@ -1,5 +1,6 @@
 //! Options that several commands have, and what they make: opened inputs, keys, tokens for names.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -86,6 +87,16 @@ impl Reading {
     pub fn open(&self, inputs: &[String], tokenizer: Option<Tokenizer>) -> anyhow::Result<Source> {
         if inputs.iter().filter(|input| *input == "-").count() > 1 {
             return Err(Failure::usage("`-` can be given once only: there is one standard input"));
+        }
+        let mut seen = HashMap::new();
+        for input in inputs {
+            // What is not there is told of when it is opened.
+            let Ok(path) = std::fs::canonicalize(input) else { continue };
+            if let Some(first) = seen.insert(path, input) {
+                return Err(Failure::usage(format!(
+                    "{input}: is given twice (first as {first}); all that is in it would count twice"
+                )));
+            }
         }
         let decode = capture::Options {
             keys: self.keys()?,
