@@ -369,7 +369,7 @@ impl Resolver {
             });
             let recording = self.recording.text();
             self.trees.drain(&mut |state| self.rows.trees.push(state.row(recording)));
-            self.sessions.drain(&mut |state| self.rows.sessions.push(state.row(recording)));
+            self.sessions.drain(&mut |state| self.rows.sessions.extend(state.row(recording)));
             self.by_guid.clear();
             self.by_address.clear();
             self.links = Links::default();

@@ -24,6 +24,8 @@ pub struct SessionState {
     pub user: Known,
     /// It ended; its number may be given to another.
     pub logged_off: bool,
+    /// The server refused the logon: it is no session.
+    pub is_refused: bool,
 }
 
 impl Entity for SessionState {
@@ -64,14 +66,14 @@ impl SessionState {
         }
     }
 
-    /// Its row.
-    pub fn row(&mut self, recording: &str) -> Session {
-        Session {
+    /// Its row; none of one that was refused.
+    pub fn row(&mut self, recording: &str) -> Option<Session> {
+        (!self.is_refused).then(|| Session {
             recording: recording.to_owned(),
             client: self.client.to_string(),
             user: self.user.is_known().then(|| self.user.text().to_owned()),
             ..std::mem::take(&mut self.row)
-        }
+        })
     }
 }
 

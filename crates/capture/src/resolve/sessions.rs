@@ -17,7 +17,9 @@ impl Resolver {
         told: &Told,
         row: &mut Operation,
     ) -> Option<(u32, u64)> {
-        let id = row.session_id().filter(|&id| id != 0 && id != u64::MAX)?;
+        // SMB1 has none without a session.
+        let is_one = |id| row.protocol() == Some(1) || !matches!(id, 0 | u64::MAX);
+        let id = row.session_id().filter(|&id| is_one(id))?;
         let told = match done.effect {
             Effect::Session(index) => told.sessions.get(index as usize),
             _ => None,
@@ -25,6 +27,13 @@ impl Resolver {
         if let Some(told) = told.filter(|told| told.refused) {
             if let Some(user) = &told.user {
                 row.set_user(self.builder.names.user.intern(user));
+            }
+            if let Some(&(_, place, _)) = link.sessions.iter().find(|session| session.0 == id)
+                && let Some(session) = self.sessions.get_mut(place)
+                && session.id == id
+            {
+                // Nobody logged on in it before: there is no session.
+                session.is_refused |= !session.user.is_known();
             }
             return None;
         }
@@ -61,7 +70,7 @@ impl Resolver {
                     None => {
                         self.sessions_seen += 1;
                         let place = self.sessions.insert(self.sessions_seen, &mut |state| {
-                            self.rows.sessions.push(state.row(self.recording.text()));
+                            self.rows.sessions.extend(state.row(self.recording.text()));
                         });
                         self.sessions.get_mut(place)?.begin(id, link.number, done.time);
                         place
@@ -88,6 +97,7 @@ impl Resolver {
         let session = self.sessions.get_mut(place)?;
         let number = session.key();
         session.row.operations += 1;
+        session.is_refused = false;
         session.row.end = session.row.end.max(done.time);
         if let Some(told) = told {
             session.learn(told);

@@ -271,8 +271,10 @@ impl Exchange {
             }
         }
         for member in members.iter_mut() {
-            if header.uid != 0 && member.pending.row.session_id().is_none() {
-                member.pending.row.set_session_id(u64::from(header.uid));
+            if member.pending.row.session_id().is_none()
+                && let Some(uid) = answered_uid(header, member.command())
+            {
+                member.pending.row.set_session_id(uid);
             }
         }
         // The status is that of the last command that was carried out. One that failed has no
@@ -376,13 +378,28 @@ pub fn opens(command: Command) -> bool {
     matches!(command, Command::NT_CREATE_AND_X | Command::OPEN_AND_X)
 }
 
+/// Whether a UID names a session without doubt: before the logon it is 0 or 0xffff.
+fn is_uid(uid: u16) -> bool {
+    !matches!(uid, 0 | u16::MAX)
+}
+
+/// The session that a reply's header names. Servers with passwords for shares give everybody UID 0.
+pub(super) fn answered_uid(header: &Header, command: Command) -> Option<u64> {
+    let is_inside = match command {
+        Command::SESSION_SETUP_AND_X => header.status == 0,
+        Command::TREE_CONNECT | Command::TREE_CONNECT_AND_X | Command::LOGOFF_AND_X => true,
+        _ => super::has_tree(command),
+    };
+    (is_uid(header.uid) || header.uid == 0 && is_inside).then_some(u64::from(header.uid))
+}
+
 /// What the header says of every operation of its message.
 pub fn row(header: &Header, command: Command) -> Operation {
     let mut row = Operation::default();
     row.set_protocol(1);
     row.set_command(code::command(1, u16::from(command.primary().0)));
     row.set_message_id(u64::from(header.mid));
-    if header.uid != 0 {
+    if is_uid(header.uid) {
         row.set_session_id(u64::from(header.uid));
     }
     if super::has_tree(command) {

@@ -495,6 +495,7 @@ impl Smb1 {
         let mut row = exchange::row(header, header.command);
         request::set_break(&mut row, &view, true);
         let owner = view.fid().and_then(|fid| self.owners.get(&fid));
+        // Servers that give out other UIDs put 0 there, too.
         if let (None, Some(&uid)) = (row.session_id(), owner) {
             row.set_session_id(u64::from(uid));
         }

@@ -15,7 +15,7 @@ use smbscope_wire::smb1::{Block, Command, Header};
 use smbscope_wire::smb2::tree::ShareType;
 use smbscope_wire::status::{DosError, Status};
 
-use super::exchange::{Member, Stage};
+use super::exchange::{Member, Stage, answered_uid};
 use super::request::{file_bytes, is_directory, oplock};
 use crate::link::{Link, Pending, open_effect, referral_effect, session_effect, tree_effect};
 use crate::output::{Effect, Open, Output, Session, Tree};
@@ -173,8 +173,8 @@ pub fn decode(
         Command::SESSION_SETUP_AND_X => {
             let guest = SessionSetupAndXResponse::new(block).is_guest();
             member.answer = Answer::Session(guest);
-            if header.uid != 0 {
-                row.set_session_id(u64::from(header.uid));
+            if let Some(uid) = answered_uid(header, Command::SESSION_SETUP_AND_X) {
+                row.set_session_id(uid);
             }
         }
         Command::LOGOFF_AND_X => member.answer = Answer::Logoff,

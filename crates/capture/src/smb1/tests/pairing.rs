@@ -78,6 +78,25 @@ fn a_request_whose_reply_was_lost_is_not_in_flight_for_ever() {
 }
 
 #[test]
+fn uid_0_is_a_session_after_the_logon() {
+    let mut wire = Wire::default();
+    let setup = || words(26, &[(0, &[0xff])]);
+    wire.client(Smb::new(0x73, 1, &setup(), &[]).uid(0));
+    wire.server(Smb::reply(0x73, 1, &last(6, &[]), b"Unix\0").uid(0));
+    let (request, reply) = close(2);
+    wire.client(request.uid(0));
+    wire.server(reply.uid(0));
+    wire.client(Smb::new(0x2b, 3, &[1, 0], b"x").uid(0));
+    wire.server(Smb::reply(0x2b, 3, &[1, 0], b"x").uid(0));
+    // Nobody's, so that servers with sessions say.
+    let (request, reply) = close(4);
+    wire.client(request.uid(0xffff));
+    wire.server(reply.uid(0xffff));
+    let sessions: Vec<_> = wire.rows().iter().map(|row| row.row.session_id()).collect();
+    assert_eq!(sessions, [Some(0), Some(0), None, None]);
+}
+
+#[test]
 fn one_number_for_several_commands_pairs_by_command() {
     let mut wire = Wire::default();
     let (close, closed) = close(0);
