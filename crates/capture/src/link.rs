@@ -61,12 +61,14 @@ impl RoundTrip {
         self.samples += 1;
     }
 
-    /// The least sample and its uncertainty: the distance to the third least, half of it while
-    /// there are fewer than three.
+    /// The least sample and its uncertainty: the distance to the third least; while there are fewer
+    /// than three, half of it, or all of it without the handshake: what acknowledges may have waited
+    /// until the reply was ready.
     #[inline]
     pub fn estimate(&self) -> Option<(i64, i64)> {
         match self.samples {
             0 => None,
+            1 | 2 if self.handshake.is_none() => Some((self.least[0], self.least[0])),
             1 | 2 => Some((self.least[0], self.least[0] / 2)),
             _ => Some((self.least[0], self.least[2] - self.least[0])),
         }
