@@ -1,5 +1,6 @@
 //! One TCP connection: both directions' streams, round trips and windows, and the SMB in it.
 
+mod copies;
 mod half;
 mod hold;
 mod measure;
@@ -24,6 +25,7 @@ use crate::smb1::Smb1;
 use crate::smb2::{Smb2, Wrapping};
 use crate::stream::framer::is_plausible;
 use crate::stream::{Message, Piece, Verdict};
+use copies::Copies;
 use half::Half;
 use hold::Held;
 use measure::Handshake;
@@ -116,7 +118,9 @@ pub struct Connection {
     /// See `hold`.
     held: VecDeque<Held>,
     held_bytes: usize,
-    /// Whether it carries SMB and nothing of it waits.
+    /// Once a packet was recorded twice.
+    copies: Option<Box<Copies>>,
+    /// Whether it carries SMB, nothing of it waits, and no packet was recorded twice.
     is_steady: bool,
 }
 
@@ -152,6 +156,7 @@ impl Connection {
             opened: Vec::new(),
             held: VecDeque::new(),
             held_bytes: 0,
+            copies: None,
             is_steady: false,
         }
     }
@@ -228,8 +233,8 @@ impl Connection {
             // A copy, so that the common way's need not be in memory.
             self.data(&Piece { ..piece }, from, context, out);
             self.give_up_holes(time, frame, context, out);
-            self.is_steady = !self.has_hole();
-            return !self.is_steady;
+            self.is_steady = !self.has_hole() && self.copies.is_none();
+            return self.has_hole();
         }
         half.send(&piece);
         half.take(&piece, 0);
@@ -268,12 +273,19 @@ impl Connection {
         context: &Context,
         out: &mut Output,
     ) {
+        if let Some(copies) = &mut self.copies
+            && copies.is_copy(segment, from, time)
+        {
+            out.coverage.frames_repeated += 1;
+            return;
+        }
         if self.holds(segment, from) {
             self.hold(segment, from, time, frame, context, out);
         } else {
             self.take(segment, from, time, frame, context, out);
         }
-        self.is_steady = self.is_smb && self.held.is_empty() && !self.has_hole();
+        self.is_steady =
+            self.is_smb && self.held.is_empty() && !self.has_hole() && self.copies.is_none();
     }
 
     fn take(
@@ -290,7 +302,7 @@ impl Connection {
         self.last = time;
         let flags = segment.flags;
         if flags.has(TcpFlags::SYN) || flags.has(TcpFlags::RST) {
-            self.control(segment, from, time);
+            self.control(segment, from, time, out);
         }
         self.measure(segment, flags, from, self.client == Some(from), time);
         if segment.payload_len > 0 {
@@ -344,13 +356,17 @@ impl Connection {
             }
             // The last byte alone once more: it only asks whether somebody is there (RFC 9293 section 3.8.4).
             Verdict::Old if piece.length == 1 && half.order.next() == Some(end) => {}
+            Verdict::Old
+                if half.highest == Some(end) && piece.time - half.highest_at < TWICE_NS =>
+            {
+                self.is_copied(out);
+            }
             Verdict::Old => {
                 half.retransmissions += 1;
                 half.sample = None;
                 let is_acknowledged =
                     half.acknowledged.is_none_or(|number| number.wrapping_sub(end) as i32 >= 0);
-                let is_twice = half.highest == Some(end) && piece.time - half.highest_at < TWICE_NS;
-                if !is_acknowledged && !is_twice && half.recovering.is_none() {
+                if !is_acknowledged && half.recovering.is_none() {
                     half.recovering = Some(end);
                 }
             }
@@ -367,6 +383,13 @@ impl Connection {
                 self.feed(piece, from, context, out);
             }
         }
+    }
+
+    /// A packet was recorded twice: from now on such are looked for.
+    #[cold]
+    fn is_copied(&mut self, out: &mut Output) {
+        out.coverage.frames_repeated += 1;
+        self.copies.get_or_insert_default();
     }
 
     fn release(&mut self, from: usize, context: &Context, out: &mut Output) {

@@ -859,3 +859,31 @@ fn busy_shares_add_up_to_the_busy_time() {
         }
     }
 }
+
+#[test]
+fn packets_that_a_mirror_port_shows_twice_count_once() {
+    let packets = sent(&everything(noise()));
+    let whole = decode(&pcap(&packets, ALL, false), &single());
+    let expected = &whole.connections[0];
+    // Copies come at once, or behind some of the packets that follow.
+    for most in [1, 3] {
+        let mut twice = Vec::new();
+        let mut rest = &packets[..];
+        while let Some(first) = rest.first() {
+            let near = rest.iter().take(most).take_while(|one| one.time - first.time < 400_000);
+            let (group, after) = rest.split_at(near.count());
+            let seen = group.last().unwrap().time + 900;
+            twice.extend_from_slice(group);
+            twice.extend(group.iter().map(|one| Packet { time: seen, ..one.clone() }));
+            rest = after;
+        }
+        let decoded = decode(&pcap(&twice, ALL, false), &single());
+        assert_same(&rows_of(&packets, FRAMES), &rows_of(&twice, FRAMES), "twice");
+        let found = &decoded.connections[0];
+        assert_eq!(found.server_rtt_samples, expected.server_rtt_samples);
+        assert_eq!(found.retransmissions_to_client + found.retransmissions_to_server, 0);
+        // What came between the first one and its copy is not known yet.
+        let repeated = decoded.coverage[0].frames_repeated as usize;
+        assert!((packets.len() - most + 1..=packets.len()).contains(&repeated), "{repeated}");
+    }
+}

@@ -190,6 +190,7 @@ table! {
         frames_malformed: u64, Count, Public, "Packets with contradicting or cut headers.";
         frames_not_smb: u64, Count, Public, "TCP packets of connections that carry no SMB.";
         frames_time_backwards: u64, Count, Public, "Packets whose time is before their predecessor's.";
+        frames_repeated: u64, Count, Public, "Packets that were recorded twice, as by a mirror port that shows both ways; they count once.";
         cut_off: Option<String>, None, Public, "Where and how the file ends too early.";
         connections: u64, Count, Public, "TCP connections with SMB.";
         connections_mid_stream: u64, Count, Public, "Of them, begun before the capture.";

@@ -2,8 +2,9 @@
 
 use smbscope_event::code::Vantage;
 
-use super::Connection;
+use super::{Connection, TWICE_NS};
 use crate::frame::{TcpFlags, TcpSegment};
+use crate::output::Output;
 
 /// Progress of the TCP handshake.
 #[derive(Clone, Copy, Debug, Default)]
@@ -16,11 +17,26 @@ pub(super) struct Handshake {
 }
 
 impl Connection {
-    pub(super) fn control(&mut self, segment: &TcpSegment<'_>, from: usize, time: i64) {
+    pub(super) fn control(
+        &mut self,
+        segment: &TcpSegment<'_>,
+        from: usize,
+        time: i64,
+        out: &mut Output,
+    ) {
         let flags = segment.flags;
         if flags.has(TcpFlags::RST) {
             self.reset = true;
             self.resets += 1;
+            return;
+        }
+        let before = match flags.has(TcpFlags::ACK) {
+            true => self.handshake.syn_ack.map(|(sent, next)| (sent, next.wrapping_sub(1))),
+            false => self.handshake.syn,
+        };
+        if before.is_some_and(|(sent, number)| number == segment.sequence && time - sent < TWICE_NS)
+        {
+            self.is_copied(out);
             return;
         }
         let half = &mut self.halves[from];

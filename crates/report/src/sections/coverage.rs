@@ -118,13 +118,14 @@ fn drops(row: &Coverage) -> Fact {
 type Counter = (&'static str, fn(&mut Coverage) -> &mut u64);
 
 /// The counters of what was lost or not understood.
-const LOST: [Counter; 32] = [
+const LOST: [Counter; 33] = [
     ("frames_cut", |row| &mut row.frames_cut),
     ("frames_fragment", |row| &mut row.frames_fragment),
     ("frames_malformed", |row| &mut row.frames_malformed),
     ("frames_not_tcp", |row| &mut row.frames_not_tcp),
     ("frames_not_smb", |row| &mut row.frames_not_smb),
     ("frames_time_backwards", |row| &mut row.frames_time_backwards),
+    ("frames_repeated", |row| &mut row.frames_repeated),
     ("connections_evicted", |row| &mut row.connections_evicted),
     ("retransmissions", |row| &mut row.retransmissions),
     ("out_of_order", |row| &mut row.out_of_order),
