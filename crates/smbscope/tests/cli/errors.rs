@@ -36,6 +36,17 @@ fn what_is_no_capture_is_code_3() {
 }
 
 #[test]
+fn an_input_that_is_given_twice_is_code_2() {
+    let (_guard, dir) = folder();
+    let other = dir.join("..").join(dir.file_name().unwrap()).join("a.pcapng");
+    std::fs::copy(capture(), dir.join("a.pcapng")).unwrap();
+    let said =
+        complaint(2, ["ops", dir.join("a.pcapng").to_str().unwrap(), other.to_str().unwrap()]);
+    assert_one_line(&said);
+    assert!(said.contains("a.pcapng: is given twice"), "{said}");
+}
+
+#[test]
 fn a_truncated_capture_gives_what_is_there() {
     let (_guard, dir) = folder();
     let cut = dir.join("cut.pcap");

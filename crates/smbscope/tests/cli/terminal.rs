@@ -33,11 +33,15 @@ fn on_terminal(command: &str) -> Option<String> {
 
 #[test]
 fn a_reader_who_leaves_is_no_error() {
+    // Enough rows that they do not fit into the pipe.
+    let dir = tempfile::tempdir().unwrap();
+    for copy in 0..40 {
+        std::fs::copy(capture(), dir.path().join(format!("{copy}.pcapng"))).unwrap();
+    }
+    let inputs = dir.path().display();
     for format in ["text", "json", "csv", "arrow", "parquet"] {
-        // Enough rows that they do not fit into the pipe.
-        let inputs = "$CAPTURE ".repeat(40);
         let script = format!(
-            "$SMBSCOPE ops {inputs} --format {format} | head -c 10 >/dev/null; echo ${{PIPESTATUS[0]}}"
+            "$SMBSCOPE ops {inputs}/*.pcapng --format {format} | head -c 10 >/dev/null; echo ${{PIPESTATUS[0]}}"
         );
         let output = shell(&script);
         assert_eq!(String::from_utf8_lossy(&output.stdout), "0\n", "{format}");
