@@ -31,17 +31,21 @@ pub fn explain_text(diagnosis: &Diagnosis, inputs: &str, look: Look) -> String {
     let Diagnosis { findings, notes, whole } = diagnosis;
     let mut text = String::new();
     let mut line = |indent: usize, words: &str| folded(&mut text, indent, words, look.width);
+    let parts = match (whole.server_ns, whole.network_ns) {
+        (0, 0) => "server and distance are not known apart".to_owned(),
+        (server, network) => {
+            format!("{} server, {} distance", format::duration(server), format::duration(network))
+        }
+    };
     line(
         0,
         &format!(
-            "{inputs}: {} operations in {}; {} of waiting ({} bytes under way, {} server, {} distance), {} of the \
-             clients' own; {} an operation",
+            "{inputs}: {} operations in {}; {} of waiting ({} bytes under way, {parts}), {} of the clients' own; {} \
+             an operation",
             format::count(whole.operations),
             format::duration(whole.lasted_ns),
             format::duration(whole.busy_ns),
             format::duration(whole.transfer_ns),
-            format::duration(whole.server_ns),
-            format::duration(whole.network_ns),
             format::duration(whole.think_ns),
             format::duration(whole.elapsed_ns_mean),
         ),
