@@ -4,6 +4,8 @@
 //! goes on where it was: a file is complete when its size and its time of last write are the file
 //! set's, and the time is set last. It does not own which files there are (`fileset`).
 
+mod restore;
+
 use std::collections::HashMap;
 use std::collections::VecDeque;
 
@@ -22,6 +24,7 @@ use smbscope_wire::text;
 use crate::client::error::status_text;
 use crate::client::{Ask, ClientError, Open, Session, Want};
 use crate::fileset::{EntryKind, FileSet, FileSpec, content};
+pub use restore::restore;
 
 /// Bytes of a write while files are made.
 const BLOCK_BYTES: u32 = 65_536;

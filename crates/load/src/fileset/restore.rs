@@ -1,6 +1,6 @@
 //! What a user's home needs before the next run: what must be there again, what may go.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use super::{EntryKind, FileClass, FileSet, FileSpec};
 
@@ -9,6 +9,8 @@ use super::{EntryKind, FileClass, FileSet, FileSpec};
 pub struct Restore {
     /// Files that runs rewrite, move or delete: each must exist with its length.
     pub volatile: Vec<FileSpec>,
+    /// Folders below the home, with `\`, where files come and go; empty for the home itself.
+    pub folders: BTreeSet<String>,
     known: HashSet<String>,
     /// Files that runs make, whether they did or not.
     made: HashSet<String>,
@@ -16,8 +18,15 @@ pub struct Restore {
 
 impl Restore {
     pub(super) fn of(files: &FileSet, user: u64) -> Restore {
-        let mut restore =
-            Restore { volatile: Vec::new(), known: HashSet::new(), made: HashSet::new() };
+        let mut restore = Restore {
+            volatile: Vec::new(),
+            folders: BTreeSet::new(),
+            known: HashSet::new(),
+            made: HashSet::new(),
+        };
+        for pool in files.pools().iter().filter(|pool| pool.class != FileClass::Static) {
+            restore.folders.extend(pool.folders.iter().map(|folder| folder.replace('/', "\\")));
+        }
         for spec in files.user(user) {
             restore.known.insert(spec.path.to_lowercase());
             if (spec.kind, spec.class) == (EntryKind::File, FileClass::Volatile) {

@@ -7,7 +7,7 @@ mod shared;
 pub mod user;
 pub mod who;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
@@ -27,7 +27,7 @@ use crate::stats::Tally;
 use crate::watch::{ClientLoad, Watch};
 use crate::workload::{ClientCache, Planner, UserPlans};
 pub use shared::{Moved, Running, Shared, operation_end};
-use user::User;
+use user::{Files, User};
 use who::{Credentials, Shard, home};
 
 /// Time for users to end what they are doing when a step is over.
@@ -78,8 +78,8 @@ pub struct Engine {
     rule: Rule,
     watch: Arc<Watch>,
     plans: BTreeMap<u64, UserPlans>,
-    /// Users whose files may be other than their plans say.
-    astray: BTreeSet<u64>,
+    /// What is known of the files of users who were there; nothing of others'.
+    files: BTreeMap<u64, Files>,
     interrupted: signal::Receiver<bool>,
 }
 
@@ -143,7 +143,7 @@ impl Engine {
             rule,
             watch: Arc::new(Watch::new(parts.threads)),
             plans: BTreeMap::new(),
-            astray: BTreeSet::new(),
+            files: BTreeMap::new(),
             interrupted: parts.interrupted,
         }
     }
@@ -209,6 +209,7 @@ impl Engine {
             };
             // An instant is not less than zero: what a user did long ago lies before the begin.
             let begin = log_on.checked_sub(passed).unwrap_or(log_on);
+            let files = self.files.remove(&number).unwrap_or(Files::Unseen);
             users.push(User {
                 shared: self.shared.clone(),
                 number,
@@ -218,7 +219,8 @@ impl Engine {
                 log_on,
                 stop: stopped.clone(),
                 lost: None,
-                astray: self.astray.remove(&number),
+                files,
+                restores: files.restores(),
             });
         }
         let dues: Vec<i64> =
@@ -328,11 +330,9 @@ impl Engine {
         stop.send_replace(true);
         let farewell = async {
             while let Some(ended) = tasks.join_next().await {
-                if let Ok((number, (plans, astray))) = ended {
+                if let Ok((number, (plans, files))) = ended {
                     self.plans.insert(number, plans);
-                    if astray {
-                        self.astray.insert(number);
-                    }
+                    self.files.insert(number, files);
                 }
             }
         };
@@ -346,7 +346,7 @@ impl Engine {
                 let mut plans = self.planner.user(number, &home(&self.folder, number));
                 plans.skip_to(runs.get(place).unwrap_or(&0) + running.book.begun(place));
                 self.plans.insert(number, plans);
-                self.astray.insert(number);
+                self.files.insert(number, Files::Astray);
             }
         }
         self.shared.recorder.flush();

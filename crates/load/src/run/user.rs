@@ -16,13 +16,15 @@ use super::Shared;
 use crate::client::{ClientError, Previous, Scene, Session};
 use crate::clock::nanoseconds;
 use crate::perform::{self, Outcome, Performer};
-use crate::prepare::prepare;
+use crate::prepare::{PrepareError, prepare, restore};
 use crate::stats::{Failure, ScenarioEnd, Trouble};
 use crate::workload::{Plan, UserPlans};
 
 /// Pauses between attempts to connect.
 const BACKOFF_LEAST: Duration = Duration::from_millis(100);
 const BACKOFF_MOST: Duration = Duration::from_secs(5);
+/// Connections over which a user's files are brought into shape.
+const RESTORES_MAX: u32 = 3;
 /// Sessions over which one execution may go on.
 const RESUMES_MAX: u32 = 3;
 /// Time to restore a user's files; the reply timeout when that is longer.
@@ -48,8 +50,28 @@ pub struct User {
     pub stop: watch::Receiver<bool>,
     /// The session that was lost last, until another one takes its place.
     pub lost: Option<Previous>,
-    /// Whether the user's files may be other than the plans say: an execution was broken off.
-    pub astray: bool,
+    /// What is known of the user's files.
+    pub files: Files,
+    /// Attempts to bring them into shape that are left in this step.
+    pub restores: u32,
+}
+
+/// What is known of a user's files when a step begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Files {
+    /// They are as the plans say.
+    AsPlanned,
+    /// Another run may have deleted and made some.
+    Unseen,
+    /// An execution was broken off: anything may lie anywhere.
+    Astray,
+}
+
+impl Files {
+    /// How often they may be brought into shape in a step.
+    pub fn restores(self) -> u32 {
+        if self == Files::AsPlanned { 0 } else { RESTORES_MAX }
+    }
 }
 
 /// What became of an execution.
@@ -60,18 +82,17 @@ enum Trying {
 }
 
 impl User {
-    /// Lives until the step is over; gives back the plans for the next step, and whether the
-    /// user's files have gone astray.
-    pub async fn live(mut self) -> (UserPlans, bool) {
+    /// Lives until the step is over; gives back the plans for the next step, and what is known of
+    /// the user's files.
+    pub async fn live(mut self) -> (UserPlans, Files) {
         let mut session = None;
         let mut performer = Performer::new(self.shared.cache);
         let mut plan = self.plans.buffer();
         tokio::select! {
             () = self.shared.clock.wait(self.log_on) => {}
-            _ = self.stop.changed() => return (self.plans, self.astray),
+            _ = self.stop.changed() => return (self.plans, self.files),
         }
-        session = self.connected(session).await;
-        self.restore(&mut session).await;
+        session = self.ready(session).await;
         while !*self.stop.borrow() {
             let due = self.begin + self.plans.due();
             if !self.shared.closed && !self.wait(&mut session, &mut performer, due).await {
@@ -82,7 +103,7 @@ impl User {
             self.plans.next_into(&mut plan);
             let begun_ns = self.shared.clock.at(begin);
             self.shared.step().book.begin(self.place, begun_ns, self.next_due());
-            session = self.connected(session).await;
+            session = self.ready(session).await;
             if session.is_none() {
                 // The step ended while the server did not answer.
                 self.ended(&plan, due, None, None);
@@ -95,7 +116,9 @@ impl User {
                 }
                 Trying::Failed(..) => (true, true),
             };
-            self.astray |= astray;
+            if astray {
+                self.files = Files::Astray;
+            }
             self.ended(&plan, due, Some((begin, tried)), session.as_mut());
             if lost {
                 performer.forget();
@@ -106,27 +129,56 @@ impl User {
         if let Some(session) = session.take() {
             self.shared.recorder.ended(self.number, session.close().await, false);
         }
-        (self.plans, self.astray)
+        (self.plans, self.files)
+    }
+
+    /// A session of a user whose files are as the plans say; none when the step is over.
+    async fn ready(&mut self, mut session: Option<Session>) -> Option<Session> {
+        loop {
+            session = self.connected(session).await;
+            if session.is_none() || self.restores == 0 {
+                return session;
+            }
+            self.restores -= 1;
+            self.restore(&mut session).await;
+        }
     }
 
     /// Makes the user's files again what the next execution needs, before the first one of a step:
-    /// what was broken off in the step before may have left a file renamed or half written, which
-    /// would count as this step's failure. Its operations belong to no scenario.
+    /// what was deleted by a run before, or broken off in the step before, would count as this
+    /// step's failure. Its operations belong to no scenario.
     async fn restore(&mut self, session: &mut Option<Session>) {
-        let Some(connected) = session.as_mut().filter(|_| self.astray) else { return };
+        let Some(connected) = session.as_mut() else { return };
         let limit = RESTORE_LIMIT.max(self.shared.timeout);
         let (files, home) = (self.plans.files(), self.plans.home());
-        let restoring = prepare(connected, files, self.number, home, |_| ());
-        let restored = timeout(limit, Box::pin(restoring)).await;
+        let whole = self.files == Files::Astray;
+        let restoring = Box::pin(async {
+            match whole {
+                true => prepare(connected, files, self.number, home, |_| ()).await,
+                false => restore(connected, files, self.number, home).await,
+            }
+        });
+        let restored = tokio::select! {
+            restored = timeout(limit, restoring) => Some(restored),
+            _ = self.stop.changed() => None,
+        };
         self.shared.recorder.rows(self.number, connected.take_rows());
         match restored {
-            Ok(Ok(_)) => {
+            Some(Ok(Ok(_))) => {
                 self.plans.restored();
-                self.astray = false;
+                self.files = Files::AsPlanned;
+                self.restores = 0;
                 return;
             }
-            Ok(Err(error)) => self.shared.remember(format!("files cannot be restored: {error}")),
-            Err(_) => self.shared.trouble(&ClientError::Timeout(limit)),
+            Some(Ok(Err(PrepareError::Client(error)))) => self.shared.trouble(&error),
+            Some(Ok(Err(error))) => {
+                // It would be refused again; what the scenarios can do they do.
+                self.shared.remember(format!("files cannot be restored: {error}"));
+                self.restores = 0;
+                return;
+            }
+            Some(Err(_)) => self.shared.trouble(&ClientError::Timeout(limit)),
+            None => {}
         }
         self.bury(session, false);
     }

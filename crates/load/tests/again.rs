@@ -1,0 +1,161 @@
+//! One run after another on the same files, each a process of its own: what one deletes and makes,
+//! the next finds as `prepare` made it, without another `prepare`.
+
+// A test may panic.
+#![allow(clippy::unwrap_used)]
+
+#[path = "support/engine.rs"]
+mod engine;
+mod support;
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use engine::{Asked, Shown};
+use smbscope_event::run::DONE;
+use smbscope_load::client::{Config, Host, Session, Target};
+use smbscope_load::clock::Clock;
+use smbscope_load::fileset::Scale;
+use smbscope_load::prepare;
+use smbscope_load::run::who::{Credentials, Shard, home};
+use smbscope_load::workload::{Planner, Workload};
+use support::{LOGON, Samba, samba};
+
+const USERS: u64 = 3;
+/// Each user deletes two files a second, and makes two.
+const WORKLOAD: &str = r#"
+description = "Files deleted and made"
+
+[files.old]
+class = "volatile"
+folders = ["Old"]
+name = "old {n}.bin"
+bytes = ["4 KiB"]
+repeat = 40
+
+[files.made]
+class = "new"
+folders = ["New"]
+name = "made {n}.bin"
+bytes = ["4 KiB"]
+keep = 64
+
+[scenarios.Delete]
+description = "a file deleted"
+runs_per_hour = 7200
+files = { victim = { take = ["old"] } }
+steps = [
+  { action = "open", create = "{victim}", handle = "file", access = "remove" },
+  { action = "mark", set_info = "file", class = "FileDispositionInformation", delete = true },
+  { action = "close", close = "file" },
+]
+
+[scenarios.Make]
+description = "a file that must not be there made"
+runs_per_hour = 7200
+files = { target = { make = "made" } }
+steps = [
+  { action = "make", create = "{target}", handle = "file", access = "read_write", disposition = "create" },
+  { action = "write", write = "file", file = "target" },
+  { action = "close", close = "file" },
+]
+"#;
+
+fn planner() -> Planner {
+    let workload = Workload::parse("again.toml", "again", WORKLOAD).unwrap();
+    Planner::new(Arc::new(workload), 5, Scale::FULL)
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
+}
+
+async fn host(lab: &Samba) -> Host {
+    let target = Target::parse(&lab.target).unwrap();
+    Host::find(target, Config::default(), Clock::start(), true).await.unwrap()
+}
+
+fn credentials(lab: &Samba) -> Credentials {
+    Credentials::pattern("user{:05}", &lab.password).unwrap()
+}
+
+/// Makes the files of all users but the last.
+fn prepare_most(lab: &Samba) {
+    runtime().block_on(async {
+        for user in 1..USERS {
+            let host = Arc::new(host(lab).await);
+            let connected =
+                Session::connect(LOGON, host, &credentials(lab).of(user), 0, None).await;
+            let mut session = connected.map_err(|failed| failed.error).unwrap();
+            let planner = planner();
+            let files = planner.files();
+            prepare::prepare(&mut session, files, user, &home("", user), |_| ()).await.unwrap();
+            session.close().await;
+        }
+    });
+}
+
+/// An engine of its own, as another process has it.
+fn run(lab: &Samba, users: u64, seconds: u64) -> Shown {
+    runtime().block_on(async {
+        let asked = Asked {
+            host: host(lab).await,
+            planner: planner(),
+            credentials: credentials(lab),
+            users,
+            shard: Shard::ALL,
+            ramp: Duration::from_millis(200),
+            warm_up: Duration::from_secs(1),
+            window: Duration::from_secs(seconds),
+            closed: false,
+            timeout: Duration::from_secs(10),
+        };
+        engine::run(asked, |_| ()).await
+    })
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_run_finds_the_files_that_the_run_before_deleted() {
+    let Some(lab) = samba(|_| {}) else { return };
+    prepare_most(&lab);
+    let home = lab.share().join("user00001");
+    fs::write(home.join("Old/somebody's.txt"), "kept").unwrap();
+    for turn in 0..2 {
+        let shown = run(&lab, USERS - 1, 5);
+        assert_eq!((shown.unexpected, shown.result.failed), (vec![], 0), "turn {turn}");
+        assert!(
+            shown.scenarios.len() > 20 && shown.scenarios.iter().all(|row| row.outcome == DONE)
+        );
+        assert!(names(&home.join("Old")).len() < 40, "it deleted some");
+        assert!(names(&home.join("New")).len() > 2, "it made some");
+    }
+    // Whoever looks and does nothing leaves all files, and somebody else's, where they belong.
+    let shown = run(&lab, 1, 0);
+    assert_eq!(shown.unexpected, []);
+    let gone = shown.scenarios.iter().filter(|row| row.scenario == "Delete").count();
+    let made = shown.scenarios.iter().filter(|row| row.scenario == "Make").count();
+    assert_eq!(names(&home.join("Old")).len(), 41 - gone);
+    assert_eq!(names(&home.join("New")).len(), made);
+    assert!(names(&home.join("Old")).contains(&"somebody's.txt".to_owned()));
+}
+
+#[test]
+fn a_run_makes_no_files_where_nothing_was_prepared() {
+    let Some(lab) = samba(|_| {}) else { return };
+    prepare_most(&lab);
+    let shown = run(&lab, USERS, 2);
+    assert!(!lab.share().join("user00003").exists());
+    let of_last = shown.scenarios.iter().filter(|row| row.user_number == USERS);
+    assert!(of_last.clone().count() > 4 && of_last.clone().all(|row| row.outcome != DONE));
+}
