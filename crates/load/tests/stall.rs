@@ -221,6 +221,26 @@ async fn the_same_stall_gives_the_same_times() {
     assert_eq!(times[0], times[1]);
 }
 
+/// A server that goes away for good: nothing begins any more, and everybody is behind.
+#[tokio::test(start_paused = true)]
+async fn users_of_a_server_that_is_gone_are_behind() {
+    let gone = RAMP + WARM_UP + Duration::from_secs(4);
+    let shown = run(USERS, false, |server, start| {
+        server.away = Some((start + gone, start + Duration::from_secs(3600)));
+    })
+    .await;
+    let at = shown.start_ns + ns(gone);
+    let begun_later =
+        shown.scenarios.iter().filter(|row| row.started_at.is_some_and(|start| start > at));
+    // What was under way failed; whoever was between two finds out by the next.
+    assert!(begun_later.count() as u64 <= USERS, "{:?}", shown.scenarios);
+    assert_eq!(shown.result.judgement.users_behind, USERS, "{:?}", shown.result);
+    let step = &shown.steps[0];
+    let on_schedule = (4_000_000_000 / INTERVAL.as_nanos() as u64) * USERS;
+    assert!(step.started <= on_schedule + USERS && step.on_time <= step.started, "{step:?}");
+    assert!(step.started >= on_schedule - USERS, "{step:?}");
+}
+
 /// One user, whose server breaks once in the measured window; how the execution ended that saw it.
 async fn broken(on: Command, fault: Fault) -> (Shown, Scenario) {
     let shown = run(1, false, |server, start| {

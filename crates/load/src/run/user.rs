@@ -98,17 +98,19 @@ impl User {
             if !self.shared.closed && !self.wait(&mut session, &mut performer, due).await {
                 break;
             }
-            let begin = Instant::now();
-            let due = if self.shared.closed { begin } else { due };
-            self.plans.next_into(&mut plan);
-            let begun_ns = self.shared.clock.at(begin);
-            self.shared.step().book.begin(self.place, begun_ns, self.next_due());
+            let wanted = Instant::now();
+            let due = if self.shared.closed { wanted } else { due };
+            // Who has no connection has begun nothing, and is behind when that lasts.
             session = self.ready(session).await;
+            self.plans.next_into(&mut plan);
             if session.is_none() {
                 // The step ended while the server did not answer.
                 self.ended(&plan, due, None, None);
                 break;
             }
+            let begin = Instant::now();
+            let begun_ns = self.shared.clock.at(begin);
+            self.shared.step().book.begin(self.place, begun_ns, self.next_due());
             let tried = self.tried(&mut session, &mut performer, &plan, due).await;
             let (astray, lost) = match &tried {
                 Trying::Done(Outcome { trouble, .. }) => {

@@ -8,7 +8,7 @@ use arrow::array::{AsArray as _, RecordBatch};
 use arrow::compute::cast;
 use arrow::datatypes::DataType;
 use smbscope_event::part::Part;
-use smbscope_event::run::Scenario;
+use smbscope_event::run::{Scenario, Step as StepRow};
 use smbscope_event::tables::Connection;
 use smbscope_load::capacity::{Purpose, Step, StepResult};
 use smbscope_load::client::Host;
@@ -39,6 +39,9 @@ pub struct Shown {
     pub result: StepResult,
     /// The most frequent first.
     pub unexpected: Vec<(String, u64)>,
+    /// Its row of the table of steps.
+    #[allow(dead_code)]
+    pub steps: Vec<StepRow>,
     pub scenarios: Vec<Scenario>,
     pub connections: Vec<Connection>,
     pub operations: Vec<RecordBatch>,
@@ -77,10 +80,11 @@ pub async fn run(asked: Asked, tell: impl FnMut(&Progress)) -> Shown {
     let result = engine.step(step, false, tell).await;
     let unexpected = engine.unexpected();
     drop(engine);
-    let (scenarios, connections, operations) = Default::default();
-    let mut shown = Shown { result, unexpected, scenarios, connections, operations };
+    let (steps, scenarios, connections, operations) = Default::default();
+    let mut shown = Shown { result, unexpected, steps, scenarios, connections, operations };
     for part in parts {
         match part {
+            Part::Steps(rows) => shown.steps.extend(rows),
             Part::Scenarios(rows) => shown.scenarios.extend(rows),
             Part::Connections(rows) => shown.connections.extend(rows),
             Part::Operations(batch) => shown.operations.push(batch),

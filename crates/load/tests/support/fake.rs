@@ -55,6 +55,8 @@ pub struct Fake {
     pub service: Duration,
     /// While no answer leaves.
     pub stall: Option<(Instant, Instant)>,
+    /// While nobody can connect, and who is connected is cut off.
+    pub away: Option<(Instant, Instant)>,
     /// The first such request at or after a moment gets this instead of its answer.
     pub faults: Mutex<VecDeque<(Instant, Command, Fault)>>,
     /// Bytes of every file.
@@ -67,7 +69,7 @@ impl Fake {
     /// One that works, and answers in `service`.
     pub fn new(service: Duration, file_bytes: u64) -> Fake {
         let (faults, connections) = (Mutex::default(), AtomicU64::new(0));
-        Fake { service, stall: None, faults, file_bytes, connections }
+        Fake { service, stall: None, away: None, faults, file_bytes, connections }
     }
 
     /// The host that the load client connects to.
@@ -75,6 +77,9 @@ impl Fake {
         let target = Target::parse("//fake/share").unwrap();
         let fake = self.clone();
         Host::dialled(target, Config::default(), Clock::start(), true, move || {
+            if fake.is_away() {
+                return Err(io::ErrorKind::ConnectionRefused.into());
+            }
             let (near, far) = duplex(1 << 14);
             fake.connections.fetch_add(1, Ordering::Relaxed);
             let fake = fake.clone();
@@ -84,6 +89,10 @@ impl Fake {
         })
     }
 
+    fn is_away(&self) -> bool {
+        self.away.is_some_and(|(begin, end)| (begin..end).contains(&Instant::now()))
+    }
+
     async fn serve(&self, mut stream: DuplexStream) -> io::Result<()> {
         let mut frame = Frame::new();
         loop {
@@ -91,6 +100,9 @@ impl Fake {
             let mut message = vec![0; length];
             stream.read_exact(&mut message).await?;
             sleep(self.service).await;
+            if self.is_away() {
+                return Ok(());
+            }
             if let Some((begin, end)) = self.stall
                 && (begin..end).contains(&Instant::now())
             {
