@@ -11,13 +11,14 @@ mod engine;
 #[path = "support/fake.rs"]
 mod fake;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use engine::Asked;
 use fake::{Fake, Fault};
-use smbscope_event::run::{DONE, FAILED, MEASURED, Scenario};
+use smbscope_event::run::{DONE, FAILED, MEASURED, NOT_STARTED, Scenario};
 use smbscope_load::fileset::Scale;
 use smbscope_load::run::who::{Credentials, Shard};
 use smbscope_load::workload::{Planner, Workload};
@@ -239,6 +240,51 @@ async fn users_of_a_server_that_is_gone_are_behind() {
     let on_schedule = (4_000_000_000 / INTERVAL.as_nanos() as u64) * USERS;
     assert!(step.started <= on_schedule + USERS && step.on_time <= step.started, "{step:?}");
     assert!(step.started >= on_schedule - USERS, "{step:?}");
+    assert_whole(&shown, USERS);
+}
+
+/// Every execution that the schedule says has one row, and the step counts those of its window.
+fn assert_whole(shown: &Shown, users: u64) {
+    let mut scheduled: Vec<i64> = shown.scenarios.iter().map(|row| row.scheduled_at).collect();
+    scheduled.sort_unstable();
+    let mut expected: Vec<i64> =
+        dues(users).into_iter().map(|due| shown.start_ns + ns(due)).collect();
+    expected.sort_unstable();
+    // Timers tick in milliseconds: the window may end, and so be cut, a tick later.
+    assert!((expected.len()..expected.len() + users as usize).contains(&scheduled.len()));
+    assert_eq!(scheduled[..expected.len()], expected);
+    let measured = shown.scenarios.iter().filter(|row| row.phase == MEASURED);
+    assert_eq!(shown.steps[0].scheduled, measured.clone().count() as u64);
+    let not_started = measured.filter(|row| row.outcome == NOT_STARTED).count() as u64;
+    let step = &shown.steps[0];
+    assert!(step.scheduled >= not_started, "{step:?}, {not_started} not started");
+    let runs: BTreeSet<u64> = shown.scenarios.iter().map(|row| row.scenario_run).collect();
+    assert_eq!(runs.len(), shown.scenarios.len(), "each has a number of its own");
+}
+
+/// A server that cannot keep up: what nobody came to begin has its row as well.
+#[tokio::test(start_paused = true)]
+async fn what_was_due_and_not_begun_has_its_row() {
+    let shown = run(USERS, false, |server, _| server.service = Duration::from_millis(50)).await;
+    assert_whole(&shown, USERS);
+    let undone = shown.scenarios.iter().filter(|row| row.outcome == NOT_STARTED);
+    // An execution takes twice the interval.
+    let share = undone.count() as f64 / shown.scenarios.len() as f64;
+    assert!((0.45..0.65).contains(&share), "{share}");
+    assert!(shown.result.judgement.overloaded);
+}
+
+/// Who is in the middle of an execution when the step ends, and gets no answer, has its row too.
+#[tokio::test(start_paused = true)]
+async fn an_execution_that_never_ends_has_its_row() {
+    let shown = run(1, false, |server, start| {
+        let at = start + RAMP + WARM_UP + WINDOW - Duration::from_secs(1);
+        server.stall = Some((at, at + Duration::from_secs(3600)));
+    })
+    .await;
+    assert_whole(&shown, 1);
+    let failed: Vec<_> = shown.scenarios.iter().filter(|row| row.outcome == FAILED).collect();
+    assert_eq!(failed.len(), 1, "{failed:?}");
 }
 
 /// One user, whose server breaks once in the measured window; how the execution ended that saw it.

@@ -31,7 +31,7 @@ use user::{Files, User};
 use who::{Credentials, Shard, home};
 
 /// Time for users to end what they are doing when a step is over.
-const FAREWELL: Duration = Duration::from_secs(30);
+const FAREWELL: Duration = user::LAST_PATIENCE.saturating_add(Duration::from_secs(10));
 
 /// How long the parts of a step last, and how users come.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -116,7 +116,7 @@ impl Engine {
         let interval_ns = nanoseconds(workload.mean_interval());
         let scenarios = workload.scenarios.len();
         let rule = Rule::new(interval_ns);
-        let idle = Running { number: 0, book: Book::new(interval_ns, []), window: (0, 0) };
+        let idle = Running::new(0, Book::new(interval_ns, []), (0, 0));
         let folder = parts.host.target.folder.clone();
         let shared = Shared {
             clock: parts.host.clock.clone(),
@@ -227,12 +227,9 @@ impl Engine {
             users.iter().map(|user| clock.at(user.begin + user.plans.due())).collect();
         let begins: Vec<Instant> = users.iter().map(|user| user.begin).collect();
         let runs: Vec<u64> = users.iter().map(|user| user.plans.run()).collect();
-        let running = Running {
-            number: step.step,
-            book: Book::new(self.rule.interval_ns, dues),
-            window: (clock.at(window), clock.at(window + length)),
-        };
-        let running = Arc::new(running);
+        let book = Book::new(self.rule.interval_ns, dues);
+        let measured = (clock.at(window), clock.at(window + length));
+        let running = Arc::new(Running::new(step.step, book, measured));
         *self.shared.step.write().unwrap_or_else(PoisonError::into_inner) = running.clone();
         self.shared.take_tally();
         let mut tasks = JoinSet::new();
@@ -296,6 +293,7 @@ impl Engine {
                     let client = self.watch.load(&tally);
                     result_tally = Some((tally, client));
                     end = Some((now, now_at));
+                    running.end_window(clock.at(now_at));
                     phase = Phase::CoolDown;
                 }
             }
@@ -327,6 +325,7 @@ impl Engine {
             }
         }
         probe.abort();
+        running.stop(clock.at(Instant::now()));
         stop.send_replace(true);
         let farewell = async {
             while let Some(ended) = tasks.join_next().await {
@@ -387,7 +386,7 @@ impl Engine {
             rate,
             start: clock.at(window),
             end: clock.at(end_at),
-            scheduled: end.due - begun.due.min(end.due),
+            scheduled: running.measured(),
             started: end.begun - begun.begun.min(end.begun),
             on_time: end.on_time - begun.on_time.min(end.on_time),
             completed: tally.ended(),

@@ -1,7 +1,7 @@
 //! What all users of a run share: where they go, what counts them, and the step that is running.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
@@ -66,15 +66,54 @@ pub struct Running {
     pub number: u64,
     /// Every user's schedule.
     pub book: Book,
-    pub(super) window: (i64, i64),
+    /// Begin of the measured window.
+    window: i64,
+    /// Its end: earlier than planned when the step ends early.
+    window_end: AtomicI64,
+    /// When users were told to end.
+    stopped: AtomicI64,
+    /// Scenarios scheduled in the window that have their row.
+    measured: AtomicU64,
 }
 
 impl Running {
+    pub(super) fn new(number: u64, book: Book, window: (i64, i64)) -> Running {
+        let (window_end, stopped) = (AtomicI64::new(window.1), AtomicI64::new(i64::MAX));
+        Running { number, book, window: window.0, window_end, stopped, measured: AtomicU64::new(0) }
+    }
+
+    /// The measured window ends now, if it has not ended before.
+    pub(super) fn end_window(&self, time: i64) {
+        self.window_end.fetch_min(time, Ordering::Relaxed);
+    }
+
+    /// Users are about to be told that the step is over: what is due later is no longer theirs.
+    pub(super) fn stop(&self, time: i64) {
+        self.stopped.store(time, Ordering::Relaxed);
+    }
+
+    /// When the step ended; after everything while it goes on.
+    pub fn stopped(&self) -> i64 {
+        self.stopped.load(Ordering::Relaxed)
+    }
+
+    /// Counts a scenario's row.
+    pub(super) fn recorded(&self, phase: &str) {
+        if phase == MEASURED {
+            self.measured.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Scenarios scheduled in the measured window that have their row.
+    pub(super) fn measured(&self) -> u64 {
+        self.measured.load(Ordering::Relaxed)
+    }
+
     /// The phase in which something was scheduled.
     pub fn phase(&self, time: i64) -> &'static str {
         match time {
-            time if time < self.window.0 => WARM_UP,
-            time if time < self.window.1 => MEASURED,
+            time if time < self.window => WARM_UP,
+            time if time < self.window_end.load(Ordering::Relaxed) => MEASURED,
             _ => COOL_DOWN,
         }
     }

@@ -29,6 +29,10 @@ const RESTORES_MAX: u32 = 3;
 const RESUMES_MAX: u32 = 3;
 /// Time to restore a user's files; the reply timeout when that is longer.
 const RESTORE_LIMIT: Duration = Duration::from_secs(60);
+/// Time for an execution that is under way when the step ends.
+pub const LAST_PATIENCE: Duration = Duration::from_secs(20);
+/// Executions written down as not started, of one user in one step: the schedule of a day.
+const UNDONE_MAX: u32 = 100_000;
 /// Executions of a user are numbered within this, so that their numbers are unique in a run.
 const RUNS_MAX: u64 = 1 << 24;
 
@@ -102,12 +106,15 @@ impl User {
             let due = if self.shared.closed { wanted } else { due };
             // Who has no connection has begun nothing, and is behind when that lasts.
             session = self.ready(session).await;
-            self.plans.next_into(&mut plan);
             if session.is_none() {
                 // The step ended while the server did not answer.
-                self.ended(&plan, due, None, None);
+                if self.shared.closed {
+                    self.plans.pass_into(&mut plan);
+                    self.ended(&plan, due, None, None);
+                }
                 break;
             }
+            self.plans.next_into(&mut plan);
             let begin = Instant::now();
             let begun_ns = self.shared.clock.at(begin);
             self.shared.step().book.begin(self.place, begun_ns, self.next_due());
@@ -128,10 +135,27 @@ impl User {
             }
         }
         self.shared.step().book.leave(self.place);
+        self.leave_undone(&mut plan);
         if let Some(session) = session.take() {
             self.shared.recorder.ended(self.number, session.close().await, false);
         }
         (self.plans, self.files)
+    }
+
+    /// Writes down what was due in the step and has not begun.
+    fn leave_undone(&mut self, plan: &mut Plan) {
+        if self.shared.closed {
+            return;
+        }
+        let stopped = self.shared.step().stopped();
+        for _ in 0..UNDONE_MAX {
+            let due = self.begin + self.plans.due();
+            if self.shared.clock.at(due) >= stopped {
+                break;
+            }
+            self.plans.pass_into(plan);
+            self.ended(plan, due, None, None);
+        }
     }
 
     /// A session of a user whose files are as the plans say; none when the step is over.
@@ -202,18 +226,33 @@ impl User {
         for attempt in 0.. {
             let Some(connected) = session.as_mut() else { break };
             connected.channel().scene = scene;
-            let tried = match attempt {
-                0 => timeout(limit, Box::pin(performer.perform(connected, plan))).await,
-                _ => timeout(limit, Box::pin(performer.resume(connected, plan))).await,
+            let mut stop = self.stop.clone();
+            let given_up = async {
+                // A step without an engine is over as well.
+                let _ = stop.wait_for(|over| *over).await;
+                tokio::time::sleep(LAST_PATIENCE).await;
             };
-            connected.channel().scene = Scene::default();
+            let performing = Box::pin(async {
+                match attempt {
+                    0 => performer.perform(connected, plan).await,
+                    _ => performer.resume(connected, plan).await,
+                }
+            });
+            let tried = tokio::select! {
+                biased;
+                tried = timeout(limit, performing) => tried.map_err(|_| limit),
+                () = given_up => Err(LAST_PATIENCE),
+            };
+            if let Some(connected) = session.as_mut() {
+                connected.channel().scene = Scene::default();
+            }
             let error = match tried {
                 Ok(Ok(outcome)) => {
                     self.shared.resumed(outcome.resumed);
                     return Trying::Done(outcome);
                 }
                 Ok(Err(error)) => error,
-                Err(_) => ClientError::Timeout(limit),
+                Err(limit) => ClientError::Timeout(limit),
             };
             if attempt == RESUMES_MAX || !performer.may_resume() {
                 return Trying::Failed(error, performer.broken_off());
@@ -280,7 +319,12 @@ impl User {
             let handles = self.shared.next_session() << 24;
             let limit = self.shared.timeout;
             let attempt = Session::connect(limit, host, &credential, handles, self.lost);
-            let error = match attempt.await {
+            let connected = tokio::select! {
+                biased;
+                connected = attempt => connected,
+                _ = self.stop.changed() => return None,
+            };
+            let error = match connected {
                 Ok(mut session) => {
                     self.shared.recorder.rows(self.number, session.take_rows());
                     self.lost = None;
@@ -336,6 +380,7 @@ impl User {
             outcome: NOT_STARTED.into(),
             ..Scenario::default()
         };
+        step.recorded(&row.phase);
         let Some((begin, tried)) = tried else {
             shared.recorder.scenario(row, Vec::new());
             return;

@@ -175,6 +175,14 @@ impl UserPlans {
         plan.resolve(&self.shared.files, &self.home);
     }
 
+    /// The next execution as one that is not begun: it takes and makes no files.
+    pub fn pass_into(&mut self, plan: &mut Plan) {
+        let stocks = self.stocks.clone();
+        self.choose(plan);
+        self.stocks = stocks;
+        plan.resolve(&self.shared.files, &self.home);
+    }
+
     /// One execution of the given scenario, as the next run of the user. For tests and for runs of
     /// one scenario; `None` when it would take away a file and none is left.
     pub fn next_of(&mut self, scenario: usize) -> Option<Plan> {
