@@ -15,8 +15,10 @@ use tokio::time::Instant;
 
 use crate::clock::Clock;
 
-/// Bytes that may be on their way at once; more wait in the socket.
-const ON_THE_WAY_BYTES: usize = 4 << 20;
+/// What one credit lets a server send (MS-SMB2 section 3.1.5.2), and room for headers.
+const CREDIT_BYTES: usize = (64 << 10) + 1024;
+/// A server may grant more credits than were asked for: at least so much may be on its way.
+const ON_THE_WAY_BYTES_LEAST: usize = 64 << 20;
 const READ_BYTES: usize = 64 << 10;
 
 /// See the module.
@@ -25,6 +27,9 @@ pub struct Delayed<T> {
     delay: Duration,
     queue: VecDeque<(Instant, Vec<u8>)>,
     queued_bytes: usize,
+    /// Bytes that may be on their way at once. What is more waits in the socket, and its delay
+    /// begins when it is read: no less than what the connection can have in flight.
+    queued_bytes_max: usize,
     ended: bool,
     clock: Clock,
     /// Until the first of the queue has come.
@@ -32,25 +37,26 @@ pub struct Delayed<T> {
 }
 
 impl<T: AsyncRead + Unpin> Delayed<T> {
-    /// What comes from `inner`, `delay` later.
-    pub fn new(inner: T, delay: Duration, clock: Clock) -> Delayed<T> {
+    /// What comes from `inner`, `delay` later, on a connection that holds so many credits.
+    pub fn new(inner: T, delay: Duration, credits: u16, clock: Clock) -> Delayed<T> {
         let queue = VecDeque::new();
-        Delayed { inner, delay, queue, queued_bytes: 0, ended: false, clock, wait: None }
+        let queued_bytes_max = (usize::from(credits) * CREDIT_BYTES).max(ON_THE_WAY_BYTES_LEAST);
+        let (queued_bytes, ended, wait) = (0, false, None);
+        Delayed { inner, delay, queue, queued_bytes, queued_bytes_max, ended, clock, wait }
     }
 
     /// Takes what has come into the queue.
     fn fill(&mut self, context: &mut Context<'_>) -> io::Result<()> {
-        while !self.ended && self.queued_bytes < ON_THE_WAY_BYTES {
-            let mut bytes = vec![0; READ_BYTES];
+        while !self.ended && self.queued_bytes < self.queued_bytes_max {
+            let mut bytes = [0; READ_BYTES];
             let mut buffer = ReadBuf::new(&mut bytes);
             match Pin::new(&mut self.inner).poll_read(context, &mut buffer) {
                 Poll::Pending => break,
                 Poll::Ready(done) => done?,
             }
-            let length = buffer.filled().len();
-            self.ended = length == 0;
-            bytes.truncate(length);
-            self.queued_bytes += length;
+            let bytes = buffer.filled().to_vec();
+            self.ended = bytes.is_empty();
+            self.queued_bytes += bytes.len();
             self.queue.push_back((Instant::now() + self.delay, bytes));
         }
         Ok(())
@@ -114,7 +120,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_comes_comes_later() {
         let (mut near, far) = tokio::io::duplex(1000);
-        let mut far = Delayed::new(far, Duration::from_millis(20), Clock::start());
+        let mut far = Delayed::new(far, Duration::from_millis(20), 1, Clock::start());
         let begin = Instant::now();
         near.write_all(b"hello").await.unwrap();
         let mut bytes = [0; 5];
@@ -122,5 +128,36 @@ mod tests {
         assert_eq!((&bytes, begin.elapsed()), (b"hello", Duration::from_millis(20)));
         drop(near);
         assert_eq!(far.read(&mut bytes).await.unwrap(), 0);
+    }
+
+    /// Eight reads of 1 MiB in flight, answered at once: one delay for all of them.
+    #[tokio::test(start_paused = true)]
+    async fn much_at_once_is_delayed_once() {
+        let (mut near, far) = tokio::io::duplex(32 << 20);
+        let mut far = Delayed::new(far, Duration::from_millis(20), 64, Clock::start());
+        let begin = Instant::now();
+        near.write_all(&vec![7; 8 << 20]).await.unwrap();
+        let mut bytes = vec![0; 8 << 20];
+        far.read_exact(&mut bytes).await.unwrap();
+        assert!(bytes.iter().all(|&byte| byte == 7));
+        let took = begin.elapsed();
+        assert!(took < Duration::from_millis(25), "{took:?}");
+    }
+
+    /// What comes while the first waits has its own time.
+    #[tokio::test(start_paused = true)]
+    async fn what_comes_meanwhile_is_not_delayed_again() {
+        let (mut near, far) = tokio::io::duplex(1000);
+        let mut far = Delayed::new(far, Duration::from_millis(20), 1, Clock::start());
+        let begin = Instant::now();
+        let writing = async {
+            near.write_all(b"one").await.unwrap();
+            tokio::time::sleep(Duration::from_millis(15)).await;
+            near.write_all(b"two").await.unwrap();
+        };
+        let mut bytes = [0; 6];
+        let (_, read) = tokio::join!(writing, far.read_exact(&mut bytes));
+        read.unwrap();
+        assert_eq!((&bytes, begin.elapsed()), (b"onetwo", Duration::from_millis(35)));
     }
 }

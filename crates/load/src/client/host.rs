@@ -151,7 +151,10 @@ impl Host {
             let ends = self.ends(channel, ports, (Some(took), round_trip.clone()), texts);
             let stream: Box<dyn Transport> = match self.config.delay.is_zero() {
                 true => Box::new(stream),
-                false => Box::new(Delayed::new(stream, self.config.delay, self.clock.clone())),
+                false => {
+                    let (delay, credits) = (self.config.delay, self.config.credits);
+                    Box::new(Delayed::new(stream, delay, credits, self.clock.clone()))
+                }
             };
             return Ok((stream, ends));
         }
