@@ -16,6 +16,7 @@ use smbscope_event::tables::{Connection, Tree};
 use smbscope_model::predict::capacity::Wait;
 use smbscope_model::predict::change::Change;
 use smbscope_model::predict::crypto::{self, Calibration, Costs, Side};
+use smbscope_model::predict::lacks::lacks;
 use smbscope_model::predict::plan::{Plan, Replication};
 use smbscope_model::predict::replay::{Cached, Lessons, Prediction, Replay, Row};
 use smbscope_model::predict::{averages, reduce};
@@ -23,8 +24,11 @@ use smbscope_model::predict::{averages, reduce};
 const READ: u16 = 8;
 const WRITE: u16 = 9;
 const FLUSH: u16 = 7;
+const NEGOTIATE: u16 = 0;
+const TREE_CONNECT: u16 = 3;
 const CREATE: u16 = 5;
 const CLOSE: u16 = 6;
+const IOCTL: u16 = 11;
 const QUERY_DIRECTORY: u16 = 14;
 const MS: i64 = 1_000_000;
 const RTT_NS: i64 = MS / 5;
@@ -660,6 +664,32 @@ fn signing_costs_both_sides_each_message_and_its_bytes() {
     rows.iter_mut().for_each(|row| row.set_crypto_out_ns(7_000));
     let off = protected(&rows, Change::Signing(Protection::None), None);
     assert_eq!(difference(&off), -7_000.0);
+}
+
+/// Of a server without signing the TreeConnects are signed all the same, of one with signing the Negotiates are not.
+#[test]
+fn protection_that_is_there_already_changes_nothing() {
+    let commands = [NEGOTIATE, IOCTL, TREE_CONNECT, CREATE, READ, CLOSE];
+    for signed in [&[IOCTL, TREE_CONNECT][..], &[IOCTL, TREE_CONNECT, CREATE, READ, CLOSE]] {
+        let mut rows = operations(&vec![act(MS / 10, 200); commands.len()], None);
+        for (row, command) in rows.iter_mut().zip(commands) {
+            row.set_command(code::command(2, command));
+            row.set_signed(signed.contains(&command));
+            // The Ioctl that validates the Negotiate is of no open.
+            if matches!(command, CREATE | READ | CLOSE) {
+                row.set_handle(1);
+            }
+        }
+        let way = if signed.contains(&READ) { Protection::HmacSha256 } else { Protection::None };
+        let asked = [Change::Signing(way), Change::Encryption(Protection::None)];
+        let prediction = learnt(&rows, asked[0]);
+        assert_eq!(prediction.protected.unknown, 0, "{way:?}");
+        assert_eq!((prediction.protected.changed, lacks(&asked, &prediction)), (0, None));
+        assert_eq!(Some(mean(&prediction.operations)), prediction.operations.before.mean_ns());
+        // What is another way is still told.
+        let other = learnt(&rows, Change::Signing(Protection::AesGmac));
+        assert_eq!(other.protected.unknown, 3, "{way:?}");
+    }
 }
 
 /// Any number, extremes more often than others.

@@ -10,6 +10,7 @@ use smbscope_event::tables::Connection;
 
 use super::call::{Call, Timed, duration};
 use super::data::Part;
+use super::role::Role;
 use crate::predict::plan::Plan;
 
 /// How a connection signs and encrypts, when it does.
@@ -67,7 +68,7 @@ impl Turn {
     /// None where it is the same.
     pub(super) fn of(plan: &Plan, ways: Ways, call: &Call) -> Option<Turn> {
         let (today, then) = ways.turn(plan, call.is_signed, call.is_encrypted);
-        if today == then {
+        if today == then || has_rules_of_its_own(call) {
             return None;
         }
         let costs = |of: Protection| match &plan.calibration {
@@ -121,6 +122,12 @@ impl Turn {
 /// The server's parts.
 const CRYPTO: [usize; 2] =
     [Part::FIRST_SLICE + Kind::CryptoIn as usize, Part::FIRST_SLICE + Kind::CryptoOut as usize];
+
+/// Whether how it is protected does not follow the connection's setting: a Negotiate is always plain, a TreeConnect
+/// of 3.1.1 and the Ioctl that validates a Negotiate are always signed (MS-SMB2 section 3.2.4.1.1).
+fn has_rules_of_its_own(call: &Call) -> bool {
+    call.role == Role::Session || (call.role == Role::Other && call.handle.is_none())
+}
 
 /// Whether today's was measured.
 fn is_seen(call: &Call) -> bool {

@@ -18,6 +18,8 @@ pub(super) enum Role {
     Set,
     /// Asks or tells something else about an open.
     Other,
+    /// Begins or ends a session or a tree connection.
+    Session,
     /// Is about no open, or must not be moved.
     Alone,
 }
@@ -35,6 +37,8 @@ impl Role {
             (_, "Flush") => Role::Flush,
             (_, "SetInfo" | "SetInformation2") => Role::Set,
             (_, "QueryInfo" | "Ioctl") => Role::Other,
+            (_, "Negotiate" | "SessionSetup" | "TreeConnect" | "Logoff") => Role::Session,
+            (_, "SessionSetupAndX" | "TreeConnectAndX" | "LogoffAndX") => Role::Session,
             _ => Role::Alone,
         }
     }
