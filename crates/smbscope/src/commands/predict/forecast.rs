@@ -172,13 +172,17 @@ impl Context {
 fn loads(capacity: &Result<Capacity, NoCapacity>, users: f64) -> anyhow::Result<Vec<Load>> {
     let refused = |why: &str| Failure::usage(format!("--change users: {why}"));
     let capacity = capacity.as_ref().map_err(|missing| refused(missing.sentence()))?;
-    let limit = capacity.limit().ok_or_else(|| refused(NoCapacity::NoCounters.sentence()))?;
+    let limit = capacity.limit().ok_or_else(|| refused(NoCapacity::NeverBusy.sentence()))?;
     capacity.loads(users).ok_or_else(|| {
-        refused(&format!(
-            "the server carries about {:.0} users ({}): with {users:.0} queues grow without end and there \
-             is no response time",
-            limit.users, limit.name
-        ))
+        let said = format!(
+            "the server carries about {:.0} ± {:.0} users ({}): with {users:.0} queues grow without end and \
+             there is no response time. {}",
+            limit.users,
+            limit.users_error,
+            limit.name,
+            capacity.notes.join(" ")
+        );
+        refused(said.trim_end())
     })
 }
 

@@ -208,6 +208,7 @@ fn carries(capacity: &Result<Capacity, NoCapacity>, bold: (&str, &str)) -> Strin
             );
         }
     }
+    capacity.notes.iter().for_each(|line| text.push_str(&format!("{line}\n")));
     text
 }
 

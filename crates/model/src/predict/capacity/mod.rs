@@ -19,43 +19,24 @@
 //! limit before the processors are, where locks are waited for, where a request costs more or less among many, and above
 //! the capacity, where queues grow for as long as the run lasts.
 
-use std::collections::BTreeMap;
+mod windows;
+
+#[cfg(test)]
+mod tests;
 
 use smbscope_event::run::{Counter, Step};
 
 use super::Z_95;
+use windows::{Parts, Window};
 
 /// The resource that operations share with all else.
 const PROCESSORS: &str = "processors";
 /// What is waited longer is nonsense that a damaged file holds; sums of this do not overflow.
 const WAIT_MAX_NS: i64 = 1_000_000_000_000_000;
-/// Resources and steps that are kept.
-const KEPT_MAX: usize = 4096;
 
 /// Steps and counters of load runs, as they come.
 #[derive(Debug, Default)]
-pub struct Demand {
-    steps: Vec<Window>,
-    processors: BTreeMap<String, u64>,
-}
-
-/// The measured window of a step.
-#[derive(Clone, Debug)]
-struct Window {
-    start: i64,
-    end: i64,
-    users: f64,
-    rate: f64,
-    completed: f64,
-    is_overloaded: bool,
-    /// Tasks that waited for a processor, in percent of one: samples and their sum, of the machine, of the server's
-    /// processes, of the client's.
-    waiting: [(f64, f64); 3],
-    /// Processor time of the server's processes and of the client's, likewise.
-    used: [(f64, f64); 2],
-    /// Busy share of a resource, by its name: samples, their sum, the sum of their squares.
-    busy: BTreeMap<String, (f64, f64, f64)>,
-}
+pub struct Demand(Parts);
 
 /// A resource of the server.
 #[derive(Clone, Debug, PartialEq)]
@@ -103,6 +84,8 @@ pub struct Capacity {
     pub resources: Vec<Resource>,
     /// Steps that were used.
     pub steps: u64,
+    /// What it rests on beside what was measured, a sentence each.
+    pub notes: Vec<String>,
 }
 
 /// Why there is no capacity: what to record.
@@ -116,6 +99,8 @@ pub enum NoCapacity {
     NotPaced,
     /// A load run without a finished scenario in a step that was not overloaded.
     NoScenarios,
+    /// A load run too light to be seen.
+    NeverBusy,
 }
 
 impl NoCapacity {
@@ -138,6 +123,10 @@ impl NoCapacity {
             NoCapacity::NoScenarios => {
                 "the capacity cannot be told: no scenario ended in a step that was not overloaded"
             }
+            NoCapacity::NeverBusy => {
+                "the capacity cannot be told: neither processors nor disks of the server were busy in the steps \
+                 with most users; load it more, or longer"
+            }
         }
     }
 }
@@ -145,133 +134,74 @@ impl NoCapacity {
 impl Demand {
     /// Adds steps, before their counters.
     pub fn steps(&mut self, rows: &[Step]) {
-        for row in rows.iter().take(KEPT_MAX.saturating_sub(self.steps.len())) {
-            self.steps.push(Window {
-                start: row.start,
-                end: row.end,
-                users: row.users_here as f64,
-                rate: row.rate,
-                completed: row.completed as f64,
-                is_overloaded: row.overloaded,
-                waiting: [(0.0, 0.0); 3],
-                used: [(0.0, 0.0); 2],
-                busy: BTreeMap::new(),
-            });
-        }
+        self.0.steps(rows);
     }
 
     /// Adds samples.
     pub fn counters(&mut self, rows: &[Counter]) {
-        for row in rows {
-            let is_client = row.source == "client";
-            let window = measured_then(&mut self.steps, row.time).filter(|_| row.value.is_finite());
-            let sum = window.and_then(|window| match &*row.name {
-                "cpu_waiting_percent" if !is_client => Some(&mut window.waiting[0]),
-                "process_waiting_percent" => Some(&mut window.waiting[1 + usize::from(is_client)]),
-                "process_cpu_percent" => Some(&mut window.used[usize::from(is_client)]),
-                _ => None,
-            });
-            if let Some(sum) = sum {
-                *sum = (sum.0 + 1.0, sum.1 + row.value);
-            }
-            if is_client {
-                continue;
-            }
-            let (name, busy) = match (&*row.name, &row.instance) {
-                ("cpu_percent", None) => (PROCESSORS.to_owned(), row.value / 100.0),
-                ("cpu_percent", Some(cpu)) => {
-                    if self.processors.len() < KEPT_MAX {
-                        *self.processors.entry(cpu.clone()).or_default() += 1;
-                    }
-                    continue;
-                }
-                ("disk_busy_percent", Some(disk)) => (format!("disk {disk}"), row.value / 100.0),
-                _ => continue,
-            };
-            let window = measured_then(&mut self.steps, row.time);
-            let Some(window) = window.filter(|one| busy.is_finite() && one.busy.len() < KEPT_MAX)
-            else {
-                continue;
-            };
-            let sums = window.busy.entry(name).or_default();
-            *sums = (sums.0 + 1.0, sums.1 + busy, sums.2 + busy * busy);
-        }
+        self.0.counters(rows);
     }
 
     /// The capacity, or what is missing.
     pub fn finish(self) -> Result<Capacity, NoCapacity> {
-        if self.steps.is_empty() {
+        let processors = self.0.processors();
+        let windows = self.0.windows();
+        if windows.is_empty() {
             return Err(NoCapacity::NoSteps);
         }
-        if self.steps.iter().all(|step| step.busy.is_empty()) {
+        if windows.iter().all(|step| step.busy.is_empty()) {
             return Err(NoCapacity::NoCounters);
         }
-        if self.steps.iter().all(|step| step.rate <= 0.0) {
+        if windows.iter().all(|step| step.rate <= 0.0) {
             return Err(NoCapacity::NotPaced);
         }
-        let good: Vec<_> = self
-            .steps
+        let mut good: Vec<_> = windows
             .iter()
-            .filter(|step| !step.is_overloaded && step.completed > 0.0 && step.users > 0.0)
-            .filter(|step| step.rate > 0.0 && step.end > step.start)
+            .filter(|step| !step.is_overloaded && step.throughput > 0.0 && step.users > 0.0)
+            .filter(|step| step.rate > 0.0)
             .collect();
+        if good.is_empty() {
+            return Err(NoCapacity::NoScenarios);
+        }
+        good.retain(|step| !step.busy.is_empty());
         let top = good.iter().max_by(|one, other| one.users.total_cmp(&other.users));
-        let Some(top) = top else { return Err(NoCapacity::NoScenarios) };
+        let Some(top) = top else { return Err(NoCapacity::NoCounters) };
         let rate = top.rate / top.users;
         let mut resources: Vec<_> = top
             .busy
             .keys()
             .filter_map(|name| {
                 let (servers, waiting) = match name == PROCESSORS {
-                    true => (self.processors.len().max(1) as u64, top.waiting()),
+                    true => (processors, top.waiting()),
                     false => (1, None),
                 };
                 // What the processes that serve and ask do is not there without load.
                 let beside = good.iter().filter_map(|step| step.beside(name, servers));
                 let idle_most = beside.fold(1.0, f64::min).max(0.0);
                 let resource = resource(name, servers, &good, top, rate, idle_most)?;
-                Some(Resource { wait_s: waiting.map(|tasks| tasks / top.throughput()), ..resource })
+                Some(Resource { wait_s: waiting.map(|tasks| tasks / top.throughput), ..resource })
             })
             .collect();
+        if resources.is_empty() {
+            return Err(NoCapacity::NeverBusy);
+        }
         resources.sort_by(|one, other| one.users.total_cmp(&other.users));
         let (users_recorded, window) = (top.users, (top.start, top.end));
-        Ok(Capacity { users_recorded, window, rate, resources, steps: good.len() as u64 })
+        let notes = good.iter().find_map(|step| lacking(step)).into_iter().collect();
+        let steps = good.len() as u64;
+        Ok(Capacity { users_recorded, window, rate, resources, steps, notes })
     }
 }
 
-/// The mean of percents of one processor, in processors.
-fn of_one((n, sum): (f64, f64)) -> Option<f64> {
-    (n > 0.0).then(|| sum / n / 100.0)
-}
-
-/// Of the server's processes and the client's, on the server's machine: they are looked at only where that is the
-/// client's too.
-fn here(server: Option<f64>, client: Option<f64>) -> Option<f64> {
-    Some(server? + client.unwrap_or(0.0))
-}
-
-/// The step that was measured then.
-fn measured_then(steps: &mut [Window], time: i64) -> Option<&mut Window> {
-    steps.iter_mut().find(|one| (one.start..one.end).contains(&time))
-}
-
-impl Window {
-    /// Tasks that waited for a processor of the server, on average.
-    fn waiting(&self) -> Option<f64> {
-        let [machine, server, client] = self.waiting.map(of_one);
-        machine.or_else(|| here(server, client))
-    }
-
-    /// Busy share of the processors beside the processes of server and client.
-    fn beside(&self, name: &str, servers: u64) -> Option<f64> {
-        let (n, sum, _) = self.busy.get(name).filter(|_| name == PROCESSORS)?;
-        let [server, client] = self.used.map(of_one);
-        Some(sum / n - here(server, client)? / servers as f64)
-    }
-
-    fn throughput(&self) -> f64 {
-        self.completed / ((self.end - self.start) as f64 / 1e9)
-    }
+/// What is said of a step of which only some of the machines' recordings are there.
+fn lacking(step: &Window) -> Option<String> {
+    (step.users_seen < step.users).then(|| {
+        format!(
+            "The inputs hold {} of the {} users of a step: other machines (load --shard) had the others, who are \
+             taken to have done as much each; give the runs of all shards to count what they did.",
+            step.users_seen, step.users
+        )
+    })
 }
 
 fn resource(
@@ -285,14 +215,13 @@ fn resource(
     // Of each step how wrong it may be that it was so busy.
     let (mut points, mut errors, mut place) = (Vec::new(), Vec::new(), 0);
     for step in good {
-        let Some((n, sum, squares)) = step.busy.get(name).copied() else { continue };
+        let Some(samples) = step.busy.get(name) else { continue };
+        let Some(busy) = samples.mean() else { continue };
         if std::ptr::eq(*step, top) {
             place = points.len();
         }
-        let busy = sum / n;
-        let variance = (squares / n - busy * busy).max(0.0);
-        points.push((step.throughput(), busy));
-        errors.push(if n > 1.0 { Z_95 * (variance / (n - 1.0)).sqrt() } else { busy });
+        points.push((step.throughput, busy));
+        errors.push(samples.error());
     }
     // Nothing to tell from: it is never the limit.
     let used = Use::of(&points, place, idle_most)?;
@@ -506,229 +435,4 @@ fn erlang_c(servers: u64, utilization: f64) -> f64 {
         blocked = load * blocked / (place as f64 + load * blocked);
     }
     blocked / (1.0 - utilization * (1.0 - blocked))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const SECOND: i64 = 1_000_000_000;
-
-    fn step(number: u64, users: u64, rate: f64) -> Step {
-        let start = number as i64 * 100 * SECOND;
-        Step {
-            step: number,
-            users,
-            users_here: users,
-            rate,
-            start,
-            end: start + 60 * SECOND,
-            completed: (rate * 60.0) as u64,
-            ..Step::default()
-        }
-    }
-
-    fn busy(number: u64, percent: f64) -> Vec<Counter> {
-        let sample = |second: i64, instance: Option<&str>| Counter {
-            time: (number as i64 * 100 + second) * SECOND,
-            source: "server".into(),
-            name: "cpu_percent".into(),
-            instance: instance.map(str::to_owned),
-            value: percent,
-            ..Counter::default()
-        };
-        (0..60)
-            .flat_map(|second| {
-                [sample(second, None), sample(second, Some("cpu0")), sample(second, Some("cpu1"))]
-            })
-            .collect()
-    }
-
-    #[test]
-    fn one_server_with_random_arrivals_meets_the_closed_form() {
-        for utilization in [0.0, 0.1, 0.5, 0.9] {
-            let wanted = 1.0 / (1.0 - utilization);
-            assert!((1.0 + waiting(1, utilization) - wanted).abs() < 1e-12);
-        }
-        // M/M/2: 1 / (1 - rho^2).
-        assert!((1.0 + waiting(2, 0.8) - 1.0 / (1.0 - 0.64)).abs() < 1e-12);
-    }
-
-    /// Of users, each of whom asks for a scenario in ten seconds, and how busy the processors were, in percent.
-    fn capacity(steps: &[(u64, f64)]) -> Capacity {
-        let mut demand = Demand::default();
-        for (number, &(users, percent)) in (1..).zip(steps) {
-            demand.steps(&[step(number, users, users as f64 / 10.0)]);
-            demand.counters(&busy(number, percent));
-        }
-        demand.finish().unwrap()
-    }
-
-    #[test]
-    fn half_busy_with_a_hundred_users_is_full_with_two_hundred() {
-        let capacity = capacity(&[(100, 50.0)]);
-        let limit = capacity.limit().unwrap();
-        assert!((limit.users - 200.0).abs() < 1e-9, "{limit:?}");
-        assert_eq!((limit.servers, limit.used.idle), (2, None));
-        // Half of two processors for ten scenarios a second.
-        assert!((limit.demand_s - 0.1).abs() < 1e-12);
-        // M/M/2 waits rho^2 / (1 - rho^2) of 0.1 s; three quarters busy, 9/7 of a third.
-        let wait = of_one(&capacity, 150.0).unwrap();
-        assert!((wait.share * wait.mean_s - 0.1 * (9.0 / 7.0 - 1.0 / 3.0)).abs() < 1e-12);
-        assert!((wait.share - 9.0 / 14.0).abs() < 1e-12, "{wait:?}");
-        let load = &capacity.loads(150.0).unwrap()[0];
-        assert_eq!((&*load.name, load.busy), (PROCESSORS, (0.5, 0.75)));
-        let tenth_more_s = 0.11 * 0.825_f64.powi(2) / (1.0 - 0.825_f64.powi(2));
-        assert!((load.tenth_more_s.unwrap() - tenth_more_s).abs() < 1e-12);
-        assert_eq!(capacity.loads(190.0).unwrap()[0].tenth_more_s, None);
-        assert_eq!(capacity.loads(200.0), None);
-        assert_eq!(of_one(&capacity, 100.0).unwrap().mean_s, 0.0);
-    }
-
-    #[test]
-    fn two_steps_tell_what_the_machine_does_without_load() {
-        let capacity = capacity(&[(50, 30.0), (100, 50.0)]);
-        let limit = capacity.limit().unwrap();
-        assert!((limit.used.idle.unwrap() - 0.1).abs() < 1e-9);
-        // 40 % for a hundred users, of 90 % that are to be had.
-        assert!((limit.users - 225.0).abs() < 1e-6, "{limit:?}");
-    }
-
-    #[test]
-    fn what_processes_need_is_not_there_without_load() {
-        let capacity = |server: f64, client: f64| {
-            let mut demand = Demand::default();
-            for (number, users, percent) in [(1, 50, 30.0), (2, 100, 50.0)] {
-                demand.steps(&[step(number, users, users as f64 / 10.0)]);
-                demand.counters(&busy(number, percent));
-                for (source, share) in [("server", server), ("client", client)] {
-                    demand.counters(&[Counter {
-                        time: (number as i64 * 100 + 10) * SECOND,
-                        source: source.into(),
-                        name: "process_cpu_percent".into(),
-                        // Of two processors.
-                        value: 2.0 * percent * share,
-                        ..Counter::default()
-                    }]);
-                }
-            }
-            demand.finish().unwrap()
-        };
-        // Through the steps 10 % are busy without load; of 30 % a tenth is no process's.
-        let used = capacity(0.6, 0.3).limit().unwrap().used;
-        assert!((used.idle.unwrap() - 0.03).abs() < 1e-9, "{used:?}");
-        assert!((used.each - 0.047).abs() < 1e-9);
-        let used = capacity(0.3, 0.1).limit().unwrap().used;
-        assert!((used.idle.unwrap() - 0.1).abs() < 1e-9, "{used:?}");
-    }
-
-    #[test]
-    fn a_scenario_that_costs_more_among_many_fills_the_server_sooner() {
-        // Busy for 0.02 x + 0.001 x².
-        let capacity = capacity(&[(50, 12.5), (100, 30.0)]);
-        let limit = capacity.limit().unwrap();
-        assert_eq!(limit.used.idle, Some(0.0));
-        assert!((limit.demand_s - 0.06).abs() < 1e-9 && (limit.used.more - 0.001).abs() < 1e-9);
-        let full = 10.0 * (1100_f64.sqrt() - 10.0);
-        assert!((limit.users - full).abs() < 1e-6, "{limit:?}");
-        assert!(capacity.loads(full - 0.01).is_some());
-        assert_eq!(capacity.loads(full + 0.01), None);
-        assert_eq!(of_one(&capacity, 100.0).unwrap().mean_s, 0.0);
-    }
-
-    #[test]
-    fn what_is_missing_is_named() {
-        assert_eq!(Demand::default().finish(), Err(NoCapacity::NoSteps));
-        let mut demand = Demand::default();
-        demand.steps(&[step(1, 100, 10.0)]);
-        let mut client = busy(1, 50.0);
-        client.iter_mut().for_each(|row| row.source = "client".into());
-        demand.counters(&client);
-        assert_eq!(demand.finish(), Err(NoCapacity::NoCounters));
-        let mut demand = Demand::default();
-        demand.steps(&[Step { overloaded: true, ..step(1, 100, 10.0) }]);
-        demand.counters(&busy(1, 100.0));
-        assert_eq!(demand.finish(), Err(NoCapacity::NoScenarios));
-        let mut demand = Demand::default();
-        demand.steps(&[step(1, 100, 0.0)]);
-        demand.counters(&busy(1, 50.0));
-        assert_eq!(demand.finish(), Err(NoCapacity::NotPaced));
-        assert!(NoCapacity::NoCounters.sentence().contains("--metrics"));
-    }
-
-    /// What one scenario waits more for the only resource.
-    fn of_one(capacity: &Capacity, users: f64) -> Option<Wait> {
-        let loads = capacity.loads(users)?;
-        assert_eq!(loads.len(), 1);
-        Some(loads[0].wait(1.0))
-    }
-
-    /// A hundred users that keep two processors busy by half, for which so many tasks wait.
-    fn waited(server: f64, client: f64) -> Capacity {
-        let mut demand = Demand::default();
-        demand.steps(&[step(1, 100, 10.0)]);
-        let mut rows = busy(1, 50.0);
-        for (source, tasks) in [("server", server), ("client", client)] {
-            rows.push(Counter {
-                time: 110 * SECOND,
-                source: source.into(),
-                name: "process_waiting_percent".into(),
-                instance: Some(source.into()),
-                value: 100.0 * tasks,
-                ..Counter::default()
-            });
-        }
-        demand.counters(&rows);
-        demand.finish().unwrap()
-    }
-
-    #[test]
-    fn what_was_waited_tells_what_will_be() {
-        let rise = |capacity: &Capacity, users| {
-            let wait = of_one(capacity, users).unwrap();
-            (wait.share * wait.mean_s, wait.share)
-        };
-        // Ten scenarios a second of 0.1 s: a queue for each processor has one task waiting on average.
-        let (mean_s, share) = rise(&waited(0.7, 0.3), 150.0);
-        assert!((mean_s - 0.1 * (3.0 - 1.0)).abs() < 1e-9 && (share - 9.0 / 14.0).abs() < 1e-9);
-        // More come of something else.
-        assert_eq!(rise(&waited(1.5, 0.5), 150.0), (mean_s, share));
-        // Half way to M/M/2.
-        let (mean_s, _) = rise(&waited(2.0 / 3.0, 0.0), 150.0);
-        assert!((mean_s - 0.05 * (3.0 - 1.0 + 9.0 / 7.0 - 1.0 / 3.0)).abs() < 1e-9);
-        // As few as in M/M/2.
-        let (mean_s, share) = rise(&waited(1.0 / 3.0, 0.0), 150.0);
-        assert!((mean_s - 0.1 * (9.0 / 7.0 - 1.0 / 3.0)).abs() < 1e-9);
-        assert!((share - 9.0 / 14.0).abs() < 1e-9);
-        assert_eq!(rise(&waited(0.0, 0.0), 150.0), (mean_s, share));
-    }
-
-    #[test]
-    fn waits_are_drawn_as_they_are_spread() {
-        let wait = Wait { share: 0.6, mean_s: 1e-3 };
-        let drawn: Vec<_> = (0..100_000).map(|number| wait.draw_ns(number << 20)).collect();
-        let waiting = drawn.iter().filter(|ns| **ns > 0).count() as f64 / 1e5;
-        let mean_s = drawn.iter().sum::<i64>() as f64 / 1e14;
-        assert!((waiting - 0.6).abs() < 0.01, "{waiting}");
-        assert!((mean_s / 0.6e-3 - 1.0).abs() < 0.02, "{mean_s}");
-        let late = drawn.iter().filter(|ns| **ns > 3_000_000).count() as f64 / 1e5;
-        assert!((late / (0.6 * (-3.0_f64).exp()) - 1.0).abs() < 0.05, "{late}");
-        assert_eq!(Wait { mean_s: 0.0, ..wait }.draw_ns(7), 0);
-    }
-
-    #[test]
-    fn more_users_never_make_a_server_faster() {
-        for capacity in [capacity(&[(100, 20.0)]), waited(0.8, 0.6), waited(0.4, 0.1)] {
-            let limit = capacity.limit().unwrap().users as u32;
-            let mut last = vec![i64::MIN; 50];
-            for users in 1..limit {
-                let wait = of_one(&capacity, f64::from(users)).unwrap();
-                for (number, last) in (0..).zip(&mut last) {
-                    let ns = wait.draw_ns(number << 7);
-                    assert!(ns >= *last, "{users} users: {ns} after {last}");
-                    *last = ns;
-                }
-            }
-        }
-    }
 }
