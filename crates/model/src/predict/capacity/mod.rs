@@ -7,7 +7,8 @@
 //! their schedule any more when the busiest resource has no time left; that number of users is the
 //! capacity. Where steps with other throughputs were recorded, a straight line through them tells
 //! what the resource does without any load, which is no more than the processes that serve and ask do not need of
-//! the processors; or, where it would be busy for less than nothing then, that a scenario costs
+//! the processors. What keeps processors busy beyond these processes, interrupts and a fifth of the processes' time is
+//! others' work: it is there without load too, unless a line through several steps says better. Or, where it would be busy for less than nothing then, that a scenario costs
 //! more when there are more of them (caches cool down in between), which is taken to grow with the throughput.
 //!
 //! Response times grow by what requests wait longer for the processors, and for the busiest resource where that is
@@ -27,10 +28,21 @@ mod tests;
 use smbscope_event::run::{Counter, Step};
 
 use super::Z_95;
-use windows::{Parts, Window};
+use windows::{Parts, Split, Window};
 
 /// The resource that operations share with all else.
 const PROCESSORS: &str = "processors";
+/// What others (threads of the kernel, helpers of the server) do for the load is taken to be up to this share of what
+/// its processes do: on a quiet machine they were seen to do 18 % as much, or less.
+const HIDDEN: f64 = 0.2;
+/// The most that is thought possible.
+const HIDDEN_MOST: f64 = 1.0;
+/// From this share of the processors on others are told.
+const OTHERS_LEAST: f64 = 0.001;
+/// What is said where it is not known whose the load is.
+const NOT_PARTED: &str = "What the server's own processes need of its processors was not recorded: all that its machine \
+                          did meanwhile is counted as the users' demand. If anything else ran there, the server carries \
+                          more users than that.";
 /// What is waited longer is nonsense that a damaged file holds; sums of this do not overflow.
 const WAIT_MAX_NS: i64 = 1_000_000_000_000_000;
 
@@ -63,7 +75,7 @@ pub struct Resource {
 /// of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Use {
-    /// Without load; none where one throughput was recorded only.
+    /// Without load; none where one throughput was recorded only, and nothing else ran.
     pub idle: Option<f64>,
     /// For each scenario a second, s.
     pub each: f64,
@@ -167,19 +179,15 @@ impl Demand {
         let top = good.iter().max_by(|one, other| one.users.total_cmp(&other.users));
         let Some(top) = top else { return Err(NoCapacity::NoCounters) };
         let rate = top.rate / top.users;
+        let mut notes: Vec<_> = good.iter().find_map(|step| lacking(step)).into_iter().collect();
         let mut resources: Vec<_> = top
             .busy
             .keys()
             .filter_map(|name| {
-                let (servers, waiting) = match name == PROCESSORS {
-                    true => (processors, top.waiting()),
-                    false => (1, None),
-                };
-                // What the processes that serve and ask do is not there without load.
-                let beside = good.iter().filter_map(|step| step.beside(name, servers));
-                let idle_most = beside.fold(1.0, f64::min).max(0.0);
-                let resource = resource(name, servers, &good, top, rate, idle_most)?;
-                Some(Resource { wait_s: waiting.map(|tasks| tasks / top.throughput), ..resource })
+                let servers = if name == PROCESSORS { processors } else { 1 };
+                let (resource, note) = resource(name, servers, &good, top, rate)?;
+                notes.extend(note);
+                Some(resource)
             })
             .collect();
         if resources.is_empty() {
@@ -187,7 +195,6 @@ impl Demand {
         }
         resources.sort_by(|one, other| one.users.total_cmp(&other.users));
         let (users_recorded, window) = (top.users, (top.start, top.end));
-        let notes = good.iter().find_map(|step| lacking(step)).into_iter().collect();
         let steps = good.len() as u64;
         Ok(Capacity { users_recorded, window, rate, resources, steps, notes })
     }
@@ -204,16 +211,16 @@ fn lacking(step: &Window) -> Option<String> {
     })
 }
 
+/// A resource by the steps, and what is said of others that use it.
 fn resource(
     name: &str,
     servers: u64,
     good: &[&Window],
     top: &Window,
     rate: f64,
-    idle_most: f64,
-) -> Option<Resource> {
+) -> Option<(Resource, Option<String>)> {
     // Of each step how wrong it may be that it was so busy.
-    let (mut points, mut errors, mut place) = (Vec::new(), Vec::new(), 0);
+    let (mut points, mut errors, mut splits, mut place) = (vec![], vec![], vec![], 0);
     for step in good {
         let Some(samples) = step.busy.get(name) else { continue };
         let Some(busy) = samples.mean() else { continue };
@@ -222,29 +229,144 @@ fn resource(
         }
         points.push((step.throughput, busy));
         errors.push(samples.error());
+        splits.push(if name == PROCESSORS { step.split(servers) } else { None });
     }
+    let parted = Parted { points: &points, splits: &splits, place };
+    let fits = parted.line_fits();
+    let hidden_most = parted.hidden_most();
+    let others = |step: usize, hidden: f64| match splits[step] {
+        Some(split) if !fits => split.others(hidden.min(hidden_most)),
+        _ => 0.0,
+    };
+    let foretold = |hidden: f64, nudges: &[f64], more: f64| {
+        let others: Vec<_> = (0..points.len()).map(|step| others(step, hidden)).collect();
+        parted.with(&others, nudges, more)
+    };
+    let none = vec![0.0; points.len()];
     // Nothing to tell from: it is never the limit.
-    let used = Use::of(&points, place, idle_most)?;
+    let used = foretold(HIDDEN, &none, 0.0)?;
     let users = used.full() / rate;
     // The number of scenarios in the window scatters too.
     let mut squares = (Z_95 / top.completed.sqrt() * users).powi(2);
-    for (step, error) in errors.into_iter().enumerate() {
-        let mut points = points.clone();
-        points[step].1 += error;
-        let other = Use::of(&points, place, idle_most).map_or(users, |used| used.full() / rate);
+    let mut differs = |other: Option<Use>| {
+        let other = other.map_or(users, |used| used.full() / rate);
         squares += (other - users).powi(2);
+        (other - users).abs()
+    };
+    for (step, error) in errors.iter().enumerate() {
+        let mut nudges = none.clone();
+        nudges[step] = match splits[step].filter(|_| others(step, HIDDEN) > 0.0) {
+            Some(Split { processes, interrupts, .. }) => {
+                ((1.0 + HIDDEN) * processes.1).hypot(interrupts.1)
+            }
+            None => *error,
+        };
+        differs(foretold(HIDDEN, &nudges, 0.0));
     }
+    let beside = others(place, HIDDEN);
+    if beside > 0.0 {
+        differs(foretold(HIDDEN, &none, errors[place]));
+    }
+    // How much others did for the load is not seen: the worse of all and nothing.
+    let extremes = [0.0, HIDDEN_MOST].map(|hidden| foretold(hidden, &none, 0.0));
+    let far = |used: &Option<Use>| used.map_or(0.0, |used| (used.full() / rate - users).abs());
+    let [none_did, all_did] = extremes;
+    differs(if far(&none_did) > far(&all_did) { none_did } else { all_did });
     let (throughput, utilization) = points[place];
-    Some(Resource {
+    let note = match splits[place] {
+        _ if name != PROCESSORS => None,
+        None => Some(NOT_PARTED.to_owned()),
+        Some(split) => {
+            let others = if fits { used.idle.unwrap_or(0.0) } else { beside };
+            beside_load(others, utilization, split)
+        }
+    };
+    let waiting = match name == PROCESSORS {
+        true => top.waiting(beside > 0.0),
+        false => None,
+    };
+    let resource = Resource {
         name: name.to_owned(),
         servers,
         utilization,
         demand_s: used.demand_s(throughput, servers),
-        wait_s: None,
+        wait_s: waiting.map(|tasks| tasks / throughput),
         used,
         users,
         users_error: squares.sqrt(),
-    })
+    };
+    Some((resource, note))
+}
+
+/// What is said of others that keep the processors busy; nothing of a thousandth.
+fn beside_load(others: f64, busy: f64, split: Split) -> Option<String> {
+    let percent = |share: f64| format!("{:.1} %", 100.0 * share);
+    let mut note = format!(
+        "{} of the server's processors went to others than the server's and the client's processes, which took {}: \
+         that is taken to stay as it is with more users.",
+        percent(others),
+        percent(split.processes.0)
+    );
+    if others > busy - others {
+        note.push_str(
+            " Most of what was busy is not this load: the capacity rests on the little that is. Record again with \
+             nothing else on that machine.",
+        );
+    }
+    (others >= OTHERS_LEAST).then_some(note)
+}
+
+/// Steps as throughput and busy share, and what kept the processors busy then.
+struct Parted<'a> {
+    points: &'a [(f64, f64)],
+    splits: &'a [Option<Split>],
+    /// The step of the highest load.
+    place: usize,
+}
+
+impl Parted<'_> {
+    /// Whether the straight line through the steps tells what is busy without load: no more than what is no process's,
+    /// and no step is busier for the load than its processes explain. Else others came and went.
+    fn line_fits(&self) -> bool {
+        let Some(idle) = idle(self.points) else { return false };
+        let known = self.points.iter().zip(self.splits);
+        let mut known = known.filter_map(|(point, split)| Some((point.1, (*split)?)));
+        idle >= 0.0
+            && known.all(|(busy, split)| {
+                let most = (1.0 + HIDDEN_MOST) * split.processes.0 + split.interrupts.0;
+                idle <= split.beside() && busy - idle <= most
+            })
+    }
+
+    /// How much others may have done for the load, in times of what its processes did: what they did for it in one step
+    /// they did in all. No limit where nothing but such work was seen.
+    fn hidden_most(&self) -> f64 {
+        let known = || self.splits.iter().flatten();
+        match known().any(|split| split.others(HIDDEN) > 0.0) {
+            true => {
+                known().map(|split| split.rest / split.processes.0).fold(f64::INFINITY, f64::min)
+            }
+            false => f64::INFINITY,
+        }
+    }
+
+    /// With so much that is others' in each step, so much more of the load, and so much more that is others'.
+    fn with(&self, others: &[f64], nudges: &[f64], more: f64) -> Option<Use> {
+        let of_load = |step: usize| {
+            let (throughput, busy) = self.points[step];
+            (throughput, busy - others[step] + nudges[step])
+        };
+        let points: Vec<_> = (0..self.points.len()).map(of_load).collect();
+        // What the processes that serve and ask do is not there without load.
+        let beside = self.splits.iter().zip(others);
+        let beside = beside.filter_map(|(split, others)| Some((*split)?.beside() - others));
+        let used = Use::of(&points, self.place, beside.fold(1.0, f64::min).max(0.0))?;
+        let others = others[self.place] + more;
+        match others > 0.0 {
+            true => Some(Use { idle: Some(used.idle.unwrap_or(0.0) + others), ..used }),
+            false => Some(used),
+        }
+    }
 }
 
 impl Use {
@@ -277,7 +399,7 @@ impl Use {
 
     /// The throughput that leaves it no time.
     fn full(&self) -> f64 {
-        let free = 1.0 - self.idle.unwrap_or(0.0);
+        let free = (1.0 - self.idle.unwrap_or(0.0)).max(0.0);
         // The root of the square, in the form that also holds without one.
         2.0 * free / (self.each + (self.each.powi(2) + 4.0 * self.more * free).sqrt())
     }

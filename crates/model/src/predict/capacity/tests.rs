@@ -259,7 +259,7 @@ fn shards_of_a_step_are_one_step_in_any_order() {
         assert!((limit.users - wanted.users).abs() < 0.01, "{limit:?} {wanted:?}");
         assert!((limit.demand_s - wanted.demand_s).abs() < 1e-5);
         assert!((limit.users_error - wanted.users_error).abs() < 0.01);
-        assert_eq!(capacity.notes, Vec::<String>::new());
+        assert_eq!(capacity.notes, [NOT_PARTED]);
         assert!(capacity.loads(30.0).is_some());
     }
 }
@@ -293,7 +293,8 @@ fn shards_that_ran_one_after_the_other_are_no_step_together() {
         Step { recording: "run-2".into(), run: "run".into(), users_here: 7, ..step(2, 15, 7.0) };
     demand.steps(&[Step { step: 1, ..later }]);
     let capacity = demand.finish().unwrap();
-    assert_eq!((capacity.users_recorded, capacity.steps, capacity.notes.len()), (15.0, 1, 1));
+    assert_eq!((capacity.users_recorded, capacity.steps), (15.0, 1));
+    assert!(capacity.notes[0].contains("8 of the 15 users"), "{:?}", capacity.notes);
 }
 
 #[test]
@@ -324,4 +325,93 @@ fn a_server_that_nothing_was_seen_of_has_no_capacity() {
     demand.steps(&[step(1, 100, 10.0), Step { overloaded: true, ..step(2, 200, 20.0) }]);
     demand.counters(&busy(2, 100.0));
     assert_eq!(demand.finish(), Err(NoCapacity::NoCounters));
+}
+
+/// Busy processors, softirq, in percent; the server's processes and the client's, in percent of one processor.
+fn shared(demand: &mut Demand, number: u64, users: u64, percent: [f64; 4]) {
+    let [all, softirq, server, client] = percent;
+    demand.steps(&[step(number, users, users as f64)]);
+    demand.counters(&busy(number, all));
+    for (source, name, value) in [
+        ("server", "cpu_softirq_percent", softirq),
+        ("server", "process_cpu_percent", server),
+        ("client", "process_cpu_percent", client),
+    ] {
+        let row = |second: i64| Counter {
+            time: (number as i64 * 100 + second) * SECOND,
+            source: source.into(),
+            name: name.into(),
+            value,
+            ..Counter::default()
+        };
+        demand.counters(&(0..60).map(row).collect::<Vec<_>>());
+    }
+}
+
+/// As it was measured: 15 users of the metadata workload on a quiet machine, and beside a shell's endless loop.
+#[test]
+fn what_else_runs_there_is_no_demand_of_the_users() {
+    let of = |percent| {
+        let mut demand = Demand::default();
+        shared(&mut demand, 1, 15, percent);
+        demand.finish().unwrap()
+    };
+    let quiet = of([1.609, 0.100, 1.100, 1.450]);
+    let limit = quiet.limit().unwrap().clone();
+    assert!((limit.users - 15.0 / 0.01609).abs() < 1e-6, "{limit:?}");
+    assert_eq!((limit.used.idle, &quiet.notes), (None, &vec![]));
+    let hogged = of([52.065, 0.100, 0.900, 1.300]);
+    let other = hogged.limit().unwrap();
+    // Half of the processors are left.
+    assert!((other.users / limit.users - 0.5).abs() < 0.1, "{other:?}");
+    assert!(other.users_error > 0.3 * other.users, "{other:?}");
+    assert!((other.used.idle.unwrap() - 0.506).abs() < 0.002, "{other:?}");
+    assert!((other.utilization - 0.52065).abs() < 1e-9);
+    assert!(hogged.loads(60.0).is_some());
+    let [note] = &hogged.notes[..] else { panic!("{:?}", hogged.notes) };
+    assert!(note.starts_with("50.6 %") && note.contains("Most of what was busy"), "{note}");
+}
+
+#[test]
+fn what_the_kernel_does_for_the_processes_is_their_demand() {
+    let mut demand = Demand::default();
+    shared(&mut demand, 1, 60, [24.0, 1.5, 22.0, 20.0]);
+    let capacity = demand.finish().unwrap();
+    // All of it, as on a machine that does nothing else.
+    assert!((capacity.limit().unwrap().users - 250.0).abs() < 1e-6);
+    assert_eq!(capacity.notes, Vec::<String>::new());
+}
+
+#[test]
+fn where_processes_are_not_known_all_is_counted_and_that_is_said() {
+    // Another program than smbd serves; and a server that is looked at from afar.
+    let mut other = Demand::default();
+    shared(&mut other, 1, 50, [50.0, 0.0, 0.0, 20.0]);
+    let mut afar = Demand::default();
+    afar.steps(&[step(1, 50, 50.0)]);
+    afar.counters(&busy(1, 50.0));
+    for demand in [other, afar] {
+        let capacity = demand.finish().unwrap();
+        assert!((capacity.limit().unwrap().users - 100.0).abs() < 1e-9);
+        assert_eq!(capacity.notes, [NOT_PARTED]);
+    }
+}
+
+#[test]
+fn what_ran_in_one_of_two_steps_is_not_the_users() {
+    let of = |more: [f64; 2]| {
+        let mut demand = Demand::default();
+        shared(&mut demand, 1, 100, [10.0 + more[0], 0.5, 10.0, 8.0]);
+        shared(&mut demand, 2, 200, [20.0 + more[1], 1.0, 20.0, 16.0]);
+        demand.finish().unwrap().limit().unwrap().users
+    };
+    let alone = of([0.0, 0.0]);
+    assert!((alone - 1000.0).abs() < 1e-6, "{alone}");
+    let before = of([40.0, 0.0]);
+    assert!((before / alone - 1.0).abs() < 0.1, "{before}");
+    // Takes two fifths of the processors.
+    for more in [[0.0, 40.0], [40.0, 40.0], [20.0, 40.0]] {
+        let users = of(more);
+        assert!((users / alone - 0.6).abs() < 0.06, "{more:?}: {users}");
+    }
 }

@@ -48,6 +48,8 @@ struct Seen {
     waiting: [Samples; 3],
     /// Processors that the server's processes and the client's kept busy.
     used: [Samples; 2],
+    /// Share of the processors' time in interrupts, hard and soft.
+    interrupts: [Samples; 2],
     /// Busy share of a resource, by its name.
     busy: BTreeMap<String, Samples>,
 }
@@ -97,7 +99,33 @@ pub(super) struct Window {
     /// The same of the processes there, the server's and the clients'; none where the server's are not known.
     processes_waiting: Option<f64>,
     /// Processors that these kept busy: the server's and each client's. Nothing where the server's are not known.
-    pub(super) used: Vec<Samples>,
+    used: Vec<Samples>,
+    /// Share of the processors' time in interrupts, hard and soft.
+    interrupts: [Samples; 2],
+}
+
+/// What kept the processors busy, as shares of all of them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Split {
+    /// The processes of server and clients, and half of the 95 % interval of that.
+    pub(super) processes: (f64, f64),
+    /// Interrupts, which are the network's and the disks' for the most part, likewise.
+    pub(super) interrupts: (f64, f64),
+    /// Neither.
+    pub(super) rest: f64,
+}
+
+impl Split {
+    /// All that is no process's.
+    pub(super) fn beside(&self) -> f64 {
+        self.interrupts.0 + self.rest
+    }
+
+    /// What is not the load's, where others (threads of the kernel, helpers of the server) did for it up to so many
+    /// times what its processes did themselves.
+    pub(super) fn others(&self, hidden: f64) -> f64 {
+        (self.rest - hidden * self.processes.0).max(0.0)
+    }
 }
 
 impl Parts {
@@ -141,6 +169,8 @@ impl Parts {
                 ("cpu_waiting_percent", _) if !is_client => &mut seen.waiting[0],
                 ("process_waiting_percent", _) => &mut seen.waiting[1 + usize::from(is_client)],
                 ("process_cpu_percent", _) => &mut seen.used[usize::from(is_client)],
+                ("cpu_irq_percent", None) if !is_client => &mut seen.interrupts[0],
+                ("cpu_softirq_percent", None) if !is_client => &mut seen.interrupts[1],
                 ("cpu_percent" | "disk_busy_percent", _)
                     if is_client || seen.busy.len() >= KEPT_MAX =>
                 {
@@ -248,21 +278,30 @@ fn joined(all: &[Part]) -> Option<Window> {
         waiting: of.seen.waiting[0],
         processes_waiting,
         used,
+        interrupts: of.seen.interrupts,
     })
 }
 
 impl Window {
-    /// Tasks that waited for a processor of the server, on average.
-    pub(super) fn waiting(&self) -> Option<f64> {
-        self.waiting.mean().or(self.processes_waiting)
+    /// Tasks that waited for a processor of the server, on average; where others ran there, only the load's.
+    pub(super) fn waiting(&self, among_others: bool) -> Option<f64> {
+        let (machine, processes) = (self.waiting.mean(), self.processes_waiting);
+        if among_others { processes.or(machine) } else { machine.or(processes) }
     }
 
-    /// Busy share of the processors beside the processes of server and client.
-    pub(super) fn beside(&self, name: &str, servers: u64) -> Option<f64> {
-        let busy = self.busy.get(name).filter(|_| name == PROCESSORS)?.mean()?;
-        (!self.used.is_empty()).then(|| {
-            let used = self.used.iter().filter_map(Samples::mean).sum::<f64>();
-            busy - used / servers as f64
-        })
+    /// What kept so many processors busy; none where the server's processes are not known, or none was seen to do
+    /// anything: then another program serves.
+    pub(super) fn split(&self, servers: u64) -> Option<Split> {
+        let busy = self.busy.get(PROCESSORS)?.mean()?;
+        self.used.first()?.mean().filter(|server| *server > 0.0)?;
+        let sum = |all: &[Samples], of: f64| {
+            let mean = all.iter().filter_map(Samples::mean).sum::<f64>() / of;
+            (mean, all.iter().map(|one| one.error().powi(2)).sum::<f64>().sqrt() / of)
+        };
+        let processes = sum(&self.used, servers as f64);
+        let beside = (busy - processes.0).max(0.0);
+        let interrupts = sum(&self.interrupts, 1.0);
+        let interrupts = (interrupts.0.min(beside), interrupts.1);
+        Some(Split { processes, interrupts, rest: beside - interrupts.0 })
     }
 }
