@@ -106,6 +106,11 @@ pub(crate) fn name_problem(pattern: &str, files: u64) -> Option<String> {
             "{bad:?} cannot stand in a file's name; placeholders are {{word}} and {{n}}"
         ));
     }
+    // Also as the stem of a name, which steps may make paths of.
+    if pattern.starts_with("..") || bare.trim_end_matches(['.', ' ']).is_empty() && bare == pattern
+    {
+        return Some("a name of dots leads out of the folder: begin it otherwise".into());
+    }
     if files > 1 && !pattern.contains("{n}") {
         return Some(format!("{files} files need {{n}} in their name to tell them apart"));
     }
@@ -147,5 +152,9 @@ mod tests {
         assert!(name_problem("a/b", 1).unwrap().contains("'/'"));
         assert!(name_problem("{x}", 1).unwrap().contains("placeholders"));
         assert!(name_problem("", 1).is_some());
+        for dots in [".", "..", "...", "..x", "..{n}", ". ."] {
+            assert!(name_problem(dots, 1).unwrap().contains("dots"), "{dots}");
+        }
+        assert_eq!(name_problem(".{word}", 1), None);
     }
 }

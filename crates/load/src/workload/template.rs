@@ -71,6 +71,11 @@ impl Template {
                 "`{source}`: a path begins and ends with a name, and the home itself is \"\""
             ));
         }
+        if is_path && let Some(name) = source.split('/').find(|name| leads_away(name)) {
+            return Err(format!(
+                "`{source}`: `{name}` leads out of the user's home, where everything of a workload lies: name files and folders below it"
+            ));
+        }
         Ok(Template { source: source.into(), is_path, parts })
     }
 
@@ -131,6 +136,24 @@ fn placeholder(name: &str, picks: &[&str]) -> Result<Part, String> {
         }
     };
     Ok(Part::Pick(PickId(at as u8), field))
+}
+
+/// Whether a part of a path may be `.` or `..`, which servers follow. Placeholders may be empty;
+/// dots and spaces at a name's end count for nothing on some servers.
+fn leads_away(name: &str) -> bool {
+    let mut bare = String::new();
+    let mut rest = name;
+    while let Some((text, behind)) = rest.split_once('{') {
+        bare.push_str(text);
+        rest = behind.split_once('}').map_or("", |(_, behind)| behind);
+    }
+    bare.push_str(rest);
+    let placeholders = bare.len() != name.len();
+    match bare.trim() {
+        "" => false,
+        "." => !placeholders,
+        dots => dots.chars().all(|c| c == '.' || c == ' '),
+    }
 }
 
 fn bad_character(text: &str, is_path: bool) -> Option<String> {
@@ -195,6 +218,14 @@ mod tests {
         assert!(wrong("a\\b").contains("`/`"));
         assert!(wrong("a*").contains('*'));
         assert!(wrong("/a").contains("begins"));
+        for away in
+            ["..", "../a", "a/../b", "a/..", "./a", ".. /a", "{doc.dir}/../a", "..{doc.ext}"]
+        {
+            assert!(wrong(away).contains("leads out"), "{away}");
+        }
+        for below in ["a..b/.c", "{doc.stem}.{doc.ext}", "{doc}/..a", "a/b..c"] {
+            assert!(Template::parse(below, true, &["doc"]).is_ok(), "{below}");
+        }
         assert!(Template::parse("*.do?", false, &[]).is_ok());
     }
 }

@@ -332,3 +332,25 @@ fn any_text_is_an_error_at_a_place() {
     assert!(parse(&deep).is_err());
     assert!(parse(&" ".repeat(5 << 20)).is_err());
 }
+
+/// Everything lies below the user's home.
+#[test]
+fn nothing_leads_out_of_the_home() {
+    let set = |folders: &str| {
+        format!(
+            "[files.docs]\nclass = \"static\"\nfolders = [\"Docs\", \"{folders}\"]\nname = \"{{n}}\"\nblocks = [1]\n"
+        )
+    };
+    check(&set("../New"), "3:20", &["`../New`", "leads out of the user's home"]);
+    check(&set("a/../../b"), "3:20", &["leads out"]);
+    check(&set("/etc"), "3:20", &["begins and ends with a name"]);
+    check(&set("C:/x"), "3:20", &["':' cannot stand in a path"]);
+    check(&set("C:\\\\x"), "3:20", &["cannot stand in a path"]);
+    check("folders = [\"..\"]", "1:12", &["leads out"]);
+    check("[files.docs]\nclass = \"static\"\nname = \"..\"\nblocks = [1]", "3:8", &["leads out"]);
+    let away = r#"{ action = "a", create = "{doc.dir}/../../user00002/x", handle = "i" },"#;
+    check(&inside(away), "10:26", &["leads out"]);
+    let rename =
+        r#"{ action = "a", set_info = "h", class = "FileRenameInformation", to = "../x" },"#;
+    check(&inside(rename), "10:71", &["leads out"]);
+}
