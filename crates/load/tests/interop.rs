@@ -192,11 +192,30 @@ fn a_wrong_password_and_a_wrong_share_say_so() {
         let credential = Credential::new("user00001", &lab.password);
         let failed = Session::connect(LOGON, Arc::new(host.unwrap()), &credential, 0, None).await;
         let error = failed.err().unwrap().error.to_string();
-        assert_eq!(error, "TreeConnect: STATUS_BAD_NETWORK_NAME");
+        assert!(error.starts_with(r"\\127.0.0.1\nowhere: there is no such share"), "{error}");
         target.port = 1;
         let host = Host::find(target, Config::default(), Clock::start(), true).await;
         let failed = Session::connect(LOGON, Arc::new(host.unwrap()), &credential, 0, None).await;
         assert!(failed.err().unwrap().error.to_string().contains("cannot connect"));
+    });
+}
+
+#[test]
+fn what_an_old_dialect_cannot_do_is_said_to_need_a_later_one() {
+    let Some(lab) = samba(|_| {}) else { return };
+    let old = Config { dialects: vec![Dialect::SMB_2_1], ..Config::default() };
+    let encrypted = Config { encryption: Encryption::Required, ..old.clone() };
+    let several = Config { channels: 2, ..old };
+    runtime().block_on(async {
+        for (config, what) in [(encrypted, "encryption needs"), (several, "(--channels) need")] {
+            let target = Target::parse(&lab.target).unwrap();
+            let host = Host::find(target, config, Clock::start(), true).await.unwrap();
+            let credential = Credential::new("user00001", &lab.password);
+            let failed = Session::connect(LOGON, Arc::new(host), &credential, 0, None).await;
+            let error = failed.err().unwrap().error.to_string();
+            let wanted = format!("{what} dialect 3.0 or later, and this one is 2.1");
+            assert!(error.contains(&wanted), "{error}");
+        }
     });
 }
 

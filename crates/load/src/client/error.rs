@@ -25,6 +25,14 @@ pub enum ClientError {
         /// The answer.
         status: Status,
     },
+    /// The share cannot be connected.
+    #[error("{share}: {}", share_problem(*.status))]
+    Share {
+        /// The share, as `\\\\host\\share`.
+        share: String,
+        /// The answer to the TreeConnect.
+        status: Status,
+    },
     /// The logon failed on this side.
     #[error("logon: {0}")]
     Logon(String),
@@ -48,7 +56,7 @@ impl ClientError {
         match self {
             ClientError::Connect { .. } => "CONNECT_FAILED",
             ClientError::Lost(_) => "CONNECTION_LOST",
-            ClientError::Refused { .. } => "REFUSED",
+            ClientError::Refused { .. } | ClientError::Share { .. } => "REFUSED",
             ClientError::Logon(_) => "LOGON_ERROR",
             ClientError::Kdc(_) => "KDC_UNREACHABLE",
             ClientError::Protocol(_) => "PROTOCOL_ERROR",
@@ -60,13 +68,45 @@ impl ClientError {
     /// What stands in the `status_name` column of a scenario that failed for it.
     pub fn status_name(&self) -> String {
         match self {
-            ClientError::Refused { status, .. } => status_text(*status),
+            ClientError::Refused { status, .. } | ClientError::Share { status, .. } => {
+                status_text(*status)
+            }
             other => other.kind().to_owned(),
         }
+    }
+}
+
+/// Why a share cannot be connected, and what to do.
+fn share_problem(status: Status) -> String {
+    let told = format!("TreeConnect: {}", status_text(status));
+    match status {
+        Status::BAD_NETWORK_NAME => format!(
+            "there is no such share on the server ({told}): check its name; `smbclient -L HOST` lists those that there are"
+        ),
+        Status::ACCESS_DENIED => {
+            format!("the user may not use this share ({told}): allow it at the server")
+        }
+        _ => told,
     }
 }
 
 /// The status by its name, or as a number.
 pub fn status_text(status: Status) -> String {
     status.name().map_or_else(|| format!("0x{:08x}", status.0), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_that_is_not_there_is_named() {
+        let error =
+            ClientError::Share { share: r"\\fs\nope".into(), status: Status::BAD_NETWORK_NAME };
+        assert_eq!(
+            error.to_string(),
+            r"\\fs\nope: there is no such share on the server (TreeConnect: STATUS_BAD_NETWORK_NAME): check its name; `smbclient -L HOST` lists those that there are"
+        );
+        assert_eq!(error.status_name(), "STATUS_BAD_NETWORK_NAME");
+    }
 }

@@ -152,6 +152,12 @@ pub(super) async fn negotiate(
             "the server chose dialect 0x{number:04x}, which was not offered"
         )));
     }
+    if config.encryption == Encryption::Required && dialect < Dialect::SMB_3_0 {
+        let name = dialect.name().unwrap_or("?");
+        return Err(ClientError::Protocol(format!(
+            "encryption needs dialect 3.0 or later, and this one is {name}: leave out --encryption required, or allow 3.0 in --dialect and at the server"
+        )));
+    }
     if config.encryption == Encryption::Required && negotiated.cipher.is_none() {
         let name = dialect.name().unwrap_or("?");
         return Err(ClientError::Protocol(format!(

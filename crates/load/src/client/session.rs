@@ -11,13 +11,13 @@ use std::time::Duration;
 use smbscope_event::code::share_type;
 use smbscope_event::tables::{Connection, Session as SessionRow, Tree};
 use smbscope_wire::crypto::{PreauthIntegrity, Signer};
+use smbscope_wire::smb2::Dialect;
 use smbscope_wire::smb2::encode::{
     Body, LeaseBreakAck, Logoff, OplockBreakAck, TreeConnect, TreeDisconnect,
 };
 use smbscope_wire::smb2::negotiate::Capabilities;
 use smbscope_wire::smb2::oplock::{LeaseBreakFlags, OplockBreak};
 use smbscope_wire::smb2::tree::{ShareCapabilities, ShareFlags, ShareType, TreeConnectResponse};
-use smbscope_wire::smb2::{Command, Dialect};
 use smbscope_wire::status::Status;
 
 use super::auth::Credential;
@@ -168,8 +168,14 @@ impl Session {
 
     /// Binds a further connection to the session (multichannel, 3.x).
     async fn bind(&mut self, number: u32, credential: &Credential) -> Result<(), ClientError> {
+        if self.negotiated.dialect < Dialect::SMB_3_0 {
+            return Err(ClientError::Protocol(format!(
+                "several connections of a session (--channels) need dialect 3.0 or later, and this one is {}: leave out --channels, or allow 3.0",
+                self.negotiated.dialect.name().unwrap_or("older")
+            )));
+        }
         let multichannel = self.negotiated.capabilities.contains(Capabilities::MULTI_CHANNEL);
-        if self.negotiated.dialect < Dialect::SMB_3_0 || !multichannel {
+        if !multichannel {
             return Err(ClientError::Protocol(
                 "the server offers no multichannel: leave out --channels, or enable it there"
                     .into(),
@@ -221,10 +227,7 @@ impl Session {
         }
         let reply = self.call(&TreeConnect { path: &share }, ask).await?;
         if reply.status != Status::SUCCESS {
-            return Err(ClientError::Refused {
-                command: Command::TREE_CONNECT,
-                status: reply.status,
-            });
+            return Err(ClientError::Share { share, status: reply.status });
         }
         self.tree_id = reply.tree_id;
         let view = TreeConnectResponse(&reply.message);

@@ -19,6 +19,7 @@ mod template;
 mod words;
 
 use std::path::Path;
+use std::string::FromUtf8Error;
 
 pub use change::{BadChange, Overrides};
 pub use count::{ClientCache, Counts, Expectation, counts};
@@ -78,12 +79,24 @@ impl Workload {
     /// A workload from a file.
     pub fn load(path: &Path) -> Result<Workload, LoadError> {
         let shown = path.display().to_string();
-        let text = std::fs::read_to_string(path)
-            .map_err(|source| LoadError::Io { path: shown.clone(), source })?;
+        let bytes =
+            std::fs::read(path).map_err(|source| LoadError::Io { path: shown.clone(), source })?;
+        let text = String::from_utf8(bytes).map_err(|error| not_utf8(&shown, error))?;
         let name =
             path.file_stem().map_or(shown.clone(), |stem| stem.to_string_lossy().into_owned());
         Ok(Workload::parse(&shown, &name, &text)?)
     }
+}
+
+/// Where a file stops being text.
+fn not_utf8(file: &str, error: FromUtf8Error) -> WorkloadError {
+    let at = error.utf8_error().valid_up_to();
+    let byte = error.as_bytes().get(at).copied().unwrap_or_default();
+    let text = String::from_utf8_lossy(error.as_bytes());
+    let message = format!("byte 0x{byte:02x} is no UTF-8");
+    error::Source { file, text: &text }
+        .error(at..at + 1, message)
+        .help("write the file as UTF-8, which TOML is")
 }
 
 #[cfg(test)]

@@ -51,13 +51,14 @@ pub fn prepare(args: &Prepare, talk: Talk) -> anyhow::Result<()> {
     let (done, count) = run(job, &args.client, args.parallel, Some(total), talk)?;
     let seconds = begin.elapsed().as_secs_f64().max(1e-3);
     talk.say(&format!(
-        "files of {} users: {} files made ({} in {seconds:.1} s, {}/s), {} folders made, {} entries were there, {} left by runs removed",
+        "files of {} users: {} files made ({} in {seconds:.1} s, {}/s), {} folders made, {} {} there, {} left by runs removed",
         format::count(count),
         format::count(done.files),
         format::bytes(done.bytes),
         format::bytes((done.bytes as f64 / seconds) as u64),
         format::count(done.folders),
         format::count(done.kept),
+        if done.kept == 1 { "entry was" } else { "entries were" },
         format::count(done.surplus),
     ));
     Ok(())
@@ -73,6 +74,7 @@ pub fn clean(args: &Clean, talk: Talk) -> anyhow::Result<()> {
     let (done, count) = run(job, &args.client, args.parallel, None, talk)?;
     let left = match done.kept {
         0 => String::new(),
+        1 => "; 1 entry that is not smbscope's was left".to_owned(),
         kept => format!("; {} entries that are not smbscope's were left", format::count(kept)),
     };
     talk.say(&format!(

@@ -147,7 +147,8 @@ pub fn run(args: &Run, talk: Talk) -> anyhow::Result<()> {
 
     print(args, &table, planner.workload().as_ref())?;
     for (what, count) in unexpected.iter().take(UNEXPECTED_SHOWN) {
-        talk.say(&format!("{count} times: {what}"));
+        let times = if *count == 1 { "time" } else { "times" };
+        talk.say(&format!("{count} {times}: {what}"));
     }
     if let Some(out) = &args.record.out {
         let out = out.display();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use smbscope_event::description::RunDescription;
-use smbscope_load::client::{Host, Session};
+use smbscope_load::client::{ClientError, Host, Session};
 use smbscope_load::run::who::{Credentials, home};
 use smbscope_load::workload::Planner;
 
@@ -33,8 +33,12 @@ impl Scout<'_> {
         let name = credential.name();
         let connected = Session::connect(limit, host, &credential, 0, None).await;
         let mut session = connected.map_err(|failed| {
-            anyhow::Error::from(failed.error)
-                .context(format!("user {name} cannot log on at {place}"))
+            let context = match failed.error {
+                // Who got so far is logged on.
+                ClientError::Share { .. } => format!("user {name} at {place}"),
+                _ => format!("user {name} cannot log on at {place}"),
+            };
+            anyhow::Error::from(failed.error).context(context)
         })?;
         if let Some(description) = description {
             let negotiated = *session.negotiated();
