@@ -146,6 +146,19 @@ fn a_lab_behind_a_line() {
         .args(["--lab", &dir])
         .status();
     assert!(status.unwrap().success(), "files are made over the line");
+    let out = format!("{dir}-run");
+    let run = ["load", "--workload", "metadata", "--scale", "0.01", "--users", "2"];
+    let times = ["--ramp", "20", "--warm-up", "0s", "--duration", "2s", "--cool-down", "0s"];
+    let status = std::process::Command::new("ip")
+        .args(["netns", "exec", &client, program])
+        .args(run)
+        .args(times)
+        .args(["--lab", &dir, "--out", &out])
+        .status();
+    assert!(status.unwrap().success(), "users work over the line");
+    let manifest = std::fs::read_to_string(Path::new(&out).join("manifest.json")).unwrap();
+    assert!(manifest.contains(&format!("\"line\": \"{line}\"")), "{manifest}");
+    std::fs::remove_dir_all(&out).unwrap();
     smbscope(["lab", "down", "--dir", &dir]).assert().success();
     assert!(!Path::new(&dir).exists() && !Path::new("/var/run/netns").join(client).exists());
 }

@@ -102,7 +102,7 @@ fn run(
     talk: Talk,
 ) -> anyhow::Result<(Done, u64)> {
     let (runtime, _) = super::runtime(0)?;
-    let Place { target, credentials, kerberos } = started.place;
+    let Place { target, credentials, kerberos, .. } = started.place;
     let config = client.config(kerberos)?;
     let all = started.users.len() as u64;
     runtime.block_on(async {

@@ -68,7 +68,7 @@ fn cell(
     rtt: Duration,
     block_bytes: u64,
 ) -> anyhow::Result<Cell> {
-    let Place { target, credentials, kerberos } = place;
+    let Place { target, credentials, kerberos, .. } = place;
     let (workload, _) = args.what.with_block(Some(block_bytes))?;
     let workload = workload.only(&[scenario])?;
     let mut config = args.client.config(kerberos)?;

@@ -80,6 +80,8 @@ pub struct Place {
     pub credentials: Credentials,
     /// `None`: by NTLM.
     pub kerberos: Option<Arc<Kerberos>>,
+    /// The line before a lab, as `smbscope wan` takes it (`rtt=20ms,rate=45mbit`).
+    pub line: Option<String>,
 }
 
 fn kdc(text: &str) -> Result<KdcAddress, KdcAddressError> {
@@ -99,25 +101,25 @@ impl Where {
         let kerberos = self.logon.kerberos()?.map(Arc::new);
         #[cfg(target_os = "linux")]
         if let Some(dir) = &self.lab {
-            let (target, credentials) = lab(dir.as_deref())?;
+            let (target, credentials, line) = lab(dir.as_deref())?;
             let credentials = match kerberos.as_deref() {
                 None => credentials,
                 Some(kerberos) => self.logon.credentials(Some(kerberos))?,
             };
-            return Ok(Place { target, credentials, kerberos });
+            return Ok(Place { target, credentials, kerberos, line });
         }
         let Some(target) = &self.target else {
             return Err(Failure::usage("no share: write //HOST/SHARE, or --lab"));
         };
         let target = Target::parse(target).map_err(|error| Failure::usage(error.to_string()))?;
         let credentials = self.logon.credentials(kerberos.as_deref())?;
-        Ok(Place { target, credentials, kerberos })
+        Ok(Place { target, credentials, kerberos, line: None })
     }
 }
 
 /// What a running lab says of itself.
 #[cfg(target_os = "linux")]
-fn lab(dir: Option<&Path>) -> anyhow::Result<(Target, Credentials)> {
+fn lab(dir: Option<&Path>) -> anyhow::Result<(Target, Credentials, Option<String>)> {
     use smbscope_load::lab::{Lab, State, USER_PATTERN, default_dir};
     let dir = dir.map_or_else(default_dir, Path::to_owned);
     let input = |message: String| anyhow::Error::from(Failure::new(Code::Input, message));
@@ -136,7 +138,8 @@ fn lab(dir: Option<&Path>) -> anyhow::Result<(Target, Credentials)> {
         share: record.share.clone(),
         folder: String::new(),
     };
-    Ok((target, Credentials::pattern(USER_PATTERN, &password)?))
+    let line = record.line.map(|line| line.options);
+    Ok((target, Credentials::pattern(USER_PATTERN, &password)?, line))
 }
 
 impl Logon {

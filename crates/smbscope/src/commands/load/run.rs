@@ -51,7 +51,7 @@ pub fn run(args: &Run, talk: Talk) -> anyhow::Result<()> {
             "--find-capacity is one machine's: machines that share a run (--shard) do not know each other's steps",
         ));
     }
-    let Place { target, credentials, kerberos } = args.place.resolve()?;
+    let Place { target, credentials, kerberos, line } = args.place.resolve()?;
     let (workload, text) = args.what.load()?;
     let config = args.client.config(kerberos)?;
     let planner = Planner::new(Arc::new(workload), args.what.seed, args.what.scale()?);
@@ -61,6 +61,7 @@ pub fn run(args: &Run, talk: Talk) -> anyhow::Result<()> {
     let host = Arc::new(host);
 
     let mut description = describe(args, &host, &planner, &text);
+    description.line = line;
     let most = runtime.block_on(scout(args, &host, &credentials, &planner, &mut description))?;
     let here: Vec<u64> = args.course.shard.users(most).collect();
     description.users_from = here.first().copied().unwrap_or(0);
