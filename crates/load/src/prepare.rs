@@ -154,6 +154,15 @@ pub async fn prepare(
         remove(session, &join(home, path), entry.directory).await?;
         done.surplus += 1;
     }
+    let marker = files.marker();
+    let mut marked = false;
+    for path in found.keys().filter(|path| files.is_marker(path)) {
+        // Before the files change; the right one is set when they are complete.
+        marked |= path.eq_ignore_ascii_case(&marker);
+        if !path.eq_ignore_ascii_case(&marker) {
+            remove(session, &join(home, path), false).await?;
+        }
+    }
     for spec in files.user(user) {
         let path = join(home, &spec.path);
         let here = found.get(&spec.path.to_lowercase());
@@ -192,6 +201,16 @@ pub async fn prepare(
                 }
             }
         }
+    }
+    if !marked {
+        let path = join(home, &marker);
+        let options = CreateOptions::NON_DIRECTORY_FILE;
+        match open(session, &path, WRITE, CreateDisposition::OPEN_IF, options).await? {
+            Ok(opened) => close(session, opened.file_id).await?,
+            Err(status) => {
+                return Err(PrepareError::Refused { path, what: "file cannot be made", status });
+            }
+        };
     }
     Ok(done)
 }

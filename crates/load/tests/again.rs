@@ -131,6 +131,7 @@ fn a_run_finds_the_files_that_the_run_before_deleted() {
     prepare_most(&lab);
     let home = lab.share().join("user00001");
     fs::write(home.join("Old/somebody's.txt"), "kept").unwrap();
+    assert!(names(&home).contains(&planner().files().marker()), "{:?}", names(&home));
     for turn in 0..2 {
         let shown = run(&lab, USERS - 1, 5);
         assert_eq!((shown.unexpected, shown.result.failed), (vec![], 0), "turn {turn}");

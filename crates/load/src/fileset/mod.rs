@@ -7,6 +7,7 @@
 //! threads or machines. It does not own how files get onto a server.
 
 mod content;
+mod marker;
 pub(crate) mod names;
 pub mod random;
 mod restore;
@@ -149,6 +150,7 @@ pub struct FileSpec {
 /// The files of all users of a workload, at a scale.
 #[derive(Clone, Debug)]
 pub struct FileSet {
+    workload: String,
     pools: Vec<Pool>,
     folders: Vec<String>,
     seed: u64,
@@ -170,7 +172,8 @@ impl FileSet {
             let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
             folders.extend(ends.filter(|&end| end > 0).map(|end| path[..end].replace('/', "\\")));
         }
-        FileSet { pools, folders: folders.into_iter().collect(), seed, scale }
+        let (workload, folders) = (workload.name.clone(), folders.into_iter().collect());
+        FileSet { workload, pools, folders, seed, scale }
     }
 
     /// The pools as scaled.

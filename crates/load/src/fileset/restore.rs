@@ -14,6 +14,8 @@ pub struct Restore {
     known: HashSet<String>,
     /// Files that runs make, whether they did or not.
     made: HashSet<String>,
+    /// What the home's markers of this workload begin with.
+    marker: String,
 }
 
 impl Restore {
@@ -23,6 +25,7 @@ impl Restore {
             folders: BTreeSet::new(),
             known: HashSet::new(),
             made: HashSet::new(),
+            marker: files.marker_prefix(),
         };
         for pool in files.pools().iter().filter(|pool| pool.class != FileClass::Static) {
             restore.folders.extend(pool.folders.iter().map(|folder| folder.replace('/', "\\")));
@@ -41,7 +44,8 @@ impl Restore {
     /// file, an owner file). `path` is below the home, with `\`; upper and lower case are the same,
     /// as on the server.
     pub fn is_ours(&self, path: &str) -> bool {
-        self.known.contains(&path.to_lowercase()) || self.is_surplus(path)
+        let lower = path.to_lowercase();
+        self.known.contains(&lower) || lower.starts_with(&self.marker) || self.is_surplus(path)
     }
 
     /// Whether an entry was left by a run and may be removed before the next. What somebody else

@@ -58,7 +58,16 @@ impl Scout<'_> {
         let there = match self.planner.files().user(number).next() {
             Some(_) => {
                 let home = home(&self.host.target.folder, number);
-                smbscope_load::prepare::list(&mut session, &home).await?.is_some()
+                let entries = smbscope_load::prepare::list(&mut session, &home).await?;
+                let names = entries.iter().flatten().map(|entry| entry.name.as_str());
+                if let Some(options) = self.planner.files().prepared_otherwise(names) {
+                    let message = format!(
+                        "{}\\{home}: the files of user {number} were made with {options}: give the run the same, or make them again with `smbscope load prepare` and the run's --seed and --scale",
+                        self.host.target.unc()
+                    );
+                    return Err(Failure::new(Code::Input, message).into());
+                }
+                entries.is_some()
             }
             None => true,
         };
