@@ -8,6 +8,7 @@ mod restore;
 
 use std::collections::HashMap;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use smbscope_wire::read::{slice_at, u32_at, u64_at};
 use smbscope_wire::smb2::FileId;
@@ -206,7 +207,7 @@ pub async fn prepare(
         let path = join(home, &marker);
         let options = CreateOptions::NON_DIRECTORY_FILE;
         match open(session, &path, WRITE, CreateDisposition::OPEN_IF, options).await? {
-            Ok(opened) => close(session, opened.file_id).await?,
+            Ok(opened) => close(session, &opened).await?,
             Err(status) => {
                 return Err(PrepareError::Refused { path, what: "file cannot be made", status });
             }
@@ -260,13 +261,26 @@ fn join(home: &str, path: &str) -> String {
     }
 }
 
+/// An open, and what rows say of it: a run records what it does before its scenarios.
+struct Opened {
+    file_id: FileId,
+    number: u64,
+    path: Arc<str>,
+}
+
+impl Opened {
+    fn ask(&self) -> Ask {
+        Ask { path: Some(self.path.clone()), handle: Some(self.number), ..Ask::default() }
+    }
+}
+
 async fn open(
     session: &mut Session,
     path: &str,
     access: AccessMask,
     disposition: CreateDisposition,
     options: CreateOptions,
-) -> Result<Result<Open, Status>, ClientError> {
+) -> Result<Result<Opened, Status>, ClientError> {
     let body = encode::Create {
         name: path,
         desired_access: access,
@@ -277,12 +291,16 @@ async fn open(
         oplock: OplockLevel::NONE,
         wish: OpenWish::default(),
     };
-    session.call(&body, Ask::default()).await?.opened()
+    let number = session.next_handle();
+    let path: Arc<str> = if path.is_empty() { "\\".into() } else { path.into() };
+    let ask = Ask { path: Some(path.clone()), handle: Some(number), ..Ask::default() };
+    let opened = session.call(&body, ask).await?.opened()?;
+    Ok(opened.map(|Open { file_id, .. }| Opened { file_id, number, path }))
 }
 
-async fn close(session: &mut Session, file_id: FileId) -> Result<Status, ClientError> {
-    let body = encode::Close { file_id, flags: CloseFlags(0) };
-    Ok(session.call(&body, Ask::default()).await?.status)
+async fn close(session: &mut Session, opened: &Opened) -> Result<Status, ClientError> {
+    let body = encode::Close { file_id: opened.file_id, flags: CloseFlags(0) };
+    Ok(session.call(&body, opened.ask()).await?.status)
 }
 
 /// Rights: list a directory, read its attributes, synchronise.
@@ -296,7 +314,7 @@ async fn make_folder(session: &mut Session, path: &str) -> Result<(), PrepareErr
     let options = CreateOptions::DIRECTORY_FILE;
     match open(session, path, LIST, CreateDisposition::OPEN_IF, options).await? {
         Ok(opened) => {
-            close(session, opened.file_id).await?;
+            close(session, &opened).await?;
             Ok(())
         }
         Err(status) => {
@@ -316,7 +334,8 @@ async fn make_file(
     let Some(file) = &spec.file else { return Ok(()) };
     let options = CreateOptions::NON_DIRECTORY_FILE;
     let opened = open(session, path, WRITE, CreateDisposition::OVERWRITE_IF, options).await?;
-    let file_id = opened.map_err(|status| refused("file cannot be made", status))?.file_id;
+    let opened = opened.map_err(|status| refused("file cannot be made", status))?;
+    let file_id = opened.file_id;
     let largest = session.negotiated().max_write_bytes.max(1);
     let block = BLOCK_BYTES.min(largest);
     let mut flying: VecDeque<(u64, u32)> = VecDeque::new();
@@ -334,7 +353,7 @@ async fn make_file(
             let bytes = data.get_mut(..length as usize).unwrap_or_default();
             content(file, offset, bytes);
             let body = encode::Write { file_id, offset, flags: WriteFlags(0), data: bytes };
-            let ask = Ask { payload_bytes: length, ..Ask::default() };
+            let ask = Ask { payload_bytes: length, ..opened.ask() };
             let id = session.add(0, false, &body, ask);
             session.send(0).await?;
             flying.push_back((id, length));
@@ -367,12 +386,12 @@ async fn make_file(
             additional_information: 0,
             data: &basic,
         };
-        let status = session.call(&body, Ask::default()).await?.status;
+        let status = session.call(&body, opened.ask()).await?.status;
         if status != Status::SUCCESS {
             failed = Some(status);
         }
     }
-    close(session, file_id).await?;
+    close(session, &opened).await?;
     match failed {
         None => Ok(()),
         Some(status) => Err(refused("file cannot be written", status)),
@@ -386,20 +405,20 @@ async fn remove(session: &mut Session, path: &str, directory: bool) -> Result<()
     let kind =
         if directory { CreateOptions::DIRECTORY_FILE } else { CreateOptions::NON_DIRECTORY_FILE };
     let opened = open(session, path, DELETE, CreateDisposition::OPEN, kind).await?;
-    let file_id = match opened {
-        Ok(opened) => opened.file_id,
+    let opened = match opened {
+        Ok(opened) => opened,
         Err(Status::OBJECT_NAME_NOT_FOUND | Status::OBJECT_PATH_NOT_FOUND) => return Ok(()),
         Err(status) => return Err(refused(status)),
     };
     let body = encode::SetInfo {
-        file_id,
+        file_id: opened.file_id,
         info_type: InfoType::FILE,
         info_class: FileInfoClass::DISPOSITION.0,
         additional_information: 0,
         data: &[1],
     };
-    let status = session.call(&body, Ask::default()).await?.status;
-    close(session, file_id).await?;
+    let status = session.call(&body, opened.ask()).await?.status;
+    close(session, &opened).await?;
     if status == Status::SUCCESS { Ok(()) } else { Err(refused(status)) }
 }
 
@@ -440,8 +459,8 @@ pub async fn list(session: &mut Session, path: &str) -> Result<Option<Vec<Entry>
         |status| PrepareError::Refused { path: path.to_owned(), what: "cannot be listed", status };
     let options = CreateOptions::DIRECTORY_FILE;
     let opened = open(session, path, LIST, CreateDisposition::OPEN, options).await?;
-    let file_id = match opened {
-        Ok(opened) => opened.file_id,
+    let opened = match opened {
+        Ok(opened) => opened,
         Err(Status::OBJECT_NAME_NOT_FOUND | Status::OBJECT_PATH_NOT_FOUND) => return Ok(None),
         Err(status) => return Err(refused(status)),
     };
@@ -449,13 +468,13 @@ pub async fn list(session: &mut Session, path: &str) -> Result<Option<Vec<Entry>
     let mut failed = None;
     loop {
         let body = encode::QueryDirectory {
-            file_id,
+            file_id: opened.file_id,
             info_class: FileInfoClass::DIRECTORY,
             flags: QueryDirectoryFlags(0),
             pattern: "*",
             output_bytes: LISTING_BYTES.min(session.negotiated().max_transact_bytes),
         };
-        let ask = Ask { payload_bytes: LISTING_BYTES, want: Want::Message, ..Ask::default() };
+        let ask = Ask { payload_bytes: LISTING_BYTES, want: Want::Message, ..opened.ask() };
         let reply = session.call(&body, ask).await?;
         match reply.status {
             Status::SUCCESS => entries.extend(read_listing(&reply.message)),
@@ -469,7 +488,7 @@ pub async fn list(session: &mut Session, path: &str) -> Result<Option<Vec<Entry>
             break;
         }
     }
-    close(session, file_id).await?;
+    close(session, &opened).await?;
     match failed {
         None => Ok(Some(entries)),
         Some(status) => Err(refused(status)),
