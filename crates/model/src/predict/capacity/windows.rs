@@ -236,9 +236,9 @@ impl Part {
 
     /// Scenarios that ended in a second, where this is as much of those.
     fn throughput_in(&self, start: i64, end: i64) -> f64 {
-        let together = (self.end.min(end) - self.start.max(start)).max(0) as f64;
-        let own_s = (self.end - self.start) as f64 / 1e9;
-        self.completed / own_s * (together / (end - start) as f64)
+        let together = self.end.min(end).saturating_sub(self.start.max(start)).max(0) as f64;
+        let own_s = self.end.saturating_sub(self.start) as f64 / 1e9;
+        self.completed / own_s * (together / end.saturating_sub(start) as f64)
     }
 }
 
