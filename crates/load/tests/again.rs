@@ -15,11 +15,10 @@ use std::time::Duration;
 
 use engine::{Asked, Shown};
 use smbscope_event::run::DONE;
-use smbscope_load::client::{Config, Host, Session, Target};
-use smbscope_load::clock::Clock;
+use smbscope_load::client::Session;
 use smbscope_load::fileset::Scale;
 use smbscope_load::prepare;
-use smbscope_load::run::who::{Credentials, Shard, home};
+use smbscope_load::run::who::{Shard, home};
 use smbscope_load::workload::{Planner, Workload};
 use support::{LOGON, Samba, samba};
 
@@ -72,22 +71,12 @@ fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
 }
 
-async fn host(lab: &Samba) -> Host {
-    let target = Target::parse(&lab.target).unwrap();
-    Host::find(target, Config::default(), Clock::start(), true).await.unwrap()
-}
-
-fn credentials(lab: &Samba) -> Credentials {
-    Credentials::pattern("user{:05}", &lab.password).unwrap()
-}
-
 /// Makes the files of all users but the last.
 fn prepare_most(lab: &Samba) {
     runtime().block_on(async {
         for user in 1..USERS {
-            let host = Arc::new(host(lab).await);
-            let connected =
-                Session::connect(LOGON, host, &credentials(lab).of(user), 0, None).await;
+            let host = Arc::new(lab.host().await);
+            let connected = Session::connect(LOGON, host, &lab.users().of(user), 0, None).await;
             let mut session = connected.map_err(|failed| failed.error).unwrap();
             let planner = planner();
             let files = planner.files();
@@ -101,9 +90,9 @@ fn prepare_most(lab: &Samba) {
 fn run(lab: &Samba, users: u64, seconds: u64) -> Shown {
     runtime().block_on(async {
         let asked = Asked {
-            host: host(lab).await,
+            host: lab.host().await,
             planner: planner(),
-            credentials: credentials(lab),
+            credentials: lab.users(),
             users,
             shard: Shard::ALL,
             ramp: Duration::from_millis(200),

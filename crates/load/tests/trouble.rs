@@ -19,8 +19,7 @@ use std::time::{Duration, Instant};
 
 use engine::{Asked, Shown};
 use smbscope_event::run::{DONE, FAILED, MEASURED, NOT_STARTED, Scenario};
-use smbscope_load::client::{Config, Host, Session, Target};
-use smbscope_load::clock::Clock;
+use smbscope_load::client::Session;
 use smbscope_load::fileset::Scale;
 use smbscope_load::prepare::{self, PrepareError};
 use smbscope_load::run::Progress;
@@ -77,21 +76,12 @@ fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
 }
 
-async fn host(lab: &Samba) -> Host {
-    let target = Target::parse(&lab.target).unwrap();
-    Host::find(target, Config::default(), Clock::start(), true).await.unwrap()
-}
-
-fn by_number(lab: &Samba) -> Credentials {
-    Credentials::pattern("user{:05}", &lab.password).unwrap()
-}
-
 /// Makes one user's files.
 fn prepare(lab: &Samba, user: u64) -> Result<(), PrepareError> {
     runtime().block_on(async {
-        let credential = by_number(lab).of(user);
+        let credential = lab.users().of(user);
         let connected =
-            Session::connect(LOGON, Arc::new(host(lab).await), &credential, 0, None).await;
+            Session::connect(LOGON, Arc::new(lab.host().await), &credential, 0, None).await;
         let mut session = connected.map_err(|failed| failed.error)?;
         let planner = planner();
         let files = planner.files();
@@ -105,7 +95,7 @@ fn prepare(lab: &Samba, user: u64) -> Result<(), PrepareError> {
 fn run(lab: &Samba, credentials: Credentials, seconds: u64, tell: impl FnMut(&Progress)) -> Shown {
     let shown = runtime().block_on(async {
         let asked = Asked {
-            host: host(lab).await,
+            host: lab.host().await,
             planner: planner(),
             credentials,
             users: USERS,
@@ -183,7 +173,7 @@ fn a_full_disk_is_counted_and_the_run_goes_on() {
     let Some(lab) = samba(|_| {}) else { return };
     let Some(_mount) = Mount::small(&lab.lab().share_dir()) else { return };
     (1..=USERS).for_each(|user| prepare(&lab, user).unwrap());
-    let shown = run(&lab, by_number(&lab), 9, |_| ());
+    let shown = run(&lab, lab.users(), 9, |_| ());
     let full: Vec<_> = failed_with(&shown, "STATUS_DISK_FULL").collect();
     assert!(full.len() > 4, "{:?}", shown.unexpected);
     assert!(full.iter().all(|row| row.scenario == "Save" && row.errors > 0));
@@ -227,7 +217,7 @@ fn a_share_that_goes_and_comes_is_come_back_to() {
     let Some(lab) = samba(|_| {}) else { return };
     (1..=USERS).for_each(|user| prepare(&lab, user).unwrap());
     let (mut conf, mut back) = (None, None);
-    let shown = run(&lab, by_number(&lab), 12, |progress| {
+    let shown = run(&lab, lab.users(), 12, |progress| {
         let seconds = progress.elapsed.as_secs();
         match (progress.phase, &conf) {
             ("measured", None) if seconds >= 2 => conf = Some(remove_share(&lab)),
@@ -264,7 +254,7 @@ fn a_share_that_stays_away_is_a_server_that_is_gone() {
     (1..=USERS).for_each(|user| prepare(&lab, user).unwrap());
     let mut conf = None;
     let begin = Instant::now();
-    let shown = run(&lab, by_number(&lab), 5, |progress| {
+    let shown = run(&lab, lab.users(), 5, |progress| {
         if progress.elapsed.as_millis() >= 400 && conf.is_none() {
             conf = Some(remove_share(&lab));
         }
@@ -309,7 +299,7 @@ fn a_server_that_stops_and_starts_again_is_come_back_to() {
     let Some(lab) = samba(|_| {}) else { return };
     (1..=USERS).for_each(|user| prepare(&lab, user).unwrap());
     let (mut stopped, mut back) = (false, None);
-    let shown = run(&lab, by_number(&lab), 12, |progress| {
+    let shown = run(&lab, lab.users(), 12, |progress| {
         let seconds = progress.elapsed.as_secs();
         if progress.phase == "measured" && seconds >= 2 && !stopped {
             stopped = true;

@@ -4,7 +4,10 @@ use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::sync::{Mutex, PoisonError};
 
+use smbscope_load::client::{Config, Host, Target};
+use smbscope_load::clock::Clock;
 use smbscope_load::lab::{Guard, Lab, Options};
+use smbscope_load::run::who::Credentials;
 
 /// Time for a logon on a busy machine.
 #[allow(dead_code)]
@@ -61,6 +64,19 @@ pub fn samba_4_22() -> Option<std::path::PathBuf> {
 }
 
 impl Samba {
+    /// The server as clients without special wishes see it.
+    #[allow(dead_code)]
+    pub async fn host(&self) -> Host {
+        let target = Target::parse(&self.target).unwrap();
+        Host::find(target, Config::default(), Clock::start(), true).await.unwrap()
+    }
+
+    /// Its users, by number.
+    #[allow(dead_code)]
+    pub fn users(&self) -> Credentials {
+        Credentials::pattern("user{:05}", &self.password).unwrap()
+    }
+
     /// What keeps it.
     #[allow(dead_code)]
     pub fn lab(&self) -> &Guard {
