@@ -31,7 +31,8 @@ use hold::Held;
 use measure::Handshake;
 use sink::Sink;
 
-/// What [`MessageSink::begin`](crate::stream::MessageSink::begin) returns for a message that is not on the busy clock.
+/// What [`begin`](crate::stream::MessageSink::begin) returns for a message that is not on the busy
+/// clock.
 pub const NOT_ON_CLOCK: i64 = i64::MIN;
 
 /// Segments that overtake each other on the way are no further apart, ns (as Wireshark has it).
@@ -120,8 +121,6 @@ pub struct Connection {
     held_bytes: usize,
     /// Once a packet was recorded twice.
     copies: Option<Box<Copies>>,
-    /// Whether it carries SMB, nothing of it waits, and no packet was recorded twice.
-    is_steady: bool,
 }
 
 impl Connection {
@@ -157,7 +156,6 @@ impl Connection {
             held: VecDeque::new(),
             held_bytes: 0,
             copies: None,
-            is_steady: false,
         }
     }
 
@@ -196,7 +194,10 @@ impl Connection {
     #[inline]
     pub fn follows(&self, segment: &TcpSegment<'_>, from: usize) -> bool {
         segment.flags.0 & CONTROL == TcpFlags::ACK.0
-            && self.is_steady
+            && self.is_smb
+            && !self.has_hole()
+            && self.held.is_empty()
+            && self.copies.is_none()
             && !self.acknowledges_unseen(segment, from)
     }
 
@@ -233,7 +234,6 @@ impl Connection {
             // A copy, so that the common way's need not be in memory.
             self.data(&Piece { ..piece }, from, context, out);
             self.give_up_holes(time, frame, context, out);
-            self.is_steady = !self.has_hole() && self.copies.is_none();
             return self.has_hole();
         }
         half.send(&piece);
@@ -273,21 +273,23 @@ impl Connection {
         context: &Context,
         out: &mut Output,
     ) {
-        if let Some(copies) = &mut self.copies
-            && copies.is_copy(segment, from, time)
-        {
-            out.coverage.frames_repeated += 1;
-            return;
+        if let Some(copies) = &mut self.copies {
+            if copies.is_copy(segment, from, time) {
+                out.coverage.frames_repeated += 1;
+                return;
+            }
+            if copies.are_over() {
+                self.copies = None;
+            }
         }
         if self.holds(segment, from) {
             self.hold(segment, from, time, frame, context, out);
         } else {
             self.take(segment, from, time, frame, context, out);
         }
-        self.is_steady =
-            self.is_smb && self.held.is_empty() && !self.has_hole() && self.copies.is_none();
     }
 
+    /// Takes a packet whose turn it is.
     fn take(
         &mut self,
         segment: &TcpSegment<'_>,
@@ -429,7 +431,23 @@ impl Connection {
         context: &Context,
         out: &mut Output,
     ) {
-        let Some((start, length)) = self.halves[from].order.hole() else { return };
+        if let Some((start, length)) = self.halves[from].order.hole() {
+            self.skip(from, start, length, time, frame, context, out);
+        }
+    }
+
+    /// Gives up bytes of one direction and goes on behind them.
+    #[allow(clippy::too_many_arguments)]
+    fn skip(
+        &mut self,
+        from: usize,
+        start: u32,
+        length: u32,
+        time: i64,
+        frame: u64,
+        context: &Context,
+        out: &mut Output,
+    ) {
         self.lose(from, start, length, time, frame, context, out);
         self.halves[from].order.set_next(start.wrapping_add(length));
         self.release(from, context, out);
@@ -529,8 +547,8 @@ impl Connection {
         // When they came is not known: after a pause, perhaps, which is not to count as busy.
         let time = self.link.clock.time();
         if let Some(at) = self.link.miss_replies() {
-            self.smb1.miss_replies(at, time, &mut self.link);
-            self.smb2.miss_replies(at, time, &mut self.link);
+            self.smb1.arrive_lost(at, time, &mut self.link);
+            self.smb2.arrive_lost(at, time, &mut self.link);
         }
     }
 

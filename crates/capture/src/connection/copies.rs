@@ -10,6 +10,9 @@ use crate::frame::TcpSegment;
 /// Packets that lie between one and its copy at most.
 const RECENT: usize = 32;
 
+/// Packets without a copy after which none are looked for any more: it was a mistake.
+const PATIENCE: u32 = 4_096;
+
 /// What copies have in common, and the sending end.
 type Key = (usize, u32, u32, u32, u16, u8);
 
@@ -18,11 +21,13 @@ type Key = (usize, u32, u32, u32, u16, u8);
 pub(super) struct Copies {
     recent: [(Key, i64); RECENT],
     next: usize,
+    /// Packets since the last copy.
+    single: u32,
 }
 
 impl Default for Copies {
     fn default() -> Copies {
-        Copies { recent: [(Key::default(), i64::MIN); RECENT], next: 0 }
+        Copies { recent: [(Key::default(), i64::MIN); RECENT], next: 0, single: 0 }
     }
 }
 
@@ -33,10 +38,50 @@ impl Copies {
         let key = (from, sequence, acknowledgement, payload_len, window, flags.0);
         let is_it = |&(known, at): &(Key, i64)| known == key && time.saturating_sub(at) < TWICE_NS;
         if self.recent.iter().any(is_it) {
+            self.single = 0;
             return true;
         }
+        self.single += 1;
         self.recent[self.next] = (key, time);
         self.next = (self.next + 1) % RECENT;
         false
+    }
+
+    /// Whether there was none for long.
+    pub(super) fn are_over(&self) -> bool {
+        self.single > PATIENCE
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::{Address, TcpFlags};
+
+    #[test]
+    fn copies_come_soon_and_are_looked_for_as_long_as_there_are_some() {
+        let segment = |sequence| TcpSegment {
+            source: Address::v4([192, 0, 2, 1]),
+            destination: Address::v4([192, 0, 2, 9]),
+            source_port: 50_000,
+            destination_port: 445,
+            sequence,
+            acknowledgement: 1,
+            flags: TcpFlags::ACK,
+            window: 100,
+            ttl: 64,
+            options: &[],
+            payload: &[],
+            payload_len: 10,
+        };
+        let mut copies = Copies::default();
+        assert!(!copies.is_copy(&segment(1), 0, 0) && !copies.is_copy(&segment(11), 0, 10));
+        assert!(copies.is_copy(&segment(1), 0, 20) && !copies.is_copy(&segment(1), 1, 20));
+        assert!(!copies.is_copy(&segment(11), 0, TWICE_NS + 10));
+        for number in 0..=PATIENCE {
+            assert!(!copies.are_over() || number > PATIENCE - 3);
+            copies.is_copy(&segment(number * 10 + 1000), 0, 1 << 40);
+        }
+        assert!(copies.are_over());
     }
 }

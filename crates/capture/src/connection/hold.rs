@@ -176,11 +176,9 @@ impl Connection {
         while let Some(next) = self.halves[side].order.next()
             && let left @ 1.. = ahead(until, next)
         {
-            let hole = self.halves[side].order.hole().map_or(0, |(_, length)| length);
-            let length = if hole > 0 { hole.min(left as u32) } else { left as u32 };
-            self.lose(side, next, length, time, frame, context, out);
-            self.halves[side].order.set_next(next.wrapping_add(length));
-            self.release(side, context, out);
+            let left = left as u32;
+            let length = self.halves[side].order.hole().map_or(left, |(_, hole)| hole.min(left));
+            self.skip(side, next, length, time, frame, context, out);
         }
     }
 }

@@ -294,8 +294,8 @@ impl Smb1 {
         self.waiting.insert(key, slot);
     }
 
-    /// Replies were not captured, see [`Link::miss_replies`].
-    pub fn miss_replies(&mut self, at: u64, time: i64, link: &mut Link) {
+    /// Takes out of what is in flight whose reply seems lost: see [`Link::arrive_lost`].
+    pub fn arrive_lost(&mut self, at: u64, time: i64, link: &mut Link) {
         for &slot in self.waiting.values() {
             let Some(exchange) = self.slab.get_mut(slot as usize) else { continue };
             exchange.arrive_lost(at, time, link);
@@ -366,7 +366,7 @@ impl Smb1 {
             self.keep(view, key, seen, out.order);
         }
         if link.looks_for_lost(self.waiting.len()) {
-            self.miss_replies(u64::MAX, seen.end_or_start(), link);
+            self.arrive_lost(u64::MAX, seen.end_or_start(), link);
         }
         if !self.early.is_empty() {
             self.expire(limits.early, out.order.saturating_sub(early::EARLY_PACKETS), link, out);

@@ -120,7 +120,7 @@ impl Smb2 {
                 self.settle_gaps(out.order, link, out);
             }
             if link.looks_for_lost(self.waiting.len()) {
-                self.miss_replies(u64::MAX, message.end.unwrap_or(message.start), link);
+                self.arrive_lost(u64::MAX, message.end.unwrap_or(message.start), link);
             }
             return;
         }
@@ -324,8 +324,8 @@ impl Smb2 {
         }
     }
 
-    /// Replies were not captured, see [`Link::miss_replies`].
-    pub fn miss_replies(&mut self, at: u64, time: i64, link: &mut Link) {
+    /// Takes out of what is in flight whose reply seems lost: see [`Link::arrive_lost`].
+    pub fn arrive_lost(&mut self, at: u64, time: i64, link: &mut Link) {
         for slot in self.waiting.places() {
             if let Some(pending) = self.slab.get_mut(slot as usize) {
                 link.arrive_lost(at, pending, time);
