@@ -36,7 +36,7 @@ use vantage::Vantages;
 type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
 
 /// Rows are handed to the builder in groups that stay in the cache: as many as it looks at together.
-const GROUP: usize = 64;
+const GROUP: usize = 256;
 /// Rows of the small tables that make a part.
 const TABLE_ROWS: usize = 4_096;
 /// Text of one batch; beyond it the batch ends early.

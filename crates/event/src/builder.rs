@@ -11,7 +11,7 @@ use arrow::error::ArrowError;
 
 use crate::operation::{Column, Operation, schema};
 use crate::pool::Pool;
-use crate::values::{Build, GROUP, Zeros, nulls, transpose};
+use crate::values::{BLOCK, Build, GROUP, Zeros, nulls, transpose};
 
 /// The texts that rows of one batch refer to by number.
 #[derive(Clone, Default)]
@@ -129,28 +129,29 @@ impl OperationBuilder {
         self.len == 0
     }
 
-    /// Appends rows, whose names are numbers in [`OperationBuilder::names`]. Best in groups of 64,
-    /// while they are in the cache.
+    /// Appends rows, whose names are numbers in [`OperationBuilder::names`]. Best as many at once as
+    /// are together in the cache: a few hundred.
     pub fn append<R: AsRef<Operation>>(&mut self, rows: &[R]) {
-        for group in rows.chunks(GROUP) {
-            let (mut low, mut high) = ([0; GROUP], [0; GROUP]);
-            for ((row, low), high) in group.iter().zip(&mut low).zip(&mut high) {
-                let present = u128::from_le_bytes(row.as_ref().present);
-                (*low, *high) = (present as u64, (present >> 64) as u64);
+        for block in rows.chunks(BLOCK) {
+            let mut known = [[[0; GROUP]; 2]; BLOCK / GROUP];
+            for (group, [low, high]) in block.chunks(GROUP).zip(&mut known) {
+                for ((row, low), high) in group.iter().zip(&mut *low).zip(&mut *high) {
+                    let present = u128::from_le_bytes(row.as_ref().present);
+                    (*low, *high) = (present as u64, (present >> 64) as u64);
+                }
+                transpose(low);
+                transpose(high);
             }
-            transpose(&mut low);
-            transpose(&mut high);
             for &place in &self.order {
                 let Some(build) = self.columns.get_mut(place) else { continue };
                 let place = build.column as usize;
-                let known = if place < 64 { low[place] } else { high[place - 64] };
-                if known != 0 {
+                let known = known.each_ref().map(|words| words[place / GROUP][place % GROUP]);
+                if known != [0; BLOCK / GROUP] {
                     build.catch_up(self.len);
-                    build.known.push(known, group.len());
-                    build.column.append(group, known, &mut build.values);
+                    build.append(block, &known);
                 }
             }
-            self.len += group.len();
+            self.len += block.len();
         }
     }
 

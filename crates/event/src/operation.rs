@@ -11,7 +11,7 @@ use std::sync::{Arc, LazyLock};
 use arrow::datatypes::{DataType, Schema, SchemaRef};
 
 use crate::column::{ColumnSpec, Sensitivity, Unit, text_type};
-use crate::values::{Bits, Codes, Uniform, Values};
+use crate::values::{Bits, Codes, GROUP, Uniform, Values};
 
 macro_rules! storage {
     (name) => {
@@ -97,20 +97,26 @@ macro_rules! append_values {
     (bytes16 $args:tt) => { append_values!(@ Bytes16 $args) };
     (bool ($out:ident, $rows:ident, $known:ident, $field:ident)) => {
         if let Values::Bool(bits) = $out {
-            let word = $rows.iter().enumerate().fold(0, |word, (place, row)| {
-                word | u64::from(row.as_ref().$field) << place
-            });
-            bits.push(word, $rows.len());
+            for group in $rows.chunks(GROUP) {
+                let word = group.iter().enumerate().fold(0, |word, (place, row)| {
+                    word | u64::from(row.as_ref().$field) << place
+                });
+                bits.push(word, group.len());
+            }
         }
     };
     (name ($out:ident, $rows:ident, $known:ident, $field:ident)) => {
         if let Values::Name(keys) = $out {
-            keys.extend($rows.iter().map(|row| row.as_ref().$field), $known, |key| key as i32);
+            for (group, &known) in $rows.chunks(GROUP).zip($known) {
+                keys.extend(group.iter().map(|row| row.as_ref().$field), known, |key| key as i32);
+            }
         }
     };
     (code ($out:ident, $rows:ident, $known:ident, $field:ident)) => {
         if let Values::Code(codes) = $out {
-            codes.extend($rows.iter().map(|row| row.as_ref().$field), $known);
+            for (group, &known) in $rows.chunks(GROUP).zip($known) {
+                codes.extend(group.iter().map(|row| row.as_ref().$field), known);
+            }
         }
     };
     (@ $variant:ident ($out:ident, $rows:ident, $known:ident, $field:ident)) => {
@@ -154,7 +160,7 @@ macro_rules! operation_columns {
             pub(crate) fn append<R: AsRef<Operation>>(
                 self,
                 rows: &[R],
-                known: u64,
+                known: &[u64],
                 out: &mut Values,
             ) {
                 match self { $(Column::$name => append_values!($kind (out, rows, known, $name)),)* }

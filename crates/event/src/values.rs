@@ -1,7 +1,7 @@
 //! The values of one column while a batch is being built, and which of them are known.
 //!
-//! Rows come in groups of at most [`GROUP`], so that what is known of a group is one word for
-//! each column. A column lags behind until a group has a value for it: columns without any value
+//! Rows come in blocks of groups of at most [`GROUP`], so that what is known of a group is one word
+//! for each column. A column lags behind until a block has a value for it: columns without any value
 //! cost nothing.
 
 use std::sync::Arc;
@@ -19,11 +19,14 @@ use arrow::error::ArrowError;
 use hashbrown::HashMap;
 
 use crate::code;
-use crate::operation::Column;
+use crate::operation::{Column, Operation};
 use crate::pool::Pool;
 
-/// Rows that are looked at together: a word's bits.
+/// Rows of which it is one word what is known of a column.
 pub(crate) const GROUP: usize = u64::BITS as usize;
+
+/// Rows that a column is given at once, as going to the next column takes its time: groups.
+pub(crate) const BLOCK: usize = 4 * GROUP;
 
 /// A list of bits that grows by up to a word at a time.
 #[derive(Clone, Debug, Default)]
@@ -180,7 +183,10 @@ impl<T: Copy + Default + Eq> Uniform<T> {
         let mask = u64::MAX >> (GROUP - count);
         if self.keys.is_empty() {
             let only = self.only.or_else(|| group.clone().nth(known.trailing_zeros() as usize));
-            let Some(only) = only else { return };
+            let Some(only) = only else {
+                self.len += count;
+                return;
+            };
             self.only = Some(only);
             let same = match known == mask {
                 true => !group.clone().fold(false, |differs, value| differs | (value != only)),
@@ -392,6 +398,15 @@ impl Build {
             self.known.extend_to(len);
             self.values.extend_to(len);
         }
+    }
+
+    /// Appends a block of rows; of each group of them, which have a value.
+    #[inline]
+    pub(crate) fn append<R: AsRef<Operation>>(&mut self, rows: &[R], known: &[u64]) {
+        for (group, &known) in rows.chunks(GROUP).zip(known) {
+            self.known.push(known, group.len());
+        }
+        self.column.append(rows, known, &mut self.values);
     }
 
     /// Whether no row has a value.
