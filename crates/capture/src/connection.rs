@@ -121,6 +121,8 @@ pub struct Connection {
     held_bytes: usize,
     /// Once a packet was recorded twice.
     copies: Option<Box<Copies>>,
+    /// What the last packet that was not followed left: see [`Connection::follows`].
+    is_plain: bool,
 }
 
 impl Connection {
@@ -156,6 +158,7 @@ impl Connection {
             held: VecDeque::new(),
             held_bytes: 0,
             copies: None,
+            is_plain: false,
         }
     }
 
@@ -194,10 +197,7 @@ impl Connection {
     #[inline]
     pub fn follows(&self, segment: &TcpSegment<'_>, from: usize) -> bool {
         segment.flags.0 & CONTROL == TcpFlags::ACK.0
-            && self.is_smb
-            && !self.has_hole()
-            && self.held.is_empty()
-            && self.copies.is_none()
+            && self.is_plain
             && !self.acknowledges_unseen(segment, from)
     }
 
@@ -234,7 +234,8 @@ impl Connection {
             // A copy, so that the common way's need not be in memory.
             self.data(&Piece { ..piece }, from, context, out);
             self.give_up_holes(time, frame, context, out);
-            return self.has_hole();
+            self.review();
+            return !self.is_plain;
         }
         half.send(&piece);
         half.take(&piece, 0);
@@ -287,6 +288,13 @@ impl Connection {
         } else {
             self.take(segment, from, time, frame, context, out);
         }
+        self.review();
+    }
+
+    /// Notes whether packets may go on plainly.
+    fn review(&mut self) {
+        self.is_plain =
+            self.is_smb && !self.has_hole() && self.held.is_empty() && self.copies.is_none();
     }
 
     /// Takes a packet whose turn it is.
