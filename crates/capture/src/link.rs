@@ -352,6 +352,14 @@ impl Link {
         }
     }
 
+    /// Puts an operation that waited for its client back into what is in flight, as a further message
+    /// of its request comes.
+    pub fn resume(&mut self, pending: &mut Pending, message: &Message<'_>) {
+        pending.begun = BusyClock::resume(message.begun, pending.row.busy_ns().unwrap_or(0));
+        pending.on_clock = message.begun != NOT_ON_CLOCK;
+        self.depart(pending);
+    }
+
     /// Ends an operation with its reply and emits the row. `first` says that it is the first (or
     /// only) one in the reply's message: the message's times and bytes stand on it.
     #[inline(always)]

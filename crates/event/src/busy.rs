@@ -45,6 +45,12 @@ impl BusyClock {
         self.reading
     }
 
+    /// What a request that goes on after a pause began with: the clock's reading now and its share so
+    /// far, in nanoseconds.
+    pub fn resume(reading: i64, share: i64) -> i64 {
+        reading.wrapping_sub(share.saturating_mul(1024))
+    }
+
     /// It ended, or waits by design; its share in nanoseconds.
     #[inline]
     pub fn end(&mut self, time: i64, begun: i64) -> i64 {
@@ -57,6 +63,17 @@ impl BusyClock {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pause_of_a_request_is_in_nobodys_share() {
+        let mut clock = BusyClock::default();
+        let paused = clock.begin(1_000);
+        let share = clock.end(3_000, paused);
+        let other = clock.begin(5_000);
+        let resumed = BusyClock::resume(clock.begin(6_000), share);
+        assert_eq!(clock.end(8_000, other), 1_000 + 1_000);
+        assert_eq!(clock.end(9_000, resumed), 2_000 + 1_000 + 1_000);
+    }
 
     #[test]
     fn busy_shares_add_up_to_the_busy_time() {

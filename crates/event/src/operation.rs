@@ -265,7 +265,7 @@ operation_columns! {
     credit_charge, set_credit_charge: u16, Count, Public, "CreditCharge of the request.";
     credits_requested, set_credits_requested: u16, Count, Public, "Credits that the client asked for.";
     credits_granted, set_credits_granted: u16, Count, Public, "Credits that the server granted, interim reply included.";
-    outstanding, set_outstanding: u32, Count, Public, "Operations in flight on the connection when this one was sent, itself not counted; waiting notifications and blocked locks are not counted.";
+    outstanding, set_outstanding: u32, Count, Public, "Operations in flight on the connection when this one was sent, itself not counted; waiting notifications, blocked locks and SMB1 requests whose rest the server has asked for are not counted.";
 
     scheduled_at, set_scheduled_at: i64, Time, Public, "When a load user was to send the operation.";
     request_start, set_request_start: i64, Time, Public, "First byte of the request.";

@@ -158,7 +158,7 @@ impl Exchange {
 
     /// Takes a further message of the request into account. One that comes when the reply has
     /// begun is not what the server waited for.
-    pub fn extend(&mut self, message: &Message<'_>) {
+    fn extend(&mut self, message: &Message<'_>) {
         let is_begun = self.is_begun();
         let Some(lead) = self.members().first_mut() else { return };
         let row = &mut lead.pending.row;
@@ -183,7 +183,7 @@ impl Exchange {
     ) -> Progress {
         let failed = reply::is_error(header);
         if !failed && self.is_interim(message, header) {
-            self.count_interim(seen);
+            self.interim(seen, link);
             return match self.stage {
                 Stage::WriteRaw(_) => Progress::RawBlock,
                 _ => Progress::More,
@@ -220,12 +220,33 @@ impl Exchange {
         }
     }
 
-    fn count_interim(&mut self, seen: &Seen) {
+    /// Takes a reply that asks for the rest of the request: until that comes it is the client's turn.
+    fn interim(&mut self, seen: &Seen, link: &mut Link) {
         if let Some(lead) = self.members().first_mut() {
             let row = &mut lead.pending.row;
             let before = row.response_wire_bytes().unwrap_or(0);
             row.set_response_wire_bytes(before + seen.wire_bytes);
         }
+        for member in self.members() {
+            link.arrive(&mut member.pending, seen.end_or_start());
+        }
+    }
+
+    /// Takes a further message of the request: what was the client's turn is over.
+    pub fn go_on(&mut self, message: &Message<'_>, link: &mut Link) {
+        let is_begun = self.is_begun();
+        let waits = |member: &Member| member.pending.row.waits() == Some(true);
+        let mut members = self.members().iter_mut();
+        match members.next() {
+            Some(lead) if !is_begun && !lead.pending.in_flight && !waits(lead) => {
+                link.resume(&mut lead.pending, message);
+                for member in members.filter(|member| !waits(member)) {
+                    link.depart(&mut member.pending);
+                }
+            }
+            _ => link.unbegin(message.start, message.begun),
+        }
+        self.extend(message);
     }
 
     fn decode(

@@ -102,10 +102,10 @@ impl Smb1 {
         link: &mut Link,
         out: &mut Output,
     ) {
-        link.unbegin(message.start, message.begun);
         if to_server {
             self.raw_to_server(message, link, out);
         } else {
+            link.unbegin(message.start, message.begun);
             self.raw_to_client(message, link, out);
         }
     }
@@ -337,8 +337,7 @@ impl Smb1 {
         else {
             return false;
         };
-        link.unbegin(message.start, message.begun);
-        exchange.extend(message);
+        exchange.go_on(message, link);
         let mut stage = std::mem::take(&mut exchange.stage);
         if let Stage::Transaction(state) = &mut stage
             && let Some(member) = exchange.members().last_mut()

@@ -64,10 +64,14 @@ impl Smb1 {
         link: &mut Link,
         out: &mut Output,
     ) {
-        let Some(key) = self.raw_write.take() else { return };
-        let slot = self.waiting.get(&key).copied();
-        let Some(exchange) = slot.and_then(|slot| self.slab.get_mut(slot as usize)) else { return };
-        exchange.extend(message);
+        let key = self.raw_write.take();
+        let slot = key.and_then(|key| self.waiting.get(&key)).copied();
+        let exchange = slot.and_then(|slot| self.slab.get_mut(slot as usize));
+        let (Some(key), Some(exchange)) = (key, exchange) else {
+            link.unbegin(message.start, message.begun);
+            return;
+        };
+        exchange.go_on(message, link);
         let Stage::WriteRaw(raw) = exchange.stage else { return };
         if raw.through {
             return;

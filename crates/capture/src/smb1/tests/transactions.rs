@@ -46,6 +46,32 @@ fn a_request_ends_with_its_last_secondary() {
 }
 
 #[test]
+fn while_the_server_waits_for_the_rest_the_request_is_not_in_flight() {
+    let mut wire = Wire::default();
+    let parameters = b"\x01\x00\0\0\0\0\\a\0";
+    // The rest of this one never comes.
+    wire.client(trans2(1, 6, parameters, 20));
+    wire.server(Smb::reply(0x32, 1, &[], &[]));
+    let start = wire.client(trans2(2, 6, parameters, 20));
+    let paused = wire.server(Smb::reply(0x32, 2, &[], &[]));
+    wire.time += 1_000_000;
+    let between = wire.client(Smb::new(0x2b, 3, &words(2, &[(0, &[1])]), &[]));
+    wire.time += 5_000;
+    let rest = wire.client(secondary(2, &[0; 20], 0, 20));
+    let echoed = wire.server(Smb::reply(0x2b, 3, &words(2, &[]), &[]));
+    let replied = wire.server(response(0x32, 2, &[], 0, 0));
+    let rows = wire.rows();
+    let (echo, request) = (&rows[0].row, &rows[1].row);
+    assert_eq!((echo.outstanding(), request.outstanding()), (Some(0), Some(0)));
+    assert_eq!(echo.busy_ns(), Some(rest - between + (echoed - rest) / 2));
+    let busy = (paused - start) + (echoed - rest) / 2 + (replied - echoed);
+    assert_eq!(request.busy_ns(), Some(busy));
+    assert_eq!(request.elapsed_ns(), Some(replied - start));
+    let left = wire.end();
+    assert_eq!((left.len(), left[0].row.busy_ns()), (1, None));
+}
+
+#[test]
 fn a_whole_request_may_be_answered_without_words() {
     let mut wire = Wire::default();
     let row = wire.call(trans2(1, 3, &[3, 1], 0), Smb::reply(0x32, 1, &[], &[]));
