@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{Schema, SchemaRef};
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::Result as DataFusionResult;
@@ -50,7 +50,7 @@ impl SourceTable {
             None => Some(streamed.unwrap_or(Inputs::Captures)),
             Some(_) => streamed,
         };
-        Ok(SourceTable { table, schema: table.schema(), source, files, streamed })
+        Ok(SourceTable { table, schema: schema(table), source, files, streamed })
     }
 
     fn stream(
@@ -140,6 +140,7 @@ impl PartitionStream for PartStream {
         let sender = stream.tx();
         let (table, inputs) = (self.table, self.inputs);
         let (source, projection) = (self.source.clone(), self.projection.clone());
+        let schema = self.schema.clone();
         stream.spawn_blocking(move || {
             let operations = table == Table::Operations;
             let request = Request {
@@ -156,6 +157,7 @@ impl PartitionStream for PartStream {
                 if let Some(places) = projection.as_ref().filter(|_| !operations) {
                     batch = project(&batch, places).map_err(failure::outside)?;
                 }
+                let batch = batch.with_schema(schema.clone())?;
                 if sender.blocking_send(Ok(batch)).is_err() {
                     // Nobody wants more: dropping the parts ends decoding.
                     return Ok(());
@@ -165,6 +167,14 @@ impl PartitionStream for PartStream {
         });
         stream.build()
     }
+}
+
+/// A table's columns, as SQL sees them: each may be null, since files of an older version lack some.
+fn schema(table: Table) -> SchemaRef {
+    let schema = table.schema();
+    let fields = schema.fields().iter();
+    let fields: Vec<_> = fields.map(|field| field.as_ref().clone().with_nullable(true)).collect();
+    Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
 }
 
 /// DataFusion's table over Parquet files; none without files.
@@ -185,7 +195,7 @@ fn listing(table: Table, paths: &[std::path::PathBuf]) -> Result<Option<ListingT
     let options = ListingOptions::new(Arc::new(ParquetFormat::default())).with_file_extension("");
     let config = ListingTableConfig::new_with_multi_paths(urls)
         .with_listing_options(options)
-        .with_schema(table.schema());
+        .with_schema(schema(table));
     let listing = ListingTable::try_new(config).map_err(failure::planning)?;
     Ok(Some(listing))
 }

@@ -1,13 +1,17 @@
 //! Tests of SQL over captures and datasets.
 
 use super::*;
+use crate::dataset::properties::properties;
 use crate::dataset::{DatasetWriter, ManifestSeed, WriteOptions};
 use crate::source::{OpenOptions, Request};
 use crate::synthetic_rest::{capture, dataset};
 use arrow::array::AsArray;
 use arrow::datatypes::Int64Type;
 use arrow::util::pretty::pretty_format_batches;
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use smbscope_event::anonymize::Tokenizer;
+use std::fs::File;
 use std::path::Path;
 
 fn engine(inputs: &[&str], tokenizer: Option<Tokenizer>) -> Engine {
@@ -96,6 +100,29 @@ fn errors_are_one_sentence() {
     let failed = engine.query("SELECT 1 / (operation - operation) FROM operations").unwrap();
     let failed = failed.last().unwrap().unwrap_err().to_string();
     assert!(failed.to_lowercase().contains("divide by zero"), "{failed}");
+}
+
+#[test]
+fn a_column_that_an_older_dataset_lacks_is_null() {
+    let (dir, engine) = folder(10);
+    let file = engine.source.files(Table::Coverage).remove(0);
+    let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(&file).unwrap()).unwrap();
+    let batch = reader.build().unwrap().next().unwrap().unwrap();
+    let later = batch.schema().index_of("frames_repeated").unwrap();
+    let older: Vec<_> = (0..batch.num_columns()).filter(|place| *place != later).collect();
+    let batch = batch.project(&older).unwrap();
+    let written = properties(Table::Coverage, &batch.schema(), 10).unwrap();
+    let file = File::create(&file).unwrap();
+    let mut writer = ArrowWriter::try_new(file, batch.schema(), Some(written)).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    let folder = dir.path().display().to_string();
+    let sql = "SELECT frames, frames_repeated FROM coverage";
+    let found = table(&self::engine(&[&folder], None), sql);
+    assert!(found.contains("| 0      |                 |"), "{found}");
+    // Rows that go through a struct count what is absent as 0.
+    let found = table(&self::engine(&[&folder], Some(Tokenizer::new([9; 32]))), sql);
+    assert!(found.contains("| 0      | 0               |"), "{found}");
 }
 
 #[test]
