@@ -6,7 +6,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Done, PrepareError, join, list, make_file, remove};
+use super::entry::{make_file, remove};
+use super::{Done, PrepareError, join, list};
 use crate::client::Session;
 use crate::fileset::FileSet;
 
