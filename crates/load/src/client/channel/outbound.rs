@@ -1,0 +1,253 @@
+//! The sending half of a connection: requests become frames, signed or encrypted, and rows.
+//!
+//! Owns credits, MessageIds and what of an operation is known when it is sent. MS-SMB2 section
+//! 3.2.4.1.
+
+use smbscope_event::code;
+use smbscope_event::message;
+use smbscope_event::operation::{Column, Operation};
+use smbscope_wire::crypto::PreauthIntegrity;
+use smbscope_wire::nbss;
+use smbscope_wire::smb2::Command;
+use smbscope_wire::smb2::encode::{Body, Cancel, Frame, Head};
+use smbscope_wire::smb2::header::{Flags, Header};
+use tokio::io::AsyncWriteExt;
+
+use super::{Ask, Channel, IDLE_BYTES, Pending, Protection, Scene};
+use crate::client::error::ClientError;
+
+impl Channel {
+    /// Waits until the server has granted that many credits.
+    pub async fn have_credits(&mut self, credits: u32) -> Result<(), ClientError> {
+        while self.credits < credits {
+            if self.pending.is_empty() {
+                let held = self.credits;
+                return Err(ClientError::Protocol(format!(
+                    "the server grants {held} credits, the request needs {credits}: use smaller blocks"
+                )));
+            }
+            self.receive().await?;
+        }
+        Ok(())
+    }
+
+    /// Appends a request to the frame that [`Channel::send`] sends: alone in it, or a member of a
+    /// compound. A member with `related` works on the file of the one before. Returns the
+    /// MessageId, by which the reply is waited for.
+    pub fn add<B: Body>(
+        &mut self,
+        session_id: u64,
+        tree_id: u32,
+        related: bool,
+        body: &B,
+        ask: Ask,
+    ) -> u64 {
+        let charge = self.charge(ask.payload_bytes);
+        let message_id = self.next_message_id;
+        self.next_message_id += u64::from(charge);
+        self.credits = self.credits.saturating_sub(charge);
+        let wanted = self.credits_wanted.saturating_sub(self.credits).clamp(charge, 512);
+        let head = Head {
+            credit_charge: if self.large_mtu { charge as u16 } else { 0 },
+            credits: wanted as u16,
+            flags: if related { Flags::RELATED } else { Flags::default() },
+            message_id,
+            tree_or_async_id: u64::from(tree_id) << 32,
+            session_id,
+            ..Head::default()
+        };
+        if self.unsent == 0 {
+            self.frame.clear();
+        }
+        let before = self.frame.message().len();
+        self.frame.member(&head, body);
+        self.sign_next |= ask.sign;
+        let row = self.rows.is_some().then(|| {
+            let mut row = self.blank_row();
+            row.path = ask.path;
+            let operation = &mut row.operation;
+            fill_head(operation, B::COMMAND, &head, tree_id);
+            if let Some(handle) = ask.handle {
+                operation.set_handle(handle);
+            }
+            let bytes = self.frame.message();
+            let start = before.next_multiple_of(8);
+            message::request(B::COMMAND, bytes.get(start..).unwrap_or_default(), operation);
+            self.scene.fill(operation);
+            row
+        });
+        self.pending.push(Pending {
+            message_id,
+            want: ask.want,
+            waits: ask.waits,
+            lead: self.unsent == 0,
+            busy: None,
+            async_id: None,
+            row,
+        });
+        self.unsent += 1;
+        message_id
+    }
+
+    /// Sends what was added.
+    pub async fn send(&mut self) -> Result<(), ClientError> {
+        self.send_hashed(None).await
+    }
+
+    /// Sends what was added, and takes it into a preauthentication hash.
+    pub async fn send_hashed(
+        &mut self,
+        preauth: Option<&mut PreauthIntegrity>,
+    ) -> Result<(), ClientError> {
+        let count = std::mem::take(&mut self.unsent);
+        let first = self.pending.len().saturating_sub(count);
+        let sign = std::mem::take(&mut self.sign_next) || self.protection.sign_all;
+        let session_id = self.session_in_frame();
+        let (bytes, signed, encrypted) =
+            protect(&mut self.frame, &self.protection, session_id, sign)?;
+        if let Some(preauth) = preauth {
+            preauth.update(bytes.get(nbss::HEADER_BYTES..).unwrap_or_default());
+        }
+        let start = self.clock.now();
+        let outstanding = self.in_flight;
+        // What waits by design is not in flight; a message that was sent counts once.
+        for pending in self.pending.iter_mut().skip(first).filter(|pending| !pending.waits) {
+            self.in_flight += 1;
+            pending.busy = pending.lead.then(|| self.busy.begin(start));
+        }
+        self.stream.write_all(bytes).await.map_err(ClientError::Lost)?;
+        let end = self.clock.now();
+        self.table.packets_to_server += 1;
+        self.table.bytes_to_server += bytes.len() as u64;
+        self.table.outstanding_max = self.table.outstanding_max.max(u64::from(self.in_flight));
+        let wire_bytes = bytes.len() as u64;
+        let compound = (count > 1).then_some(self.compound);
+        self.compound += u64::from(count > 1);
+        self.table.compounds += u64::from(count > 1);
+        let idle = outstanding == 0;
+        for (index, pending) in self.pending.iter_mut().skip(first).enumerate() {
+            let Some(row) = pending.row.as_mut().map(|row| &mut row.operation) else { continue };
+            row.set_signed(signed);
+            row.set_encrypted(encrypted);
+            row.set_outstanding(outstanding + index as u32);
+            if let Some(compound) = compound {
+                row.set_compound(compound);
+                row.set_compound_index(index as u16);
+                row.set_compound_size(count as u16);
+            }
+            if index == 0 {
+                row.set_request_start(start);
+                row.set_request_end(end);
+                row.set_request_wire_bytes(wire_bytes);
+                if let (true, Some(last)) = (idle, self.last_reply) {
+                    row.set_client_gap_ns(start - last);
+                }
+            }
+        }
+        self.frame.shrink(IDLE_BYTES);
+        Ok(())
+    }
+
+    /// The session id that stands in the frame's first header.
+    fn session_in_frame(&self) -> u64 {
+        Header::parse(self.frame.message()).map_or(0, |header| header.session_id)
+    }
+
+    /// Cancels a request that waits; false, and nothing sent, when it was answered. The Cancel itself
+    /// has no reply; the request's own comes.
+    pub async fn cancel(
+        &mut self,
+        session_id: u64,
+        tree_id: u32,
+        message_id: u64,
+    ) -> Result<bool, ClientError> {
+        let Some(pending) = self.pending.iter().find(|pending| pending.message_id == message_id)
+        else {
+            return Ok(false);
+        };
+        let mut head = Head { session_id, message_id, ..Head::default() };
+        match pending.async_id {
+            Some(id) => {
+                head.flags = Flags::ASYNC;
+                head.tree_or_async_id = id;
+            }
+            None => head.tree_or_async_id = u64::from(tree_id) << 32,
+        }
+        self.frame.clear();
+        self.frame.member(&head, &Cancel);
+        let sign = self.protection.sign_all;
+        let (bytes, signed, encrypted) =
+            protect(&mut self.frame, &self.protection, session_id, sign)?;
+        let start = self.clock.now();
+        self.stream.write_all(bytes).await.map_err(ClientError::Lost)?;
+        let wire_bytes = bytes.len() as u64;
+        self.table.bytes_to_server += wire_bytes;
+        if self.rows.is_some() {
+            let mut row = self.blank_row();
+            let operation = &mut row.operation;
+            fill_head(operation, Command::CANCEL, &head, 0);
+            operation.clear(Column::tree_id);
+            operation.set_signed(signed);
+            operation.set_encrypted(encrypted);
+            operation.set_request_start(start);
+            operation.set_request_end(self.clock.now());
+            operation.set_request_wire_bytes(wire_bytes);
+            operation.set_outstanding(self.in_flight);
+            self.scene.fill(operation);
+            self.keep(row);
+            self.table.operations += 1;
+        }
+        Ok(true)
+    }
+}
+
+impl Scene {
+    pub(super) fn fill(&self, row: &mut Operation) {
+        if let Some(run) = self.scenario_run {
+            row.set_scenario_run(run);
+        }
+        if let Some(time) = self.scheduled_at {
+            row.set_scheduled_at(time);
+        }
+    }
+}
+
+/// The columns that a request's header fills.
+fn fill_head(row: &mut Operation, command: Command, head: &Head, tree_id: u32) {
+    row.set_command(code::command(2, command.0));
+    row.set_message_id(head.message_id);
+    if head.session_id != 0 {
+        row.set_session_id(head.session_id);
+    }
+    if tree_id != 0 {
+        row.set_tree_id(tree_id);
+    }
+    row.set_credit_charge(head.credit_charge);
+    row.set_credits_requested(head.credits);
+    row.set_related(head.flags.is_related());
+}
+
+/// Signs or encrypts what the frame holds: the bytes for the transport, whether they are signed,
+/// whether encrypted.
+fn protect<'a>(
+    frame: &'a mut Frame,
+    protection: &Protection,
+    session_id: u64,
+    sign: bool,
+) -> Result<(&'a [u8], bool, bool), ClientError> {
+    match (&protection.seal, &protection.signer) {
+        (Some((encryptor, _)), _) => {
+            let mut sealed = Ok(());
+            let bytes = frame.encrypted(|bytes| sealed = encryptor.encrypt(session_id, bytes));
+            sealed.map_err(|error| ClientError::Protocol(error.to_string()))?;
+            Ok((bytes, false, true))
+        }
+        (None, Some(signer)) if sign => {
+            frame.each_member(|member| {
+                signer.sign(member);
+            });
+            Ok((frame.plain(), true, false))
+        }
+        _ => Ok((frame.plain(), false, false)),
+    }
+}
