@@ -98,12 +98,7 @@ impl Forecast {
     ) -> Forecast {
         let rows = |rows: &[replay::Row]| rows.iter().map(|one| row(one, &one.name)).collect();
         let rtt_ns = prediction.rtt_ns.map(|[_, median, _]| median);
-        let mut assumptions: Vec<String> = Vec::new();
-        for assumption in changes.iter().map(Change::assumption) {
-            if !assumptions.iter().any(|said| said == assumption) {
-                assumptions.push(assumption.to_owned());
-            }
-        }
+        let assumptions = Change::assumptions(changes).into_iter().map(str::to_owned);
         Forecast {
             changes: changes.iter().map(change_row).collect(),
             timed: prediction.timed,
@@ -115,7 +110,7 @@ impl Forecast {
             commands: rows(&prediction.commands),
             all_scenarios: prediction.all_scenarios.as_ref().map(|all| row(all, "All")),
             scenarios: rows(&prediction.scenarios),
-            assumptions,
+            assumptions: assumptions.collect(),
             notes,
             warnings,
         }

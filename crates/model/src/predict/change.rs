@@ -411,6 +411,17 @@ impl Change {
         if is_there { Ok(()) } else { Err(self.lacking()) }
     }
 
+    /// The assumptions of changes, each once.
+    pub fn assumptions(changes: &[Change]) -> Vec<&'static str> {
+        let mut said = Vec::new();
+        for assumption in changes.iter().map(Change::assumption) {
+            if !said.contains(&assumption) {
+                said.push(assumption);
+            }
+        }
+        said
+    }
+
     /// What is taken for granted, in a sentence.
     pub fn assumption(&self) -> &'static str {
         match self {

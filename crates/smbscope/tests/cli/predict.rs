@@ -83,6 +83,10 @@ fn a_capture_is_replayed_over_another_line() {
     // Each operation takes the new round trip longer, less today's on a loopback device.
     let longer = seconds(all, "after_seconds") - seconds(all, "before_seconds");
     assert!((0.0199..0.02).contains(&longer), "{longer}");
+    for (of, part) in [("assumption", "follows from the last reply"), ("warning", "far outside")] {
+        let said = records.iter().find(|record| record["of"] == of).expect(of);
+        assert!(said["name"].as_str().unwrap().contains(part), "{said}");
+    }
     for record in records.iter().filter(|record| record["before_seconds"].is_number()) {
         for side in ["before", "after"] {
             let parts = record.as_object().unwrap().iter().filter(|(name, _)| {

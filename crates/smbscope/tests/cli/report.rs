@@ -80,7 +80,14 @@ fn a_change_is_told_as_predict_tells_it() {
                 found += 1;
             }
         }
-        let n = predicted.iter().filter(|record| record["of"] != "capacity").count();
+        for (of, list) in [("assumption", "assumptions"), ("warning", "warnings")] {
+            let said = predicted.iter().filter(|record| record["of"] == of);
+            let names: Vec<_> = said.map(|record| record["name"].clone()).collect();
+            assert_eq!(&names, forecast[list].as_array().unwrap(), "{of}");
+            found += names.len();
+        }
+        let others = ["capacity", "note"].map(serde_json::Value::from);
+        let n = predicted.iter().filter(|record| !others.contains(&record["of"])).count();
         assert_eq!(found, n);
         assert_eq!(forecast["changes"].as_array().unwrap().len(), 2);
     }

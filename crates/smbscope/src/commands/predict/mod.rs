@@ -65,13 +65,9 @@ fn read<T: serde::de::DeserializeOwned>(
 /// The assumptions of the changes, each once.
 fn taken_for_granted(changes: &[Change], bold: (&str, &str)) -> String {
     let mut text = format!("\n{}Taken for granted{}\n", bold.0, bold.1);
-    let mut said: Vec<&str> = Vec::new();
-    for assumption in changes.iter().map(Change::assumption) {
-        if !said.contains(&assumption) {
-            said.push(assumption);
-            text.push_str(assumption);
-            text.push('\n');
-        }
+    for assumption in Change::assumptions(changes) {
+        text.push_str(assumption);
+        text.push('\n');
     }
     text
 }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt64Array};
 use smbscope_model::predict::capacity::{Capacity, NoCapacity, Resource};
-use smbscope_model::predict::replay::{Part, Prediction, Row, Times};
+use smbscope_model::predict::change::Change;
+use smbscope_model::predict::replay::{Part, Row, Times};
 use smbscope_report::format;
 
 use super::args::Predict;
@@ -40,10 +41,9 @@ pub fn run(args: &Predict, talk: Talk) -> anyhow::Result<()> {
             output.finish()
         }
         format => {
-            let is_changed = !args.asked.changes.is_empty();
             let batch = match in_detail {
                 Some(all) => detail::batch(all)?,
-                None => batch(&forecast.prediction, &forecast.capacity, is_changed)?,
+                None => batch(&forecast)?,
             };
             write(batch, format, Output::open(args.out.as_ref())?)
         }
@@ -202,14 +202,17 @@ fn carries(capacity: &Result<Capacity, NoCapacity>, bold: (&str, &str)) -> Strin
                  load.\n"
             ));
         }
-        if limit.users > FAR_USERS * capacity.users_recorded {
-            text.push_str(
-                "That is far from what was recorded: load the server more for a better answer.\n",
-            );
-        }
+        text.extend(far(capacity).map(|line| format!("{line}\n")));
     }
     capacity.notes.iter().for_each(|line| text.push_str(&format!("{line}\n")));
     text
+}
+
+/// What is to be said of a capacity that few of its users were recorded for.
+fn far(capacity: &Capacity) -> Option<&'static str> {
+    let limit = capacity.limit()?;
+    (limit.users > FAR_USERS * capacity.users_recorded)
+        .then_some("That is far from what was recorded: load the server more for a better answer.")
 }
 
 /// A part in words for people.
@@ -224,12 +227,11 @@ pub fn meaning(part: &str) -> &str {
     }
 }
 
-/// Flat records: what of, which, how many, before and after.
-fn batch(
-    prediction: &Prediction,
-    capacity: &Result<Capacity, NoCapacity>,
-    is_changed: bool,
-) -> anyhow::Result<RecordBatch> {
+/// Flat records: what of, which, how many, before and after; and what is to be known of them, a sentence
+/// each, as a name.
+fn batch(forecast: &Forecast) -> anyhow::Result<RecordBatch> {
+    let Forecast { changes, prediction, capacity, notes, warnings, .. } = forecast;
+    let is_changed = !changes.is_empty();
     let scenarios = prediction.scenarios.iter().map(|row| ("scenario", row));
     let all = prediction.all_scenarios.iter().map(|row| ("scenarios", row));
     let commands = prediction.commands.iter().map(|row| ("command", row));
@@ -238,6 +240,19 @@ fn batch(
     let named: Vec<_> =
         resources.iter().map(|one| Row { name: one.name.clone(), ..Row::default() }).collect();
     let limits = named.iter().map(|row| ("capacity", row));
+    let sentence = |of, name: &str| (of, Row { name: name.to_owned(), ..Row::default() });
+    let assumptions = Change::assumptions(changes).into_iter();
+    let of_capacity = match capacity {
+        Ok(capacity) => capacity.notes.clone(),
+        // Of a capture nobody expects one.
+        Err(NoCapacity::NoSteps) => Vec::new(),
+        Err(missing) => vec![missing.sentence().to_owned()],
+    };
+    let far = capacity.as_ref().ok().and_then(far);
+    let said: Vec<_> = (assumptions.map(|line| sentence("assumption", line)))
+        .chain(notes.iter().chain(&of_capacity).map(|line| sentence("note", line)))
+        .chain(warnings.iter().map(String::as_str).chain(far).map(|line| sentence("warning", line)))
+        .collect();
     let sent: Vec<_> = prediction
         .sent
         .iter()
@@ -253,6 +268,7 @@ fn batch(
         .chain(all)
         .chain(commands)
         .chain(operations)
+        .chain(said.iter().map(|(of, row)| (*of, row)))
         .chain(sent_rows)
         .chain(limits)
         .collect();
