@@ -1,14 +1,28 @@
-//! What `prepare` leaves in a home to say of which seed and scale its files are.
+//! What `prepare` leaves in a home to say of which seed and scale its files are, and which they are.
 //!
 //! An empty file whose name says it, so that whoever lists the home knows; one for each workload,
 //! because a home may have the files of several.
+
+use sha2::{Digest, Sha256};
 
 use super::FileSet;
 
 impl FileSet {
     /// Name of the file in a home that says what it was prepared for.
     pub fn marker(&self) -> String {
-        format!("{}{}-scale{}", self.marker_prefix(), self.seed, self.scale.factor())
+        let scale = self.scale.factor();
+        format!("{}{}-scale{scale}-files{}", self.marker_prefix(), self.seed, self.fingerprint())
+    }
+
+    /// Of the first user's names and sizes: they follow from the workload as well as from seed and scale.
+    fn fingerprint(&self) -> String {
+        let mut hash = Sha256::new();
+        for file in self.user(1) {
+            hash.update(file.path.as_bytes());
+            hash.update([0]);
+            hash.update(file.bytes.to_le_bytes());
+        }
+        hash.finalize().iter().take(4).map(|byte| format!("{byte:02x}")).collect()
     }
 
     /// Whether an entry of a home is a marker of this workload, of whichever seed and scale.
@@ -16,24 +30,32 @@ impl FileSet {
         name.to_lowercase().starts_with(&self.marker_prefix())
     }
 
-    /// The options for which a home with these entries was prepared, when they are not this file
-    /// set's. One without a marker (of an older version) is taken as it is.
+    /// With what a home with these entries was prepared, when the files are not this file set's. One
+    /// without a marker (of an older version) is taken as it is.
     pub fn prepared_otherwise<'a>(
         &self,
         names: impl Iterator<Item = &'a str> + Clone,
     ) -> Option<String> {
-        let marker = self.marker();
-        if names.clone().any(|name| name.eq_ignore_ascii_case(&marker)) {
-            return None;
-        }
         let prefix = self.marker_prefix();
         let mut others = names.filter_map(|name| {
             let lower = name.to_lowercase();
-            let (seed, scale) = lower.strip_prefix(&prefix)?.split_once("-scale")?;
+            let (seed, rest) = lower.strip_prefix(&prefix)?.split_once("-scale")?;
+            let (scale, files) = match rest.split_once("-files") {
+                Some((scale, files)) => (scale, Some(files)),
+                None => (rest, None),
+            };
             let (seed, scale): (u64, f64) = (seed.parse().ok()?, scale.parse().ok()?);
-            Some(format!("--seed {seed} --scale {scale}"))
+            Some(if (seed, scale) != (self.seed, self.scale.factor()) {
+                Some(format!("--seed {seed} --scale {scale}"))
+            } else {
+                files.is_some_and(|files| files != self.fingerprint()).then(|| {
+                    "another --size, or before the workload's files were changed".to_owned()
+                })
+            })
         });
-        others.next()
+        let first = others.next()?;
+        // A run's own, if there is one.
+        if others.any(|other| other.is_none()) { None } else { first }
     }
 
     pub(super) fn marker_prefix(&self) -> String {
@@ -47,26 +69,43 @@ impl FileSet {
 mod tests {
     use super::*;
     use crate::fileset::Scale;
-    use crate::workload::Workload;
+    use crate::workload::{Overrides, Workload};
 
     fn set(seed: u64, scale: f64) -> FileSet {
         let workload = Workload::built_in("bulk-copy").unwrap();
         FileSet::new(&workload, seed, Scale::new(scale).unwrap())
     }
 
+    fn otherwise(files: &FileSet, names: &[&str]) -> Option<String> {
+        files.prepared_otherwise(names.iter().copied())
+    }
+
     #[test]
     fn another_scale_or_seed_is_noticed() {
         let made = set(7, 0.25).marker();
-        assert_eq!(made, ".smbscope-bulk_copy-seed7-scale0.25");
-        let otherwise =
-            |files: &FileSet, names: &[&str]| files.prepared_otherwise(names.iter().copied());
+        assert!(made.starts_with(".smbscope-bulk_copy-seed7-scale0.25-files"), "{made}");
         let said = Some("--seed 7 --scale 0.25".to_owned());
         assert_eq!(otherwise(&set(7, 1.0), &["Work", &made]), said);
         assert_eq!(otherwise(&set(8, 0.25), &[&made]), said);
         assert_eq!(otherwise(&set(7, 0.25), &[&made]), None);
+        assert_eq!(otherwise(&set(7, 0.25), &[&set(7, 1.0).marker(), &made]), None);
         // Nobody knows, or it is another workload's.
         let other = ".smbscope-metadata-seed1-scale1";
         assert_eq!(otherwise(&set(7, 1.0), &["Work", other, ".smbscope-bulk_copy-seedx"]), None);
         assert!(set(1, 1.0).is_marker(&made) && !set(1, 1.0).is_marker(other));
+    }
+
+    #[test]
+    fn other_files_of_the_workload_are_noticed() {
+        let made = set(7, 0.25);
+        let marker = made.marker();
+        let size = Overrides { size_bytes: Some(1_000_000), ..Overrides::default() };
+        let other = Workload::built_in("bulk-copy").unwrap().with(&size).unwrap();
+        let other = FileSet::new(&other, 7, Scale::new(0.25).unwrap());
+        assert!(otherwise(&other, &[&marker]).unwrap().contains("--size"));
+        assert_eq!(otherwise(&other, &[&marker, &other.marker()]), None);
+        // An older version did not say.
+        let older = marker.split("-files").next().unwrap();
+        assert_eq!(otherwise(&made, &[older]), None);
     }
 }

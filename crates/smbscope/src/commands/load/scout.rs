@@ -62,7 +62,7 @@ impl Scout<'_> {
                 let names = entries.iter().flatten().map(|entry| entry.name.as_str());
                 if let Some(options) = self.planner.files().prepared_otherwise(names) {
                     let message = format!(
-                        "{}\\{home}: the files of user {number} were made with {options}: give the run the same, or make them again with `smbscope load prepare` and the run's --seed and --scale",
+                        "{}\\{home}: the files of user {number} were made with {options}: give the run the same, or make them again with `smbscope load prepare` and the run's options",
                         self.host.target.unc()
                     );
                     return Err(Failure::new(Code::Input, message).into());
