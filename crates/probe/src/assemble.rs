@@ -8,6 +8,7 @@
 //! Streams are counted anew from 1 (a message in clear is shorter than its encrypted one); the
 //! sequence number of the wire is kept beside. Everything is bounded; what is given up is counted.
 
+mod clear;
 mod reply;
 #[cfg(test)]
 mod tests;
@@ -18,6 +19,7 @@ use std::net::SocketAddr;
 use smbscope_wire::smb2::Command;
 use smbscope_wire::smb2::header::{Header, members};
 
+use clear::Clear;
 use reply::{Sending, Times, joined};
 
 use crate::raw::{Ends, Event, Head, Io, Message, Pieces, Within, Work};
@@ -31,8 +33,6 @@ pub(crate) type HashMap<K, V> = std::collections::HashMap<K, V, foldhash::fast::
 const KEPT_MAX: usize = 1 << 17;
 /// Flushes of a process that are under way.
 const FLUSHES_MAX: usize = 1024;
-/// Replies in clear that a thread has not sent.
-const CLEAR_MAX: usize = 64;
 
 /// A message in one direction of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,9 +122,6 @@ struct Connection {
     unsent: HashMap<u64, (Place, u64)>,
 }
 
-/// Copied bytes and length of each piece of a message.
-type Owned = Vec<(Vec<u8>, u32)>;
-
 /// Puts events together.
 #[derive(Clone, Default)]
 pub struct Assembler {
@@ -135,7 +132,7 @@ pub struct Assembler {
     /// Requests whose flush is with another thread, by process.
     flushes: HashMap<u32, Vec<u64>>,
     /// Replies in clear that were not sent, by thread.
-    clear: HashMap<u32, VecDeque<Owned>>,
+    clear: HashMap<u32, VecDeque<Clear>>,
     inside: HashMap<Place, Inside>,
     order: VecDeque<Place>,
     /// What was lost so far.
@@ -165,14 +162,7 @@ impl Assembler {
             Event::Io { request, place, what, began, within } => {
                 self.io(head, request, place, what, began, within);
             }
-            Event::Clear { pieces } => {
-                let waiting = self.clear.entry(head.thread).or_default();
-                if waiting.len() < CLEAR_MAX {
-                    waiting.push_back(owned(pieces));
-                } else {
-                    self.losses.given_up += 1;
-                }
-            }
+            Event::Clear { pieces } => self.will_be_encrypted(head.thread, pieces),
             Event::Sent {
                 socket,
                 total,
@@ -515,8 +505,4 @@ impl Assembler {
 
 fn of(header: &Header) -> (Command, u64) {
     (header.command, header.message_id)
-}
-
-fn owned(pieces: Pieces<'_>) -> Owned {
-    pieces.iter().map(|(bytes, length)| (bytes.to_vec(), length)).collect()
 }

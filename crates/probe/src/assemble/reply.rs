@@ -1,7 +1,5 @@
 //! Replies: to messages in clear, and the end of an operation's slices.
 
-use std::collections::VecDeque;
-
 use smbscope_wire::smb2::header::members;
 
 use super::{Assembler, Place, Told};
@@ -42,9 +40,10 @@ impl Assembler {
             pieces.iter().nth(1).is_some_and(|(bytes, _)| bytes.starts_with(b"\xfdSMB"));
         let bytes = if is_encrypted {
             length = length.saturating_sub(52);
-            match self.clear.get_mut(&head.thread).and_then(VecDeque::pop_front) {
+            match self.take_clear(head.thread, pieces) {
                 Some(clear) => {
-                    joined(clear.iter().map(|(bytes, length)| (bytes.as_slice(), *length)), length)
+                    let pieces = clear.pieces.iter();
+                    joined(pieces.map(|(bytes, length)| (bytes.as_slice(), *length)), length)
                 }
                 None => {
                     self.losses.without_clear += 1;
