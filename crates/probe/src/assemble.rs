@@ -5,8 +5,9 @@
 //! decoded by `capture`, so that a row says what a capture's row says; their slices are found by the
 //! place of the request in its connection's stream ([`Place`]).
 //!
-//! Streams are counted anew from 1 (a message in clear is shorter than its encrypted one); the
-//! sequence number of the wire is kept beside. Everything is bounded; what is given up is counted.
+//! Streams are counted anew from a connection's first message (one in clear is shorter than its
+//! encrypted one); the sequence number of the wire is kept beside. Everything is bounded; what is
+//! given up is counted.
 
 mod clear;
 mod reply;
@@ -53,6 +54,8 @@ pub struct Told {
     pub last: u64,
     /// Its head, as much as there is.
     pub bytes: Vec<u8>,
+    /// The connection begins with it.
+    pub begins: bool,
     /// The connection ends with it; then it has no bytes.
     pub ends: bool,
 }
@@ -207,9 +210,11 @@ impl Assembler {
             // The kernel uses the socket's memory anew.
             self.end(ends.socket, head.time, tell);
         }
+        let is_new = !self.connections.contains_key(&ends.socket);
         let connection = self.connections.entry(ends.socket).or_insert_with(|| Connection {
             ends,
-            client_next: 1,
+            // Those that have the same ports one after the other begin elsewhere.
+            client_next: message.sequence,
             server_next: 1,
             sending: None,
             unsent: HashMap::default(),
@@ -232,6 +237,7 @@ impl Assembler {
             length,
             first,
             last: arrived,
+            begins: is_new && is_first(&bytes),
             bytes,
             ends: false,
         });
@@ -498,8 +504,19 @@ impl Assembler {
             first: time,
             last: time,
             bytes: Vec::new(),
+            begins: false,
             ends: true,
         });
+    }
+}
+
+/// Whether a connection begins with this message: a Negotiate that is its first, of SMB2 or of SMB1
+/// (MS-SMB2 3.2.4.2.2).
+fn is_first(message: &[u8]) -> bool {
+    let mut members = members(message);
+    match members.next() {
+        Some(lead) => lead.header.command == Command::NEGOTIATE && lead.header.message_id == 0,
+        None => message.starts_with(b"\xffSMB\x72"),
     }
 }
 

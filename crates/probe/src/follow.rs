@@ -59,6 +59,8 @@ struct Beside {
     wire: Option<Wire>,
     /// Rows that it did not show.
     unjoined: u64,
+    /// Connections that ended and of which the first message was seen.
+    connections_begun: u64,
 }
 
 /// What there was at the end.
@@ -87,6 +89,7 @@ impl Follow {
             disk: false,
             wire: None,
             unjoined: 0,
+            connections_begun: 0,
         };
         let feed = Feed::new(recording, options)?;
         Ok(Follow { feed, beside, waiting: BTreeMap::new(), told: 0, seen: 0 })
@@ -189,7 +192,7 @@ impl Follow {
         parts.push(beside.take()?);
         parts.iter_mut().for_each(|part| beside.complete(part));
         beside.recording = recording.into();
-        (beside.without_slices, beside.unjoined) = (0, 0);
+        (beside.without_slices, beside.unjoined, beside.connections_begun) = (0, 0, 0);
         beside.assembler.losses = Losses::default();
         Ok(parts)
     }
@@ -239,6 +242,11 @@ fn tell(feed: &mut Feed, offset: i64, told: &Told) {
     if told.ends {
         feed.segment(&segment, time(told.last));
         return;
+    }
+    if told.begins {
+        let flags = TcpFlags::SYN;
+        let sequence = told.sequence.wrapping_sub(1);
+        feed.segment(&TcpSegment { sequence, flags, ..segment }, time(told.first));
     }
     let captured = told.bytes.len().min(told.length as usize);
     let mut bytes = Vec::with_capacity(HEADER_BYTES + captured);
@@ -344,6 +352,13 @@ impl Beside {
         for row in rows {
             row.vantage = Some(Vantage::Inside.name().to_owned());
             row.vantage_reason = INSIDE.into();
+            // Credits are counted only where the first message was seen.
+            row.handshake_seen = row.credits_min.is_some();
+            self.connections_begun += u64::from(row.handshake_seen);
+            // Messages went through the decoder as segments; there were no packets.
+            (row.packets_to_server, row.packets_to_client) = (0, 0);
+            (row.out_of_order_to_server, row.out_of_order_to_client) = (0, 0);
+            (row.retransmissions_to_server, row.retransmissions_to_client) = (0, 0);
             if let Some(wire) = &mut self.wire {
                 *row = wire.joined(std::mem::take(row));
             }
@@ -359,6 +374,13 @@ impl Beside {
         };
         coverage.vantage = Some(Vantage::Inside.name().to_owned());
         coverage.vantage_reason = INSIDE.into();
+        // Nor were there packets.
+        coverage.frames = 0;
+        coverage.frames_time_backwards = 0;
+        coverage.out_of_order = 0;
+        coverage.retransmissions = 0;
+        coverage.connections_mid_stream =
+            coverage.connections.saturating_sub(self.connections_begun);
         coverage.frames_dropped = Some(counted.dropped);
         coverage.operations_unjoined = self.unjoined;
         coverage.operations_without_slices = self.without_slices;

@@ -100,6 +100,7 @@ impl Assembler {
             first: times.first,
             last: times.last,
             bytes,
+            begins: false,
             ends: false,
         };
         if left == 0 {

@@ -178,11 +178,13 @@ int BPF_PROG(sent_page, struct sock *sk, void *page, int offset, unsigned long s
 	return has_sent(sk, ret);
 }
 
-// A connection can go from process to process (multichannel), so its end is the socket's.
+// A connection can go from process to process (multichannel), so its end is the socket's. The socket
+// has given its port back by then: that something is known of it tells that it was served.
 SEC("tp_btf/inet_sock_set_state")
 int BPF_PROG(closed, struct sock *sk, int oldstate, int newstate)
 {
-	if (newstate != TCP_CLOSE || oldstate == TCP_LISTEN || !is_served(sk))
+	if (newstate != TCP_CLOSE || oldstate == TCP_LISTEN ||
+	    !bpf_sk_storage_get(&sockets, sk, 0, 0))
 		return 0;
 	struct io_event event = {};
 	fill(&event.head, EVENT_CLOSED);

@@ -20,7 +20,7 @@ const SECONDS: u64 = 3;
 const RATE: u64 = 8_000;
 
 /// A connection with nothing but what an Echo needs: what is measured is the server and the probe.
-struct Raw {
+pub struct Raw {
     stream: TcpStream,
     frame: Frame,
     next: u64,
@@ -28,7 +28,11 @@ struct Raw {
 
 impl Raw {
     fn connect(port: u16, number: u8) -> Raw {
-        let stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        Raw::over(TcpStream::connect(("127.0.0.1", port)).unwrap(), number)
+    }
+
+    /// Negotiates on a connection.
+    pub fn over(stream: TcpStream, number: u8) -> Raw {
         stream.set_nodelay(true).unwrap();
         let mut raw = Raw { stream, frame: Frame::new(), next: 0 };
         let negotiate = Negotiate {
@@ -43,6 +47,13 @@ impl Raw {
         raw.stream.write_all(&bytes).unwrap();
         raw.reply();
         raw
+    }
+
+    /// One Echo and its reply.
+    pub fn ask(&mut self) {
+        let bytes = self.request(&Echo, 1);
+        self.stream.write_all(&bytes).unwrap();
+        self.reply();
     }
 
     fn request<B: Body>(&mut self, body: &B, credits: u16) -> Vec<u8> {

@@ -12,6 +12,7 @@ mod client;
 mod crypto;
 mod early;
 mod echo;
+mod ends;
 mod fuse;
 mod joined;
 mod killed;
