@@ -14,6 +14,7 @@ use smbscope_event::operation::{Column, Operation};
 use smbscope_event::part::Part;
 use smbscope_event::slice::Rows;
 use smbscope_event::tables::Coverage;
+use smbscope_wire::smb2::oplock::NOTIFICATION_MESSAGE_ID;
 
 use crate::assemble::{Assembler, Losses, Place, Told};
 use crate::raw;
@@ -293,7 +294,13 @@ impl Beside {
         let Ends { client, server } = *ends;
         let place = row.tcp_sequence().map(|sequence| Place { client, server, sequence, index });
         row.clear(Column::tcp_sequence);
-        let Some(inside) = place.and_then(|place| self.assembler.inside(&place)) else {
+        let Some(place) = place else {
+            // What the server sends unasked was never served.
+            let is_break = row.message_id() == Some(NOTIFICATION_MESSAGE_ID);
+            self.without_slices += u64::from(!is_break);
+            return;
+        };
+        let Some(inside) = self.assembler.inside(&place) else {
             self.without_slices += 1;
             self.unjoined += u64::from(self.wire.is_some());
             return;

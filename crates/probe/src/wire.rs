@@ -59,10 +59,9 @@ impl Wire {
         if row.compound_index().unwrap_or(0) > 0 {
             return;
         }
-        let Some(sequence) = row.tcp_sequence() else {
-            self.unjoined += 1;
-            return;
-        };
+        // What the server sends unasked (breaks) has no request that it could be found by; a reply whose
+        // request was not seen is counted as that.
+        let Some(sequence) = row.tcp_sequence() else { return };
         let place = Place { client: ends.client, server: ends.server, sequence, index: 0 };
         let seen = Seen {
             request_start: row.request_start(),

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use smbscope_event::slice::Kind;
 use smbscope_load::client::{Ask, Config};
+use smbscope_probe::recording::Progress;
 use smbscope_wire::smb2::FileId;
 use smbscope_wire::smb2::create::OplockLevel;
 use smbscope_wire::smb2::encode::{LockRange, Locks};
@@ -23,7 +24,8 @@ fn waited(rows: &[Row], command: &str, held: Duration) {
     eprintln!("{command}: {turnaround} ns, held {} ns: {:?}", held.as_nanos(), row.told());
     assert!(turnaround as u128 >= held.as_nanos() * 9 / 10, "it did not wait: {turnaround} ns");
     assert!(row.ns(Kind::LockWait) as f64 >= 0.9 * turnaround as f64, "{:?}", row.told());
-    assert!((row.sum() - turnaround).abs() < 1_000, "{:?}", row.told());
+    // The wire's time has what lies around the slices, too.
+    assert!((row.sum() - turnaround).abs() < 100_000, "{:?}", row.told());
 }
 
 fn lock(file_id: FileId, ranges: &[LockRange]) -> Locks<'_> {
@@ -74,7 +76,7 @@ fn an_open_waits_until_a_lease_is_given_back() {
 fn breaks(lease: bool) {
     let _alone = alone();
     let Some(lab) = samba(|_| {}) else { return };
-    let Some(recorder) = Recorder::begin(&lab) else { return };
+    let Some(recorder) = Recorder::begin_joined(&lab) else { return };
     let (mut holder, mut other) =
         (Client::connect(&lab, Config::default()), Client::connect(&lab, Config::default()));
     if lease {
@@ -103,5 +105,9 @@ fn breaks(lease: bool) {
     });
     holder.end();
     other.end();
-    waited(&recorder.end().rows(), "Create", held);
+    let recorded = recorder.end();
+    waited(&recorded.rows(), "Create", held);
+    // What the server sends unasked is nothing that was lost.
+    let Progress { without_slices, wire_only, .. } = recorded.progress;
+    assert_eq!((without_slices, wire_only), (0, 0));
 }
