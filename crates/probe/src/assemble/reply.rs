@@ -9,6 +9,9 @@ use crate::slices::Kind;
 /// Longest message that is put together: all members of a compound lie in it.
 const MESSAGE_BYTES_MAX: usize = 256 << 10;
 
+/// A reply that says that something failed, or waits (MS-SMB2 2.2.2).
+const ERROR_BYTES: usize = 64 + 9;
+
 /// A reply of which a part went to the kernel.
 #[derive(Clone)]
 pub(super) struct Sending {
@@ -38,7 +41,7 @@ impl Assembler {
         let mut length = total.saturating_sub(4);
         let is_encrypted =
             pieces.iter().nth(1).is_some_and(|(bytes, _)| bytes.starts_with(b"\xfdSMB"));
-        let bytes = if is_encrypted {
+        let mut bytes = if is_encrypted {
             length = length.saturating_sub(52);
             match self.take_clear(head.thread, pieces) {
                 Some(clear) => {
@@ -60,6 +63,10 @@ impl Assembler {
             });
             joined(rest, length)
         };
+        if (bytes.len(), length) == (ERROR_BYTES - 1, ERROR_BYTES as u32) {
+            // Its byte of data is left out like all data, and says nothing.
+            bytes.push(0);
+        }
         if self.by_reply {
             self.answered(Head { time: times.first, ..head }, socket, &bytes);
         }
