@@ -178,11 +178,23 @@ int BPF_PROG(sent_page, struct sock *sk, void *page, int offset, unsigned long s
 	return has_sent(sk, ret);
 }
 
+// An smbd that is started later may listen elsewhere than the others.
+static __always_inline int listens(struct sock *sk)
+{
+	__u32 port = sk->__sk_common.skc_num;
+	__u8 one = 1;
+	if (follow_new && tracked())
+		bpf_map_update_elem(&ports, &port, &one, BPF_ANY);
+	return 0;
+}
+
 // A connection can go from process to process (multichannel), so its end is the socket's. The socket
 // has given its port back by then: that something is known of it tells that it was served.
 SEC("tp_btf/inet_sock_set_state")
 int BPF_PROG(closed, struct sock *sk, int oldstate, int newstate)
 {
+	if (newstate == TCP_LISTEN)
+		return listens(sk);
 	if (newstate != TCP_CLOSE || oldstate == TCP_LISTEN ||
 	    !bpf_sk_storage_get(&sockets, sk, 0, 0))
 		return 0;
