@@ -269,7 +269,13 @@ impl Probe {
     pub fn detach(&mut self) {
         // They go one by one: what the last ones see is half of the truth.
         self.start(false);
-        self.links.clear();
+        // For each function the kernel waits until nobody is in its probe: for all at once.
+        std::thread::scope(|scope| {
+            for link in self.links.drain(..) {
+                // Where no thread is to be had, it goes here.
+                let _ = std::thread::Builder::new().spawn_scoped(scope, || drop(link));
+            }
+        });
     }
 
     /// Takes what was told since the last time, at most so much at once that it stays small; how
@@ -347,6 +353,12 @@ fn uprobe(
     program: &ProgramMut<'_>,
     library: &Library,
     function: Function,
+impl Drop for Probe {
+    fn drop(&mut self) {
+        self.detach();
+    }
+}
+
     retprobe: bool,
 ) -> Result<Link, LoadError> {
     let options = UprobeOpts { retprobe, ..UprobeOpts::default() };
