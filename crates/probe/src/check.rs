@@ -4,7 +4,7 @@
 
 use std::fs;
 
-use crate::find::{Choice, find};
+use crate::find::{Choice, FindError, find};
 use crate::symbols::Symbols;
 
 /// One thing that was looked at.
@@ -24,13 +24,20 @@ pub struct Fact {
 const TYPES: &str = "/sys/kernel/btf/vmlinux";
 /// What the probe calls, of which the kernel had the last one last: since Linux 6.1.
 const NEEDED: &str = "bpf_ktime_get_tai_ns";
+/// The first PID namespace, whose numbers the kernel's own are (PID_NS_INIT_INO).
+const FIRST_PROCESSES: &str = "pid:[4026531836]";
 const CAP_SYS_ADMIN: u32 = 21;
 const CAP_PERFMON: u32 = 38;
 const CAP_BPF: u32 = 39;
 
 /// Looks at everything.
 pub fn facts() -> Vec<Fact> {
-    vec![kernel(), rights(), lockdown(), samba()]
+    vec![kernel(), rights(), processes(), lockdown(), samba()]
+}
+
+/// What of the machine lets nothing be recorded inside Samba, if anything.
+pub fn obstacle() -> Option<Fact> {
+    [rights, processes, kernel, lockdown].into_iter().map(|look| look()).find(|fact| fact.blocks)
 }
 
 fn good(what: &'static str, found: impl Into<String>) -> Fact {
@@ -91,15 +98,41 @@ fn contains(text: &[u8], word: &[u8]) -> bool {
 }
 
 fn rights() -> Fact {
+    let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    if !is_whole(&map) {
+        let remedy = "Run it as root of the machine: what a container without root, or `unshare --user`, calls root has no rights in the kernel.";
+        return bad("probe-rights", "in a user namespace", remedy);
+    }
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     let held = line.and_then(|line| u64::from_str_radix(line.trim(), 16).ok()).unwrap_or(0);
     let has = |capability: u32| held >> capability & 1 == 1;
-    if has(CAP_SYS_ADMIN) || has(CAP_BPF) && has(CAP_PERFMON) {
-        return good("probe-rights", "CAP_BPF and CAP_PERFMON");
+    if has(CAP_SYS_ADMIN) {
+        return good("probe-rights", "CAP_SYS_ADMIN");
     }
-    let remedy = "Run it as root (sudo smbscope record ...), or give it the capabilities: setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search+ep smbscope. In a container: --privileged and --pid=host.";
+    if has(CAP_BPF) && has(CAP_PERFMON) {
+        // perf_uprobe_event_init, since Linux 6.16 and in stable kernels of that time.
+        let remedy = "Kernels since the middle of 2025 let nobody look at a program's functions without CAP_SYS_ADMIN: there system calls alone are recorded. Add it, or run it as root.";
+        let found = "CAP_BPF and CAP_PERFMON, not CAP_SYS_ADMIN";
+        return Fact { blocks: false, ..bad("probe-rights", found, remedy) };
+    }
+    let remedy = "Run it as root (sudo smbscope record ...), or give it the capabilities: setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search,cap_sys_admin+ep smbscope. In a container: --privileged and --pid=host.";
     bad("probe-rights", "neither root nor CAP_BPF and CAP_PERFMON", remedy)
+}
+
+/// Whether a user namespace's map of users is the machine's own: user_namespaces(7).
+fn is_whole(map: &str) -> bool {
+    map.trim().is_empty() || map.split_whitespace().eq(["0", "0", "4294967295"])
+}
+
+/// The kernel tells of processes by its own numbers, /proc by those of its reader.
+fn processes() -> Fact {
+    let own = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+    if own.as_os_str().is_empty() || own.as_os_str() == FIRST_PROCESSES {
+        return good("probe-processes", "the machine's own");
+    }
+    let remedy = "Run it where all processes of the machine are seen: outside of the container, or in one with --pid=host.";
+    bad("probe-processes", "in a PID namespace, where processes have other numbers", remedy)
 }
 
 fn lockdown() -> Fact {
@@ -118,14 +151,11 @@ fn samba() -> Fact {
     let found = match find(&Choice::default()) {
         Ok(found) => found,
         Err(error) => {
-            return Fact {
-                blocks: false,
-                ..bad(
-                    "samba",
-                    error.to_string(),
-                    "Start it, or look into another PID namespace: --pid=host of the container.",
-                )
+            let remedy = match error {
+                FindError::Hidden { .. } => "Run it as root.",
+                _ => "Start it, or look into another PID namespace: --pid=host of the container.",
             };
+            return Fact { blocks: false, ..bad("samba", error.to_string(), remedy) };
         }
     };
     let processes = found.processes.len();
@@ -166,6 +196,13 @@ mod tests {
     fn what_blocks_has_a_remedy() {
         let facts = facts();
         assert!(facts.iter().all(|fact| !fact.blocks || fact.remedy.is_some()), "{facts:?}");
-        assert_eq!(facts.len(), 4);
+        assert_eq!(facts.len(), 5);
+    }
+
+    #[test]
+    fn a_user_namespace_is_none_of_the_machines_own() {
+        assert!(is_whole("         0          0 4294967295\n"));
+        assert!(!is_whole("         0       1000          1\n"));
+        assert!(!is_whole("0 1000 1\n1 100000 65536\n"));
     }
 }

@@ -65,6 +65,12 @@ pub enum FindError {
         /// Why.
         error: io::Error,
     },
+    /// There are some that may not be looked at.
+    #[error("{count} processes of smbd run, but this user may not look at them: run it as root")]
+    Hidden {
+        /// How many.
+        count: usize,
+    },
     /// No process fits.
     #[error("no running smbd {which}: start Samba, or name its process with --pid")]
     Nothing {
@@ -92,6 +98,10 @@ pub fn find(choice: &Choice) -> Result<Found, FindError> {
     };
     let mut found = Found::default();
     found.processes.extend(smbd.iter().copied().filter(|&process| chosen(process)));
+    let count = all.keys().filter(|&&process| is_hidden(process)).count();
+    if found.processes.is_empty() && count > 0 {
+        return Err(FindError::Hidden { count });
+    }
     if found.processes.is_empty() {
         return Err(FindError::Nothing { which: choice.to_string() });
     }
@@ -174,6 +184,14 @@ fn is_smbd(process: u32) -> bool {
             let comm = fs::read_to_string(format!("/proc/{process}/comm")).unwrap_or_default();
             comm.starts_with("smbd")
         }
+}
+
+/// Whether it seems to be smbd, but which program it is may not be seen.
+fn is_hidden(process: u32) -> bool {
+    let exe = fs::read_link(format!("/proc/{process}/exe"));
+    exe.is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
+        && fs::read_to_string(format!("/proc/{process}/comm"))
+            .is_ok_and(|name| name.trim_end() == "smbd")
 }
 
 fn is_in(process: u32, group: &str) -> bool {

@@ -4,11 +4,12 @@
 //! takes all probes away.
 
 use std::mem::MaybeUninit;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use libbpf_rs::skel::{OpenSkel as _, SkelBuilder as _};
 use libbpf_rs::{
-    Link, MapCore as _, MapFlags, OpenObject, ProgramMut, RingBuffer, RingBufferBuilder, UprobeOpts,
+    ErrorKind, Link, MapCore as _, MapFlags, OpenObject, PrintLevel, ProgramMut, RingBuffer,
+    RingBufferBuilder, UprobeOpts,
 };
 
 use rustix::time::{ClockId, DynamicClockId, clock_gettime, clock_gettime_dynamic};
@@ -30,18 +31,22 @@ use skel::{ProbeSkel, ProbeSkelBuilder};
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// The kernel refuses the BPF part.
-    #[error("the kernel does not take the probe ({what}): {error}")]
+    #[error("the kernel does not take the probe ({what}): {error}{}", beside(.told))]
     Kernel {
         /// Which step.
         what: &'static str,
         /// What it says.
         error: libbpf_rs::Error,
+        /// What libbpf said first.
+        told: String,
     },
     /// A library cannot be read.
     #[error(transparent)]
     Symbols(#[from] SymbolError),
 }
 
+/// A step that the kernel may refuse while it allows all else.
+const FUNCTION_PROBE: &str = "function probe";
 /// Events that are read at once.
 const EVENTS_AT_ONCE: usize = 8192;
 
@@ -95,12 +100,48 @@ pub struct Probe {
 }
 
 fn kernel(what: &'static str) -> impl FnOnce(libbpf_rs::Error) -> LoadError {
-    move |error| LoadError::Kernel { what, error }
+    move |error| LoadError::Kernel { what, error, told: std::mem::take(&mut *told()) }
+}
+
+/// The first thing that libbpf complained of: it would print that.
+fn told() -> MutexGuard<'static, String> {
+    static TOLD: Mutex<String> = Mutex::new(String::new());
+    TOLD.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn keep(_: PrintLevel, line: String) {
+    let mut told = told();
+    if told.is_empty() {
+        line.trim().clone_into(&mut told);
+    }
+}
+
+fn beside(told: &str) -> String {
+    if told.is_empty() { String::new() } else { format!(" ({told})") }
 }
 
 impl Probe {
-    /// Loads and attaches it to what was found.
+    /// Loads and attaches it to what was found. Where the kernel does not let functions be looked at, its
+    /// own side alone.
     pub fn attach(found: &Found, options: LoadOptions) -> Result<Probe, LoadError> {
+        libbpf_rs::set_print(Some((PrintLevel::Warn, keep)));
+        told().clear();
+        let error = match Probe::attach_as_asked(found, options) {
+            Err(LoadError::Kernel { what: FUNCTION_PROBE, error, .. })
+                if error.kind() == ErrorKind::PermissionDenied =>
+            {
+                error
+            }
+            attached => return attached,
+        };
+        let options = LoadOptions { functions: false, ..options };
+        let mut probe = Probe::attach_as_asked(found, options)?;
+        let why = "the kernel lets nobody look at functions without CAP_SYS_ADMIN";
+        probe.without_functions = Some(format!("{why}: {error}"));
+        Ok(probe)
+    }
+
+    fn attach_as_asked(found: &Found, options: LoadOptions) -> Result<Probe, LoadError> {
         // Lives as long as the program: there is one probe in it.
         let object: &'static mut MaybeUninit<OpenObject> =
             Box::leak(Box::new(MaybeUninit::uninit()));
@@ -312,6 +353,12 @@ impl Probe {
     }
 }
 
+impl Drop for Probe {
+    fn drop(&mut self) {
+        self.detach();
+    }
+}
+
 /// Why requests cannot be seen at Samba's functions; none where they can.
 fn missing(found: &Found) -> Result<Option<String>, LoadError> {
     if found.servers.is_empty() {
@@ -353,17 +400,11 @@ fn uprobe(
     program: &ProgramMut<'_>,
     library: &Library,
     function: Function,
-impl Drop for Probe {
-    fn drop(&mut self) {
-        self.detach();
-    }
-}
-
     retprobe: bool,
 ) -> Result<Link, LoadError> {
     let options = UprobeOpts { retprobe, ..UprobeOpts::default() };
     // In all processes that map it; the BPF part looks whose it is.
     program
         .attach_uprobe_with_opts(-1, &library.path, function.offset as usize, options)
-        .map_err(kernel("function probe"))
+        .map_err(kernel(FUNCTION_PROBE))
 }

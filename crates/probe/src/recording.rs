@@ -10,6 +10,7 @@ use smbscope_event::part::Part;
 use smbscope_event::tables::Coverage;
 
 use crate::assemble::Losses;
+use crate::check::{Fact, obstacle};
 use crate::find::{Choice, FindError, Found, find};
 use crate::follow::Follow;
 use crate::loader::{LoadError, LoadOptions, Probe};
@@ -31,6 +32,9 @@ const EVENTS_MANY: usize = 4096;
 /// Why a recording does not begin or go on.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
+    /// The machine does not let it.
+    #[error("{}: {}", .0.found, .0.remedy.as_deref().unwrap_or_default())]
+    Machine(Fact),
     /// There is no smbd.
     #[error(transparent)]
     Find(#[from] FindError),
@@ -95,6 +99,9 @@ impl Recording {
         decode: &Options,
         interface: Option<live::Options>,
     ) -> Result<Recording, RecordError> {
+        if let Some(fact) = obstacle() {
+            return Err(RecordError::Machine(fact));
+        }
         let found = find(choice)?;
         let mut follow = Follow::new(name, offset(), decode)?;
         let mut interface_name = String::new();

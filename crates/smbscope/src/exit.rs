@@ -93,7 +93,8 @@ fn code_of_cause(cause: &(dyn std::error::Error + 'static)) -> Option<Code> {
     #[cfg(feature = "probe")]
     if let Some(error) = cause.downcast_ref::<smbscope_probe::recording::RecordError>() {
         use smbscope_probe::recording::RecordError;
-        let is_input = matches!(error, RecordError::Find(_) | RecordError::Load(_));
+        let is_input =
+            matches!(error, RecordError::Machine(_) | RecordError::Find(_) | RecordError::Load(_));
         return Some(if is_input { Code::Input } else { Code::Runtime });
     }
     let error = cause.downcast_ref::<store::Error>()?;

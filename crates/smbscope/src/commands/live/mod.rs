@@ -139,7 +139,7 @@ impl Listen {
         let ports: Vec<u16> = found.ports.iter().copied().collect();
         let count = found.processes.len();
         let how = source.without_functions().map_or(String::new(), |reason| {
-            format!(" by system calls alone ({reason}): encrypted sessions stay closed")
+            format!(" by system calls alone ({reason}; encrypted sessions stay closed)")
         });
         let and = also.as_ref().map_or(String::new(), |interface| format!(", and on {interface}"));
         let what = format!("{count} processes of smbd on {}{how}{and}", ports_text(&ports));
@@ -196,7 +196,8 @@ fn is_the_probes(error: &anyhow::Error) -> bool {
     {
         use smbscope_probe::recording::RecordError;
         let error = error.downcast_ref::<RecordError>();
-        matches!(error, Some(RecordError::Find(_) | RecordError::Load(_)))
+        use RecordError::{Find, Load, Machine};
+        matches!(error, Some(Machine(_) | Find(_) | Load(_)))
     }
     #[cfg(not(feature = "probe"))]
     {
