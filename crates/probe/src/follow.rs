@@ -62,6 +62,8 @@ struct Beside {
     unjoined: u64,
     /// Connections that ended and of which the first message was seen.
     connections_begun: u64,
+    /// When the recording began, ns since 1970.
+    began: i64,
 }
 
 /// What there was at the end.
@@ -91,6 +93,7 @@ impl Follow {
             wire: None,
             unjoined: 0,
             connections_begun: 0,
+            began: i64::MAX,
         };
         let feed = Feed::new(recording, options)?;
         Ok(Follow { feed, beside, waiting: BTreeMap::new(), told: 0, seen: 0 })
@@ -195,11 +198,17 @@ impl Follow {
         beside.recording = recording.into();
         (beside.without_slices, beside.unjoined, beside.connections_begun) = (0, 0, 0);
         beside.assembler.losses = Losses::default();
+        beside.began = i64::MAX;
         Ok(parts)
     }
 
-    /// Everything ends; what the kernel's side counted completes the coverage.
-    pub fn end(mut self, counted: Counted) -> Result<Ended, Error> {
+    /// The recording begins, at `time`, ns since 1970.
+    pub fn began(&mut self, time: i64) {
+        self.beside.began = time;
+    }
+
+    /// Everything ends, at `time`, ns since 1970; what the kernel's side counted completes the coverage.
+    pub fn end(mut self, counted: Counted, time: i64) -> Result<Ended, Error> {
         self.feed_until(u64::MAX);
         let Follow { feed, mut beside, .. } = self;
         let mut parts = feed.end(&mut |row, ends| beside.amend(row, ends), |_| ())?;
@@ -208,7 +217,7 @@ impl Follow {
         parts.insert(parts.len().saturating_sub(1), slices);
         parts.iter_mut().for_each(|part| beside.complete(part));
         if let Some(Part::Coverage(coverage)) = parts.last_mut() {
-            beside.cover(coverage, counted);
+            beside.cover(coverage, counted, time);
         }
         Ok(Ended {
             parts,
@@ -372,7 +381,7 @@ impl Beside {
         }
     }
 
-    fn cover(&self, coverage: &mut Coverage, counted: Counted) {
+    fn cover(&self, coverage: &mut Coverage, counted: Counted, ended: i64) {
         let Losses { without_message, without_clear, without_connection, .. } =
             self.assembler.losses;
         coverage.format = match self.assembler.by_reply {
@@ -381,7 +390,11 @@ impl Beside {
         };
         coverage.vantage = Some(Vantage::Inside.name().to_owned());
         coverage.vantage_reason = INSIDE.into();
-        // Nor were there packets.
+        // It began before the first operation and ended after the last one.
+        let start = coverage.start.unwrap_or(i64::MAX).min(self.began);
+        coverage.start = Some(start.min(ended));
+        coverage.end = coverage.end.max(Some(ended));
+        // There were no packets.
         coverage.frames = 0;
         coverage.frames_time_backwards = 0;
         coverage.out_of_order = 0;

@@ -132,6 +132,7 @@ impl Recording {
         if probe.without_functions.is_some() {
             follow.without_functions();
         }
+        follow.began(clock(ClockId::Realtime));
         let now = Instant::now();
         Ok(Recording {
             probe,
@@ -252,7 +253,9 @@ impl Recording {
             let parts = recorder.begin(name, &mut |row, ends| wire.row(row, ends))?;
             keep_connections(wire, parts);
         }
-        Ok(self.follow.begin(name)?)
+        let parts = self.follow.begin(name)?;
+        self.follow.began(clock(ClockId::Realtime));
+        Ok(parts)
     }
 
     /// What [`Recording::end`] would give now, while all goes on; it costs a copy of what is known.
@@ -264,7 +267,7 @@ impl Recording {
             let parts = recorder.ended(&mut |row, ends| wire.row(row, ends))?;
             of_wire = keep_connections(wire, parts);
         }
-        let mut ended = follow.end(counted)?;
+        let mut ended = follow.end(counted, clock(ClockId::Realtime))?;
         let interface = &self.interface;
         ended.parts.extend(of_wire.map(|row| of_interface(row, interface, ended.wire_only)));
         Ok(ended.parts)
@@ -272,17 +275,24 @@ impl Recording {
 
     /// Ends it: the last parts, and how far it came.
     pub fn end(mut self) -> Result<(Vec<Part>, Progress), RecordError> {
+        let time = clock(ClockId::Realtime);
         // The probes go before the rest is worked on: smbd is free of them, and nothing comes after.
         self.probe.detach();
         let follow = &mut self.follow;
-        while self.probe.read(|event| follow.event(event))? > 0 {}
+        loop {
+            let read = self.probe.read(|event| follow.event(event))?;
+            self.events += read as u64;
+            if read == 0 {
+                break;
+            }
+        }
         let (mut progress, counted) = (self.progress(), self.counted());
         let mut of_wire = None;
         if let (Some(recorder), Some(wire)) = (self.wire.take(), self.follow.wire()) {
             let parts = recorder.end(&mut |row, ends| wire.row(row, ends))?;
             of_wire = keep_connections(wire, parts);
         }
-        let mut ended = self.follow.end(counted)?;
+        let mut ended = self.follow.end(counted, time)?;
         let interface = &self.interface;
         ended.parts.extend(of_wire.map(|row| of_interface(row, interface, ended.wire_only)));
         progress.operations = ended.operations;

@@ -162,6 +162,8 @@ pub struct Recorder {
     counters: Counters,
     /// Counters when the recording began, where it did not begin with all else.
     before: Counters,
+    /// When it did, ns since 1970.
+    began: i64,
 }
 
 impl Counters {
@@ -207,6 +209,7 @@ impl Recorder {
             until: now(),
             counters: Counters::default(),
             before: Counters::default(),
+            began: now(),
         })
     }
 
@@ -278,13 +281,14 @@ impl Recorder {
     /// and the coverage counts anew, but what is known of sessions, trees and opens stays.
     pub fn begin(&mut self, recording: &str, amend: Amend<'_>) -> Result<Vec<Part>, Error> {
         self.before = self.counters();
+        self.began = now();
         Ok(self.feed.begin(recording, amend)?)
     }
 
     /// What [`Recorder::end`] would give now, while all goes on; it costs a copy of what is known.
     pub fn ended(&mut self, amend: Amend<'_>) -> Result<Vec<Part>, Error> {
         let counters = self.counters().since(&self.before);
-        let fill = |coverage: &mut Coverage| fill(coverage, &self.interface, &counters);
+        let fill = |coverage: &mut Coverage| fill(coverage, &self.interface, &counters, self.began);
         Ok(self.feed.ended(amend, fill)?)
     }
 
@@ -306,9 +310,9 @@ impl Recorder {
             kept.flush()?;
         }
         let counters = self.counters().since(&self.before);
-        let interface = self.interface;
+        let (interface, began) = (self.interface, self.began);
         parts.extend(self.feed.end(amend, |coverage| {
-            fill(coverage, &interface, &counters);
+            fill(coverage, &interface, &counters, began);
         })?);
         Ok(parts)
     }
@@ -359,7 +363,10 @@ fn segment<'a>(
     Some(segment)
 }
 
-fn fill(coverage: &mut Coverage, interface: &str, counters: &Counters) {
+fn fill(coverage: &mut Coverage, interface: &str, counters: &Counters, began: i64) {
+    // It was listened to also before the first packet and after the last one.
+    coverage.start = Some(coverage.start.map_or(began, |start| start.min(began)));
+    coverage.end = coverage.end.max(Some(now()));
     coverage.format = match interface {
         ANY if counters.again > 0 => {
             let again = counters.again;
