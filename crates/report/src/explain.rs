@@ -33,20 +33,24 @@ pub fn explain_text(diagnosis: &Diagnosis, inputs: &str, look: Look) -> String {
     let mut line = |indent: usize, words: &str| folded(&mut text, indent, words, look.width);
     let parts = match (whole.server_ns, whole.network_ns) {
         (0, 0) => "server and distance are not known apart".to_owned(),
+        // Seen from the server, the distance is before everything.
+        (server, 0) => format!("{} server", format::duration(server)),
         (server, network) => {
             format!("{} server, {} distance", format::duration(server), format::duration(network))
         }
     };
+    let own = match whole.think_ns {
+        0 => "what the clients took themselves is not known".to_owned(),
+        own => format!("{} of the clients' own", format::duration(own)),
+    };
     line(
         0,
         &format!(
-            "{inputs}: {} operations in {}; {} of waiting ({} bytes under way, {parts}), {} of the clients' own; {} \
-             an operation",
+            "{inputs}: {} operations in {}; {} of waiting ({} bytes under way, {parts}), {own}; {} an operation",
             format::count(whole.operations),
             format::duration(whole.lasted_ns),
             format::duration(whole.busy_ns),
             format::duration(whole.transfer_ns),
-            format::duration(whole.think_ns),
             format::duration(whole.elapsed_ns_mean),
         ),
     );

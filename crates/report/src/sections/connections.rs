@@ -150,13 +150,15 @@ fn both(to_server: u64, to_client: u64) -> Cell {
 pub(crate) fn connections(report: &Report) -> Section {
     let connections = &report.connections;
     let of = |name: &str, value: Cell| fact("connections", name, value);
-    let mut blocks = vec![Block::Facts(Facts {
-        caption: "All connections".to_owned(),
-        rows: vec![
-            of("connections", Cell::Count(connections.connections)),
-            of("packets", Cell::Count(connections.packets)),
-            of("bytes_to_server", Cell::Bytes(connections.bytes_to_server)),
-            of("bytes_to_client", Cell::Bytes(connections.bytes_to_client)),
+    let mut rows = vec![
+        of("connections", Cell::Count(connections.connections)),
+        of("bytes_to_server", Cell::Bytes(connections.bytes_to_server)),
+        of("bytes_to_client", Cell::Bytes(connections.bytes_to_client)),
+    ];
+    // Who saw no packets does not know what became of them.
+    if connections.packets > 0 {
+        rows.insert(1, of("packets", Cell::Count(connections.packets)));
+        rows.extend([
             of("retransmissions", Cell::Count(connections.retransmissions))
                 .noted(per_packets(connections.retransmissions, connections.packets)),
             of("out_of_order", Cell::Count(connections.out_of_order)),
@@ -166,8 +168,9 @@ pub(crate) fn connections(report: &Report) -> Section {
             }),
             of("zero_windows", Cell::Count(connections.zero_windows)),
             of("resets", Cell::Count(connections.resets)),
-        ],
-    })];
+        ]);
+    }
+    let mut blocks = vec![Block::Facts(Facts { caption: "All connections".to_owned(), rows })];
     if !connections.rows.is_empty() {
         for mut table in [transport(&connections.rows), protocol(&connections.rows)] {
             table.total = connections.connections;

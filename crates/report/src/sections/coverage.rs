@@ -1,5 +1,6 @@
 //! Coverage first: what was seen, lost and not understood, and where the capture was taken.
 
+use smbscope_event::code::Vantage;
 use smbscope_event::run::LOAD_FORMAT;
 use smbscope_event::tables::Coverage;
 use smbscope_model::summary::Report;
@@ -51,26 +52,25 @@ fn seen(row: &Coverage) -> Facts {
         ),
         None => row.format.clone(),
     };
-    Facts {
-        caption: name(row).to_owned(),
-        rows: vec![
-            of("format", Cell::Text(resolution)),
-            span,
-            of(
-                "vantage",
-                Cell::Text(row.vantage.clone().unwrap_or_else(|| "not known".to_owned())),
-            )
+    let mut rows = vec![
+        of("format", Cell::Text(resolution)),
+        span,
+        of("vantage", Cell::Text(row.vantage.clone().unwrap_or_else(|| "not known".to_owned())))
             .titled("Taken at")
             .noted(row.vantage_reason.clone()),
-            of("frames", Cell::Count(row.frames))
-                .titled("Packets")
-                .noted(format!("{} on the wire", crate::format::bytes(row.wire_bytes))),
-            of("connections", Cell::Count(row.connections)).noted(mid_stream(row)),
-            of("messages", Cell::Count(row.messages)),
-            of("operations", Cell::Count(row.operations)),
-            drops(row),
-        ],
+    ];
+    // Inside the server there are messages, not packets.
+    if row.vantage.as_deref() != Some(Vantage::Inside.name()) {
+        let packets = of("frames", Cell::Count(row.frames)).titled("Packets");
+        rows.push(packets.noted(format!("{} on the wire", crate::format::bytes(row.wire_bytes))));
     }
+    rows.extend([
+        of("connections", Cell::Count(row.connections)).noted(mid_stream(row)),
+        of("messages", Cell::Count(row.messages)),
+        of("operations", Cell::Count(row.operations)),
+        drops(row),
+    ]);
+    Facts { caption: name(row).to_owned(), rows }
 }
 
 /// A load run knows what it sent, not packets.
