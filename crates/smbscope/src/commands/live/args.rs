@@ -1,5 +1,7 @@
 //! What `record` and `top` look at: their options in common.
 
+use std::ops::RangeInclusive;
+
 use clap::Args;
 use smbscope_capture::live;
 
@@ -40,14 +42,41 @@ pub struct Listen {
     /// names, what later members of a compound are. With more, packets cost more.
     #[arg(long, value_name = "BYTES", default_value_t = live::Options::default().head_bytes as u32, value_parser = clap::value_parser!(u32).range(128..=65_535))]
     pub snaplen: u32,
-    /// Memory for packets that wait, if the system allows (64MiB); for events a quarter of it.
+    /// Memory for packets that wait, if the system allows (64MiB); for events a quarter of it, and at most
+    /// a quarter of --memory.
     #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = size)]
     pub buffer: u64,
     /// Memory that smbscope may have. Beyond it what comes is dropped, and counted, until what is
     /// written has made room.
     #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = size)]
     pub memory: u64,
-    /// Run on these processors only (0,2).
-    #[arg(long, value_name = "CPU,...", value_delimiter = ',')]
-    pub cpus: Vec<usize>,
+    /// Run on these processors only (0,2 or 0-3).
+    #[arg(long, value_name = "CPU,...", value_delimiter = ',', value_parser = cpus)]
+    pub cpus: Vec<Cpus>,
+}
+
+/// Processors from one to another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cpus(pub RangeInclusive<usize>);
+
+fn cpus(text: &str) -> Result<Cpus, String> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    match (first.trim().parse(), last.trim().parse()) {
+        (Ok(first), Ok(last)) if first <= last => Ok(Cpus(first..=last)),
+        _ => Err(format!("`{text}` is no processor; write for example 0,2 or 0-3")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processors_are_numbers_and_ranges() {
+        assert_eq!(cpus("2").unwrap(), Cpus(2..=2));
+        assert_eq!(cpus("0-3").unwrap(), Cpus(0..=3));
+        for text in ["", "-", "3-0", "a", "0-", "-1", "0-1-2"] {
+            assert!(cpus(text).is_err(), "{text}");
+        }
+    }
 }

@@ -16,13 +16,15 @@ use smbscope_capture::live;
 use smbscope_report::format;
 
 use crate::options::Talk;
-use args::Listen;
+use args::{Cpus, Listen};
 use memory::Limit;
 use source::{Seen, Source, Wire};
 
 /// Bytes of the ring buffer, least and most.
 #[cfg(feature = "probe")]
 const RING_BYTES: (u64, u64) = (1 << 20, 128 << 20);
+/// Least memory that this program may have.
+const MEMORY_MIN: u64 = 64 << 20;
 /// By how much this program steps back behind the server.
 #[cfg(target_os = "linux")]
 const NICE: i32 = 5;
@@ -57,6 +59,12 @@ pub struct Opened {
 impl Listen {
     /// Opens the probe, the interface, or both in one. `time` becomes part of the recording's name.
     pub fn open(&self, time: i64, kept: Option<Kept>, talk: Talk) -> anyhow::Result<Opened> {
+        if self.memory < MEMORY_MIN {
+            let (asked, least) = (format::bytes(self.memory), format::bytes(MEMORY_MIN));
+            return Err(crate::exit::Failure::usage(format!(
+                "--memory {asked}: smbscope itself takes most of that, and would drop everything; {least} is the least"
+            )));
+        }
         let Some(interface) = &self.interface else {
             return self.inside(None, time, talk);
         };
@@ -112,9 +120,13 @@ impl Listen {
             ports: self.ports.clone(),
             cgroup: self.cgroup.clone(),
         };
-        // Its pages count twice in this program, and events are shorter than packets.
-        let ring = (self.buffer / 4).clamp(RING_BYTES.0, RING_BYTES.1).next_power_of_two();
-        let ring_bytes = u32::try_from(ring).unwrap_or(u32::MAX / 2 + 1);
+        let (ring_bytes, wanted_bytes) = ring_bytes(self.buffer, self.memory);
+        if ring_bytes < wanted_bytes {
+            let [has, wanted] = [ring_bytes, wanted_bytes].map(|bytes| format::bytes(bytes.into()));
+            talk.say(&format!(
+                "events have {has} of memory to wait in, not {wanted} (--buffer): --memory allows no more"
+            ));
+        }
         let load = LoadOptions {
             ring_bytes,
             functions: !self.no_functions,
@@ -164,19 +176,31 @@ impl Listen {
             let _ = rustix::process::nice(NICE);
             if !self.cpus.is_empty() {
                 let mut cpus = rustix::thread::CpuSet::new();
-                for &cpu in self.cpus.iter().filter(|&&cpu| cpu < rustix::thread::CpuSet::MAX_CPU) {
-                    cpus.set(cpu);
+                for Cpus(asked) in &self.cpus {
+                    let last = (*asked.end()).min(rustix::thread::CpuSet::MAX_CPU - 1);
+                    (*asked.start()..=last).for_each(|cpu| cpus.set(cpu));
                 }
                 rustix::thread::sched_setaffinity(None, &cpus).map_err(|error| {
-                    let asked: Vec<String> = self.cpus.iter().map(usize::to_string).collect();
-                    let message =
-                        format!("--cpus {}: {error}: is there such a processor?", asked.join(","));
-                    crate::exit::Failure::usage(message)
+                    crate::exit::Failure::usage(format!(
+                        "--cpus: {error}: are there such processors?"
+                    ))
                 })?;
             }
         }
         Ok(())
     }
+}
+
+/// Bytes of the ring buffer that fit, and those that `buffer` asks for. Its pages count twice in this
+/// program, and events are shorter than packets.
+#[cfg(feature = "probe")]
+fn ring_bytes(buffer: u64, memory: u64) -> (u32, u32) {
+    let wanted = (buffer / 4).clamp(RING_BYTES.0, RING_BYTES.1).next_power_of_two();
+    let room = (memory / 4).max(RING_BYTES.0);
+    // The greatest power of two that is no more.
+    let fits = wanted.min((room / 2 + 1).next_power_of_two());
+    let bytes = |count: u64| u32::try_from(count).unwrap_or(u32::MAX / 2 + 1);
+    (bytes(fits), bytes(wanted))
 }
 
 /// What looking costs more than it should, if anything: whoever runs it decides.
@@ -221,7 +245,7 @@ pub fn give_up_rights(out: &Path, talk: Talk) {
 pub fn lost(seen: &Seen, memory: &Limit) -> Vec<String> {
     let mut said = Vec::new();
     if memory.was_reached {
-        said.push("smbscope had the memory that it may have (--memory), so what came was dropped for a while".to_owned());
+        said.push("smbscope had the memory that it may have (--memory), so what came was dropped for a while: give it more".to_owned());
     }
     if seen.packets.is_some_and(|packets| packets.dropped > 0) {
         said.push(PACKETS_DROPPED.to_owned());
@@ -270,6 +294,18 @@ mod tests {
     #[test]
     fn a_recording_is_called_by_interface_and_time() {
         assert_eq!(name("eth0", 1_767_603_600 * 1_000_000_000), "eth0-20260105090000");
+    }
+
+    #[cfg(feature = "probe")]
+    #[test]
+    fn the_ring_leaves_room_in_the_memory() {
+        const M: u64 = 1 << 20;
+        assert_eq!(ring_bytes(64 * M, 256 * M), (16 << 20, 16 << 20));
+        // The program would have had more than it may from the beginning on, and dropped everything.
+        assert_eq!(ring_bytes(1024 * M, 256 * M), (64 << 20, 128 << 20));
+        assert_eq!(ring_bytes(1024 * M, 255 * M), (32 << 20, 128 << 20));
+        assert_eq!(ring_bytes(1024 * M, 512 * M), (128 << 20, 128 << 20));
+        assert_eq!(ring_bytes(0, 64 * M), (1 << 20, 1 << 20));
     }
 
     #[cfg(feature = "probe")]
