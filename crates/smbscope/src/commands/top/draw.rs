@@ -82,80 +82,88 @@ pub fn draw(frame: &mut Frame<'_>, shown: &Shown<'_>) {
         Constraint::Length(BELOW),
     ])
     .areas(area);
-    frame.render_widget(Paragraph::new(header(shown)), head);
+    let width = usize::from(area.width);
+    frame.render_widget(Paragraph::new(header(shown, width)), head);
     frame.render_widget(Paragraph::new(rows(shown, table)), table);
-    frame.render_widget(Paragraph::new(footer(shown)), foot);
+    frame.render_widget(Paragraph::new(footer(shown, width)), foot);
     if shown.state.help {
         help(frame, area);
     }
 }
 
-fn header<'a>(shown: &Shown<'a>) -> Vec<Line<'a>> {
+fn header<'a>(shown: &Shown<'a>, width: usize) -> Vec<Line<'a>> {
     let Shown { state, status, snapshot, .. } = shown;
     let bold = Style::new().add_modifier(Modifier::BOLD);
     let seconds = status.elapsed.as_secs();
     let elapsed = format!("{}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
     let span = format::duration(snapshot.span_ns);
     let mut first = vec![
-        Piece::styled("smbscope top", bold),
-        Piece::raw(format!("  {}, {elapsed}  ", status.what)),
-        Piece::styled(format!("by {}", state.key.name()), bold),
-        Piece::raw(match state.span {
-            _ if snapshot.span_ns == 0 => String::new(),
-            Span::Slot => format!(", last {span}"),
-            Span::Window => format!(", last {span} together"),
-        }),
+        vec![Piece::styled("smbscope top", bold)],
+        vec![
+            Piece::styled(format!("  by {}", state.key.name()), bold),
+            Piece::raw(match state.span {
+                _ if snapshot.span_ns == 0 => String::new(),
+                Span::Slot => format!(", last {span}"),
+                Span::Window => format!(", last {span} together"),
+            }),
+        ],
     ];
     if state.paused {
-        first.push(Piece::raw("  "));
-        first.push(Piece::styled(" PAUSED ", bold.add_modifier(Modifier::REVERSED)));
+        let paused = Piece::styled(" PAUSED ", bold.add_modifier(Modifier::REVERSED));
+        first.push(vec![Piece::raw("  "), paused]);
     }
+    first.push(vec![Piece::raw(format!("  {elapsed}"))]);
     let total = &snapshot.total;
     let per_second = |count| numbers::rate(count, snapshot.span_ns);
     let bytes = |count| match count {
         0 => "0 B".to_owned(),
         count => numbers::byte_rate(count, snapshot.span_ns),
     };
+    let operations = format!("{} operations/s", per_second(total.operations));
+    let errors = format!("{} errors/s", per_second(total.errors));
     let mut second = vec![
-        Piece::styled(format!("{} operations/s", per_second(total.operations)), bold),
-        Piece::raw(format!(
-            ", {}/s read, {}/s written, ",
-            bytes(total.read_bytes),
-            bytes(total.written_bytes)
-        )),
-        alarm(
-            format!("{} errors/s", per_second(total.errors)),
-            total.errors > 0,
-            Color::Yellow,
-            shown,
-        ),
+        vec![Piece::styled(operations, bold)],
+        vec![Piece::raw(", "), alarm(errors, total.errors > 0, Color::Yellow, shown)],
     ];
     let turnaround = &total.turnaround;
     if let (Some(p50), Some(p99)) = (turnaround.p50_ns, turnaround.p99_ns) {
         let (p50, p99) = (format::duration(p50), format::duration(p99));
-        second.push(Piece::raw(format!(", turnaround p50 {p50}, p99 {p99}")));
+        second.push(vec![Piece::raw(format!(", turnaround p50 {p50}, p99 {p99}"))]);
     }
-    let dropped = status.seen.dropped();
-    let mut third = vec![
-        Piece::raw(format!("{}, ", status.seen.text())),
-        alarm(format!("{} dropped", format::count(dropped)), dropped > 0, Color::Red, shown),
-    ];
-    if snapshot.late > 0 {
-        third.push(Piece::raw(", "));
-        third.push(alarm(
-            format!("{} late", format::count(snapshot.late)),
-            true,
-            Color::Yellow,
-            shown,
-        ));
-    }
+    let [read, written] = [total.read_bytes, total.written_bytes].map(bytes);
+    second.push(vec![Piece::raw(format!(", {read}/s read"))]);
+    second.push(vec![Piece::raw(format!(", {written}/s written"))]);
+    let mut third = Vec::new();
     if let Some((folder, time)) = &status.recording {
         let text = format!(" RECORDING {} s ", time.as_secs());
-        third.push(Piece::raw("  "));
-        third.push(alarm(text, true, Color::Red, shown));
-        third.push(Piece::raw(format!(" to {folder}")));
+        third.push(vec![alarm(text, true, Color::Red, shown)]);
+        third.push(vec![Piece::raw(format!(" to {folder}  "))]);
     }
-    vec![Line::from(first), Line::from(second), Line::from(third), prompt(shown)]
+    let dropped = status.seen.dropped();
+    let text = format!("{} dropped", format::count(dropped));
+    third.push(vec![alarm(text, dropped > 0, Color::Red, shown)]);
+    if snapshot.late > 0 {
+        let text = format!("{} late", format::count(snapshot.late));
+        third.push(vec![Piece::raw(", "), alarm(text, true, Color::Yellow, shown)]);
+    }
+    third.push(vec![Piece::raw(format!(", of {}", status.seen.text()))]);
+    // The rest may be cut: what is looked at stays the same.
+    let mut first = fitting(first, width);
+    first.push_span(Piece::raw(format!("  {}", status.what)));
+    vec![first, fitting(second, width), fitting(third, width), prompt(shown)]
+}
+
+/// As many groups as have room: half a number would be another one.
+fn fitting<'a>(groups: Vec<Vec<Piece<'a>>>, width: usize) -> Line<'a> {
+    let mut room = width;
+    let mut line = Line::default();
+    for group in groups {
+        let wide = group.iter().map(Piece::width).sum();
+        let Some(left) = room.checked_sub(wide) else { break };
+        room = left;
+        line.extend(group);
+    }
+    line
 }
 
 /// The filter while it is typed or holds, else what happened last.
@@ -268,7 +276,7 @@ fn padded(text: &str, width: usize) -> String {
     padded
 }
 
-fn footer<'a>(shown: &Shown<'a>) -> Vec<Line<'a>> {
+fn footer<'a>(shown: &Shown<'a>, width: usize) -> Vec<Line<'a>> {
     let mut legend = Vec::new();
     for (part, _) in parts::shares(&shown.snapshot.total) {
         let (letter, words) = parts::letter(part);
@@ -276,11 +284,22 @@ fn footer<'a>(shown: &Shown<'a>) -> Vec<Line<'a>> {
             true => Style::new().fg(Color::Black).bg(parts::colour(part)),
             false => Style::new().add_modifier(Modifier::BOLD),
         };
-        legend.push(Piece::styled(letter.to_string(), style));
-        legend.push(Piece::raw(format!(" {words}  ")));
+        let letter = Piece::styled(letter.to_string(), style);
+        legend.push(vec![letter, Piece::raw(format!(" {words}  "))]);
     }
-    let keys = "1-6 b group  < > sort  r reverse  / filter  w window  space pause  R record  ? help  q quit";
-    vec![Line::from(legend), Line::raw(keys)]
+    let keys = [
+        "? help  ",
+        "q quit  ",
+        "1-6 b group  ",
+        "< > sort  ",
+        "/ filter  ",
+        "R record  ",
+        "space pause  ",
+        "w window  ",
+        "r reverse",
+    ];
+    let keys = keys.map(|key| vec![Piece::raw(key)]).to_vec();
+    vec![fitting(legend, width), fitting(keys, width)]
 }
 
 const HELP: &str = "\
@@ -295,6 +314,10 @@ R        begin or end a recording in a folder
 arrows   scroll, also PgUp, PgDn, Home, End
 q Ctrl-C end
 
+In a bar: > request, Q queue, c verify and decrypt, p parse,
+P processing, F file system, w I/O wait, I I/O, f flush, L locks,
+C sign and encrypt, s send, < reply, ? unexplained; of an
+interface alone S server, N network, T turnaround.
 Late are operations that came after their interval was shown,
 because smbscope got too little of the processor.
 Turnaround is the time from the request's last byte to the
