@@ -121,6 +121,8 @@ struct Connection {
     client_next: u32,
     server_next: u32,
     sending: Option<Sending>,
+    /// Replies of which some waits in the kernel, and the sequence number behind each.
+    leaving: VecDeque<(Told, u32)>,
     /// Operations whose reply was not sent, by MessageId.
     unsent: HashMap<u64, (Place, u64)>,
 }
@@ -174,18 +176,27 @@ impl Assembler {
                 last_at,
                 crypto_out,
                 arrived_at,
+                waits,
                 pieces,
             } => {
-                let times = Times::new(head, first_at, last_at);
+                let times = Times { waits, ..Times::new(head, first_at, last_at) };
                 let beside = (crypto_out, arrived_at);
                 self.sent(head, socket, total, left, times, beside, pieces, tell);
             }
-            Event::SentMore { socket, first_at, last_at, left } => {
-                let times = Times::new(head, first_at, last_at);
+            Event::SentMore { socket, first_at, last_at, left, waits } => {
+                let times = Times { waits, ..Times::new(head, first_at, last_at) };
                 self.sent_more(socket, times, left, tell);
             }
+            Event::Left { socket, until } => self.left(socket, until, head.time, tell),
             Event::Exit => self.exit(head.process),
             Event::Closed { socket } => self.end(socket, head.time, tell),
+        }
+    }
+
+    /// Nothing more will be told: what waits in the kernel was sent all the same.
+    pub fn end_all(&mut self, tell: &mut dyn FnMut(Told)) {
+        for connection in self.connections.values_mut() {
+            connection.leaving.drain(..).for_each(|(told, _)| tell(told));
         }
     }
 
@@ -217,6 +228,7 @@ impl Assembler {
             client_next: message.sequence,
             server_next: 1,
             sending: None,
+            leaving: VecDeque::new(),
             unsent: HashMap::default(),
         });
         let more_bytes = if encrypted { 52 } else { 0 };
@@ -492,6 +504,7 @@ impl Assembler {
 
     fn end(&mut self, socket: u64, time: u64, tell: &mut dyn FnMut(Told)) {
         let Some(connection) = self.connections.remove(&socket) else { return };
+        connection.leaving.into_iter().for_each(|(told, _)| tell(told));
         if let Some(sending) = connection.sending {
             tell(sending.told);
         }

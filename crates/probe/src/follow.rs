@@ -209,6 +209,11 @@ impl Follow {
 
     /// Everything ends, at `time`, ns since 1970; what the kernel's side counted completes the coverage.
     pub fn end(mut self, counted: Counted, time: i64) -> Result<Ended, Error> {
+        let (waiting, number) = (&mut self.waiting, &mut self.told);
+        self.beside.assembler.end_all(&mut |told| {
+            *number += 1;
+            waiting.insert((told.last, *number), told);
+        });
         self.feed_until(u64::MAX);
         let Follow { feed, mut beside, .. } = self;
         let mut parts = feed.end(&mut |row, ends| beside.amend(row, ends), |_| ())?;

@@ -134,6 +134,9 @@ pub enum Event<'a> {
         /// When the last byte came of a write of which smbd read the head only, and spliced the rest
         /// to the file; 0 for none.
         arrived_at: u64,
+        /// Sequence number behind it, where some of it waits in the kernel: [`Event::Left`] tells when it
+        /// does no more.
+        waits: Option<u32>,
         /// Its pieces, the NetBIOS header first.
         pieces: Pieces<'a>,
     },
@@ -147,6 +150,15 @@ pub enum Event<'a> {
         last_at: u64,
         /// Bytes that are left.
         left: u32,
+        /// As in [`Event::Sent`].
+        waits: Option<u32>,
+    },
+    /// What a connection sent went to the network device, some of it after the system call.
+    Left {
+        /// Its socket.
+        socket: u64,
+        /// Up to this sequence number.
+        until: u32,
     },
     /// The process ended.
     Exit,
@@ -229,7 +241,7 @@ impl<'a> Pieces<'a> {
 const HEAD_BYTES: usize = 24;
 const ENDS_BYTES: usize = 48;
 const MESSAGE_BYTES: usize = 32 + 16 + ENDS_BYTES;
-const REPLY_BYTES: usize = 48;
+const REPLY_BYTES: usize = 56;
 const PIECES: usize = 32;
 /// What a NetBIOS header can say.
 const LENGTH_MAX: u32 = 0x00ff_ffff;
@@ -274,6 +286,7 @@ pub fn event(bytes: &[u8]) -> Option<(Head, Event<'_>)> {
             arrived_at: time_at(rest, 32)?,
             left: u32_at(rest, 40)?,
             total: u32_at(rest, 44)?.min(LENGTH_MAX),
+            waits: waits(rest)?,
             pieces: pieces(rest.get(REPLY_BYTES..)?)?,
         },
         8 => Event::SentMore {
@@ -281,9 +294,11 @@ pub fn event(bytes: &[u8]) -> Option<(Head, Event<'_>)> {
             first_at: time_at(rest, 8)?,
             last_at: time_at(rest, 16)?,
             left: u32_at(rest, 40)?,
+            waits: waits(rest)?,
         },
         9 => Event::Exit,
         10 => Event::Closed { socket: u64_at(rest, 8)? },
+        11 => Event::Left { socket: u64_at(rest, 8)?, until: u32_at(rest, 48)? },
         _ => return None,
     };
     Some((head, event))
@@ -312,6 +327,12 @@ fn dispatch(bytes: &[u8]) -> Option<Event<'_>> {
         encrypted: u32_at(bytes, 20)? != 0,
         members,
     })
+}
+
+/// Of a reply: the sequence number behind it, if it waits.
+fn waits(bytes: &[u8]) -> Option<Option<u32>> {
+    let behind = u32_at(bytes, 48)?;
+    Some((u32_at(bytes, 52)? != 0).then_some(behind))
 }
 
 fn ends(bytes: &[u8]) -> Option<Ends> {

@@ -2,13 +2,15 @@
 
 use smbscope_wire::smb2::header::members;
 
-use super::{Assembler, Place, Told};
+use super::{Assembler, Connection, Place, Told};
 use crate::raw::{Head, Pieces};
 use crate::slices::Kind;
 
 /// Longest message that is put together: all members of a compound lie in it.
 const MESSAGE_BYTES_MAX: usize = 256 << 10;
 
+/// Replies of a connection that wait in the kernel, of which its side tells of fewer at a time.
+const LEAVING_MAX: usize = 64;
 /// A reply that says that something failed, or waits (MS-SMB2 2.2.2).
 const ERROR_BYTES: usize = 64 + 9;
 
@@ -111,7 +113,7 @@ impl Assembler {
             ends: false,
         };
         if left == 0 {
-            tell(told);
+            connection.tell(told, times.waits, tell);
         } else {
             connection.sending =
                 Some(Sending { told, waits: lead_place.filter(|_| !times.departed) });
@@ -138,7 +140,37 @@ impl Assembler {
             connection.sending = Some(sending);
             return;
         }
-        tell(Told { last: times.last.max(sending.told.first), ..sending.told });
+        let last = times.last.max(sending.told.first);
+        connection.tell(Told { last, ..sending.told }, times.waits, tell);
+    }
+
+    /// Everything up to a sequence number went to the network device.
+    pub(super) fn left(&mut self, socket: u64, until: u32, time: u64, tell: &mut dyn FnMut(Told)) {
+        let Some(connection) = self.connections.get_mut(&socket) else { return };
+        while let Some((_, behind)) = connection.leaving.front()
+            && (until.wrapping_sub(*behind) as i32) >= 0
+            && let Some((told, _)) = connection.leaving.pop_front()
+        {
+            tell(Told { last: time.max(told.first), ..told });
+        }
+    }
+}
+
+impl Connection {
+    /// Tells a reply of which the kernel has everything: at once, or when nothing of it `waits` there. Those
+    /// of a connection are told in their order.
+    fn tell(&mut self, told: Told, waits: Option<u32>, tell: &mut dyn FnMut(Told)) {
+        let behind = waits.or(self.leaving.back().map(|(_, behind)| *behind));
+        match behind {
+            Some(behind) => self.leaving.push_back((told, behind)),
+            None => tell(told),
+        }
+        // Nobody told that the first one is gone.
+        if self.leaving.len() > LEAVING_MAX
+            && let Some((told, _)) = self.leaving.pop_front()
+        {
+            tell(told);
+        }
     }
 }
 
@@ -149,6 +181,8 @@ pub(super) struct Times {
     pub last: u64,
     /// Whether any of it did.
     pub departed: bool,
+    /// Sequence number behind it, if some of it waits in the kernel.
+    pub waits: Option<u32>,
 }
 
 impl Times {
@@ -157,7 +191,7 @@ impl Times {
         let departed = last != 0;
         let last = if last == 0 { head.time } else { last.min(head.time) };
         let first = if first == 0 { last } else { first.min(last) };
-        Times { first, last, departed }
+        Times { first, last, departed, waits: None }
     }
 }
 

@@ -11,6 +11,7 @@
 #define EVENT_SENT_MORE 8
 #define EVENT_EXIT 9
 #define EVENT_CLOSED 10
+#define EVENT_LEFT 11
 
 #define IO_READ 1
 #define IO_WRITE 2
@@ -132,5 +133,7 @@ struct reply_event {
 	__u64 arrived_at; // last byte of a write that smbd spliced to its file; 0 for none
 	__u32 left;
 	__u32 total;
+	__u32 behind; // sequence behind it
+	__u32 waits;  // not all of it went to the network device: EVENT_LEFT tells when
 	struct pieces pieces;
 };

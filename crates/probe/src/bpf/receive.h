@@ -119,6 +119,7 @@ static __always_inline int has_read(struct sock *sk, int ret, int flags)
 	__u32 size = ret;
 	if (!state->out_known) {
 		state->out_end = tcp->write_seq;
+		state->out_gone = state->out_end;
 		state->out_known = true;
 	}
 	// What was spliced (`min receivefile size`) is not seen; where the stream is tells.

@@ -51,6 +51,43 @@ static __always_inline void tell_reply(struct thread *thread, struct reply_event
 	tell(event, at_most(offsetof(struct reply_event, pieces.data) + length, SCRATCH_BYTES));
 }
 
+// All up to `end` went to the network device: tells of the messages that waited for that.
+static __always_inline void gone(struct sock *sk, struct socket_state *state, __u32 end)
+{
+	if ((__s32)(end - state->out_gone) <= 0)
+		return;
+	state->out_gone = end;
+	// Either this sees what waits, or `has_to_wait` sees that it is gone.
+	__sync_fetch_and_add(&state->due_next, 0);
+	__u32 first = state->due_first;
+	__u32 waiting = *(volatile __u64 *)&state->due_next - first;
+	__u32 passed = 0;
+	for (__u32 i = 0; i < DUE; i++) {
+		if (i >= waiting || (__s32)(end - state->due[(first + i) % DUE]) < 0)
+			break;
+		passed++;
+	}
+	if (!passed)
+		return;
+	state->due_first = first + passed;
+	struct io_event event = {};
+	fill(&event.head, EVENT_LEFT);
+	event.place = (__u64)sk;
+	event.what = end;
+	tell(&event, sizeof(event));
+}
+
+// Whether some of a message that ends there is still in the kernel, and it will be told when not.
+static __always_inline bool has_to_wait(struct socket_state *state, __u32 end)
+{
+	__u32 next = state->due_next;
+	if ((__s32)(state->out_gone - end) >= 0 || next - state->due_first >= DUE)
+		return false;
+	state->due[next % DUE] = end;
+	__sync_fetch_and_add(&state->due_next, 1);
+	return (__s32)(*(volatile __u32 *)&state->out_gone - end) < 0;
+}
+
 // When bytes go to the network device: the system call returns only after the loopback device, or a
 // softirq on this processor, has done the client's part too. Runs for every packet of the host.
 SEC("tp_btf/net_dev_start_xmit")
@@ -75,7 +112,10 @@ int BPF_PROG(departed, struct sk_buff *skb)
 	__u32 headers = tcp - (__u64)skb->data + (header.offset >> 4) * 4;
 	__s32 data = skb->len - headers;
 	__u32 sequence = bpf_ntohl(header.sequence);
-	if (data <= 0 || (__s32)(sequence - state->out_end) < 0)
+	if (data <= 0)
+		return 0;
+	gone(sk, state, sequence + data);
+	if ((__s32)(sequence - state->out_end) < 0)
 		return 0;
 	state->out_last = bpf_ktime_get_ns();
 	if (!state->out_first)
@@ -109,6 +149,10 @@ static __always_inline int has_sent(struct sock *sk, int ret)
 	state->moved_at = 0;
 	__u32 before = state->out_end;
 	state->out_end = tcp->write_seq;
+	if (!state->out_known)
+		state->out_gone = state->out_end;
+	event->behind = state->out_end;
+	event->waits = 0;
 	state->out_known = true;
 	state->out_first = 0;
 	state->out_last = 0;
@@ -117,6 +161,7 @@ static __always_inline int has_sent(struct sock *sk, int ret)
 		state->to_send = state->to_send > ret ? state->to_send - ret : 0;
 		event->head.kind = EVENT_SENT_MORE;
 		event->left = state->to_send;
+		event->waits = !state->to_send && has_to_wait(state, event->behind);
 		event->crypto_out = 0;
 		tell(event, offsetof(struct reply_event, pieces));
 		return 0;
@@ -135,6 +180,7 @@ static __always_inline int has_sent(struct sock *sk, int ret)
 		state->out_end = before;
 	event->left = state->to_send;
 	event->total = total;
+	event->waits = !state->to_send && has_to_wait(state, event->behind);
 	if (!vector) {
 		// One buffer with everything: the head of a reply that sendfile(2) completes.
 		struct pieces *told = &event->pieces;

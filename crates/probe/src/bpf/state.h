@@ -48,6 +48,9 @@ struct arrivals {
 	__u32 oldest;             // first that may still be of use
 };
 
+// Messages of a socket that wait in the kernel and of which it is told when they are gone.
+#define DUE 8
+
 // What is being read and written on a socket.
 struct socket_state {
 	struct arrivals arrivals;
@@ -65,6 +68,10 @@ struct socket_state {
 	bool out_known;
 	__u64 out_first;   // when the first byte behind that went to the network device; 0 for not yet
 	__u64 out_last;    // when the last one did
+	__u32 out_gone;    // sequence behind the last byte that ever did
+	__u32 due_first;   // count of messages that waited in the kernel and are gone
+	__u64 due_next;    // count of all that had to wait
+	__u32 due[DUE];    // sequences behind those that wait
 };
 
 struct {

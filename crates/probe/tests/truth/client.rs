@@ -29,9 +29,14 @@ pub struct Client {
 
 impl Client {
     pub fn connect(lab: &Samba, config: Config) -> Client {
+        Client::connect_by(&lab.target, lab, config)
+    }
+
+    /// By another way than straight to the lab.
+    pub fn connect_by(target: &str, lab: &Samba, config: Config) -> Client {
         let runtime = runtime();
         let session = runtime.block_on(async {
-            let target = Target::parse(&lab.target).unwrap();
+            let target = Target::parse(target).unwrap();
             let host = Host::find(target, config, Clock::start(), false).await.unwrap();
             let credential = Credentials::pattern("user{:05}", &lab.password).unwrap().of(1);
             let connected = Session::connect(LOGON, Arc::new(host), &credential, 0, None).await;

@@ -16,6 +16,7 @@ mod ends;
 mod fuse;
 mod joined;
 mod killed;
+mod late;
 mod modes;
 mod recorder;
 mod restart;
