@@ -40,7 +40,7 @@ pub fn explain_text(diagnosis: &Diagnosis, inputs: &str, look: Look) -> String {
         }
     };
     let own = match whole.think_ns {
-        0 => "what the clients took themselves is not known".to_owned(),
+        0 => "the clients' own unknown".to_owned(),
         own => format!("{} of the clients' own", format::duration(own)),
     };
     line(

@@ -100,6 +100,24 @@ fn a_narrow_screen_keeps_what_matters_most() {
 }
 
 #[test]
+fn what_has_no_room_is_left_out_whole() {
+    let mut state = State { key: Key::User, ..State::default() };
+    let widest = text(&drawn(&mut state, &status(), 200, false));
+    let words = |line: &str| line.split(", ").map(str::to_owned).collect::<Vec<_>>();
+    for width in 20..120 {
+        let lines = text(&drawn(&mut state, &status(), width, false));
+        for line in [1, 2] {
+            let (all, shown) = (words(&widest[line]), words(&lines[line]));
+            let is_whole = shown.iter().all(|word| word.is_empty() || all.contains(word));
+            assert!(is_whole, "{width}: {}", lines[line]);
+        }
+        assert!(width < 70 || lines[1].contains("p99 180 ms"), "{width}: {}", lines[1]);
+        let legend = &lines[lines.len() - 2];
+        assert!(!legend.contains('I') || legend.contains("I I/O"), "{width}: {legend}");
+    }
+}
+
+#[test]
 fn bars_are_letters_and_with_colour_also_coloured() {
     let mut state = State { key: Key::User, ..State::default() };
     let plain = drawn(&mut state, &status(), 120, false);
