@@ -315,9 +315,9 @@ arrows   scroll, also PgUp, PgDn, Home, End
 q Ctrl-C end
 
 In a bar: > request, Q queue, c verify and decrypt, p parse,
-P processing, F file system, w I/O wait, I I/O, f flush, L locks,
-C sign and encrypt, s send, < reply, ? unexplained; of an
-interface alone S server, N network, T turnaround.
+P processing, F file system, w I/O wait, I I/O, f flush,
+L locks, C sign and encrypt, s send, < reply, ? unexplained; of
+an interface alone S server, N network, T turnaround.
 Late are operations that came after their interval was shown,
 because smbscope got too little of the processor.
 Turnaround is the time from the request's last byte to the
