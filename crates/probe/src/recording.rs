@@ -134,7 +134,7 @@ impl Recording {
         }
         follow.began(clock(ClockId::Realtime));
         let now = Instant::now();
-        Ok(Recording {
+        let mut recording = Recording {
             probe,
             found,
             follow,
@@ -148,7 +148,13 @@ impl Recording {
             before: Counted::default(),
             drops: false,
             shed: 0,
-        })
+        };
+        // It was listened to while the probe was attached, which takes seconds.
+        recording.hear()?;
+        if let Some(wire) = recording.follow.wire() {
+            wire.begin();
+        }
+        Ok(recording)
     }
 
     /// What is recorded.

@@ -87,6 +87,13 @@ impl Wire {
         }
     }
 
+    /// The probe sees what happens from now on: rows until now are those of nobody.
+    pub fn begin(&mut self) {
+        self.rows.clear();
+        self.order.clear();
+        self.unjoined = 0;
+    }
+
     /// Takes a connection of the wire.
     pub fn connection(&mut self, row: Connection) {
         if self.connections_held < CONNECTIONS_MAX {
@@ -162,4 +169,25 @@ fn known<T>(row: &mut Operation, value: Option<T>, set: fn(&mut Operation, T)) {
 
 fn key(row: &Connection) -> Key {
     (row.client.clone(), row.client_port, row.server.clone(), row.server_port)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_passed_before_the_probe_came_is_not_missing() {
+        let address = |port| std::net::SocketAddr::from(([127, 0, 0, 1], port));
+        let ends = Ends { client: address(50_000), server: address(445) };
+        let mut wire = Wire::new(false);
+        let row = |wire: &mut Wire, sequence| {
+            let mut row = Operation::default();
+            row.set_tcp_sequence(sequence);
+            wire.row(&row, &ends);
+        };
+        row(&mut wire, 1);
+        wire.begin();
+        row(&mut wire, 2);
+        assert_eq!(wire.left(), 1);
+    }
 }
