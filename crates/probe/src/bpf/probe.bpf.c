@@ -46,7 +46,7 @@ int BPF_KPROBE(done, void *request)
 	// One that waited can end while another is served, by what that does.
 	bool own = !thread->current || thread->current == (__u64)request;
 	struct work_event event = {};
-	fill(&event.head, EVENT_DONE);
+	fill(&event.head, EVENT_DONE, thread->who);
 	event.request = (__u64)request;
 	event.woke = thread->woke;
 	event.in_dispatch = thread->current != 0;
@@ -94,9 +94,10 @@ int BPF_KPROBE(encrypt, void *key, __u64 vector, int vectors)
 	if (!thread)
 		return 0;
 	struct reply_event *event = (struct reply_event *)thread->scratch;
-	fill(&event->head, EVENT_CLEAR);
+	fill(&event->head, EVENT_CLEAR, thread->who);
 	event->socket = 0;
-	tell_reply(thread, event, vector, vectors);
+	gather(thread, &event->pieces, vector, vectors);
+	tell_reply(thread, event);
 	return crypto_enter(CRYPTO_OUT);
 }
 
@@ -122,7 +123,7 @@ static __always_inline int handed_over(struct thread *thread, __u64 place, __u16
 	if (!thread || !thread->current)
 		return 0;
 	struct io_event event = {};
-	fill(&event.head, EVENT_HANDED_OVER);
+	fill(&event.head, EVENT_HANDED_OVER, thread->who);
 	event.request = thread->current;
 	event.place = place;
 	event.began = thread->busy;
@@ -168,7 +169,7 @@ int BPF_PROG(call_enter, struct pt_regs *regs, long number)
 		// A thread of the pool is first seen here.
 		if (class < CLASS_READ)
 			return 0;
-		thread = mine();
+		thread = thread_of(task);
 		if (!thread)
 			return 0;
 	}
@@ -207,11 +208,10 @@ int BPF_PROG(call_exit, struct pt_regs *regs, long ret)
 	thread->busy += now - began;
 	if (thread->call_class < CLASS_READ)
 		return 0;
-	__u64 who = bpf_get_current_pid_tgid();
-	if ((__u32)who == who >> 32 && thread->current == 0)
+	if ((__u32)thread->who == thread->who >> 32 && thread->current == 0)
 		return 0;
 	struct io_event event = {};
-	fill(&event.head, EVENT_IO);
+	fill(&event.head, EVENT_IO, thread->who);
 	event.place = thread->call_class == CLASS_FLUSH ? 0 : thread->call_place;
 	event.what = thread->call_class - CLASS_READ + IO_READ;
 	event.began = began;
@@ -329,7 +329,7 @@ int BPF_PROG(ended, struct task_struct *task)
 		return 0;
 	if (bpf_map_delete_elem(&processes, &process) == 0) {
 		struct head event = {};
-		fill(&event, EVENT_EXIT);
+		fill(&event, EVENT_EXIT, bpf_get_current_pid_tgid());
 		tell(&event, sizeof(event));
 	}
 	return 0;

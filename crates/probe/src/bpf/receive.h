@@ -72,10 +72,11 @@ static __always_inline __u64 arrival_of(struct arrivals *arrivals, __u32 sequenc
 	return 0;
 }
 
-// The buffer of the system call that reads or writes, from the registers it was entered with.
-static __always_inline __u64 first_buffer(__u64 *vector, __u64 *vectors)
+// The only buffer of the system call that reads or writes, or its vector of buffers, from the registers
+// it was entered with; both 0 for another call.
+static __always_inline __u64 buffer_of(struct task_struct *task, __u64 *vector, __u64 *vectors)
 {
-	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
 	__u64 call = SYSCALL_NUMBER(regs);
 	__u64 argument = SYSCALL_ARGUMENT_2(regs);
 	*vector = 0;
@@ -84,28 +85,24 @@ static __always_inline __u64 first_buffer(__u64 *vector, __u64 *vectors)
 		struct user_msghdr_abi message = {};
 		if (bpf_probe_read_user(&message, sizeof(message), (void *)argument))
 			return 0;
-		argument = message.iov;
+		*vector = message.iov;
 		*vectors = message.iovlen;
 	} else if (call == CALL_READV || call == CALL_WRITEV) {
+		*vector = argument;
 		*vectors = SYSCALL_ARGUMENT_3(regs);
 	} else if (call == CALL_READ || call == CALL_RECVFROM || call == CALL_WRITE ||
 		   call == CALL_SENDTO) {
 		return argument;
-	} else {
-		return 0;
 	}
-	*vector = argument;
-	__u64 base = 0;
-	if (bpf_probe_read_user(&base, sizeof(base), (void *)argument))
-		return 0;
-	return base;
+	return 0;
 }
 
 static __always_inline int has_read(struct sock *sk, int ret, int flags)
 {
 	if (ret <= 0 || (flags & MSG_PEEK) || !is_served(sk))
 		return 0;
-	struct thread *thread = mine();
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct thread *thread = thread_of(task);
 	if (!thread)
 		return 0;
 	struct socket_state *state =
@@ -114,7 +111,9 @@ static __always_inline int has_read(struct sock *sk, int ret, int flags)
 	if (!state || !tcp)
 		return 0;
 	__u64 vector, vectors;
-	__u64 buffer = first_buffer(&vector, &vectors);
+	__u64 buffer = buffer_of(task, &vector, &vectors);
+	if (vector && bpf_probe_read_user(&buffer, sizeof(buffer), (void *)vector))
+		buffer = 0;
 	__u32 behind = tcp->copied_seq;
 	__u32 size = ret;
 	if (!state->out_known) {
@@ -133,10 +132,13 @@ static __always_inline int has_read(struct sock *sk, int ret, int flags)
 			// The NetBIOS header, which smbd reads by itself.
 			if (got == 0)
 				state->read_at = bpf_ktime_get_ns();
-			for (__u32 i = 0; i < 4; i++)
-				if (i >= got && i < got + size)
-					bpf_probe_read_user(&state->header[i], 1,
-							    (void *)(buffer + i - got));
+			if (size == 4)
+				bpf_probe_read_user(state->header, 4, (void *)buffer);
+			else
+				for (__u32 i = 0; i < 4; i++)
+					if (i >= got && i < got + size)
+						bpf_probe_read_user(&state->header[i], 1,
+								    (void *)(buffer + i - got));
 			state->header_got = got + size;
 			if (state->header_got < 4)
 				return 0;

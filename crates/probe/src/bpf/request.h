@@ -3,6 +3,8 @@
 
 // Longest head of a request that is told.
 #define HEAD_BYTES 1536
+// The head of most: what is read of a member before it is known which request it is.
+#define FIRST_BYTES 112
 
 // How much of a message is told: what names things, never what is in files.
 static __always_inline __u32 head_of(__u16 command, __u32 length)
@@ -33,7 +35,7 @@ static __always_inline void park(struct thread *thread, __u64 time)
 {
 	if (thread->current) {
 		struct work_event event = {};
-		fill(&event.head, EVENT_PARK);
+		fill(&event.head, EVENT_PARK, thread->who);
 		if (time)
 			event.head.time = time;
 		event.request = thread->current;
@@ -47,50 +49,61 @@ static __always_inline void park(struct thread *thread, __u64 time)
 	}
 }
 
-// The heads of the message's members, and the event.
+// An encrypted message that stays closed, whose first bytes are there, and the event.
+static __always_inline void tell_sealed(struct thread *thread, struct dispatch_event *event,
+					__u32 length)
+{
+	volatile struct walk *walk = &thread->walk;
+	walk->piece[0].length = length;
+	walk->piece[0].captured = TRANSFORM_BYTES;
+	walk->pieces = 1;
+	walk->used = TRANSFORM_BYTES;
+	__u64 told = end_walk(thread, &event->members);
+	tell(event, at_most(offsetof(struct dispatch_event, members.data) + told, SCRATCH_BYTES));
+}
+
+// The heads of the message's members, and the event. Encrypted ones were decrypted where they lie,
+// behind the transform header.
 static __always_inline void tell_members(struct thread *thread, struct dispatch_event *event,
 					 __u64 base, __u32 length)
 {
 	struct pieces *members = &event->members;
 	volatile struct walk *walk = begin_walk(thread);
-	for (__u32 i = 0; i < PIECES; i++) {
+	event->encrypted = 0;
+	for (__u32 i = 0; i <= PIECES; i++) {
 		__u32 used = walk->used;
 		__u32 at = walk->at;
-		if (used > DATA_BYTES - HEAD_BYTES || at >= length)
+		__u32 pieces = walk->pieces;
+		if (pieces >= PIECES || used > DATA_BYTES - HEAD_BYTES || at >= length)
 			break;
-		__u8 fixed[24];
-		if (bpf_probe_read_user(fixed, sizeof(fixed), (void *)(base + at)))
-			break;
-		__u32 next = fixed[20] | fixed[21] << 8 | fixed[22] << 16 | fixed[23] << 24;
-		__u32 own = next && next < length - at ? next : length - at;
-		__u64 wanted = head_of(fixed[12] | fixed[13] << 8, own);
 		// Linux 6.1 forgets what was compared before.
 		__u8 *to = members->data + at_most(used, DATA_BYTES - HEAD_BYTES);
-		if (bpf_probe_read_user(to, at_most(wanted, HEAD_BYTES), (void *)(base + at)))
+		if (bpf_probe_read_user(to, at_most(length - at, FIRST_BYTES), (void *)(base + at)))
+			break;
+		if (i == 0 && *(__u32 *)members->data == MAGIC_ENCRYPTED && length > TRANSFORM_BYTES) {
+			if (!functions) {
+				// It is read here, and not decrypted yet: its header tells that it is one.
+				tell_sealed(thread, event, length);
+				return;
+			}
+			event->encrypted = 1;
+			walk->at = TRANSFORM_BYTES;
+			continue;
+		}
+		__u32 next = to[20] | to[21] << 8 | to[22] << 16 | to[23] << 24;
+		__u32 own = next && next < length - at ? next : length - at;
+		// In memory for the verifier, as the walk is.
+		walk->wanted = head_of(to[12] | to[13] << 8, own);
+		__u64 wanted = walk->wanted;
+		if (wanted > FIRST_BYTES &&
+		    bpf_probe_read_user(to, at_most(wanted, HEAD_BYTES), (void *)(base + at)))
 			wanted = 0;
-		walk->piece[i].length = own;
-		walk->piece[i].captured = wanted;
+		walk->piece[pieces].length = own;
+		walk->piece[pieces].captured = wanted;
 		walk->used = used + wanted;
-		walk->pieces = i + 1;
+		walk->pieces = pieces + 1;
 		walk->at = at + own;
 	}
-	__u64 told = end_walk(thread, members);
-	tell(event, at_most(offsetof(struct dispatch_event, members.data) + told, SCRATCH_BYTES));
-}
-
-// An encrypted message that stays closed, and the event.
-static __always_inline void tell_sealed(struct thread *thread, struct dispatch_event *event,
-					__u64 base, __u32 length)
-{
-	struct pieces *members = &event->members;
-	__u32 captured = TRANSFORM_BYTES;
-	if (bpf_probe_read_user(members->data, TRANSFORM_BYTES, (void *)base))
-		captured = 0;
-	volatile struct walk *walk = &thread->walk;
-	walk->piece[0].length = length;
-	walk->piece[0].captured = captured;
-	walk->pieces = 1;
-	walk->used = captured;
 	__u64 told = end_walk(thread, members);
 	tell(event, at_most(offsetof(struct dispatch_event, members.data) + told, SCRATCH_BYTES));
 }
@@ -101,7 +114,7 @@ static __always_inline void begin_request(struct thread *thread, __u64 request)
 	if (thread->current != request)
 		park(thread, 0);
 	struct dispatch_event *event = (struct dispatch_event *)thread->scratch;
-	fill(&event->head, EVENT_DISPATCH);
+	fill(&event->head, EVENT_DISPATCH, thread->who);
 	event->request = request;
 	event->fresh = thread->fresh;
 	event->crypto_in = thread->crypto_in;
@@ -117,21 +130,5 @@ static __always_inline void begin_request(struct thread *thread, __u64 request)
 	}
 	thread->fresh = false;
 	event->message = thread->message;
-	// Encrypted messages were decrypted where they lie, behind the transform header.
-	__u64 base = thread->message.base;
-	__u32 magic = 0;
-	__u32 length = thread->message.captured;
-	bpf_probe_read_user(&magic, 4, (void *)base);
-	event->encrypted = 0;
-	if (magic == MAGIC_ENCRYPTED && length > TRANSFORM_BYTES) {
-		if (!functions) {
-			// It is read here, and not decrypted yet: its header tells that it is one.
-			tell_sealed(thread, event, base, length);
-			return;
-		}
-		base += TRANSFORM_BYTES;
-		length -= TRANSFORM_BYTES;
-		event->encrypted = 1;
-	}
-	tell_members(thread, event, base, length);
+	tell_members(thread, event, thread->message.base, thread->message.captured);
 }

@@ -7,22 +7,23 @@ static __always_inline bool tells_data(__u16 command)
 	       command == COMMAND_SESSION_SETUP || command == COMMAND_IOCTL;
 }
 
-#define VECTORS 40
-static __always_inline void tell_reply(struct thread *thread, struct reply_event *event,
-				       __u64 vector, __u64 vectors)
+// The heads of a reply's pieces.
+static __always_inline void gather(struct thread *thread, struct pieces *told, __u64 vector,
+				   __u64 vectors)
 {
-	struct vector_abi *list = (struct vector_abi *)vector;
-	struct pieces *told = &event->pieces;
+	volatile struct vector_abi *list = thread->vectors;
 	volatile struct walk *walk = begin_walk(thread);
 	walk->command = 0xffff;
+	__u64 bytes = at_most(vectors, VECTORS) * sizeof(struct vector_abi);
+	if (bpf_probe_read_user(thread->vectors, at_most(bytes, sizeof(thread->vectors)),
+				(void *)vector))
+		vectors = 0;
 	for (__u32 i = 0; i < VECTORS; i++) {
 		__u32 used = walk->used;
 		__u32 pieces = walk->pieces;
 		if (i >= vectors || pieces >= PIECES || used > DATA_BYTES - 256)
 			break;
-		struct vector_abi piece;
-		if (bpf_probe_read_user(&piece, sizeof(piece), &list[i]))
-			break;
+		struct vector_abi piece = { .base = list[i].base, .length = list[i].length };
 		if (piece.length == 0)
 			continue;
 		// A header begins a member; what follows its body is data.
@@ -40,14 +41,20 @@ static __always_inline void tell_reply(struct thread *thread, struct reply_event
 			// 64 bytes of a file, perhaps.
 			wanted = 0;
 		}
+		walk->wanted = wanted;
+		wanted = walk->wanted;
 		walk->place++;
 		walk->piece[pieces].length = piece.length;
 		walk->piece[pieces].captured = wanted;
 		walk->pieces = pieces + 1;
 		walk->used = used + wanted;
 	}
+}
+
+static __always_inline void tell_reply(struct thread *thread, struct reply_event *event)
+{
 	event->crypto_out = thread->crypto_out;
-	__u64 length = end_walk(thread, told);
+	__u64 length = end_walk(thread, &event->pieces);
 	tell(event, at_most(offsetof(struct reply_event, pieces.data) + length, SCRATCH_BYTES));
 }
 
@@ -71,7 +78,7 @@ static __always_inline void gone(struct sock *sk, struct socket_state *state, __
 		return;
 	state->due_first = first + passed;
 	struct io_event event = {};
-	fill(&event.head, EVENT_LEFT);
+	fill(&event.head, EVENT_LEFT, bpf_get_current_pid_tgid());
 	event.place = (__u64)sk;
 	event.what = end;
 	tell(&event, sizeof(event));
@@ -127,7 +134,8 @@ static __always_inline int has_sent(struct sock *sk, int ret)
 {
 	if (ret <= 0 || !is_served(sk))
 		return 0;
-	struct thread *thread = mine();
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct thread *thread = thread_of(task);
 	if (!thread)
 		return 0;
 	struct socket_state *state =
@@ -138,7 +146,7 @@ static __always_inline int has_sent(struct sock *sk, int ret)
 	if (!functions)
 		park(thread, state->out_first);
 	struct reply_event *event = (struct reply_event *)thread->scratch;
-	fill(&event->head, EVENT_SENT);
+	fill(&event->head, EVENT_SENT, thread->who);
 	event->socket = (__u64)sk;
 	event->first_at = state->out_first;
 	event->last_at = state->out_last;
@@ -167,9 +175,23 @@ static __always_inline int has_sent(struct sock *sk, int ret)
 		return 0;
 	}
 	__u64 vector, vectors;
-	__u64 base = first_buffer(&vector, &vectors);
-	__u8 header[4];
-	if (!base || bpf_probe_read_user(header, 4, (void *)base) || header[0] != 0) {
+	__u64 buffer = buffer_of(task, &vector, &vectors);
+	struct pieces *told = &event->pieces;
+	volatile struct walk *walk = &thread->walk;
+	if (vector) {
+		gather(thread, told, vector, vectors);
+	} else {
+		// One buffer with everything: the head of a reply that sendfile(2) completes.
+		__u64 head = at_most(ret, 256);
+		if (!buffer || bpf_probe_read_user(told->data, head, (void *)buffer))
+			head = 0;
+		walk->piece[0].captured = head;
+		walk->pieces = 1;
+		walk->used = head;
+	}
+	// The NetBIOS header is by itself or at the front of everything.
+	__u8 *header = told->data;
+	if (!walk->pieces || walk->piece[0].captured < 4 || header[0] != 0) {
 		count(COUNTER_STRANGE_SEND);
 		return 0;
 	}
@@ -181,24 +203,9 @@ static __always_inline int has_sent(struct sock *sk, int ret)
 	event->left = state->to_send;
 	event->total = total;
 	event->waits = !state->to_send && has_to_wait(state, event->behind);
-	if (!vector) {
-		// One buffer with everything: the head of a reply that sendfile(2) completes.
-		struct pieces *told = &event->pieces;
-		volatile struct walk *walk = &thread->walk;
+	if (!vector)
 		walk->piece[0].length = total;
-		__u64 head = at_most(ret, 256);
-		if (bpf_probe_read_user(told->data, head, (void *)base))
-			head = 0;
-		walk->piece[0].captured = head;
-		walk->pieces = 1;
-		walk->used = head;
-		event->crypto_out = thread->crypto_out;
-		__u64 length = end_walk(thread, told);
-		tell(event,
-		     at_most(offsetof(struct reply_event, pieces.data) + length, SCRATCH_BYTES));
-	} else {
-		tell_reply(thread, event, vector, vectors);
-	}
+	tell_reply(thread, event);
 	thread->crypto_out = 0;
 	return 0;
 }
@@ -245,7 +252,7 @@ int BPF_PROG(closed, struct sock *sk, int oldstate, int newstate)
 	    !bpf_sk_storage_get(&sockets, sk, 0, 0))
 		return 0;
 	struct io_event event = {};
-	fill(&event.head, EVENT_CLOSED);
+	fill(&event.head, EVENT_CLOSED, bpf_get_current_pid_tgid());
 	event.place = (__u64)sk;
 	tell(&event, sizeof(event));
 	return 0;

@@ -89,20 +89,24 @@ struct walk {
 	__u32 place; // of a reply, in its member: 0 transform, 1 header, 2 body, 3 data
 	__u32 at;    // of a request: where its member begins
 	__u32 command;
+	__u32 wanted; // of a request: how much of its member is told
 	struct piece piece[PIECES];
 };
 
 #define SCRATCH_BYTES 4608
+#define VECTORS 40
 struct thread {
-	struct walk walk;
-	struct message message; // read last
-	bool fresh;             // its first request was not dispatched yet
+	// First what each system call looks at, so that it lies together.
 	__u64 current;          // request that is served, 0 for none
 	__u64 busy;             // of system calls since `current` or the last wait
 	__u64 call_began;
 	__u64 call_place;       // an argument: the buffer
 	__u32 call_class;
+	bool fresh;             // its first request was not dispatched yet
 	__u64 woke;             // when the thread last had something to do
+	__u64 who;              // process and thread
+	struct walk walk;
+	struct message message; // read last
 	__u64 crypto_began;
 	__u64 crypto_in;
 	__u64 crypto_out;
@@ -110,6 +114,7 @@ struct thread {
 	__u64 off_since;        // left the processor; 0 while it has one
 	struct within within;   // since it was told last
 	__u64 disk_seen;        // of its `disk_of`, what was told
+	struct vector_abi vectors[VECTORS];
 	__u8 scratch[SCRATCH_BYTES] __attribute__((aligned(8)));
 };
 
@@ -170,18 +175,24 @@ static __always_inline bool tracked(void)
 }
 
 // The present thread's state, if its process is recorded.
-static __always_inline struct thread *mine(void)
+static __always_inline struct thread *thread_of(struct task_struct *task)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
 	if (!started)
 		return 0;
 	struct thread *thread = bpf_task_storage_get(&threads, task, 0, 0);
 	if (thread || !tracked())
 		return thread;
 	thread = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!thread)
+	if (thread)
+		thread->who = bpf_get_current_pid_tgid();
+	else
 		count(COUNTER_NO_THREAD);
 	return thread;
+}
+
+static __always_inline struct thread *mine(void)
+{
+	return thread_of(bpf_get_current_task_btf());
 }
 
 static __always_inline void tell(void *event, __u64 size)
@@ -236,14 +247,18 @@ static __always_inline __u64 end_walk(struct thread *thread, struct pieces *piec
 	__u64 lengths = at_most(walk->pieces, PIECES) * sizeof(struct piece);
 	pieces->count = walk->pieces;
 	pieces->bytes = used;
-	bpf_probe_read_kernel(pieces->data + used, at_most(lengths, PIECES * sizeof(struct piece)),
-			      thread->walk.piece);
+	// Most requests are one piece, for which no helper is called.
+	if (lengths == sizeof(struct piece))
+		*(struct piece *)(pieces->data + used) = thread->walk.piece[0];
+	else
+		bpf_probe_read_kernel(pieces->data + used,
+				      at_most(lengths, PIECES * sizeof(struct piece)),
+				      thread->walk.piece);
 	return used + lengths;
 }
 
-static __always_inline void fill(struct head *head, __u16 kind)
+static __always_inline void fill(struct head *head, __u16 kind, __u64 who)
 {
-	__u64 who = bpf_get_current_pid_tgid();
 	head->time = bpf_ktime_get_ns();
 	head->process = who >> 32;
 	head->thread = (__u32)who;
