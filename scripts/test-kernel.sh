@@ -38,7 +38,7 @@ cd "$root/crates/probe"
 CARGO_MANIFEST_DIR="$root/crates/probe" TMPDIR=/mnt timeout 600 "$binary" $test --nocapture --test-threads 1
 echo "exit code \$?"
 END
-timeout 900 "$work/venv/bin/vng" --disable-kvm --run "$work/boot/vmlinuz-$release" --user root --cpus 2 \
+PATH="$work/venv/bin:$PATH" timeout 900 vng --disable-kvm --run "$work/boot/vmlinuz-$release" --user root --cpus 2 \
     --memory 4G --rw --exec "sh $work/inside.sh" </dev/null >"$work/console" 2>&1 || true
 cat "$work/log"
 # A test that is skipped passes, which is no answer here.

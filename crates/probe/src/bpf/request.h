@@ -98,8 +98,9 @@ static __always_inline void tell_members(struct thread *thread, struct dispatch_
 		if (wanted > FIRST_BYTES &&
 		    bpf_probe_read_user(to, at_most(wanted, HEAD_BYTES), (void *)(base + at)))
 			wanted = 0;
-		walk->piece[pieces].length = own;
-		walk->piece[pieces].captured = wanted;
+		volatile struct piece *piece = &walk->piece[at_most(pieces, PIECES - 1)];
+		piece->length = own;
+		piece->captured = wanted;
 		walk->used = used + wanted;
 		walk->pieces = pieces + 1;
 		walk->at = at + own;

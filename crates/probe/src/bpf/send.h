@@ -44,8 +44,9 @@ static __always_inline void gather(struct thread *thread, struct pieces *told, _
 		walk->wanted = wanted;
 		wanted = walk->wanted;
 		walk->place++;
-		walk->piece[pieces].length = piece.length;
-		walk->piece[pieces].captured = wanted;
+		volatile struct piece *told_piece = &walk->piece[at_most(pieces, PIECES - 1)];
+		told_piece->length = piece.length;
+		told_piece->captured = wanted;
 		walk->pieces = pieces + 1;
 		walk->used = used + wanted;
 	}
