@@ -193,6 +193,8 @@ def raw_block(difference, comparison):
             for r in comparison.rows
             if r.stream == operation.stream
         )
+    if row is None:
+        return False
     if row.command == "ReadRaw" and difference.kind == "reply":
         return difference.theirs is None and row.answered == comparison.time_of(row.response_frame)
     if row.command == "WriteRaw" and difference.kind == "request time":

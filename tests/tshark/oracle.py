@@ -28,7 +28,7 @@ SETTINGS = {
 SMB2_COMMANDS = [
     "Negotiate", "SessionSetup", "Logoff", "TreeConnect", "TreeDisconnect", "Create", "Close",
     "Flush", "Read", "Write", "Lock", "Ioctl", "Cancel", "Echo", "QueryDirectory",
-    "ChangeNotify", "QueryInfo", "SetInfo", "OplockBreak",
+    "ChangeNotify", "QueryInfo", "SetInfo", "OplockBreak", "ServerToClientNotification",
 ]  # fmt: skip
 
 # MS-CIFS 2.2.2.1, those that occur; others are written as numbers.
