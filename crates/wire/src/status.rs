@@ -22,6 +22,7 @@ impl Status {
     pub const BUFFER_OVERFLOW: Status = Status(0x8000_0005);
     pub const NO_MORE_FILES: Status = Status(0x8000_0006);
     pub const STOPPED_ON_SYMLINK: Status = Status(0x8000_002d);
+    pub const INVALID_HANDLE: Status = Status(0xc000_0008);
     pub const INVALID_PARAMETER: Status = Status(0xc000_000d);
     pub const NO_SUCH_FILE: Status = Status(0xc000_000f);
     pub const INVALID_DEVICE_REQUEST: Status = Status(0xc000_0010);
@@ -129,6 +130,7 @@ mod tests {
             (Status::BUFFER_OVERFLOW, "STATUS_BUFFER_OVERFLOW"),
             (Status::NO_MORE_FILES, "STATUS_NO_MORE_FILES"),
             (Status::STOPPED_ON_SYMLINK, "STATUS_STOPPED_ON_SYMLINK"),
+            (Status::INVALID_HANDLE, "STATUS_INVALID_HANDLE"),
             (Status::INVALID_PARAMETER, "STATUS_INVALID_PARAMETER"),
             (Status::NO_SUCH_FILE, "STATUS_NO_SUCH_FILE"),
             (Status::END_OF_FILE, "STATUS_END_OF_FILE"),

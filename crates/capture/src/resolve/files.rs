@@ -2,6 +2,7 @@
 
 use smbscope_event::builder::{Names, extension_of};
 use smbscope_event::operation::{Column, Operation};
+use smbscope_wire::status::Status;
 
 use super::Resolver;
 use super::known::Known;
@@ -30,10 +31,10 @@ impl Resolver {
         } else if let (Some(session), Some(file)) = (session, row.file_id()) {
             // One that was opened before the capture began gets a number and no path.
             let key = (session.1, file);
-            Some(self.handles.find(&key, link.handle).unwrap_or_else(|| {
-                self.coverage.paths_unknown += 1;
-                self.begin_handle(key, session.0, tree, row)
-            }))
+            let known = self.handles.find(&key, link.handle);
+            known.or_else(|| {
+                may_be_open(row, file).then(|| self.begin_unseen(key, session.0, tree, row))
+            })
         } else {
             None
         };
@@ -81,6 +82,18 @@ impl Resolver {
         }
     }
 
+    #[cold]
+    fn begin_unseen(
+        &mut self,
+        key: (u64, [u8; 16]),
+        session: u32,
+        tree: Option<u32>,
+        row: &mut Operation,
+    ) -> u32 {
+        self.coverage.paths_unknown += 1;
+        self.begin_handle(key, session, tree, row)
+    }
+
     fn begin_handle(
         &mut self,
         key: (u64, [u8; 16]),
@@ -104,6 +117,21 @@ impl Resolver {
         }
         place
     }
+}
+
+/// ERRbadfid of class ERRDOS, as rows have it.
+const BAD_FID: u32 = 6 << 16 | 1;
+
+/// Whether an open can be there that nothing is known of; not when the server says that it has none.
+#[cold]
+fn may_be_open(row: &Operation, file: [u8; 16]) -> bool {
+    let denied = match row.status().map(Status) {
+        Some(Status::FILE_CLOSED | Status::INVALID_HANDLE | Status(BAD_FID)) => true,
+        // No server gives this one away.
+        Some(status) => status.is_error() && row.protocol() == Some(2) && file == [0; 16],
+        None => false,
+    };
+    !denied
 }
 
 fn set_path(row: &mut Operation, names: &mut Names, path: &mut Known<String>) {
