@@ -4,6 +4,7 @@
 //! how many shards there were. Everything kept is bounded; what is forgotten is counted.
 
 mod bounded;
+mod ends;
 mod entities;
 mod files;
 mod known;
@@ -27,6 +28,7 @@ use crate::kdc::Tickets;
 use crate::limits::Limits;
 use crate::output::{self, Done, Effect, Output, Told};
 use bounded::Entities;
+use ends::end_open;
 pub use entities::add_counters;
 use entities::{Closed, HandleState, SessionState, TreeState};
 use known::Known;
@@ -63,6 +65,7 @@ pub struct Resolver {
     tickets: Tickets,
     connections_seen: u64,
     sessions_seen: u64,
+    trees_seen: u64,
     operations: u64,
     handle_numbers: u64,
     rows: Rows,
@@ -106,6 +109,7 @@ impl Resolver {
             tickets: Tickets::default(),
             connections_seen: 0,
             sessions_seen: 0,
+            trees_seen: 0,
             operations: 0,
             handle_numbers: 0,
             rows: Rows::default(),
@@ -334,6 +338,12 @@ impl Resolver {
 
     fn connection_ended(&mut self, key: LinkKey, row: &smbscope_event::tables::Connection) {
         let Some(link) = self.links.remove(key) else { return };
+        let ended = matches!(&*row.end_reason, "fin" | "reset" | "reused").then_some(row.end);
+        for &(id, place, _) in &link.sessions {
+            if let Some(session) = self.sessions.get_mut(place).filter(|session| session.id == id) {
+                session.channels.leave(ended);
+            }
+        }
         self.vantages.add(row);
         if self.tables.connections {
             self.rows.connections.push(smbscope_event::tables::Connection {
@@ -362,6 +372,7 @@ impl Resolver {
         self.recording_over = last;
         if last {
             self.handles.drain(&mut |state| {
+                end_open(state, &self.sessions, &self.trees);
                 self.closed.keep(state);
                 if self.closed.rows.len() >= TABLE_ROWS {
                     self.parts.push_back(Part::Handles(std::mem::take(&mut self.closed.rows)));

@@ -5,8 +5,10 @@
 mod support;
 
 use support::decode::{Decoded, decode, single};
-use support::packets::{Sending, pcap};
-use support::smb2::{READ, close, closed, create, created, data, error, read};
+use support::packets::{ACK, FIN, Packet, RST, Sending, pcap};
+use support::smb2::{
+    LOGOFF, READ, SUCCESS, TREE_DISCONNECT, bare, close, closed, create, created, data, error, read,
+};
 use support::talk::Talk;
 
 const FILE_CLOSED: u32 = 0xc000_0128;
@@ -31,4 +33,77 @@ fn what_the_server_does_not_know_was_not_opened_before() {
     let after = decoded(&talk);
     assert_eq!((after.handles.len(), after.coverage[0].paths_unknown), (2, 1));
     assert!(after.by_id()["17"].contains_key("handle"));
+}
+
+/// A conversation that opens the file 40 at most, then does `more`, and how the open ended: when
+/// and by which message.
+fn ending(flags: u8, more: impl Fn(&mut Talk)) -> Option<(bool, Option<String>)> {
+    let mut talk = Talk::new();
+    talk.connect();
+    talk.exchange(create(4, "a"), 1_000, created(4, 40));
+    more(&mut talk);
+    let mut packets = Sending::default().aligned(&talk);
+    let last = packets.last().unwrap().clone();
+    if flags != 0 {
+        let after = Packet { time: last.time + 5_000, flags, payload: vec![], ..last.clone() };
+        packets.push(after);
+    }
+    let decoded = decode(&pcap(&packets, usize::MAX, false), &single());
+    let [open] = &decoded.handles[..] else { panic!("{:?}", decoded.handles) };
+    let by = open.close_operation.map(|number| {
+        let rows = decoded.rows();
+        let row = rows.iter().find(|row| row["operation"] == number.to_string()).unwrap();
+        row["command"].clone()
+    });
+    open.closed_at.map(|at| (at > last.time, by))
+}
+
+#[test]
+fn opens_end_with_their_tree_session_and_connection() {
+    let nothing = |_: &mut Talk| {};
+    let bye = |command: u16| {
+        move |talk: &mut Talk| {
+            talk.exchange(bare(command, 5), 1_000, bare(command, 5).reply(SUCCESS));
+        }
+    };
+    let by = |command: &str| Some((false, Some(command.to_owned())));
+    assert_eq!(ending(0, nothing), None);
+    assert_eq!(ending(0, bye(TREE_DISCONNECT)), by("TreeDisconnect"));
+    assert_eq!(ending(FIN | ACK, bye(LOGOFF)), by("Logoff"));
+    assert_eq!(ending(FIN | ACK, nothing), Some((true, None)));
+    assert_eq!(ending(RST, nothing), Some((true, None)));
+    // What failed ended nothing, and what was closed stays closed.
+    let refused = |talk: &mut Talk| {
+        talk.exchange(bare(LOGOFF, 5), 1_000, error(LOGOFF, 5, FILE_CLOSED));
+    };
+    assert_eq!(ending(0, refused), None);
+    let closes = |talk: &mut Talk| {
+        talk.exchange(close(5, 40), 1_000, closed(5));
+        talk.exchange(bare(LOGOFF, 6), 1_000, bare(LOGOFF, 6).reply(SUCCESS));
+    };
+    assert_eq!(ending(RST, closes), by("Close"));
+}
+
+#[test]
+fn an_open_lives_as_long_as_one_channel_of_its_session() {
+    let mut talk = Talk::new();
+    talk.connect();
+    talk.exchange(create(4, "a"), 1_000, created(4, 40));
+    let mut further = Talk { now: talk.now, ..Talk::new() };
+    further.exchange(read(8, 40, 0, 1), 1_000, data(8, b"x"));
+    let first = Sending::default().aligned(&talk);
+    let second = Sending { client_port: 50_001, ..Sending::default() }.aligned(&further);
+    let end_of = |packets: &[Packet]| {
+        let last = packets.last().unwrap();
+        Packet { time: last.time + 5_000, flags: RST, payload: vec![], ..last.clone() }
+    };
+    let ended = |ends: &[Packet]| {
+        let packets = [&first[..], &second[..], ends].concat();
+        let decoded = decode(&pcap(&packets, usize::MAX, false), &single());
+        assert_eq!(decoded.handles.len(), 1);
+        decoded.handles[0].closed_at
+    };
+    assert_eq!(ended(&[end_of(&first)]), None);
+    let both = [end_of(&first), end_of(&second)];
+    assert_eq!(ended(&both), Some(both[1].time));
 }

@@ -33,8 +33,8 @@ pub struct OpenLife {
     session_id: Option<u64>,
     tree_id: Option<u32>,
     opened: Option<Opened>,
-    /// When, and by which operation.
-    closed: Option<(i64, u64)>,
+    /// When, and by which operation if by one.
+    closed: Option<(i64, Option<u64>)>,
     size_bytes: Option<u64>,
     operations: u64,
     /// Reads and writes, and their bytes.
@@ -125,9 +125,20 @@ impl OpenLife {
         }
     }
 
-    /// Whether its Close was seen.
+    /// Whether it ended.
     pub fn is_closed(&self) -> bool {
         self.closed.is_some()
+    }
+
+    /// Whether it outlives its connection (MS-SMB2 section 3.3.7.1).
+    pub fn is_durable(&self) -> bool {
+        let told = |opened: &Opened| [opened.told.durable, opened.told.persistent];
+        self.opened.as_ref().is_some_and(|opened| told(opened).contains(&Some(true)))
+    }
+
+    /// Whether it ends with a session, or with one tree of it.
+    pub fn is_of(&self, session_id: u64, tree_id: Option<u32>) -> bool {
+        self.session_id == Some(session_id) && (tree_id.is_none() || self.tree_id == tree_id)
     }
 
     /// Connection on which it was opened or first seen.
@@ -137,8 +148,14 @@ impl OpenLife {
 
     /// Takes what its Close tells, which ended at `time`.
     pub fn close(&mut self, row: &Operation, size_bytes: Option<u64>, time: i64) {
-        self.closed = Some((time, row.operation().unwrap_or_default()));
+        self.closed = Some((time, row.operation()));
         self.size_bytes = size_bytes.or(self.size_bytes);
+    }
+
+    /// It ended without a Close: with its tree or its session, which that operation ended, or with
+    /// its connection.
+    pub fn end(&mut self, time: i64, operation: Option<u64>) {
+        self.closed.get_or_insert((time, operation));
     }
 
     /// Its row.
@@ -156,7 +173,7 @@ impl OpenLife {
             path: names.path,
             file_id,
             closed_at: self.closed.map(|(at, _)| at),
-            close_operation: self.closed.map(|(_, operation)| operation),
+            close_operation: self.closed.and_then(|(_, operation)| operation),
             operations: self.operations,
             reads,
             writes,

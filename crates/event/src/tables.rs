@@ -134,9 +134,9 @@ table! {
         file_id: [u8; 16], None, Public, "FileId (persistent and volatile, as on the wire; SMB1: FID in the first two bytes).";
         directory: Option<bool>, None, Public, "Whether it is a directory.";
         opened_at: Option<i64>, Time, Public, "End of the Create reply; null when it was opened before the capture began.";
-        closed_at: Option<i64>, Time, Public, "End of the Close reply; null when it stayed open.";
+        closed_at: Option<i64>, Time, Public, "End of the reply to the Close, or to the TreeDisconnect or Logoff that ended it, or of its connection; null when it stayed open.";
         create_operation: Option<u64>, None, Public, "Number of the Create.";
-        close_operation: Option<u64>, None, Public, "Number of the Close.";
+        close_operation: Option<u64>, None, Public, "Number of the operation that ended it: a Close, TreeDisconnect or Logoff.";
         desired_access: Option<u64>, None, Public, "DesiredAccess.";
         share_access: Option<u64>, None, Public, "ShareAccess.";
         create_options: Option<u64>, None, Public, "CreateOptions.";

@@ -41,8 +41,8 @@ struct Shard {
     sessions: Vec<Session>,
     trees: Vec<Tree>,
     opens: Opens,
-    /// Connections whose opens end with the rows that wait.
-    ended: Vec<u64>,
+    /// Connections whose opens end with the rows that wait, and when they ended.
+    ended: Vec<(u64, i64)>,
     builder: Option<OperationBuilder>,
 }
 
@@ -103,7 +103,7 @@ impl Recorder {
         self.with(user, |shard| {
             shard.rows.extend(left.rows);
             if !opens_live_on {
-                shard.ended.extend(left.connections.iter().map(|link| link.connection));
+                shard.ended.extend(left.connections.iter().map(|link| (link.connection, link.end)));
             }
             shard.connections.extend(left.connections);
             shard.sessions.extend(left.session);
@@ -159,8 +159,8 @@ impl Recorder {
             self.part(Part::Trees(std::mem::take(&mut shard.trees)));
         }
         self.operations_of(shard);
-        for connection in shard.ended.drain(..) {
-            shard.opens.end(&self.recording, connection);
+        for (connection, time) in shard.ended.drain(..) {
+            shard.opens.end(&self.recording, connection, time);
         }
         let closed = shard.opens.take(&self.recording);
         if !closed.is_empty() {

@@ -7,6 +7,7 @@ use smbscope_event::operation::Operation;
 use smbscope_event::tables::{Coverage, Handle, Session, Tree};
 
 use super::bounded::Entity;
+use super::ends::{Channels, Ending};
 use super::known::Known;
 use crate::output;
 
@@ -22,8 +23,10 @@ pub struct SessionState {
     pub client: Arc<str>,
     /// DOMAIN\user.
     pub user: Known,
-    /// It ended; its number may be given to another.
-    pub logged_off: bool,
+    /// It ended by a logoff; its number may be given to another.
+    pub ended: Option<Ending>,
+    /// Its connections.
+    pub channels: Channels,
     /// The server refused the logon: it is no session.
     pub is_refused: bool,
 }
@@ -81,6 +84,10 @@ impl SessionState {
 #[derive(Clone, Default)]
 pub struct TreeState {
     key: (u64, u32),
+    /// Which of those that had its id.
+    pub number: u64,
+    /// It was disconnected.
+    pub ended: Option<Ending>,
     /// Its row so far.
     pub row: Tree,
     /// `\\server\share`.
@@ -99,7 +106,8 @@ impl Entity for TreeState {
 
 impl TreeState {
     /// It was just seen.
-    pub fn begin(&mut self, row: &Operation, time: i64) {
+    pub fn begin(&mut self, number: u64, row: &Operation, time: i64) {
+        self.number = number;
         self.row = Tree {
             session_id: row.session_id().unwrap_or_default(),
             tree_id: u64::from(self.key.1),
@@ -141,6 +149,10 @@ const PATH_BYTES: usize = 8_192;
 pub struct HandleState {
     key: (u64, [u8; 16]),
     protocol: u8,
+    /// Place of its session.
+    pub session: u32,
+    /// Place and number of its tree.
+    pub tree: Option<(u32, u64)>,
     /// What its operations tell.
     pub life: OpenLife,
     /// File or directory.
@@ -166,6 +178,11 @@ impl HandleState {
     pub fn begin(&mut self, number: u64, row: &Operation) {
         self.protocol = row.protocol().unwrap_or(2);
         self.life.begin(number, row);
+    }
+
+    /// Whether it was opened in that session.
+    pub fn is_of(&self, session: &SessionState) -> bool {
+        self.key.0 == session.key
     }
 
     /// Takes what a create tells.

@@ -5,6 +5,7 @@ use smbscope_event::operation::{Column, Operation};
 use smbscope_wire::status::Status;
 
 use super::Resolver;
+use super::ends::end_open;
 use super::known::Known;
 use super::links::Link;
 use crate::output::{Done, Effect, Told};
@@ -101,10 +102,15 @@ impl Resolver {
         tree: Option<u32>,
         row: &Operation,
     ) -> u32 {
-        let place = self.handles.insert(key, &mut |state| self.closed.take(state));
+        let place = self.handles.insert(key, &mut |state| {
+            end_open(state, &self.sessions, &self.trees);
+            self.closed.take(state);
+        });
         self.handle_numbers += 1;
         if let Some(state) = self.handles.get_mut(place) {
             state.begin(self.handle_numbers, row);
+            let of = |place| Some((place, self.trees.get(place)?.number));
+            (state.session, state.tree) = (session, tree.and_then(of));
             if self.tables.handles {
                 let session = self.sessions.get(session);
                 let tree = tree.and_then(|tree| self.trees.get(tree));

@@ -46,7 +46,7 @@ impl Resolver {
         // logoff is still its own, until the number is given to another.
         let known = known.filter(|&place| {
             let session = self.sessions.get(place).filter(|session| session.id == id);
-            session.is_some_and(|session| told.is_none() || !session.logged_off)
+            session.is_some_and(|session| told.is_none() || session.ended.is_none())
         });
         let place = match known {
             Some(place) => place,
@@ -85,6 +85,7 @@ impl Resolver {
                 let session = self.sessions.get_mut(place)?;
                 let channel = session.row.channels as u32;
                 session.row.channels += 1;
+                session.channels.join();
                 if session.client.is_empty() {
                     session.client = link.client_name.shared().unwrap_or_default();
                     session.row.server = link.server_name.text().to_owned();
@@ -112,7 +113,7 @@ impl Resolver {
             row.set_user(session.user.in_pool(&mut self.builder.names, |names| &mut names.user));
         }
         if done.effect == Effect::Logoff {
-            session.logged_off = true;
+            session.ended = Some((done.time, row.operation()));
             self.by_address.remove(&(link.client, link.server, id));
         }
         Some((place, number))
@@ -137,7 +138,8 @@ impl Resolver {
                 let place = self.trees.insert(key, &mut |state| {
                     self.rows.trees.push(state.row(self.recording.text()));
                 });
-                self.trees.get_mut(place)?.begin(row, done.time);
+                self.trees_seen += 1;
+                self.trees.get_mut(place)?.begin(self.trees_seen, row, done.time);
                 place
             }
         };
@@ -145,6 +147,9 @@ impl Resolver {
         let tree = self.trees.get_mut(place)?;
         tree.row.operations += 1;
         tree.row.end = tree.row.end.max(done.time);
+        if done.effect == Effect::TreeDisconnect {
+            tree.ended = Some((done.time, row.operation()));
+        }
         if let Some(one) = tree_told {
             tree.learn(one, one.share.map(|share| told.text(share)));
         }

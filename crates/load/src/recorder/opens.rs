@@ -32,13 +32,18 @@ impl Opens {
     /// Takes an operation, with its number, that ended at `end`; in the order in which they ended.
     pub fn count(&mut self, row: &Row, end: i64) {
         let operation = &row.operation;
-        let Some(number) = operation.handle() else { return };
         let command = operation.command().unwrap_or_default();
         let succeeded = operation.status() == Some(0);
-        if command == code::command(2, Command::CREATE.0)
-            && succeeded
-            && !self.live.contains_key(&number)
-        {
+        let is = |wanted: Command| command == code::command(2, wanted.0) && succeeded;
+        if is(Command::TREE_DISCONNECT) || is(Command::LOGOFF) {
+            let tree = operation.tree_id().filter(|_| is(Command::TREE_DISCONNECT));
+            let session = operation.session_id().unwrap_or_default();
+            for live in self.live.values_mut().filter(|live| live.life.is_of(session, tree)) {
+                live.life.end(end, operation.operation());
+            }
+        }
+        let Some(number) = operation.handle() else { return };
+        if is(Command::CREATE) && !self.live.contains_key(&number) {
             let mut life = OpenLife::new(number, operation);
             life.open(operation, row.told.as_deref().copied().unwrap_or_default(), end);
             let file_id = operation.file_id().unwrap_or_default();
@@ -51,17 +56,23 @@ impl Opens {
         if row.path.is_some() {
             live.path.clone_from(&row.path);
         }
-        if command == code::command(2, Command::CLOSE.0) && succeeded {
+        if is(Command::CLOSE) {
             let size = row.told.as_ref().and_then(|told| told.size_bytes);
             live.life.close(operation, size, end);
             self.closed[1].push(number);
         }
     }
 
-    /// The opens of a connection that was lost have ended, without a Close.
-    pub fn end(&mut self, recording: &Arc<str>, connection: u64) {
+    /// The opens of a connection that was lost then have ended, without a Close; but for durable
+    /// ones, which nobody takes up again.
+    pub fn end(&mut self, recording: &Arc<str>, connection: u64, time: i64) {
         let ended = self.live.extract_if(|_, live| live.life.connection() == connection);
-        self.ended.extend(ended.map(|(_, live)| live.row(recording)));
+        self.ended.extend(ended.map(|(_, mut live)| {
+            if !live.life.is_durable() {
+                live.life.end(time, None);
+            }
+            live.row(recording)
+        }));
     }
 
     /// All that are left stay open.
@@ -96,7 +107,7 @@ impl Live {
 #[cfg(test)]
 mod tests {
     use smbscope_event::open::OpenTold;
-    use smbscope_event::operation::Operation;
+    use smbscope_event::operation::{Column, Operation};
 
     use super::*;
 
@@ -136,13 +147,39 @@ mod tests {
         assert_eq!((one.durable, one.size_bytes, one.share.as_ref()), (Some(true), Some(99), None));
         // Taken up again in another session it is still one open.
         opens.count(&row(Command::CREATE, 3, 0, 0), 40);
-        opens.end(&recording, 8);
+        opens.end(&recording, 8, 50);
         assert!(opens.take(&recording).is_empty());
-        opens.end(&recording, 7);
+        opens.end(&recording, 7, 50);
         let [one] = &opens.take(&recording)[..] else { panic!() };
         assert_eq!(
             (one.handle, one.opened_at, one.closed_at, one.operations),
             (3, Some(24), None, 2)
         );
+    }
+
+    #[test]
+    fn an_open_ends_with_its_tree_session_and_connection() {
+        let of = |command, handle, session| {
+            let mut row = row(command, handle, 0, 0);
+            row.operation.set_session_id(session);
+            row.operation.set_tree_id(session as u32);
+            row.told = None;
+            row
+        };
+        let recording: Arc<str> = "run".into();
+        let mut opens = Opens::default();
+        for open in 1..=3 {
+            opens.count(&of(Command::CREATE, open, open), 10);
+        }
+        let mut bye = of(Command::TREE_DISCONNECT, 0, 1);
+        bye.operation.clear(Column::handle);
+        opens.count(&bye, 20);
+        let mut bye = of(Command::LOGOFF, 0, 2);
+        bye.operation.clear(Column::handle);
+        opens.count(&bye, 30);
+        opens.end(&recording, 7, 40);
+        let mut ends: Vec<_> = opens.take(&recording).iter().map(|one| one.closed_at).collect();
+        ends.sort();
+        assert_eq!(ends, [Some(20), Some(30), Some(40)]);
     }
 }
