@@ -158,18 +158,21 @@ fn create(bytes: &[u8], row: &mut Operation) {
 fn lock(bytes: &[u8], row: &mut Operation) {
     let view = LockRequest(bytes);
     set_file(row, view.file_id());
-    let (mut locks, mut unlocks, mut length) = (false, false, 0_u64);
-    for (index, lock) in view.locks().enumerate() {
-        if index == 0 {
+    let (mut locks, mut unlocks, mut length, mut captured) = (false, false, 0_u64, 0);
+    for lock in view.locks() {
+        if captured == 0 {
             row.set_offset(lock.offset);
         }
+        captured += 1;
         length = length.saturating_add(lock.length);
         let unlock = lock.flags.contains(LockFlags::UNLOCK);
         unlocks |= unlock;
         locks |= !unlock;
     }
     if locks || unlocks {
-        row.set_requested_bytes(length);
+        if view.lock_count() == Some(captured) {
+            row.set_requested_bytes(length);
+        }
         let kind = if !unlocks { 0 } else { 1 + u32::from(locks) };
         row.set_detail(code::detail(Detail::Lock, kind));
     }
@@ -197,4 +200,28 @@ pub fn set_break(row: &mut Operation, bytes: &[u8], notification: bool) {
         }
     }
     row.set_detail(code::detail(Detail::Break, kind));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_that_are_cut_off_have_no_sum() {
+        let mut bytes = vec![0; 88];
+        bytes[66] = 2;
+        for length in [10_u64, 20] {
+            bytes.extend([0; 8]);
+            bytes.extend(length.to_le_bytes());
+            bytes.extend(2_u64.to_le_bytes());
+        }
+        let asked = |bytes: &[u8]| {
+            let mut row = Operation::default();
+            request(Command::LOCK, bytes, &mut row);
+            (row.requested_bytes(), row.offset())
+        };
+        assert_eq!(asked(&bytes), (Some(30), Some(0)));
+        assert_eq!(asked(&bytes[..112]), (None, Some(0)));
+        assert_eq!(asked(&bytes[..88]), (None, None));
+    }
 }
