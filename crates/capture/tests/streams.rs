@@ -483,6 +483,15 @@ const BEHIND_HEADERS: &[&str] = &[
 ];
 
 #[test]
+fn what_was_cut_short_does_not_contradict_itself() {
+    let packets = sent(&everything(noise()));
+    let decoded = decode(&pcap(&packets, 80, false), &single());
+    let coverage = &decoded.coverage[0];
+    assert_eq!((decoded.operations(), coverage.messages_malformed), (0, 0));
+    assert!(coverage.messages > 0 && coverage.messages_cut == coverage.messages);
+}
+
+#[test]
 fn captures_cut_to_headers_lose_no_operation() {
     // The later members of a compound lie behind 128 bytes, so without compounds.
     let mut talk = everything(noise());

@@ -73,7 +73,7 @@ impl Smb1 {
             return;
         }
         let Some((view, header)) = parsed else {
-            out.coverage.messages_malformed += 1;
+            out.coverage.messages_malformed += u64::from(!message.cut);
             link.unbegin(message.start, message.begun);
             return;
         };

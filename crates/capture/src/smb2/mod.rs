@@ -97,7 +97,7 @@ impl Smb2 {
         limits: &Limits,
     ) {
         let Some(first) = Header::parse(message.bytes) else {
-            out.coverage.messages_malformed += 1;
+            out.coverage.messages_malformed += u64::from(!message.cut);
             link.unbegin(message.start, message.begun);
             return;
         };
