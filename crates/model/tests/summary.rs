@@ -331,6 +331,22 @@ fn groups_and_paths() {
 }
 
 #[test]
+fn a_share_written_otherwise_is_the_same_and_its_root_a_directory() {
+    let found = report(&[
+        row(CREATE, 0, MS).at("\\\\s\\Home", "\\").by("10.0.0.1", "D\\u"),
+        row(CLOSE, 0, MS).at("\\\\S\\home", "\\").by("10.0.0.1", "d\\U"),
+        row(CREATE, 0, MS).at("\\\\S\\HOME", "x.txt").by("10.0.0.1", "D\\u"),
+    ]);
+    let [share] = &found.shares.rows[..] else { panic!("{:?}", found.shares.rows) };
+    assert_eq!((share.name.as_deref(), share.tally.operations), (Some("\\\\s\\Home"), 3));
+    assert_eq!(found.users.rows.len(), 1);
+    let [file] = &found.files.by_time[..] else { panic!("{:?}", found.files.by_time) };
+    assert_eq!(file.path, "x.txt");
+    let [root] = &found.directories.by_time[..] else { panic!() };
+    assert_eq!((root.path.as_str(), root.operations), ("", 3));
+}
+
+#[test]
 fn chains_credits_breaks_and_slowest() {
     let member = |command, index| {
         row(command, 0, (i64::from(index) + 1) * MS).with(|row| {

@@ -139,6 +139,7 @@ impl Summary {
     /// A summary of nothing yet.
     pub fn new(options: Options) -> Summary {
         let groups = || Dimension::new(options.groups_max, MANY);
+        let names = || Dimension::folding(options.groups_max, MANY);
         Summary {
             coverage: Vec::new(),
             start: None,
@@ -147,9 +148,9 @@ impl Summary {
             commands: Commands::new(FINE),
             statuses: StatusTally::default(),
             cells: Cells::new(MANY),
-            shares: groups(),
+            shares: names(),
             clients: groups(),
-            users: groups(),
+            users: names(),
             extensions: groups(),
             files: Sketch::new(options.paths_max),
             directories: Sketch::new(options.paths_max),

@@ -384,7 +384,10 @@ impl BatchPaths {
             let Some(name) = text.text(path.key) else {
                 continue;
             };
-            summary.files.add(path.share, name, &path.all);
+            // The root is a directory, whether or not anybody says so.
+            let is_root = directory(name).is_empty();
+            let all = PathSums { directory: path.all.directory || is_root, ..path.all };
+            summary.files.add(path.share, name, &all);
             if path.listing.operations > 0 {
                 summary.directories.add(path.share, directory(name), &path.listing);
             }

@@ -1,5 +1,7 @@
 //! Counters and latencies of one group of operations, and groups by a property with their limit.
 
+use std::borrow::Cow;
+
 use hashbrown::HashMap;
 
 use super::data::{self, BusySplit, Distribution, Groups};
@@ -231,6 +233,8 @@ pub(crate) struct Dimension {
     index: HashMap<String, u32, foldhash::fast::RandomState>,
     limit: usize,
     grain: Grain,
+    /// Whether names that differ in case alone are one group's.
+    folds: bool,
 }
 
 impl Dimension {
@@ -244,6 +248,20 @@ impl Dimension {
             index: HashMap::default(),
             limit,
             grain,
+            folds: false,
+        }
+    }
+
+    /// Groups by names for which servers take any case (shares, users); each has the name by which
+    /// it was seen first.
+    pub(crate) fn folding(limit: usize, grain: Grain) -> Dimension {
+        Dimension { folds: true, ..Dimension::new(limit, grain) }
+    }
+
+    fn key<'a>(&self, name: &'a str) -> Cow<'a, str> {
+        match self.folds && name.chars().any(char::is_uppercase) {
+            true => name.to_lowercase().into(),
+            false => name.into(),
         }
     }
 
@@ -252,7 +270,8 @@ impl Dimension {
         let Some(name) = name else {
             return Self::NONE;
         };
-        if let Some(&number) = self.index.get(name) {
+        let key = self.key(name);
+        if let Some(&number) = self.index.get(&*key) {
             return number;
         }
         if self.index.len() >= self.limit {
@@ -260,7 +279,7 @@ impl Dimension {
         }
         let number = self.groups.len() as u32;
         self.groups.push((name.to_owned(), Tally::new(self.grain)));
-        self.index.insert(name.to_owned(), number);
+        self.index.insert(key.into_owned(), number);
         number
     }
 
@@ -339,6 +358,19 @@ mod tests {
             found.rows.iter().map(|row| (row.name.as_deref(), row.tally.operations)).collect();
         assert_eq!(rows, [(Some("a"), 2), (None, 1), (Some("b"), 1)]);
         assert_eq!((found.distinct, found.others.unwrap().operations), (2, 2));
+    }
+
+    #[test]
+    fn one_share_is_one_group_however_it_is_written() {
+        let mut dimension = Dimension::folding(9, Grain::Coarse);
+        for name in [r"\\nas\Büro", r"\\NAS\BÜRO", r"\\nas\other", r"\\nas\büro"] {
+            let number = dimension.resolve(Some(name));
+            dimension.add(number, &Facts::default());
+        }
+        let found = dimension.finish(&Whole { operations: 4, busy_ns: 0 });
+        let rows: Vec<_> =
+            found.rows.iter().map(|row| (row.name.as_deref(), row.tally.operations)).collect();
+        assert_eq!(rows, [(Some(r"\\nas\Büro"), 3), (Some(r"\\nas\other"), 1)]);
     }
 
     #[test]
