@@ -109,12 +109,22 @@ pub fn share(share: f64) -> String {
 
 /// A plain number with at most two decimals.
 pub fn number(value: f64) -> String {
-    if value.fract() == 0.0 && value.abs() < 1e15 {
-        return format!("{value:.0}");
-    }
     match value.abs() {
-        0.0..100.0 => format!("{value:.2}"),
+        size @ 1_000.0..1e15 => {
+            let sign = if value < 0.0 { "-" } else { "" };
+            format!("{sign}{}", count(size.round() as u64))
+        }
+        size if size < 100.0 && value.fract() != 0.0 => format!("{value:.2}"),
         _ => format!("{value:.0}"),
+    }
+}
+
+/// A file or directory with its share; a share's root is one backslash.
+pub fn path(share: Option<&str>, path: Option<&str>) -> String {
+    match (share, path.unwrap_or_default()) {
+        (Some(share), "") => share.to_owned(),
+        (Some(share), path) => format!("{share}\\{}", path.strip_prefix('\\').unwrap_or(path)),
+        (None, path) => path.to_owned(),
     }
 }
 
@@ -232,6 +242,11 @@ mod tests {
             ("12.3 %".into(), "<0.1 %".into(), "0 %".into())
         );
         assert_eq!((number(3.0), number(1.23456)), ("3".into(), "1.23".into()));
+        assert_eq!((number(5562.3), number(-1e4)), ("5,562".into(), "-10,000".into()));
+        let root = Some("\\");
+        assert_eq!(path(Some(r"\\nas\home"), root), r"\\nas\home\");
+        assert_eq!(path(Some(r"\\nas\home"), Some("a")), r"\\nas\home\a");
+        assert_eq!((path(Some("s"), None), path(None, None)), ("s".into(), String::new()));
     }
 
     #[test]

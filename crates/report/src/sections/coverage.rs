@@ -67,7 +67,7 @@ fn seen(row: &Coverage) -> Facts {
     rows.extend([
         of("connections", Cell::Count(row.connections)).noted(mid_stream(row)),
         of("messages", Cell::Count(row.messages)),
-        of("operations", Cell::Count(row.operations)),
+        of("operations", Cell::Count(row.operations)).noted(cut_to_nothing(row)),
         drops(row),
     ]);
     Facts { caption: name(row).to_owned(), rows }
@@ -104,6 +104,14 @@ fn mid_stream(row: &Coverage) -> String {
         .map(|(count, what)| format!("{} {what}", crate::format::count(*count)))
         .collect();
     parts.join(", ")
+}
+
+/// What to do about a capture whose packets end before the headers of SMB do.
+fn cut_to_nothing(row: &Coverage) -> &'static str {
+    match row.operations == 0 && row.messages > 0 && row.messages_cut == row.messages {
+        true => "cut before SMB's header ends; record 128 bytes of each packet, 256 with names",
+        false => "",
+    }
 }
 
 fn drops(row: &Coverage) -> Fact {

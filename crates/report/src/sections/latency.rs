@@ -327,9 +327,8 @@ pub(crate) fn slowest(report: &Report) -> Section {
         column(of, "status", 2, |row: &Slow| Cell::text(&row.status)),
         column(of, "client", 3, |row: &Slow| Cell::text(&row.client)),
         column(of, "path", 1, |row: &Slow| match (&row.share, &row.path) {
-            (Some(share), Some(path)) if !path.is_empty() => Cell::Text(format!("{share}\\{path}")),
-            (Some(share), _) => Cell::Text(share.clone()),
-            (None, path) => Cell::text(path),
+            (None, None) => Cell::Empty,
+            (share, path) => Cell::Text(format::path(share.as_deref(), path.as_deref())),
         }),
         column(of, "request_start_ns", 3, |row: &Slow| {
             row.request_start_ns.map_or(Cell::Empty, Cell::Time)

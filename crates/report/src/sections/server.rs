@@ -378,10 +378,7 @@ fn slowest(server: &Server) -> Timeline {
 }
 
 fn note(row: &ServerSlow) -> String {
-    let place = match (&row.share, &row.path) {
-        (Some(share), Some(path)) if !path.is_empty() => format!("{share}\\{path}"),
-        (share, path) => share.clone().or_else(|| path.clone()).unwrap_or_default(),
-    };
+    let place = format::path(row.share.as_deref(), row.path.as_deref());
     let number = row.operation.map(|number| format!("operation {number}"));
     let words = [Some(place).filter(|place| !place.is_empty()), number, row.client.clone()];
     words.into_iter().flatten().collect::<Vec<_>>().join(", ")

@@ -120,10 +120,8 @@ fn path_table(caption: &str, top: &Top, rows: &[PathRow]) -> Table {
     let of = "path";
     let columns = vec![
         column(of, "path", 0, |row: &PathRow| {
-            Cell::Text(match &row.share {
-                Some(share) => format!("{share}\\{}", row.path),
-                None => row.path.clone(),
-            })
+            let path = if row.path.is_empty() { "\\" } else { row.path.as_str() };
+            Cell::Text(format::path(row.share.as_deref(), Some(path)))
         }),
         column(of, "operations", 0, |row: &PathRow| Cell::Count(row.operations)),
         column(of, "busy_share", 0, |row: &PathRow| Cell::Share(row.busy_share)),
