@@ -31,6 +31,7 @@ use bounded::Entities;
 use ends::end_open;
 pub use entities::add_counters;
 use entities::{Closed, HandleState, SessionState, TreeState};
+use files::Durable;
 use known::Known;
 use links::{Link, LinkKey, Links};
 use vantage::Vantages;
@@ -61,6 +62,7 @@ pub struct Resolver {
     sessions: Entities<SessionState>,
     trees: Entities<TreeState>,
     handles: Entities<HandleState>,
+    durable: Durable,
     closed: Closed,
     tickets: Tickets,
     connections_seen: u64,
@@ -105,6 +107,7 @@ impl Resolver {
             sessions: Entities::new(options.limits.sessions),
             trees: Entities::new(options.limits.sessions),
             handles: Entities::new(options.limits.handles),
+            durable: Durable::default(),
             closed: Closed { is_wanted: options.tables.handles, ..Closed::default() },
             tickets: Tickets::default(),
             connections_seen: 0,
@@ -381,6 +384,7 @@ impl Resolver {
             let recording = self.recording.text();
             self.trees.drain(&mut |state| self.rows.trees.push(state.row(recording)));
             self.sessions.drain(&mut |state| self.rows.sessions.extend(state.row(recording)));
+            self.durable = Durable::default();
             self.by_guid.clear();
             self.by_address.clear();
             self.links = Links::default();

@@ -7,7 +7,9 @@ mod support;
 use support::decode::{Decoded, decode, single};
 use support::packets::{ACK, FIN, Packet, RST, Sending, pcap};
 use support::smb2::{
-    LOGOFF, READ, SUCCESS, TREE_DISCONNECT, bare, close, closed, create, created, data, error, read,
+    LOGOFF, Pdu, READ, SESSION, SUCCESS, TREE_DISCONNECT, bare, close, closed, create, created,
+    created_durably, data, error, negotiate, negotiated, read, session_ready, session_setup,
+    tree_connect, tree_connected,
 };
 use support::talk::Talk;
 
@@ -106,4 +108,49 @@ fn an_open_lives_as_long_as_one_channel_of_its_session() {
     assert_eq!(ended(&[end_of(&first)]), None);
     let both = [end_of(&first), end_of(&second)];
     assert_eq!(ended(&both), Some(both[1].time));
+}
+
+#[test]
+fn a_durable_open_that_is_taken_up_again_is_the_same() {
+    const AGAIN: u64 = SESSION + 9;
+    // FileIds stand there in a Create's reply and in a Close.
+    const REPLY: usize = 64 + 64;
+    const CLOSE: usize = 64 + 8;
+    let mut talk = Talk::new();
+    talk.connect();
+    talk.exchange(create(4, "a"), 1_000, created_durably(4, 40));
+    let mut again = Talk { now: talk.now + 1_000_000, ..Talk::new() };
+    let in_it = |again: &mut Talk, request: Pdu, reply: Pdu| {
+        again.exchange(request.session(AGAIN), 1_000, reply.session(AGAIN));
+    };
+    again.exchange(negotiate(0), 1_000, negotiated(0));
+    in_it(&mut again, session_setup(1, Some("ada")), session_ready(1, SUCCESS));
+    in_it(&mut again, tree_connect(2, r"\\files\home"), tree_connected(2));
+    let reply = created(3, 40).volatile(REPLY, 77);
+    in_it(&mut again, create(3, "a"), reply);
+    in_it(&mut again, read(4, 40, 0, 1).volatile(64 + 16, 77), data(4, b"x"));
+    let first = Sending::default().aligned(&talk);
+    let last = first.last().unwrap();
+    let reset = Packet { time: last.time + 5_000, flags: RST, payload: vec![], ..last.clone() };
+    let handles = |again: &Talk| {
+        let second = Sending { client_port: 50_001, ..Sending::default() }.aligned(again);
+        let packets = [&first[..], std::slice::from_ref(&reset), &second].concat();
+        let decoded = decode(&pcap(&packets, usize::MAX, false), &single());
+        assert_eq!(decoded.coverage[0].paths_unknown, 0);
+        decoded.handles
+    };
+    let [open] = &handles(&again)[..] else { panic!() };
+    assert_eq!((open.durable, open.closed_at, open.session_id), (Some(true), None, Some(SESSION)));
+    assert_eq!((open.operations, open.reads, open.file_id[8]), (3, 1, 0));
+    in_it(&mut again, close(5, 40).volatile(CLOSE, 77), closed(5));
+    let closed_once = handles(&again);
+    assert_eq!((closed_once.len(), closed_once[0].operations), (1, 4));
+    assert!(closed_once[0].closed_at.is_some());
+    // Its number is free again.
+    in_it(&mut again, create(6, "a"), created(6, 40));
+    assert_eq!(handles(&again).len(), 2);
+    // Another file is another open, whatever its number.
+    let mut other = Talk { said: again.said[..6].to_vec(), now: again.now };
+    in_it(&mut other, create(3, "b"), created(3, 40));
+    assert_eq!(handles(&other).len(), 2);
 }

@@ -14,6 +14,8 @@ pub trait Entity: Default {
     fn key(&self) -> Self::Key;
     /// Makes it a new one with this key.
     fn renew(&mut self, key: Self::Key);
+    /// It is found by another key from now on.
+    fn set_key(&mut self, key: Self::Key);
 }
 
 #[derive(Clone, Default)]
@@ -76,6 +78,16 @@ impl<E: Entity> Entities<E> {
     pub fn get_mut(&mut self, place: u32) -> Option<&mut E> {
         let slot = self.slots.get_mut(place as usize)?;
         slot.is_live.then_some(&mut slot.entity)
+    }
+
+    /// Lets an entity be found by another key, which nothing else has.
+    pub fn rekey(&mut self, place: u32, key: E::Key) {
+        let Some(slot) = self.slots.get_mut(place as usize).filter(|slot| slot.is_live) else {
+            return;
+        };
+        self.index.remove(&slot.entity.key());
+        slot.entity.set_key(key);
+        self.index.insert(key, place);
     }
 
     /// Adds a new entity. `ended` gets the one with the same key, or the oldest beyond the limit.

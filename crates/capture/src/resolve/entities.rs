@@ -40,6 +40,9 @@ impl Entity for SessionState {
     fn renew(&mut self, key: u64) {
         *self = SessionState { key, ..SessionState::default() };
     }
+    fn set_key(&mut self, key: u64) {
+        self.key = key;
+    }
 }
 
 impl SessionState {
@@ -102,6 +105,9 @@ impl Entity for TreeState {
     fn renew(&mut self, key: (u64, u32)) {
         *self = TreeState { key, ..TreeState::default() };
     }
+    fn set_key(&mut self, key: (u64, u32)) {
+        self.key = key;
+    }
 }
 
 impl TreeState {
@@ -148,6 +154,8 @@ const PATH_BYTES: usize = 8_192;
 #[derive(Clone, Default)]
 pub struct HandleState {
     key: (u64, [u8; 16]),
+    /// Its FileId at first; another when it was taken up again.
+    file_id: [u8; 16],
     protocol: u8,
     /// Place of its session.
     pub session: u32,
@@ -167,9 +175,12 @@ impl Entity for HandleState {
         self.key
     }
     fn renew(&mut self, key: (u64, [u8; 16])) {
-        self.key = key;
+        (self.key, self.file_id) = (key, key.1);
         self.path.clear();
         self.names = [const { None }; 3];
+    }
+    fn set_key(&mut self, key: (u64, [u8; 16])) {
+        self.key = key;
     }
 }
 
@@ -183,6 +194,11 @@ impl HandleState {
     /// Whether it was opened in that session.
     pub fn is_of(&self, session: &SessionState) -> bool {
         self.key.0 == session.key
+    }
+
+    /// Its FileId at first.
+    pub fn file_id(&self) -> [u8; 16] {
+        self.file_id
     }
 
     /// Takes what a create tells.
@@ -222,7 +238,7 @@ impl HandleState {
         let [client, user, share] = std::mem::take(&mut self.names);
         let path = self.path.is_known().then(|| self.path.text().into());
         let names = OpenNames { recording, client: client.unwrap_or_default(), user, share, path };
-        self.life.row(self.key.1, names)
+        self.life.row(self.file_id, names)
     }
 }
 

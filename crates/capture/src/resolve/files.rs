@@ -1,13 +1,15 @@
 //! Opens and names: which file an operation works on.
 
+use std::net::IpAddr;
+
 use smbscope_event::builder::{Names, extension_of};
 use smbscope_event::operation::{Column, Operation};
 use smbscope_wire::status::Status;
 
-use super::Resolver;
 use super::ends::end_open;
 use super::known::Known;
 use super::links::Link;
+use super::{Map, Resolver};
 use crate::output::{Done, Effect, Told};
 
 impl Resolver {
@@ -24,11 +26,21 @@ impl Resolver {
         let handle = if let Effect::Open(index) = done.effect
             && let (Some(session), Some(file)) = (session, row.file_id())
         {
-            let place = self.begin_handle((session.1, file), session.0, tree, row);
-            if let Some(state) = self.handles.get_mut(place) {
-                state.open(row, told.opens.get(index as usize), path, done.time);
-            }
-            Some(place)
+            let key = (session.1, file);
+            let told = told.opens.get(index as usize);
+            let taken_up = self.durable.find(link.server, file);
+            let taken_up =
+                taken_up.filter(|&place| self.take_up(place, key, session.0, tree, path));
+            Some(taken_up.unwrap_or_else(|| {
+                let place = self.begin_handle(key, session.0, tree, row);
+                if let Some(state) = self.handles.get_mut(place) {
+                    state.open(row, told, path, done.time);
+                    if state.life.is_durable() {
+                        self.durable.add(link.server, file, place, self.limits.handles);
+                    }
+                }
+                place
+            }))
         } else if let (Some(session), Some(file)) = (session, row.file_id()) {
             // One that was opened before the capture began gets a number and no path.
             let key = (session.1, file);
@@ -57,6 +69,9 @@ impl Resolver {
             match done.effect {
                 Effect::Close(size) => {
                     state.life.close(row, size, done.time);
+                    if state.life.is_durable() {
+                        self.durable.remove(link.server, state.file_id());
+                    }
                     self.handles.retire(place, &mut |state| self.closed.take(state));
                     return;
                 }
@@ -95,6 +110,30 @@ impl Resolver {
         self.begin_handle(key, session, tree, row)
     }
 
+    /// Makes a durable open one of another session, if it is what a Create there was answered with:
+    /// it has the same persistent FileId (MS-SMB2 section 3.3.5.9.7).
+    #[cold]
+    fn take_up(
+        &mut self,
+        place: u32,
+        key: (u64, [u8; 16]),
+        session: u32,
+        tree: Option<u32>,
+        path: Option<&str>,
+    ) -> bool {
+        let trees = &self.trees;
+        let Some(state) = self.handles.get_mut(place) else { return false };
+        let is_same = !state.life.is_closed()
+            && persistent(state.file_id()) == persistent(key.1)
+            && path.is_none_or(|path| path.is_empty() || state.path.text() == path);
+        if is_same {
+            let of = |place| Some((place, trees.get(place)?.number));
+            (state.session, state.tree) = (session, tree.and_then(of));
+            self.handles.rekey(place, key);
+        }
+        is_same
+    }
+
     fn begin_handle(
         &mut self,
         key: (u64, [u8; 16]),
@@ -123,6 +162,35 @@ impl Resolver {
         }
         place
     }
+}
+
+/// Durable opens by server and persistent FileId.
+#[derive(Clone, Default)]
+pub struct Durable(Map<(IpAddr, [u8; 8]), u32>);
+
+impl Durable {
+    fn find(&self, server: IpAddr, file: [u8; 16]) -> Option<u32> {
+        if self.0.is_empty() {
+            return None;
+        }
+        self.0.get(&(server, persistent(file))).copied()
+    }
+
+    /// Those forgotten for the limit are still here, until there are too many.
+    fn add(&mut self, server: IpAddr, file: [u8; 16], place: u32, limit: usize) {
+        if self.0.len() > 2 * limit {
+            self.0.clear();
+        }
+        self.0.insert((server, persistent(file)), place);
+    }
+
+    fn remove(&mut self, server: IpAddr, file: [u8; 16]) {
+        self.0.remove(&(server, persistent(file)));
+    }
+}
+
+fn persistent(file: [u8; 16]) -> [u8; 8] {
+    *file.first_chunk().unwrap_or(&[0; 8])
 }
 
 /// ERRbadfid of class ERRDOS, as rows have it.

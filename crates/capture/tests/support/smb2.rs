@@ -79,6 +79,11 @@ impl Pdu {
         self.put(40, &id.to_le_bytes())
     }
 
+    /// With another volatile part of the FileId, which stands there.
+    pub fn volatile(self, at: usize, id: u64) -> Pdu {
+        self.put(at + 8, &id.to_le_bytes())
+    }
+
     pub fn charge(self, credits: u16) -> Pdu {
         self.put(6, &credits.to_le_bytes())
     }
@@ -203,6 +208,20 @@ pub fn create(id: u64, name: &str) -> Pdu {
 pub fn created(id: u64, number: u64) -> Pdu {
     let file = file(number);
     Pdu::new(CREATE, id, &body(88, &[(0, &[89, 0]), (64, &file)])).reply(SUCCESS)
+}
+
+/// A durable open.
+pub fn created_durably(id: u64, number: u64) -> Pdu {
+    // One create context, 24 bytes from its Next on: DHnQ with 8 bytes of nothing.
+    let mut context = vec![0; 32];
+    context[4..8].copy_from_slice(&[16, 0, 4, 0]);
+    context[10..16].copy_from_slice(&[24, 0, 8, 0, 0, 0]);
+    context[16..20].copy_from_slice(b"DHnQ");
+    let file = file(number);
+    let place: &[u8] = &[152, 0, 0, 0, 32, 0, 0, 0];
+    let mut content = body(88, &[(0, &[89, 0]), (64, &file), (80, place)]);
+    content.extend_from_slice(&context);
+    Pdu::new(CREATE, id, &content).reply(SUCCESS)
 }
 
 pub fn close(id: u64, number: u64) -> Pdu {
