@@ -211,7 +211,7 @@ fn transport(rows: &[ConnectionRow]) -> Table {
     let of = "connection_row";
     let mut columns = vec![
         column(of, "client", 0, name).titled("Connection"),
-        column(of, "operations", 0, |row: &ConnectionRow| Cell::Count(row.connection.operations)),
+        column(of, "operations", 1, |row: &ConnectionRow| Cell::Count(row.connection.operations)),
         column(of, "busy_share", 1, |row: &ConnectionRow| Cell::Share(row.busy_share)),
         column(of, "vantage", 1, |row: &ConnectionRow| Cell::text(&row.connection.vantage))
             .titled("Taken at"),
