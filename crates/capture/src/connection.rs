@@ -73,13 +73,9 @@ impl Context {
     }
 }
 
-/// Why a connection is over.
+/// Why a connection is no longer followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EndReason {
-    /// Both sides sent FIN, or one did and the capture ends.
-    Fin,
-    /// RST.
-    Reset,
     /// Forgotten for the limit on connections.
     Idle,
     /// The same addresses and ports began anew.
@@ -165,6 +161,11 @@ impl Connection {
     /// Whether it turned out to carry something else.
     pub fn is_other(&self) -> bool {
         !self.is_smb && !self.usual_port && self.strikes >= STRIKES
+    }
+
+    /// Whether one side ended it.
+    pub fn is_over(&self) -> bool {
+        self.reset || self.fins[0] || self.fins[1]
     }
 
     /// Whether a SYN begins the same addresses and ports anew.

@@ -251,19 +251,23 @@ impl Engine {
         self.forget_place(key);
     }
 
-    /// Forgets the eighth of the connections that was idle longest.
+    /// Makes room: those that are over go first, which stay for late packets only; if there are few,
+    /// then the eighth of the connections that was idle longest.
     fn evict(&mut self, out: &mut Output) {
-        let mut idle: Vec<(i64, u32)> = self
-            .slab
-            .iter()
-            .enumerate()
-            .filter_map(|(place, slot)| Some((slot.as_ref()?.1.last, place as u32)))
+        let mut idle: Vec<(bool, i64, u32)> = (self.slab.iter().zip(0..))
+            .filter_map(|(slot, place)| {
+                let connection = &slot.as_ref()?.1;
+                Some((!connection.is_over(), connection.last, place))
+            })
             .collect();
         idle.sort_unstable();
-        for &(_, place) in idle.iter().take(idle.len() / 8 + 1) {
+        let over = idle.partition_point(|&(is_live, ..)| !is_live);
+        let eighth = idle.len() / 8 + 1;
+        let count = if over > eighth / 8 { over.min(eighth) } else { eighth };
+        for &(is_live, _, place) in idle.iter().take(count) {
             let slot = self.slab.get(place as usize).and_then(Option::as_ref);
             out.coverage.connections_evicted +=
-                u64::from(slot.is_some_and(|(_, connection)| connection.is_smb));
+                u64::from(is_live && slot.is_some_and(|(_, connection)| connection.is_smb));
             self.remove(place, EndReason::Idle, out);
         }
     }

@@ -6,7 +6,7 @@ mod support;
 
 use smbscope_capture::{Limits, Options};
 use support::decode::{Decoded, decode};
-use support::packets::{Packet, Sending, mixed, pcap};
+use support::packets::{ACK, FIN, Packet, Sending, mixed, pcap};
 use support::smb2;
 use support::talk::Talk;
 
@@ -33,6 +33,35 @@ fn connections_beyond_the_limit_are_forgotten_the_idle_ones_first() {
     assert!((180..200).contains(&coverage.connections_evicted));
     let idle = decoded.connections.iter().filter(|connection| connection.end_reason == "idle");
     assert_eq!(idle.count() as u64, coverage.connections_evicted);
+}
+
+#[test]
+fn connections_that_are_over_make_room_for_those_that_are_not() {
+    let mut connections = Vec::new();
+    for index in 0..200_u16 {
+        let mut talk = Talk::new();
+        talk.pass(i64::from(index) * 100_000_000);
+        talk.connect();
+        if index == 0 {
+            // Silent while the others come and go.
+            talk.pass(30_000_000_000);
+            talk.exchange(smb2::create(4, "a"), 1_000, smb2::created(4, 40));
+        }
+        let sending = Sending { client_port: 2_000 + index, ..Sending::default() };
+        let mut packets = sending.aligned(&talk);
+        if index > 0 {
+            let last = packets.last().unwrap().clone();
+            packets.push(Packet { flags: FIN | ACK, payload: vec![], ..last });
+        }
+        connections.push(packets);
+    }
+    let limits = Limits { connections: 20, ..Limits::default() };
+    let decoded = decoded(&mixed(connections), limits);
+    let coverage = &decoded.coverage[0];
+    assert_eq!((coverage.connections, coverage.connections_evicted), (200, 0));
+    let of = |reason| decoded.connections.iter().filter(|one| one.end_reason == reason).count();
+    assert_eq!((of("fin"), of("end of the capture")), (199, 1));
+    assert_eq!(coverage.connections_mid_stream, 0);
 }
 
 #[test]

@@ -14,11 +14,11 @@ impl Connection {
         // Without the handshake nobody knows the scale.
         let known = scaled || self.handshake.syn.is_some() && self.handshake.syn_ack.is_some();
         let end_reason = match reason {
+            _ if self.reset => "reset",
+            _ if self.fins[0] || self.fins[1] => "fin",
             EndReason::Reused => "reused",
             EndReason::Idle => "idle",
-            _ if self.reset || reason == EndReason::Reset => "reset",
-            _ if self.fins[0] || self.fins[1] || reason == EndReason::Fin => "fin",
-            _ => "end of the capture",
+            EndReason::Capture => "end of the capture",
         };
         Row {
             client: self.ends[client].ip().to_string(),
