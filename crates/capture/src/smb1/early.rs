@@ -10,6 +10,7 @@ use smbscope_wire::smb1::{self, Command, Header};
 
 use super::Smb1;
 use super::exchange::{self, Exchange, Stage};
+use super::reply::is_error;
 use super::transactions::Transaction;
 use crate::link::{Link, Seen};
 use crate::output::Output;
@@ -46,6 +47,18 @@ impl Smb1 {
         let bytes = view.bytes();
         let bytes = bytes.get(..EARLY_BYTES).unwrap_or(bytes).to_vec();
         self.early.push_back(Early { key, bytes, length: view.length(), seen, order });
+    }
+
+    /// Whether a reply says that an acknowledgement, whose row is complete, came too late (its file
+    /// was closed): it is no reply to a request that was not seen.
+    pub(super) fn refuses_acknowledgement(&mut self, key: u32, header: &Header) -> bool {
+        let refuses = header.command == Command::LOCKING_AND_X
+            && is_error(header)
+            && self.acknowledged == Some(key);
+        if refuses {
+            self.acknowledged = None;
+        }
+        refuses
     }
 
     /// Takes out the reply to an exchange that came before it.

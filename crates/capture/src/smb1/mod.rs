@@ -49,6 +49,8 @@ pub struct Smb1 {
     raw_write: Option<u32>,
     /// Locks that may wait.
     locks: Vec<u32>,
+    /// The last acknowledgement of a break, which is answered only when it fails.
+    acknowledged: Option<u32>,
     /// UIDs by the FIDs that they opened: a break names the file alone.
     owners: HashMap<u16, u16, foldhash::fast::RandomState>,
 }
@@ -271,6 +273,9 @@ impl Smb1 {
         let is_single = exchange.members().len() == 1;
         match exchange.stage {
             Stage::Silent if is_single => {
+                if exchange.answers(Command::LOCKING_AND_X) {
+                    self.acknowledged = Some(key);
+                }
                 exchange.give_up(time, link, out);
                 let mut older = std::mem::take(&mut exchange.older);
                 if let Some(latest) = older.pop() {
@@ -361,7 +366,7 @@ impl Smb1 {
         let key = key_of(header);
         if self.answers(key, header.command) {
             self.answer(view, header, &seen, link, out);
-        } else {
+        } else if !self.refuses_acknowledgement(key, header) {
             self.keep(view, key, seen, out.order);
         }
         if link.looks_for_lost(self.waiting.len()) {

@@ -145,6 +145,11 @@ fn an_oplock_break_and_its_answer_are_rows_without_counterpart() {
     assert_eq!((rows[1].row.request_frame(), rows[1].row.response_frame()), (Some(5), None));
     assert_eq!(rows[2].command(), "ReadAndX");
     assert_eq!(wire.link.table.breaks, 1);
+    // Only one that fails is answered.
+    wire.client(Smb::new(0x24, 4, &broken, &[]));
+    wire.server(Smb::failed(0x24, 4, 0xc000_0008));
+    assert_eq!(wire.rows().len(), 1);
     assert!(wire.end().is_empty());
     assert_eq!(wire.out.coverage.operations_unanswered, 0);
+    assert_eq!(wire.out.coverage.replies_unmatched, 0);
 }
