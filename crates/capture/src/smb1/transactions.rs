@@ -6,6 +6,7 @@
 //! relied on.
 
 use smbscope_event::code::{self, Detail};
+use smbscope_wire::read::u16_at;
 use smbscope_wire::smb1::extent::Extent;
 use smbscope_wire::smb1::nt_transact::{self, IoctlSetup, NtFunction};
 use smbscope_wire::smb1::trans2::{self, Trans2};
@@ -277,6 +278,14 @@ impl Transaction {
                     ..Open::default()
                 }));
             }
+            (Command::TRANSACTION2, Some(SET_PATH))
+                if row.detail() == Some(code::detail(Detail::Transaction2, POSIX_OPEN)) =>
+            {
+                // Directories are made with it too, and have no FID.
+                let Some(fid) = u16_at(part.data(), 2).filter(|&fid| fid != 0) else { return };
+                row.set_file_id(file_bytes(fid));
+                member.answer = Answer::Open(Box::default());
+            }
             (Command::TRANSACTION2, Some(GET_DFS_REFERRAL)) => {
                 let told = user::referrals(part.data());
                 if !told.is_empty() {
@@ -290,6 +299,10 @@ impl Transaction {
 
 const NT_CREATE: u16 = NtFunction::CREATE.0;
 const OPEN2: u16 = Trans2::OPEN2.0;
+const SET_PATH: u16 = Trans2::SET_PATH_INFORMATION.0;
+/// SMB_POSIX_PATH_OPEN of SetPathInformation in the detail: of the UNIX extensions, after the oplock
+/// two bytes of FID (Samba's source3/smbd/smb1_trans2.c).
+const POSIX_OPEN: u32 = (SET_PATH as u32) << 16 | 0x209;
 const GET_DFS_REFERRAL: u16 = Trans2::GET_DFS_REFERRAL.0;
 
 /// Upper bits of [`Detail::Transaction`].

@@ -206,6 +206,17 @@ fn a_notification_waits_and_can_be_cancelled() {
 }
 
 #[test]
+fn the_unix_extensions_open_by_setting_a_path() {
+    let open = |mid| trans2(mid, 6, b"\x09\x02\0\0\0\0\\a\0", 0);
+    let mut wire = Wire::default();
+    let row = wire.call(open(1), response(0x32, 1, &[0, 0, 8, 0, 2, 0, 0, 0], 0, 8));
+    assert_eq!((row.path.as_deref(), row.fid()), (Some("a"), Some(8)));
+    assert!(matches!(row.effect, Effect::Open(_)));
+    let row = wire.call(open(2), response(0x32, 2, &[0, 0, 0, 0, 2, 0, 0, 0], 0, 8));
+    assert_eq!((row.effect, row.fid()), (Effect::None, None));
+}
+
+#[test]
 fn nt_transact_opens_and_controls() {
     let mut wire = Wire::default();
     let request = nt_transact(1, 2, &[0xc0, 0, 9, 0, 7, 0, 1, 0], &[]);
