@@ -75,6 +75,8 @@ pub struct Session {
     pub refused: bool,
     /// A further channel of an existing session.
     pub binding: bool,
+    /// The session that it replaces after a lost connection.
+    pub previous: Option<u64>,
     /// The client's ClientGuid on this connection.
     pub client_guid: Option<[u8; 16]>,
 }

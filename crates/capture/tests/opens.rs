@@ -7,9 +7,9 @@ mod support;
 use support::decode::{Decoded, decode, single};
 use support::packets::{ACK, FIN, Packet, RST, Sending, pcap};
 use support::smb2::{
-    LOGOFF, Pdu, READ, SESSION, SUCCESS, TREE_DISCONNECT, bare, close, closed, create, created,
-    created_durably, data, error, negotiate, negotiated, read, session_ready, session_setup,
-    tree_connect, tree_connected,
+    LOGOFF, MORE_PROCESSING, Pdu, READ, SESSION, SUCCESS, TREE_DISCONNECT, bare, close, closed,
+    create, created, created_durably, data, error, negotiate, negotiated, read, session_ready,
+    session_setup, tree_connect, tree_connected,
 };
 use support::talk::Talk;
 
@@ -153,4 +153,34 @@ fn a_durable_open_that_is_taken_up_again_is_the_same() {
     let mut other = Talk { said: again.said[..6].to_vec(), now: again.now };
     in_it(&mut other, create(3, "b"), created(3, 40));
     assert_eq!(handles(&other).len(), 2);
+}
+
+#[test]
+fn opens_end_when_their_client_begins_a_session_in_place_of_theirs() {
+    const AGAIN: u64 = SESSION + 9;
+    let mut talk = Talk::new();
+    talk.connect();
+    talk.exchange(create(4, "a"), 1_000, created(4, 40));
+    talk.exchange(create(5, "b"), 1_000, created_durably(5, 50));
+    // Its connection is silent from here on.
+    let first = Sending::default().aligned(&talk);
+    let ends = |previous, status| {
+        let mut again = Talk { now: talk.now + 1_000_000, ..Talk::new() };
+        let request = session_setup(0, Some("ada")).replaces(previous);
+        let reply = session_ready(0, status).session(AGAIN);
+        again.exchange(request.session(AGAIN), 1_000, reply);
+        let second = Sending { client_port: 50_001, ..Sending::default() }.aligned(&again);
+        let packets = [&first[..], &second].concat();
+        let decoded = decode(&pcap(&packets, usize::MAX, false), &single());
+        let ended = second.last().unwrap().time;
+        let of = |path: &str| {
+            let open = decoded.handles.iter().find(|open| open.path.as_deref() == Some(path));
+            open.unwrap().closed_at.map(|at| at == ended)
+        };
+        (of("a"), of("b"))
+    };
+    assert_eq!(ends(SESSION, SUCCESS), (Some(true), None));
+    assert_eq!(ends(SESSION, MORE_PROCESSING), (None, None));
+    assert_eq!(ends(0, SUCCESS), (None, None));
+    assert_eq!(ends(SESSION + 1, SUCCESS), (None, None));
 }

@@ -1,5 +1,6 @@
-//! When opens end without a Close: with their tree, their session, or its last connection (MS-SMB2
-//! sections 3.3.5.6, 3.3.5.8 and 3.3.7.1).
+//! When opens end without a Close: with their tree, their session, or its last connection, of which
+//! the server may hear from the next session only (MS-SMB2 sections 3.3.5.6, 3.3.5.8, 3.3.7.1 and
+//! 3.3.5.5.3).
 //!
 //! Nobody goes through the opens of what ends: there are many, and mostly none is left. Each asks
 //! when it becomes a row.
@@ -18,6 +19,8 @@ pub struct Channels {
     ended: Option<i64>,
     /// Of one it is not known whether it ended.
     is_unknown: bool,
+    /// Another session took its place.
+    replaced: Option<i64>,
 }
 
 impl Channels {
@@ -33,8 +36,14 @@ impl Channels {
         self.is_unknown |= ended.is_none();
     }
 
+    /// The client said in another session that it has lost this one.
+    pub fn replace(&mut self, time: i64) {
+        self.replaced.get_or_insert(time);
+    }
+
     fn ended(self) -> Option<i64> {
-        self.ended.filter(|_| self.live == 0 && !self.is_unknown)
+        let lost = self.ended.filter(|_| self.live == 0 && !self.is_unknown);
+        [lost, self.replaced].into_iter().flatten().min()
     }
 }
 

@@ -109,12 +109,19 @@ impl Resolver {
                 self.by_guid.insert((guid, id), place);
             }
         }
+        let previous = told.and_then(|told| told.previous).filter(|_| row.status() == Some(0));
         if session.user.is_known() {
             row.set_user(session.user.in_pool(&mut self.builder.names, |names| &mut names.user));
         }
         if done.effect == Effect::Logoff {
             session.ended = Some((done.time, row.operation()));
             self.by_address.remove(&(link.client, link.server, id));
+        }
+        if let Some(previous) = previous.filter(|&previous| previous != id)
+            && let Some(&place) = self.by_address.get(&(link.client, link.server, previous))
+            && let Some(replaced) = self.sessions.get_mut(place).filter(|one| one.id == previous)
+        {
+            replaced.channels.replace(done.time);
         }
         Some((place, number))
     }

@@ -87,6 +87,7 @@ fn session_setup(bytes: &[u8], pending: &mut Pending, link: &Link) {
     let binding = view.is_binding() == Some(true);
     let mut session = view.security_blob().map(user::of_blob).unwrap_or_default();
     session.binding = binding;
+    session.previous = view.previous_session_id().filter(|&id| id != 0);
     session.client_guid = link.client_guid;
     pending.session = Some(Box::new(session));
 }

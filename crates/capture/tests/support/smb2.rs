@@ -84,6 +84,11 @@ impl Pdu {
         self.put(at + 8, &id.to_le_bytes())
     }
 
+    /// As a session setup that says which session it replaces.
+    pub fn replaces(self, session: u64) -> Pdu {
+        self.put(64 + 16, &session.to_le_bytes())
+    }
+
     pub fn charge(self, credits: u16) -> Pdu {
         self.put(6, &credits.to_le_bytes())
     }
