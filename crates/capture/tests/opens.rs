@@ -27,6 +27,7 @@ fn what_the_server_does_not_know_was_not_opened_before() {
     talk.exchange(close(5, 40), 1_000, closed(5));
     // Guessed, and closed a second time long after.
     talk.exchange(read(6, 7, 0, 1), 1_000, error(READ, 6, FILE_CLOSED));
+    talk.exchange(read(16, 8, 0, 1), 1_000, error(READ, 16, 0xc000_0203));
     let before = decoded(&talk);
     assert_eq!((before.handles.len(), before.coverage[0].paths_unknown), (1, 0));
     assert!(!before.by_id()["16"].contains_key("handle"));

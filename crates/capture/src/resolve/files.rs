@@ -193,14 +193,17 @@ fn persistent(file: [u8; 16]) -> [u8; 8] {
     *file.first_chunk().unwrap_or(&[0; 8])
 }
 
-/// ERRbadfid of class ERRDOS, as rows have it.
+/// ERRbadfid of class ERRDOS and ERRbaduid of class ERRSRV, as rows have them.
 const BAD_FID: u32 = 6 << 16 | 1;
+const BAD_UID: u32 = 91 << 16 | 2;
 
 /// Whether an open can be there that nothing is known of; not when the server says that it has none.
 #[cold]
 fn may_be_open(row: &Operation, file: [u8; 16]) -> bool {
     let denied = match row.status().map(Status) {
         Some(Status::FILE_CLOSED | Status::INVALID_HANDLE | Status(BAD_FID)) => true,
+        // It did not even look.
+        Some(Status::USER_SESSION_DELETED | Status::NETWORK_NAME_DELETED | Status(BAD_UID)) => true,
         // No server gives this one away.
         Some(status) => status.is_error() && row.protocol() == Some(2) && file == [0; 16],
         None => false,
