@@ -38,6 +38,8 @@ cd "$root/crates/probe"
 CARGO_MANIFEST_DIR="$root/crates/probe" TMPDIR=/mnt timeout 600 "$binary" $test --nocapture --test-threads 1
 echo "exit code \$?"
 END
+# What a run before said is no answer.
+rm -f "$work/log"
 PATH="$work/venv/bin:$PATH" timeout 900 vng --disable-kvm --run "$work/boot/vmlinuz-$release" --user root --cpus 2 \
     --memory 4G --rw --exec "sh $work/inside.sh" </dev/null >"$work/console" 2>&1 || true
 cat "$work/log"
