@@ -28,7 +28,7 @@ fuzz_target!(|bytes: &[u8]| {
         event.extend_from_slice(body);
         follow.event(&event);
     }
-    let ended = follow.end(Counted::default()).expect("parts");
+    let ended = follow.end(Counted::default(), 0).expect("parts");
     let rows = ended.parts.iter().map(|part| match part {
         Part::Operations(batch) => batch.num_rows() as u64,
         _ => 0,
