@@ -123,7 +123,8 @@ async fn learn(case: &Case, number: usize, gate: &Gate) -> (TcpStream, Vec<(Vec<
     let tap = Tap(Arc::new(Mutex::new(tapped)));
     let dialled = tap.clone();
     let dial = move || Ok(Box::new(dialled.clone()) as Box<dyn Transport>);
-    let tapped = Host::dialled(host.target.clone(), host.config.clone(), host.clock.clone(), false, dial);
+    let tapped =
+        Host::dialled(host.target.clone(), host.config.clone(), host.clock.clone(), false, dial);
     let credential = ours::credential(case, number);
     let session = Session::connect(LOGON, Arc::new(tapped), &credential, 0, None).await;
     let mut session = session.map_err(|failed| failed.error).unwrap();

@@ -7,7 +7,7 @@ use std::time::Duration;
 use smbscope_load::client::Credential;
 use smbscope_load::fileset::Scale;
 use smbscope_load::recorder::Recorder;
-use smbscope_load::run::user::User;
+use smbscope_load::run::user::{Files, User};
 use smbscope_load::run::who::{Credentials, Shard};
 use smbscope_load::run::{Engine, Pace, Parts};
 use smbscope_load::workload::{ClientCache, Planner, Workload};
@@ -57,7 +57,8 @@ pub async fn run(case: Arc<Case>) -> Figures {
             log_on: now,
             stop: stopped.clone(),
             lost: None,
-            astray: false,
+            files: Files::AsPlanned,
+            restores: 0,
         };
         tokio::spawn(user.live());
         if number == 1 {
