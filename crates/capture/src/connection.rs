@@ -29,6 +29,7 @@ use copies::Copies;
 use half::Half;
 use hold::Held;
 use measure::Handshake;
+pub use row::has_ended;
 use sink::Sink;
 
 /// What [`begin`](crate::stream::MessageSink::begin) returns for a message that is not on the busy
@@ -236,7 +237,7 @@ impl Connection {
             self.data(&Piece { ..piece }, from, context, out);
             self.give_up_holes(time, frame, context, out);
             self.review();
-            return !self.is_plain;
+            return self.has_hole();
         }
         half.send(&piece);
         half.take(&piece, 0);

@@ -17,11 +17,12 @@ use std::net::{IpAddr, SocketAddr};
 
 use arrow::error::ArrowError;
 use hashbrown::HashMap;
-use smbscope_event::builder::OperationBuilder;
+use smbscope_event::builder::{BLOCK, OperationBuilder};
 use smbscope_event::operation::Operation;
 use smbscope_event::part::Part;
 use smbscope_event::tables::{Coverage, Referral, Session, Tree};
 
+use crate::connection::has_ended;
 use crate::decoder::Options;
 use crate::feed::Ends;
 use crate::kdc::Tickets;
@@ -38,8 +39,6 @@ use vantage::Vantages;
 
 type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
 
-/// Rows are handed to the builder in groups that stay in the cache: as many as it looks at together.
-const GROUP: usize = 256;
 /// Rows of the small tables that make a part.
 const TABLE_ROWS: usize = 4_096;
 /// Text of one batch; beyond it the batch ends early.
@@ -241,7 +240,7 @@ impl Resolver {
     /// Operations of several shards in the order of the packets that ended them.
     fn merge(&mut self, outputs: &mut [Output]) -> Result<(), ArrowError> {
         let mut next = vec![0_usize; outputs.len()];
-        let mut group = Vec::with_capacity(GROUP);
+        let mut group = Vec::with_capacity(BLOCK);
         loop {
             group.clear();
             while group.len() < self.room() {
@@ -276,7 +275,7 @@ impl Resolver {
     /// Rows that are resolved before they go to the builder: their names are numbers that hold
     /// until its batch is finished.
     fn room(&self) -> usize {
-        GROUP.min(self.batch_rows - self.builder.len())
+        BLOCK.min(self.batch_rows - self.builder.len())
     }
 
     fn append<R: AsRef<Operation>>(&mut self, rows: &[R]) -> Result<(), ArrowError> {
@@ -341,7 +340,7 @@ impl Resolver {
 
     fn connection_ended(&mut self, key: LinkKey, row: &smbscope_event::tables::Connection) {
         let Some(link) = self.links.remove(key) else { return };
-        let ended = matches!(&*row.end_reason, "fin" | "reset" | "reused").then_some(row.end);
+        let ended = has_ended(row).then_some(row.end);
         for &(id, place, _) in &link.sessions {
             if let Some(session) = self.sessions.get_mut(place).filter(|session| session.id == id) {
                 session.channels.leave(ended);

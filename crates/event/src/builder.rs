@@ -11,7 +11,8 @@ use arrow::error::ArrowError;
 
 use crate::operation::{Column, Operation, schema};
 use crate::pool::Pool;
-use crate::values::{BLOCK, Build, GROUP, Zeros, nulls, transpose};
+pub use crate::values::BLOCK;
+use crate::values::{Build, GROUP, Zeros, nulls, transpose};
 
 /// The texts that rows of one batch refer to by number.
 #[derive(Clone, Default)]
@@ -129,8 +130,8 @@ impl OperationBuilder {
         self.len == 0
     }
 
-    /// Appends rows, whose names are numbers in [`OperationBuilder::names`]. Best as many at once as
-    /// are together in the cache: a few hundred.
+    /// Appends rows, whose names are numbers in [`OperationBuilder::names`]. Best [`BLOCK`] at
+    /// once, while they are in the cache.
     pub fn append<R: AsRef<Operation>>(&mut self, rows: &[R]) {
         for block in rows.chunks(BLOCK) {
             let mut known = [[[0; GROUP]; 2]; BLOCK / GROUP];

@@ -26,7 +26,7 @@ use crate::pool::Pool;
 pub(crate) const GROUP: usize = u64::BITS as usize;
 
 /// Rows that a column is given at once, as going to the next column takes its time: groups.
-pub(crate) const BLOCK: usize = 4 * GROUP;
+pub const BLOCK: usize = 4 * GROUP;
 
 /// A list of bits that grows by up to a word at a time.
 #[derive(Clone, Debug, Default)]
