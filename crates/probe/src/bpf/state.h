@@ -89,7 +89,7 @@ struct walk {
 	__u32 place; // of a reply, in its member: 0 transform, 1 header, 2 body, 3 data
 	__u32 at;    // of a request: where its member begins
 	__u32 command;
-	__u32 wanted; // of a request: how much of its member is told
+	__u32 wanted; // how much of the piece at hand is told
 	struct piece piece[PIECES];
 };
 

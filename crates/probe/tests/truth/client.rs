@@ -1,5 +1,6 @@
 //! A client that does what a test says, one thing after the other.
 
+use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 
 use smbscope_load::client::{Ask, Config, Host, Open, Reply, Session, Target};
@@ -14,6 +15,7 @@ use smbscope_wire::smb2::info_class::InfoType;
 use smbscope_wire::smb2::read::ReadFlags;
 use smbscope_wire::smb2::write::WriteFlags;
 use smbscope_wire::status::Status;
+use tokio::net::TcpSocket;
 use tokio::runtime::Runtime;
 
 use crate::run::runtime;
@@ -114,6 +116,19 @@ impl Client {
         let Client { runtime, session } = self;
         runtime.block_on(session.close());
     }
+}
+
+/// A connection without a client, of a socket that was prepared for it.
+pub fn connect(port: u16, prepare: impl FnOnce(&TcpSocket)) -> TcpStream {
+    runtime().block_on(async {
+        let socket = TcpSocket::new_v4().unwrap();
+        prepare(&socket);
+        let address = SocketAddr::from(([127, 0, 0, 1], port));
+        let stream = socket.connect(address).await.unwrap().into_std().unwrap();
+        stream.set_nonblocking(false).unwrap();
+        stream.set_nodelay(true).unwrap();
+        stream
+    })
 }
 
 /// Opens or makes a file.

@@ -1,14 +1,14 @@
 //! Connections begin and end, as those of a capture do.
 
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use smbscope_capture::Part;
 use smbscope_event::tables::{Connection, Coverage};
 
+use crate::client::connect;
 use crate::echo::Raw;
 use crate::recorder::{Recorded, Recorder, alone};
-use crate::run::runtime;
 use crate::support::samba;
 
 fn connections(recorded: &Recorded) -> Vec<Connection> {
@@ -27,29 +27,20 @@ fn coverage(recorded: &Recorded) -> &Coverage {
     found.unwrap()
 }
 
-/// From a port of the client's own choice; 0 for any.
-fn connect(from: u16, port: u16) -> TcpStream {
-    let address = |port| SocketAddr::from(([127, 0, 0, 1], port));
-    runtime().block_on(async {
-        let socket = tokio::net::TcpSocket::new_v4().unwrap();
-        socket.set_reuseaddr(true).unwrap();
-        socket.bind(address(from)).unwrap();
-        // Its end is a reset, so that the port is free at once.
-        socket.set_zero_linger().unwrap();
-        let stream = socket.connect(address(port)).await.unwrap().into_std().unwrap();
-        stream.set_nonblocking(false).unwrap();
-        stream
-    })
-}
-
 #[test]
 fn a_port_that_a_client_uses_again_is_another_connection() {
     let _alone = alone();
     let Some(lab) = samba(|_| {}) else { return };
     let Some(recorder) = Recorder::begin(&lab) else { return };
+    // Of the client's own choice, then the same again.
     let mut from = 0;
     for (number, echos) in [(1, 5), (2, 7)] {
-        let stream = connect(from, lab.port());
+        let stream = connect(lab.port(), |socket| {
+            socket.set_reuseaddr(true).unwrap();
+            socket.bind(SocketAddr::from(([127, 0, 0, 1], from))).unwrap();
+            // Its end is a reset, so that the port is free at once.
+            socket.set_zero_linger().unwrap();
+        });
         from = stream.local_addr().unwrap().port();
         let mut raw = Raw::over(stream, number);
         (0..echos).for_each(|_| raw.ask());

@@ -1,14 +1,14 @@
 //! A line that is slow: that is its transfer's time, not the server's.
 
 use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::TcpListener;
 use std::time::Duration;
 
 use smbscope_load::client::Config;
 
-use crate::client::Client;
+use crate::client::{Client, connect};
 use crate::recorder::{Recorder, alone, column, text};
-use crate::run::{operations, runtime};
+use crate::run::operations;
 use crate::support::samba;
 
 /// Less than the server's kernel holds of what it sends.
@@ -24,7 +24,9 @@ fn slow_line(server: u16) -> u16 {
     std::thread::spawn(move || {
         let (client, _) = listener.accept().unwrap();
         client.set_nodelay(true).unwrap();
-        let server = connect(server);
+        let server = connect(server, |socket| {
+            socket.set_recv_buffer_size(AT_ONCE as u32).unwrap();
+        });
         let (mut from, mut to) = (client.try_clone().unwrap(), server.try_clone().unwrap());
         std::thread::spawn(move || {
             let _ = std::io::copy(&mut from, &mut to);
@@ -40,19 +42,6 @@ fn slow_line(server: u16) -> u16 {
         }
     });
     port
-}
-
-/// With a small buffer for what comes.
-fn connect(port: u16) -> TcpStream {
-    runtime().block_on(async {
-        let socket = tokio::net::TcpSocket::new_v4().unwrap();
-        socket.set_recv_buffer_size(AT_ONCE as u32).unwrap();
-        let address = SocketAddr::from(([127, 0, 0, 1], port));
-        let stream = socket.connect(address).await.unwrap().into_std().unwrap();
-        stream.set_nonblocking(false).unwrap();
-        stream.set_nodelay(true).unwrap();
-        stream
-    })
 }
 
 #[test]
