@@ -8,8 +8,8 @@ use support::decode::{Decoded, decode, single};
 use support::packets::{ACK, FIN, Packet, RST, Sending, pcap};
 use support::smb2::{
     LOGOFF, MORE_PROCESSING, Pdu, READ, SESSION, SUCCESS, TREE_DISCONNECT, bare, close, closed,
-    create, created, created_durably, data, error, negotiate, negotiated, read, session_ready,
-    session_setup, tree_connect, tree_connected,
+    create, create_of_snapshot, created, created_durably, data, error, negotiate, negotiated, read,
+    session_ready, session_setup, tree_connect, tree_connected,
 };
 use support::talk::Talk;
 
@@ -184,4 +184,35 @@ fn opens_end_when_their_client_begins_a_session_in_place_of_theirs() {
     assert_eq!(ends(SESSION, MORE_PROCESSING), (None, None));
     assert_eq!(ends(0, SUCCESS), (None, None));
     assert_eq!(ends(SESSION + 1, SUCCESS), (None, None));
+}
+
+#[test]
+fn the_file_of_a_snapshot_is_another_file() {
+    // 2026-11-24 18:01:08 UTC, and half a second.
+    const TIME: u64 = 134_400_168_685_000_000;
+    let mut talk = Talk::new();
+    talk.connect();
+    for (id, pdu) in [
+        create(4, "dir\\a"),
+        create_of_snapshot(5, "dir\\a", TIME),
+        create_of_snapshot(6, "", TIME),
+        create_of_snapshot(7, "a", 0),
+        create_of_snapshot(8, "a", u64::MAX),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let id = id as u64 + 4;
+        talk.exchange(pdu, 1_000, created(id, 40 + id));
+    }
+    let decoded = decoded(&talk);
+    let paths: Vec<_> = decoded.handles.iter().map(|open| open.path.as_deref().unwrap()).collect();
+    let expected = [
+        "dir\\a",
+        "@GMT-2026.11.24-18.01.08\\dir\\a",
+        "@GMT-2026.11.24-18.01.08",
+        "@GMT-1601.01.01-00.00.00\\a",
+        "@GMT-60056.05.28-05.36.10\\a",
+    ];
+    assert_eq!(paths, expected);
 }

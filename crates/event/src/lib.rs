@@ -12,6 +12,7 @@ pub mod builder;
 pub mod busy;
 pub mod code;
 pub mod column;
+pub mod date;
 pub mod description;
 pub mod manifest;
 pub mod message;

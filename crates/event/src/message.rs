@@ -23,10 +23,11 @@ use crate::code::{self, Detail};
 use crate::operation::Operation;
 
 /// Fills the row from a request, whose bytes begin with its SMB2 header, as far as they are there.
+/// Gives the snapshot that a Create opens (100 ns since 1601), which belongs to its path.
 #[inline]
-pub fn request(command: Command, bytes: &[u8], row: &mut Operation) {
+pub fn request(command: Command, bytes: &[u8], row: &mut Operation) -> Option<u64> {
     match command {
-        Command::CREATE => create(bytes, row),
+        Command::CREATE => return create(bytes, row),
         Command::CLOSE => set_file(row, CloseRequest(bytes).file_id()),
         Command::FLUSH => set_file(row, FlushRequest(bytes).file_id()),
         Command::READ => {
@@ -90,6 +91,7 @@ pub fn request(command: Command, bytes: &[u8], row: &mut Operation) {
         }
         _ => {}
     }
+    None
 }
 
 /// A file id as the `file_id` column has it: as on the wire.
@@ -126,7 +128,8 @@ fn set_information(row: &mut Operation, kind: u8, class: u8) {
     row.set_detail(code::detail(Detail::Information, u32::from(kind) << 16 | u32::from(class)));
 }
 
-fn create(bytes: &[u8], row: &mut Operation) {
+fn create(bytes: &[u8], row: &mut Operation) -> Option<u64> {
+    let mut snapshot = None;
     let view = CreateRequest(bytes);
     if let Some(level) = view.oplock_level() {
         row.set_oplock_requested(code::oplock(level.0));
@@ -145,14 +148,19 @@ fn create(bytes: &[u8], row: &mut Operation) {
         row.set_write_through(options.contains(CreateOptions::WRITE_THROUGH));
     }
     for context in view.contexts() {
-        if let RequestContext::Lease(lease) = context.request() {
-            row.set_lease_key(lease.key);
-            row.set_lease_requested(code::lease(lease.state.0));
-            if let Some(parent) = lease.parent_key() {
-                row.set_parent_lease_key(parent);
+        match context.request() {
+            RequestContext::Lease(lease) => {
+                row.set_lease_key(lease.key);
+                row.set_lease_requested(code::lease(lease.state.0));
+                if let Some(parent) = lease.parent_key() {
+                    row.set_parent_lease_key(parent);
+                }
             }
+            RequestContext::TimewarpToken(time) => snapshot = Some(time),
+            _ => {}
         }
     }
+    snapshot
 }
 
 fn lock(bytes: &[u8], row: &mut Operation) {

@@ -1,6 +1,8 @@
 //! Numbers and text for people: durations, bytes, counts, times, and text from outside made
 //! harmless for a terminal.
 
+use smbscope_event::date::civil;
+
 /// Three significant digits with a unit: 850 ns, 45.3 µs, 1.23 ms, 3 min 20 s.
 pub fn duration(ns: i64) -> String {
     let sign = if ns < 0 { "−" } else { "" };
@@ -131,7 +133,7 @@ pub fn path(share: Option<&str>, path: Option<&str>) -> String {
 /// A point in time, to the millisecond: 2026-11-20 18:01:08.123 UTC.
 pub fn time(ns: i64) -> String {
     let seconds = ns.div_euclid(1_000_000_000);
-    let (year, month, day) = date(seconds.div_euclid(86_400));
+    let (year, month, day) = civil(seconds.div_euclid(86_400));
     let in_day = seconds.rem_euclid(86_400);
     let millis = ns.rem_euclid(1_000_000_000) / 1_000_000;
     format!(
@@ -194,18 +196,6 @@ fn three(value: f64) -> String {
         _ if value < 99.95 => format!("{value:.1}"),
         _ => format!("{value:.0}"),
     }
-}
-
-/// The civil date of a day since 1970-01-01, by counting in eras of 400 years from March on.
-fn date(day: i64) -> (i64, i64, i64) {
-    let shifted = day + 719_468;
-    let (era, in_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
-    let year = (in_era - in_era / 1460 + in_era / 36_524 - in_era / 146_096) / 365;
-    let in_year = in_era - (365 * year + year / 4 - year / 100);
-    let month = (5 * in_year + 2) / 153;
-    let day = in_year - (153 * month + 2) / 5 + 1;
-    let (month, carry) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
-    (year + era * 400 + carry, month, day)
 }
 
 #[cfg(test)]

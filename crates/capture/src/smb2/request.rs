@@ -1,6 +1,7 @@
 //! What a request's body adds to its operation beside the row's columns, which `event::message`
 //! fills: names, sessions, and what belongs to the connection.
 
+use smbscope_event::date::civil;
 use smbscope_event::message;
 use smbscope_wire::smb2::Command;
 use smbscope_wire::smb2::create::CreateRequest;
@@ -20,9 +21,9 @@ use crate::user;
 #[inline]
 pub fn decode(member: &Member<'_>, pending: &mut Pending, link: &mut Link) {
     let bytes = member.bytes;
-    message::request(member.header.command, bytes, &mut pending.row);
+    let snapshot = message::request(member.header.command, bytes, &mut pending.row);
     match member.header.command {
-        Command::CREATE => create(bytes, member.header.flags.0 & DFS != 0, pending),
+        Command::CREATE => create(bytes, member.header.flags.0 & DFS != 0, snapshot, pending),
         Command::IOCTL => {
             let view = IoctlRequest(bytes);
             let asked = match view.ctl_code() {
@@ -54,17 +55,32 @@ pub fn decode(member: &Member<'_>, pending: &mut Pending, link: &mut Link) {
 
 const DFS: u32 = 0x1000_0000;
 
-fn create(bytes: &[u8], dfs: bool, pending: &mut Pending) {
+fn create(bytes: &[u8], dfs: bool, snapshot: Option<u64>, pending: &mut Pending) {
     if let Some(name) = CreateRequest(bytes).name() {
         text::push_utf16le(&mut pending.name, name);
         pending.has_name = true;
         if dfs {
             strip_dfs(&mut pending.name);
         }
+        if let Some(time) = snapshot {
+            // The same file as it was then is another file than the one of today.
+            let separator = if pending.name.is_empty() { "" } else { "\\" };
+            pending.name.insert_str(0, &format!("{}{separator}", snapshot_token(time)));
+        }
         if pending.name.is_empty() {
             pending.name.push('\\');
         }
     }
+}
+
+/// The path component by which Windows, Samba and SMB1 name the snapshot of a time (100 ns since
+/// 1601, UTC): `@GMT-2026.11.24-18.01.08` (MS-SMB section 2.2.1.1.1).
+fn snapshot_token(time: u64) -> String {
+    const DAYS_TO_1970: i64 = 134_774;
+    let seconds = time / 10_000_000;
+    let (year, month, day) = civil((seconds / 86_400) as i64 - DAYS_TO_1970);
+    let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
+    format!("@GMT-{year:04}.{month:02}.{day:02}-{hour:02}.{minute:02}.{second:02}")
 }
 
 /// In a DFS request the name begins with server and share (MS-SMB2 section 3.2.4.3).

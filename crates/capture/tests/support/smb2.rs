@@ -210,6 +210,17 @@ pub fn create(id: u64, name: &str) -> Pdu {
     Pdu::new(CREATE, id, &content)
 }
 
+/// Opens the file of a snapshot: with one create context, TWrp.
+pub fn create_of_snapshot(id: u64, name: &str, time: u64) -> Pdu {
+    let mut pdu = create(id, name);
+    pdu.bytes.resize(pdu.bytes.len().next_multiple_of(8), 0);
+    let place = (pdu.bytes.len() as u32).to_le_bytes();
+    pdu.bytes.extend([0, 0, 0, 0, 16, 0, 4, 0, 0, 0, 24, 0, 8, 0, 0, 0]);
+    pdu.bytes.extend(b"TWrp\0\0\0\0");
+    pdu.bytes.extend(time.to_le_bytes());
+    pdu.put(64 + 48, &place).put(64 + 52, &32_u32.to_le_bytes())
+}
+
 pub fn created(id: u64, number: u64) -> Pdu {
     let file = file(number);
     Pdu::new(CREATE, id, &body(88, &[(0, &[89, 0]), (64, &file)])).reply(SUCCESS)
