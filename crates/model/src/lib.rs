@@ -7,6 +7,7 @@
 pub mod compare;
 pub mod explain;
 pub mod live;
+mod opening;
 pub mod predict;
 pub mod summary;
 mod union;

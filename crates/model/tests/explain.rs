@@ -18,6 +18,7 @@ const WRITE: u16 = 9;
 const LOCK: u16 = 10;
 const QUERY_DIRECTORY: u16 = 14;
 const QUERY_INFO: u16 = 16;
+const SET_INFO: u16 = 17;
 const NEGOTIATE: u16 = 0;
 const OPLOCK_BREAK: u16 = 18;
 const MS: i64 = 1_000_000;
@@ -31,13 +32,24 @@ struct Act {
     server_ns: i64,
     handle: u64,
     path: &'static str,
+    client: &'static str,
     gap_ns: i64,
     rtt_ns: i64,
     set: fn(&mut Operation),
 }
 
 fn act(command: u16, handle: u64, path: &'static str) -> Act {
-    Act { command, server_ns: MS / 10, handle, path, gap_ns: 0, rtt_ns: MS / 5, set: |_| () }
+    let client = "10.0.0.1";
+    Act {
+        command,
+        server_ns: MS / 10,
+        handle,
+        path,
+        client,
+        gap_ns: 0,
+        rtt_ns: MS / 5,
+        set: |_| (),
+    }
 }
 
 /// One after the other, each when the one before was answered.
@@ -59,7 +71,7 @@ fn explain_of(acts: &[Act], mut connections: Vec<Connection>) -> Diagnosis {
         let mut row = Operation::default();
         row.set_operation(number as u64);
         row.set_recording(builder.names.recording.intern("run"));
-        row.set_client(builder.names.client.intern("10.0.0.1"));
+        row.set_client(builder.names.client.intern(act.client));
         row.set_share(builder.names.share.intern("\\\\server\\share"));
         row.set_path(builder.names.path.intern(act.path));
         row.set_connection(1);
@@ -183,6 +195,56 @@ fn what_is_looked_up_again() {
         })
         .collect();
     assert_eq!(found(&explain(&read), Trouble::RepeatedLookups), None);
+}
+
+#[test]
+fn what_others_change_is_looked_up_anew() {
+    let changed_by = |client: &'static str| {
+        let acts: Vec<_> = (0..10)
+            .flat_map(|round| {
+                let change = Act { client, ..act(SET_INFO, 100, "a.txt") };
+                looks(round, "a.txt").into_iter().chain([change])
+            })
+            .collect();
+        found(&explain(&acts), Trouble::RepeatedLookups).map(|found| found.operations)
+    };
+    assert_eq!(changed_by("10.0.0.2"), None);
+    assert_eq!(changed_by("10.0.0.1"), Some(27));
+    // A folder's listing is another one when something in it was made, written or deleted.
+    let deletes = |row: &mut Operation| {
+        row.set_desired_access(0x1_0000);
+        row.set_create_options(0x1040);
+    };
+    let listed: Vec<_> = (0..10)
+        .flat_map(|round| {
+            let open = Act {
+                client: "10.0.0.2",
+                set: deletes,
+                ..act(CREATE, 100 + round, "folder\\gone.txt")
+            };
+            lists(round).into_iter().chain([open])
+        })
+        .collect();
+    assert_eq!(found(&explain(&listed), Trouble::RepeatedListings), None);
+}
+
+#[test]
+fn opens_that_make_or_delete_are_for_something() {
+    for set in [
+        (|row: &mut Operation| {
+            row.set_desired_access(0x1_0000);
+            row.set_create_options(0x1040);
+        }) as fn(&mut Operation),
+        // FILE_CREATE.
+        |row| row.set_detail(code::detail(code::Detail::Disposition, 2)),
+    ] {
+        let pairs: Vec<_> = (0..20)
+            .flat_map(|one| [Act { set, ..act(CREATE, one, "a.txt") }, act(CLOSE, one, "a.txt")])
+            .collect();
+        let diagnosis = explain(&pairs);
+        assert_eq!(found(&diagnosis, Trouble::OpenCloseChurn), None);
+        assert_eq!(found(&diagnosis, Trouble::RepeatedLookups), None);
+    }
 }
 
 #[test]

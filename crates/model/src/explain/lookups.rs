@@ -1,5 +1,5 @@
-//! What clients look up once more: names that are not there, opens that only ask, listings; and opens with
-//! which nothing is done. A client that held a directory lease would know most of it (MS-SMB2 section
+//! What clients look up once more, although nobody else changed it since: names that are not there, opens
+//! that only ask, listings; and opens with which nothing is done. A client that held a directory lease would know most of it (MS-SMB2 section
 //! 3.2.4.3.8; Lovinger and Kruse, SDC 2010).
 
 use hashbrown::HashMap;
@@ -20,12 +20,29 @@ const LISTED_NS: i64 = 60_000_000_000;
 
 type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
 
+/// Who changed a path, and when.
+#[derive(Clone, Copy)]
+struct Change {
+    client: Option<Word>,
+    at: i64,
+    /// When somebody else did.
+    by_others: Option<i64>,
+}
+
+impl Change {
+    /// Whether what the client learnt then may be wrong: of its own changes it knows.
+    fn outdates(self, client: Option<Word>, learnt: i64) -> bool {
+        let last = if self.client == client { self.by_others } else { Some(self.at) };
+        last.is_some_and(|at| at >= learnt)
+    }
+}
+
 /// One open.
 #[derive(Default)]
 struct Open {
     /// Whether the client had opened the same shortly before.
     is_repeat: bool,
-    /// Whether more was done than asked.
+    /// Whether more was done than asked: the open itself may make the file, or delete it.
     is_used: bool,
     /// Whether its listing is one more of the same.
     lists_again: Option<bool>,
@@ -41,6 +58,8 @@ struct Open {
 pub(super) struct Lookups {
     /// When a name was asked for last, by what was asked.
     names: Map<Word, i64>,
+    /// By recording, share and path.
+    changes: Map<Word, Change>,
     opens: Map<(u32, u64), Open>,
     failing: Gathered,
     /// All that failed, once or more.
@@ -50,23 +69,56 @@ pub(super) struct Lookups {
     churn: Gathered,
 }
 
+/// A path of a share.
+fn place(seen: &Seen, path: Word) -> Word {
+    word((seen.recording, seen.share, path))
+}
+
 impl Lookups {
     /// Whether the client asked the same of the path no longer ago than that; it is asked now.
     fn is_again(&mut self, seen: &Seen, what: u8, within_ns: i64) -> bool {
-        // A member of a compound has no time of its own.
-        let start = seen.start.or_else(|| {
-            let open = seen.handle.and_then(|handle| self.opens.get(&handle));
-            open.and_then(|open| open.start)
-        });
-        let (Some(path), Some(start)) = (seen.path, start) else { return false };
+        let (Some(path), Some(start)) = (seen.path, self.start(seen)) else { return false };
         // An open may ask for anything; without one, each question is another.
         let level = seen.columns.detail.get(seen.row).filter(|_| seen.act == Act::Query);
         let name = word((seen.recording, what, seen.client, seen.share, path, level));
         if self.names.len() >= KNOWN_MAX {
             self.names.clear();
         }
-        let before = self.names.insert(name, start);
-        before.is_some_and(|before| (0..within_ns).contains(&start.saturating_sub(before)))
+        let before = self.names.get(&name).copied();
+        // Side by side they end in another order than they began.
+        self.names.insert(name, before.map_or(start, |before| before.max(start)));
+        before.is_some_and(|before| {
+            let change = self.changes.get(&place(seen, path));
+            start.saturating_sub(before).saturating_abs() < within_ns
+                && !change.is_some_and(|change| change.outdates(seen.client, before))
+        })
+    }
+
+    /// A member of a compound has no time of its own.
+    fn start(&self, seen: &Seen) -> Option<i64> {
+        seen.start.or_else(|| {
+            let open = seen.handle.and_then(|handle| self.opens.get(&handle));
+            open.and_then(|open| open.start)
+        })
+    }
+
+    /// The client changes a path, and so what its folder lists.
+    fn changed(&mut self, seen: &Seen) {
+        let (Some(path), Some(at)) = (seen.path, self.start(seen)) else { return };
+        if self.changes.len() >= KNOWN_MAX {
+            // What was learnt before them may be wrong.
+            self.changes.clear();
+            self.names.clear();
+        }
+        let folder = seen.folder.unwrap_or_else(|| word("\\"));
+        for path in [path, folder] {
+            let known = self.changes.get(&place(seen, path));
+            let by_others = known.and_then(|known| match known.client == seen.client {
+                true => known.by_others,
+                false => Some(known.at),
+            });
+            self.changes.insert(place(seen, path), Change { client: seen.client, at, by_others });
+        }
     }
 
     pub(super) fn see(&mut self, seen: &Seen) {
@@ -75,6 +127,9 @@ impl Lookups {
             Act::Close => self.close(seen),
             Act::Query | Act::List => self.ask(seen),
             _ => {
+                if matches!(seen.act, Act::Write | Act::Change) {
+                    self.changed(seen);
+                }
                 if let Some(open) = seen.handle.and_then(|handle| self.opens.get_mut(&handle)) {
                     open.is_used = true;
                 }
@@ -87,7 +142,11 @@ impl Lookups {
             return;
         }
         let (Some(handle), Some(0)) = (seen.handle, seen.status) else { return };
-        let is_repeat = self.is_again(seen, 1, SOON_NS) && seen.only_opens;
+        let changes = !seen.only_opens || seen.opening.deletes();
+        let is_repeat = self.is_again(seen, 1, SOON_NS) && !changes && seen.opening.only_looks();
+        if changes {
+            self.changed(seen);
+        }
         if self.opens.len() >= KNOWN_MAX {
             self.opens.clear();
         }
@@ -95,7 +154,8 @@ impl Lookups {
         let start = seen.start;
         let mut spared = Spared::default();
         spared.add(seen, cost_ns);
-        self.opens.insert(handle, Open { is_repeat, cost_ns, spared, start, ..Open::default() });
+        let open = Open { is_repeat, is_used: changes, cost_ns, spared, start, ..Open::default() };
+        self.opens.insert(handle, open);
     }
 
     /// Whether the name is not there.
@@ -176,14 +236,14 @@ impl Lookups {
                 .to_owned(),
             self.repeated,
             Confidence::High,
-            "the same client opened each within ten seconds before, and did nothing but ask",
+            "the same client opened each within ten seconds before, did nothing but ask, and nobody else changed it since",
         );
         let listings = finding(
             Trouble::RepeatedListings,
             "The same folders are listed again and again".to_owned(),
             self.listings,
             Confidence::Medium,
-            "the same client listed each within a minute before; whether it had changed is not looked at",
+            "the same client listed each within a minute before, and nobody else was seen to change it since",
         );
         let churn = finding(
             Trouble::OpenCloseChurn,

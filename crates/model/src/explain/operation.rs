@@ -8,6 +8,7 @@ use arrow::error::ArrowError;
 use smbscope_event::slice::Kind;
 
 use super::data::Example;
+use crate::opening::Opening;
 use crate::summary::columns::{Resolved, Text};
 
 crate::summary::columns::columns! {
@@ -24,6 +25,8 @@ crate::summary::columns::columns! {
     status: u32,
     path: text,
     handle: u64,
+    desired_access: u32,
+    create_options: u32,
     offset: u64,
     transferred_bytes: u64,
     request_wire_bytes: u64,
@@ -252,6 +255,7 @@ impl Rows {
             folder: folders.get_of(&columns.path, row, |path| Some(path.rsplit_once('\\')?.0)),
             act,
             only_opens,
+            opening: Opening::new(columns.desired_access.get(row), columns.create_options.get(row)),
             is_timed: has_time,
             elapsed_ns,
             busy_ns: if has_time { busy_ns } else { 0 },
@@ -279,8 +283,9 @@ pub(super) struct Seen<'a> {
     pub(super) path: Option<Word>,
     pub(super) folder: Option<Word>,
     pub(super) act: Act,
-    /// Of an open: whether it changes nothing.
+    /// Of an open: whether it takes what is there, and what it asks for.
     pub(super) only_opens: bool,
+    pub(super) opening: Opening,
     /// Whether it has a time of its own that is no wait by design.
     pub(super) is_timed: bool,
     pub(super) elapsed_ns: i64,

@@ -13,9 +13,7 @@ use super::latency::Sample;
 use super::paths::{PathSums, directory, parent};
 use super::tally::{Dimension, Facts, Parts};
 use super::{Summary, slowest, status};
-
-/// FILE_DIRECTORY_FILE of MS-SMB2 2.2.13's CreateOptions.
-const DIRECTORY_FILE: u32 = 1;
+use crate::opening::Opening;
 
 /// Adds a batch.
 pub(crate) fn add(summary: &mut Summary, batch: &RecordBatch) -> Result<(), ArrowError> {
@@ -360,8 +358,8 @@ impl BatchPaths {
             return;
         };
         let opens_directory = || {
-            let options = columns.create_options.get(row);
-            kind == Kind::Create && options.is_some_and(|bits| bits & DIRECTORY_FILE != 0)
+            let opening = Opening::new(None, columns.create_options.get(row));
+            kind == Kind::Create && opening.is_of_directory()
         };
         let sums = PathSums {
             operations: 1,

@@ -17,6 +17,7 @@ use smbscope_event::profile::CacheOption;
 use super::Map;
 use super::opens::{Opens, Use};
 use super::role::Role;
+use crate::opening::Opening;
 
 type Set<T> = hashbrown::HashSet<T, foldhash::fast::RandomState>;
 
@@ -25,13 +26,6 @@ const LIFETIME_NS: i64 = 10_000_000_000;
 /// Directories, names and opens that are remembered; beyond, all are forgotten, and what they would
 /// have answered is sent.
 const KNOWN_MAX: usize = 1 << 20;
-
-/// Rights with which nothing is changed (MS-SMB2 section 2.2.13.1).
-const LOOKS: u32 = ATTRIBUTES | 0x1 | 0x20 | 0x8000_0000 | 0x2000_0000 | 0x0200_0000;
-/// Of them those with which no data is read.
-const ATTRIBUTES: u32 = 0x8 | 0x80 | 0x2_0000 | 0x10_0000;
-/// CreateOptions: a directory is wanted.
-const DIRECTORY_FILE: u32 = 1;
 
 /// STATUS_NO_MORE_FILES: a listing has ended.
 const NO_MORE_FILES: u32 = 0x8000_0006;
@@ -60,8 +54,7 @@ pub(super) struct Ask {
     pub(super) status: u32,
     /// Create: only what is there is opened.
     pub(super) only_opens: bool,
-    pub(super) access: u32,
-    pub(super) options: u32,
+    pub(super) opening: Opening,
 }
 
 /// A client's lease on a directory, or that it opened it lately.
@@ -144,7 +137,7 @@ impl Caches {
 
     fn create(&mut self, ask: &Ask, place: Place, used: Use) -> bool {
         self.known += 1;
-        if !ask.only_opens {
+        if !ask.only_opens || ask.opening.deletes() {
             if ask.status == 0 {
                 self.changed(ask);
             }
@@ -153,14 +146,19 @@ impl Caches {
         if ask.status != 0 {
             return tells_of_name(ask.status) && self.name(ask, place);
         }
-        if ask.access & !LOOKS != 0 {
+        if !ask.opening.only_looks() {
             return false;
         }
-        let answered = match ask.options & DIRECTORY_FILE != 0 || used.is_listed() {
+        // A name may be opened without saying that it is a directory; the share itself is one.
+        let is_directory = ask.opening.is_of_directory()
+            || used.is_listed()
+            || place.own == place.parent
+            || self.directories.contains_key(&place.own);
+        let answered = match is_directory {
             true => self.directory(ask, place, used),
             // A file: what it is asked for afterwards needs the open.
             false => {
-                used.is_none() && ask.access & !ATTRIBUTES == 0 && {
+                used.is_none() && ask.opening.only_asks() && {
                     self.option == CacheOption::DirLease && self.name(ask, place)
                 }
             }
@@ -254,6 +252,7 @@ impl Caches {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::opening::DIRECTORY_FILE;
 
     const HOME: Place = Place { own: 1, parent: 0 };
     const FILE: Place = Place { own: 2, parent: 1 };
@@ -268,8 +267,7 @@ mod tests {
             start,
             status: 0,
             only_opens: true,
-            access: 0x81,
-            options: DIRECTORY_FILE,
+            opening: Opening::new(Some(0x81), Some(DIRECTORY_FILE)),
         }
     }
 
@@ -345,9 +343,33 @@ mod tests {
         assert!(!caches.answer(&ask(Role::Create, HOME, 0, 0)));
         assert!(!caches.answer(&ask(Role::List, HOME, 0, 1)));
         // Of a file's uses nothing was learnt: it might be read.
-        let opens = Ask { options: 0, access: 0x80, ..ask(Role::Create, FILE, 1, 2) };
+        let opening = |access, options| Opening::new(Some(access), Some(options));
+        let opens = Ask { opening: opening(0x80, 0), ..ask(Role::Create, FILE, 1, 2) };
         assert!(!caches.answer(&opens));
-        let writes = Ask { access: 0x2, ..ask(Role::Create, HOME, 2, 2) };
+        let writes = Ask { opening: opening(0x2, DIRECTORY_FILE), ..ask(Role::Create, HOME, 2, 2) };
         assert!(!caches.answer(&writes));
+    }
+    #[test]
+    fn a_directory_is_one_whether_it_is_asked_for_as_one_or_not() {
+        let bare = Opening::new(Some(0x80), Some(0));
+        let share = Place { own: 7, parent: 7 };
+        let mut caches = caches(CacheOption::DirLease, 5);
+        let of = |place, handle| Ask { opening: bare, ..ask(Role::Create, place, handle, 1) };
+        assert!(!caches.answer(&of(share, 0)));
+        assert!(caches.answer(&of(share, 1)));
+        assert!(!caches.answer(&of(HOME, 2)), "nobody knows what it is");
+        assert!(!caches.answer(&ask(Role::Create, HOME, 3, 2)));
+        assert!(caches.answer(&of(HOME, 4)));
+    }
+
+    #[test]
+    fn who_deletes_by_closing_changes_the_directory() {
+        let mut caches = caches(CacheOption::DirLease, 3);
+        assert!(!caches.answer(&ask(Role::Create, HOME, 0, 0)));
+        let opening = Opening::new(Some(0x0200_0000), Some(0x1040));
+        let deletes = Ask { opening, client: 1, ..ask(Role::Create, FILE, 1, 1) };
+        assert!(!caches.answer(&deletes));
+        assert_eq!(caches.breaks, 1);
+        assert!(!caches.answer(&ask(Role::Create, HOME, 2, 2)));
     }
 }

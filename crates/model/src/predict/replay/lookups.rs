@@ -7,6 +7,7 @@ use arrow::error::ArrowError;
 
 use super::caches::{Ask, Place};
 use super::role::Role;
+use crate::opening::Opening;
 use crate::summary::columns::Resolved;
 
 crate::summary::columns::columns! {
@@ -94,8 +95,7 @@ impl Lookups {
             start,
             status: columns.status.get(row).unwrap_or(0),
             only_opens,
-            access: columns.desired_access.get(row).unwrap_or(u32::MAX),
-            options: columns.create_options.get(row).unwrap_or(0),
+            opening: Opening::new(columns.desired_access.get(row), columns.create_options.get(row)),
         }
     }
 }
