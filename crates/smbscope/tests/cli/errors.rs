@@ -61,6 +61,24 @@ fn a_truncated_capture_gives_what_is_there() {
 }
 
 #[test]
+fn nothing_to_show_is_told() {
+    let (_guard, dir) = folder();
+    let empty = dir.join("empty.pcap");
+    let whole = std::fs::read(capture()).unwrap();
+    std::fs::write(&empty, &whole[..28]).unwrap();
+    let said = |arguments: &[&str]| {
+        let output = smbscope(arguments).output().unwrap();
+        assert!(output.status.success() && output.stdout.is_empty(), "{output:?}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    assert!(said(&["ops", empty.to_str().unwrap()]).contains("no SMB operations"));
+    let unmet = said(&["ops", &capture(), "--where", "operation < 0"]);
+    assert!(unmet.contains("no operation meets the condition"), "{unmet}");
+    assert_eq!(said(&["ops", &capture(), "--limit", "0"]), "");
+    assert_eq!(said(&["ops", empty.to_str().unwrap(), "--quiet"]), "");
+}
+
+#[test]
 fn an_output_that_cannot_be_written_is_code_5() {
     let capture = capture();
     let said = complaint(5, ["ops", &capture, "--out", "/nowhere/file"]);

@@ -33,10 +33,17 @@ pub fn run(args: &Ops, talk: Talk) -> anyhow::Result<()> {
     // Lines and a progress bar on one terminal would mix.
     let output = Output::open(args.out.as_ref())?;
     let talk = Talk { no_progress: talk.no_progress || output.is_terminal(), ..talk };
-    match &args.condition {
-        None => unconditional(args, talk, &source, columns, output),
-        Some(condition) => conditional(args, talk, source, condition, columns, output),
+    let written = match &args.condition {
+        None => unconditional(args, talk, &source, columns, output)?,
+        Some(condition) => conditional(args, talk, source, condition, columns, output)?,
+    };
+    if written == 0 && args.limit != Some(0) {
+        talk.say(match args.condition {
+            None => "no SMB operations; `smbscope report` says what was seen",
+            Some(_) => "no operation meets the condition",
+        });
     }
+    Ok(())
 }
 
 /// The places in the schema of the columns that are wanted; `None` for all.
@@ -65,7 +72,7 @@ fn unconditional(
     source: &Source,
     columns: Option<Vec<usize>>,
     output: Output,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<u64> {
     let schema = match &columns {
         Some(places) => operation::schema().project(places)?.into(),
         None => operation::schema(),
@@ -87,7 +94,7 @@ fn conditional(
     condition: &str,
     columns: Option<Vec<usize>>,
     output: Output,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<u64> {
     let schema = operation::schema();
     let names: Vec<_> = match &columns {
         Some(places) => places.iter().filter_map(|&place| schema.fields().get(place)).collect(),
@@ -106,18 +113,20 @@ fn conditional(
     write(args, &answer.schema(), answer, output)
 }
 
+/// Gives how many were written.
 fn write(
     args: &Ops,
     schema: &SchemaRef,
     batches: impl Iterator<Item = smbscope_store::Result<RecordBatch>>,
     output: Output,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<u64> {
     let mut writer: Box<dyn RowWriter> = match (args.format, &args.columns) {
         (RowFormat::Text, None) => Box::new(line::LineWriter::new(args.time, output)),
         (format, None) => row_writer(format, JsonNulls::LeftOut, schema, output)?,
         (format, Some(_)) => row_writer(format, JsonNulls::Explicit, schema, output)?,
     };
-    let mut left = args.limit.unwrap_or(u64::MAX);
+    let limit = args.limit.unwrap_or(u64::MAX);
+    let mut left = limit;
     for batch in batches {
         let batch = batch?;
         let rows = usize::try_from(left).unwrap_or(usize::MAX).min(batch.num_rows());
@@ -129,5 +138,8 @@ fn write(
     }
     // Also after Ctrl-C: a file that was begun gets its end.
     writer.finish()?;
-    if left > 0 { interrupt::check() } else { Ok(()) }
+    if left > 0 {
+        interrupt::check()?;
+    }
+    Ok(limit - left)
 }
