@@ -1,12 +1,14 @@
 //! Times of log lines, exact and sortable. All other numbers for people are `report::format`'s.
 
+use smbscope_event::date::civil;
+
 const NS_PER_S: i64 = 1_000_000_000;
 
 /// A point in time as `2026-11-20T18:22:27.000001Z`: UTC, microseconds, ISO 8601.
 pub fn utc(ns: i64) -> String {
     let (seconds, below) = (ns.div_euclid(NS_PER_S), ns.rem_euclid(NS_PER_S));
     let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-    let (year, month, day) = date(days);
+    let (year, month, day) = civil(days);
     let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
     let us = below / 1000;
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{us:06}Z")
@@ -17,19 +19,6 @@ pub fn seconds(ns: i64) -> String {
     let sign = if ns < 0 { "-" } else { "" };
     let us = ns.unsigned_abs() / 1000;
     format!("{sign}{}.{:06}", us / 1_000_000, us % 1_000_000)
-}
-
-/// Days since 1970-01-01 to year, month and day of the Gregorian calendar, counted in eras of 400
-/// years that begin in March.
-fn date(days: i64) -> (i64, i64, i64) {
-    let shifted = days + 719_468;
-    let (era, in_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
-    let year = (in_era - in_era / 1460 + in_era / 36_524 - in_era / 146_096) / 365;
-    let in_year = in_era - (365 * year + year / 4 - year / 100);
-    let month = (5 * in_year + 2) / 153;
-    let day = in_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    (year + era * 400 + i64::from(month <= 2), month, day)
 }
 
 #[cfg(test)]
