@@ -8,8 +8,9 @@ use smbscope_wire::smb2::header::Header;
 
 use super::behind::Rest;
 use super::gaps::Ending;
+use super::replies::set_reply;
 use super::reply::Reply;
-use super::{Smb2, Wrapping, has_tree, set_reply};
+use super::{Smb2, Wrapping, has_tree};
 use crate::link::{Link, Seen};
 use crate::output::Output;
 
