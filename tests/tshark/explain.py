@@ -4,6 +4,7 @@ Each entry covers as little as its reason does: it asks tshark again, or compute
 show if the reason is true. What no entry covers is a failure.
 """
 
+import re
 from collections import Counter
 from dataclasses import dataclass
 from typing import Callable
@@ -39,8 +40,9 @@ def ntstatus(status):
 
 
 def path(name):
-    """A path without its form: case, slashes at the ends."""
-    return (name or "").replace("/", "\\").strip("\\").lower()
+    """A path without its form: case, slashes at the ends, tshark's way to write control characters."""
+    name = re.sub(r"[\0-\x1f]", lambda found: f"\\x{ord(found[0]):x}", name or "")
+    return name.replace("/", "\\").strip("\\").lower()
 
 
 def answered_by_smb2(difference, comparison):
@@ -178,6 +180,7 @@ def secondary_alone(difference, comparison):
         difference.kind == "response time"
         and difference.theirs is None
         and operation.protocol == 1
+        and operation.request is not None
         and operation.request.command in oracle.SECONDARY
         and operation.reply.response_to is None
     )
@@ -237,7 +240,70 @@ def from_primary(difference, comparison):
         and operation.protocol == 1
         and bool(operation.secondaries)
         and difference.theirs is not None
-        and abs(operation.reply.time - operation.request.time - difference.theirs) <= MICROSECOND
+        and abs(operation.reply_end - operation.request.time - difference.theirs) <= MICROSECOND
+    )
+
+
+def reply_without_bit(difference, comparison):
+    """A server's message without the reply flag that answers the request of its number."""
+    row, operation = difference.row, difference.operation
+    frame = operation.frame if difference.kind == "operation" else row and row.response_frame
+    return difference.kind in ("operation", "reply") and any(
+        other.response_frame == frame == message.frame
+        and other.message_id == message.message_id
+        and message.response is False
+        and message.source == f"{other.server}:{other.server_port}"
+        for other in comparison.rows
+        for message in comparison.capture.messages
+    )
+
+
+def chain_that_ends_early(difference, comparison):
+    """A later member of an AndX chain in whose request tshark stops before it, as malformed."""
+    operation, row = difference.operation, difference.row
+    return (
+        difference.kind == "request"
+        and difference.theirs is None
+        and operation.protocol == 1
+        and operation.reply is not None
+        and operation.reply.index > 0
+        and any(
+            message.frame == row.request_frame
+            and message.message_id == row.message_id
+            and message.malformed
+            for message in comparison.capture.messages
+        )
+    )
+
+
+def other_transaction(difference, comparison):
+    """Secondary requests of another kind than the first message, which tshark takes for theirs."""
+    operation = difference.operation
+    if difference.kind != "response time" or difference.theirs is None or not operation.request:
+        return False
+    return operation.request.command in oracle.SECONDARY and any(
+        message.frame == operation.reply.response_to
+        and oracle.SECONDARY.get(message.command, message.command) != operation.command
+        for message in comparison.capture.messages
+    )
+
+
+def split_header(difference, comparison):
+    """A header in several segments, which tshark does not put together."""
+    row = difference.row
+    if difference.theirs is not None or row is None or row.sent is None:
+        return False
+    shown = {m.frame for m in comparison.capture.messages if m.stream == row.stream}
+    return (
+        difference.kind in ("request", "response time")
+        and row.request_frame not in shown
+        and oracle.request_in_stream(comparison.path, row)
+    )
+
+
+def tunnel(difference, comparison):
+    return difference.kind == "operation" and difference.ours is None and oracle.is_in_tunnel(
+        comparison.path, difference.frame
     )
 
 
@@ -350,5 +416,39 @@ EXPLANATIONS = [
         "A transaction whose request comes in several messages: tshark measures from the first "
         "one, smbscope's request ends with the last one.",
         from_primary,
+    ),
+    Explanation(
+        "reply-without-bit",
+        "smbscope",
+        "A message of the server with the number and the command of a request that waits, without "
+        "the flag that says reply: smbscope takes it for the reply, tshark for a request.",
+        reply_without_bit,
+    ),
+    Explanation(
+        "andx-behind-malformed",
+        "smbscope",
+        "tshark stops in an AndX chain at a block that it calls malformed (data behind the next "
+        "block), and shows the rest of the chain in the reply only.",
+        chain_that_ends_early,
+    ),
+    Explanation(
+        "other-transaction",
+        "smbscope",
+        "Secondary requests of one kind behind a first message of another, as an exploit sends "
+        "them: tshark measures from that first message, which the reply does not name.",
+        other_transaction,
+    ),
+    Explanation(
+        "split-header",
+        "smbscope",
+        "Requests whose NetBIOS header is sent in several segments, which tshark does not show. "
+        "Looked up in the stream's bytes.",
+        split_header,
+    ),
+    Explanation(
+        "tunnel",
+        "by design",
+        "SMB in a tunnel (GRE) is not read; coverage counts such packets.",
+        tunnel,
     ),
 ]

@@ -15,6 +15,8 @@ import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass, field
 
 PENDING = 0x103
+# A reply that stands before its request in the file is no more than this before it, ns.
+EARLY = 10_000_000
 NOTIFICATION = 0xFFFF_FFFF_FFFF_FFFF
 OPLOCK_BREAK = 0x12
 
@@ -244,6 +246,26 @@ def loses_segments(path, stream):
     return bool(run(["-n", "-r", str(path), "-Y", wanted, "-T", "fields", "-e", "frame.number"]))
 
 
+def is_in_tunnel(path, frame):
+    """Whether a frame's SMB lies in a tunnel."""
+    fields = ["-T", "fields", "-e", "frame.protocols"]
+    layers = run(["-n", "-r", str(path), "-Y", f"frame.number == {frame}", *fields]).split(":")
+    return bool({"gre", "vxlan", "teredo"} & set(layers)) or layers.count("ip") > 1
+
+
+def request_in_stream(path, row):
+    """Whether a row's SMB1 request stands in its stream, whatever the segments."""
+    lines = run(["-n", "-r", str(path), "-q", "-z", f"follow,tcp,raw,{row.stream}"]).splitlines()
+    # The first direction's bytes stand at the margin, the other's behind a tab.
+    sent = bytes.fromhex("".join(line for line in lines if re.fullmatch("([0-9a-f]{2})+", line)))
+    numbers = set()
+    at = sent.find(b"\xffSMB")
+    while at >= 0:
+        numbers.add((command_name(1, sent[at + 4]), int.from_bytes(sent[at + 30 : at + 32], "little")))
+        at = sent.find(b"\xffSMB", at + 4)
+    return (row.command, row.message_id) in numbers
+
+
 def messages_of(path, options):
     parser = ElementTree.XMLPullParser(["end"])
     command = ["tshark", *options, "-r", str(path), "-T", "pdml", "-Y", "smb || smb2"]
@@ -423,7 +445,8 @@ def smb1_names(message, code, body):
 
 def operations_of(messages):
     """Pairs messages; a reply may stand before its request in the file."""
-    pairing = Pairing()
+    messages = list(messages)
+    pairing = Pairing({message.response_to for message in messages})
     for message in messages:
         if message.command is None or message.stream is None:
             continue  # encrypted, or a datagram (mailslots over UDP)
@@ -437,8 +460,10 @@ def operations_of(messages):
 class Pairing:
     """Requests that wait, by connection and number (SMB1: and process and command)."""
 
-    def __init__(self):
+    def __init__(self, answered_frames):
         self.operations = []
+        # Frames whose requests tshark shows an answer to.
+        self.answered_frames = answered_frames
         self.waiting, self.answered, self.alone = {}, {}, {}
         self.clients = {}
 
@@ -476,6 +501,10 @@ class Pairing:
         if message.protocol == 1 and message.command in NEVER_ANSWERED:
             return
         early = self.alone.pop(key, None)
+        if early is not None and message.protocol == 1:
+            # Numbers are used again: it answers a request that was lost, if this one has another.
+            late = message.time - early.reply.time > EARLY
+            early = None if late or message.frame in self.answered_frames else early
         if early is not None and early.command == operation.command:
             self.operations.remove(early)
             operation.reply, operation.more_replies = early.reply, early.more_replies
