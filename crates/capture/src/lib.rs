@@ -21,6 +21,7 @@ mod secrets;
 mod smb1;
 mod smb2;
 pub mod stream;
+mod unanswered;
 mod user;
 
 pub use decoder::{Decoder, Error, Input, Options, Progress, Tables};

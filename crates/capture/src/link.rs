@@ -11,6 +11,7 @@ use smbscope_event::tables::{Connection, Referral};
 use crate::connection::NOT_ON_CLOCK;
 use crate::output::{Done, Effect, Open, Output, Session, Tree};
 use crate::stream::Message;
+use crate::unanswered;
 
 /// The least of the round trips seen on one side of the capture point.
 #[derive(Clone, Copy, Debug, Default)]
@@ -438,7 +439,8 @@ impl Link {
             pending.row.clear(smbscope_event::operation::Column::busy_ns);
         }
         let time = pending.row.request_end().or(pending.row.request_start()).unwrap_or(time);
-        self.emit(out, pending, time, Effect::None);
+        let effect = unanswered::effect(out, pending);
+        self.emit(out, pending, time, effect);
     }
 
     /// Emits a row from a reply alone, whose request was not seen.

@@ -109,6 +109,8 @@ pub struct Tree {
     pub continuous_availability: Option<bool>,
     /// The share demands encryption.
     pub encrypt_data: Option<bool>,
+    /// Nothing was connected: the server refused, or did not answer. The share tells what was asked.
+    pub refused: bool,
 }
 
 /// A connection that began to carry SMB.

@@ -1,6 +1,7 @@
 //! Sessions with their channels, and trees: whose an operation is, and on which share.
 
 use smbscope_event::operation::Operation;
+use smbscope_wire::status::Status;
 
 use super::Resolver;
 use super::bounded::Entity as _;
@@ -134,13 +135,21 @@ impl Resolver {
         told: &Told,
         row: &mut Operation,
     ) -> Option<u32> {
-        let key = (session?.1, row.tree_id()?);
         let tree_told = match done.effect {
             Effect::Tree(index) => told.trees.get(index as usize),
             _ => None,
         };
+        if let Some(refused) = tree_told.filter(|one| one.refused) {
+            // There is no tree, but who looks for the cause wants to know of which share.
+            if let Some(share) = refused.share {
+                row.set_share(self.builder.names.share.intern(told.text(share)));
+            }
+            return None;
+        }
+        let key = (session?.1, row.tree_id()?);
         let place = match self.trees.find(&key, link.tree) {
             Some(place) if tree_told.is_none() => place,
+            None if row.status() == Some(Status::NETWORK_NAME_DELETED.0) => return None,
             _ => {
                 let place = self.trees.insert(key, &mut |state| {
                     self.rows.trees.push(state.row(self.recording.text()));

@@ -15,7 +15,7 @@ use smbscope_wire::status::Status;
 use super::reply::{self, Answer};
 use super::transactions::Transaction;
 use crate::link::{Link, Pending, Seen};
-use crate::output::Output;
+use crate::output::{Output, Tree};
 use crate::stream::Message;
 
 /// One operation of an exchange.
@@ -305,8 +305,14 @@ impl Exchange {
         let last = members.len().saturating_sub(1);
         if let Some(member) = members.get_mut(at.min(last)) {
             reply::set_status(&mut member.pending.row, header);
-            if failed && !partly && member.command() == Command::SESSION_SETUP_AND_X {
-                member.answer = Answer::Refused;
+            if failed && !partly {
+                member.answer = match member.command() {
+                    Command::SESSION_SETUP_AND_X => Answer::Refused,
+                    Command::TREE_CONNECT | Command::TREE_CONNECT_AND_X => {
+                        Answer::Tree(Box::new(Tree { refused: true, ..Tree::default() }))
+                    }
+                    _ => std::mem::take(&mut member.answer),
+                };
             }
         }
     }

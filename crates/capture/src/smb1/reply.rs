@@ -36,7 +36,7 @@ pub enum Answer {
     Refused,
     /// Ended the row's session.
     Logoff,
-    /// Connected a share.
+    /// Connected a share, or refused it.
     Tree(Box<Tree>),
     /// Disconnected the row's tree.
     TreeDisconnect,

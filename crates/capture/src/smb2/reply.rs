@@ -112,6 +112,7 @@ pub fn decode(member: &Member<'_>, reply: &mut Reply, link: &mut Link) {
                 encrypt_data: view
                     .share_flags()
                     .map(|flags| flags.contains(ShareFlags::ENCRYPT_DATA)),
+                ..Tree::default()
             }));
         }
         _ => {}
@@ -209,7 +210,7 @@ impl Reply {
         if self.command == Command::SESSION_SETUP {
             return self.session_effect(pending, out);
         }
-        if !self.done {
+        if !self.done && self.command != Command::TREE_CONNECT {
             return Effect::None;
         }
         match self.command {
@@ -223,6 +224,7 @@ impl Reply {
             Command::TREE_DISCONNECT => Effect::TreeDisconnect,
             Command::TREE_CONNECT => {
                 let mut tree = self.tree.take().map(|tree| *tree).unwrap_or_default();
+                tree.refused = !self.done;
                 tree.share = pending
                     .filter(|pending| !pending.name.is_empty())
                     .map(|pending| out.push_text(&pending.name));

@@ -79,6 +79,10 @@ impl Pdu {
         self.put(40, &id.to_le_bytes())
     }
 
+    pub fn tree(self, id: u32) -> Pdu {
+        self.put(36, &id.to_le_bytes())
+    }
+
     /// With another volatile part of the FileId, which stands there.
     pub fn volatile(self, at: usize, id: u64) -> Pdu {
         self.put(at + 8, &id.to_le_bytes())

@@ -99,6 +99,22 @@ fn a_refused_logon_names_who_was_refused() {
 }
 
 #[test]
+fn a_refused_or_unanswered_share_is_named() {
+    let mut wire = Wire::default();
+    let connect = [0xff, 0, 0, 0, 0, 0, 1, 0];
+    let row = wire.call(
+        Smb::new(0x75, 1, &connect, b"\0\\\\S\\NONE\0?????\0"),
+        Smb::failed(0x75, 1, 0xc000_00cc),
+    );
+    assert_eq!(row.share.as_deref(), Some("\\\\S\\NONE"));
+    assert!(wire.out.told.trees[0].refused);
+    wire.client(Smb::new(0x70, 2, &[], b"\x04\\\\S\\OLD\0\x04\0\x04A:\0"));
+    let rows = wire.end();
+    assert_eq!(rows[0].share.as_deref(), Some("\\\\S\\OLD"));
+    assert!(wire.out.told.trees[1].refused);
+}
+
+#[test]
 fn trees_and_sessions_end() {
     let mut wire = Wire::default();
     let row = wire.call(Smb::new(0x71, 1, &[], &[]), Smb::reply(0x71, 1, &[], &[]));
