@@ -186,6 +186,8 @@ table! {
         frames_dropped: Option<u64>, Count, Public, "Packets that the recorder says it dropped; null when it does not say.";
         frames_cut: u64, Count, Public, "Packets that were captured in part only (snap length).";
         frames_not_tcp: u64, Count, Public, "Packets that carry no TCP.";
+        frames_tunnelled: u64, Count, Public, "Packets in a tunnel (GRE, IP in IP, IPsec, VXLAN, Geneve, Teredo, GTP); what it carries is not read.";
+        frames_link_unknown: u64, Count, Public, "Packets of a link type that is not read (wireless, for one).";
         frames_fragment: u64, Count, Public, "IP fragments; they are not put together.";
         frames_malformed: u64, Count, Public, "Packets with contradicting or cut headers.";
         frames_not_smb: u64, Count, Public, "TCP packets of connections that carry no SMB.";

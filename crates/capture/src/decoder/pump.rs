@@ -11,7 +11,7 @@ use super::{Input, Options, Progress};
 use crate::connection::Context;
 use crate::engine::Engine;
 use crate::file::{self, Chunk, FileError, FrameRef, Reader};
-use crate::frame::{FlowKey, NotTcp, dissect, dissect_plain};
+use crate::frame::{FlowKey, NotTcp, Udp, dissect, dissect_plain};
 use crate::output::Output;
 
 /// Files that follow each other within this time are one recording in pieces (a ring of files),
@@ -240,7 +240,7 @@ impl Pump {
                             }
                         }
                         Err(reason) => {
-                            count(reason, coverage);
+                            count(reason, chunk.frame(frame), coverage);
                             if let (NotTcp::Udp(_), Some(deal)) = (reason, deals.first_mut()) {
                                 deal.push(index as u32);
                             }
@@ -296,7 +296,7 @@ fn other(
     match dissect(frame.link, chunk.frame(frame), frame.original) {
         Ok(segment) => engine.packet(segment, frame.time_ns, frame.number, output),
         Err(reason) => {
-            count(reason, coverage);
+            count(reason, chunk.frame(frame), coverage);
             datagram(chunk, frame, reason, engine, output);
         }
     }
@@ -317,11 +317,13 @@ fn datagram(
     }
 }
 
-fn count(reason: NotTcp, coverage: &mut Coverage) {
+fn count(reason: NotTcp, frame: &[u8], coverage: &mut Coverage) {
+    let is_tunnel = |udp: Udp| udp.datagram(frame).is_ok_and(|datagram| datagram.is_tunnel());
     match reason {
-        NotTcp::OtherProtocol | NotTcp::Udp(_) | NotTcp::UnknownLink => {
-            coverage.frames_not_tcp += 1
-        }
+        NotTcp::Tunnel => coverage.frames_tunnelled += 1,
+        NotTcp::Udp(udp) if is_tunnel(udp) => coverage.frames_tunnelled += 1,
+        NotTcp::OtherProtocol | NotTcp::Udp(_) => coverage.frames_not_tcp += 1,
+        NotTcp::UnknownLink => coverage.frames_link_unknown += 1,
         NotTcp::Fragment => coverage.frames_fragment += 1,
         NotTcp::Truncated | NotTcp::Malformed | NotTcp::TooDeep => coverage.frames_malformed += 1,
     }

@@ -9,6 +9,8 @@ use super::{Address, NotTcp, Udp, byte};
 
 const TCP: u8 = 6;
 const UDP: u8 = 17;
+/// IPv4, IPv6, GRE, ESP: whole packets in packets.
+const TUNNELS: [u8; 4] = [4, 41, 47, 50];
 const EXTENSIONS_MAX: usize = 16;
 
 /// Raw IP tells its version itself.
@@ -39,6 +41,7 @@ pub(super) fn v4(bytes: &[u8], at: usize, original: u32) -> Result<TcpSegment<'_
         let is_first = u16::from_be_bytes([f1, f0]) & 0x1fff == 0;
         return Err(match protocol {
             UDP if is_first => NotTcp::Udp(Udp { source, destination, at: at + header_len }),
+            protocol if TUNNELS.contains(&protocol) => NotTcp::Tunnel,
             _ => NotTcp::OtherProtocol,
         });
     }
@@ -115,6 +118,7 @@ fn extensions(bytes: &[u8], mut next: u8, mut at: usize) -> Result<(u8, usize), 
             }
             // Authentication: in units of four bytes, the first two not counted.
             51 => 8 + 4 * usize::from(byte(bytes, at + 1)?),
+            next if TUNNELS.contains(&next) => return Err(NotTcp::Tunnel),
             _ => return Err(NotTcp::OtherProtocol),
         };
         next = byte(bytes, at)?;

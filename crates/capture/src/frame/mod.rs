@@ -1,8 +1,8 @@
 //! Frames to TCP segments: link layer, IPv4 or IPv6, TCP; and to UDP datagrams.
 //!
 //! Owns the headers below SMB's byte stream and the flow's key. It does not own reassembly of IP
-//! fragments (reported, not joined), tunnels other than MPLS and PPPoE, check sums (offload makes
-//! them wrong at the sender), nor streams (`stream`). IEEE 802.3, 802.1Q, RFC 2516, RFC 3032; the
+//! fragments (reported, not joined), tunnels other than MPLS and PPPoE (reported), check sums
+//! (offload makes them wrong at the sender), nor streams (`stream`). IEEE 802.3, 802.1Q, RFC 2516, RFC 3032; the
 //! cooked and loopback headers as tcpdump.org's LINKTYPE_ pages give them.
 
 use crate::file::LinkType;
@@ -23,6 +23,8 @@ pub use udp::{Udp, UdpDatagram};
 pub enum NotTcp {
     /// Another protocol; nothing is wrong.
     OtherProtocol,
+    /// IP or Ethernet in IP: a tunnel, whose content is not looked at.
+    Tunnel,
     /// UDP; of a fragmented IPv4 packet the first piece.
     Udp(Udp),
     /// A piece of a fragmented IP packet.

@@ -2,6 +2,11 @@
 
 use super::{Address, NotTcp, be16};
 
+/// Ports to which tunnels send: GTP-U, IPsec, VXLAN (IANA's and Linux' own), Geneve.
+const TUNNELS: [u16; 5] = [2152, 4500, 4789, 8472, 6081];
+/// The port of one end of a tunnel.
+const TEREDO: u16 = 3544;
+
 /// Where a frame's UDP header is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Udp {
@@ -23,6 +28,14 @@ pub struct UdpDatagram<'a> {
     pub destination_port: u16,
     /// The payload as captured, without the frame's padding.
     pub payload: &'a [u8],
+}
+
+impl UdpDatagram<'_> {
+    /// Whether it carries other packets, as its port says; they are not looked at.
+    pub fn is_tunnel(&self) -> bool {
+        let ports = [self.source_port, self.destination_port];
+        TUNNELS.contains(&self.destination_port) || ports.contains(&TEREDO)
+    }
 }
 
 impl Udp {

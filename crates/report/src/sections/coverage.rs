@@ -126,8 +126,10 @@ fn drops(row: &Coverage) -> Fact {
 type Counter = (&'static str, fn(&mut Coverage) -> &mut u64);
 
 /// The counters of what was lost or not understood.
-const LOST: [Counter; 33] = [
+const LOST: [Counter; 35] = [
     ("frames_cut", |row| &mut row.frames_cut),
+    ("frames_link_unknown", |row| &mut row.frames_link_unknown),
+    ("frames_tunnelled", |row| &mut row.frames_tunnelled),
     ("frames_fragment", |row| &mut row.frames_fragment),
     ("frames_malformed", |row| &mut row.frames_malformed),
     ("frames_not_tcp", |row| &mut row.frames_not_tcp),
