@@ -896,3 +896,26 @@ fn packets_that_a_mirror_port_shows_twice_count_once() {
         assert!((packets.len() - most + 1..=packets.len()).contains(&repeated), "{repeated}");
     }
 }
+
+#[test]
+fn packets_that_are_shown_before_and_after_segmentation_count_once() {
+    let packets = sent(&everything(noise()));
+    let mut twice = Vec::new();
+    for packet in &packets {
+        twice.push(packet.clone());
+        let mut at = 0;
+        // The handshake, too, comes twice.
+        while at < packet.payload.len() || at == 0 {
+            let piece = &packet.payload[at..packet.payload.len().min(at + 500)];
+            let sequence = packet.sequence.wrapping_add(at as u32);
+            let time = packet.time + 900;
+            twice.push(Packet { time, sequence, payload: piece.to_vec(), ..packet.clone() });
+            at += piece.len().max(1);
+        }
+    }
+    let decoded = decode(&pcap(&twice, ALL, false), &single());
+    assert_same(&rows_of(&packets, FRAMES), &rows_of(&twice, FRAMES), "in pieces");
+    let found = &decoded.connections[0];
+    assert_eq!(found.retransmissions_to_client + found.retransmissions_to_server, 0);
+    assert_eq!(decoded.coverage[0].frames_repeated as usize, twice.len() - packets.len());
+}

@@ -1,5 +1,6 @@
 //! Packets that were recorded twice: a mirror port that shows a packet as it comes in and as it goes
-//! out, or a recorder that listens where it passes several times.
+//! out, or a recorder that listens where it passes several times. The second time it may come in
+//! pieces, where the network card cuts it (segmentation offload).
 //!
 //! They are looked for once one was seen. A segment that is sent again for good is so after the least
 //! retransmission timeout, or behind others; so not this soon after itself.
@@ -16,18 +17,31 @@ const PATIENCE: u32 = 4_096;
 /// What copies have in common, and the sending end.
 type Key = (usize, u32, u32, u32, u16, u8);
 
+/// A packet that is shown once more in pieces.
+#[derive(Clone, Copy, Debug)]
+struct Pieces {
+    from: usize,
+    /// Sequence number of the next one.
+    next: u32,
+    /// Bytes that have not come yet.
+    rest: u32,
+    /// Time of the last one.
+    at: i64,
+}
+
 /// The last packets.
 #[derive(Clone, Debug)]
 pub(super) struct Copies {
     recent: [(Key, i64); RECENT],
     next: usize,
+    pieces: Option<Pieces>,
     /// Packets since the last copy.
     single: u32,
 }
 
 impl Default for Copies {
     fn default() -> Copies {
-        Copies { recent: [(Key::default(), i64::MIN); RECENT], next: 0, single: 0 }
+        Copies { recent: [(Key::default(), i64::MIN); RECENT], next: 0, pieces: None, single: 0 }
     }
 }
 
@@ -37,7 +51,7 @@ impl Copies {
         let TcpSegment { sequence, acknowledgement, payload_len, window, flags, .. } = *segment;
         let key = (from, sequence, acknowledgement, payload_len, window, flags.0);
         let is_it = |&(known, at): &(Key, i64)| known == key && time.saturating_sub(at) < TWICE_NS;
-        if self.recent.iter().any(is_it) {
+        if self.recent.iter().any(is_it) || self.is_piece(segment, from, time) {
             self.single = 0;
             return true;
         }
@@ -45,6 +59,34 @@ impl Copies {
         self.recent[self.next] = (key, time);
         self.next = (self.next + 1) % RECENT;
         false
+    }
+
+    /// Whether a packet is the next piece of a longer one: they come from its first byte on, each
+    /// behind the other.
+    fn is_piece(&mut self, segment: &TcpSegment<'_>, from: usize, time: i64) -> bool {
+        let TcpSegment { sequence, acknowledgement, payload_len, .. } = *segment;
+        if payload_len == 0 {
+            return false;
+        }
+        let is_soon = |at: i64| time.saturating_sub(at) < TWICE_NS;
+        let begins = |&((end, start, answers, length, ..), at): &(Key, i64)| {
+            (end, start, answers) == (from, sequence, acknowledgement)
+                && length > payload_len
+                && is_soon(at)
+        };
+        if let Some(&((.., length, _, _), at)) = self.recent.iter().find(|&one| begins(one)) {
+            self.pieces = Some(Pieces { from, next: sequence, rest: length, at });
+        }
+        let is_next = |pieces: &&mut Pieces| {
+            (pieces.from, pieces.next) == (from, sequence)
+                && pieces.rest >= payload_len
+                && is_soon(pieces.at)
+        };
+        let Some(pieces) = self.pieces.as_mut().filter(is_next) else { return false };
+        pieces.next = sequence.wrapping_add(payload_len);
+        pieces.rest -= payload_len;
+        pieces.at = time;
+        true
     }
 
     /// Whether there was none for long.
@@ -58,9 +100,8 @@ mod tests {
     use super::*;
     use crate::frame::{Address, TcpFlags};
 
-    #[test]
-    fn copies_come_soon_and_are_looked_for_as_long_as_there_are_some() {
-        let segment = |sequence| TcpSegment {
+    fn segment(sequence: u32) -> TcpSegment<'static> {
+        TcpSegment {
             source: Address::v4([192, 0, 2, 1]),
             destination: Address::v4([192, 0, 2, 9]),
             source_port: 50_000,
@@ -73,7 +114,28 @@ mod tests {
             options: &[],
             payload: &[],
             payload_len: 10,
-        };
+        }
+    }
+
+    #[test]
+    fn a_copy_in_pieces_is_one() {
+        let cut = |sequence, payload_len| TcpSegment { payload_len, ..segment(sequence) };
+        let mut copies = Copies::default();
+        assert!(!copies.is_copy(&cut(1_000, 3_000), 0, 0));
+        assert!(copies.is_copy(&cut(1_000, 1_400), 0, 10));
+        assert!(!copies.is_copy(&cut(2_400, 1_400), 1, 10));
+        assert!(copies.is_copy(&cut(2_400, 1_400), 0, 20));
+        // More than was there, and what does not go on where the last piece ended, was sent again.
+        assert!(!copies.is_copy(&cut(3_800, 1_400), 0, 30));
+        assert!(!copies.is_copy(&cut(2_400, 800), 0, 30));
+        assert!(copies.is_copy(&cut(3_800, 200), 0, 30));
+        assert!(!copies.is_copy(&cut(1_000, 1_400), 0, TWICE_NS));
+        let again = TcpSegment { acknowledgement: 2, ..cut(1_000, 1_400) };
+        assert!(!copies.is_copy(&again, 0, 40));
+    }
+
+    #[test]
+    fn copies_come_soon_and_are_looked_for_as_long_as_there_are_some() {
         let mut copies = Copies::default();
         assert!(!copies.is_copy(&segment(1), 0, 0) && !copies.is_copy(&segment(11), 0, 10));
         assert!(copies.is_copy(&segment(1), 0, 20) && !copies.is_copy(&segment(1), 1, 20));
