@@ -38,6 +38,7 @@ pub async fn run(case: Arc<Case>) -> Figures {
             ramp_per_second: 1000.0,
             warm_up: Duration::ZERO,
             cool_down: Duration::ZERO,
+            patience: Pace::PATIENCE,
             closed: false,
         },
         timeout: Duration::from_secs(60),

@@ -18,6 +18,7 @@ use smbscope_event::run::DONE;
 use smbscope_load::client::Session;
 use smbscope_load::fileset::Scale;
 use smbscope_load::prepare;
+use smbscope_load::run::Pace;
 use smbscope_load::run::who::{Shard, home};
 use smbscope_load::workload::{Planner, Workload};
 use support::{LOGON, Samba, samba};
@@ -99,6 +100,7 @@ fn run(lab: &Samba, users: u64, seconds: u64) -> Shown {
             warm_up: Duration::from_secs(1),
             window: Duration::from_secs(seconds),
             closed: false,
+            patience: Pace::PATIENCE,
             timeout: Duration::from_secs(10),
         };
         engine::run(asked, |_| ()).await

@@ -20,6 +20,7 @@ use engine::Asked;
 use fake::{Fake, Fault};
 use smbscope_event::run::{DONE, FAILED, MEASURED, NOT_STARTED, Scenario};
 use smbscope_load::fileset::Scale;
+use smbscope_load::run::Pace;
 use smbscope_load::run::who::{Credentials, Shard};
 use smbscope_load::workload::{Planner, Workload};
 use smbscope_wire::smb2::Command;
@@ -89,6 +90,27 @@ impl std::ops::Deref for Shown {
 
 /// Runs so many users on a server that `change` may break, counted from the run's begin.
 async fn run(users: u64, closed: bool, change: impl FnOnce(&mut Fake, Instant)) -> Shown {
+    run_until(users, closed, None, change).await
+}
+
+/// The same, interrupted after some time.
+async fn run_until(
+    users: u64,
+    closed: bool,
+    end: Option<Duration>,
+    change: impl FnOnce(&mut Fake, Instant),
+) -> Shown {
+    run_patient(users, closed, end, Pace::PATIENCE, change).await
+}
+
+/// The same with so much patience in the end.
+async fn run_patient(
+    users: u64,
+    closed: bool,
+    end: Option<Duration>,
+    patience: Duration,
+    change: impl FnOnce(&mut Fake, Instant),
+) -> Shown {
     let start = Instant::now();
     let mut server = Fake::new(SERVICE, 4096);
     change(&mut server, start);
@@ -105,9 +127,10 @@ async fn run(users: u64, closed: bool, change: impl FnOnce(&mut Fake, Instant)) 
         warm_up: WARM_UP,
         window: WINDOW,
         closed,
+        patience,
         timeout: Duration::from_secs(5),
     };
-    let run = engine::run(asked, |_| ()).await;
+    let run = engine::run_until(asked, end, |_| ()).await;
     Shown { run, start_ns, dialled: server.connections.load(Ordering::Relaxed) }
 }
 
@@ -385,4 +408,19 @@ async fn an_answer_without_its_body_is_a_counted_error() {
         );
         assert_reconnected(&shown, &failed);
     }
+}
+
+/// A cell of a matrix ended with "no reply within 20s" when its file took longer.
+#[tokio::test(start_paused = true)]
+async fn without_patience_what_is_under_way_in_the_end_is_no_trouble() {
+    let begin = Instant::now();
+    let end = RAMP + WARM_UP + WINDOW;
+    let stall = |server: &mut Fake, start: Instant| {
+        server.stall = Some((start + end - INTERVAL, start + end + 20 * STALL));
+    };
+    let shown = run_patient(USERS, true, None, Duration::ZERO, stall).await;
+    assert!(begin.elapsed() < end + Duration::from_secs(1), "{:?}", begin.elapsed());
+    assert_eq!(shown.unexpected, []);
+    let broken_off = shown.scenarios.iter().filter(|row| row.outcome == FAILED).count();
+    assert_eq!(broken_off as u64, USERS);
 }

@@ -30,8 +30,8 @@ pub use shared::{Moved, Running, Shared, operation_end};
 use user::{Files, User};
 use who::{Credentials, Shard, home};
 
-/// Time for users to end what they are doing when a step is over.
-const FAREWELL: Duration = user::LAST_PATIENCE.saturating_add(Duration::from_secs(10));
+/// Time for users to leave when a step is over and what they were doing has ended.
+const FAREWELL: Duration = Duration::from_secs(10);
 
 /// How long the parts of a step last, and how users come.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -44,6 +44,14 @@ pub struct Pace {
     pub cool_down: Duration,
     /// Back to back instead of by schedule.
     pub closed: bool,
+    /// For an execution that is under way when the step ends. Without any it is broken off, which is
+    /// then no trouble: who asks so is after operations, not executions.
+    pub patience: Duration,
+}
+
+impl Pace {
+    /// How long an execution is waited for whose answers may still come.
+    pub const PATIENCE: Duration = Duration::from_secs(20);
 }
 
 /// What is told while a step runs, about once a second.
@@ -125,6 +133,7 @@ impl Engine {
             credentials: parts.credentials,
             cache: parts.cache,
             closed: parts.pace.closed,
+            patience: parts.pace.patience,
             timeout: parts.timeout,
             sessions: AtomicU64::new(0),
             step: RwLock::new(Arc::new(idle)),
@@ -335,7 +344,7 @@ impl Engine {
                 }
             }
         };
-        if tokio::time::timeout(FAREWELL, farewell).await.is_err() {
+        if tokio::time::timeout(self.pace.patience + FAREWELL, farewell).await.is_err() {
             tasks.abort_all();
         }
         // Who was not done even then begins the next step where the schedule is, with files as

@@ -38,6 +38,8 @@ pub struct Shared {
     pub cache: ClientCache,
     /// Whether executions follow each other at once.
     pub closed: bool,
+    /// For an execution that is under way when the step ends.
+    pub patience: Duration,
     /// An execution that takes longer has failed.
     pub timeout: Duration,
     pub(super) sessions: AtomicU64,
@@ -55,7 +57,7 @@ pub struct Moved {
     pub operations: u64,
     /// Bytes.
     pub bytes: u64,
-    /// Time with at least one in flight, added up over the users.
+    /// Time with at least one in flight, on whichever connection, added up over the users.
     pub busy: Duration,
 }
 
@@ -174,6 +176,7 @@ impl Shared {
     /// Counts an execution's rows, and the file data that they moved.
     pub(super) fn count(&self, user: u64, rows: &[Box<Row>]) {
         let mut sum = Moved::default();
+        let mut in_flight = Vec::new();
         self.tally(user, |tally| {
             for row in rows {
                 let row = &row.operation;
@@ -182,11 +185,12 @@ impl Shared {
                 if matches!(end.command, 8 | 9) {
                     sum.operations += 1;
                     sum.bytes += end.bytes;
-                    // The shares of the busy time add up to the time with one in flight.
-                    sum.busy += Duration::from_nanos(row.busy_ns().unwrap_or(0).max(0) as u64);
+                    in_flight.extend(row.request_start().zip(row.response_end()));
                 }
             }
         });
+        // Several connections are busy at the same time, so that their busy times do not add up.
+        sum.busy = covered(in_flight);
         let mut moved = self.moved.lock().unwrap_or_else(PoisonError::into_inner);
         moved.operations += sum.operations;
         moved.bytes += sum.bytes;
@@ -226,6 +230,17 @@ impl Shared {
     }
 }
 
+/// Time that these intervals (begin, end) cover together.
+fn covered(mut intervals: Vec<(i64, i64)>) -> Duration {
+    intervals.sort_unstable();
+    let (mut sum, mut until) = (0, i64::MIN);
+    for (begin, end) in intervals {
+        sum += (end - begin.max(until)).max(0);
+        until = until.max(end);
+    }
+    Duration::from_nanos(sum as u64)
+}
+
 /// An operation's row as tallies count it. Whether it was expected knows the scenario alone.
 pub fn operation_end(row: &Operation) -> OperationEnd {
     // The command's code holds the protocol above its 16 bits.
@@ -236,5 +251,19 @@ pub fn operation_end(row: &Operation) -> OperationEnd {
         latency_ns: row.elapsed_ns().filter(|_| row.waits() != Some(true)),
         bytes: if moved { row.transferred_bytes().unwrap_or(0) } else { 0 },
         failure: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_that_several_cover_counts_once() {
+        let covered = |intervals: &[_]| covered(intervals.to_vec()).as_nanos();
+        assert_eq!(covered(&[]), 0);
+        assert_eq!(covered(&[(10, 20), (15, 25), (12, 13), (40, 41)]), 16);
+        assert_eq!(covered(&[(40, 41), (10, 20), (20, 30)]), 21);
+        assert_eq!(covered(&[(5, 3)]), 0);
     }
 }

@@ -29,8 +29,6 @@ const RESTORES_MAX: u32 = 3;
 const RESUMES_MAX: u32 = 3;
 /// Time to restore a user's files; the reply timeout when that is longer.
 const RESTORE_LIMIT: Duration = Duration::from_secs(60);
-/// Time for an execution that is under way when the step ends.
-pub const LAST_PATIENCE: Duration = Duration::from_secs(20);
 /// Executions written down as not started, of one user in one step: the schedule of a day.
 const UNDONE_MAX: u32 = 100_000;
 /// Executions of a user are numbered within this, so that their numbers are unique in a run.
@@ -219,6 +217,7 @@ impl User {
         due: Instant,
     ) -> Trying {
         let limit = self.shared.timeout;
+        let patience = self.shared.patience;
         let scene = Scene {
             scenario_run: Some(self.scenario_run(plan)),
             scheduled_at: Some(self.shared.clock.at(due)),
@@ -230,7 +229,7 @@ impl User {
             let given_up = async {
                 // A step without an engine is over as well.
                 let _ = stop.wait_for(|over| *over).await;
-                tokio::time::sleep(LAST_PATIENCE).await;
+                tokio::time::sleep(patience).await;
             };
             let performing = Box::pin(async {
                 match attempt {
@@ -241,7 +240,7 @@ impl User {
             let tried = tokio::select! {
                 biased;
                 tried = timeout(limit, performing) => tried.map_err(|_| limit),
-                () = given_up => Err(LAST_PATIENCE),
+                () = given_up => Err(patience),
             };
             if let Some(connected) = session.as_mut() {
                 connected.channel().scene = Scene::default();
@@ -254,7 +253,7 @@ impl User {
                 Ok(Err(error)) => error,
                 Err(limit) => ClientError::Timeout(limit),
             };
-            if attempt == RESUMES_MAX || !performer.may_resume() {
+            if attempt == RESUMES_MAX || self.is_broken_off() || !performer.may_resume() {
                 return Trying::Failed(error, performer.broken_off());
             }
             self.shared.trouble(&error);
@@ -262,6 +261,11 @@ impl User {
             *session = self.connected(None).await;
         }
         Trying::Failed(ClientError::Timeout(limit), performer.broken_off())
+    }
+
+    /// Whether nobody waits for what is under way, because the step is over.
+    fn is_broken_off(&self) -> bool {
+        self.shared.patience.is_zero() && *self.stop.borrow()
     }
 
     /// When the execution after the present one is due, on the run's clock.
@@ -412,7 +416,9 @@ impl User {
                 row.outcome = FAILED.into();
                 row.status_name = Some(error.status_name());
                 failure = Some(failure_of(error));
-                shared.trouble(error);
+                if !self.is_broken_off() {
+                    shared.trouble(error);
+                }
             }
         }
         let scenario_end = ScenarioEnd {

@@ -31,6 +31,8 @@ pub struct Asked {
     pub warm_up: Duration,
     pub window: Duration,
     pub closed: bool,
+    /// For what is under way at the end.
+    pub patience: Duration,
     pub timeout: Duration,
 }
 
@@ -48,9 +50,15 @@ pub struct Shown {
 }
 
 /// Runs it in the caller's runtime.
+#[allow(dead_code)]
 pub async fn run(asked: Asked, tell: impl FnMut(&Progress)) -> Shown {
+    run_until(asked, None, tell).await
+}
+
+/// The same, interrupted after some time.
+pub async fn run_until(asked: Asked, end: Option<Duration>, tell: impl FnMut(&Progress)) -> Shown {
     let (sender, parts) = sync_channel(100_000);
-    let (_interrupt, interrupted) = watch::channel(false);
+    let (interrupt, interrupted) = watch::channel(false);
     let mut engine = Engine::new(Parts {
         run: "run".into(),
         host: Arc::new(asked.host),
@@ -63,6 +71,7 @@ pub async fn run(asked: Asked, tell: impl FnMut(&Progress)) -> Shown {
             ramp_per_second: asked.users as f64 / asked.ramp.as_secs_f64(),
             warm_up: asked.warm_up,
             cool_down: Duration::ZERO,
+            patience: asked.patience,
             closed: asked.closed,
         },
         timeout: asked.timeout,
@@ -77,7 +86,13 @@ pub async fn run(asked: Asked, tell: impl FnMut(&Progress)) -> Shown {
         duration_ns: asked.window.as_nanos() as i64,
         may_end_early: false,
     };
+    // Without an end nobody may think that the one who asks is gone.
+    let interrupting = tokio::spawn(async move {
+        tokio::time::sleep(end.unwrap_or(Duration::MAX)).await;
+        interrupt.send_replace(true);
+    });
     let result = engine.step(step, false, tell).await;
+    interrupting.abort();
     let unexpected = engine.unexpected();
     drop(engine);
     let (steps, scenarios, connections, operations) = Default::default();

@@ -240,8 +240,9 @@ pub struct Record {
 #[command(next_help_heading = "Matrix")]
 pub struct Matrix {
     /// Copy up and down over several distances and with several block sizes, one user at a time,
-    /// and show the table that tells which way is slow. Takes --workload bulk-copy.
-    #[arg(long, conflicts_with_all = ["find_capacity", "out"])]
+    /// and show the table that tells which way is slow: bytes of the blocks that were answered, by
+    /// the time with at least one under way. Takes --workload bulk-copy.
+    #[arg(long, conflicts_with_all = ["find_capacity", "out", "users", "shard", "start_at", "metrics", "block"])]
     pub matrix: bool,
     /// Round trips of the table, delayed in the client.
     #[arg(long, value_name = "TIME,...", value_delimiter = ',', default_value = "0ms,2ms,20ms", value_parser = duration)]
@@ -249,7 +250,7 @@ pub struct Matrix {
     /// Block sizes of the table.
     #[arg(long, value_name = "SIZE,...", value_delimiter = ',', default_value = "4KiB,64KiB,1MiB", value_parser = size)]
     pub matrix_block: Vec<u64>,
-    /// Time for each cell of the table.
+    /// Time for each cell of the table, beside 20 of its round trips to log on.
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = duration)]
     pub matrix_time: Duration,
 }

@@ -9,6 +9,7 @@ use smbscope_load::capacity::{Purpose, Step};
 use smbscope_load::client::Host;
 use smbscope_load::clock::Clock;
 use smbscope_load::recorder::Recorder;
+use smbscope_load::run::who::Shard;
 use smbscope_load::run::{Engine, Pace, Parts};
 use smbscope_load::workload::Planner;
 use smbscope_report::format;
@@ -16,11 +17,16 @@ use tokio::sync::watch;
 
 use super::args::Run;
 use super::place::Place;
-use crate::exit::Failure;
+use super::scout::scout_first;
+use super::unless_interrupted;
+use crate::exit::{Code, Failure};
 use crate::format::{Align, Column, TextFormat, lines};
 use crate::interrupt;
 use crate::options::Talk;
 use crate::output::Output;
+
+/// Round trips of a cell before its first block.
+const BEFORE_THE_COPY: u32 = 20;
 
 /// One cell.
 struct Cell {
@@ -32,7 +38,7 @@ struct Cell {
     error: Option<String>,
 }
 
-/// Measures all cells and prints the table.
+/// Measures all cells and prints the table, as far as it was measured when it is interrupted.
 pub fn run(args: &Run, talk: Talk) -> anyhow::Result<()> {
     let (workload, _) = args.what.load()?;
     if !workload
@@ -44,29 +50,50 @@ pub fn run(args: &Run, talk: Talk) -> anyhow::Result<()> {
     }
     // Once for all cells: a password may be asked for.
     let place = args.place.resolve()?;
+    let scenarios: Vec<String> = workload.scenarios.iter().map(|it| it.name.clone()).collect();
+    let (runtime, threads) = super::runtime(args.course.threads)?;
+    let planner = Planner::new(Arc::new(workload), args.what.seed, args.what.scale()?);
+    let looking = async {
+        let config = args.client.config(place.kerberos.clone())?;
+        let host = Host::find(place.target.clone(), config, Clock::precise(), false).await?;
+        scout_first(args, host, &place.credentials, &planner).await
+    };
+    runtime.block_on(unless_interrupted(looking))?;
     let mut cells = Vec::new();
-    for scenario in workload.scenarios.iter().map(|scenario| scenario.name.clone()) {
+    for scenario in scenarios {
         for &rtt in &args.matrix.matrix_rtt {
             for &block_bytes in &args.matrix.matrix_block {
-                interrupt::check()?;
                 talk.say(&format!(
                     "{scenario}, round trip {} longer, blocks of {}",
                     format::duration(i64::try_from(rtt.as_nanos()).unwrap_or(i64::MAX)),
                     format::bytes(block_bytes)
                 ));
-                cells.push(cell(args, place.clone(), &scenario, rtt, block_bytes)?);
+                let measuring = cell(args, place.clone(), &scenario, rtt, block_bytes, threads);
+                let measured = runtime.block_on(unless_interrupted(measuring));
+                if interrupt::asked() {
+                    print(args, &cells)?;
+                    let message = "interrupted; what was measured until then is shown";
+                    return Err(Failure::new(Code::Interrupted, message).into());
+                }
+                cells.push(measured?);
             }
         }
     }
-    print(args, &cells)
+    print(args, &cells)?;
+    if cells.iter().all(|cell| cell.error.is_some()) {
+        let message = "no cell could be measured; `smbscope load prepare --workload bulk-copy` makes the files that are copied";
+        return Err(Failure::new(Code::Runtime, message).into());
+    }
+    Ok(())
 }
 
-fn cell(
+async fn cell(
     args: &Run,
     place: Place,
     scenario: &str,
     rtt: Duration,
     block_bytes: u64,
+    threads: usize,
 ) -> anyhow::Result<Cell> {
     let Place { target, credentials, kerberos, .. } = place;
     let (workload, _) = args.what.with_block(Some(block_bytes))?;
@@ -74,43 +101,48 @@ fn cell(
     let mut config = args.client.config(kerberos)?;
     config.delay += rtt;
     let planner = Planner::new(Arc::new(workload), args.what.seed, args.what.scale()?);
-    let (runtime, threads) = super::runtime(args.course.threads)?;
     let (sender, parts) = sync_channel(64);
     // Nobody keeps the rows.
     std::thread::spawn(move || parts.into_iter().for_each(drop));
-    let (moved, error) = runtime.block_on(async {
-        let host = Host::find(target, config, Clock::precise(), true).await?;
-        let (_interrupt, interrupted) = watch::channel(false);
-        let mut engine = Engine::new(Parts {
-            run: "matrix".to_owned(),
-            host: Arc::new(host),
-            planner,
-            recorder: Arc::new(Recorder::new("matrix", threads, sender)),
-            credentials,
-            cache: args.client.client_cache,
-            shard: args.course.shard,
-            pace: Pace {
-                ramp_per_second: 1000.0,
-                warm_up: Duration::ZERO,
-                cool_down: Duration::ZERO,
-                closed: true,
-            },
-            timeout: args.client.timeout.max(args.matrix.matrix_time * 4),
-            threads,
-            interrupted,
-        });
-        let step = Step {
-            step: 1,
-            users: 1,
-            repeat: 1,
-            purpose: Purpose::Confirm,
-            duration_ns: i64::try_from(args.matrix.matrix_time.as_nanos()).unwrap_or(i64::MAX),
-            may_end_early: false,
-        };
-        engine.step(step, false, |_| ()).await;
-        let error = engine.unexpected().into_iter().next().map(|(what, _)| what);
-        anyhow::Ok((engine.moved(), error))
-    })?;
+    // Logon and open take about so many round trips before the copy begins.
+    let time = args.matrix.matrix_time + config.delay * BEFORE_THE_COPY;
+    let host = Host::find(target, config, Clock::precise(), true).await?;
+    let (_interrupt, interrupted) = watch::channel(false);
+    let mut engine = Engine::new(Parts {
+        run: "matrix".to_owned(),
+        host: Arc::new(host),
+        planner,
+        recorder: Arc::new(Recorder::new("matrix", threads, sender)),
+        credentials,
+        cache: args.client.client_cache,
+        shard: Shard::ALL,
+        pace: Pace {
+            ramp_per_second: 1000.0,
+            warm_up: Duration::ZERO,
+            cool_down: Duration::ZERO,
+            closed: true,
+            // Blocks are what is measured: a file may take longer than the cell.
+            patience: Duration::ZERO,
+        },
+        timeout: args.client.timeout.max(time * 4),
+        threads,
+        interrupted,
+    });
+    let step = Step {
+        step: 1,
+        users: 1,
+        repeat: 1,
+        purpose: Purpose::Confirm,
+        duration_ns: i64::try_from(time.as_nanos()).unwrap_or(i64::MAX),
+        may_end_early: false,
+    };
+    engine.step(step, false, |_| ()).await;
+    let moved = engine.moved();
+    let mut error = engine.unexpected().into_iter().next().map(|(what, _)| what);
+    if moved.bytes == 0 && error.is_none() {
+        let time = format::duration(i64::try_from(time.as_nanos()).unwrap_or(i64::MAX));
+        error = Some(format!("no block in {time}: take a longer --matrix-time"));
+    }
     let took = moved.busy.as_secs_f64();
     Ok(Cell {
         scenario: scenario.to_owned(),

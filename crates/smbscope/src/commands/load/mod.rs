@@ -12,10 +12,14 @@ mod place;
 mod run;
 mod scout;
 
+use std::time::Duration;
+
 use smbscope_load::fileset::Scale;
 use smbscope_load::workload::BUILT_IN;
 use smbscope_report::format;
 
+use crate::exit::{Code, Failure};
+use crate::interrupt;
 use crate::options::Talk;
 use crate::output::Output;
 
@@ -69,4 +73,18 @@ fn runtime(threads: usize) -> anyhow::Result<(tokio::runtime::Runtime, usize)> {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build()?;
     Ok((runtime, threads))
+}
+
+/// Does something before a run, unless the user asks to end: a server that does not answer would be
+/// waited for until the timeout.
+async fn unless_interrupted<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    let asked = async {
+        while !interrupt::asked() {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    tokio::select! {
+        done = work => done,
+        () = asked => Err(Failure::new(Code::Interrupted, "interrupted").into()),
+    }
 }

@@ -101,6 +101,7 @@ pub fn run(args: &Run, talk: Talk) -> anyhow::Result<()> {
                 args.course.cool_down
             },
             closed: args.course.closed,
+            patience: Pace::PATIENCE,
         },
         timeout: args.client.timeout,
         threads,

@@ -113,6 +113,16 @@ impl Scout<'_> {
     }
 }
 
+/// Looks at the server before a table, which only the first user measures.
+pub async fn scout_first(
+    args: &Run,
+    host: Host,
+    credentials: &Credentials,
+    planner: &Planner,
+) -> anyhow::Result<()> {
+    Scout { args, host: Arc::new(host), credentials, planner }.need(1).await
+}
+
 /// Looks at the server before the run; the most users of the run.
 pub async fn scout(
     args: &Run,
