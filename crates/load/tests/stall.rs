@@ -18,7 +18,9 @@ use std::time::Duration;
 
 use engine::Asked;
 use fake::{Fake, Fault};
-use smbscope_event::run::{DONE, FAILED, MEASURED, NOT_STARTED, Scenario};
+use smbscope_event::run::{
+    DONE, FAILED, MEASURED, NOT_STARTED, Scenario, WARM_UP as WARM_UP_PHASE,
+};
 use smbscope_load::fileset::Scale;
 use smbscope_load::run::Pace;
 use smbscope_load::run::who::{Credentials, Shard};
@@ -408,6 +410,35 @@ async fn an_answer_without_its_body_is_a_counted_error() {
         );
         assert_reconnected(&shown, &failed);
     }
+}
+
+/// What ended in the warm-up was once divided by no time: 5,000,000,000 scenarios/s.
+#[tokio::test(start_paused = true)]
+async fn a_run_that_is_interrupted_in_its_warm_up_has_measured_nothing() {
+    for closed in [false, true] {
+        // What is under way is waited for, until long after the window would have begun.
+        let end = RAMP + WARM_UP / 2;
+        let stall = |server: &mut Fake, start: Instant| {
+            server.stall = Some((start + end, start + end + 2 * STALL));
+        };
+        let shown = run_until(USERS, closed, Some(end), stall).await;
+        let row = &shown.result.row;
+        assert!(!shown.scenarios.is_empty());
+        assert_eq!((row.duration_ns, row.scenarios_per_second), (0, 0.0));
+        assert!(row.response.is_none() && row.scenarios.is_empty() && !row.overloaded);
+        assert!(shown.scenarios.iter().all(|scenario| scenario.phase == WARM_UP_PHASE));
+        assert_eq!(shown.steps, [], "a step without a window says nothing of its users");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_is_interrupted_in_its_window_has_measured_until_then() {
+    let shown = run_until(USERS, false, Some(RAMP + WARM_UP + WINDOW / 4), |_, _| ()).await;
+    let row = &shown.result.row;
+    assert_eq!(row.duration_ns, ns(WINDOW / 4));
+    assert!((row.scenarios_per_second - 100.0).abs() < 2.0, "{row:?}");
+    assert_eq!(shown.steps.len(), 1);
+    assert!(!row.overloaded);
 }
 
 /// A cell of a matrix ended with "no reply within 20s" when its file took longer.

@@ -334,7 +334,9 @@ impl Engine {
             }
         }
         probe.abort();
-        running.stop(clock.at(Instant::now()));
+        let stopped_at = Instant::now();
+        running.end_window(clock.at(stopped_at));
+        running.stop(clock.at(stopped_at));
         stop.send_replace(true);
         let farewell = async {
             while let Some(ended) = tasks.join_next().await {
@@ -359,16 +361,18 @@ impl Engine {
         }
         self.shared.recorder.flush();
 
-        // Interrupted before the window: nothing was measured.
-        let (end, end_at) = end.unwrap_or((before, Instant::now()));
+        // Interrupted before the window: nothing was measured, whatever the warm-up has shown.
+        let is_measured = end.is_some();
+        let (end, end_at) = end.unwrap_or((before, stopped_at));
+        let begun = if is_measured { begun } else { end };
+        let window = if is_measured { window } else { stopped_at };
         let (tally, client) = result_tally.unwrap_or_else(|| {
-            let tally = self.shared.take_tally();
-            let client = self.watch.load(&tally);
-            (tally, client)
+            let warm_up = self.shared.take_tally();
+            (Tally::new(0), self.watch.load(&warm_up))
         });
         let judgement =
             if self.pace.closed { Default::default() } else { self.rule.judge(&begun, &end) };
-        let measured_ns = nanoseconds(end_at.saturating_duration_since(window)).max(1);
+        let measured_ns = nanoseconds(end_at.saturating_duration_since(window));
         let workload = self.planner.workload();
         let names: Vec<&str> =
             workload.scenarios.iter().map(|scenario| scenario.name.as_str()).collect();
@@ -386,7 +390,7 @@ impl Engine {
             ..TableRow::default()
         }
         .with_tally(&tally, &names);
-        self.shared.recorder.part(Part::Steps(vec![StepRow {
+        let step_row = StepRow {
             recording: self.shared.recorder.recording().to_owned(),
             run: self.run.clone(),
             step: step.step,
@@ -407,7 +411,10 @@ impl Engine {
             limited_by_client: client.limited(),
             overloaded: judgement.overloaded,
             ended_early,
-        }]));
+        };
+        if is_measured {
+            self.shared.recorder.part(Part::Steps(vec![step_row]));
+        }
         StepResult {
             step,
             judgement,

@@ -227,6 +227,12 @@ fn print(
                     "Replies were delayed in the client (--rtt, --distance): convenient, but no line.\n\n",
                 )?;
             }
+            if table.answer.is_none() && table.rows.iter().all(|row| row.duration_ns == 0) {
+                output.text(
+                    "It was interrupted before the measured window: nothing was measured.\n",
+                )?;
+                return output.finish();
+            }
             output.text(&format!("{table}\n"))?;
             // With an answer the table has the response times at it already.
             if let (None, Some(row)) = (&table.answer, table.rows.last()) {
