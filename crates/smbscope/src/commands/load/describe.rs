@@ -57,11 +57,24 @@ pub fn describe(args: &Run, host: &Host, planner: &Planner, text: &str) -> RunDe
         start_at_ns: args.course.start_at,
         emulated_rtt_ns: (!host.config.delay.is_zero()).then(|| nanoseconds(host.config.delay)),
         smbscope_version: env!("CARGO_PKG_VERSION").to_owned(),
-        command_line: std::env::args().collect(),
+        command_line: std::env::args().map(|word| without_logon(&word)).collect(),
         ..RunDescription::default()
     };
     machine(&mut description);
     description
+}
+
+/// A word of the command line without the user and password of a URL in it (`--metrics`).
+pub fn without_logon(word: &str) -> String {
+    let Some((scheme, rest)) = word.split_once("://") else { return word.to_owned() };
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (authority, path) = rest.split_at(end);
+    // What comes before the last @ is the logon, also when a password with a / was not encoded.
+    match (authority.rsplit_once('@'), path.rsplit_once('@')) {
+        (_, Some((_, host))) => format!("{scheme}://{host}"),
+        (Some((_, host)), None) => format!("{scheme}://{host}{path}"),
+        (None, None) => word.to_owned(),
+    }
 }
 
 /// What this machine says of itself.
@@ -82,4 +95,23 @@ fn machine(description: &mut RunDescription) {
     let synchronised = synchronised();
     description.clock_synchronised = synchronised.map(|state| state.synchronised);
     description.clock_error_ns = synchronised.and_then(|state| state.error_ns);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_logon_of_an_url_is_left_out() {
+        for (word, left) in [
+            ("http://me:secret@server:9100/metrics", "http://server:9100/metrics"),
+            ("--metrics=https://me:se@cret@[::1]:1?a", "--metrics=https://[::1]:1?a"),
+            ("http://me:se/cret@server/metrics", "http://server/metrics"),
+            ("http://server:9100/metrics", "http://server:9100/metrics"),
+            ("//server/share@1", "//server/share@1"),
+            ("me@realm", "me@realm"),
+        ] {
+            assert_eq!(without_logon(word), left);
+        }
+    }
 }

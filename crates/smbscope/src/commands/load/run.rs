@@ -25,7 +25,7 @@ use smbscope_store::dataset::{DatasetWriter, ManifestSeed, WriteOptions};
 use tokio::sync::watch;
 
 use super::args::Run;
-use super::describe::describe;
+use super::describe::{describe, without_logon};
 use super::display::Display;
 use super::place::Place;
 use super::scout::scout;
@@ -68,21 +68,23 @@ pub fn run(args: &Run, talk: Talk) -> anyhow::Result<()> {
     description.users_to = here.last().copied().unwrap_or(0);
     description.users_every = args.course.shard.count;
     description.users_total = most;
-    description.start_ns = clock.now();
+    // A run begins when it was agreed to, not when its machines were told.
+    description.start_ns = clock.now().max(args.course.start_at.unwrap_or(i64::MIN));
     description.identify();
     description.recording = match description.shards {
         0 | 1 => description.run.clone(),
         _ => format!("{}-{}", description.run, description.shard),
     };
     let recording = description.recording.clone();
+    let counters = sources(args, &host, &mut description)?;
     let (sender, parts) = sync_channel(PARTS_WAITING);
     let writer = Writing::begin(args, &description, parts)?;
     let recorder = Arc::new(Recorder::new(&recording, threads, sender));
-    let sampler = sample(args, &host, clock.clone(), &recorder, &mut description)?;
 
     if let Some(start_at) = args.course.start_at {
         wait_until(start_at, &clock, talk)?;
     }
+    let sampler = sample(counters, clock.clone(), &recorder)?;
     let (interrupt, interrupted) = watch::channel(false);
     let engine = Engine::new(Parts {
         run: description.run.clone(),
@@ -245,16 +247,14 @@ fn print(
     output.finish()
 }
 
-/// Starts the counters of client and server.
-fn sample(
+/// Where the counters of client and server are read; nowhere when nothing is recorded.
+fn sources(
     args: &Run,
     host: &Host,
-    clock: Clock,
-    recorder: &Arc<Recorder>,
     description: &mut RunDescription,
-) -> anyhow::Result<Option<Sampler>> {
+) -> anyhow::Result<Vec<Box<dyn Source>>> {
     if args.record.out.is_none() {
-        return Ok(None);
+        return Ok(Vec::new());
     }
     let local = host.addresses.iter().any(|address| is_local(address.ip()));
     let mut sources: Vec<Box<dyn Source>> = vec![Box::new(Proc::client(!local))];
@@ -266,10 +266,23 @@ fn sample(
     }
     let several = args.record.metrics.len() > 1;
     for url in &args.record.metrics {
+        let shown = without_logon(url);
         let source = Metrics::new(url, &[], several)
-            .map_err(|error| Failure::usage(format!("--metrics {url}: {error}")))?;
+            .map_err(|error| Failure::usage(format!("--metrics: {error}")))?;
         sources.push(Box::new(source));
-        description.counter_sources.push(url.clone());
+        description.counter_sources.push(shown);
+    }
+    Ok(sources)
+}
+
+/// Starts to sample them.
+fn sample(
+    sources: Vec<Box<dyn Source>>,
+    clock: Clock,
+    recorder: &Arc<Recorder>,
+) -> anyhow::Result<Option<Sampler>> {
+    if sources.is_empty() {
+        return Ok(None);
     }
     let (sender, rows) = sync_channel(SAMPLES_WAITING);
     let sampler = Sampler::start(
