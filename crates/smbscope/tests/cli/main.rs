@@ -16,6 +16,8 @@ mod lab;
 #[cfg(target_os = "linux")]
 mod load;
 mod load_run;
+#[cfg(target_os = "linux")]
+mod load_trouble;
 mod ops;
 mod other;
 mod predict;

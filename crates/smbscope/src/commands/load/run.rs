@@ -3,6 +3,7 @@
 use std::net::{IpAddr, UdpSocket};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration;
 
@@ -29,6 +30,7 @@ use super::describe::{describe, without_logon};
 use super::display::Display;
 use super::place::Place;
 use super::scout::scout;
+use super::unless_interrupted;
 use crate::exit::{Code, Failure};
 use crate::format::TextFormat;
 use crate::interrupt;
@@ -57,12 +59,13 @@ pub fn run(args: &Run, talk: Talk) -> anyhow::Result<()> {
     let planner = Planner::new(Arc::new(workload), args.what.seed, args.what.scale()?);
     let (runtime, threads) = super::runtime(args.course.threads)?;
     let clock = runtime.block_on(async { Clock::precise() });
-    let host = runtime.block_on(Host::find(target, config, clock.clone(), true))?;
-    let host = Arc::new(host);
+    let finding = async { Ok(Host::find(target, config, clock.clone(), true).await?) };
+    let host = Arc::new(runtime.block_on(unless_interrupted(finding))?);
 
     let mut description = describe(args, &host, &planner, &text);
     description.line = line;
-    let most = runtime.block_on(scout(args, &host, &credentials, &planner, &mut description))?;
+    let scouting = scout(args, &host, &credentials, &planner, &mut description);
+    let most = runtime.block_on(unless_interrupted(scouting))?;
     let here: Vec<u64> = args.course.shard.users(most).collect();
     description.users_from = here.first().copied().unwrap_or(0);
     description.users_to = here.last().copied().unwrap_or(0);
@@ -111,9 +114,11 @@ pub fn run(args: &Run, talk: Talk) -> anyhow::Result<()> {
     });
     let rate = 1.0 / planner.workload().mean_interval().as_secs_f64();
     let mut display = Display::begin(talk, rate);
+    let cannot_write = writer.failed.clone();
     let (table, engine) = runtime.block_on(async {
         tokio::spawn(async move {
-            while !interrupt::asked() {
+            // A run that was to be recorded and no longer can be ends with what was measured.
+            while !interrupt::asked() && !cannot_write.load(Ordering::Relaxed) {
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
             interrupt.send_replace(true);
@@ -147,13 +152,14 @@ pub fn run(args: &Run, talk: Talk) -> anyhow::Result<()> {
     // The engine's users are gone, so that these are the last that hold the channel's other end.
     drop(engine);
     drop(recorder);
-    writer.end(description.clone())?;
+    let written = writer.end(description.clone());
 
     print(args, &table, planner.workload().as_ref())?;
     for (what, count) in unexpected.iter().take(UNEXPECTED_SHOWN) {
         let times = if *count == 1 { "time" } else { "times" };
         talk.say(&format!("{count} {times}: {what}"));
     }
+    written?;
     if let Some(out) = &args.record.out {
         let out = out.display();
         talk.say(&format!("recorded in {out}: smbscope report {out} --html report.html"));
@@ -330,6 +336,8 @@ fn wait_until(start_at: i64, clock: &Clock, talk: Talk) -> anyhow::Result<()> {
 struct Writing {
     thread: std::thread::JoinHandle<anyhow::Result<Option<DatasetWriter>>>,
     out: Option<std::path::PathBuf>,
+    /// Nothing more can be written.
+    failed: Arc<AtomicBool>,
 }
 
 impl Writing {
@@ -352,15 +360,20 @@ impl Writing {
             }
         };
         let folder = out.clone();
+        let failed = Arc::new(AtomicBool::new(false));
+        let fails = failed.clone();
         let thread = std::thread::Builder::new().name("parts".into()).spawn(move || {
             for part in parts {
-                if let (Some(writer), Some(out)) = (writer.as_mut(), folder.as_deref()) {
-                    writer.part(part).with_context(|| cannot(out))?;
+                if let (Some(writer), Some(out)) = (writer.as_mut(), folder.as_deref())
+                    && let Err(error) = writer.part(part)
+                {
+                    fails.store(true, Ordering::Relaxed);
+                    return Err(anyhow::Error::from(error).context(cannot_any_more(out)));
                 }
             }
             Ok(writer)
         })?;
-        Ok(Writing { thread, out })
+        Ok(Writing { thread, out, failed })
     }
 
     /// Waits for the last part and completes the folder.
@@ -379,6 +392,14 @@ impl Writing {
 
 fn cannot(out: &Path) -> Failure {
     Failure::new(Code::Output, format!("{}: the run cannot be written", out.display()))
+}
+
+fn cannot_any_more(out: &Path) -> Failure {
+    let message = format!(
+        "{}: the run was ended, because it could not be written any more; what was measured until then is shown",
+        out.display()
+    );
+    Failure::new(Code::Output, message)
 }
 
 /// The one coverage record of the run.

@@ -1,0 +1,102 @@
+//! Runs of `smbscope load` that go wrong on this side: what is still told, and how they end.
+
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::answer;
+use super::users::Users;
+
+/// Begins a command that is not waited for.
+fn begin(arguments: &[&str]) -> Child {
+    Command::new(assert_cmd::cargo::cargo_bin!("smbscope"))
+        .args(arguments)
+        .arg("--no-progress")
+        .env("SMBSCOPE_PASSWORD", "secret")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+fn end(child: Child) -> (i32, String, String) {
+    let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (status.code().unwrap(), text(stdout), text(stderr))
+}
+
+fn manifest(run: &str) -> Value {
+    serde_json::from_slice(&std::fs::read(Path::new(run).join("manifest.json")).unwrap()).unwrap()
+}
+
+fn wait_for(path: &Path) {
+    let begin = Instant::now();
+    while !path.exists() {
+        assert!(begin.elapsed() < Duration::from_secs(60), "{} does not come", path.display());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// The run went on to its end, and then what it had measured was not shown.
+#[test]
+fn a_run_that_cannot_be_written_any_more_ends_with_what_it_measured() {
+    let Some(users) = Users::up() else { return };
+    users.prepare();
+    let run = users.path("run");
+    let begun = Instant::now();
+    let child = begin(&users.busy("300s", &run));
+    // The folder of a table becomes a file, as if the disk had gone.
+    let operations = Path::new(&run).join("operations");
+    wait_for(&operations);
+    std::fs::remove_dir_all(&operations).unwrap();
+    std::fs::write(&operations, "").unwrap();
+    let (code, table, message) = end(child);
+    assert!(begun.elapsed() < Duration::from_secs(120));
+    assert_eq!(code, 5, "{message}");
+    assert!(message.contains("could not be written any more"), "{message}");
+    assert!(table.contains("Scenarios/s") && table.contains("CmdLineFileDownload"), "{table}");
+}
+
+#[test]
+fn a_run_began_when_it_was_agreed_to_and_names_no_logon() {
+    let Some(users) = Users::up() else { return };
+    users.prepare();
+    let run = users.path("run");
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    let agreed = now.as_secs() + 5;
+    let agreed_text = agreed.to_string();
+    // Nobody listens there.
+    let metrics = "http://me:geheim@127.0.0.1:1/metrics";
+    let more = ["--start-at", &agreed_text, "--metrics", metrics];
+    answer([users.busy("2s", &run).as_slice(), &more].concat());
+    let manifest = manifest(&run);
+    assert!(!manifest.to_string().contains("geheim"), "{manifest}");
+    let description = &manifest["runs"][0];
+    let agreed_ns = agreed as i64 * 1_000_000_000;
+    assert_eq!(description["start_ns"].as_i64(), Some(agreed_ns), "{description}");
+    let sql = "select min(time) from counters";
+    let first = super::users::rows(&[&run], sql).remove(0).parse::<i64>().unwrap();
+    assert!(first >= agreed_ns, "counters of the time before the begin");
+}
+
+/// A server that accepts connections and never answers: waited for until --timeout.
+#[test]
+fn a_logon_that_is_waited_for_can_be_interrupted() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let target = format!("//{}/home", silent.local_addr().unwrap());
+    for options in [[].as_slice(), &["--workload", "bulk-copy", "--matrix"]] {
+        let child = begin(&[["load", &target].as_slice(), options].concat());
+        let connection = silent.accept().unwrap();
+        let begun = Instant::now();
+        let pid = rustix::process::Pid::from_raw(child.id() as i32).unwrap();
+        rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+        let (code, _, message) = end(child);
+        assert_eq!(code, 130, "{message}");
+        assert!(begun.elapsed() < Duration::from_secs(60), "{message}");
+        drop(connection);
+    }
+}
