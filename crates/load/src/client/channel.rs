@@ -288,6 +288,8 @@ impl Channel {
             Box::new(Row { operation: Operation::default(), path: None, link, told: None });
         let operation = &mut row.operation;
         operation.set_protocol(2);
+        // It is not offered.
+        operation.set_compressed(false);
         operation.set_source(Source::Load as u64);
         operation.set_vantage(Vantage::Client as u64);
         operation.set_connection(self.number);

@@ -129,7 +129,7 @@ pub fn run_with(
 
 /// The columns that both sources must agree on, by connection and message.
 fn keyed(batches: &[RecordBatch]) -> BTreeMap<(i64, i64, String), BTreeMap<&'static str, String>> {
-    const COLUMNS: [&str; 12] = [
+    const COLUMNS: [&str; 16] = [
         "detail",
         "status_name",
         "path",
@@ -142,6 +142,10 @@ fn keyed(batches: &[RecordBatch]) -> BTreeMap<(i64, i64, String), BTreeMap<&'sta
         "compound_index",
         "credits_granted",
         "share",
+        "related",
+        "waits",
+        "compressed",
+        "encrypted",
     ];
     let mut rows = BTreeMap::new();
     for batch in batches {
@@ -163,6 +167,14 @@ fn keyed(batches: &[RecordBatch]) -> BTreeMap<(i64, i64, String), BTreeMap<&'sta
                 if column.is_valid(row) {
                     values.insert(*name, column.value(row).to_owned());
                 }
+            }
+            let file = batch["file_id"].as_fixed_size_binary();
+            if file.is_valid(row) {
+                values.insert("file_id", format!("{:x?}", file.value(row)));
+            }
+            // Beside others a reply may have come that the client has not read.
+            if number("compound_index", row).is_some_and(|index| index > 0) {
+                values.extend(number("outstanding", row).map(|n| ("outstanding", n.to_string())));
             }
             for name in ["request_start", "response_end"] {
                 if let Some(time) = number(name, row) {
@@ -271,6 +283,12 @@ pub fn agree(recorded: &[RecordBatch], other: &[RecordBatch]) -> Vec<i64> {
             } else if other != Some(value) {
                 wrong.push(format!("{key:?} {name}: {value}, other {other:?}"));
             }
+        }
+    }
+    for (key, theirs) in &captured {
+        let Some(mine) = recorded.get(key) else { continue };
+        for name in theirs.keys().filter(|name| !mine.contains_key(*name)) {
+            wrong.push(format!("{key:?} {name}: not recorded, other {:?}", theirs.get(name)));
         }
     }
     for key in captured.keys().filter(|key| !recorded.contains_key(*key)) {

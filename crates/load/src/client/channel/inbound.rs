@@ -219,7 +219,9 @@ impl Channel {
             }
             if let Some(row) = pending.row.as_mut().map(|row| &mut row.operation) {
                 row.set_pending_at(now);
-                row.set_waits(pending.waits);
+                if pending.waits {
+                    row.set_waits(true);
+                }
                 if let Some(id) = header.async_id() {
                     row.set_async_id(id);
                 }
@@ -241,6 +243,9 @@ impl Channel {
         self.table.operations += 1;
         let row = pending.row.as_mut().map(|row| &mut row.operation);
         let reply = Reply::read(member, wire_bytes, pending.want, row);
+        if let (Command::CREATE, Some(row)) = (header.command, &pending.row) {
+            self.opened(&row.operation);
+        }
         if let Some(mut row) = pending.row {
             let operation = &mut row.operation;
             if pending.waits {
@@ -273,6 +278,17 @@ impl Channel {
         }
         if pending.want != Want::Nothing {
             self.done.push((pending.message_id, reply));
+        }
+    }
+
+    /// Tells the members of a compound that was led by a Create which file they work on.
+    fn opened(&mut self, create: &Operation) {
+        let (Some(handle), Some(file)) = (create.handle(), create.file_id()) else { return };
+        let rows = self.pending.iter_mut().filter_map(|pending| pending.row.as_mut());
+        for row in rows.map(|row| &mut row.operation) {
+            if row.handle() == Some(handle) && row.file_id().is_none() {
+                row.set_file_id(file);
+            }
         }
     }
 

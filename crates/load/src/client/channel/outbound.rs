@@ -73,6 +73,13 @@ impl Channel {
             let bytes = self.frame.message();
             let start = before.next_multiple_of(8);
             message::request(B::COMMAND, bytes.get(start..).unwrap_or_default(), operation);
+            // The file of the member before it stands in its place.
+            let before = self.pending.last().filter(|_| related).and_then(|it| it.row.as_ref());
+            if let (None, Some(before)) = (operation.file_id(), before)
+                && let Some(file) = before.operation.file_id()
+            {
+                operation.set_file_id(file);
+            }
             self.scene.fill(operation);
             row
         });
@@ -129,8 +136,10 @@ impl Channel {
             let Some(row) = pending.row.as_mut().map(|row| &mut row.operation) else { continue };
             row.set_signed(signed);
             row.set_encrypted(encrypted);
-            row.set_outstanding(outstanding + index as u32);
+            // The members of a message are sent at the same time.
+            row.set_outstanding(outstanding);
             if let Some(compound) = compound {
+                row.set_related(row.related() == Some(true));
                 row.set_compound(compound);
                 row.set_compound_index(index as u16);
                 row.set_compound_size(count as u16);
@@ -193,6 +202,9 @@ impl Channel {
             operation.set_request_end(self.clock.now());
             operation.set_request_wire_bytes(wire_bytes);
             operation.set_outstanding(self.in_flight);
+            if let (0, Some(last)) = (self.in_flight, self.last_reply) {
+                operation.set_client_gap_ns(start - last);
+            }
             self.scene.fill(operation);
             self.keep(row);
             self.table.operations += 1;
@@ -224,7 +236,9 @@ fn fill_head(row: &mut Operation, command: Command, head: &Head, tree_id: u32) {
     }
     row.set_credit_charge(head.credit_charge);
     row.set_credits_requested(head.credits);
-    row.set_related(head.flags.is_related());
+    if head.flags.is_related() {
+        row.set_related(true);
+    }
 }
 
 /// Signs or encrypts what the frame holds: the bytes for the transport, whether they are signed,
