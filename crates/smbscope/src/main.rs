@@ -56,13 +56,20 @@ fn main() -> ExitCode {
 }
 
 /// The error with its causes in one line. A cause that the text before it already tells is left
-/// out.
+/// out; one that points at a place in a file keeps its lines.
 fn one_line(error: &anyhow::Error) -> String {
     let mut line = String::new();
     for cause in error.chain() {
         let cause = cause.to_string();
-        let cause = cause.split('\n').map(str::trim).filter(|part| !part.is_empty());
-        let cause = smbscope_report::format::harmless(&cause.collect::<Vec<_>>().join("; "));
+        let parts = cause.split('\n').filter(|part| !part.trim().is_empty());
+        let cause = if parts
+            .clone()
+            .any(|part| part.trim_start_matches([' ', '|']).starts_with('^'))
+        {
+            parts.map(smbscope_report::format::harmless).collect::<Vec<_>>().join("\n")
+        } else {
+            smbscope_report::format::harmless(&parts.map(str::trim).collect::<Vec<_>>().join("; "))
+        };
         if line.contains(&cause) {
             continue;
         }
@@ -84,5 +91,8 @@ mod tests {
         assert_eq!(one_line(&error), "x: cannot be written; really: disk full");
         let error = anyhow::anyhow!("b").context("a: b");
         assert_eq!(one_line(&error), "a: b");
+        let error = anyhow::anyhow!("x.toml:1:3: no\n 1 | a\u{1b}\n   |   ^^\n help: b");
+        assert!(one_line(&error).ends_with("\n   |   ^^\n help: b"), "{}", one_line(&error));
+        assert!(!one_line(&error).contains('\u{1b}'));
     }
 }

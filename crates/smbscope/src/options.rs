@@ -157,6 +157,16 @@ pub fn read_text(path: &Path) -> anyhow::Result<String> {
         .with_context(|| Failure::new(Code::Input, format!("{}: cannot be read", path.display())))
 }
 
+/// A number above zero, for clap.
+pub fn positive(text: &str) -> Result<f64, String> {
+    let number: f64 = text.parse().map_err(|_| "this is no number".to_owned())?;
+    if number.is_finite() && number > 0.0 {
+        Ok(number)
+    } else {
+        Err("it must be above zero".into())
+    }
+}
+
 /// A duration that an option takes: 60s, 10m, 250ms.
 pub fn duration(text: &str) -> Result<Duration, String> {
     parse_duration(text).map(Duration::from_nanos).map_err(|error| error.to_string())

@@ -18,6 +18,7 @@ mod table;
 mod template;
 mod words;
 
+use std::io::Read as _;
 use std::path::Path;
 use std::string::FromUtf8Error;
 
@@ -33,6 +34,9 @@ pub use plan::{Amount, Plan, Planner, UserPlans};
 pub use show::{show, summary};
 pub use template::Template;
 pub use words::{format_bytes, parse_bytes};
+
+/// A longer file is none: a device, or a capture by mistake.
+const FILE_BYTES_MAX: u64 = 4 << 20;
 
 /// Name and text of the built-in workloads.
 pub const BUILT_IN: [(&str, &str); 3] = [
@@ -76,15 +80,21 @@ impl Workload {
         Ok(Workload::parse(name, name, text)?)
     }
 
-    /// A workload from a file.
-    pub fn load(path: &Path) -> Result<Workload, LoadError> {
+    /// A workload from a file, and the file's text: a pipe can be read but once.
+    pub fn load(path: &Path) -> Result<(Workload, String), LoadError> {
         let shown = path.display().to_string();
-        let bytes =
-            std::fs::read(path).map_err(|source| LoadError::Io { path: shown.clone(), source })?;
+        let failed = |source| LoadError::Io { path: shown.clone(), source };
+        let file = std::fs::File::open(path).map_err(failed)?;
+        let mut bytes = Vec::new();
+        file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(failed)?;
+        if bytes.len() as u64 > FILE_BYTES_MAX {
+            return Err(failed(std::io::Error::other("a workload is a text of at most 4 MiB")));
+        }
         let text = String::from_utf8(bytes).map_err(|error| not_utf8(&shown, error))?;
         let name =
             path.file_stem().map_or(shown.clone(), |stem| stem.to_string_lossy().into_owned());
-        Ok(Workload::parse(&shown, &name, &text)?)
+        let workload = Workload::parse(&shown, &name, &text)?;
+        Ok((workload, text))
     }
 }
 

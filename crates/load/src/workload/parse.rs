@@ -243,9 +243,10 @@ fn scenario(table: &Table<'_>, name: &str, pools: &[Pool], defaults: Defaults) -
     let Some(runs) = table.real("runs_per_hour")? else {
         return Err(table.missing("runs_per_hour"));
     };
-    if !(runs.value > 0.0 && runs.value <= 3.6e6) {
+    // Once in forty days, and a thousand a second: beyond, intervals are no time that can be waited.
+    if !(1e-3..=3.6e6).contains(&runs.value) {
         let text = format!(
-            "a frequency of {} executions an hour: it must be a positive number",
+            "a frequency of {:?} executions an hour: it must be a number from 0.001 to 3,600,000",
             runs.value
         );
         return Err(table.source.error(runs.span, text).help("to leave a scenario out, remove it"));

@@ -5,7 +5,6 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use smbscope_load::client::{Config, Encryption, Kerberos, Signing};
 use smbscope_load::fileset::Scale;
@@ -18,7 +17,7 @@ use smbscope_wire::smb2::negotiate_context::{CipherId, SigningId};
 use super::place::Where;
 use crate::exit::{Code, Failure};
 use crate::format::TextFormat;
-use crate::options::{duration, size};
+use crate::options::{duration, positive, size};
 
 /// Put simulated users on a server.
 ///
@@ -167,7 +166,7 @@ pub struct Course {
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
     pub users: u64,
     /// Users that log on in a second.
-    #[arg(long, value_name = "N", default_value_t = 20.0)]
+    #[arg(long, value_name = "N", default_value_t = 20.0, value_parser = positive)]
     pub ramp: f64,
     /// Time before the measured window.
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = duration)]
@@ -206,10 +205,10 @@ pub struct SearchArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub max_users: Option<u64>,
     /// End when the answer is known to so many percent.
-    #[arg(long, value_name = "PERCENT", default_value_t = 5.0)]
+    #[arg(long, value_name = "PERCENT", default_value_t = 5.0, value_parser = positive)]
     pub resolution: f64,
     /// Runs of each side of the edge, of which the majority decides.
-    #[arg(long, value_name = "N", default_value_t = 3)]
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     pub repeats: u32,
     /// Let every step last its whole time, also when its answer is certain.
     #[arg(long)]
@@ -489,9 +488,6 @@ pub fn workload(name: &str) -> anyhow::Result<(Workload, String)> {
         // Says which built-in ones there are.
         Workload::built_in(name).map_err(|error| Failure::usage(error.to_string()))?;
     }
-    let code = |message: String| Failure::new(Code::Input, message);
-    let workload = Workload::load(path).map_err(|error| code(error.to_string()))?;
-    let text =
-        std::fs::read_to_string(path).with_context(|| code(format!("{name}: cannot be read")))?;
-    Ok((workload, text))
+    let read = Workload::load(path);
+    Ok(read.map_err(|error| Failure::new(Code::Input, error.to_string()))?)
 }
