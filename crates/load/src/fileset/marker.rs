@@ -25,6 +25,13 @@ impl FileSet {
         hash.finalize().iter().take(4).map(|byte| format!("{byte:02x}")).collect()
     }
 
+    /// The same when all scenarios are run: who prepared for all has prepared for some of them.
+    fn fingerprint_of_all(&self) -> String {
+        let mut all = self.clone();
+        all.pools.iter_mut().for_each(|pool| pool.is_used = true);
+        all.fingerprint()
+    }
+
     /// Whether an entry of a home is a marker of this workload, of whichever seed and scale.
     pub fn is_marker(&self, name: &str) -> bool {
         name.to_lowercase().starts_with(&self.marker_prefix())
@@ -37,6 +44,7 @@ impl FileSet {
         names: impl Iterator<Item = &'a str> + Clone,
     ) -> Option<String> {
         let prefix = self.marker_prefix();
+        let fitting = [self.fingerprint(), self.fingerprint_of_all()];
         let mut others = names.filter_map(|name| {
             let lower = name.to_lowercase();
             let (seed, rest) = lower.strip_prefix(&prefix)?.split_once("-scale")?;
@@ -48,7 +56,7 @@ impl FileSet {
             Some(if (seed, scale) != (self.seed, self.scale.factor()) {
                 Some(format!("--seed {seed} --scale {scale}"))
             } else {
-                files.is_some_and(|files| files != self.fingerprint()).then(|| {
+                files.is_some_and(|files| !fitting.iter().any(|fits| fits == files)).then(|| {
                     "another --size, or before the workload's files were changed".to_owned()
                 })
             })
@@ -93,6 +101,19 @@ mod tests {
         let other = ".smbscope-metadata-seed1-scale1";
         assert_eq!(otherwise(&set(7, 1.0), &["Work", other, ".smbscope-bulk_copy-seedx"]), None);
         assert!(set(1, 1.0).is_marker(&made) && !set(1, 1.0).is_marker(other));
+    }
+
+    /// A run of one scenario was refused in every home that was prepared for all.
+    #[test]
+    fn who_prepared_for_all_scenarios_has_prepared_for_one() {
+        for (workload, scenario) in [("bulk-copy", "Upload"), ("homefolder", "WordFileClose")] {
+            let all = Workload::built_in(workload).unwrap();
+            let one = all.clone().only(&[scenario]).unwrap();
+            let [all, one] = [all, one].map(|it| FileSet::new(&it, 7, Scale::FULL));
+            assert_ne!(all.marker(), one.marker());
+            assert_eq!(otherwise(&one, &[&all.marker()]), None);
+            assert!(otherwise(&all, &[&one.marker()]).is_some());
+        }
     }
 
     #[test]

@@ -90,6 +90,8 @@ pub struct Pool {
     pub repeat: u32,
     /// New files: how many may lie there at once; the next one then overwrites the oldest.
     pub keep: u32,
+    /// Whether a scenario that is run picks from it.
+    pub is_used: bool,
 }
 
 impl Pool {
@@ -97,6 +99,7 @@ impl Pool {
     pub fn files(&self) -> u32 {
         match self.class {
             FileClass::New => 0,
+            _ if !self.is_used => 0,
             _ => (self.sizes.len() as u32).saturating_mul(self.repeat),
         }
     }

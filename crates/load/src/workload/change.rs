@@ -104,9 +104,7 @@ impl Workload {
         // Pools are named by their place, so an unused one stays but gets no files; its folders
         // may be walked through.
         for (index, pool) in self.pools.iter_mut().enumerate() {
-            if !used.contains(&index) && pool.class != FileClass::New {
-                pool.repeat = 0;
-            }
+            pool.is_used = used.contains(&index) || pool.class == FileClass::New;
         }
         Ok(self)
     }

@@ -167,6 +167,7 @@ fn pool(table: &Table<'_>, name: &str) -> Read<Pool> {
         sizes,
         repeat: repeat.map_or(1, |at| at.value as u32),
         keep: keep.map_or(64, |at| at.value as u32),
+        is_used: true,
     };
     if pool.sizes.is_empty() {
         return Err(table.error("a set of files needs at least one size"));
