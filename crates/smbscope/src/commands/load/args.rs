@@ -35,7 +35,7 @@ Examples:
   smbscope lab up --users 50
   smbscope load prepare --lab --users 50
   smbscope load --lab --users 50 --duration 60s --out run/
-  smbscope load --lab --find-capacity --max-users 50 --duration 60s --out run/
+  smbscope load --lab --find-capacity --max-users 50 --duration 60s --out search/
   smbscope report run/ --html run.html
 
   smbscope load prepare --lab --workload bulk-copy --users 1
