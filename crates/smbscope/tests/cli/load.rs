@@ -48,6 +48,9 @@ fn workloads_are_listed_shown_and_checked() {
     let (code, message) = failure(&["load", "//host", "--users", "1"]);
     assert_eq!(code, 2, "{message}");
     assert!(message.contains("names no share"), "{message}");
+    // Counting them took longer than anybody waits, and Ctrl-C was not heard.
+    let (code, message) = failure(&["load", "//host/home", "--users", "18446744073709551615"]);
+    assert_eq!(code, 2, "{message}");
 }
 
 #[test]

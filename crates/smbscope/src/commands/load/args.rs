@@ -163,7 +163,7 @@ pub struct Run {
 #[command(next_help_heading = "Course")]
 pub struct Course {
     /// Users of the whole run, all machines together.
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     pub users: u64,
     /// Users that log on in a second.
     #[arg(long, value_name = "N", default_value_t = 20.0, value_parser = positive)]
@@ -199,10 +199,10 @@ pub struct SearchArgs {
     #[arg(long)]
     pub find_capacity: bool,
     /// Users of the first step.
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     pub start_users: u64,
     /// Most users to try. Without it as many as have their files on the share.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     pub max_users: Option<u64>,
     /// End when the answer is known to so many percent.
     #[arg(long, value_name = "PERCENT", default_value_t = 5.0, value_parser = positive)]
@@ -270,7 +270,7 @@ pub struct Prepare {
     #[command(flatten)]
     pub what: What,
     /// Users whose files are made, from number 1.
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     pub users: u64,
     /// Make one machine's share of them: I/N.
     #[arg(long, value_name = "I/N", default_value = "1/1", value_parser = Shard::parse)]
@@ -296,7 +296,7 @@ pub struct Clean {
     #[command(flatten)]
     pub what: What,
     /// Users whose files are removed, from number 1.
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     pub users: u64,
     /// Users at the same time.
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=256))]
