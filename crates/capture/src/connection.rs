@@ -10,8 +10,7 @@ mod sink;
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 
-use hashbrown::{HashMap, HashSet};
-use smbscope_wire::crypto::KeyEntry;
+use hashbrown::HashSet;
 use smbscope_wire::nbss::Kind;
 use smbscope_wire::read::u8_at;
 
@@ -20,7 +19,7 @@ use crate::frame::{TcpFlags, TcpSegment};
 use crate::limits::Limits;
 use crate::link::Link;
 use crate::output::{Output, Started};
-use crate::secrets::Secrets;
+use crate::secrets::{Keys, Secrets};
 use crate::smb1::Smb1;
 use crate::smb2::{Smb2, Wrapping};
 use crate::stream::framer::is_plausible;
@@ -58,7 +57,7 @@ pub struct Context {
     /// Limits.
     pub limits: Limits,
     /// Decryption keys by session.
-    pub keys: HashMap<u64, KeyEntry>,
+    pub keys: Keys,
     /// Addresses of the machine where the packets are seen.
     pub host: HashSet<IpAddr>,
 }
@@ -68,7 +67,7 @@ impl Context {
     pub fn new(options: &Options) -> Context {
         Context {
             limits: options.limits,
-            keys: options.keys.iter().map(|key| (key.session_id, key.clone())).collect(),
+            keys: Keys::new(&options.keys),
             host: options.host.iter().copied().collect(),
         }
     }

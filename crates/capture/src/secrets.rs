@@ -2,7 +2,10 @@
 //!
 //! Keys come from the user. A session key needs the dialect and, from 3.1.1 on, the hash over
 //! the messages up to session setup, so the capture must hold them; keys of the two directions
-//! also work in mid-stream, where the cipher is found by trying.
+//! also work in mid-stream, where the cipher is found by trying. The other channels of a session are
+//! encrypted with the keys of its first one (section 3.3.5.5.3).
+
+use std::cell::RefCell;
 
 use hashbrown::HashMap;
 use smbscope_wire::crypto::{
@@ -11,6 +14,34 @@ use smbscope_wire::crypto::{
 use smbscope_wire::smb2::header::Header;
 use smbscope_wire::smb2::{Command, Dialect};
 use smbscope_wire::status::Status;
+
+/// The user's keys, by session.
+#[derive(Clone, Debug, Default)]
+pub struct Keys {
+    entries: HashMap<u64, KeyEntry>,
+    /// Of these sessions the hashes that their keys are made with.
+    hashes: RefCell<HashMap<u64, PreauthIntegrity>>,
+}
+
+impl Keys {
+    /// Of these.
+    pub fn new(keys: &[KeyEntry]) -> Keys {
+        let entries = keys.iter().map(|key| (key.session_id, key.clone())).collect();
+        Keys { entries, hashes: RefCell::default() }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// A session began on a connection, or one more connection was bound to it.
+    fn begun(&self, session_id: u64, hash: PreauthIntegrity) {
+        if self.entries.contains_key(&session_id) {
+            self.hashes.borrow_mut().entry(session_id).or_insert(hash);
+        }
+    }
+}
 
 /// Decryptors and what leads to them.
 #[derive(Default)]
@@ -39,7 +70,13 @@ impl std::fmt::Debug for Secrets {
 
 impl Secrets {
     /// Follows negotiation and session setup; `message` is whole, from its SMB2 header.
-    pub fn observe(&mut self, message: &[u8], dialect: Option<Dialect>, cipher: Option<Cipher>) {
+    pub fn observe(
+        &mut self,
+        message: &[u8],
+        dialect: Option<Dialect>,
+        cipher: Option<Cipher>,
+        keys: &Keys,
+    ) {
         let Some(header) = Header::parse(message) else { return };
         match header.command {
             Command::NEGOTIATE => {
@@ -51,12 +88,12 @@ impl Secrets {
                 }
                 self.connection_hash.get_or_insert_with(PreauthIntegrity::new).update(message);
             }
-            Command::SESSION_SETUP => self.session_setup(&header, message),
+            Command::SESSION_SETUP => self.session_setup(&header, message, keys),
             _ => {}
         }
     }
 
-    fn session_setup(&mut self, header: &Header, message: &[u8]) {
+    fn session_setup(&mut self, header: &Header, message: &[u8], keys: &Keys) {
         let Some(connection) = &self.connection_hash else { return };
         if self.hashes.len() > 64 {
             self.hashes.clear();
@@ -76,23 +113,28 @@ impl Secrets {
             if let Some(hash) = self.hashes.remove(&0).filter(|_| !self.hashes.contains_key(&id)) {
                 self.hashes.insert(id, hash);
             }
+            if let Some(hash) = self.hashes.get(&id) {
+                keys.begun(id, *hash);
+            }
         }
     }
 
     /// Opens an encrypted message into `out`; None without a key, Some(false) when no key opens it.
     pub fn open(
         &mut self,
-        keys: &HashMap<u64, KeyEntry>,
+        keys: &Keys,
         session_id: u64,
         to_server: bool,
         message: &[u8],
         out: &mut Vec<u8>,
     ) -> Option<bool> {
-        let entry = keys.get(&session_id)?;
+        let entry = keys.entries.get(&session_id)?;
         if let Some(Some(decryptor)) = self.decryptors.get(&(session_id, to_server)) {
             return Some(decryptor.decrypt(message, out).is_ok());
         }
-        for decryptor in self.candidates(entry, session_id, to_server) {
+        let first = keys.hashes.borrow().get(&session_id).copied();
+        let hashes = [self.hashes.get(&session_id), first.as_ref()];
+        for decryptor in self.candidates(entry, hashes, to_server) {
             if decryptor.decrypt(message, out).is_ok() {
                 if self.decryptors.len() > 4096 {
                     self.decryptors.clear();
@@ -104,7 +146,12 @@ impl Secrets {
         Some(false)
     }
 
-    fn candidates(&self, entry: &KeyEntry, session_id: u64, to_server: bool) -> Vec<Decryptor> {
+    fn candidates(
+        &self,
+        entry: &KeyEntry,
+        hashes: [Option<&PreauthIntegrity>; 2],
+        to_server: bool,
+    ) -> Vec<Decryptor> {
         let ciphers: Vec<Cipher> = match (self.cipher, self.dialect) {
             (Some(cipher), _) => vec![cipher],
             (None, Some(Dialect::SMB_3_0 | Dialect::SMB_3_0_2)) => vec![Cipher::AES_128_CCM],
@@ -126,8 +173,8 @@ impl Secrets {
                 Some(dialect) => vec![dialect],
                 None => vec![Dialect::SMB_3_0, Dialect::SMB_3_1_1],
             };
-            for dialect in dialects {
-                let hash = self.hashes.get(&session_id);
+            let each = dialects.iter().flat_map(|&dialect| hashes.map(|hash| (dialect, hash)));
+            for (dialect, hash) in each {
                 let keys = entry
                     .session_key
                     .as_ref()
@@ -140,5 +187,68 @@ impl Secrets {
             }
         }
         found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use smbscope_wire::crypto::{Encryptor, Key};
+
+    use super::*;
+
+    const SESSION: u64 = 7;
+
+    fn message(command: u16, reply: bool, session: u64, body: u8) -> Vec<u8> {
+        let mut bytes = b"\xfeSMB\x40\0".to_vec();
+        bytes.resize(64, 0);
+        bytes[12..14].copy_from_slice(&command.to_le_bytes());
+        bytes[16] = u8::from(reply);
+        bytes[40..48].copy_from_slice(&session.to_le_bytes());
+        bytes.extend([body; 24]);
+        bytes
+    }
+
+    /// A connection on which the session begins, or which is bound to it.
+    fn connection(keys: &Keys, salt: u8, session: u64) -> Secrets {
+        let mut secrets = Secrets::default();
+        let (dialect, cipher) = (Some(Dialect::SMB_3_1_1), Some(Cipher::AES_128_GCM));
+        secrets.observe(&message(0, false, 0, salt), None, None, keys);
+        secrets.observe(&message(0, true, 0, salt), dialect, cipher, keys);
+        secrets.observe(&message(1, false, session, salt), None, None, keys);
+        secrets.observe(&message(1, true, SESSION, salt), None, None, keys);
+        secrets
+    }
+
+    #[test]
+    fn further_channels_have_the_keys_of_the_first() {
+        let session_key = Key::new(&[9; 16]);
+        let entry = KeyEntry {
+            session_id: SESSION,
+            session_key,
+            server_to_client: None,
+            client_to_server: None,
+        };
+        let keys = Keys::new(std::slice::from_ref(&entry));
+        let first = connection(&keys, 1, 0);
+        let mut further = connection(&keys, 2, SESSION);
+        let hash = first.hashes.get(&SESSION).unwrap();
+        let made = derive_session_keys(
+            Dialect::SMB_3_1_1.0,
+            Cipher::AES_128_GCM,
+            entry.session_key.as_ref().unwrap(),
+            Some(hash),
+        );
+        let key = made.unwrap().client_to_server;
+        let mut sealed = vec![0; 52];
+        sealed.extend(message(13, false, SESSION, 0));
+        let encryptor = Encryptor::new(Cipher::AES_128_GCM, &key).unwrap();
+        encryptor.encrypt(SESSION, &mut sealed).unwrap();
+        let mut out = Vec::new();
+        assert_eq!(further.open(&keys, SESSION, true, &sealed, &mut out), Some(true));
+        assert_eq!(out, message(13, false, SESSION, 0));
+        // Without having seen the first one there is nothing to make them from.
+        let keys = Keys::new(&[entry]);
+        let mut alone = connection(&keys, 2, SESSION);
+        assert_eq!(alone.open(&keys, SESSION, true, &sealed, &mut out), Some(false));
     }
 }

@@ -103,7 +103,8 @@ impl Sink<'_> {
                 }
             }
         }
-        self.secrets.observe(bytes, view.dialect().filter(|_| is_reply), cipher);
+        let dialect = view.dialect().filter(|_| is_reply);
+        self.secrets.observe(bytes, dialect, cipher, &self.context.keys);
     }
 
     #[cold]

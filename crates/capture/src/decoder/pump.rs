@@ -88,7 +88,9 @@ impl Pump {
         }
         progress.set_total(total.unwrap_or(0));
         let context = || Context::new(options);
-        let shards = shards(options.threads);
+        // A session's channels learn from its first one how its keys are made.
+        let is_one = options.keys.iter().any(|key| key.session_key.is_some());
+        let shards = if is_one { 1 } else { shards(options.threads) };
         let followers = match shards {
             1 => Followers::Here(Box::new(Engine::new(context()))),
             _ => Followers::Shards((0..shards).filter_map(|_| shard(context()).ok()).collect()),
