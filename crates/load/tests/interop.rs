@@ -273,6 +273,25 @@ fn a_channel_that_cannot_be_bound_leaves_its_rows() {
 }
 
 #[test]
+fn a_session_that_must_be_encrypted_is_told_to_stay_on_one_channel() {
+    let Some(lab) = samba(|options| {
+        options.multichannel = Some(true);
+        options.encryption = lab::Encryption::Required;
+    }) else {
+        return;
+    };
+    runtime().block_on(async {
+        let config = Config { channels: 2, ..Config::default() };
+        let target = Target::parse(&lab.target).unwrap();
+        let host = Host::find(target, config, Clock::start(), false).await.unwrap();
+        let credential = Credential::new("user00001", &lab.password);
+        let connected = Session::connect(LOGON, Arc::new(host), &credential, 0, None).await;
+        let Err(failed) = connected else { panic!("it was bound") };
+        assert!(failed.error.to_string().contains("leave out --channels"), "{}", failed.error);
+    });
+}
+
+#[test]
 fn several_channels_carry_one_session() {
     let Some(lab) = samba(|options| options.multichannel = Some(true)) else { return };
     for (dialect, encryption) in

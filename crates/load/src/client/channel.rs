@@ -44,6 +44,8 @@ pub struct Protection {
     pub sign_all: bool,
     /// Encrypts requests, of all channels of the session, and decrypts replies.
     pub seal: Option<Seal>,
+    /// Requests are not encrypted: the connection is being bound (MS-SMB2 section 3.2.4.1.8).
+    pub is_binding: bool,
 }
 
 /// The ciphers of both directions of a session.

@@ -29,6 +29,7 @@ use super::reply::Want;
 pub(super) struct Binding {
     pub session_id: u64,
     pub signer: Option<Arc<Signer>>,
+    pub seal: Option<Seal>,
 }
 
 /// What a logon gives.
@@ -60,6 +61,8 @@ pub(super) async fn log_on(
         session_id = binding.session_id;
         flags = SessionSetupFlags::BINDING;
         channel.protection.signer = binding.signer.clone();
+        channel.protection.seal = binding.seal.clone();
+        channel.protection.is_binding = true;
     }
     let security_mode = match host.config.signing {
         Signing::Required => SessionSecurityMode::SIGNING_REQUIRED,
@@ -83,6 +86,14 @@ pub(super) async fn log_on(
             Status::MORE_PROCESSING_REQUIRED => {
                 preauth.update(&reply.message);
                 token = logon.step(view.security_blob().unwrap_or_default()).await?;
+            }
+            Status::ACCESS_DENIED
+                if binding.as_ref().is_some_and(|binding| binding.seal.is_some()) =>
+            {
+                return Err(ClientError::Protocol(
+                    "the server lets no further connection into a session that must be encrypted (Samba, where encryption is required): leave out --channels, or let encryption be desired there"
+                        .into(),
+                ));
             }
             status => {
                 return Err(ClientError::Refused { command: Command::SESSION_SETUP, status });
@@ -116,7 +127,8 @@ pub(super) async fn log_on(
         return Err(ClientError::Unverified("the last SessionSetup reply"));
     }
     let sign_all = host.config.signing == Signing::Required || negotiated.signing_required();
-    channel.protection = Protection { signer: Some(signer.clone()), sign_all, seal: None };
+    channel.protection =
+        Protection { signer: Some(signer.clone()), sign_all, ..Protection::default() };
     let mut spare = None;
     if binding.is_none()
         && let Some(cipher) = negotiated.cipher

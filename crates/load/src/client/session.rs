@@ -192,7 +192,7 @@ impl Session {
         let seal = first.protection.seal.clone();
         let sign_all = first.protection.sign_all;
         let (guid, signer) = (self.client_guid, self.session_signer.clone());
-        let binding = Binding { session_id: self.session_id, signer };
+        let binding = Binding { session_id: self.session_id, signer, seal: seal.clone() };
         // The session's at once, so that nothing it did is lost when it is refused.
         self.channels.push(Channel::new(
             stream,
@@ -206,7 +206,8 @@ impl Session {
         let negotiated = negotiate(channel, &host.config, &host.target, guid, &mut preauth).await?;
         let logon =
             log_on(channel, &host, credential, &negotiated, preauth, 0, Some(binding)).await?;
-        channel.protection = Protection { signer: logon.signer, sign_all, seal };
+        let signer = logon.signer;
+        channel.protection = Protection { signer, sign_all, seal, is_binding: false };
         Ok(())
     }
 

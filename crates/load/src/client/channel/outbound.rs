@@ -250,13 +250,13 @@ fn protect<'a>(
     sign: bool,
 ) -> Result<(&'a [u8], bool, bool), ClientError> {
     match (&protection.seal, &protection.signer) {
-        (Some((encryptor, _)), _) => {
+        (Some((encryptor, _)), _) if !protection.is_binding => {
             let mut sealed = Ok(());
             let bytes = frame.encrypted(|bytes| sealed = encryptor.encrypt(session_id, bytes));
             sealed.map_err(|error| ClientError::Protocol(error.to_string()))?;
             Ok((bytes, false, true))
         }
-        (None, Some(signer)) if sign => {
+        (_, Some(signer)) if sign => {
             frame.each_member(|member| {
                 signer.sign(member);
             });
