@@ -3,6 +3,7 @@
 //! 3.2.4.3.8; Lovinger and Kruse, SDC 2010).
 
 use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
 
 use super::culprits::Gathered;
 use super::data::{Confidence, Figure, Trouble};
@@ -84,14 +85,23 @@ impl Lookups {
         if self.names.len() >= KNOWN_MAX {
             self.names.clear();
         }
-        let before = self.names.get(&name).copied();
-        // Side by side they end in another order than they began.
-        self.names.insert(name, before.map_or(start, |before| before.max(start)));
-        before.is_some_and(|before| {
-            let change = self.changes.get(&place(seen, path));
-            start.saturating_sub(before).saturating_abs() < within_ns
-                && !change.is_some_and(|change| change.outdates(seen.client, before))
-        })
+        let before = match self.names.entry(name) {
+            Entry::Vacant(place) => {
+                place.insert(start);
+                return false;
+            }
+            Entry::Occupied(mut place) => {
+                // Side by side they end in another order than they began.
+                let before = *place.get();
+                place.insert(before.max(start));
+                before
+            }
+        };
+        if start.saturating_sub(before).saturating_abs() >= within_ns {
+            return false;
+        }
+        let change = self.changes.get(&place(seen, path));
+        !change.is_some_and(|change| change.outdates(seen.client, before))
     }
 
     /// A member of a compound has no time of its own.
@@ -112,12 +122,12 @@ impl Lookups {
         }
         let folder = seen.folder.unwrap_or_else(|| word("\\"));
         for path in [path, folder] {
-            let known = self.changes.get(&place(seen, path));
-            let by_others = known.and_then(|known| match known.client == seen.client {
-                true => known.by_others,
-                false => Some(known.at),
-            });
-            self.changes.insert(place(seen, path), Change { client: seen.client, at, by_others });
+            let change = Change { client: seen.client, at, by_others: None };
+            let known = self.changes.entry(place(seen, path)).or_insert(change);
+            if known.client != change.client {
+                *known = Change { by_others: Some(known.at), ..change };
+            }
+            known.at = at;
         }
     }
 
