@@ -37,6 +37,7 @@ test:
 	cargo fmt --check
 	cargo clippy --locked --workspace --all-targets $$(scripts/features.sh) -- -D warnings
 	SMBSCOPE_PYTHON=$${SMBSCOPE_PYTHON:-$(HOME)/.cache/smbscope/venv/bin/python} cargo test --locked --workspace $$(scripts/features.sh)
+	cargo check --locked --manifest-path bench/load/Cargo.toml --target-dir $(CARGO_TARGET_DIR)/bench-load
 	fuzz/run.sh $(FUZZ_SECONDS)
 
 test-kernel:

@@ -112,7 +112,8 @@ impl User {
         let mut session = connected.map_err(|failed| failed.error).unwrap();
         if self.case.signed && !self.case.samba {
             let signer = Some(Arc::new(responder::signer()));
-            session.channel().protection = Protection { signer, sign_all: true, seal: None };
+            session.channel().protection =
+                Protection { signer, sign_all: true, ..Protection::default() };
         }
         self.recorder.rows(self.number as u64, session.take_rows());
         session
