@@ -45,7 +45,7 @@ pub(crate) fn overview(report: &Report) -> Section {
     let mut rows = vec![
         of("operations", Cell::Count(tally.operations)).noted(rate(tally.operations)),
         of("busy_ns", Cell::Duration(tally.busy_ns))
-            .noted("at least one operation in flight, summed over connections"),
+            .noted("at least one answered operation in flight, summed over connections"),
     ];
     for (name, d) in [
         ("elapsed", &tally.elapsed),
