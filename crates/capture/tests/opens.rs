@@ -4,7 +4,7 @@
 
 mod support;
 
-use support::decode::{Decoded, decode, single};
+use support::decode::{decode, decoded, single};
 use support::packets::{ACK, FIN, Packet, RST, Sending, pcap};
 use support::smb2::{
     LOGOFF, MORE_PROCESSING, Pdu, READ, SESSION, SUCCESS, TREE_DISCONNECT, bare, close, closed,
@@ -14,10 +14,6 @@ use support::smb2::{
 use support::talk::Talk;
 
 const FILE_CLOSED: u32 = 0xc000_0128;
-
-fn decoded(talk: &Talk) -> Decoded {
-    decode(&pcap(&Sending::default().aligned(talk), usize::MAX, false), &single())
-}
 
 #[test]
 fn what_the_server_does_not_know_was_not_opened_before() {

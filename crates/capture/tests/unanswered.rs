@@ -4,8 +4,7 @@
 
 mod support;
 
-use support::decode::{Decoded, decode, single};
-use support::packets::{Sending, pcap};
+use support::decode::decoded;
 use support::smb2::{
     TREE_CONNECT, TREE_DISCONNECT, bare, create, error, session_setup, tree_connect,
 };
@@ -13,10 +12,6 @@ use support::talk::Talk;
 
 const BAD_NETWORK_NAME: u32 = 0xc000_00cc;
 const NETWORK_NAME_DELETED: u32 = 0xc000_00c9;
-
-fn decoded(talk: &Talk) -> Decoded {
-    decode(&pcap(&Sending::default().aligned(talk), usize::MAX, false), &single())
-}
 
 #[test]
 fn a_refused_share_is_named_and_is_no_tree() {

@@ -8,6 +8,9 @@ use arrow::util::display::{ArrayFormatter, FormatOptions};
 use smbscope_capture::{Decoder, Error, Input, Options, Part};
 use smbscope_event::tables::{Connection, Coverage, Handle, Session, Tree};
 
+use super::packets::{Sending, pcap};
+use super::talk::Talk;
+
 /// Everything that captures decode to.
 #[derive(Default)]
 pub struct Decoded {
@@ -127,6 +130,11 @@ pub fn decode_files(paths: Vec<PathBuf>, options: &Options) -> Result<Decoded, E
         }
     }
     Ok(out)
+}
+
+/// Decodes a conversation of which every message begins a segment.
+pub fn decoded(talk: &Talk) -> Decoded {
+    decode(&pcap(&Sending::default().aligned(talk), usize::MAX, false), &single())
 }
 
 /// With one thread.

@@ -1,6 +1,6 @@
 //! What clients look up once more, although nobody else changed it since: names that are not there, opens
-//! that only ask, listings; and opens with which nothing is done. A client that held a directory lease would know most of it (MS-SMB2 section
-//! 3.2.4.3.8; Lovinger and Kruse, SDC 2010).
+//! that only ask, listings; and opens with which nothing is done. A client that held a directory lease would
+//! know most of it (MS-SMB2 section 3.2.4.3.8; Lovinger and Kruse, SDC 2010).
 
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
