@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::users::{Users, rows};
+use super::users::{PATIENT, Users, rows};
 use super::{answer, complaint, folder, smbscope};
 
 /// A recording that has begun; none without the right to listen.
@@ -23,6 +23,7 @@ impl Recording {
     fn begin(arguments: &[&str]) -> Option<Recording> {
         let mut child = Command::new(assert_cmd::cargo::cargo_bin!("smbscope"))
             .args(["record", "--interface", "lo"])
+            .args(PATIENT)
             .args(arguments)
             .stdout(Stdio::null())
             .stderr(Stdio::piped())

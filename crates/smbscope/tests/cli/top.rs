@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::users::{Users, rows};
+use super::users::{PATIENT, Users, rows};
 use super::{answer, complaint, objects, smbscope};
 
 /// Ends a program also when the test fails.
@@ -27,6 +27,7 @@ impl Running {
     fn begin(arguments: &[&str]) -> Option<Running> {
         let mut child = Command::new(assert_cmd::cargo::cargo_bin!("smbscope"))
             .args(arguments)
+            .args(PATIENT)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
