@@ -3,18 +3,16 @@
 //! MS-SMB2 sections 3.2.4.2 (connecting, negotiating, logging on, binding channels), 3.2.5.2 to
 //! 3.2.5.5, 3.2.5.19 (breaks).
 
+mod ended;
+
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use smbscope_event::code::share_type;
-use smbscope_event::tables::{Connection, Session as SessionRow, Tree};
 use smbscope_wire::crypto::{PreauthIntegrity, Signer};
 use smbscope_wire::smb2::Dialect;
-use smbscope_wire::smb2::encode::{
-    Body, LeaseBreakAck, Logoff, OplockBreakAck, TreeConnect, TreeDisconnect,
-};
+use smbscope_wire::smb2::encode::{Body, LeaseBreakAck, OplockBreakAck, TreeConnect};
 use smbscope_wire::smb2::negotiate::Capabilities;
 use smbscope_wire::smb2::oplock::{LeaseBreakFlags, OplockBreak};
 use smbscope_wire::smb2::tree::{ShareCapabilities, ShareFlags, ShareType, TreeConnectResponse};
@@ -31,6 +29,7 @@ use super::negotiate::{Negotiated, negotiate};
 use super::reply::{Reply, Want};
 use super::validate;
 use crate::row::{LinkNames, Row};
+pub use ended::{Ended, Failed};
 
 /// A logged-on user with a connected share.
 pub struct Session {
@@ -57,19 +56,6 @@ struct ShareTold {
     capabilities: ShareCapabilities,
     /// When it was asked for.
     start: i64,
-}
-
-/// What is left of a session that ended: its last rows, and rows of other tables.
-#[derive(Debug, Default)]
-pub struct Ended {
-    /// Rows that were not taken before.
-    pub rows: Vec<Box<Row>>,
-    /// Its connections.
-    pub connections: Vec<Connection>,
-    /// The session, when it came about.
-    pub session: Option<SessionRow>,
-    /// Its tree, when it came about.
-    pub tree: Option<Tree>,
 }
 
 /// A session that was lost, for the one that takes its place.
@@ -428,80 +414,6 @@ impl Session {
             channels => channels.iter_mut().flat_map(Channel::take_rows).collect(),
         }
     }
-
-    /// Logs off and ends the connections. The rows of all that, and the connections' own.
-    pub async fn close(mut self) -> Ended {
-        let ask = || Ask::default();
-        let farewell = async {
-            self.call(&TreeDisconnect, ask()).await?;
-            let tree_id = std::mem::take(&mut self.tree_id);
-            let logged_off = self.call(&Logoff, ask()).await;
-            self.tree_id = tree_id;
-            logged_off
-        };
-        let patience = std::time::Duration::from_secs(5);
-        let done = tokio::time::timeout(patience, farewell).await;
-        self.end(if matches!(done, Ok(Ok(_))) { "fin" } else { "reset" })
-    }
-
-    /// Ends the connections as they are.
-    pub fn end(mut self, reason: &str) -> Ended {
-        let mut ended = Ended::default();
-        for channel in &mut self.channels {
-            let (last, table) = channel.end(reason);
-            ended.rows.extend(last);
-            ended.connections.push(table);
-        }
-        ended.session = self.row(&ended.connections);
-        ended.tree = self.tree_row(ended.session.as_ref());
-        ended
-    }
-
-    /// What the table of sessions says.
-    fn row(&self, connections: &[Connection]) -> Option<SessionRow> {
-        let (link, names) = (connections.first()?, self.channels.first()?.names());
-        let last = self.channels.iter().filter_map(Channel::last_reply).max();
-        Some(SessionRow {
-            session_id: self.session_id,
-            connection: link.connection,
-            client: names.client.clone(),
-            server: names.server.clone(),
-            user: (!names.user.is_empty()).then(|| names.user.clone()),
-            mechanism: Some(self.host.config.mechanism().to_owned()),
-            guest: Some(!self.authenticated),
-            encrypt_data: Some(self.encrypt_data),
-            channels: connections.len() as u64,
-            start: link.start,
-            end: last.unwrap_or(link.start),
-            operations: self.channels.iter().map(|channel| channel.counts().0).sum(),
-            ..SessionRow::default()
-        })
-    }
-
-    fn tree_row(&self, session: Option<&SessionRow>) -> Option<Tree> {
-        let (session, told, names) = (session?, self.tree?, self.channels.first()?.names());
-        Some(Tree {
-            session_id: self.session_id,
-            tree_id: u64::from(self.tree_id),
-            connection: session.connection,
-            share: Some(names.share.clone()),
-            share_type: Some(share_type(told.kind)),
-            share_flags: Some(u64::from(told.flags.0)),
-            capabilities: Some(u64::from(told.capabilities.0)),
-            continuous_availability: Some(
-                told.capabilities.contains(ShareCapabilities::CONTINUOUS_AVAILABILITY),
-            ),
-            encrypt_data: Some(told.flags.contains(ShareFlags::ENCRYPT_DATA)),
-            start: told.start,
-            end: session.end,
-            operations: self.channels.iter().map(|channel| channel.counts().1).sum(),
-            ..Tree::default()
-        })
-    }
-
-    fn failed(self, error: ClientError) -> Failed {
-        Failed { error, left: self.end("reset") }
-    }
 }
 
 /// The result of what has so much time.
@@ -512,28 +424,5 @@ async fn within<T>(
     match tokio::time::timeout(limit, work).await {
         Ok(result) => result,
         Err(_) => Err(ClientError::Timeout(limit)),
-    }
-}
-
-/// A session that did not come about, with the rows of what was tried.
-#[derive(Debug)]
-pub struct Failed {
-    /// Why.
-    pub error: ClientError,
-    /// What was sent until then.
-    pub left: Ended,
-}
-
-impl Failed {
-    fn of(error: ClientError, mut channel: Channel) -> Failed {
-        let (rows, table) = channel.end("reset");
-        let left = Ended { rows, connections: vec![table], ..Ended::default() };
-        Failed { error, left }
-    }
-}
-
-impl From<ClientError> for Failed {
-    fn from(error: ClientError) -> Failed {
-        Failed { error, left: Ended::default() }
     }
 }

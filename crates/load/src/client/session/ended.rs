@@ -1,0 +1,123 @@
+//! What is left of a session that ended, or did not come about.
+
+use smbscope_event::code::share_type;
+use smbscope_event::tables::{Connection, Session as SessionRow, Tree};
+use smbscope_wire::smb2::encode::{Logoff, TreeDisconnect};
+use smbscope_wire::smb2::tree::{ShareCapabilities, ShareFlags};
+
+use super::Session;
+use crate::client::channel::{Ask, Channel};
+use crate::client::error::ClientError;
+use crate::row::Row;
+
+/// What is left of a session that ended: its last rows, and rows of other tables.
+#[derive(Debug, Default)]
+pub struct Ended {
+    /// Rows that were not taken before.
+    pub rows: Vec<Box<Row>>,
+    /// Its connections.
+    pub connections: Vec<Connection>,
+    /// The session, when it came about.
+    pub session: Option<SessionRow>,
+    /// Its tree, when it came about.
+    pub tree: Option<Tree>,
+}
+
+/// A session that did not come about, with the rows of what was tried.
+#[derive(Debug)]
+pub struct Failed {
+    /// Why.
+    pub error: ClientError,
+    /// What was sent until then.
+    pub left: Ended,
+}
+
+impl Failed {
+    pub(super) fn of(error: ClientError, mut channel: Channel) -> Failed {
+        let (rows, table) = channel.end("reset");
+        let left = Ended { rows, connections: vec![table], ..Ended::default() };
+        Failed { error, left }
+    }
+}
+
+impl From<ClientError> for Failed {
+    fn from(error: ClientError) -> Failed {
+        Failed { error, left: Ended::default() }
+    }
+}
+
+impl Session {
+    /// Logs off and ends the connections. The rows of all that, and the connections' own.
+    pub async fn close(mut self) -> Ended {
+        let ask = || Ask::default();
+        let farewell = async {
+            self.call(&TreeDisconnect, ask()).await?;
+            let tree_id = std::mem::take(&mut self.tree_id);
+            let logged_off = self.call(&Logoff, ask()).await;
+            self.tree_id = tree_id;
+            logged_off
+        };
+        let patience = std::time::Duration::from_secs(5);
+        let done = tokio::time::timeout(patience, farewell).await;
+        self.end(if matches!(done, Ok(Ok(_))) { "fin" } else { "reset" })
+    }
+
+    /// Ends the connections as they are.
+    pub fn end(mut self, reason: &str) -> Ended {
+        let mut ended = Ended::default();
+        for channel in &mut self.channels {
+            let (last, table) = channel.end(reason);
+            ended.rows.extend(last);
+            ended.connections.push(table);
+        }
+        ended.session = self.row(&ended.connections);
+        ended.tree = self.tree_row(ended.session.as_ref());
+        ended
+    }
+
+    /// What the table of sessions says.
+    fn row(&self, connections: &[Connection]) -> Option<SessionRow> {
+        let (link, names) = (connections.first()?, self.channels.first()?.names());
+        let last = self.channels.iter().filter_map(Channel::last_reply).max();
+        Some(SessionRow {
+            session_id: self.session_id,
+            connection: link.connection,
+            client: names.client.clone(),
+            server: names.server.clone(),
+            user: (!names.user.is_empty()).then(|| names.user.clone()),
+            mechanism: Some(self.host.config.mechanism().to_owned()),
+            guest: Some(!self.authenticated),
+            encrypt_data: Some(self.encrypt_data),
+            channels: connections.len() as u64,
+            start: link.start,
+            end: last.unwrap_or(link.start),
+            operations: self.channels.iter().map(|channel| channel.counts().0).sum(),
+            ..SessionRow::default()
+        })
+    }
+
+    fn tree_row(&self, session: Option<&SessionRow>) -> Option<Tree> {
+        let (session, told, names) = (session?, self.tree?, self.channels.first()?.names());
+        Some(Tree {
+            session_id: self.session_id,
+            tree_id: u64::from(self.tree_id),
+            connection: session.connection,
+            share: Some(names.share.clone()),
+            share_type: Some(share_type(told.kind)),
+            share_flags: Some(u64::from(told.flags.0)),
+            capabilities: Some(u64::from(told.capabilities.0)),
+            continuous_availability: Some(
+                told.capabilities.contains(ShareCapabilities::CONTINUOUS_AVAILABILITY),
+            ),
+            encrypt_data: Some(told.flags.contains(ShareFlags::ENCRYPT_DATA)),
+            start: told.start,
+            end: session.end,
+            operations: self.channels.iter().map(|channel| channel.counts().1).sum(),
+            ..Tree::default()
+        })
+    }
+
+    pub(super) fn failed(self, error: ClientError) -> Failed {
+        Failed { error, left: self.end("reset") }
+    }
+}
