@@ -28,6 +28,10 @@ pub trait Source: Send {
     fn place(&self) -> String;
     /// Reads all counters once. An error says what to do about it.
     fn read(&mut self) -> Result<Vec<Reading>, String>;
+    /// What of that sample was left out and why, if anything was that should not have been.
+    fn left_out(&self) -> Option<&str> {
+        None
+    }
 }
 
 /// What became of a source, for the run's report.
@@ -49,22 +53,31 @@ pub struct SourceReport {
     pub dropped: u64,
     /// Why the first failure failed.
     pub first_error: Option<String>,
+    /// Samples of which something was left out.
+    pub incomplete: u64,
+    /// What of the first of them.
+    pub first_left_out: Option<String>,
 }
 
 impl SourceReport {
     /// What the user should know; none when all went well.
     pub fn warning(&self) -> Option<String> {
-        let SourceReport { source, place, samples, failures, .. } = self;
+        let SourceReport { source, place, samples, failures, incomplete, dropped, .. } = self;
+        let all = samples + failures;
+        let mut troubles = Vec::new();
         if *failures > 0 {
             let why = self.first_error.as_deref().unwrap_or("unknown");
-            return Some(format!(
-                "{failures} of {} samples of the {source} counters at {place} failed: {why}",
-                samples + failures
-            ));
+            troubles.push(format!("{failures} of {all} samples failed: {why}"));
         }
-        (self.dropped > 0).then(|| {
-            format!("{} values of the {source} counters at {place} were dropped", self.dropped)
-        })
+        if *incomplete > 0 {
+            let what = self.first_left_out.as_deref().unwrap_or("unknown");
+            troubles.push(format!("{incomplete} of {all} samples are incomplete: {what}"));
+        }
+        if *dropped > 0 {
+            troubles.push(format!("{dropped} values were dropped"));
+        }
+        let troubles = (!troubles.is_empty()).then(|| troubles.join("; "))?;
+        Some(format!("{source} counters at {place}: {troubles}"))
     }
 }
 
@@ -164,6 +177,10 @@ impl Thread {
             match source.read() {
                 Ok(readings) => {
                     report.samples += 1;
+                    if let Some(what) = source.left_out() {
+                        report.incomplete += 1;
+                        report.first_left_out.get_or_insert_with(|| what.to_owned());
+                    }
                     let rows = rates.rows(&self.recording, name, (self.clock)(), readings);
                     let count = rows.len() as u64;
                     if !rows.is_empty() && self.rows.try_send(rows).is_err() {
@@ -262,7 +279,7 @@ mod tests {
         let report = &reports[0];
         assert!(report.failures >= 1 && report.samples >= 4, "{report:?}");
         assert_eq!(report.first_error.as_deref(), Some("sample 3 failed"));
-        assert!(report.warning().unwrap().ends_with("at fake failed: sample 3 failed"));
+        assert!(report.warning().unwrap().ends_with("samples failed: sample 3 failed"));
     }
 
     #[test]

@@ -26,6 +26,8 @@ pub struct Metrics {
     /// What stands before every instance, when there are several endpoints.
     prefix: Option<String>,
     agent: ureq::Agent,
+    /// What of the last answer was not understood.
+    left_out: Option<String>,
 }
 
 impl Metrics {
@@ -52,7 +54,7 @@ impl Metrics {
             .build()
             .into();
         let prefix = several.then(|| place.clone());
-        Ok(Metrics { url: url.to_owned(), place, prefixes, prefix, agent })
+        Ok(Metrics { url: url.to_owned(), place, prefixes, prefix, agent, left_out: None })
     }
 
     fn answer(&self) -> Result<Vec<u8>, ureq::Error> {
@@ -61,18 +63,26 @@ impl Metrics {
     }
 
     /// Readings of an answer.
-    fn read_answer(&self, answer: &[u8]) -> Result<Vec<Reading>, String> {
+    fn read_answer(&mut self, answer: &[u8]) -> Result<Vec<Reading>, String> {
         let text = String::from_utf8_lossy(answer);
         let mut map = Map::default();
         let parsed = text::parse(&text, |sample| map.sample(&sample, &self.prefixes));
+        let first = parsed.first_malformed.unwrap_or(1);
         if parsed.samples == 0 {
             return Err(format!(
                 "{} does not answer with Prometheus metrics (line {} is none); is the path right, \
                  usually /metrics?",
-                self.place,
-                parsed.first_malformed.unwrap_or(1)
+                self.place, first
             ));
         }
+        self.left_out = match (parsed.malformed, parsed.dropped) {
+            (0, 0) => None,
+            (0, dropped) => Some(format!("{dropped} metrics are beyond the limit")),
+            (1, _) => Some(format!("line {first} is no Prometheus metric")),
+            (lines, _) => {
+                Some(format!("{lines} lines from line {first} on are no Prometheus metrics"))
+            }
+        };
         let mut readings = map.readings();
         if readings.is_empty() {
             return Err(format!(
@@ -117,6 +127,10 @@ impl Source for Metrics {
         })?;
         self.read_answer(&answer)
     }
+
+    fn left_out(&self) -> Option<&str> {
+        self.left_out.as_deref()
+    }
 }
 
 #[cfg(test)]
@@ -136,18 +150,22 @@ mod tests {
 
     #[test]
     fn what_is_not_understood_is_said() {
-        let metrics = Metrics::new("http://server:9100/metrics", &[], false).unwrap();
+        let mut metrics = Metrics::new("http://server:9100/metrics", &[], false).unwrap();
         let error = metrics.read_answer(b"<html>\n<body>").unwrap_err();
         assert!(error.starts_with("server:9100 does not answer with Prometheus metrics (line 1"));
         let error = metrics.read_answer(b"go_goroutines 8\n").unwrap_err();
         assert!(error.starts_with("none of the 1 metrics of server:9100 is known"), "{error}");
+        assert!(metrics.read_answer(b"smb_num_open_files 8\n").is_ok());
+        assert_eq!(metrics.left_out(), None);
         assert!(metrics.read_answer(b"smb_num_open_files 8\n\xff\xfe\n").is_ok());
+        let said = metrics.left_out().unwrap();
+        assert!(said == "line 2 is no Prometheus metric", "{said}");
     }
 
     #[test]
     fn several_endpoints_are_told_apart() {
         let take = ["app_".to_owned()];
-        let metrics = Metrics::new("http://b:1/metrics", &take, true).unwrap();
+        let mut metrics = Metrics::new("http://b:1/metrics", &take, true).unwrap();
         let answer = b"app_x{a=\"1\"} 8\napp_y 2\nsmb_num_open_files 8\n";
         let readings = metrics.read_answer(answer).unwrap();
         let instances: Vec<_> = readings.iter().map(|r| r.instance.as_deref()).collect();
@@ -157,7 +175,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_answer_is_survived(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
-            let metrics = Metrics::new("http://server/", &[], false).unwrap();
+            let mut metrics = Metrics::new("http://server/", &[], false).unwrap();
             let _ = metrics.read_answer(&bytes);
         }
     }
