@@ -2,10 +2,12 @@
 """A folder mounted over itself, each of whose calls takes a given time: storage as slow as is wanted.
 
     slowfs.py FOLDER MOUNTPOINT SECONDS [log=SECONDS] [distance=SECONDS] [disk=SECONDS] [misses=SHARE]
+              [copy=ADDRESS:PORT told=FILE]
 
 Calls go to FOLDER; one that is done sooner sleeps until the time is over. With a log, a
 flush of what was written takes its time instead, one of nothing none, and with a distance it is over when a second
-device, so far away (both ways), has done the same. With a disk, the given share of reads takes its time. Nothing is cached, so that
+device, so far away (both ways), has done the same. With a disk, the given share of reads takes its time. With
+a copy, what is written is sent to a second server later, and noted (replica.py). Nothing is cached, so that
 every call of the server comes here. Needs libfuse 3 and the Python package mfusepy.
 """
 
@@ -17,6 +19,7 @@ import sys
 import time
 
 import mfusepy as fuse
+import replica
 
 
 def slow(call):
@@ -49,12 +52,13 @@ def slow(call):
 class Slow(fuse.Operations):
     use_ns = True
 
-    def __init__(self, folder, seconds, log=None, distance=0.0, disk=0.0, misses=0.0):
+    def __init__(self, folder, seconds, log=None, distance=0.0, disk=0.0, misses=0.0, copy=None):
         self.folder, self.seconds, self.disk, self.misses = folder, seconds, disk, misses
         self.chance = random.Random(1)
         # The local one and the second one begin together; the second one's answer comes later.
         self.log = None if log is None else max(log, distance + log)
         self.written = set()
+        self.copy = copy
 
     def at(self, path):
         return os.path.join(self.folder, path.lstrip("/"))
@@ -145,6 +149,8 @@ class Slow(fuse.Operations):
         return os.utime(self.at(path), ns=times)
 
     def write(self, path, data, offset, fh):
+        if self.copy:
+            self.copy.write(data)
         return os.pwrite(fh, data, offset)
 
 
@@ -154,7 +160,9 @@ for name, call in list(vars(Slow).items()):
 
 if __name__ == "__main__":
     folder, mountpoint, seconds, *options = sys.argv[1:]
-    options = {name: float(value) for name, value in (option.split("=") for option in options)}
+    options = dict(option.split("=") for option in options)
+    copy = replica.Copy(options.pop("copy"), options.pop("told")) if "copy" in options else None
+    options = {name: float(value) for name, value in options.items()}
     fuse.FUSE(
-        Slow(folder, float(seconds), **options), mountpoint, foreground=True, allow_other=True, default_permissions=True,
+        Slow(folder, float(seconds), copy=copy, **options), mountpoint, foreground=True, allow_other=True, default_permissions=True,
         attr_timeout=0, entry_timeout=0, negative_timeout=0, direct_io=True, nonempty=False)

@@ -25,6 +25,8 @@ import sys
 import tempfile
 import time
 
+import replica
+
 CASES = {}
 
 
@@ -202,8 +204,9 @@ class Lab:
         # Writing back what was just prepared takes processors and disks, which is no demand of those that come.
         os.sync()
 
-    def slow_down(self, seconds, **options):
-        """From now on each call of the share's file system takes so long; options are slowfs.py's."""
+    def slow_down(self, seconds, namespace=None, **options):
+        """From now on each call of the share's file system takes so long; options are slowfs.py's, and what it
+        sends is sent in that network namespace."""
         share = os.path.join(self.dir, "share")
         self.files_dir = os.path.join(self.dir, "files")
         if not os.path.isdir(self.files_dir):
@@ -212,8 +215,9 @@ class Lab:
             os.mkdir(share, 0o700)
             os.chown(share, st.st_uid, st.st_gid)
         script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "slowfs.py")
+        inside = [f"--net=/run/netns/{namespace}"] if namespace else []
         self.slow = subprocess.Popen(
-            [self.bench.args.python, script, self.files_dir, share, str(seconds),
+            [*(["nsenter", *inside] if inside else []), self.bench.args.python, script, self.files_dir, share, str(seconds),
              *(f"{name}={value}" for name, value in options.items())], stderr=subprocess.DEVNULL)
         while not os.path.ismount(share):
             if self.slow.poll() is not None:
@@ -549,6 +553,59 @@ def durable(bench):
     compare(what, sync, predicted, run("far", "plain", log=0.003, distance=0.005))
     compare(what + ", write-through", sync, again, run("through-far", "through", log=0.003, distance=0.005))
     bench.args.scale = scale
+
+
+@case
+def behind(bench):
+    """What is written is sent to a second server later, over a line of a program of its own."""
+    rtt, rate, space = "20ms", "40mbit", "ssbehind"
+    change = f"replication=async,rtt={rtt},bandwidth={rate}"
+    workload = bench.path("saves.toml")
+    with open(workload, "w") as file:
+        file.write(SAVES.format(through=""))
+    scale, bench.args.scale = bench.args.scale, "1"
+    sent, had = bench.path("behind-sent"), bench.path("behind-had")
+    place = "10.46.0.2", 4460
+    with Lab(bench, load=["--workload", workload]) as lab:
+        lab.slow_down(0.0)
+        run = lab.load("behind-baseline")
+        predicted = bench.predict("behind", run, [change])[change]
+        lab.speed_up()
+        line = subprocess.Popen(
+            [bench.smbscope, "wan", "--netns", space, "--subnet", "10.46.0.0/24", "--rtt", rtt, "--rate", rate],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        enter = lambda end: ["nsenter", f"--net=/run/netns/{space}-{end}"]
+        second = None
+        try:
+            ping = [*enter("client"), sys.executable, "-c", PING, place[0]]
+            until = time.time() + 20
+            while subprocess.run(ping, capture_output=True, check=False).returncode:
+                if line.poll() is not None or time.time() > until:
+                    raise SystemExit("the line to the second server does not come up: smbscope wan --netns")
+                time.sleep(0.2)
+            script = os.path.abspath(replica.__file__)
+            second = subprocess.Popen([*enter("server"), sys.executable, script, *map(str, place), had])
+            time.sleep(1)
+            lab.slow_down(0.0, f"{space}-client", copy=f"{place[0]}:{place[1]}", told=sent)
+            run = lab.load("behind")
+        finally:
+            lab.speed_up()
+            line.send_signal(signal.SIGINT)
+            line.wait()
+            if second:
+                second.kill()
+                second.wait()
+    bench.args.scale = scale
+    what = "files of 64 and 256 KiB are written"
+    bench.compare("behind", what, change, predicted, bench.measured(run))
+    window = bench.objects("query", run, 'select "start" begin, "end" from steps')[0]
+    truth = replica.lacks(sent, had, window["begin"], window["end"])
+    told = next(one for one in predicted if one.get("at_risk_bytes"))
+    told = [told[name] for name in ("at_risk_bytes", "at_risk_most_bytes", "at_risk_most_seconds")]
+    for name, unit, one, real in zip(("on average", "at most", "behind"), ("kB", "kB", "s"), told, truth):
+        scale = 1e3 if unit == "kB" else 1
+        bench.notes.append(f"The second server lacks {name}: predicted {one / scale:,.3g} {unit}, measured {real / scale:,.3g} "
+                           f"({100 * (one / real - 1):+.1f} %).")
 
 
 TURNS = 3

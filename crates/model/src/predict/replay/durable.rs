@@ -6,7 +6,7 @@
 //! server, an answer to something stable waits until that one has it too: longer by the round trip
 //! and the transfer than for the local log alone, if both logs are alike.
 
-use std::collections::VecDeque;
+use std::collections::BTreeMap;
 
 use smbscope_event::slice::Kind;
 
@@ -98,9 +98,7 @@ pub(super) struct Durable {
     has_slices: bool,
     /// Between the servers.
     line: Calendar,
-    /// What is under way to the second server: when it arrives, how much.
-    under_way: VecDeque<(i64, u64)>,
-    under_way_bytes: u64,
+    under_way: UnderWay,
     byte_ns: f64,
     first: Option<i64>,
     last: i64,
@@ -223,16 +221,11 @@ impl Durable {
         if bytes == 0 {
             return 0;
         }
-        while let Some((_, arrived)) = self.under_way.pop_front_if(|(at, _)| *at <= then) {
-            self.under_way_bytes -= arrived;
-        }
         let took = self.line.take(then, ns(bytes)) + ns(bytes) + to.rtt_ns / 2;
         let arrives = then.saturating_add(took);
-        self.under_way.push_back((arrives, bytes));
-        self.under_way_bytes += bytes;
+        self.under_way.add(then, arrives, bytes);
         let risk = &mut self.at_risk;
         risk.written = risk.written.saturating_add(bytes);
-        risk.most = risk.most.max(self.under_way_bytes);
         risk.longest_ns = risk.longest_ns.max(took);
         self.byte_ns += bytes as f64 * took as f64;
         self.first = Some(self.first.map_or(then, |first| first.min(then)));
@@ -264,6 +257,72 @@ impl Durable {
         let first = self.first?;
         let lasted_ns = self.last.saturating_sub(first);
         let mean = if lasted_ns > 0 { self.byte_ns / lasted_ns as f64 } else { 0.0 };
-        Some(AtRisk { lasted_ns, mean, ..self.at_risk })
+        Some(AtRisk { lasted_ns, mean, most: self.under_way.most(), ..self.at_risk })
+    }
+}
+
+/// How many bytes are on their way to the second server, millisecond by millisecond: operations come in the order in
+/// which they were written down, by each of a run's threads a second's at once.
+#[derive(Default)]
+struct UnderWay {
+    /// By how much it changes, of the last minute.
+    changes: BTreeMap<i64, i64>,
+    /// Before that.
+    bytes: i64,
+    most: i64,
+}
+
+impl UnderWay {
+    const SLOT_NS: i64 = 1_000_000;
+    const KEPT: i64 = 60_000;
+
+    fn add(&mut self, sent: i64, arrives: i64, bytes: u64) {
+        let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+        let slot = sent.div_euclid(Self::SLOT_NS);
+        let arrived = arrives.div_euclid(Self::SLOT_NS) + 1;
+        for (slot, change) in [(slot, bytes), (arrived, -bytes)] {
+            let sum = self.changes.entry(slot).or_default();
+            *sum = sum.saturating_add(change);
+        }
+        while let Some(first) = self.changes.first_entry()
+            && *first.key() < slot - Self::KEPT
+        {
+            self.bytes = self.bytes.saturating_add(first.remove());
+            self.most = self.most.max(self.bytes);
+        }
+    }
+
+    fn most(&self) -> u64 {
+        let sums = self.changes.values().scan(self.bytes, |bytes, change| {
+            *bytes = bytes.saturating_add(*change);
+            Some(*bytes)
+        });
+        self.most.max(sums.max().unwrap_or(0)).cast_unsigned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A thread's writes come a second at once; those of one took those of others with them until then.
+    #[test]
+    fn what_is_under_way_does_not_hang_on_the_order_of_the_rows() {
+        const MS: i64 = 1_000_000;
+        // Two threads, each with 8 kB that is under way for 5 ms of every 10.
+        let of = |thread: i64| (0..100).map(move |turn| (10 * turn + 2 * thread) * MS);
+        let most = |rows: Vec<i64>| {
+            let mut under_way = UnderWay::default();
+            rows.into_iter().for_each(|sent| under_way.add(sent, sent + 5 * MS, 8_000));
+            under_way.most()
+        };
+        let one_after_the_other: Vec<i64> = of(0).chain(of(1)).collect();
+        let mut in_time = one_after_the_other.clone();
+        in_time.sort_unstable();
+        assert_eq!(most(in_time), 16_000);
+        assert_eq!(most(one_after_the_other), 16_000);
+        assert_eq!(most(of(1).chain(of(0)).collect()), 16_000);
+        // Long ago, and a line that never brings it.
+        assert_eq!(most(vec![i64::MIN / 2, 0, i64::MAX - 5 * MS]), 8_000);
     }
 }
