@@ -21,7 +21,7 @@ impl Drop for Recording {
 
 impl Recording {
     fn begin(arguments: &[&str]) -> Option<Recording> {
-        let mut child = Command::new(assert_cmd::cargo::cargo_bin!("smbscope"))
+        let child = Command::new(assert_cmd::cargo::cargo_bin!("smbscope"))
             .args(["record", "--interface", "lo"])
             .args(PATIENT)
             .args(arguments)
@@ -29,16 +29,11 @@ impl Recording {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
+        // Ended also when what it says is wrong.
+        let mut recording = Recording(child);
         let mut line = String::new();
-        BufReader::new(child.stderr.as_mut().unwrap()).read_line(&mut line).unwrap();
-        if line.contains("CAP_NET_RAW") {
-            let _ = child.wait();
-            eprintln!("skipped: no CAP_NET_RAW");
-            return None;
-        }
-        if line.starts_with("without the server's slices") {
-            let _ = child.kill();
-            let _ = child.wait();
+        BufReader::new(recording.0.stderr.as_mut().unwrap()).read_line(&mut line).unwrap();
+        if line.contains("CAP_NET_RAW") || line.starts_with("without the server's slices") {
             eprintln!("skipped: {line}");
             return None;
         }
@@ -47,7 +42,7 @@ impl Recording {
             false => "recording ",
         };
         assert!(line.starts_with(what), "{line}");
-        Some(Recording(child))
+        Some(recording)
     }
 
     /// Capabilities of the thread that decodes.

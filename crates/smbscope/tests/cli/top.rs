@@ -25,22 +25,22 @@ impl Drop for Running {
 impl Running {
     /// Begins it, and waits until it says that it looks; none without the right to.
     fn begin(arguments: &[&str]) -> Option<Running> {
-        let mut child = Command::new(assert_cmd::cargo::cargo_bin!("smbscope"))
+        let child = Command::new(assert_cmd::cargo::cargo_bin!("smbscope"))
             .args(arguments)
             .args(PATIENT)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
+        let mut running = Running(child);
         let mut line = String::new();
-        BufReader::new(child.stderr.as_mut().unwrap()).read_line(&mut line).unwrap();
+        BufReader::new(running.0.stderr.as_mut().unwrap()).read_line(&mut line).unwrap();
         if line.contains("CAP_NET_RAW") {
-            let _ = child.wait();
             eprintln!("skipped: no CAP_NET_RAW");
             return None;
         }
         assert!(line.contains("TCP port"), "{line}");
-        Some(Running(child))
+        Some(running)
     }
 
     /// Ends it as Ctrl-C does; gives what it printed.
