@@ -37,7 +37,8 @@ impl Proc {
     /// The machine that the load generator runs on, and the generator itself. Without `machine`
     /// only the generator, for when the server is the same machine.
     pub fn client(machine: bool) -> Proc {
-        let own = vec![Processes::Tree(std::process::id())];
+        let pid = std::process::id();
+        let own = vec![Processes::Tree(pid, format!("pid {pid}"))];
         Proc::at("client", Path::new("/proc"), Path::new("/sys/block"), machine, own)
     }
 

@@ -26,15 +26,14 @@ const TICKS_PER_SECOND: f64 = 100.0;
 pub enum Processes {
     /// All whose name (as `ps -C` shows it) begins so: `smbd` finds `smbd[192.0.2.1]` as well.
     Named(String),
-    /// One process and all that it started.
-    Tree(u32),
+    /// One process and all that it started, with what they are called in a table.
+    Tree(u32, String),
 }
 
 impl Processes {
     fn label(&self) -> String {
         match self {
-            Processes::Named(name) => name.clone(),
-            Processes::Tree(pid) => format!("pid {pid}"),
+            Processes::Named(name) | Processes::Tree(_, name) => name.clone(),
         }
     }
 }
@@ -196,7 +195,7 @@ impl Tracker {
             Processes::Named(name) => {
                 processes.iter().filter(|process| process.name.starts_with(name)).collect()
             }
-            Processes::Tree(root) => {
+            Processes::Tree(root, _) => {
                 let mut children: HashMap<u32, Vec<&Process>> = HashMap::new();
                 for process in processes {
                     children.entry(process.parent).or_default().push(process);
@@ -266,7 +265,7 @@ mod tests {
 
     #[test]
     fn a_tree_holds_all_that_was_started() {
-        let mut tracker = Tracker::new(Processes::Tree(10), 4_096);
+        let mut tracker = Tracker::new(Processes::Tree(10, "smbd".to_owned()), 4_096);
         let all = [
             process(10, 1, "smbd", 0),
             process(11, 10, "x", 0),

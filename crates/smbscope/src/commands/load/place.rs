@@ -82,6 +82,8 @@ pub struct Place {
     pub kerberos: Option<Arc<Kerberos>>,
     /// The line before a lab, as `smbscope wan` takes it (`rtt=20ms,rate=45mbit`).
     pub line: Option<String>,
+    /// The lab's smbd: another Samba on this machine is not what is measured.
+    pub smbd: Option<u32>,
 }
 
 fn kdc(text: &str) -> Result<KdcAddress, KdcAddressError> {
@@ -101,25 +103,25 @@ impl Where {
         let kerberos = self.logon.kerberos()?.map(Arc::new);
         #[cfg(target_os = "linux")]
         if let Some(dir) = &self.lab {
-            let (target, credentials, line) = lab(dir.as_deref())?;
-            let credentials = match kerberos.as_deref() {
-                None => credentials,
-                Some(kerberos) => self.logon.credentials(Some(kerberos))?,
-            };
-            return Ok(Place { target, credentials, kerberos, line });
+            let mut place = lab(dir.as_deref())?;
+            if let Some(kerberos) = kerberos {
+                place.credentials = self.logon.credentials(Some(&kerberos))?;
+                place.kerberos = Some(kerberos);
+            }
+            return Ok(place);
         }
         let Some(target) = &self.target else {
             return Err(Failure::usage("no share: write //HOST/SHARE, or --lab"));
         };
         let target = Target::parse(target).map_err(|error| Failure::usage(error.to_string()))?;
         let credentials = self.logon.credentials(kerberos.as_deref())?;
-        Ok(Place { target, credentials, kerberos, line: None })
+        Ok(Place { target, credentials, kerberos, line: None, smbd: None })
     }
 }
 
 /// What a running lab says of itself.
 #[cfg(target_os = "linux")]
-fn lab(dir: Option<&Path>) -> anyhow::Result<(Target, Credentials, Option<String>)> {
+fn lab(dir: Option<&Path>) -> anyhow::Result<Place> {
     use smbscope_load::lab::{Lab, State, USER_PATTERN, default_dir};
     let dir = dir.map_or_else(default_dir, Path::to_owned);
     let input = |message: String| anyhow::Error::from(Failure::new(Code::Input, message));
@@ -138,8 +140,10 @@ fn lab(dir: Option<&Path>) -> anyhow::Result<(Target, Credentials, Option<String
         share: record.share.clone(),
         folder: String::new(),
     };
+    let credentials = Credentials::pattern(USER_PATTERN, &password)?;
+    let smbd = record.smbd_pid().and_then(|pid| u32::try_from(pid).ok());
     let line = record.line.map(|line| line.options);
-    Ok((target, Credentials::pattern(USER_PATTERN, &password)?, line))
+    Ok(Place { target, credentials, kerberos: None, line, smbd })
 }
 
 impl Logon {

@@ -53,7 +53,7 @@ pub fn run(args: &Run, talk: Talk) -> anyhow::Result<()> {
             "--find-capacity is one machine's: machines that share a run (--shard) do not know each other's steps",
         ));
     }
-    let Place { target, credentials, kerberos, line } = args.place.resolve()?;
+    let Place { target, credentials, kerberos, line, smbd } = args.place.resolve()?;
     let (workload, text) = args.what.load()?;
     let config = args.client.config(kerberos)?;
     let planner = Planner::new(Arc::new(workload), args.what.seed, args.what.scale()?);
@@ -79,7 +79,7 @@ pub fn run(args: &Run, talk: Talk) -> anyhow::Result<()> {
         _ => format!("{}-{}", description.run, description.shard),
     };
     let recording = description.recording.clone();
-    let counters = sources(args, &host, &mut description)?;
+    let counters = sources(args, &host, smbd, &mut description)?;
     let (sender, parts) = sync_channel(PARTS_WAITING);
     let writer = Writing::begin(args, &description, parts)?;
     let recorder = Arc::new(Recorder::new(&recording, threads, sender));
@@ -257,6 +257,7 @@ fn print(
 fn sources(
     args: &Run,
     host: &Host,
+    smbd: Option<u32>,
     description: &mut RunDescription,
 ) -> anyhow::Result<Vec<Box<dyn Source>>> {
     if args.record.out.is_none() {
@@ -266,7 +267,11 @@ fn sources(
     let mut sources: Vec<Box<dyn Source>> = vec![Box::new(Proc::client(!local))];
     description.counter_sources.push("/proc of the client".to_owned());
     if local {
-        let server = Processes::Named("smbd".to_owned());
+        let name = "smbd".to_owned();
+        let server = match smbd {
+            Some(pid) => Processes::Tree(pid, name),
+            None => Processes::Named(name),
+        };
         sources.push(Box::new(Proc::server(vec![server])));
         description.counter_sources.push("/proc of the server (this machine)".to_owned());
     }
