@@ -45,7 +45,7 @@ pub async fn run(case: Arc<Case>) -> Figures {
         threads: 2,
         interrupted,
     });
-    let (_stop, stopped) = tokio::sync::watch::channel(false);
+    let (_stop, stopped) = tokio::sync::watch::channel(None);
     let mut before = 0.0;
     for number in 1..=case.sessions as u64 {
         let now = Instant::now();

@@ -70,7 +70,7 @@ table! {
         client_late_ns: Option<i64>, Nanoseconds, Public, "How late the generator's own timers were, 99th percentile.";
         limited_by_client: bool, None, Public, "Whether the generator, not the server, was the limit.";
         overloaded: bool, None, Public, "Whether the step counts as overloaded.";
-        ended_early: bool, None, Public, "Whether the step was cut short because the answer was certain.";
+        ended_early: bool, None, Public, "Whether the step was cut short, because the answer was certain or by an interruption.";
     }
 }
 

@@ -438,7 +438,27 @@ async fn a_run_that_is_interrupted_in_its_window_has_measured_until_then() {
     assert_eq!(row.duration_ns, ns(WINDOW / 4));
     assert!((row.scenarios_per_second - 100.0).abs() < 2.0, "{row:?}");
     assert_eq!(shown.steps.len(), 1);
-    assert!(!row.overloaded);
+    assert!(!row.overloaded && row.ended_early && shown.steps[0].ended_early);
+}
+
+/// Ctrl-C while the server hangs took as long as the end of a step is given.
+#[tokio::test(start_paused = true)]
+async fn who_interrupts_a_run_does_not_wait_for_a_server_that_hangs() {
+    let end = RAMP + WARM_UP + WINDOW;
+    // In the window, and when users already wait for the last replies.
+    for interrupted in [RAMP + WARM_UP + WINDOW / 4, end + Duration::from_secs(1)] {
+        let begin = Instant::now();
+        let stall = |server: &mut Fake, start: Instant| {
+            let from = interrupted.min(end) - 5 * INTERVAL;
+            server.stall = Some((start + from, start + end + 20 * STALL));
+        };
+        let shown = run_until(USERS, true, Some(interrupted), stall).await;
+        let took = begin.elapsed() - interrupted;
+        assert!(took < Duration::from_secs(3), "{took:?}");
+        let broken_off = shown.scenarios.iter().filter(|row| row.outcome == FAILED).count();
+        assert_eq!(broken_off as u64, USERS);
+        assert_eq!(shown.steps[0].ended_early, interrupted < end);
+    }
 }
 
 /// A cell of a matrix ended with "no reply within 20s" when its file took longer.

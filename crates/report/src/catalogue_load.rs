@@ -132,7 +132,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("client_cpu_share", "Client CPU", Share, Nullable, "Processor time of the load generator, of what it may use; of several machines the most."),
         ("client_late_ns", "Client's timers", Duration, Nullable, "How late the generator's own timers were, 99th percentile; of several machines the most."),
         ("limited_by_client", "Limited by client", Flag, Always, "Whether the generator, not the server, was the limit."),
-        ("ended_early", "Ended early", Flag, Always, "Whether the step was cut short because the answer was certain."),
+        ("ended_early", "Ended early", Flag, Always, "Whether the step was cut short, because the answer was certain or by an interruption."),
     ]),
     ("load_scenario", "One scenario in measured windows.", &[], &[
         ("run", "Run", Code, Nullable, "Name of the whole run; null where several steps are together."),

@@ -119,7 +119,9 @@ impl Table {
 
     /// The lines of response times per scenario, of the last step with that many users.
     pub fn scenarios(&self, users: u64) -> String {
-        let Some(row) = self.rows.iter().rev().find(|row| row.users == users) else {
+        // Not one that was interrupted, if another was not.
+        let with = self.rows.iter().filter(|row| row.users == users);
+        let Some(row) = with.max_by_key(|row| row.duration_ns) else {
             return String::new();
         };
         let width = row.scenarios.iter().map(|row| row.scenario.len()).max().unwrap_or(0).max(8);

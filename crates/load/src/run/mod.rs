@@ -52,6 +52,8 @@ pub struct Pace {
 impl Pace {
     /// How long an execution is waited for whose answers may still come.
     pub const PATIENCE: Duration = Duration::from_secs(20);
+    /// The same when somebody waits for the run to end.
+    const HURRIED: Duration = Duration::from_secs(2);
 }
 
 /// What is told while a step runs, about once a second.
@@ -133,7 +135,6 @@ impl Engine {
             credentials: parts.credentials,
             cache: parts.cache,
             closed: parts.pace.closed,
-            patience: parts.pace.patience,
             timeout: parts.timeout,
             sessions: AtomicU64::new(0),
             step: RwLock::new(Arc::new(idle)),
@@ -185,6 +186,14 @@ impl Engine {
         *self.interrupted.borrow()
     }
 
+    /// How long what is under way at the end of a step may still take.
+    fn patience(&self) -> Duration {
+        match self.interrupted() {
+            true => self.pace.patience.min(Pace::HURRIED),
+            false => self.pace.patience,
+        }
+    }
+
     /// Runs one step and tells about it once a second. An interruption ends it early; what was
     /// measured until then counts.
     pub async fn step(
@@ -200,7 +209,7 @@ impl Engine {
         let window = start + ramp + self.pace.warm_up;
         let window_ns = step.duration_ns.max(1);
         let length = Duration::from_nanos(window_ns as u64);
-        let (stop, stopped) = signal::channel(false);
+        let (stop, stopped) = signal::channel(None);
 
         // The users' begins, such that each goes on with its schedule where it was.
         let mut users = Vec::with_capacity(numbers.len());
@@ -337,17 +346,30 @@ impl Engine {
         let stopped_at = Instant::now();
         running.end_window(clock.at(stopped_at));
         running.stop(clock.at(stopped_at));
-        stop.send_replace(true);
-        let farewell = async {
-            while let Some(ended) = tasks.join_next().await {
-                if let Ok((number, (plans, files))) = ended {
-                    self.plans.insert(number, plans);
-                    self.files.insert(number, files);
+        stop.send_replace(Some(self.patience()));
+        let mut interrupted = self.interrupted.clone();
+        let mut give_up_at = stopped_at + self.patience() + FAREWELL;
+        let mut is_patient = !self.interrupted();
+        loop {
+            tokio::select! {
+                ended = tasks.join_next() => match ended {
+                    Some(Ok((number, (plans, files)))) => {
+                        self.plans.insert(number, plans);
+                        self.files.insert(number, files);
+                    }
+                    Some(Err(_)) => {}
+                    None => break,
+                },
+                Ok(_) = interrupted.wait_for(|asked| *asked), if is_patient => {
+                    is_patient = false;
+                    stop.send_replace(Some(self.patience()));
+                    give_up_at = Instant::now() + self.patience() + FAREWELL;
+                }
+                () = sleep_until(give_up_at) => {
+                    tasks.abort_all();
+                    break;
                 }
             }
-        };
-        if tokio::time::timeout(self.pace.patience + FAREWELL, farewell).await.is_err() {
-            tasks.abort_all();
         }
         // Who was not done even then begins the next step where the schedule is, with files as
         // prepare makes them.
@@ -364,6 +386,7 @@ impl Engine {
         // Interrupted before the window: nothing was measured, whatever the warm-up has shown.
         let is_measured = end.is_some();
         let (end, end_at) = end.unwrap_or((before, stopped_at));
+        ended_early |= end_at < window_end;
         let begun = if is_measured { begun } else { end };
         let window = if is_measured { window } else { stopped_at };
         let (tally, client) = result_tally.unwrap_or_else(|| {

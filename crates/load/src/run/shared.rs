@@ -38,8 +38,6 @@ pub struct Shared {
     pub cache: ClientCache,
     /// Whether executions follow each other at once.
     pub closed: bool,
-    /// For an execution that is under way when the step ends.
-    pub patience: Duration,
     /// An execution that takes longer has failed.
     pub timeout: Duration,
     pub(super) sessions: AtomicU64,

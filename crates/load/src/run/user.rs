@@ -48,8 +48,8 @@ pub struct User {
     pub begin: Instant,
     /// When the user logs on.
     pub log_on: Instant,
-    /// Says that the step is over.
-    pub stop: watch::Receiver<bool>,
+    /// Says that the step is over, and how long what is under way may still take.
+    pub stop: watch::Receiver<Option<Duration>>,
     /// The session that was lost last, until another one takes its place.
     pub lost: Option<Previous>,
     /// What is known of the user's files.
@@ -95,7 +95,7 @@ impl User {
             _ = self.stop.changed() => return (self.plans, self.files),
         }
         session = self.ready(session).await;
-        while !*self.stop.borrow() {
+        while self.stop.borrow().is_none() {
             let due = self.begin + self.plans.due();
             if !self.shared.closed && !self.wait(&mut session, &mut performer, due).await {
                 break;
@@ -217,7 +217,6 @@ impl User {
         due: Instant,
     ) -> Trying {
         let limit = self.shared.timeout;
-        let patience = self.shared.patience;
         let scene = Scene {
             scenario_run: Some(self.scenario_run(plan)),
             scheduled_at: Some(self.shared.clock.at(due)),
@@ -225,12 +224,7 @@ impl User {
         for attempt in 0.. {
             let Some(connected) = session.as_mut() else { break };
             connected.channel().scene = scene;
-            let mut stop = self.stop.clone();
-            let given_up = async {
-                // A step without an engine is over as well.
-                let _ = stop.wait_for(|over| *over).await;
-                tokio::time::sleep(patience).await;
-            };
+            let given_up = given_up(self.stop.clone());
             let performing = Box::pin(async {
                 match attempt {
                     0 => performer.perform(connected, plan).await,
@@ -240,7 +234,7 @@ impl User {
             let tried = tokio::select! {
                 biased;
                 tried = timeout(limit, performing) => tried.map_err(|_| limit),
-                () = given_up => Err(patience),
+                patience = given_up => Err(patience),
             };
             if let Some(connected) = session.as_mut() {
                 connected.channel().scene = Scene::default();
@@ -265,7 +259,7 @@ impl User {
 
     /// Whether nobody waits for what is under way, because the step is over.
     fn is_broken_off(&self) -> bool {
-        self.shared.patience.is_zero() && *self.stop.borrow()
+        *self.stop.borrow() == Some(Duration::ZERO)
     }
 
     /// When the execution after the present one is due, on the run's clock.
@@ -314,7 +308,7 @@ impl User {
         }
         let mut pause = BACKOFF_LEAST;
         loop {
-            if *self.stop.borrow() {
+            if self.stop.borrow().is_some() {
                 return None;
             }
             let credential = self.shared.credentials.of(self.number);
@@ -479,5 +473,18 @@ pub fn failure_of(error: &ClientError) -> Failure {
             Failure::Trouble(Trouble::Protocol)
         }
         ClientError::Timeout(_) => Failure::Trouble(Trouble::Timeout),
+    }
+}
+
+/// Until the step is over and its patience is at an end, which it gives.
+async fn given_up(mut stop: watch::Receiver<Option<Duration>>) -> Duration {
+    let asked = stop.wait_for(Option::is_some).await.ok().and_then(|asked| *asked);
+    // A step without an engine is over as well.
+    let Some(mut patience) = asked else { return Duration::ZERO };
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep(patience) => return patience,
+            Ok(()) = stop.changed() => patience = stop.borrow().unwrap_or_default(),
+        }
     }
 }

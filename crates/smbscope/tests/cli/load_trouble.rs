@@ -1,5 +1,6 @@
 //! Runs of `smbscope load` that go wrong on this side: what is still told, and how they end.
 
+use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -99,4 +100,31 @@ fn a_logon_that_is_waited_for_can_be_interrupted() {
         assert!(begun.elapsed() < Duration::from_secs(60), "{message}");
         drop(connection);
     }
+}
+
+/// The step that was under way stood in the run's folder alone.
+#[test]
+fn a_search_that_is_interrupted_shows_what_it_recorded() {
+    let Some(users) = Users::up() else { return };
+    users.prepare();
+    let run = users.path("run");
+    let search = ["--find-capacity", "--start-users", "2", "--full-steps", "--format", "json"];
+    let times = ["--ramp", "100", "--warm-up", "0s", "--duration", "4s", "--out", &run];
+    let options = users.options();
+    let mut child = begin(&[["load"].as_slice(), &options, &search, &times].concat());
+    // The first step ended, the second is measured.
+    let mut told = BufReader::new(child.stderr.take().unwrap()).lines();
+    assert!(told.any(|line| line.unwrap().trim_start().starts_with("2 ")));
+    std::thread::sleep(Duration::from_secs(2));
+    let pid = rustix::process::Pid::from_raw(child.id() as i32).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    let (code, table, _) = end(child);
+    assert_eq!(code, 130);
+    let table: Value = serde_json::from_str(&table).unwrap();
+    assert_eq!(table["answer"]["reason"], "interrupted", "{table}");
+    let of_row = |row: &Value| format!("{},{},{}", row["step"], row["users"], row["ended_early"]);
+    let shown: Vec<String> = table["rows"].as_array().unwrap().iter().map(of_row).collect();
+    let sql = "select step, users, ended_early from steps order by step";
+    assert_eq!(super::users::rows(&[&run], sql), shown);
+    assert_eq!(shown.last().unwrap(), "2,3,true");
 }

@@ -202,13 +202,20 @@ async fn course(
     while let Some(step) = search.next() {
         let cut = !args.search.full_steps;
         let result: StepResult = engine.step(step, cut, |progress| display.tell(progress)).await;
-        if engine.interrupted() {
+        let is_interrupted = engine.interrupted();
+        if is_interrupted {
             search.interrupt();
+        } else {
+            search.report(&result);
+        }
+        // An interrupted step is shown as far as it came, and decides nothing.
+        if result.row.duration_ns > 0 {
+            display.say(&result.row.to_string());
+            table.rows.push(result.row);
+        }
+        if is_interrupted {
             break;
         }
-        display.say(&result.row.to_string());
-        search.report(&result);
-        table.rows.push(result.row);
     }
     table.answer = Some(search.answer());
     (table, engine)
