@@ -259,6 +259,25 @@ fn ntlm_works_beside_tickets() {
 
 /// The server has no key of the service: it refuses, and nobody takes that for a logon.
 #[test]
+fn a_session_ends_with_its_ticket_and_the_next_one_has_a_new_one() {
+    let Some(kdc) = realm() else { return };
+    let Some(lab) = server(&kdc, |_| {}) else { return };
+    kdc.admin(&["modprinc -maxlife \"5 seconds\" user00001".into()]);
+    let kerberos = with_keytab(&kdc);
+    runtime().block_on(async {
+        let mut session = connect(&lab, kerberos.clone(), Config::default()).await;
+        work(&mut session).await;
+        tokio::time::sleep(Duration::from_secs(6)).await;
+        // MS-SMB2 section 3.3.5.2.9; what runs do then stands in `ends_session`.
+        let refused = prepare::list(&mut session, "").await.unwrap_err().to_string();
+        assert!(refused.contains("STATUS_NETWORK_SESSION_EXPIRED"), "{refused}");
+        session.end("reset");
+        let mut session = connect(&lab, kerberos, Config::default()).await;
+        work(&mut session).await;
+    });
+}
+
+#[test]
 fn a_ticket_of_another_service_is_refused_by_the_server() {
     let Some(kdc) = realm() else { return };
     let Some(lab) = server(&kdc, |_| {}) else { return };
