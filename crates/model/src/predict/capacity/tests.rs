@@ -260,7 +260,7 @@ fn shards_of_a_step_are_one_step_in_any_order() {
         assert!((limit.users - wanted.users).abs() < 0.01, "{limit:?} {wanted:?}");
         assert!((limit.demand_s - wanted.demand_s).abs() < 1e-5);
         assert!((limit.users_error - wanted.users_error).abs() < 0.01);
-        assert_eq!(capacity.notes, [NOT_PARTED]);
+        assert_eq!(capacity.notes, [NOT_PARTED.to_owned(), one_load(0.3)]);
         assert!(capacity.loads(30.0).is_some());
     }
 }
@@ -360,7 +360,7 @@ fn what_else_runs_there_is_no_demand_of_the_users() {
     let quiet = of([1.609, 0.100, 1.100, 1.450]);
     let limit = quiet.limit().unwrap().clone();
     assert!((limit.users - 15.0 / 0.01609).abs() < 1e-6, "{limit:?}");
-    assert_eq!((limit.used.idle, &quiet.notes), (None, &vec![]));
+    assert_eq!((limit.used.idle, &quiet.notes), (None, &vec![one_load(0.01609)]));
     let hogged = of([52.065, 0.100, 0.900, 1.300]);
     let other = hogged.limit().unwrap();
     // Half of the processors are left.
@@ -380,7 +380,28 @@ fn what_the_kernel_does_for_the_processes_is_their_demand() {
     let capacity = demand.finish().unwrap();
     // All of it, as on a machine that does nothing else.
     assert!((capacity.limit().unwrap().users - 250.0).abs() < 1e-6);
-    assert_eq!(capacity.notes, Vec::<String>::new());
+    assert_eq!(capacity.notes, [one_load(0.24)]);
+}
+
+/// As it was measured: a search found 360 users.
+#[test]
+fn one_light_load_does_not_claim_to_know_the_capacity() {
+    let mut demand = Demand::default();
+    shared(&mut demand, 1, 60, [19.2, 1.0, 17.0, 16.0]);
+    let alone = demand.finish().unwrap();
+    let limit = alone.limit().unwrap();
+    assert!((limit.users - 312.5).abs() < 1e-6);
+    assert!((37.0..50.0).contains(&limit.users_error), "{limit:?}");
+    let mut demand = Demand::default();
+    shared(&mut demand, 1, 60, [19.2, 1.0, 17.0, 16.0]);
+    shared(&mut demand, 2, 120, [34.0, 2.0, 31.0, 29.0]);
+    let both = demand.finish().unwrap();
+    assert!(both.limit().unwrap().users_error < 30.0, "{both:?}");
+    assert_eq!(both.notes, Vec::<String>::new());
+    // Nobody sleeps much here.
+    let mut demand = Demand::default();
+    shared(&mut demand, 1, 180, [60.0, 4.0, 54.0, 50.0]);
+    assert_eq!(demand.finish().unwrap().notes, Vec::<String>::new());
 }
 
 #[test]
