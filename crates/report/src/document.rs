@@ -347,7 +347,8 @@ pub(crate) enum Join {
 pub(crate) struct Histograms {
     pub(crate) caption: String,
     pub(crate) help: String,
-    /// Lower bounds of the bars; none for the first where it has no lower bound.
+    /// Where the bars begin and the last one ends; none for the first without a lower bound, and for the
+    /// end of the last without an upper one.
     pub(crate) bounds: Vec<Option<i64>>,
     pub(crate) rows: Vec<(String, Vec<u64>)>,
 }

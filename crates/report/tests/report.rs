@@ -261,6 +261,20 @@ fn text_fits_its_width() {
 }
 
 #[test]
+fn what_took_longer_than_the_last_bound_has_its_place_in_the_histograms() {
+    let mut report = sample::report(60);
+    let command = &mut report.commands[0].tally;
+    *command.elapsed.histogram.as_mut().unwrap().last_mut().unwrap() += 3;
+    let page = html(&report, &meta());
+    assert!(page.contains("<title>1 min 40 s to ∞: 3</title>"));
+    let (_, chart) = page.split_once("<div class=\"histograms\">").unwrap();
+    let (chart, _) = chart.split_once("</figure>").unwrap();
+    assert!(!chart.contains("x=\"100.20%\""), "{chart}");
+    let text = text(&report, &meta(), 240);
+    assert!(text.contains(" … ∞") && !text.contains(" … 0"), "{text}");
+}
+
+#[test]
 fn an_empty_summary_can_be_shown() {
     let report = smbscope_report::Report::default();
     assert!(text(&report, &meta(), 80).contains("No coverage record"));

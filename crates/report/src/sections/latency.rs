@@ -141,15 +141,19 @@ fn stacked(report: &Report) -> Stacked {
 pub(crate) fn commands(report: &Report) -> Section {
     let of = "command";
     let range = histogram_range(report.commands.iter());
-    let bounds: Vec<Option<i64>> =
-        std::iter::once(None).chain(report.latency_bounds_ns.iter().copied().map(Some)).collect();
+    // The first bar has no lower bound, and the last no upper one.
+    let bounds: Vec<Option<i64>> = std::iter::once(None)
+        .chain(report.latency_bounds_ns.iter().copied().map(Some))
+        .chain([None])
+        .collect();
     let within = |row: &Command| -> Vec<u64> {
         let counts = row.tally.elapsed.histogram.as_deref().unwrap_or(&[]);
         counts.get(range.clone()).unwrap_or(&[]).to_vec()
     };
-    let bound = |place: usize| {
-        let bound = bounds.get(place).copied().flatten();
-        bound.map_or_else(|| "0".to_owned(), format::duration)
+    let bound = |place: usize| match bounds.get(place).copied().flatten() {
+        Some(bound) => format::duration(bound),
+        None if place == 0 => "0".to_owned(),
+        None => "∞".to_owned(),
     };
     let axis = format!("{} … {}", bound(range.start), bound(range.end));
     let mut columns = vec![
