@@ -275,6 +275,20 @@ fn what_took_longer_than_the_last_bound_has_its_place_in_the_histograms() {
 }
 
 #[test]
+fn nothing_is_said_of_replies_that_nobody_read() {
+    let said = |success, unknown| {
+        let mut report = sample::report(60);
+        let statuses = &mut report.statuses;
+        (statuses.success, statuses.unknown) = (success, unknown);
+        statuses.rows.clear();
+        text(&report, &meta(), 100)
+    };
+    assert!(said(60, 0).contains("Every reply seen was a success."));
+    assert!(said(20, 40).contains("Every reply whose status is known was a success."));
+    assert!(said(0, 60).contains("No reply has a status that is known."));
+}
+
+#[test]
 fn an_empty_summary_can_be_shown() {
     let report = smbscope_report::Report::default();
     assert!(text(&report, &meta(), 80).contains("No coverage record"));

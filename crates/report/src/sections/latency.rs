@@ -290,7 +290,13 @@ pub(crate) fn errors(report: &Report) -> Section {
     let mut rows = statuses.rows.clone();
     rows.sort_by_key(|row: &Status| std::cmp::Reverse(row.class as u8));
     if rows.is_empty() {
-        blocks.push(Block::Note("Every reply seen was a success.".to_owned()));
+        let said = match (statuses.success, statuses.unknown) {
+            (0, _) => "No reply has a status that is known.",
+            (_, 0) => "Every reply seen was a success.",
+            // Not answered, or not decrypted.
+            _ => "Every reply whose status is known was a success.",
+        };
+        blocks.push(Block::Note(said.to_owned()));
     } else {
         blocks.push(Block::Table(
             Table::new(
