@@ -289,6 +289,20 @@ fn nothing_is_said_of_replies_that_nobody_read() {
 }
 
 #[test]
+fn what_the_recorder_dropped_was_lost() {
+    for inputs in [1, 9] {
+        let mut report = sample::report(60);
+        let mut one = smbscope_event::tables::Coverage::default();
+        (one.frames, one.frames_dropped) = (500, Some(7));
+        report.coverage = vec![one; inputs];
+        let text = text(&report, &meta(), 100);
+        assert!(text.contains("Lost, cut or not understood"), "{text}");
+        assert!(!text.contains("Nothing was lost"), "{text}");
+        assert!(inputs == 1 || text.contains("63"), "{text}");
+    }
+}
+
+#[test]
 fn an_empty_summary_can_be_shown() {
     let report = smbscope_report::Report::default();
     assert!(text(&report, &meta(), 80).contains("No coverage record"));

@@ -170,6 +170,9 @@ fn lost(row: &Coverage) -> Block {
     if let Some(how) = &row.cut_off {
         rows.push(fact("coverage", "cut_off", Cell::Text(how.clone())));
     }
+    if let Some(dropped @ 1..) = row.frames_dropped {
+        rows.push(fact("coverage", "frames_dropped", Cell::Count(dropped)));
+    }
     let decrypted = row.messages_decrypted;
     for (name, counter) in LOST {
         let value = *counter(&mut row);
@@ -212,6 +215,9 @@ fn sum(rows: &[Coverage]) -> Coverage {
             *total = total.saturating_add(value);
         }
         sum.messages_decrypted = sum.messages_decrypted.saturating_add(row.messages_decrypted);
+        if let Some(dropped) = row.frames_dropped {
+            sum.frames_dropped = Some(sum.frames_dropped.unwrap_or(0).saturating_add(dropped));
+        }
         let cut = row.cut_off.as_ref().map(|how| format!("{}: {how}", name(&row)));
         sum.cut_off = sum.cut_off.or(cut);
     }
