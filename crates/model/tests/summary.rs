@@ -408,9 +408,10 @@ fn the_other_tables() {
         lease: Some("RH".into()),
         ..Handle::default()
     };
+    let closed = |handle| Handle { close_operation: Some(9), ..handle };
     summary.handles(&[
-        handle(Some(0), Some(7), 2),
-        handle(None, Some(3), 9),
+        closed(handle(Some(0), Some(7), 2)),
+        closed(handle(None, Some(3), 9)),
         handle(Some(1), None, 2),
     ]);
     let found = summary.finish();
@@ -422,6 +423,27 @@ fn the_other_tables() {
     assert_eq!((handles.still_open, handles.never_used), (1, 1));
     assert_eq!((handles.open.n, handles.open.p50_ns), (1, Some(7)));
     assert_eq!(handles.leases[0].count, 3);
+}
+
+#[test]
+fn an_open_that_ended_without_a_close_may_have_been_used() {
+    let mut summary = Summary::new(Options::default());
+    let handle = |close_operation, operations, reads| Handle {
+        opened_at: Some(0),
+        closed_at: Some(7),
+        close_operation,
+        operations,
+        reads,
+        ..Handle::default()
+    };
+    // Nothing between; with the connection, a question; with it, nothing; with the tree, a read.
+    summary.handles(&[
+        handle(Some(9), 2, 0),
+        handle(None, 2, 0),
+        handle(None, 1, 0),
+        handle(Some(9), 2, 1),
+    ]);
+    assert_eq!(summary.finish().handles.never_used, 2);
 }
 
 /// The batch with its text as plain strings.

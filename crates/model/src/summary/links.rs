@@ -257,8 +257,11 @@ impl HandleTally {
             sums.durable += u64::from(row.durable == Some(true));
             sums.persistent += u64::from(row.persistent == Some(true));
             sums.write_through += u64::from(row.write_through == Some(true));
-            let only_opened_and_closed = row.opened_at.is_some() && row.closed_at.is_some();
-            sums.never_used += u64::from(only_opened_and_closed && row.operations <= 2);
+            // One that ended with its connection has no Close among its operations.
+            let ends = 1 + u64::from(row.close_operation.is_some());
+            let is_over = row.opened_at.is_some() && row.closed_at.is_some();
+            let is_used = row.operations > ends || row.reads > 0 || row.writes > 0;
+            sums.never_used += u64::from(is_over && !is_used);
             series.handle(row.opened_at, row.closed_at);
             if let (Some(opened), Some(closed)) = (row.opened_at, row.closed_at) {
                 self.open.record(&Sample::new(closed.saturating_sub(opened)));
