@@ -207,14 +207,19 @@ impl Latency {
 
     /// Values in rising order with how often each occurs.
     pub(crate) fn values(&self) -> Vec<(i64, u32)> {
+        self.values_as(middle)
+    }
+
+    /// The same, with what stands for a bucket.
+    fn values_as(&self, of: fn(u32, u32) -> i64) -> Vec<(i64, u32)> {
         if !self.spilled {
             let mut values: Vec<_> = self.few.iter().map(|&value| (value, 1)).collect();
             values.sort_unstable();
             return values;
         }
-        let below = self.below.values(self.grain);
+        let below = self.below.values(self.grain, middle);
         let below = below.into_iter().rev().map(|(value, n)| (-value, n));
-        below.chain(self.positive.values(self.grain)).collect()
+        below.chain(self.positive.values(self.grain, of)).collect()
     }
 
     /// Number, mean, extremes and percentiles; with `histogram` also counts between
@@ -237,7 +242,7 @@ impl Latency {
             p99_ns: Some(p99),
             max_ns: Some(self.max),
             exact: !self.spilled,
-            histogram: histogram.then(|| small_histogram(&values)),
+            histogram: histogram.then(|| small_histogram(&self.values_as(last))),
         }
     }
 
@@ -293,10 +298,10 @@ impl Counts {
         }
     }
 
-    /// The middles of the buckets that are not empty, rising.
-    fn values(&self, grain: Grain) -> Vec<(i64, u32)> {
+    /// What stands for the buckets that are not empty, rising.
+    fn values(&self, grain: Grain, of: fn(u32, u32) -> i64) -> Vec<(i64, u32)> {
         let used = (self.first..).zip(&self.counts).filter(|(_, n)| **n > 0);
-        used.map(|(bucket, &n)| (middle(bucket, grain.bits()), n)).collect()
+        used.map(|(bucket, &n)| (of(bucket, grain.bits()), n)).collect()
     }
 }
 
@@ -310,10 +315,21 @@ fn bucket(size: u64, bits: u32) -> u32 {
 
 /// The middle of a bucket.
 fn middle(bucket: u32, bits: u32) -> i64 {
+    let (least, wide) = extent(bucket, bits);
+    i64::try_from(least + wide / 2).unwrap_or(i64::MAX)
+}
+
+/// The greatest value of a bucket. Round bounds lie within buckets, and clocks tick in round times: what is
+/// exactly a bound counts above it.
+fn last(bucket: u32, bits: u32) -> i64 {
+    let (least, wide) = extent(bucket, bits);
+    i64::try_from(least + wide).unwrap_or(i64::MAX)
+}
+
+/// The least value of a bucket, and how far above it the greatest is.
+fn extent(bucket: u32, bits: u32) -> (u64, u64) {
     let shift = (bucket >> bits).saturating_sub(1);
-    let least = u64::from(bucket - (shift << bits)) << shift;
-    let middle = least + ((1u64 << shift) - 1) / 2;
-    i64::try_from(middle).unwrap_or(i64::MAX)
+    (u64::from(bucket - (shift << bits)) << shift, (1u64 << shift) - 1)
 }
 
 /// Counts of values below the first bound, between each two, and from the last bound on.
@@ -364,6 +380,16 @@ mod tests {
         let d = of(&values, Grain::Fine).distribution(true);
         assert_eq!((d.max_ns, d.min_ns), (Some(i64::MAX), Some(i64::MIN)));
         assert_eq!(d.histogram.unwrap()[BOUNDS_NS.len()], 70);
+    }
+
+    #[test]
+    fn what_is_exactly_a_bound_counts_above_it() {
+        for grain in [Grain::Fine, Grain::Coarse] {
+            for (place, &bound) in BOUNDS_NS.iter().enumerate() {
+                let histogram = of(&[bound; 100], grain).distribution(true).histogram.unwrap();
+                assert_eq!(histogram[place + 1], 100, "{bound}");
+            }
+        }
     }
 
     #[test]
