@@ -3,6 +3,9 @@
 // A test may panic.
 #![allow(clippy::unwrap_used)]
 
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Int64Array, RecordBatch, UInt64Array};
 use smbscope_event::builder::OperationBuilder;
 use smbscope_event::code;
 use smbscope_event::description::{Capacity, RunDescription};
@@ -10,6 +13,7 @@ use smbscope_event::operation::Operation;
 use smbscope_event::run::{
     COOL_DOWN, Counter, DONE, FAILED, MEASURED, NOT_STARTED, Scenario, Step, WARM_UP,
 };
+use smbscope_event::tables::Connection;
 use smbscope_model::summary::{Counted, Load, Options, Report, Summary, WarningKind};
 
 const SECOND: i64 = 1_000_000_000;
@@ -115,6 +119,42 @@ fn one(counted: Counted) -> Report {
     let all: Vec<_> = [logon].into_iter().chain(of).collect();
     summary.operations(&operations(name, &all)).unwrap();
     summary.finish()
+}
+
+#[test]
+fn connections_are_of_the_whole_run() {
+    let mut summary = Summary::new(Options::default());
+    let name = "load-1of2";
+    summary.run(&description(1), true);
+    summary.steps(&[step(name, 1, 10, 0)]);
+    summary.scenarios(&[
+        scenario(name, 1, 1, 90 * SECOND, WARM_UP),
+        scenario(name, 2, 1, 101 * SECOND, MEASURED),
+    ]);
+    let rows = [(None, 80 * SECOND, 0), (Some(1), 90 * SECOND, 0), (Some(2), 101 * SECOND, 0)];
+    let mut batch = operations(name, &rows);
+    // On one connection, a millisecond each.
+    for (name, column) in [
+        ("connection", Arc::new(UInt64Array::from(vec![7; 3])) as ArrayRef),
+        ("busy_ns", Arc::new(Int64Array::from(vec![1_000_000; 3]))),
+    ] {
+        let place = batch.schema().index_of(name).unwrap();
+        let mut columns = batch.columns().to_vec();
+        columns[place] = column;
+        batch = RecordBatch::try_new(batch.schema(), columns).unwrap();
+    }
+    summary.operations(&batch).unwrap();
+    summary.connections(&[Connection {
+        recording: name.into(),
+        connection: 7,
+        operations: 3,
+        ..Connection::default()
+    }]);
+    let found = summary.finish();
+    assert_eq!(found.totals.tally.operations, 1);
+    let row = &found.connections.rows[0];
+    assert_eq!((row.connection.operations, row.elapsed.n), (3, 3));
+    assert_eq!((row.busy_ns, row.busy_share), (3_000_000, 1.0));
 }
 
 fn load(report: Report) -> Load {

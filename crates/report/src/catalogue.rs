@@ -246,9 +246,9 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("resets", "Resets", Count, Always, "RST segments."),
         ("rows", "Connections", List("connection_row"), Always, "The connections with the most operations."),
     ]),
-    ("connection_row", "One connection with what its operations add to it.", &["connection"], &[
+    ("connection_row", "One connection with what its operations add to it, in a load run those of all phases.", &["connection"], &[
         ("busy_ns", "Busy", Duration, Always, "Busy time of its operations."),
-        ("busy_share", "Time", Share, Always, "Part of the busy time of all operations."),
+        ("busy_share", "Time", Share, Always, "Part of the busy time of all operations, in a load run those of all phases."),
         ("credit_charge", "Credits charged", Count, Always, "Sum of the CreditCharge of its requests."),
         ("credits_requested", "Credits asked", Count, Always, "Sum of the credits that the client asked for."),
         ("credits_granted", "Credits granted", Count, Always, "Sum of the credits that the server granted."),

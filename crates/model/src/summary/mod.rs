@@ -276,6 +276,9 @@ impl Summary {
         let share = |number: u32| shares.name(number).map(str::to_owned);
         let listed = self.options.paths_listed;
         let series = self.series.finish();
+        // Connections have the operations of a load run that do not count, too.
+        let of_all = whole.busy_ns.saturating_add(self.load.left_out_busy_ns);
+        let of_all = Whole { busy_ns: of_all, ..whole };
         let load = self.load.finish(&series, name);
         let server = self.server.finish(&series, name, share);
         Report {
@@ -305,7 +308,7 @@ impl Summary {
             trees: self.trees,
             handles: self.handles.finish(),
             breaks: Breaks { changes: self.changes.finish(), ..self.breaks },
-            connections: self.links.finish(&whole, &mut self.recordings),
+            connections: self.links.finish(&of_all, &mut self.recordings),
             slowest: self.slowest.finish(),
             load,
             server,

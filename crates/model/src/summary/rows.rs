@@ -10,6 +10,7 @@ use super::columns::{Columns, Resolved, Text};
 use super::data::StatusClass;
 use super::kind::{Commands, Kind};
 use super::latency::Sample;
+use super::links::{Link, LinkTally};
 use super::paths::{PathSums, directory, parent};
 use super::tally::{Dimension, Facts, Parts};
 use super::{Summary, slowest, status};
@@ -107,6 +108,7 @@ fn add_row(
     let (facts, parts) = facts(columns, row, kind);
     let recording = group(&mut keys.recording, &columns.recording, row, &mut summary.recordings);
     if summary.load.is_load() && !counts(summary, columns, recording, number, &facts, row) {
+        connection(&mut summary.links, columns, recording, kind, &facts, row);
         return None;
     }
     summary.commands.add(number, &facts, &parts);
@@ -117,30 +119,13 @@ fn add_row(
     let share = group(&mut keys.share, &columns.share, row, &mut summary.shares);
     let client = group(&mut keys.client, &columns.client, row, &mut summary.clients);
     let user = group(&mut keys.user, &columns.user, row, &mut summary.users);
-    let connection = columns.connection.get(row);
-    let mut link = connection.and_then(|number| summary.links.link((recording, number)));
+    let mut link = connection(&mut summary.links, columns, recording, kind, &facts, row);
     let mut no_hint = 0;
     let hint = link.as_mut().map_or(&mut no_hint, |link| &mut link.cell);
     if !summary.cells.add([share, client, user], hint, &facts) {
         summary.shares.add(share, &facts);
         summary.clients.add(client, &facts);
         summary.users.add(user, &facts);
-    }
-    if let Some(link) = link {
-        let credits = [
-            columns.credit_charge.get(row),
-            columns.credits_requested.get(row),
-            columns.credits_granted.get(row),
-        ];
-        link.add(&facts, credits);
-        if kind == Kind::Create {
-            if let Some(oplock) = columns.oplock_granted.get(row) {
-                link.oplocks.add(oplock);
-            }
-            if let Some(lease) = columns.lease_granted.get(row) {
-                link.leases.add(lease);
-            }
-        }
     }
     let extension = group(&mut keys.extension, &columns.extension, row, &mut summary.extensions);
     summary.extensions.add(extension, &facts);
@@ -174,7 +159,7 @@ fn add_row(
 
     if let (Some(chain), Some(size)) = (columns.compound.get(row), columns.compound_size.get(row)) {
         summary.chains.record(&Member {
-            chain: (recording, connection.unwrap_or(u64::MAX), chain),
+            chain: (recording, columns.connection.get(row).unwrap_or(u64::MAX), chain),
             index: columns.compound_index.get(row).unwrap_or(0),
             size,
             related: columns.related.is_set(row),
@@ -193,6 +178,34 @@ fn add_row(
         _ => {}
     }
     Some((number, share))
+}
+
+/// Adds a row to its connection and gives that.
+#[inline(always)]
+fn connection<'a>(
+    links: &'a mut LinkTally,
+    columns: &Columns,
+    recording: u32,
+    kind: Kind,
+    facts: &Facts,
+    row: usize,
+) -> Option<&'a mut Link> {
+    let link = links.link((recording, columns.connection.get(row)?))?;
+    let credits = [
+        columns.credit_charge.get(row),
+        columns.credits_requested.get(row),
+        columns.credits_granted.get(row),
+    ];
+    link.add(facts, credits);
+    if kind == Kind::Create {
+        if let Some(oplock) = columns.oplock_granted.get(row) {
+            link.oplocks.add(oplock);
+        }
+        if let Some(lease) = columns.lease_granted.get(row) {
+            link.leases.add(lease);
+        }
+    }
+    Some(link)
 }
 
 /// Adds a row to what is shown over time; gives the operations that were in flight.
@@ -215,8 +228,8 @@ fn over_time(summary: &mut Summary, columns: &Columns, facts: &Facts, row: usize
     outstanding
 }
 
-/// Whether an operation of a load run counts. One that does not is still shown over time, and its
-/// status is counted apart.
+/// Whether an operation of a load run counts. One that does not is still shown over time and in its
+/// connection, and its status is counted apart.
 fn counts(
     summary: &mut Summary,
     columns: &Columns,
@@ -226,7 +239,7 @@ fn counts(
     row: usize,
 ) -> bool {
     let (phase, counts) = summary.load.belongs(recording, columns.scenario_run.get(row));
-    summary.load.operation(phase, counts, facts.error);
+    summary.load.operation(phase, counts, facts);
     if !counts {
         over_time(summary, columns, facts, row);
         let name = || columns.status_name.get(row).map(str::to_owned);

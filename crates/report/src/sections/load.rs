@@ -279,7 +279,7 @@ fn window(load: &Load) -> String {
         None => "the measured window".to_owned(),
     };
     format!(
-        "The sections on operations count the {} operations of scenarios that were scheduled in {which}. Left out are {} others, {} of them errors: warm-up, cool-down, logons (--phase all counts them). What is shown over time, and connections, are of the whole run.",
+        "The sections on operations count the {} operations of scenarios that were scheduled in {which}. Left out are {} others, {} of them errors: warm-up, cool-down, logons (--phase all counts them). What is shown over time, connections, sessions and opens are of the whole run.",
         format::count(window.operations),
         format::count(window.left_out),
         format::count(window.left_out_errors)

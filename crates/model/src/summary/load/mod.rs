@@ -21,6 +21,7 @@ use smbscope_event::run::{Counter, Scenario, Step};
 
 use super::data::Series;
 use super::status::StatusTally;
+use super::tally::Facts;
 use counters::CounterTally;
 use data::{Load, PhaseRow, RunPart, Window};
 use phases::{Phase, Phases};
@@ -65,6 +66,8 @@ pub(crate) struct LoadTally {
     counting: HashSet<u32, foldhash::fast::RandomState>,
     operations: BTreeMap<&'static str, (u64, u64)>,
     left_out: (u64, u64),
+    /// Busy time of what is left out.
+    pub(crate) left_out_busy_ns: i64,
     operations_counted: u64,
     statuses: StatusTally,
 }
@@ -88,6 +91,7 @@ impl LoadTally {
             counting: HashSet::default(),
             operations: BTreeMap::new(),
             left_out: (0, 0),
+            left_out_busy_ns: 0,
             operations_counted: 0,
             statuses: StatusTally::default(),
         }
@@ -182,15 +186,16 @@ impl LoadTally {
     }
 
     /// Counts an operation.
-    pub(crate) fn operation(&mut self, phase: Phase, counts: bool, error: bool) {
+    pub(crate) fn operation(&mut self, phase: Phase, counts: bool, facts: &Facts) {
         let (operations, errors) = self.operations.entry(phase.name()).or_default();
         *operations += 1;
-        *errors += u64::from(error);
+        *errors += u64::from(facts.error);
         match counts {
             true => self.operations_counted += 1,
             false => {
                 self.left_out.0 += 1;
-                self.left_out.1 += u64::from(error);
+                self.left_out.1 += u64::from(facts.error);
+                self.left_out_busy_ns = self.left_out_busy_ns.saturating_add(facts.busy_ns);
             }
         }
     }
