@@ -391,6 +391,32 @@ fn chains_credits_breaks_and_slowest() {
 }
 
 #[test]
+fn connections_past_the_limit_have_their_sums() {
+    let mut summary = Summary::new(Options { groups_max: 2, ..Options::default() });
+    let of = |connection| {
+        row(READ, 0, MS).with(|row| {
+            row.set_connection(connection);
+            row.set_credit_charge(1);
+        })
+    };
+    // The last one has the most operations.
+    let rows: Vec<_> = [1, 2, 3, 3, 3].map(of).into();
+    summary.operations(&batch(&rows)).unwrap();
+    let connections = [(1, 1), (2, 1), (3, 3)].map(|(connection, operations)| Connection {
+        recording: "a.pcap".into(),
+        connection,
+        operations,
+        ..Connection::default()
+    });
+    summary.connections(&connections);
+    let found = summary.finish();
+    let most = &found.connections.rows[0];
+    assert_eq!((most.connection.connection, most.credit_charge), (3, 3));
+    assert_eq!((most.busy_share, most.elapsed.n), (0.6, 0));
+    assert_eq!(found.connections.others, 1);
+}
+
+#[test]
 fn the_other_tables() {
     let mut summary = Summary::new(Options::default());
     summary.coverage(&Coverage { start: Some(5), end: Some(9), ..Coverage::default() });

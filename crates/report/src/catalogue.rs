@@ -244,6 +244,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("gap_bytes", "Gap bytes", Bytes, Always, "Bytes of those holes."),
         ("zero_windows", "Zero windows", Count, Always, "Times a receiver closed its window."),
         ("resets", "Resets", Count, Always, "RST segments."),
+        ("others", "Others", Count, Always, "Connections that came after the limit on their number was reached: how long their operations took is not known."),
         ("rows", "Connections", List("connection_row"), Always, "The connections with the most operations."),
     ]),
     ("connection_row", "One connection with what its operations add to it, in a load run those of all phases.", &["connection"], &[

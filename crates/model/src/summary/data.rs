@@ -326,6 +326,8 @@ pub struct Connections {
     pub gap_bytes: u64,
     pub zero_windows: u64,
     pub resets: u64,
+    /// Connections that came after the limit was reached: their `elapsed` is empty.
+    pub others: u64,
     pub rows: Vec<ConnectionRow>,
 }
 

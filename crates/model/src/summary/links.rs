@@ -3,7 +3,9 @@
 use hashbrown::HashMap;
 use smbscope_event::tables::{Connection, Handle, Session, Tree};
 
-use super::data::{self, ConnectionRow, Connections, Count, Handles, Sessions, Trees};
+use super::data::{
+    self, ConnectionRow, Connections, Count, Distribution, Handles, Sessions, Trees,
+};
 use super::latency::{Grain, Latency, Sample};
 use super::series::SeriesTally;
 use super::tally::{Facts, Whole};
@@ -49,7 +51,8 @@ pub(crate) struct Link {
     pub(crate) credits_granted: u64,
     pub(crate) read_bytes: u64,
     pub(crate) written_bytes: u64,
-    pub(crate) elapsed: Latency,
+    /// None past the limit: it takes kilobytes.
+    pub(crate) elapsed: Option<Box<Latency>>,
     pub(crate) oplocks: Words,
     pub(crate) leases: Words,
     /// Place of its share, client and user in the cells.
@@ -67,8 +70,8 @@ impl Link {
         self.credits_granted += granted;
         self.read_bytes = self.read_bytes.saturating_add(facts.read_bytes);
         self.written_bytes = self.written_bytes.saturating_add(facts.written_bytes);
-        if let Some(elapsed) = &facts.elapsed {
-            self.elapsed.record(elapsed);
+        if let (Some(sum), Some(elapsed)) = (&mut self.elapsed, &facts.elapsed) {
+            sum.record(elapsed);
         }
     }
 }
@@ -78,6 +81,8 @@ type Key = (u32, u64);
 
 /// Connections that are found without a hash.
 const RECENT: usize = 64;
+/// Connections past the limit of which sums are kept, for each below it.
+const SUMMED: usize = 64;
 
 /// Connections by their numbers, up to a limit.
 pub(crate) struct LinkTally {
@@ -117,7 +122,8 @@ impl LinkTally {
     fn find(&mut self, key: Key) -> Option<u32> {
         let number = match self.index.get(&key) {
             Some(&number) => number,
-            None if self.links.len() < self.limit => {
+            None if self.links.len() < self.limit.saturating_mul(SUMMED) => {
+                let is_timed = self.links.len() < self.limit;
                 let number = self.links.len() as u32;
                 self.links.push(Link {
                     operations: 0,
@@ -127,7 +133,7 @@ impl LinkTally {
                     credits_granted: 0,
                     read_bytes: 0,
                     written_bytes: 0,
-                    elapsed: Latency::new(self.grain),
+                    elapsed: is_timed.then(|| Box::new(Latency::new(self.grain))),
                     oplocks: Words::default(),
                     leases: Words::default(),
                     cell: 0,
@@ -180,6 +186,7 @@ impl LinkTally {
     pub(crate) fn finish(mut self, total: &Whole, recordings: &mut Dimension) -> Connections {
         self.prune();
         let mut connections = std::mem::take(&mut self.sums);
+        connections.others = self.links.len().saturating_sub(self.limit) as u64;
         for connection in std::mem::take(&mut self.rows) {
             let key = (recordings.resolve(Some(&connection.recording)), connection.connection);
             let unnamed = (Dimension::NONE, connection.connection);
@@ -195,7 +202,8 @@ impl LinkTally {
                     credits_granted: link.credits_granted,
                     read_bytes: link.read_bytes,
                     written_bytes: link.written_bytes,
-                    elapsed: link.elapsed.distribution(false),
+                    elapsed: (link.elapsed.as_ref())
+                        .map_or_else(Distribution::default, |elapsed| elapsed.distribution(false)),
                     oplocks: link.oplocks.finish(),
                     leases: link.leases.finish(),
                 },

@@ -177,6 +177,12 @@ pub(crate) fn connections(report: &Report) -> Section {
             blocks.push(Block::Table(table));
         }
     }
+    if connections.others > 0 {
+        blocks.push(Block::Note(format!(
+            "How long operations took is not known of {} connections, which came after the limit on their number was reached.",
+            format::count(connections.others)
+        )));
+    }
     Section {
         id: "connections",
         title: "Connections",
