@@ -18,6 +18,7 @@ use smbscope_model::summary::{COLUMNS, Options, Report, Summary};
 const MS: i64 = 1_000_000;
 const CREATE: u16 = 5;
 const CLOSE: u16 = 6;
+const NEGOTIATE: u16 = 0;
 const READ: u16 = 8;
 const WRITE: u16 = 9;
 const CANCEL: u16 = 12;
@@ -414,6 +415,20 @@ fn connections_past_the_limit_have_their_sums() {
     assert_eq!((most.connection.connection, most.credit_charge), (3, 3));
     assert_eq!((most.busy_share, most.elapsed.n), (0.6, 0));
     assert_eq!(found.connections.others, 1);
+}
+
+#[test]
+fn a_slow_operation_is_called_as_its_command_is() {
+    let of_smb1 = row(NEGOTIATE, 0, 9 * MS).with(|row| {
+        row.set_protocol(1);
+        row.set_command(code::command(1, 0x72));
+    });
+    let found = report(&[of_smb1, row(NEGOTIATE, 0, MS)]);
+    let names = |names: [&str; 2]| names.map(str::to_owned).to_vec();
+    let slow: Vec<_> = found.slowest.into_iter().map(|row| row.command).collect();
+    assert_eq!(slow, names(["Negotiate (SMB1)", "Negotiate"]));
+    let commands: Vec<_> = found.commands.into_iter().map(|row| row.command).collect();
+    assert_eq!(commands, slow);
 }
 
 #[test]

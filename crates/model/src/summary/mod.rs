@@ -130,7 +130,8 @@ pub struct Summary {
     trees: Trees,
     handles: HandleTally,
     links: LinkTally,
-    slowest: Slowest<Slow>,
+    /// With the numbers of their commands.
+    slowest: Slowest<(u32, Slow)>,
     server: ServerTally,
     load: LoadTally,
 }
@@ -309,7 +310,9 @@ impl Summary {
             handles: self.handles.finish(),
             breaks: Breaks { changes: self.changes.finish(), ..self.breaks },
             connections: self.links.finish(&of_all, &mut self.recordings),
-            slowest: self.slowest.finish(),
+            slowest: (self.slowest.finish().into_iter())
+                .map(|(number, row)| Slow { command: name(number), ..row })
+                .collect(),
             load,
             server,
         }

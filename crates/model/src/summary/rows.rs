@@ -151,10 +151,7 @@ fn add_row(
     protection.encrypted_unread += u64::from(encrypted && columns.command.key(row).is_none());
     protection.compressed += u64::from(columns.compressed.is_set(row));
     if let Some(elapsed_ns) = facts.elapsed.map(|elapsed| elapsed.value) {
-        let commands = &summary.commands;
-        summary
-            .slowest
-            .offer(elapsed_ns, || slowest::slow(columns, row, commands.name(number), elapsed_ns));
+        summary.slowest.offer(elapsed_ns, || (number, slowest::slow(columns, row, elapsed_ns)));
     }
 
     if let (Some(chain), Some(size)) = (columns.compound.get(row), columns.compound_size.get(row)) {

@@ -56,8 +56,8 @@ impl<T> Slowest<T> {
     }
 }
 
-/// A row as data.
-pub(crate) fn slow(columns: &Columns, row: usize, command: String, elapsed_ns: i64) -> Slow {
+/// A row as data. Its command gets its name when all are known.
+pub(crate) fn slow(columns: &Columns, row: usize, elapsed_ns: i64) -> Slow {
     let text = |column: &super::columns::Text| column.get(row).map(str::to_owned);
     let (protocol, client_port) = (columns.protocol.get(row), columns.client_port.get(row));
     let (message_id, frames) = (
@@ -67,7 +67,7 @@ pub(crate) fn slow(columns: &Columns, row: usize, command: String, elapsed_ns: i
     Slow {
         recording: text(&columns.recording),
         operation: columns.operation.get(row),
-        command,
+        command: String::new(),
         detail: text(&columns.detail),
         status: text(&columns.status_name).or_else(|| {
             let status = columns.status.get(row)?;
