@@ -432,6 +432,35 @@ fn a_slow_operation_is_called_as_its_command_is() {
 }
 
 #[test]
+fn a_member_that_is_answered_late_counts_where_its_lead_does() {
+    let member = |chain, index: u16, at| {
+        row(CREATE, at, MS).with(|row| {
+            row.set_compound(chain);
+            row.set_compound_index(index);
+            row.set_compound_size(3);
+            if index > 0 {
+                row.clear(Column::request_start);
+                row.clear(Column::response_end);
+                row.clear(Column::elapsed_ns);
+            }
+        })
+    };
+    let found = report(&[
+        member(1, 0, 0),
+        member(1, 1, 0),
+        member(2, 0, 90 * MS),
+        member(2, 1, 0),
+        member(1, 2, 0),
+        member(2, 2, 0),
+        member(3, 1, 0),
+    ]);
+    // Nobody saw when the third began.
+    assert_eq!(found.series.without_time, 1);
+    let of = |at: usize| found.series.bins.get(at).map(|bin| bin.operations);
+    assert_eq!((of(0), of(90)), (Some(3), Some(3)));
+}
+
+#[test]
 fn the_other_tables() {
     let mut summary = Summary::new(Options::default());
     summary.coverage(&Coverage { start: Some(5), end: Some(9), ..Coverage::default() });

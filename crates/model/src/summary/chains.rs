@@ -15,6 +15,46 @@ const PATTERNS_MAX: usize = 512;
 /// Members of a pattern that are named.
 const NAMED_MAX: usize = 64;
 
+/// A chain: its recording, its connection and its number there.
+pub(crate) type Key = (u32, Option<u64>, u64);
+
+/// When chains began: members other than the lead have no time of their own.
+#[derive(Default)]
+pub(crate) struct Begins {
+    /// The chain that was seen last, and how many of its members are yet to come.
+    last: Option<(Key, i64, u16)>,
+    /// Earlier ones with members to come: one may be answered long after the others.
+    waiting: HashMap<Key, i64, foldhash::fast::RandomState>,
+}
+
+impl Begins {
+    /// When a chain began.
+    #[inline]
+    pub(crate) fn get(&self, key: Key) -> Option<i64> {
+        match self.last {
+            Some((last, at, _)) if last == key => Some(at),
+            _ => self.waiting.get(&key).copied(),
+        }
+    }
+
+    /// Takes a member of so many, with its own time if it has one.
+    pub(crate) fn see(&mut self, key: Key, own: Option<i64>, size: Option<u16>) {
+        match (&mut self.last, own) {
+            (Some((last, _, left)), _) if *last == key => *left = left.saturating_sub(1),
+            (_, Some(at)) if !self.waiting.contains_key(&key) => {
+                if let Some((key, at, 1..)) = self.last {
+                    if self.waiting.len() >= WAITING_MAX {
+                        self.waiting.clear();
+                    }
+                    self.waiting.insert(key, at);
+                }
+                self.last = Some((key, at, size.map_or(u16::MAX, |size| size.saturating_sub(1))));
+            }
+            _ => {}
+        }
+    }
+}
+
 /// One member's place.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Member {

@@ -44,7 +44,7 @@ pub use slowest::filter;
 pub use status::class;
 
 use cells::Cells;
-use chains::ChainTally;
+use chains::{Begins, ChainTally};
 use kind::Commands;
 use latency::{Grain, Latency};
 use links::{HandleTally, LinkTally, Words};
@@ -112,8 +112,7 @@ pub struct Summary {
     files: Sketch,
     directories: Sketch,
     series: SeriesTally,
-    /// Connection and number of the chain whose time was seen last, and that time.
-    last_timed_chain: Option<((Option<u64>, u64), i64)>,
+    chains_begun: Begins,
     reads: SizeTally,
     writes: SizeTally,
     chains: ChainTally,
@@ -156,7 +155,7 @@ impl Summary {
             files: Sketch::new(options.paths_max),
             directories: Sketch::new(options.paths_max),
             series: SeriesTally::new(options.bins_max, MANY),
-            last_timed_chain: None,
+            chains_begun: Begins::default(),
             reads: SizeTally::new(),
             writes: SizeTally::new(),
             chains: ChainTally::default(),

@@ -13,7 +13,7 @@ use super::latency::Sample;
 use super::links::{Link, LinkTally};
 use super::paths::{PathSums, directory, parent};
 use super::tally::{Dimension, Facts, Parts};
-use super::{Summary, slowest, status};
+use super::{Summary, chains, slowest, status};
 use crate::opening::Opening;
 
 /// Adds a batch.
@@ -26,12 +26,12 @@ pub(crate) fn add(summary: &mut Summary, batch: &RecordBatch) -> Result<(), Arro
         if let Some(groups) = add_row(summary, &columns, &mut keys, &mut paths, row)
             && has_slices
         {
-            let chain = columns.compound.get(row).map(|it| (columns.connection.get(row), it));
-            let lead = summary.last_timed_chain.filter(|(lead, _)| Some(*lead) == chain);
+            let recording =
+                group(&mut keys.recording, &columns.recording, row, &mut summary.recordings);
+            let chain = chain(&columns, recording, row);
+            let lead = chain.and_then(|chain| summary.chains_begun.get(chain));
             let commands = &summary.commands;
-            summary
-                .server
-                .add(&columns, row, groups, lead.map(|(_, at)| at), || commands.name(groups.0));
+            summary.server.add(&columns, row, groups, lead, || commands.name(groups.0));
         }
     }
     paths.flush(summary, &columns.path);
@@ -135,7 +135,7 @@ fn add_row(
         paths.add(share, key, columns, row, kind, &facts);
     }
 
-    let outstanding = over_time(summary, columns, &facts, row);
+    let outstanding = over_time(summary, columns, recording, &facts, row);
     if let Some(outstanding) = outstanding {
         summary.outstanding_max = summary.outstanding_max.max(outstanding);
         summary.outstanding_sum += u64::from(outstanding);
@@ -207,22 +207,35 @@ fn connection<'a>(
 
 /// Adds a row to what is shown over time; gives the operations that were in flight.
 #[inline(always)]
-fn over_time(summary: &mut Summary, columns: &Columns, facts: &Facts, row: usize) -> Option<u32> {
+fn over_time(
+    summary: &mut Summary,
+    columns: &Columns,
+    recording: u32,
+    facts: &Facts,
+    row: usize,
+) -> Option<u32> {
     let (start, end) = (columns.request_start.get(row), columns.response_end.get(row));
     let outstanding = columns.outstanding.get(row).filter(|_| !facts.waits);
-    let chain = columns.compound.get(row).map(|chain| (columns.connection.get(row), chain));
-    // A member of a compound has no time of its own: it belongs where its lead is.
-    let at = start.or(end).or_else(|| {
-        let (lead, at) = summary.last_timed_chain?;
-        (Some(lead) == chain).then_some(at)
-    });
-    if let (Some(chain), Some(at)) = (chain, at) {
-        summary.last_timed_chain = Some((chain, at));
-    }
+    let own = start.or(end);
+    let at = match chain(columns, recording, row) {
+        // A member of a compound has no time of its own: it belongs where its lead is.
+        Some(chain) => {
+            let begins = &mut summary.chains_begun;
+            begins.see(chain, own, columns.compound_size.get(row));
+            own.or_else(|| begins.get(chain))
+        }
+        None => own,
+    };
     summary.series.record(at, facts, outstanding);
     summary.seen(start);
     summary.seen(end);
     outstanding
+}
+
+/// The compound that an operation is a member of.
+#[inline]
+fn chain(columns: &Columns, recording: u32, row: usize) -> Option<chains::Key> {
+    Some((recording, columns.connection.get(row), columns.compound.get(row)?))
 }
 
 /// Whether an operation of a load run counts. One that does not is still shown over time and in its
@@ -238,7 +251,7 @@ fn counts(
     let (phase, counts) = summary.load.belongs(recording, columns.scenario_run.get(row));
     summary.load.operation(phase, counts, facts);
     if !counts {
-        over_time(summary, columns, facts, row);
+        over_time(summary, columns, recording, facts, row);
         let name = || columns.status_name.get(row).map(str::to_owned);
         summary.load.status(columns.status.get(row), command, name);
     }
