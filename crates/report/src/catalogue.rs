@@ -190,7 +190,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("members", "Members", Count, Always, "Operations in chains."),
         ("members_share", "of all", Share, Always, "Part of all operations."),
         ("related", "Related", Count, Always, "Members that take session, tree and file from the one before."),
-        ("largest", "Largest", Count, Always, "Most members of a chain."),
+        ("largest", "Largest", Count, Always, "Most members of a chain, as far as they were seen."),
         ("patterns", "Patterns", List("count"), Always, "The commands that chains consist of, the most frequent first."),
         ("others", "Others", Count, Always, "Chains whose pattern came after the limit was reached."),
         ("incomplete", "Incomplete", Count, Always, "Chains not all of whose members were seen."),

@@ -61,7 +61,8 @@ pub(crate) struct Member {
     /// Recording, connection and number of the chain.
     pub(crate) chain: (u32, u64, u64),
     pub(crate) index: u16,
-    pub(crate) size: u16,
+    /// None where the chain's end was not captured.
+    pub(crate) size: Option<u16>,
     pub(crate) related: bool,
     pub(crate) command: u32,
 }
@@ -90,7 +91,8 @@ impl ChainTally {
     pub(crate) fn record(&mut self, member: &Member) {
         self.members += 1;
         self.related += u64::from(member.related);
-        self.largest = self.largest.max(member.size.into());
+        let size = member.size.unwrap_or(member.index.saturating_add(1));
+        self.largest = self.largest.max(size.into());
         if self.waiting.len() >= WAITING_MAX && !self.waiting.contains_key(&member.chain) {
             self.incomplete += self.waiting.len() as u64;
             self.waiting.clear();
@@ -110,7 +112,7 @@ impl ChainTally {
                 *command = member.command;
             }
         }
-        if chain.seen < member.size {
+        if member.size.is_none_or(|size| chain.seen < size) {
             return;
         }
         let Some(mut chain) = self.waiting.remove(&member.chain) else {
@@ -184,7 +186,18 @@ mod tests {
     use super::*;
 
     fn member(chain: u64, index: u16, size: u16, command: u32) -> Member {
-        Member { chain: (0, 1, chain), index, size, related: index > 0, command }
+        Member { chain: (0, 1, chain), index, size: Some(size), related: index > 0, command }
+    }
+
+    #[test]
+    fn chains_whose_end_was_not_captured_are_incomplete() {
+        let mut tally = ChainTally::default();
+        for (chain, index) in [(1, 0), (1, 1), (1, 2), (2, 0)] {
+            tally.record(&Member { size: None, ..member(chain, index, 0, 5) });
+        }
+        let found = tally.finish(8, |number| format!("c{number}"));
+        assert_eq!((found.chains, found.members, found.incomplete), (0, 4, 2));
+        assert_eq!((found.largest, found.members_share), (3, 0.5));
     }
 
     #[test]

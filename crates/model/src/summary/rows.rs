@@ -154,11 +154,11 @@ fn add_row(
         summary.slowest.offer(elapsed_ns, || (number, slowest::slow(columns, row, elapsed_ns)));
     }
 
-    if let (Some(chain), Some(size)) = (columns.compound.get(row), columns.compound_size.get(row)) {
+    if let Some(chain) = columns.compound.get(row) {
         summary.chains.record(&Member {
             chain: (recording, columns.connection.get(row).unwrap_or(u64::MAX), chain),
             index: columns.compound_index.get(row).unwrap_or(0),
-            size,
+            size: columns.compound_size.get(row),
             related: columns.related.is_set(row),
             command: number,
         });
