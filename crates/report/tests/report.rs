@@ -303,6 +303,19 @@ fn what_the_recorder_dropped_was_lost() {
 }
 
 #[test]
+fn lists_say_what_is_not_in_them() {
+    let mut report = sample::report(60);
+    report.reads.others = 5;
+    report.files.by_bytes.truncate(2);
+    let text = text(&report, &meta(), 100);
+    assert!(text.contains("5 reads have a size past the limit"), "{text}");
+    // Files without bytes are no more of those by bytes.
+    let (_, list) = text.split_once("Files by bytes").unwrap();
+    let (list, _) = list.split_once("Files by operations").unwrap();
+    assert!(!list.contains("more"), "{list}");
+}
+
+#[test]
 fn an_empty_summary_can_be_shown() {
     let report = smbscope_report::Report::default();
     assert!(text(&report, &meta(), 80).contains("No coverage record"));

@@ -93,7 +93,11 @@ pub(crate) fn paths(report: &Report) -> Section {
                 continue;
             }
             let mut table = path_table(&format!("{what} {ranking}"), top, rows).cut(8, 25, sql);
-            table.total = top.distinct.max(rows.len() as u64);
+            // Every path has operations: in a shorter ranking are all that have any time, or bytes.
+            table.total = match rows.len() < top.by_operations.len() {
+                true => rows.len() as u64,
+                false => top.distinct.max(rows.len() as u64),
+            };
             blocks.push(Block::Table(table));
         }
         if top.approximate {
@@ -245,6 +249,13 @@ pub(crate) fn sizes(report: &Report) -> Section {
             continue;
         }
         blocks.extend(size_blocks(what, sizes));
+        if sizes.others > 0 {
+            blocks.push(Block::Note(format!(
+                "{} {} have a size past the limit on the number of exact ones.",
+                format::count(sizes.others),
+                what.to_lowercase()
+            )));
+        }
     }
     Section {
         id: "sizes",
