@@ -177,7 +177,7 @@ pub(crate) fn commands(report: &Report) -> Section {
         &report.commands,
         columns,
     )
-    .cut(40, 100, "select command, count(*) as operations, sum(busy_ns) as busy_ns from operations group by command order by busy_ns desc");
+    .cut(40, 100, "select command, count(*) as operations, sum(busy_ns) as busy_ns from operations group by command order by busy_ns desc nulls last");
     let mut blocks = vec![
         Block::Table(usage),
         Block::Histograms(Histograms {
@@ -243,7 +243,7 @@ fn split(report: &Report) -> Table {
         &timed,
         columns,
     )
-    .cut(40, 100, "select command, approx_percentile_cont(server_ns, 0.95) from operations group by command")
+    .cut(40, 100, "select command, approx_percentile_cont(server_ns, 0.95) from operations where waits is not true group by command")
 }
 
 /// The bars that any command uses.
@@ -362,7 +362,7 @@ pub(crate) fn slowest(report: &Report) -> Section {
         &report.slowest,
         columns,
     )
-    .cut(15, 50, "select * from operations where waits is not true order by elapsed_ns desc limit 1000");
+    .cut(15, 50, "select * from operations where waits is not true order by elapsed_ns desc nulls last limit 1000");
     let mut table = table;
     table.total = report.totals.tally.elapsed.n;
     Section {

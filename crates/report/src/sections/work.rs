@@ -57,7 +57,7 @@ fn group_table(caption: &str, name: &str, without: &'static str, groups: &Groups
     Table::new(caption, field("report", plural(name)).help, &groups.rows, columns).cut(
         10,
         50,
-        &format!("select {name}, count(*) as operations, sum(busy_ns) as busy_ns from operations group by {name} order by busy_ns desc"),
+        &format!("select {name}, count(*) as operations, sum(busy_ns) as busy_ns from operations group by {name} order by busy_ns desc nulls last"),
     )
 }
 
@@ -72,27 +72,26 @@ fn plural(name: &str) -> &'static str {
 
 pub(crate) fn paths(report: &Report) -> Section {
     let mut blocks = Vec::new();
-    for (what, top, sql) in [
-        (
-            "Files",
-            &report.files,
-            "select share, path, count(*), sum(busy_ns), sum(transferred_bytes) from operations group by share, path order by 4 desc",
-        ),
+    for (what, top, path) in [
+        ("Files", &report.files, "path"),
         (
             "Directories",
             &report.directories,
-            "select share, regexp_replace(path, '\\x5c?[^\\x5c]*$', '') as directory, count(*), sum(busy_ns) from operations group by 1, 2 order by 4 desc",
+            "case when command in ('QueryDirectory', 'ChangeNotify') then rtrim(path, chr(92)) else regexp_replace(path, '\\x5c?[^\\x5c]*\\x5c*$', '') end as directory",
         ),
     ] {
-        for (ranking, rows) in [
-            ("by time", &top.by_time),
-            ("by bytes", &top.by_bytes),
-            ("by operations", &top.by_operations),
+        for (ranking, measure, rows) in [
+            ("by time", "busy_ns", &top.by_time),
+            ("by bytes", "bytes", &top.by_bytes),
+            ("by operations", "operations", &top.by_operations),
         ] {
             if rows.is_empty() {
                 continue;
             }
-            let mut table = path_table(&format!("{what} {ranking}"), top, rows).cut(8, 25, sql);
+            let sql = format!(
+                "select share, {path}, count(*) as operations, sum(busy_ns) as busy_ns, sum(case when command like 'Read%' or command like 'Write%' then transferred_bytes end) as bytes from operations where path is not null group by 1, 2 order by {measure} desc nulls last"
+            );
+            let mut table = path_table(&format!("{what} {ranking}"), top, rows).cut(8, 25, &sql);
             // Every path has operations: in a shorter ranking are all that have any time, or bytes.
             table.total = match rows.len() < top.by_operations.len() {
                 true => rows.len() as u64,
@@ -316,7 +315,7 @@ fn size_blocks(what: &str, sizes: &Sizes) -> [Block; 3] {
         &sizes.sizes,
         columns,
     )
-    .cut(5, 20, &format!("select requested_bytes, count(*) from operations where command like '{}%' group by requested_bytes order by 2 desc", what.trim_end_matches('s')));
+    .cut(5, 20, &format!("select coalesce(requested_bytes, transferred_bytes) as size_bytes, count(*) from operations where command like '{}%' group by 1 order by 2 desc", what.trim_end_matches('s')));
     table.total = sizes.distinct_sizes;
     [Block::Facts(facts), Block::Stacked(bars), Block::Table(table)]
 }
