@@ -316,6 +316,20 @@ fn lists_say_what_is_not_in_them() {
 }
 
 #[test]
+fn a_bar_is_as_long_as_its_share_where_the_round_trip_was_estimated_too_long() {
+    let mut report = sample::report(60);
+    report.commands.truncate(1);
+    let command = &mut report.commands[0];
+    (command.tally.busy_ns, report.totals.tally.busy_ns) = (1_000, 2_000);
+    let split = &mut command.busy_split;
+    (split.request_transfer_ns, split.response_transfer_ns, split.unsplit_ns) = (0, 0, 0);
+    (split.server_ns, split.network_ns) = (-500, 1_500);
+    let page = html(&report, &meta());
+    let (_, bars) = page.split_once("<b>Time by command</b>").unwrap();
+    assert!(bars.contains(": 50.0 % (Network 50.0 %)</title>"));
+}
+
+#[test]
 fn an_empty_summary_can_be_shown() {
     let report = smbscope_report::Report::default();
     assert!(text(&report, &meta(), 80).contains("No coverage record"));

@@ -131,10 +131,22 @@ fn stacked(report: &Report) -> Stacked {
             .collect(),
         rows: shown
             .map(|row| {
-                let parts = used.iter().map(|(_, (_, part))| part(&row.busy_split).max(0) as f64 / whole);
+                let split = drawn(&row.busy_split);
+                let parts = used.iter().map(|(_, (_, part))| part(&split).max(0) as f64 / whole);
                 (row.command.clone(), parts.collect())
             })
             .collect(),
+    }
+}
+
+/// Without what is below zero at the server, where the round trip was estimated too long: bars are as long
+/// as the command's share.
+fn drawn(split: &BusySplit) -> BusySplit {
+    let below = split.server_ns.min(0);
+    BusySplit {
+        server_ns: split.server_ns.saturating_sub(below),
+        network_ns: split.network_ns.saturating_add(below),
+        ..split.clone()
     }
 }
 
