@@ -92,6 +92,9 @@ fn the_page_begins_with_what_makes_it_slow() {
     is_well_formed(&page);
     assert_eq!(page.matches("<section").count(), page.matches("</section>").count());
     assert!(page.find("id=\"findings\"").unwrap() < page.find("id=\"coverage\"").unwrap());
+    let of_run = "Of the whole run, with warm-up";
+    assert!(!page.contains(of_run));
+    assert!(html(&sample::load::single(), &with(diagnosis())).contains(of_run));
     // One of them explains too little.
     assert_eq!(page.matches("<details").count(), 1);
     for words in ["small reads, one at a time", "83", "frame 17", "max-read=1MiB", "&lt;script&gt;"]

@@ -13,11 +13,17 @@ pub(super) const ID: &str = "findings";
 /// Its heading.
 pub(super) const TITLE: &str = "What makes it slow";
 
-pub(super) fn findings(out: &mut String, diagnosis: &Diagnosis) {
+/// `of_run` where operations of all phases of a load run are in them.
+pub(super) fn findings(out: &mut String, diagnosis: &Diagnosis, of_run: bool) {
+    let what = match of_run {
+        true => " Of the whole run, with warm-up, cool-down and logons.",
+        false => "",
+    };
     let _ = write!(
         out,
         "<section id=\"{ID}\">\n<h2>{TITLE}</h2>\n<p class=\"lead\">Most costly first: the share of all time in \
-         which somebody waited or was about to ask. Findings can overlap. docs/findings.md says how each is found.</p>\n"
+         which somebody waited or was about to ask. Findings can overlap.{what} docs/findings.md says how each is \
+         found.</p>\n"
     );
     if let Some(words) = verdict(diagnosis) {
         let _ = writeln!(out, "<p class=\"verdict\">{}</p>", escape(&words));

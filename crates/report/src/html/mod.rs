@@ -42,7 +42,7 @@ pub fn html(report: &Report, meta: &Meta) -> String {
     }
     out.push_str("</ul></nav>\n<main>\n");
     if let Some(diagnosis) = &meta.diagnosis {
-        findings::findings(&mut out, diagnosis);
+        findings::findings(&mut out, diagnosis, report.load.is_some());
     }
     for section in &sections {
         write_section(&mut out, section);
