@@ -116,6 +116,7 @@ pub fn number(value: f64) -> String {
             let sign = if value < 0.0 { "-" } else { "" };
             format!("{sign}{}", count(size.round() as u64))
         }
+        size if size > 0.0 && size < 0.005 => "<0.01".to_owned(),
         size if size < 100.0 && value.fract() != 0.0 => format!("{value:.2}"),
         _ => format!("{value:.0}"),
     }
@@ -233,6 +234,7 @@ mod tests {
         );
         assert_eq!((number(3.0), number(1.23456)), ("3".into(), "1.23".into()));
         assert_eq!((number(5562.3), number(-1e4)), ("5,562".into(), "-10,000".into()));
+        assert_eq!((number(0.004), number(0.006)), ("<0.01".into(), "0.01".into()));
         let root = Some("\\");
         assert_eq!(path(Some(r"\\nas\home"), root), r"\\nas\home\");
         assert_eq!(path(Some(r"\\nas\home"), Some("a")), r"\\nas\home\a");
