@@ -300,7 +300,8 @@ fn out_of_line(findings: &mut [Finding]) {
     let Some(late_ns) = late.map(|found| found.saved_ns) else { return };
     for found in findings {
         if [Trouble::SlowFilesystem, Trouble::ServerQueueing].contains(&found.trouble) {
-            found.saved_ns = found.saved_ns.saturating_sub(late_ns).max(0);
+            // With it goes what is said of clients, shares and files.
+            found.saved(0.0, late_ns);
         }
     }
 }
@@ -418,5 +419,25 @@ impl Mean {
     /// Standard error of the mean.
     fn error(&self) -> f64 {
         self.deviation() / (self.n.max(1) as f64).sqrt()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_out_of_line_is_taken_off_the_places_too() {
+        let one = |trouble, saved_ns| {
+            let mut found =
+                finding(trouble, String::new(), Gathered::default(), Confidence::Low, "");
+            found.finding.saved_ns = saved_ns;
+            found.finding.clients = vec![Culprit { name: "c".into(), operations: 9, saved_ns }];
+            found.finding
+        };
+        let mut findings = [one(Trouble::SlowFilesystem, 1_000), one(Trouble::Stragglers, 900)];
+        out_of_line(&mut findings);
+        let told = findings.each_ref().map(|found| (found.saved_ns, found.clients[0].saved_ns));
+        assert_eq!(told, [(100, 100), (900, 900)]);
     }
 }
