@@ -47,7 +47,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("operation", "Operation", Number, Nullable, "Its number in the table of operations."),
         ("command", "Command", Text, Always, "The command."),
         ("path", "Path", Text, Nullable, "The path."),
-        ("elapsed_ns", "Elapsed", Duration, Always, "How long it took."),
+        ("elapsed_ns", "Elapsed", Duration, Nullable, "How long it took; null of a later member of a compound, whose time its lead has."),
         ("request_frame", "Request frame", Number, Nullable, "The frame of its request in the capture."),
         ("response_frame", "Reply frame", Number, Nullable, "The frame of its reply."),
     ]),

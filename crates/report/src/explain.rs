@@ -239,7 +239,10 @@ fn culprits(names: &[Culprit]) -> String {
 }
 
 pub(crate) fn example(example: &Example) -> String {
-    let took = format::duration(example.elapsed_ns);
+    let took = match example.elapsed_ns {
+        Some(ns) => format::duration(ns),
+        None => "in a compound".to_owned(),
+    };
     match (example.request_frame, example.operation) {
         (Some(frame), _) => format!("frame {frame} ({}, {took})", example.command),
         (None, Some(number)) => format!("operation {number} ({}, {took})", example.command),

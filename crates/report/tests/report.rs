@@ -56,7 +56,7 @@ fn diagnosis() -> Diagnosis {
         examples: vec![Example {
             recording: Some(name),
             command: "Read".into(),
-            elapsed_ns: 21_000_000,
+            elapsed_ns: Some(21_000_000),
             request_frame: Some(17),
             ..Example::default()
         }],

@@ -183,8 +183,8 @@ pub struct Example {
     pub command: String,
     /// The path.
     pub path: Option<String>,
-    /// How long it took, ns.
-    pub elapsed_ns: i64,
+    /// How long it took, ns; none of a later member of a compound, whose time its lead has.
+    pub elapsed_ns: Option<i64>,
     /// The frame of its request in the capture.
     pub request_frame: Option<u64>,
     /// The frame of its reply.

@@ -423,7 +423,7 @@ impl Seen<'_> {
             operation: self.columns.operation.get(self.row),
             command: self.columns.command.get(self.row).unwrap_or("(unknown)").to_owned(),
             path: text(self.path_name()),
-            elapsed_ns: self.elapsed_ns,
+            elapsed_ns: self.columns.elapsed_ns.get(self.row).map(duration),
             request_frame: self.columns.request_frame.get(self.row),
             response_frame: self.columns.response_frame.get(self.row),
         }
