@@ -405,10 +405,13 @@ fn flushes_and_logons_are_told_from_the_file_system() {
     assert!(found(&diagnosis, Trouble::SlowFlush).is_some());
     assert!(diagnosis.notes.iter().any(|note| note.about == About::WriteThrough));
     let logon = Act { server_ns: 900 * MS, ..act(NEGOTIATE, 0, "") };
-    let diagnosis = explain(&[logon]);
+    let diagnosis = explain(std::slice::from_ref(&logon));
     let slow = found(&diagnosis, Trouble::SlowLogon).unwrap();
     // One alone may be chance.
     assert_eq!(slow.confidence, Confidence::Low);
+    assert!(slow.because.contains("from outside"));
+    let inside = explain(&[Act { set: |row| row.set_queue_ns(MS), ..logon }]);
+    assert!(!found(&inside, Trouble::SlowLogon).unwrap().because.contains("outside"));
 }
 
 #[test]

@@ -37,6 +37,8 @@ pub(super) struct Server {
     crypto: Gathered,
     locks: Gathered,
     logons: Gathered,
+    /// Whether any of them was seen from inside the server.
+    logons_inside: bool,
     /// Without slices.
     flushes: Gathered,
     slow: Gathered,
@@ -113,6 +115,7 @@ impl Server {
         }
         if seen.act == Act::Logon {
             self.logons.add(seen, seen.of_busy(server - QUICK_LOGON_NS));
+            self.logons_inside |= has_slices;
         }
         if has_slices {
             return;
@@ -153,6 +156,12 @@ impl Server {
     pub(super) fn finish(self) -> Vec<Found> {
         let growth = self.growth();
         let Server { queue, filesystem, flush, crypto, locks, logons, flushes, slow, .. } = self;
+        let waits = match self.logons_inside {
+            true => {
+                "the recorder inside the server measured it; it may itself wait for a domain controller"
+            }
+            false => "the server's time from outside; it may itself wait for a domain controller",
+        };
         let measured = "the recorder inside the server measured it";
         let queueing = "Requests wait at the server before it begins to work on them";
         let storage = "The server's file system takes long";
@@ -181,7 +190,7 @@ impl Server {
                 "Logging on, and connecting to shares, takes long".to_owned(),
                 logons,
                 Confidence::Medium,
-                "the server's time from outside; it may itself wait for a domain controller",
+                waits,
             ),
             finding(
                 Trouble::SlowFlush,
