@@ -86,7 +86,8 @@ impl Tokenizer {
         }
         match sensitivity {
             Sensitivity::Public => text.to_owned(),
-            Sensitivity::Person => self.token("user", SHORT, text),
+            // Servers take any case: one user is one token.
+            Sensitivity::Person => self.token("user", SHORT, &text.to_lowercase()),
             Sensitivity::Machine if matches!(name, "recording" | "capture_file" | "run") => {
                 self.token("recording", SHORT, text)
             }
@@ -170,7 +171,11 @@ impl Tokenizer {
             let component = piece.trim_end_matches(separator);
             if !component.is_empty() {
                 match (unc, place) {
-                    (true, 0) => out.push_str(&self.machine(component)),
+                    (true, 0) => out.push_str(&self.machine(&component.to_lowercase())),
+                    // A share is one, too, however it is written.
+                    (true, 1) if !is_known(&KNOWN_NAMES, component) => {
+                        self.component(&component.to_lowercase(), &mut out);
+                    }
                     _ => self.component(component, &mut out),
                 }
                 place += 1;
@@ -306,6 +311,16 @@ mod tests {
         let share = path("\\\\fs1.example.com\\Payroll");
         assert!(share.starts_with(&format!("\\\\{host}\\name-")), "{share}");
         assert!(path("\\\\10.0.0.1\\IPC$").ends_with("\\IPC$"));
+    }
+
+    #[test]
+    fn a_user_or_share_is_one_token_however_it_is_written() {
+        let user = |text| tokenizer().text("user", Sensitivity::Person, text);
+        assert_eq!(user("EXAMPLE\\Alice"), user("example\\alice"));
+        assert_eq!(path("\\\\FS1\\Home"), path("\\\\fs1\\HOME"));
+        // Below it, names may differ in case alone.
+        assert_ne!(path("Home\\a"), path("home\\a"));
+        assert_ne!(path("\\\\fs1\\home\\A"), path("\\\\fs1\\home\\a"));
     }
 
     #[test]
