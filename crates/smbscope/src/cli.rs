@@ -110,7 +110,8 @@ pub enum TimeForm {
 ///
 /// The tables are operations, connections, sessions, trees, handles, referrals and coverage, and of
 /// load runs scenarios, steps and counters, of recorded servers slices (see `smbscope schema`). All
-/// times are integers in nanoseconds, sizes are in bytes. The query runs straight on captures,
+/// times are integers in nanoseconds, sizes are in bytes. percentile(elapsed_ns, 0.95) is the
+/// percentile that the report has (the nearest rank). The query runs straight on captures,
 /// reading only what it needs, and in the same way on datasets. The last argument is the
 /// SQL when it begins like a query (select, with, explain, describe, show ...) and no file has that
 /// name. Without SQL a prompt opens; when standard input is no terminal, statements are read from

@@ -22,9 +22,9 @@ response AS (
   SELECT
     t.run, t.step,
     count(s.response_ns) AS timed,
-    CAST(approx_percentile_cont(s.response_ns, 0.5) AS BIGINT) AS response_ns_p50,
-    CAST(approx_percentile_cont(s.response_ns, 0.95) AS BIGINT) AS response_ns_p95,
-    CAST(approx_percentile_cont(s.response_ns, 0.99) AS BIGINT) AS response_ns_p99,
+    percentile(s.response_ns, 0.5) AS response_ns_p50,
+    percentile(s.response_ns, 0.95) AS response_ns_p95,
+    percentile(s.response_ns, 0.99) AS response_ns_p99,
     max(s.late_ns) AS late_ns_max
   FROM scenarios s
   JOIN steps t ON t.recording = s.recording AND t.step = s.step

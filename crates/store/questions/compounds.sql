@@ -17,8 +17,8 @@ SELECT
   commands,
   count(*) AS compounds,
   sum(members) AS operations,
-  CAST(approx_percentile_cont(elapsed_ns, 0.5) AS BIGINT) AS elapsed_ns_p50,
-  CAST(approx_percentile_cont(elapsed_ns, 0.95) AS BIGINT) AS elapsed_ns_p95
+  percentile(elapsed_ns, 0.5) AS elapsed_ns_p50,
+  percentile(elapsed_ns, 0.95) AS elapsed_ns_p95
 FROM chains
 GROUP BY commands
 ORDER BY compounds DESC, commands

@@ -7,8 +7,8 @@ SELECT
   count(*) AS operations,
   sum(requested_bytes) AS requested_bytes,
   sum(transferred_bytes) AS transferred_bytes,
-  CAST(approx_percentile_cont(elapsed_ns, 0.5) AS BIGINT) AS elapsed_ns_p50,
-  CAST(approx_percentile_cont(elapsed_ns, 0.95) AS BIGINT) AS elapsed_ns_p95
+  percentile(elapsed_ns, 0.5) AS elapsed_ns_p50,
+  percentile(elapsed_ns, 0.95) AS elapsed_ns_p95
 FROM operations
 WHERE requested_bytes IS NOT NULL
   AND command IN ('Read', 'Write', 'ReadAndX', 'WriteAndX', 'ReadRaw', 'WriteRaw')

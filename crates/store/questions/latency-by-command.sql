@@ -7,12 +7,12 @@ SELECT
   count(*) AS operations,
   round(100.0 * sum(busy_ns) / sum(sum(busy_ns)) OVER (), 2) AS busy_percent,
   count(elapsed_ns) AS timed,
-  CAST(approx_percentile_cont(elapsed_ns, 0.5) AS BIGINT) AS elapsed_ns_p50,
-  CAST(approx_percentile_cont(elapsed_ns, 0.95) AS BIGINT) AS elapsed_ns_p95,
-  CAST(approx_percentile_cont(elapsed_ns, 0.99) AS BIGINT) AS elapsed_ns_p99,
+  percentile(elapsed_ns, 0.5) AS elapsed_ns_p50,
+  percentile(elapsed_ns, 0.95) AS elapsed_ns_p95,
+  percentile(elapsed_ns, 0.99) AS elapsed_ns_p99,
   max(elapsed_ns) AS elapsed_ns_max,
-  CAST(approx_percentile_cont(server_ns, 0.5) AS BIGINT) AS server_ns_p50,
-  CAST(approx_percentile_cont(server_ns, 0.95) AS BIGINT) AS server_ns_p95,
+  percentile(server_ns, 0.5) AS server_ns_p50,
+  percentile(server_ns, 0.95) AS server_ns_p95,
   sum(transferred_bytes) AS transferred_bytes
 FROM operations
 WHERE waits IS NOT TRUE

@@ -8,11 +8,11 @@ SELECT
   count(s.response_ns) AS timed,
   count(*) FILTER (WHERE s.outcome = 'failed') AS failed,
   count(*) FILTER (WHERE s.outcome = 'not started') AS not_started,
-  CAST(approx_percentile_cont(s.response_ns, 0.5) AS BIGINT) AS response_ns_p50,
-  CAST(approx_percentile_cont(s.response_ns, 0.95) AS BIGINT) AS response_ns_p95,
-  CAST(approx_percentile_cont(s.response_ns, 0.99) AS BIGINT) AS response_ns_p99,
+  percentile(s.response_ns, 0.5) AS response_ns_p50,
+  percentile(s.response_ns, 0.95) AS response_ns_p95,
+  percentile(s.response_ns, 0.99) AS response_ns_p99,
   max(s.response_ns) AS response_ns_max,
-  CAST(approx_percentile_cont(s.late_ns, 0.95) AS BIGINT) AS late_ns_p95,
+  percentile(s.late_ns, 0.95) AS late_ns_p95,
   round(avg(s.operations), 2) AS operations_mean
 FROM scenarios s
 LEFT JOIN steps t ON t.recording = s.recording AND t.step = s.step

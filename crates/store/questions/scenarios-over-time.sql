@@ -8,8 +8,8 @@ SELECT
   count(*) AS scheduled,
   count(s.ended_at) AS ended,
   count(*) FILTER (WHERE s.outcome = 'failed') AS failed,
-  CAST(approx_percentile_cont(s.response_ns, 0.5) AS BIGINT) AS response_ns_p50,
-  CAST(approx_percentile_cont(s.response_ns, 0.95) AS BIGINT) AS response_ns_p95,
+  percentile(s.response_ns, 0.5) AS response_ns_p50,
+  percentile(s.response_ns, 0.95) AS response_ns_p95,
   max(s.response_ns) AS response_ns_max,
   max(s.late_ns) AS late_ns_max
 FROM scenarios s

@@ -6,8 +6,8 @@ SELECT
   count(*) AS operations,
   count(client_gap_ns) AS gaps,
   sum(client_gap_ns) AS gap_ns,
-  CAST(approx_percentile_cont(client_gap_ns, 0.5) AS BIGINT) AS gap_ns_p50,
-  CAST(approx_percentile_cont(client_gap_ns, 0.95) AS BIGINT) AS gap_ns_p95,
+  percentile(client_gap_ns, 0.5) AS gap_ns_p50,
+  percentile(client_gap_ns, 0.95) AS gap_ns_p95,
   max(client_gap_ns) AS gap_ns_max,
   sum(busy_ns) AS busy_ns
 FROM operations

@@ -9,8 +9,8 @@ SELECT
       AND status_name NOT IN ('STATUS_MORE_PROCESSING_REQUIRED', 'ERRnofiles')
   ) AS errors,
   sum(transferred_bytes) AS transferred_bytes,
-  CAST(approx_percentile_cont(elapsed_ns, 0.5) AS BIGINT) AS elapsed_ns_p50,
-  CAST(approx_percentile_cont(elapsed_ns, 0.95) AS BIGINT) AS elapsed_ns_p95,
+  percentile(elapsed_ns, 0.5) AS elapsed_ns_p50,
+  percentile(elapsed_ns, 0.95) AS elapsed_ns_p95,
   max(elapsed_ns) AS elapsed_ns_max,
   max(outstanding) AS outstanding_max
 FROM operations

@@ -255,7 +255,7 @@ fn split(report: &Report) -> Table {
         &timed,
         columns,
     )
-    .cut(40, 100, "select command, approx_percentile_cont(server_ns, 0.95) from operations where waits is not true group by command")
+    .cut(40, 100, "select command, percentile(server_ns, 0.95) from operations where waits is not true group by command")
 }
 
 /// The bars that any command uses.

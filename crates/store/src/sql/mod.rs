@@ -5,6 +5,7 @@
 //! bounded: what does not fit is spilled to the temporary folder. Nothing can be changed from SQL.
 
 mod failure;
+mod percentile;
 mod provider;
 
 use std::sync::Arc;
@@ -81,6 +82,7 @@ impl Engine {
             .build_arc()
             .map_err(failure::planning)?;
         let context = SessionContext::new_with_config_rt(config(threads), environment);
+        context.register_udaf(percentile::percentile());
         for table in Table::ALL {
             let provider = provider::SourceTable::new(table, source.clone())?;
             context.register_table(table.name(), Arc::new(provider)).map_err(failure::planning)?;
