@@ -1,6 +1,7 @@
 -- Oplock and lease breaks
 -- Which files' caching rights the server took back, from what state to what: files that several
--- clients want at once. A lease break names no file: it is the lease key's of an earlier open.
+-- clients want at once. A lease break names no file: it is the lease key's of an earlier open. What
+-- clients answer is left out.
 WITH leases AS (
   SELECT recording, client, lease_key, max(share) AS share, max(path) AS path
   FROM operations
@@ -19,7 +20,8 @@ SELECT
 FROM operations o
 LEFT JOIN leases l
   ON l.recording = o.recording AND l.client = o.client AND l.lease_key = o.lease_key
-WHERE o.command = 'OplockBreak'
+WHERE o.command = 'OplockBreak' AND o.request_start IS NULL
+  AND coalesce(o.detail, '') NOT LIKE '%acknowledgement'
 GROUP BY 1, 2, 3, 4, 5, 6, 7
 ORDER BY breaks DESC, 1, 2, 3, 4, 5, 6
 LIMIT 50

@@ -13,7 +13,7 @@ WITH load AS (
     sum(failed) AS failed,
     sum(rate) AS rate,
     sum(1e9 * (completed - failed) / nullif("end" - start, 0)) AS throughput,
-    (min("end") - max(start)) / 1000000000 AS seconds,
+    round((min("end") - max(start)) / 1e9, 3) AS seconds,
     bool_or(limited_by_client) AS limited_by_client
   FROM steps
   GROUP BY run, step

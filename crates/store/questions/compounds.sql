@@ -7,7 +7,7 @@ WITH chains AS (
     connection,
     compound,
     count(*) AS members,
-    string_agg(command, '+' ORDER BY compound_index) AS commands,
+    string_agg(coalesce(command, '(unknown)'), '+' ORDER BY compound_index) AS commands,
     max(elapsed_ns) AS elapsed_ns
   FROM operations
   WHERE compound IS NOT NULL

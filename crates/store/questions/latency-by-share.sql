@@ -1,9 +1,10 @@
 -- Latency by share
 -- Which shares take the time. No share: before a tree was connected, or when that was not seen.
 -- busy_percent: share of the connections' busy time; timed: operations with times of their own
--- (later members of a compound have none). Notifications and blocked locks are left out.
+-- (later members of a compound have none). Notifications and blocked locks are left out. Names that
+-- differ in case alone are one.
 SELECT
-  share,
+  min(share) AS share,
   count(*) AS operations,
   round(100.0 * sum(busy_ns) / sum(sum(busy_ns)) OVER (), 2) AS busy_percent,
   count(elapsed_ns) AS timed,
@@ -16,6 +17,6 @@ SELECT
   sum(transferred_bytes) AS transferred_bytes
 FROM operations
 WHERE waits IS NOT TRUE
-GROUP BY share
-ORDER BY sum(busy_ns) DESC NULLS LAST, share
+GROUP BY lower(share)
+ORDER BY sum(busy_ns) DESC NULLS LAST, 1
 LIMIT 100

@@ -1,7 +1,8 @@
 -- What makes slow scenarios slow
 -- The slowest twentieth of each scenario's executions beside the faster half: operations and their
 -- time in one execution, by command. Where slow_ns is far above usual_ns, that command makes the
--- difference; extra_percent is its part of all that the slow ones take more.
+-- difference; extra_percent is its part of all that the slow ones take more. A scenario that ran once
+-- has no slow executions.
 WITH ranked AS (
   SELECT
     recording, scenario_run, scenario,
@@ -41,10 +42,10 @@ compared AS (
     c.command,
     CAST(e.slow AS BIGINT) AS slow_executions,
     CAST(e.usual AS BIGINT) AS usual_executions,
-    round(c.slow_operations / e.slow, 2) AS slow_operations,
-    round(c.usual_operations / e.usual, 2) AS usual_operations,
-    CAST(c.slow_ns / e.slow AS BIGINT) AS slow_ns,
-    CAST(c.usual_ns / e.usual AS BIGINT) AS usual_ns
+    round(c.slow_operations / nullif(e.slow, 0), 2) AS slow_operations,
+    round(c.usual_operations / nullif(e.usual, 0), 2) AS usual_operations,
+    CAST(c.slow_ns / nullif(e.slow, 0) AS BIGINT) AS slow_ns,
+    CAST(c.usual_ns / nullif(e.usual, 0) AS BIGINT) AS usual_ns
   FROM commands c
   JOIN executions e ON e.scenario = c.scenario
 )
@@ -56,5 +57,5 @@ SELECT
     1
   ) AS extra_percent
 FROM compared
-ORDER BY scenario, slow_ns - usual_ns DESC, command
+ORDER BY scenario, slow_ns - usual_ns DESC NULLS LAST, command
 LIMIT 200

@@ -1,12 +1,15 @@
 -- Operations over time
--- Second by second: operations that ended, bytes, errors, latency, and the most in flight on one
--- connection. Seconds without any operation do not appear.
+-- Second by second: operations that ended, bytes, errors (as in the report: neither names that do not
+-- exist nor usual replies), latency, and the most in flight on one connection. Seconds without any
+-- operation do not appear.
 SELECT
   to_timestamp_seconds(response_end / 1000000000) AS second,
   count(*) AS operations,
   count(*) FILTER (
     WHERE (status >= 3221225472 OR status_name LIKE 'ERR%')
-      AND status_name NOT IN ('STATUS_MORE_PROCESSING_REQUIRED', 'ERRnofiles')
+      AND coalesce(status_name, '') NOT IN ('STATUS_MORE_PROCESSING_REQUIRED', 'STATUS_END_OF_FILE',
+        'STATUS_CANCELLED', 'STATUS_NO_SUCH_FILE', 'STATUS_OBJECT_NAME_NOT_FOUND',
+        'STATUS_OBJECT_PATH_NOT_FOUND', 'STATUS_NOT_FOUND', 'ERRnofiles', 'ERRbadfile', 'ERRbadpath')
   ) AS errors,
   sum(transferred_bytes) AS transferred_bytes,
   percentile(elapsed_ns, 0.5) AS elapsed_ns_p50,

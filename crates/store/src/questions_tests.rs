@@ -57,6 +57,38 @@ fn every_question_has_an_answer() {
     assert!((99.9..100.1).contains(&sum), "{shares}");
 }
 
+#[test]
+fn a_scenario_that_ran_once_is_answered() {
+    let dir = tempfile::tempdir().unwrap();
+    load(dir.path(), 1, 1, None);
+    let inputs = [dir.path().display().to_string()];
+    let engine = Engine::new(Source::open(&inputs, OpenOptions::default()).unwrap()).unwrap();
+    let once = "WHERE scenario_run = (SELECT min(scenario_run) FROM scenarios WHERE phase = 'measured' \
+                AND response_ns IS NOT NULL) AND";
+    let sql = get("operations-of-slow-scenarios").unwrap().sql.replacen("WHERE", once, 1);
+    let rows: usize = engine.query(&sql).unwrap().map(|batch| batch.unwrap().num_rows()).sum();
+    assert!(rows > 0);
+}
+
+#[test]
+fn a_share_or_user_is_one_line_however_it_is_written() {
+    let dir = tempfile::tempdir().unwrap();
+    dataset(dir.path(), 10);
+    let inputs = [dir.path().display().to_string()];
+    let engine = Engine::new(Source::open(&inputs, OpenOptions::default()).unwrap()).unwrap();
+    for name in ["share", "user"] {
+        let rows = format!(
+            "FROM (SELECT column1 AS \"{name}\", column2 AS busy_ns, column2 AS elapsed_ns, column2 AS \
+             server_ns, column2 AS transferred_bytes, false AS waits FROM (VALUES ('A\\Home', 1), \
+             ('a\\home', 2), (NULL, 3)))"
+        );
+        let question = get(&format!("latency-by-{name}")).unwrap();
+        let sql = question.sql.replacen("FROM operations", &rows, 1);
+        let rows: usize = engine.query(&sql).unwrap().map(|batch| batch.unwrap().num_rows()).sum();
+        assert_eq!(rows, 2, "{name}");
+    }
+}
+
 /// Small recordings of a real server that between them have an answer to every question.
 const FIXTURES: [&str; 6] = [
     "compound-related.pcapng.gz",
