@@ -131,6 +131,14 @@ pub fn find(choice: &Choice) -> Result<Found, FindError> {
     Ok(found)
 }
 
+/// What runs below processes that were found, and was not there yet.
+pub(crate) fn born_since(found: &Found) -> Result<Vec<u32>, FindError> {
+    let all = all_processes()?;
+    let is_known = |process: &u32| found.processes.contains(process);
+    let born = all.keys().copied().filter(|process| !is_known(process));
+    Ok(born.filter(|&process| lineage(process, &all).any(|it| is_known(&it))).collect())
+}
+
 impl std::fmt::Display for Choice {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut words = Vec::new();

@@ -16,7 +16,7 @@ use rustix::time::{ClockId, DynamicClockId, clock_gettime, clock_gettime_dynamic
 
 use crate::check;
 use crate::classes::CLASSES;
-use crate::find::{Found, Library};
+use crate::find::{Found, Library, born_since};
 use crate::raw::Counted;
 use crate::symbols::{Function, SymbolError, Symbols};
 
@@ -176,10 +176,6 @@ impl Probe {
         open.progs.block_ended.set_autoload(options.disk);
         open.progs.block_merged.set_autoload(options.disk);
         let skel = open.load().map_err(kernel("load"))?;
-        for process in &found.processes {
-            let updated = skel.maps.processes.update(&process.to_le_bytes(), &[1], MapFlags::ANY);
-            updated.map_err(kernel("processes"))?;
-        }
         for port in &found.ports {
             let key = u32::from(*port).to_le_bytes();
             skel.maps.ports.update(&key, &[1], MapFlags::ANY).map_err(kernel("ports"))?;
@@ -208,9 +204,23 @@ impl Probe {
             probe.attach_functions(found)?;
         }
         let sockets = check::Sockets { tracepoints: at_tracepoints, ..sockets };
+        probe.follow(found.processes.iter().copied())?;
         probe.attach_tracepoints(options, sockets)?;
+        // Loading takes a second: who connected meanwhile has a process that was neither found nor seen to be born.
+        if let Ok(born) = born_since(found) {
+            probe.follow(born)?;
+        }
         probe.start(true);
         Ok(probe)
+    }
+
+    fn follow(&self, processes: impl IntoIterator<Item = u32>) -> Result<(), LoadError> {
+        for process in processes {
+            let map = &self.skel.maps.processes;
+            let updated = map.update(&process.to_le_bytes(), &[1], MapFlags::ANY);
+            updated.map_err(kernel("processes"))?;
+        }
+        Ok(())
     }
 
     fn attach_functions(&mut self, found: &Found) -> Result<(), LoadError> {

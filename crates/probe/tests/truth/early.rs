@@ -1,8 +1,13 @@
 //! What began before the recorder did.
 
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
 use smbscope_load::client::Config;
 
 use crate::client::Client;
+use crate::echo::Raw;
 use crate::recorder::{Recorder, alone};
 use crate::support::samba;
 
@@ -31,4 +36,35 @@ fn a_connection_that_was_open_before_is_recorded() {
             assert!((row.sum() - turnaround).abs() < 1_000, "{}", row.told());
         }
     }
+}
+
+/// A second goes by between looking for smbd's processes and seeing new ones begin: all of a run that began in it were missing.
+#[test]
+fn who_connects_while_the_recorder_begins_is_recorded() {
+    let _alone = alone();
+    let Some(lab) = samba(|_| {}) else { return };
+    let (port, has_begun) = (lab.port(), AtomicBool::new(false));
+    let (recorder, connected) = std::thread::scope(|scope| {
+        let connecting = scope.spawn(|| {
+            let mut connected = Vec::new();
+            while !has_begun.load(Ordering::Relaxed) && connected.len() < 200 {
+                let stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+                connected.push(Raw::over(stream, connected.len() as u8 + 1));
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            connected
+        });
+        let recorder = Recorder::begin(&lab);
+        has_begun.store(true, Ordering::Relaxed);
+        (recorder, connecting.join().unwrap())
+    });
+    let Some(recorder) = recorder else { return };
+    let count = connected.len();
+    for mut client in connected {
+        client.ask();
+    }
+    let rows = recorder.end().rows();
+    let echoes = rows.iter().filter(|row| row.command == "Echo").count();
+    assert!(count > 2, "{count} connections");
+    assert_eq!(echoes, count);
 }
