@@ -289,23 +289,25 @@ impl Lines {
 /// after its own.
 #[derive(Default)]
 pub(super) struct Calendar {
-    /// Slot number of the first.
+    /// Slot number of the first that is kept, and of the one after the last.
     first: i64,
-    slots: VecDeque<Slot>,
+    end: i64,
+    /// So many slots each, from that number on: who seldom sends has few, and there may be many lines.
+    pieces: VecDeque<Option<Box<Piece>>>,
+    first_piece: i64,
 }
 
-#[derive(Clone, Copy, Default)]
-struct Slot {
-    /// Busy time in it, ns.
-    busy_ns: u32,
-    /// So many slots from it on, itself not counted, are known to be full.
-    full: u32,
+/// Busy time in slots that follow each other, ns, and how much is free in all of them.
+struct Piece {
+    slots: [u32; Calendar::PIECE as usize],
+    free_ns: i64,
 }
 
 impl Calendar {
     const SLOT_NS: i64 = 1_000_000;
     /// Slots that are kept: a minute.
-    const SLOTS: usize = 60_000;
+    const SLOTS: i64 = 60_000;
+    const PIECE: i64 = 64;
 
     /// Takes so much time from `at` on; gives how long it has to wait.
     pub(super) fn take(&mut self, at: i64, ns: i64) -> i64 {
@@ -313,44 +315,63 @@ impl Calendar {
             return 0;
         }
         let slot = at.div_euclid(Self::SLOT_NS);
-        // What lies before the kept slots is over.
-        let mut begin = usize::try_from(slot - self.first).unwrap_or(0);
-        if self.slots.is_empty() || begin >= 2 * Self::SLOTS {
-            self.slots.clear();
-            (self.first, begin) = (slot, 0);
+        if self.pieces.is_empty() || slot - self.first >= 2 * Self::SLOTS {
+            self.pieces.clear();
+            (self.first, self.end) = (slot, slot);
+            self.first_piece = slot.div_euclid(Self::PIECE);
         }
-        let mut place = begin;
+        // What lies before the kept slots is over.
+        let mut place = slot.max(self.first);
+        let most = self.first + 2 * Self::SLOTS;
         let mut left = ns;
         let mut end = at;
-        while left > 0 && place < 2 * Self::SLOTS {
-            if self.slots.len() <= place {
-                self.slots.resize(place + 1, Slot::default());
+        while left > 0 && place < most {
+            let number = place.div_euclid(Self::PIECE);
+            let next = (number + 1) * Self::PIECE;
+            let piece = self.piece(number);
+            if piece.free_ns == 0 {
+                place = next;
+                continue;
             }
-            let slot_at = (self.first + place as i64) * Self::SLOT_NS;
-            // In the first slot only what comes after.
-            let from = (at - slot_at).clamp(0, Self::SLOT_NS);
-            let Some(slot) = self.slots.get_mut(place) else { break };
-            let busy = i64::from(slot.busy_ns);
-            let taken = (Self::SLOT_NS - busy).min(Self::SLOT_NS - from).clamp(0, left);
-            left -= taken;
-            if taken > 0 {
-                end = slot_at + (from.max(busy) + taken).min(Self::SLOT_NS);
+            for slot in piece.slots.iter_mut().skip(place.rem_euclid(Self::PIECE) as usize) {
+                let slot_at = place * Self::SLOT_NS;
+                // In the first slot only what comes after.
+                let from = (at - slot_at).clamp(0, Self::SLOT_NS);
+                let busy = i64::from(*slot);
+                let taken = (Self::SLOT_NS - busy).min(Self::SLOT_NS - from).clamp(0, left);
+                left -= taken;
+                if taken > 0 {
+                    end = slot_at + (from.max(busy) + taken).min(Self::SLOT_NS);
+                }
+                *slot += taken as u32;
+                piece.free_ns -= taken;
+                place += 1;
+                if left == 0 || place >= most {
+                    break;
+                }
             }
-            slot.busy_ns += taken as u32;
-            place += 1 + if left > 0 { slot.full as usize } else { 0 };
+            self.end = self.end.max(place);
         }
-        // The next one that begins here goes on where this one ended.
-        if let Some(slot) = self.slots.get_mut(begin) {
-            let full = place.saturating_sub(begin + 2) as u32;
-            if i64::from(slot.busy_ns) >= Self::SLOT_NS {
-                slot.full = slot.full.max(full);
-            }
-        }
-        while self.slots.len() > Self::SLOTS {
-            self.slots.pop_front();
-            self.first += 1;
+        self.first = self.first.max(self.end - Self::SLOTS);
+        while self.first_piece < self.first.div_euclid(Self::PIECE)
+            && self.pieces.pop_front().is_some()
+        {
+            self.first_piece += 1;
         }
         (end - at - ns).max(0)
+    }
+
+    fn piece(&mut self, number: i64) -> &mut Piece {
+        let place = (number - self.first_piece).max(0) as usize;
+        if self.pieces.len() <= place {
+            self.pieces.resize_with(place + 1, || None);
+        }
+        self.pieces[place].get_or_insert_with(|| {
+            Box::new(Piece {
+                slots: [0; Self::PIECE as usize],
+                free_ns: Self::PIECE * Self::SLOT_NS,
+            })
+        })
     }
 }
 
@@ -376,8 +397,13 @@ mod tests {
         for at in 0..200 {
             line.take(at * 1_000_000_000, 1_500_000);
         }
-        assert!(line.slots.len() <= Calendar::SLOTS);
+        // A minute, and of that only the pieces that something was sent in.
+        let made = |line: &Calendar| line.pieces.iter().flatten().count();
+        assert!(made(&line) <= 62, "{}", made(&line));
+        line.take(200_000_000_000, 3_600_000_000_000);
+        let most = (Calendar::SLOTS / Calendar::PIECE) as usize + 2;
+        assert!(line.pieces.len() <= most, "{}", line.pieces.len());
         line.take(i64::MAX / 2, 1_000);
-        assert!(line.slots.len() <= Calendar::SLOTS);
+        assert_eq!(line.pieces.len(), 1);
     }
 }
