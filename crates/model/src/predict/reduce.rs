@@ -43,7 +43,7 @@ pub fn profile(
     let rates = detail
         .rates
         .map(|rate| RateProfile { mean: rate.bytes as f64 / lasted_s, most: rate.most as f64 });
-    let users_s = users_s.filter(|all| *all > 0.0).unwrap_or(detail.clients as f64 * lasted_s);
+    let users_s = users_s.filter(|all| *all > 0.0).unwrap_or(detail.clients_ns / 1e9);
     let hours = users_s / 3600.0;
     let scenarios = detail.needs.iter().filter_map(|needs| {
         let (count, mean_s) = match &needs.scenario {

@@ -108,6 +108,7 @@ impl Timed {
 /// One request message and its reply: an operation, or a whole compound.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Call {
+    pub(super) recording: u32,
     pub(super) link: u32,
     pub(super) client: u32,
     pub(super) command: u32,

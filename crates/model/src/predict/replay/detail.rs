@@ -73,10 +73,10 @@ pub struct Detail {
     pub sizes: Vec<Sizes>,
     /// To the server, to the clients.
     pub rates: [Rate; 2],
-    /// From the first request to the last reply, ns.
+    /// From the first request to the last reply of each recording; time that several share once, ns.
     pub lasted_ns: i64,
-    /// Clients (sessions) with requests that count.
-    pub clients: u64,
+    /// Of all clients (sessions) with requests that count, how long their recording lasted, ns.
+    pub clients_ns: f64,
     /// By scenario, or one for all where there is none.
     pub needs: Vec<Needs>,
 }
@@ -85,13 +85,21 @@ pub struct Detail {
 #[derive(Default)]
 pub(super) struct Gathering {
     cells: Map<(u32, u32), Cell>,
-    /// Of the current second: its number and bytes.
-    second: (i64, [u64; 2]),
     rates: [Rate; 2],
-    span: Option<(i64, i64)>,
+    /// By recording: one may be of another year than the one before.
+    spans: Map<u32, Span>,
     /// By client: the last end of what it sent.
     ends: Map<u32, i64>,
     needs: Map<Option<u32>, (u64, Map<u32, u64>)>,
+}
+
+/// A recording's time.
+struct Span {
+    first: i64,
+    last: i64,
+    clients: u64,
+    /// The current second: its number and bytes.
+    second: (i64, [u64; 2]),
 }
 
 /// One command and size.
@@ -140,6 +148,19 @@ impl Cell {
     }
 }
 
+impl Span {
+    fn lasted_ns(&self) -> i64 {
+        self.last - self.first
+    }
+
+    fn end_second(&mut self, rates: &mut [Rate; 2]) {
+        for (rate, now) in rates.iter_mut().zip(&mut self.second.1) {
+            rate.most = rate.most.max(*now);
+            *now = 0;
+        }
+    }
+}
+
 impl Gathering {
     /// Adds a request that its client sent at `start`.
     pub(super) fn add(&mut self, call: &Call, start: i64, timed: &Timed) {
@@ -151,21 +172,25 @@ impl Gathering {
         cell.add(bytes, timed);
 
         let end = start + timed.before_ns;
-        let (first, last) = self.span.unwrap_or((start, end));
-        self.span = Some((first.min(start), last.max(end)));
         let second = end.div_euclid(1_000_000_000);
-        // Operations come in the order of their ends.
-        if second > self.second.0 {
-            self.end_second();
-            self.second.0 = second;
+        let new = Span { first: start, last: end, clients: 0, second: (second, [0; 2]) };
+        let span = self.spans.entry(call.recording).or_insert(new);
+        (span.first, span.last) = (span.first.min(start), span.last.max(end));
+        // Operations of a recording come in the order of their ends.
+        if second > span.second.0 {
+            span.end_second(&mut self.rates);
+            span.second.0 = second;
         }
-        let ways = self.rates.iter_mut().zip(&mut self.second.1);
+        let ways = self.rates.iter_mut().zip(&mut span.second.1);
         for ((rate, now), bytes) in ways.zip([call.bytes.0, call.bytes.1]) {
             rate.bytes += bytes;
             *now += bytes;
         }
 
-        let before = self.ends.entry(call.client).or_insert(i64::MIN);
+        let before = self.ends.entry(call.client).or_insert_with(|| {
+            span.clients += 1;
+            i64::MIN
+        });
         let is_round = start >= *before;
         *before = end.max(*before);
         let (rounds, requests) =
@@ -174,16 +199,18 @@ impl Gathering {
         *requests.entry(call.command).or_default() += 1;
     }
 
-    fn end_second(&mut self) {
-        for (rate, now) in self.rates.iter_mut().zip(&mut self.second.1) {
-            rate.most = rate.most.max(*now);
-            *now = 0;
-        }
-    }
-
     /// What came out.
     pub(super) fn finish(mut self, commands: &[String], scenarios: &[String]) -> Detail {
-        self.end_second();
+        let mut spans: Vec<_> = self.spans.into_values().collect();
+        spans.iter_mut().for_each(|span| span.end_second(&mut self.rates));
+        spans.sort_unstable_by_key(|span| (span.first, span.last));
+        let (mut lasted_ns, mut until) = (0_i64, i64::MIN);
+        for span in &spans {
+            lasted_ns = lasted_ns.saturating_add((span.last - span.first.max(until)).max(0));
+            until = until.max(span.last);
+        }
+        let clients_ns =
+            spans.iter().map(|span| span.clients as f64 * span.lasted_ns() as f64).sum();
         let name =
             |names: &[String], number: u32| names.get(number as usize).cloned().unwrap_or_default();
         let mut cells: Vec<_> = self.cells.into_iter().collect();
@@ -217,8 +244,8 @@ impl Gathering {
         Detail {
             sizes: by_command.into_iter().flatten().collect(),
             rates: self.rates,
-            lasted_ns: self.span.map_or(0, |(first, last)| last - first),
-            clients: self.ends.len() as u64,
+            lasted_ns,
+            clients_ns,
             needs,
         }
     }

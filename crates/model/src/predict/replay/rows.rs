@@ -190,6 +190,7 @@ impl Replay {
         };
         self.release(link);
         let call = Call {
+            recording,
             link,
             client,
             command,
