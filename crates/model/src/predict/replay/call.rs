@@ -90,9 +90,43 @@ impl Timed {
         };
         let wait = Part::FIRST_SLICE + Kind::IoWait as usize;
         let more = |(today, then): (i64, i64)| then - today;
-        self.parts[part].1 += more(extra.flush);
+        let then = &mut self.parts[part].1;
+        *then = (*then + more(extra.flush)).max(0);
         self.parts[wait].1 += more(extra.hand_over);
         -more(extra.flush) - more(extra.hand_over) - extra.replica_ns
+    }
+
+    /// What was to take `beside_ns` besides the line takes so much more or less of the server: each of its parts
+    /// as it is long, and the client's, which is the rest.
+    pub(super) fn stretch(&mut self, beside_ns: i64, more_ns: i64) {
+        if more_ns == 0 || beside_ns <= 0 {
+            return;
+        }
+        let factor = (1.0 + more_ns as f64 / beside_ns as f64).max(0.0);
+        self.server().for_each(|part| part.1 = times(part.1, factor));
+    }
+
+    /// The server's parts.
+    fn server(&mut self) -> impl Iterator<Item = &mut (i64, i64)> {
+        let few = if self.has_slices { Part::ALL.len() } else { Part::FIRST_SLICE };
+        let parts = self.parts.iter_mut().take(few).enumerate();
+        let is_server = |place| place == Part::Server as usize || place >= Part::FIRST_SLICE;
+        parts.filter_map(move |(place, part)| is_server(place).then_some(part))
+    }
+
+    /// It is served for so long, and before that waits for others that are. What today was waiting is not that.
+    pub(super) fn serve(&mut self, own_ns: i64, waits_ns: i64) {
+        let sum_ns = |timed: &mut Timed| timed.server().map(|part| part.1).sum::<i64>();
+        let queue = Part::FIRST_SLICE + Kind::Queue as usize;
+        for place in [Part::Server as usize, queue] {
+            let over_ns = (sum_ns(self) - own_ns).max(0);
+            let (_, then) = &mut self.parts[place];
+            *then -= over_ns.min(*then).max(0);
+        }
+        let left_ns = sum_ns(self);
+        self.stretch(left_ns, (own_ns - left_ns).min(0));
+        let place = if self.has_slices { queue } else { Part::Server as usize };
+        self.parts[place].1 = duration(self.parts[place].1.saturating_add(waits_ns));
     }
 
     /// What is in no part is the rest.

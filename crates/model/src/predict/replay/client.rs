@@ -149,9 +149,10 @@ impl Client {
             })
     }
 
-    /// It made a request that was answered at `end`.
-    pub(crate) fn did(&mut self, call: &Call, end: i64) {
-        let is_chain = matches!(call.role, Role::Create | Role::List | Role::Set | Role::Other);
+    /// It made a request that was answered at `end`, or would not make it: then nothing goes along with it.
+    pub(crate) fn did(&mut self, call: &Call, end: i64, is_sent: bool) {
+        let is_chain =
+            is_sent && matches!(call.role, Role::Create | Role::List | Role::Set | Role::Other);
         self.chain = Some((call.handle.filter(|_| is_chain), end));
     }
 

@@ -12,7 +12,7 @@ use smbscope_event::slice::Kind;
 
 use super::Map;
 use super::blocks::{Direction, Fit, STREAMS_MAX};
-use super::call::{Call, duration};
+use super::call::{Call, duration, times};
 use super::line::Calendar;
 use super::role::Role;
 use crate::predict::plan::{Plan, Replication};
@@ -36,10 +36,11 @@ pub struct Stable {
 }
 
 impl Stable {
-    fn cost(&self, bytes: u64) -> i64 {
+    /// Of so many bytes by so many requests, none for the pieces of a larger one.
+    fn cost(&self, bytes: u64, requests: u64) -> i64 {
         let ns = match self.line {
-            Some((once, byte)) => once + byte * bytes as f64,
-            None => self.median_ns,
+            Some((once, byte)) => once * requests as f64 + byte * bytes as f64,
+            None => self.median_ns * requests as f64,
         };
         duration(ns as i64)
     }
@@ -108,14 +109,15 @@ pub(super) struct Durable {
 }
 
 impl Durable {
-    /// Takes an operation; `beside_ns` is its time without the line. Gives what changes, at the server.
+    /// Takes an operation that becomes so many requests, none for a piece of the one before; `beside_ns` is its
+    /// time without the line. Gives what changes, at the server.
     pub(super) fn change(
         &mut self,
         plan: &Plan,
         stable: &Stable,
         call: &Call,
         beside_ns: i64,
-        then: i64,
+        (then, requests): (i64, u64),
     ) -> Extra {
         let Some(handle) = call.handle else { return Extra::default() };
         if self.opens.len() >= STREAMS_MAX && !self.opens.contains_key(&handle) {
@@ -177,21 +179,25 @@ impl Durable {
             let today = match (is_today, slice_ns) {
                 (false, _) => 0,
                 (true, ns @ 1..) => ns,
-                (true, _) => stable.cost(dirty.0),
+                (true, _) => stable.cost(dirty.0, 1),
             };
             let after = match is_then {
                 false => 0,
-                true if is_write || dirty.1 > 0 => stable.cost(dirty.1),
+                true if is_write || dirty.1 > 0 => stable.cost(dirty.1, requests),
                 true => duration(stable.nothing_ns as i64),
             };
-            extra.flush = (today, after);
+            // Of the slice faster storage leaves a share.
+            let share = plan.slices[Kind::Flush as usize];
+            extra.flush = (times(today, share), times(after, share));
             if is_write {
-                let after = if is_then { duration(stable.hand_over_ns as i64) } else { 0 };
+                let after_ns = stable.hand_over_ns * requests as f64;
+                let after = if is_then { duration(after_ns as i64) } else { 0 };
                 extra.hand_over = (if is_today { hand_over_ns } else { 0 }, after);
             }
         }
         if let Some(replication) = plan.replication {
-            extra.replica_ns = self.replicate(&replication, then, bytes, is_then, dirty.1);
+            extra.replica_ns =
+                self.replicate(&replication, (then, requests), bytes, is_then, dirty.1);
         }
         extra
     }
@@ -200,7 +206,7 @@ impl Durable {
     fn replicate(
         &mut self,
         to: &Replication,
-        then: i64,
+        (then, requests): (i64, u64),
         bytes: u64,
         is_stable: bool,
         dirty: u64,
@@ -216,7 +222,8 @@ impl Durable {
                 0 => return 0,
                 bytes => waited + ns(bytes),
             };
-            return if is_stable { duration(to.rtt_ns + transfer) } else { 0 };
+            let distance = to.rtt_ns.saturating_mul(requests as i64);
+            return if is_stable { duration(distance.saturating_add(transfer)) } else { 0 };
         }
         if bytes == 0 {
             return 0;

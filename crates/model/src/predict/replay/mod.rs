@@ -39,7 +39,7 @@ pub(crate) use blocks::Direction;
 pub use blocks::Learnt;
 use blocks::{Blocks, Cut};
 use caches::Caches;
-use call::{Call, DURATION_MAX_NS, Timed, duration, point};
+use call::{Call, DURATION_MAX_NS, Timed, duration, point, times};
 use client::{Client, Execution};
 pub use data::{Cached, Lessons, Part, PartRow, Prediction, Row, Sent, Times};
 pub use depth::DEPTH_MAX;
@@ -55,7 +55,7 @@ pub use protect::Protected;
 use protect::Turn as Protection;
 use role::Role;
 pub use rows::columns;
-use tally::Tally;
+use tally::{Names, Tally};
 
 type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
 
@@ -343,11 +343,17 @@ impl Replay {
         }
         if self.learns || self.plan.is_other_durability() {
             let stable = &self.lessons.stable;
-            let extra = self.durable.change(&self.plan, stable, call, beside_ns, then);
+            let requests = match fate {
+                Fate::Joined | Fate::Gone => 0,
+                Fate::Split(requests) => requests,
+                _ => 1,
+            };
+            let at = (then, requests);
+            let extra = self.durable.change(&self.plan, stable, call, beside_ns, at);
             saved += timed.make_stable(&extra);
         }
         if let Some(protection) = protection {
-            saved += protection.server(call, &mut timed, &mut self.protected);
+            saved += protection.server(&self.plan, call, &mut timed, &mut self.protected);
         }
         let learnt = call.role.moves().map(|way| self.lessons.sizes[way as usize]);
         let request_ns = match fate {
@@ -356,6 +362,9 @@ impl Replay {
             _ => None,
         };
         let request_ns = request_ns.map_or(0, |ns| (ns as i64).min(beside_ns));
+        // What is faster is so for requests more or fewer as for this one.
+        let left = 1.0 - (at_server.0 - at_server.1) as f64 / beside_ns.max(1) as f64;
+        let request_ns = times(request_ns, left.max(0.0));
         let Some(link) = self.links.get_mut(call.link as usize) else { return };
         let lines = &mut self.lines;
         let mut line = match fate {
@@ -378,12 +387,18 @@ impl Replay {
         };
         timed.after_ns = match fate {
             Fate::Gone => 0,
-            // It waits for those that are served before it.
+            // It waits for those that are served before it. What is saved is of its own.
             Fate::Turn(turn) => {
-                let own_ns = beside_then.min(turn.own_ns);
-                own_ns + line.sum().max(turn.served_from.saturating_sub(turn.sent))
+                let own_ns = beside_then.min(turn.own_ns.saturating_sub(saved).max(0));
+                let waits_ns = turn.served_from.saturating_sub(turn.sent) - line.sum();
+                timed.serve(own_ns, waits_ns.max(0));
+                own_ns + line.sum() + waits_ns.max(0)
             }
-            _ => beside_then + line.sum() + more(timed.requests - 1, request_ns),
+            _ => {
+                let more_ns = more(timed.requests - 1, request_ns);
+                timed.stretch(beside_then, more_ns);
+                beside_then + line.sum() + more_ns
+            }
         };
         if fate == Fate::Gone {
             timed.parts.iter_mut().for_each(|part| part.1 = 0);
@@ -400,7 +415,7 @@ impl Replay {
         let has_rtt = link.is_known;
         let Some(client) = self.clients.get_mut(call.client as usize) else { return };
         client.ended(ended, ends_then, verifies_ns);
-        client.did(call, ended);
+        client.did(call, ended, fate != Fate::Gone);
         if call.is_counted {
             client.waited((start, before_ns), (then, timed.after_ns), call.spared.busy_ns);
             let scenario = call.execution.map(|one| one.scenario);
@@ -463,20 +478,4 @@ impl Replay {
 /// What so many requests more cost, or fewer save.
 fn more(requests: i64, request_ns: i64) -> i64 {
     requests.saturating_mul(request_ns).clamp(-DURATION_MAX_NS, DURATION_MAX_NS)
-}
-
-/// Names and their numbers.
-#[derive(Default)]
-struct Names(Vec<String>, Map<String, u32>);
-
-impl Names {
-    fn number(&mut self, name: &str) -> u32 {
-        if let Some(&number) = self.1.get(name) {
-            return number;
-        }
-        let number = self.0.len() as u32;
-        self.0.push(name.to_owned());
-        self.1.insert(name.to_owned(), number);
-        number
-    }
 }

@@ -94,21 +94,29 @@ impl Turn {
     }
 
     /// Makes it the server's; gives what is saved, ns.
-    pub(super) fn server(&self, call: &Call, timed: &mut Timed, counts: &mut Protected) -> i64 {
+    pub(super) fn server(
+        &self,
+        plan: &Plan,
+        call: &Call,
+        timed: &mut Timed,
+        counts: &mut Protected,
+    ) -> i64 {
         counts.changed += 1;
         let Some(((before, _), (after, _))) = self.costs else {
             counts.unknown += 1;
             return 0;
         };
-        let then = [ns(after.0), ns(after.1)];
+        // Processors that are faster are so for this, too.
+        let [share_in, share_out] = SLICES.map(|kind| plan.slices[kind as usize]);
+        let then = [ns(after.0 * share_in), ns(after.1 * share_out)];
         if is_seen(call) || self.today == Protection::None {
-            // Parts of their own, today and then.
+            // Parts of their own, of which other changes may have left a share.
             timed.has_slices = true;
-            let today = CRYPTO.map(|part| timed.parts[part].0);
+            let left = CRYPTO.map(|part| timed.parts[part].1);
             for (part, then) in CRYPTO.into_iter().zip(then) {
                 timed.parts[part].1 = then;
             }
-            today.iter().sum::<i64>() - then.iter().sum::<i64>()
+            left.iter().sum::<i64>() - then.iter().sum::<i64>()
         } else {
             // Today's is somewhere in the server's time.
             let saved = ns(before.0 + before.1) - then.iter().sum::<i64>();
@@ -119,7 +127,9 @@ impl Turn {
     }
 }
 
-/// The server's parts.
+/// The server's slices.
+const SLICES: [Kind; 2] = [Kind::CryptoIn, Kind::CryptoOut];
+/// The same as parts.
 const CRYPTO: [usize; 2] =
     [Part::FIRST_SLICE + Kind::CryptoIn as usize, Part::FIRST_SLICE + Kind::CryptoOut as usize];
 
@@ -131,8 +141,7 @@ fn has_rules_of_its_own(call: &Call) -> bool {
 
 /// Whether today's was measured.
 fn is_seen(call: &Call) -> bool {
-    let kinds = [Kind::CryptoIn, Kind::CryptoOut];
-    call.has_slices && kinds.iter().any(|kind| call.slices[*kind as usize] > 0)
+    call.has_slices && SLICES.iter().any(|kind| call.slices[*kind as usize] > 0)
 }
 
 fn ns(ns: f64) -> i64 {

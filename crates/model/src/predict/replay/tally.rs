@@ -2,11 +2,11 @@
 
 use smbscope_event::slice::Kind;
 
+use super::Map;
 use super::call::Timed;
 use super::client::Ended;
 use super::data::{Part, PartRow, Prediction, Row, Sent, Times};
 use super::role::Role;
-use super::{Map, Names};
 use crate::predict::Z_95;
 use crate::summary::latency::{Grain, Latency, Sample};
 
@@ -345,3 +345,19 @@ impl Tally {
 
 /// What lies between the operations of a scenario.
 const BETWEEN: &str = "between";
+
+/// Names and their numbers.
+#[derive(Default)]
+pub(super) struct Names(pub(super) Vec<String>, Map<String, u32>);
+
+impl Names {
+    pub(super) fn number(&mut self, name: &str) -> u32 {
+        if let Some(&number) = self.1.get(name) {
+            return number;
+        }
+        let number = self.0.len() as u32;
+        self.0.push(name.to_owned());
+        self.1.insert(name.to_owned(), number);
+        number
+    }
+}
