@@ -35,7 +35,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("after_ns", "Mean", Duration, Nullable, "Mean predicted."),
         ("after_error_ns", "±", Duration, Nullable, "Half of the 95 % interval of the predicted mean."),
         ("change_percent", "of the mean", Number, Nullable, "Change of the mean, in per cent of today's."),
-        ("change_error_percent", "±", Number, Nullable, "Half of the 95 % interval of the predicted mean, in per cent of today's."),
+        ("change_error_percent", "±", Number, Nullable, "Half of the 95 % interval of that change, in per cent of today's."),
         ("parts", "Parts", List("forecast_part"), Always, "What the means are made of; they add up to them."),
     ]),
     ("forecast_part", "A part of a mean before and after the changes.", &[], &[

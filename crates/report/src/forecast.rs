@@ -251,16 +251,21 @@ fn sentence(change: &Change) -> String {
         Change::CacheHit(share) => {
             format!("{} % of the reads are in the server's memory", number(100.0 * share))
         }
-        Change::Replication(one) => format!(
-            "a second server {} keeps the same: {}",
-            format::duration(one.rtt_ns),
-            if one.is_sync { "answers wait for it" } else { "it follows" }
-        ),
+        Change::Replication(one) => {
+            let line = one.bandwidth_bits.map(|bits| format!(" and {} Mbit/s", number(bits / 1e6)));
+            format!(
+                "a second server, with a round trip of {}{}, keeps the same: {}",
+                format::duration(one.rtt_ns),
+                line.unwrap_or_default(),
+                if one.is_sync { "answers wait for it" } else { "it follows" }
+            )
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use smbscope_model::predict::plan::Replication;
     use smbscope_model::summary::Distribution;
 
     use super::*;
@@ -326,6 +331,14 @@ mod tests {
             (Change::Cpu(1e-6), "0.000001 times as fast"),
             (Change::Queue(0.0), "0 % of today's"),
             (Change::Users(2300.0), "2,300 users"),
+            (
+                Change::Replication(Replication {
+                    is_sync: true,
+                    rtt_ns: 5_000_000,
+                    bandwidth_bits: Some(1e9),
+                }),
+                "round trip of 5.00 ms and 1,000 Mbit/s, keeps the same: answers wait",
+            ),
         ] {
             assert!(sentence(&change).contains(wanted), "{}", sentence(&change));
         }
