@@ -200,8 +200,8 @@ pub const SPECS: [Spec; 22] = [
         name: "write-through",
         example: "write-through=on",
         meaning: "every write is on stable storage when it is answered (off: only what a Flush asks for)",
-        needs: "Flushes of what was written, or the slice flush of writes that were write-through (what it \
-                costs to make something stable)",
+        needs: "ten or more Flushes of what was written, or the slice flush of as many writes that were \
+                write-through (what it costs to make something stable)",
     },
     Spec {
         name: "replication",
@@ -214,23 +214,23 @@ pub const SPECS: [Spec; 22] = [
         name: "cache-hit",
         example: "cache-hit=90%",
         meaning: "the server has this share of what is read in memory",
-        needs: "the slices filesystem and io of reads (smbscope record), some of them from memory and some \
-                from storage",
+        needs: "the slices filesystem and io of reads (smbscope record), ten or more of them from memory and as \
+                many from storage, which takes four times as long at least",
     },
     Spec {
         name: "signing",
         example: "signing=aes-gmac",
         meaning: "all messages are signed by this algorithm (hmac-sha256, aes-cmac, aes-gmac), or none is (off)",
-        needs: "what it costs (--calibration FILE of `smbscope predict calibrate`); to turn it off also the \
-                slices crypto_in or crypto_out of the server",
+        needs: "what it and the one of today cost (--calibration FILE of `smbscope predict calibrate`); to turn it \
+                off the slices crypto_in or crypto_out of the server do as well",
     },
     Spec {
         name: "encryption",
         example: "encryption=aes-128-gcm",
         meaning: "all messages are encrypted by this cipher (aes-128-ccm, aes-128-gcm, aes-256-ccm, aes-256-gcm), \
                   or none is (off)",
-        needs: "what it costs (--calibration FILE of `smbscope predict calibrate`); to turn it off also the \
-                slices crypto_in or crypto_out of the server",
+        needs: "what it and the one of today cost (--calibration FILE of `smbscope predict calibrate`); to turn it \
+                off the slices crypto_in or crypto_out of the server do as well",
     },
 ];
 
@@ -249,7 +249,8 @@ impl fmt::Display for Change {
         let name = self.name();
         let on = |is_on: bool| if is_on { "on" } else { "off" };
         match *self {
-            Change::Rtt(seconds) => write!(to, "{name}={}us", 1e6 * seconds),
+            // To the nanosecond, and no digits of the double beyond.
+            Change::Rtt(seconds) => write!(to, "{name}={}us", (1e9 * seconds).round() / 1e3),
             Change::Distance(km) => write!(to, "{name}={km}km"),
             Change::Bandwidth(bits) => write!(to, "{name}={bits:.0}bit"),
             Change::Window(bytes) => write!(to, "{name}={bytes:.0}"),
@@ -261,7 +262,7 @@ impl fmt::Display for Change {
             }
             Change::Filesystem(times) | Change::Cpu(times) => write!(to, "{name}={times}x"),
             Change::Queue(share) | Change::CacheHit(share) | Change::Loss(share) => {
-                write!(to, "{name}={}%", 100.0 * share)
+                write!(to, "{name}={}%", (1e9 * share).round() / 1e7)
             }
             Change::Users(users) => write!(to, "{name}={users}"),
             Change::Cache(CacheOption::DirLease) => to.write_str(name),

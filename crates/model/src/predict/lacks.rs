@@ -28,6 +28,9 @@ pub fn lacks(changes: &[Change], prediction: &Prediction) -> Option<Lacking> {
         let is_answerable = match (change, change.slices()) {
             (_, Some((kinds, _))) => kinds.iter().any(|kind| has(kind.name())),
             (Change::Cache(_), _) => prediction.cached.creates > 0,
+            (Change::Block(_) | Change::Depth(_), _) => prediction.moves != [0, 0],
+            (Change::ReadBlock(_), _) => prediction.moves[0] > 0,
+            (Change::WriteBlock(_), _) => prediction.moves[1] > 0,
             (Change::Signing(_) | Change::Encryption(_), _) => prediction.protected.unknown == 0,
             (Change::CacheHit(_), _) => prediction.lessons.hits.is_some(),
             (Change::WriteThrough(_), _) => prediction.lessons.stable.n >= STABLE_LEAST,

@@ -5,7 +5,8 @@
 //! which the method is checked against the published tables; [`fit`] finds its constants; [`reduce`]
 //! makes one of a recording. Where order
 //! counts, [`replay`] goes through recorded operations once more. A change is one of
-//! [`change::Change`]; a [`plan::Plan`] is what several of them together mean for a replay.
+//! [`change::Change`]; a [`plan::Plan`] is what several of them together mean for a replay, and
+//! [`together`] what must be known of that.
 
 pub mod averages;
 pub mod capacity;
@@ -17,6 +18,7 @@ pub mod plan;
 pub mod published;
 pub mod reduce;
 pub mod replay;
+pub mod together;
 
 /// Of a normal distribution, for 95 %.
 pub(crate) const Z_95: f64 = 1.96;

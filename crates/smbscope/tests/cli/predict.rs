@@ -138,8 +138,16 @@ fn a_profile_is_kept_in_a_file_and_predicted_from() {
     let run = load_run::run(&dir, 1, |_| {});
     let file = dir.join("profile.json");
     let file = file.to_str().unwrap();
-    answer(["predict", &run, "--save-profile", file]);
     let words = ["predict", "--profile", file, "--change", "rtt=20ms"];
+    // Of its connections no round trip is known: it would be in the prediction twice.
+    answer(["predict", &run, "--save-profile", file]);
+    let said = complaint(2, words);
+    assert!(said.contains("the round trip of today"), "{said}");
+    let text = answer(["predict", "--profile", file]);
+    assert!(text.contains("round trip of 2 of them is not known"), "{text}");
+    // What it would be with a change is not what is saved.
+    complaint(2, ["predict", &run, "--save-profile", file, "--change", "rtt=20ms"]);
+    answer(["predict", &capture(), "--save-profile", file]);
     let records = objects(&answer([words.as_slice(), &["--format", "json"]].concat()));
     let total = records.iter().find(|record| record["scenario"] == "Total").unwrap();
     assert_eq!(total["option"], "recorded");
@@ -185,10 +193,28 @@ fn what_a_recording_lacks_is_told_with_what_to_record() {
         let said = complaint(2, ["predict", &input, "--change", change]);
         assert!(said.contains(wanted), "{change}: {said}");
     }
+    let (_keep, dir) = folder();
+    let run = load_run::run(&dir, 1, |_| {});
+    for change in ["block=1MiB", "depth=8"] {
+        let said = complaint(2, ["predict", &run, "--change", change]);
+        assert!(said.contains("reads and writes"), "{change}: {said}");
+    }
     let blocks = fixture("mtu-1500.pcap");
     let said = complaint(2, ["predict", &blocks, "--change", "block=4KiB"]);
     assert!(said.contains("a second block size"), "{said}");
     complaint(2, ["predict", &input, "--profile", "published"]);
+}
+
+#[test]
+fn what_changes_do_to_each_other_is_told() {
+    let input = capture();
+    let said = complaint(2, ["predict", &input, "--change", "depth=8", "--change", "block=1MiB"]);
+    assert!(said.contains("cannot be predicted together"), "{said}");
+    let changes = ["--change", "distance=100km", "--change", "rtt=20ms"];
+    let text = answer([["predict", &input].as_slice(), &changes].concat());
+    assert!(text.contains("--change distance=100km has no effect"), "{text}");
+    let text = answer(["predict", &input, "--change", "dirlease"]);
+    assert!(text.contains("Times are of today's operations"), "{text}");
 }
 
 #[test]

@@ -49,7 +49,7 @@ fn a_change_is_told_as_predict_tells_it() {
     let (_guard, dir) = folder();
     let run = load_run::run(&dir, 1, |_| {});
     for (input, changes) in
-        [(capture(), ["bandwidth=8mbit", "window=8000"]), (run, ["block=1MiB", "max-read=2MiB"])]
+        [(capture(), ["bandwidth=8mbit", "window=8000"]), (run, ["compound=on", "channels=2"])]
     {
         let change = changes.map(|change| format!("--change={change}"));
         let change = change.each_ref().map(String::as_str);

@@ -101,6 +101,14 @@ pub struct Prediction {
     pub timed: u64,
     /// Of them those of connections without a known round trip: the line's change is not in them.
     pub without_rtt: u64,
+    /// Operations of load runs that do not count, because their scenario was not measured.
+    pub left_out: u64,
+    /// Reads, and writes, of which open, offset and bytes are known.
+    pub moves: [u64; 2],
+    /// Of them those that continue another, of which a depth says when they are sent.
+    pub turned: u64,
+    /// Connections that sessions have beside their first.
+    pub further_channels: u64,
     /// Slices that the recording has, in the order of [`Kind::ALL`]: operations with each.
     pub slices: Vec<(&'static str, u64)>,
     /// Executions of scenarios that were not followed for their number.
@@ -198,6 +206,16 @@ pub struct Times {
     pub error_ns: Option<f64>,
 }
 
+impl Prediction {
+    /// How long a scenario takes today, s: its response time, or all of its operations one after the other where
+    /// that is longer. It waited for nothing longer than that. None without one.
+    pub fn scenario_s(&self) -> Option<f64> {
+        let all = self.all_scenarios.as_ref()?;
+        let operations = self.operations.before.distribution.sum_ns as f64 / all.count as f64;
+        Some(all.before.mean_ns()?.max(operations) / 1e9)
+    }
+}
+
 impl Row {
     /// Change of the mean, in per cent of today's.
     pub fn percent(&self) -> Option<f64> {
@@ -207,7 +225,8 @@ impl Row {
 
     /// Half of the 95 % interval of [`Row::percent`].
     pub fn percent_error(&self) -> Option<f64> {
-        Some(100.0 * self.change_error_ns? / self.before.mean_ns()?)
+        let before = self.before.mean_ns().filter(|ns| *ns != 0.0)?;
+        Some(100.0 * self.change_error_ns? / before)
     }
 }
 

@@ -27,6 +27,8 @@ struct Stream {
 /// All opens.
 #[derive(Default)]
 pub(super) struct Depths {
+    /// Those that had a turn.
+    pub(super) turned: u64,
     streams: Map<(u32, u64), Stream>,
 }
 
@@ -78,6 +80,7 @@ impl Depths {
         stream.next_offset = next_offset;
         stream.ended_at = stream.ended_at.max(access.end);
         stream.sent_then = sent;
+        self.turned += 1;
         Some(Turn { sent, served_from, own_ns })
     }
 

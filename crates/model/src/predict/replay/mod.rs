@@ -293,6 +293,9 @@ impl Replay {
         timed.set(Part::Server, (server, server));
 
         let access = call.access(start, before_ns);
+        if let Some(access) = &access {
+            self.tally.moves[access.kind as usize] += 1;
+        }
         match call.role {
             Role::Move(direction) if self.learns => {
                 self.blocks.learn(direction, call.transferred, beside_ns);
@@ -459,6 +462,7 @@ impl Replay {
         prediction.cached = Cached { answered, breaks, creates };
         prediction.stable = self.durable.asked;
         prediction.chained = self.chained;
+        prediction.turned = self.depths.turned;
         prediction.protected = self.protected;
         prediction.at_risk = self.durable.at_risk();
         prediction.lessons = match self.learns {

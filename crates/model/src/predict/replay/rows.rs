@@ -9,6 +9,7 @@ use std::sync::LazyLock;
 use arrow::array::RecordBatch;
 use arrow::datatypes::Int64Type;
 use arrow::error::ArrowError;
+use hashbrown::hash_map::Entry;
 use smbscope_event::operation;
 use smbscope_event::slice::Kind;
 
@@ -135,8 +136,9 @@ impl Replay {
             true => execution.is_some_and(|execution| execution.is_counted),
             false => true,
         };
-        if is_counted {
-            self.tally.operation(command);
+        match is_counted {
+            true => self.tally.operation(command),
+            false => self.tally.left_out += 1,
         }
         let role = self.tally.role(command);
         let handle = columns.handle.get(row).map(|handle| (recording, handle));
@@ -273,10 +275,9 @@ impl Replay {
             Some(session) => {
                 // The connection's logon goes on as the session's client.
                 let of_link = one.client;
-                *self
-                    .client_of
-                    .entry((recording, session))
-                    .or_insert_with(|| of_link.unwrap_or_else(make))
+                let entry = self.client_of.entry((recording, session));
+                self.tally.further_channels += u64::from(matches!(entry, Entry::Occupied(_)));
+                *entry.or_insert_with(|| of_link.unwrap_or_else(make))
             }
         };
         one.client = Some(client);

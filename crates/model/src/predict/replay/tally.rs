@@ -22,6 +22,12 @@ pub(super) struct Tally {
     waiting_ns: (i64, i64),
     late: (u64, u64),
     without_rtt: u64,
+    /// Operations of load runs that were not measured.
+    pub(super) left_out: u64,
+    /// Reads and writes with bytes, an open and an offset.
+    pub(super) moves: [u64; 2],
+    /// Connections of sessions beside the first.
+    pub(super) further_channels: u64,
     slices: [u64; Kind::PARTS],
     /// By scenario and command: operations, and those that are sent then.
     sent: Map<(Option<u32>, u32), (u64, u64)>,
@@ -335,6 +341,9 @@ impl Tally {
             timed: operations.before.distribution.n,
             operations,
             without_rtt: self.without_rtt,
+            left_out: self.left_out,
+            moves: self.moves,
+            further_channels: self.further_channels,
             slices: Kind::ALL.iter().map(|kind| kind.name()).zip(self.slices).collect(),
             executions_left_out,
             sent,

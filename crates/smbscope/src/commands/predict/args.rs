@@ -65,7 +65,7 @@ pub struct Predict {
     pub detail: bool,
     /// Write what the recording comes down to, as a profile: what an operation costs by command and
     /// size, and what scenarios need. It holds no names of files, users or machines.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["profile", "list"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["profile", "changes", "list"])]
     pub save_profile: Option<PathBuf>,
     /// List the changes that can be predicted.
     #[arg(long, conflicts_with_all = ["inputs", "profile", "changes"])]

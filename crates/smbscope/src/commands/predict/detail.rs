@@ -37,11 +37,18 @@ pub fn save(forecast: &Forecast, inputs: &[String], mut file: Output) -> anyhow:
     });
     let name = names.collect::<Vec<_>>().join(", ");
     let timed = format::count(forecast.prediction.timed);
-    let source = format!(
+    let mut source = format!(
         "{timed} operations of {name}, reduced by {} {}",
         "smbscope",
         env!("CARGO_PKG_VERSION")
     );
+    // Who predicts from it has no other way to know.
+    if forecast.prediction.without_rtt > 0 {
+        source.push_str(&format!(
+            "; the round trip of {} of them is not known and stays as it is",
+            format::count(forecast.prediction.without_rtt)
+        ));
+    }
     let profile = reduce::profile(&forecast.prediction, forecast.users_s, &name, &source)
         .ok_or_else(|| Failure::usage("the inputs last no time at all: no rate can be told"))?;
     let text = serde_json::to_string_pretty(&profile).context("to JSON")?;

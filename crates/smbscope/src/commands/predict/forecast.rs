@@ -12,6 +12,7 @@ use smbscope_model::predict::change::Change;
 use smbscope_model::predict::lacks::{lacks, lacks_sizes};
 use smbscope_model::predict::plan::Plan;
 use smbscope_model::predict::replay::{self, Lessons, Prediction, Replay};
+use smbscope_model::predict::together;
 use smbscope_report::format;
 use smbscope_store::source::{Request, Source};
 use smbscope_store::{Part as Rows, Table};
@@ -76,6 +77,9 @@ impl Forecast {
         talk: Talk,
     ) -> anyhow::Result<Forecast> {
         let changes = &asked.changes;
+        if let Some(why) = together::apart(changes) {
+            return Err(Failure::usage(why));
+        }
         let mut plan = asked.plan()?;
         // The round trips must be known before the first operation.
         source.spool()?;
@@ -119,7 +123,9 @@ impl Forecast {
         }
         let prediction = through(source, connections, &plan, replay, talk)?;
         check(changes, &plan, &prediction)?;
-        let mut warnings = warnings(&prediction);
+        waited(&loads, &prediction)?;
+        let mut warnings = together::warnings(changes);
+        warnings.extend(self::warnings(&plan, &prediction));
         warnings.extend(changes.iter().filter_map(|change| beyond(change, &prediction)));
         let mut notes = notes(&plan, &prediction);
         notes.extend(today);
@@ -174,6 +180,13 @@ fn loads(capacity: &Result<Capacity, NoCapacity>, users: f64) -> anyhow::Result<
     let capacity = capacity.as_ref().map_err(|missing| refused(missing.sentence()))?;
     let limit = capacity.limit().ok_or_else(|| refused(NoCapacity::NeverBusy.sentence()))?;
     capacity.loads(users).ok_or_else(|| {
+        if users < limit.users {
+            return refused(&format!(
+                "the {} had no time left with the {:.0} users that were recorded: how long requests waited for \
+                 that is not known; record with fewer users",
+                limit.name, capacity.users_recorded
+            ));
+        }
         let said = format!(
             "the server carries about {:.0} ± {:.0} users ({}): with {users:.0} queues grow without end and \
              there is no response time. {}",
@@ -184,6 +197,24 @@ fn loads(capacity: &Result<Capacity, NoCapacity>, users: f64) -> anyhow::Result<
         );
         refused(said.trim_end())
     })
+}
+
+/// Whether what the queues say of today can be: nobody waited longer than it took.
+fn waited(loads: &[Load], prediction: &Prediction) -> anyhow::Result<()> {
+    let ms = |seconds: f64| format::duration((1e9 * seconds) as i64);
+    let Some(took_s) = prediction.scenario_s() else { return Ok(()) };
+    match loads.iter().find(|load| load.wait_s.0 > took_s) {
+        None => Ok(()),
+        Some(load) => Err(Failure::usage(format!(
+            "--change users: how long requests wait cannot be told: with {} busy by {:.1} % a scenario would have \
+             waited {} for that, and took {} in all. Others than the users kept that busy, and did not hold them \
+             up: record again with nothing else on that machine",
+            load.name,
+            100.0 * load.busy.0,
+            ms(load.wait_s.0),
+            ms(took_s)
+        ))),
+    }
 }
 
 /// All of the recording through a replay.
@@ -214,6 +245,13 @@ fn through(
 
 /// Whether the recording has what the changes need.
 fn check(changes: &[Change], plan: &Plan, prediction: &Prediction) -> anyhow::Result<()> {
+    if prediction.timed == 0 && prediction.left_out > 0 {
+        return Err(Failure::usage(format!(
+            "none of the {} operations of the inputs belongs to a scenario that was measured: nothing can be \
+             predicted from them; let the load run go on to the end of a measured window",
+            format::count(prediction.left_out)
+        )));
+    }
     if prediction.timed == 0 {
         return Err(Failure::usage(
             "the inputs hold no operation with a time of its own: nothing can be predicted from them",
@@ -247,6 +285,21 @@ fn notes(plan: &Plan, prediction: &Prediction) -> Vec<String> {
             format::count(cached.answered),
             format::count(all),
             format::count(cached.breaks)
+        ));
+    }
+    let is_other = |row: &replay::Row| row.count != row.count_after;
+    if prediction.commands.iter().any(is_other) {
+        notes.push(
+            "Times are of today's operations: one that is not sent takes nothing then, and one that becomes several \
+             requests takes what those take together."
+                .to_owned(),
+        );
+    }
+    if let Some(depth) = plan.depth {
+        notes.push(format!(
+            "{} of {} reads and writes continue another: of those up to {depth} are under way at once.",
+            format::count(prediction.turned),
+            format::count(prediction.moves.iter().sum())
         ));
     }
     match plan.compound {
@@ -323,6 +376,13 @@ fn beyond(change: &Change, prediction: &Prediction) -> Option<String> {
         Change::Block(block) => (block, vec![read, write]),
         Change::ReadBlock(block) => (block, vec![read]),
         Change::WriteBlock(block) => (block, vec![write]),
+        Change::Channels(channels) if prediction.further_channels > 0 => {
+            return Some(format!(
+                "Sessions of the inputs have {} connections beside their first: they stay, and each connection \
+                 becomes {channels}.",
+                format::count(prediction.further_channels)
+            ));
+        }
         _ => return None,
     };
     let of = of.iter().filter(|one| one.most_bytes > 0);
@@ -340,7 +400,7 @@ fn beyond(change: &Change, prediction: &Prediction) -> Option<String> {
 }
 
 /// Where the prediction leaves what was measured.
-fn warnings(prediction: &Prediction) -> Vec<String> {
+fn warnings(plan: &Plan, prediction: &Prediction) -> Vec<String> {
     let mut warnings = Vec::new();
     if let Some([_, _, largest]) = prediction.rtt_ns
         && largest.1 as f64 > FAR * largest.0 as f64
@@ -352,12 +412,17 @@ fn warnings(prediction: &Prediction) -> Vec<String> {
             format::duration(largest.1)
         ));
     }
-    if prediction.without_rtt > 0 && prediction.rtt_ns.is_some_and(|[_, one, _]| one.0 != one.1) {
+    let is_other_rtt = prediction.rtt_ns.is_some_and(|[_, one, _]| one.0 != one.1);
+    let hangs_on_rtt = plan.window_bytes.is_some() || plan.loss > 0.0;
+    if prediction.without_rtt > 0 && (is_other_rtt || hangs_on_rtt) {
         warnings.push(format!(
-            "{} of {} operations belong to connections whose round trip is not known: they keep their \
-             time.",
+            "{} of {} operations belong to connections whose round trip is not known: {}.",
             format::count(prediction.without_rtt),
-            format::count(prediction.timed)
+            format::count(prediction.timed),
+            match is_other_rtt {
+                true => "they keep the one that they have",
+                false => "what would take further round trips is not in their time",
+            }
         ));
     }
     let (before, after) = prediction.late;

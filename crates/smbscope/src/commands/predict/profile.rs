@@ -27,8 +27,8 @@ impl Row {
     }
 
     fn percent(&self) -> Option<f64> {
-        let after = self.after.as_ref()?.seconds();
-        Some(100.0 * (after / self.before.seconds() - 1.0))
+        let (before, after) = (self.before.seconds(), self.after.as_ref()?.seconds());
+        (before != 0.0).then(|| 100.0 * (after / before - 1.0))
     }
 }
 
@@ -40,8 +40,14 @@ pub fn run(args: &Predict, named: &Named) -> anyhow::Result<()> {
         Named::File(path) => detail::read(path)?,
     };
     let mut changed = today.clone();
+    let is_distance = |change: &Change| matches!(change, Change::Rtt(_) | Change::Distance(_));
     for change in &args.asked.changes {
-        change.apply(&mut changed).map_err(|lacking| {
+        // What a round trip takes that was not known is somewhere in the rest, and would count twice.
+        let applied = match is_distance(change) && today.rtt_s <= 0.0 {
+            true => Err(change.lacking()),
+            false => change.apply(&mut changed),
+        };
+        applied.map_err(|lacking| {
             Failure::usage(format!(
                 "--change {}: the profile {} has not what that needs: {}",
                 lacking.change, today.name, lacking.what
@@ -126,12 +132,13 @@ fn text(
                 .iter()
                 .find(|row| row.before.scenario == scenario && row.shown().option == *option);
             let Some(row) = row else { continue };
-            if let Some(percent) = row.percent() {
+            if row.after.is_some() {
                 cells.push(format!("{:.3}", row.before.seconds()));
-                cells.push(format!("{:.3}", row.shown().seconds()));
-                cells.push(format!("{percent:+.1}"));
-            } else {
-                cells.push(format!("{:.3}", row.shown().seconds()));
+            }
+            cells.push(format!("{:.3}", row.shown().seconds()));
+            if row.after.is_some() {
+                let percent = row.percent();
+                cells.push(percent.map_or(String::new(), |percent| format!("{percent:+.1}")));
             }
         }
         cells

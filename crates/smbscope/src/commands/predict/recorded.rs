@@ -93,6 +93,12 @@ fn text(forecast: &Forecast, bold: (&str, &str)) -> String {
         bold.0, bold.1
     ));
     text.push_str(&table("command", &rows, is_changed, bold));
+    if prediction.operations.count > prediction.timed {
+        text.push_str(&format!(
+            "n counts all of them; means are of the {} with a time of their own: of a compound its first has it\n",
+            format::count(prediction.timed)
+        ));
+    }
     text.push_str(&format!("\n{}What the mean operation is made of{}\n", bold.0, bold.1));
     text.push_str(&parts(&prediction.operations, is_changed, bold));
     let waiting = prediction.waiting_ns;
@@ -108,7 +114,8 @@ fn text(forecast: &Forecast, bold: (&str, &str)) -> String {
     notes.iter().for_each(|line| text.push_str(&format!("{line}\n")));
     // Of a capture nobody expects a capacity.
     if !matches!(capacity, Err(NoCapacity::NoSteps)) {
-        text.push_str(&format!("\n{}Capacity{}\n", bold.0, bold.1));
+        let title = if is_changed { "Capacity today" } else { "Capacity" };
+        text.push_str(&format!("\n{}{title}{}\n", bold.0, bold.1));
         text.push_str(&carries(capacity, bold));
     }
     if is_changed {
