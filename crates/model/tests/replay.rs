@@ -506,6 +506,8 @@ fn a_write_that_must_be_stable_takes_what_a_flush_took() {
     assert_eq!(difference(&later), 0);
     let risk = later.at_risk.unwrap();
     assert_eq!((risk.written, risk.most), (8192, 8192));
+    // The line's 8 ms are not the writes'.
+    assert!((0..MS).contains(&risk.writing_ns) && risk.lasted_ns > 8 * MS, "{risk:?}");
     // Half a round trip, and both at the line's rate.
     assert!((6 * MS..11 * MS).contains(&risk.longest_ns), "{risk:?}");
 }

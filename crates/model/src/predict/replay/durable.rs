@@ -51,6 +51,8 @@ impl Stable {
 pub struct AtRisk {
     /// Bytes written.
     pub written: u64,
+    /// From the first write to the last one, ns.
+    pub writing_ns: i64,
     /// From the first write to the last one's arrival, ns.
     pub lasted_ns: i64,
     /// Most that was under way at once, bytes.
@@ -235,7 +237,9 @@ impl Durable {
         risk.written = risk.written.saturating_add(bytes);
         risk.longest_ns = risk.longest_ns.max(took);
         self.byte_ns += bytes as f64 * took as f64;
-        self.first = Some(self.first.map_or(then, |first| first.min(then)));
+        let first = self.first.map_or(then, |first| first.min(then));
+        self.first = Some(first);
+        risk.writing_ns = risk.writing_ns.max(then.saturating_sub(first));
         self.last = self.last.max(arrives);
         0
     }

@@ -337,13 +337,18 @@ fn notes(plan: &Plan, prediction: &Prediction) -> Vec<String> {
         ));
     }
     if let Some(risk) = prediction.at_risk {
-        let seconds = risk.lasted_ns as f64 / 1e9;
-        let rate = if seconds > 0.0 { risk.written as f64 / seconds } else { 0.0 };
+        // While it is written, not until it has arrived: a slow line makes nobody write less.
+        let seconds = risk.writing_ns as f64 / 1e9;
+        let rate = match seconds > 0.0 {
+            true => {
+                format!(" ({} in a second)", format::bytes((risk.written as f64 / seconds) as u64))
+            }
+            false => String::new(),
+        };
         notes.push(format!(
-            "{} are written ({} in a second): the second server lacks {} on average and {} at most, and is up to \
+            "{} are written{rate}: the second server lacks {} on average and {} at most, and is up to \
              {} behind. So much is lost if the first one is.",
             format::bytes(risk.written),
-            format::bytes(rate as u64),
             format::bytes(risk.mean as u64),
             format::bytes(risk.most),
             format::duration(risk.longest_ns)
