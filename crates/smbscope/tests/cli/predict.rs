@@ -169,7 +169,7 @@ fn a_profile_is_kept_in_a_file_and_predicted_from() {
 #[test]
 fn a_load_run_says_what_its_capacity_lacks() {
     let (_keep, dir) = folder();
-    let run = load_run::run(&dir, 1, |_| {});
+    let run = load_run::run(&dir, 1, |run| run.pacing = "closed".into());
     let text = answer(["predict", &run]);
     assert!(text.contains("Scenarios") && text.contains("Capacity"), "{text}");
     let said = complaint(2, ["predict", &run, "--change", "users=2300"]);

@@ -16,6 +16,8 @@ const RECENT_MAX: usize = 64;
 pub(crate) struct Execution {
     pub(crate) scenario: u32,
     pub(crate) is_counted: bool,
+    /// Whether it is due at its time, and not as soon as the one before has ended.
+    pub(crate) is_paced: bool,
     pub(crate) scheduled_at: i64,
     pub(crate) started_at: i64,
     pub(crate) ended_at: i64,
@@ -65,15 +67,22 @@ impl Client {
             let end = point(then + (execution.ended_at - was).max(0));
             self.last = Some((execution.ended_at.max(was), end));
             let scheduled = execution.scheduled_at;
+            let due = match execution.is_paced {
+                true => scheduled,
+                false => point(began - (execution.started_at - scheduled)),
+            };
             let ended = Ended {
                 is_counted: execution.is_counted,
-                response_ns: (execution.ended_at - scheduled, end - scheduled),
-                late_ns: (execution.started_at - scheduled, began - scheduled),
+                response_ns: (execution.ended_at - scheduled, end - due),
+                late_ns: (execution.started_at - scheduled, began - due),
             };
             (ended, execution.scenario)
         });
         if let Some(execution) = execution {
             let began = match self.last {
+                Some((was, then)) if !execution.is_paced => {
+                    point(then + (execution.started_at - was))
+                }
                 // The scenario before held it up, and may not then.
                 Some((was, then)) if was > execution.scheduled_at && was != then => {
                     execution.scheduled_at.max(then)
@@ -196,13 +205,15 @@ mod tests {
 
     #[test]
     fn a_scenario_begins_on_time_or_when_the_one_before_has_ended() {
-        let execution = |at: i64| Execution {
+        let of = |at: i64, is_paced| Execution {
             scenario: 0,
             is_counted: true,
+            is_paced,
             scheduled_at: at,
             started_at: at,
             ended_at: at + 50,
         };
+        let execution = |at| of(at, true);
         let mut client = Client::default();
         assert_eq!(client.turn(Some(1), Some(&execution(1_000))), None);
         client.ended(1_050, 3_000, 0);
@@ -212,5 +223,15 @@ mod tests {
         let (ended, _) = client.turn(None, None).unwrap();
         assert_eq!(ended.late_ns, (0, 1_000));
         assert_eq!(ended.response_ns, (50, 1_050));
+
+        // Without a schedule each begins so long after the one before as it did, and is due then.
+        let execution = |at| of(at, false);
+        let mut client = Client::default();
+        client.turn(Some(1), Some(&execution(1_000)));
+        client.ended(1_050, 3_000, 0);
+        client.turn(Some(2), Some(&execution(1_060)));
+        client.ended(1_110, 5_010, 0);
+        let (ended, _) = client.turn(None, None).unwrap();
+        assert_eq!((ended.late_ns, ended.response_ns), ((0, 0), (50, 2_000)));
     }
 }

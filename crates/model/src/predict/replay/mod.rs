@@ -79,6 +79,8 @@ pub struct Replay {
     executions_left_out: u64,
     /// Recordings of which only operations of measured scenarios count.
     loads: Vec<bool>,
+    /// Recordings of which users follow no schedule.
+    unpaced: HashSet<u32, foldhash::fast::RandomState>,
     known: Map<(u32, u64), Known>,
     /// Trees of continuously available shares.
     available: HashSet<(u32, u64, u64), foldhash::fast::RandomState>,
@@ -170,6 +172,7 @@ impl Replay {
             executions: Map::default(),
             executions_left_out: 0,
             loads: Vec::new(),
+            unpaced: HashSet::default(),
             known: Map::default(),
             available: HashSet::default(),
             links: Vec::new(),
@@ -205,6 +208,12 @@ impl Replay {
         }
     }
 
+    /// Says of a load run, before its scenarios, that each began when the user's one before had ended.
+    pub fn unpaced(&mut self, recording: &str) {
+        let recording = self.recordings.number(recording);
+        self.unpaced.insert(recording);
+    }
+
     /// Adds executions of scenarios, before their operations.
     pub fn scenarios(&mut self, rows: &[Scenario]) {
         let window = self.plan.window;
@@ -224,6 +233,7 @@ impl Replay {
                 scenario: self.scenarios.number(&row.scenario),
                 is_counted: row.phase == MEASURED
                     && window.is_none_or(|(start, end)| (start..end).contains(&row.scheduled_at)),
+                is_paced: !self.unpaced.contains(&recording),
                 scheduled_at: point(row.scheduled_at),
                 started_at: point(started_at),
                 ended_at: point(ended_at),

@@ -23,6 +23,9 @@ use crate::interrupt;
 use crate::options::Talk;
 use crate::progress::Shown;
 
+/// Pacing of runs whose users follow no schedule.
+const CLOSED: &str = "closed";
+
 /// How many times as long as any recorded round trip a new one may be without a warning.
 const FAR: f64 = 10.0;
 
@@ -83,8 +86,8 @@ impl Forecast {
         let mut plan = asked.plan()?;
         // The round trips must be known before the first operation.
         source.spool()?;
-        let context = Context::read(source, talk)?;
-        let capacity = context.demand.finish();
+        let Context { connections, trees, unpaced, demand, users_s } = Context::read(source, talk)?;
+        let capacity = demand.finish();
         let loads = plan.users.map(|users| loads(&capacity, users)).transpose()?;
         let loads = loads.unwrap_or_default();
         let mut today = None;
@@ -99,12 +102,16 @@ impl Forecast {
                 )
             });
         }
-        let (connections, trees) = (&context.connections, &context.trees);
+        let told = |mut replay: Replay| {
+            replay.connections(&connections);
+            replay.trees(&trees);
+            unpaced.iter().for_each(|recording| replay.unpaced(recording));
+            replay
+        };
         let mut lessons = Lessons::default();
         if plan.learns() {
-            let mut replay = Replay::new(Plan::default(), lessons);
-            replay.trees(trees);
-            lessons = through(source, connections, &Plan::default(), replay, talk)?.lessons;
+            let replay = told(Replay::new(Plan::default(), lessons));
+            lessons = through(source, &Plan::default(), replay, talk)?.lessons;
             if let Some(lacking) = lacks_sizes(changes, lessons.sizes) {
                 return Err(Failure::usage(format!(
                     "--change {}: the inputs have not what that needs: {}; record with a second block size \
@@ -116,12 +123,11 @@ impl Forecast {
         if lessons.requests > 0.0 {
             plan.waits = loads.iter().map(|load| load.wait(lessons.requests)).collect();
         }
-        let mut replay = Replay::new(plan.clone(), lessons);
-        replay.trees(trees);
+        let mut replay = told(Replay::new(plan.clone(), lessons));
         if in_detail {
             replay = replay.in_detail();
         }
-        let prediction = through(source, connections, &plan, replay, talk)?;
+        let prediction = through(source, &plan, replay, talk)?;
         check(changes, &plan, &prediction)?;
         waited(&loads, &prediction)?;
         let mut warnings = together::warnings(changes);
@@ -131,7 +137,6 @@ impl Forecast {
         notes.extend(today);
         notes.extend(loads.iter().map(loaded));
         let changes = changes.to_vec();
-        let users_s = context.users_s;
         Ok(Forecast { changes, prediction, users_s, capacity, notes, warnings })
     }
 }
@@ -142,6 +147,8 @@ struct Context {
     connections: Vec<Connection>,
     /// Of continuously available shares.
     trees: Vec<Tree>,
+    /// Recordings of load runs whose users follow no schedule.
+    unpaced: Vec<String>,
     demand: Demand,
     users_s: Option<f64>,
 }
@@ -149,12 +156,18 @@ struct Context {
 impl Context {
     fn read(source: &Source, talk: Talk) -> anyhow::Result<Context> {
         let mut context = Context::default();
+        let runs = source.runs();
+        let unpaced = runs.into_iter().filter(|(run, _)| run.pacing == CLOSED);
+        context.unpaced = unpaced.map(|(run, _)| run.recording).collect();
         let tables = vec![Table::Steps, Table::Counters, Table::Connections, Table::Trees];
         let parts = source.parts(&Request { tables, projection: Some(Vec::new()) })?;
         let _shown = Shown::begin(talk, parts.progress());
         for part in parts {
             match part? {
-                Rows::Steps(rows) => {
+                Rows::Steps(mut rows) => {
+                    // Their steps tell the workload's pace, which nobody kept.
+                    let is_unpaced = |row: &&mut Step| context.unpaced.contains(&row.recording);
+                    rows.iter_mut().filter(is_unpaced).for_each(|row| row.rate = 0.0);
                     let here =
                         |step: &Step| step.users_here as f64 * (step.end - step.start) as f64;
                     let users_s = rows.iter().map(here).sum::<f64>() / 1e9;
@@ -220,7 +233,6 @@ fn waited(loads: &[Load], prediction: &Prediction) -> anyhow::Result<()> {
 /// All of the recording through a replay.
 fn through(
     source: &Source,
-    connections: &[Connection],
     plan: &Plan,
     mut replay: Replay,
     talk: Talk,
@@ -228,7 +240,6 @@ fn through(
     let schema = operation::schema();
     let names = replay::columns(plan);
     let places = names.map(|name| schema.index_of(name)).collect::<Result<_, _>>()?;
-    replay.connections(connections);
     let tables = vec![Table::Scenarios, Table::Operations];
     let parts = source.parts(&Request { tables, projection: Some(places) })?;
     let _shown = Shown::begin(talk, parts.progress());
