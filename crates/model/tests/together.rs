@@ -294,6 +294,8 @@ fn storage_counts_among_reads_side_by_side() {
     // What was waiting is no part of the server's own time one by one.
     rows.iter_mut().for_each(|row| row.set_filesystem_ns(0));
     is_sound(&predict(&rows, &[Change::Depth(1)]));
+    let [reads, _] = predict(&rows, &[]).lessons.sizes;
+    assert_eq!((reads.continued, reads.beside), (7, 7));
     let [all, single] = [8, 1].map(|depth| predict(&rows, &[Change::Depth(depth)]).turned);
     assert_eq!((all, single), (7, 7));
 }

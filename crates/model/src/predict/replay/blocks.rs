@@ -69,6 +69,7 @@ pub(crate) struct Blocks {
     fits: [Fit; 2],
     small: Option<Latency>,
     continued: [u64; 2],
+    beside: [u64; 2],
 }
 
 impl Blocks {
@@ -83,6 +84,8 @@ impl Blocks {
                 && access.start - before.ended_at < PAUSE_MAX_NS
         });
         self.continued[access.kind as usize] += u64::from(before.is_some());
+        let is_beside = before.is_some_and(|before| access.start < before.ended_at);
+        self.beside[access.kind as usize] += u64::from(is_beside);
         let (cut, block_bytes) = match (block, before) {
             (Some(block), _) if access.bytes > block => {
                 (Cut::Split(access.bytes.div_ceil(block)), block)
@@ -130,7 +133,8 @@ impl Blocks {
             let line = fit.line();
             let piece_ns =
                 line.map(|(once, _)| small_ns.map_or(once, |small| once.min(small as f64)));
-            Learnt { continued, least_bytes, most_bytes, line, piece_ns }
+            let beside = self.beside[kind as usize];
+            Learnt { continued, beside, least_bytes, most_bytes, line, piece_ns }
         })
     }
 }
@@ -140,6 +144,8 @@ impl Blocks {
 pub struct Learnt {
     /// How many continue the one before.
     pub continued: u64,
+    /// Of them those that were under way together with it.
+    pub beside: u64,
     /// Bytes of the smallest.
     pub least_bytes: u64,
     /// Bytes of the largest.

@@ -23,6 +23,9 @@ use crate::interrupt;
 use crate::options::Talk;
 use crate::progress::Shown;
 
+/// Share of blocks that were under way together without a warning.
+const BESIDE: f64 = 0.1;
+
 /// Pacing of runs whose users follow no schedule.
 const CLOSED: &str = "closed";
 
@@ -132,6 +135,7 @@ impl Forecast {
         waited(&loads, &prediction)?;
         let mut warnings = together::warnings(changes);
         warnings.extend(self::warnings(&plan, &prediction));
+        warnings.extend(beside(&plan, &prediction));
         warnings.extend(changes.iter().filter_map(|change| beyond(change, &prediction)));
         let mut notes = notes(&plan, &prediction);
         notes.extend(today);
@@ -411,6 +415,23 @@ fn beyond(change: &Change, prediction: &Prediction) -> Option<String> {
             format::bytes(least),
             format::bytes(most),
             format::bytes(block)
+        )
+    })
+}
+
+/// Whether blocks were under way together, which other blocks are not in a replay.
+fn beside(plan: &Plan, prediction: &Prediction) -> Option<String> {
+    let learnt = prediction.lessons.sizes;
+    let blocks = [plan.read_block, plan.write_block].into_iter().zip(learnt);
+    let of =
+        blocks.filter(|(block, _)| block.is_some()).map(|(_, one)| (one.continued, one.beside));
+    let (all, beside) = of.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    (beside as f64 > BESIDE * all as f64).then(|| {
+        format!(
+            "{} of {} reads and writes that continue another were under way together with it. Other blocks are \
+             predicted one after the other, and take longer so than side by side.",
+            format::count(beside),
+            format::count(all)
         )
     })
 }
