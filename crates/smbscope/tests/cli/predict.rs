@@ -28,6 +28,9 @@ fn the_published_table_comes_out() {
             assert!((found / wanted - 1.0).abs() < within, "{profile} {option}: {found}");
         }
     }
+    let far = ["predict", "--profile", "published", "--change"];
+    let full = |change| answer([&far[..], &[change]].concat()).contains("An hour has no more");
+    assert!(full("rtt=500ms") && !full("rtt=20ms"));
     let text = answer(["predict", "--profile", "published"]);
     assert!(text.contains("WordFileOpen") && text.contains("round trip 4 ms"), "{text}");
 }

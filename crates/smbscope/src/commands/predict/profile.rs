@@ -14,6 +14,9 @@ use crate::exit::Failure;
 use crate::format::{Column, RowFormat, lines};
 use crate::output::Output;
 
+/// What a user has of an hour, s.
+const HOUR_S: f64 = 3600.0;
+
 /// One time before and after the changes.
 struct Row {
     before: Cell,
@@ -157,6 +160,9 @@ fn text(
             cell.constant_s,
             cell.error_s
         ));
+        if cell.seconds() > HOUR_S {
+            text.push_str("An hour has no more than 3,600 s: a user does less in it than this.\n");
+        }
     }
     if !changes.is_empty() {
         text.push_str(&taken_for_granted(changes, bold));
