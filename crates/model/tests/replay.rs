@@ -822,10 +822,14 @@ proptest! {
             ("storage", at(rtt_s, 1.0 / worse, bits)),
             ("rate", at(rtt_s, 1.0, bits / worse)),
         ];
+        // What is on a line within a millisecond is not told apart: one that comes later may find a free one.
+        let unsure_ns = if one_by_one { 0 } else { MS };
         for (what, other) in worse {
             let (less, more) = (one.waiting_ns.1, other.waiting_ns.1);
-            prop_assert!(more >= less * 999 / 1000, "{what}: {less} {more}");
-            prop_assert!(mean(&other.operations) >= 0.999 * mean(&one.operations));
+            let unsure_of_all_ns = unsure_ns * acts.len() as i64;
+            prop_assert!(more >= less * 999 / 1000 - unsure_of_all_ns, "{what}: {less} {more}");
+            let least = 0.999 * mean(&one.operations) - unsure_ns as f64;
+            prop_assert!(mean(&other.operations) >= least);
         }
     }
 }
