@@ -11,6 +11,11 @@ use sha2::{Digest, Sha256};
 use crate::anonymize::Tokenizer;
 use crate::column::Sensitivity;
 
+/// Pacing by a schedule.
+pub const OPEN: &str = "open";
+/// Pacing by the server: who is answered sooner does more.
+pub const CLOSED: &str = "closed";
+
 /// One machine's part of a load run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]

@@ -56,7 +56,7 @@ table! {
         step: u64, None, Public, "Number of the step, from 1.";
         users: u64, Count, Public, "Users of the whole run in this step, all machines together.";
         users_here: u64, Count, Public, "Of them, those of this machine.";
-        rate: f64, None, Public, "Scenarios that the schedule asks of all users of this machine in a second.";
+        rate: f64, None, Public, "Scenarios that the schedule asks of all users of this machine in a second; 0 where they follow none.";
         start: i64, Time, Public, "Begin of its measured window.";
         end: i64, Time, Public, "End of its measured window.";
         scheduled: u64, Count, Public, "Scenarios scheduled in the window.";

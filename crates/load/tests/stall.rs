@@ -474,4 +474,5 @@ async fn without_patience_what_is_under_way_in_the_end_is_no_trouble() {
     assert_eq!(shown.unexpected, []);
     let broken_off = shown.scenarios.iter().filter(|row| row.outcome == FAILED).count();
     assert_eq!(broken_off as u64, USERS);
+    assert_eq!(shown.steps[0].rate, 0.0, "the workload's pace, which nobody keeps");
 }

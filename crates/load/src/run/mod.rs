@@ -399,7 +399,11 @@ impl Engine {
         let workload = self.planner.workload();
         let names: Vec<&str> =
             workload.scenarios.iter().map(|scenario| scenario.name.as_str()).collect();
-        let rate = numbers.len() as f64 * 1e9 / self.rule.interval_ns as f64;
+        // Back to back nobody asks for so and so many.
+        let rate = match self.pace.closed {
+            true => 0.0,
+            false => numbers.len() as f64 * 1e9 / self.rule.interval_ns as f64,
+        };
         let row = TableRow {
             step: step.step,
             users: step.users,

@@ -3,13 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use smbscope_event::description::RunDescription;
+use smbscope_event::description::{CLOSED, RunDescription};
 
 use super::data::{About, Warning, WarningKind};
 use super::side::Side;
 
-/// Pacing by the server: who is faster does more.
-const CLOSED: &str = "closed";
 /// Parts of operations that differ by more than this are said.
 const PART: f64 = 0.05;
 

@@ -1,5 +1,6 @@
 //! What was run, on what, by which machines; and the warnings that concern whole runs.
 
+use smbscope_event::description::CLOSED;
 use smbscope_model::summary::{Load, RunPart, Warning, WarningKind};
 
 use crate::document::{Block, Cell, Facts, Section, Table, column, fact};
@@ -51,7 +52,7 @@ fn aloud(part: &RunPart) -> Vec<String> {
             format::duration(ns)
         ));
     }
-    if run.pacing == "closed" {
+    if run.pacing == CLOSED {
         said.push("Users ran back to back (closed loop): there is no schedule, so nothing can be late, and response times are not those of users who come by themselves.".to_owned());
     }
     said

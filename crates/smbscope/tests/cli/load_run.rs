@@ -95,8 +95,6 @@ fn a_step(run: &RunDescription, step: u64, window: i64) -> Step {
         scheduled: 30,
         started: 30,
         completed: 30,
-        // The workload's, whether users keep it or not.
-        rate: if run.pacing == "closed" { 5.0 } else { 0.0 },
         ..Step::default()
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
-use smbscope_event::description::{RunDescription, Setting};
+use smbscope_event::description::{CLOSED, OPEN, RunDescription, Setting};
 use smbscope_load::client::Host;
 use smbscope_load::workload::Planner;
 
@@ -44,7 +44,7 @@ pub fn describe(args: &Run, host: &Host, planner: &Planner, text: &str) -> RunDe
         channels: u64::from(host.config.channels),
         client_cache: args.client.client_cache.name().to_owned(),
         settings,
-        pacing: if args.course.closed { "closed" } else { "open" }.to_owned(),
+        pacing: if args.course.closed { CLOSED } else { OPEN }.to_owned(),
         scenarios_per_user_hour: (!args.course.closed).then_some(per_hour),
         ramp_users_per_second: Some(args.course.ramp),
         warm_up_ns: nanoseconds(args.course.warm_up),

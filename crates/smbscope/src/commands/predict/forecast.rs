@@ -4,6 +4,7 @@
 
 use std::path::PathBuf;
 
+use smbscope_event::description::CLOSED;
 use smbscope_event::operation;
 use smbscope_event::run::Step;
 use smbscope_event::tables::{Connection, Tree};
@@ -25,9 +26,6 @@ use crate::progress::Shown;
 
 /// Share of blocks that were under way together without a warning.
 const BESIDE: f64 = 0.1;
-
-/// Pacing of runs whose users follow no schedule.
-const CLOSED: &str = "closed";
 
 /// How many times as long as any recorded round trip a new one may be without a warning.
 const FAR: f64 = 10.0;
@@ -168,10 +166,7 @@ impl Context {
         let _shown = Shown::begin(talk, parts.progress());
         for part in parts {
             match part? {
-                Rows::Steps(mut rows) => {
-                    // Their steps tell the workload's pace, which nobody kept.
-                    let is_unpaced = |row: &&mut Step| context.unpaced.contains(&row.recording);
-                    rows.iter_mut().filter(is_unpaced).for_each(|row| row.rate = 0.0);
+                Rows::Steps(rows) => {
                     let here =
                         |step: &Step| step.users_here as f64 * (step.end - step.start) as f64;
                     let users_s = rows.iter().map(here).sum::<f64>() / 1e9;
