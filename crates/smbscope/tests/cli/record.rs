@@ -181,6 +181,14 @@ fn what_cannot_be_recorded_is_told() {
     let (_guard, dir) = folder();
     let out = dir.join("run");
     let out = out.to_str().unwrap();
+    // What is in the folder is looked at before the server is.
+    let (_kept, taken) = folder();
+    std::fs::write(taken.join("letter.txt"), "kept").unwrap();
+    let arguments = ["record", "--interface", "no-such0", "--out", taken.to_str().unwrap()];
+    let said = complaint(5, arguments);
+    assert!(said.contains("is not empty and holds no dataset"), "{said}");
+    assert!(taken.join("letter.txt").exists());
+
     let said = complaint(4, ["record", "--interface", "no-such0", "--out", out]);
     assert!(
         said.contains("no-such0: no such interface; there are ") && said.contains("lo"),

@@ -18,7 +18,7 @@ pub mod reader;
 pub mod writer;
 
 pub use reader::Dataset;
-pub use writer::{DatasetWriter, ManifestSeed, WriteOptions};
+pub use writer::{DatasetWriter, ManifestSeed, WriteOptions, may_write};
 
 /// Ending of a part that is being written; readers pass over it.
 pub const UNFINISHED: &str = "tmp";

@@ -190,18 +190,21 @@ fn take_parts(
     }
 }
 
-/// Makes sure that the folder is there, and that nothing of value is in it.
-fn prepare(dir: &Path, seed: &ManifestSeed, overwrite: bool) -> Result<()> {
-    let exists = |what| {
-        let path = dir.to_owned();
-        Err(Error::Exists { path, what })
-    };
-    if dir.exists() && !dir.is_dir() {
+/// Says whether a dataset can be written to a folder, and changes nothing: so a caller finds out before it does what
+/// takes long or has effects.
+///
+/// # Errors
+///
+/// [`Error::Exists`] where it is a file, holds something else, or a dataset that is not to be replaced.
+pub fn may_write(dir: &Path, overwrite: bool) -> Result<()> {
+    let exists = |what| Err(Error::Exists { path: dir.to_owned(), what });
+    if !dir.exists() {
+        return Ok(());
+    }
+    if !dir.is_dir() {
         return exists("is a file; choose a folder for the dataset");
     }
-    std::fs::create_dir_all(dir).map_err(Error::io(dir))?;
-    let mut entries = std::fs::read_dir(dir).map_err(Error::io(dir))?;
-    if entries.next().is_none() {
+    if is_empty(dir)? {
         return Ok(());
     }
     if !Dataset::is_at(dir) {
@@ -210,12 +213,27 @@ fn prepare(dir: &Path, seed: &ManifestSeed, overwrite: bool) -> Result<()> {
     if !overwrite {
         return exists("holds a dataset already; choose another folder, or --force to replace it");
     }
+    Ok(())
+}
+
+fn is_empty(dir: &Path) -> Result<bool> {
+    Ok(std::fs::read_dir(dir).map_err(Error::io(dir))?.next().is_none())
+}
+
+/// Makes sure that the folder is there, and that nothing of value is in it.
+fn prepare(dir: &Path, seed: &ManifestSeed, overwrite: bool) -> Result<()> {
+    may_write(dir, overwrite)?;
+    std::fs::create_dir_all(dir).map_err(Error::io(dir))?;
+    if is_empty(dir)? {
+        return Ok(());
+    }
     let same = |input: &InputFile| {
         let path = Path::new(&input.name).canonicalize().ok();
         path.zip(dir.canonicalize().ok()).is_some_and(|(input, dir)| input.starts_with(dir))
     };
     if seed.inputs.iter().any(same) {
-        return exists("is an input as well; choose another folder");
+        let what = "is an input as well; choose another folder";
+        return Err(Error::Exists { path: dir.to_owned(), what });
     }
     Dataset::remove(dir)
 }

@@ -8,10 +8,12 @@ mod display;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use anyhow::Context as _;
 use smbscope_event::manifest::Manifest;
 use smbscope_report::format;
+use smbscope_store::dataset::may_write;
 
-use super::dataset::{hint, written};
+use super::dataset::{cannot, hint, written};
 use super::live::folder::{Folder, keep_private};
 use super::live::memory::Limit;
 use super::live::source::{Seen, Source};
@@ -27,6 +29,8 @@ const PARTS_EVERY: Duration = Duration::from_secs(1);
 /// Records.
 pub fn run(args: &Record, talk: Talk) -> anyhow::Result<()> {
     keep_private();
+    // Before anything is attached to the server.
+    may_write(&args.out, args.force).with_context(|| cannot(&args.out))?;
     let tokenizer = args.anonymize.tokenizer()?;
     let created_at = live::now();
     args.listen.keep_back()?;
