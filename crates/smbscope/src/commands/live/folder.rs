@@ -9,6 +9,7 @@ use smbscope_event::manifest::{InputFile, Kind, Manifest};
 use smbscope_store::dataset::{DatasetWriter, ManifestSeed, WriteOptions};
 
 use crate::commands::dataset::cannot;
+use crate::exit::{Code, Failure};
 
 /// A folder while it is written. Only its owner can read it.
 pub struct Folder {
@@ -37,18 +38,26 @@ impl Folder {
 
     /// Takes rows.
     pub fn part(&mut self, part: Part) -> anyhow::Result<()> {
-        self.writer.part(part).with_context(|| cannot(&self.out))
+        self.writer.part(part).with_context(|| cannot_any_more(&self.out))
     }
 
     /// Completes it, and says whether everything came that was to come.
     pub fn finish(self, complete: bool) -> anyhow::Result<Manifest> {
-        self.writer.finish(complete).with_context(|| cannot(&self.out))
+        self.writer.finish(complete).with_context(|| cannot_any_more(&self.out))
     }
 
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.out
     }
+}
+
+fn cannot_any_more(out: &Path) -> Failure {
+    let message = format!(
+        "{}: the recording cannot be written any more; its complete parts stay",
+        out.display()
+    );
+    Failure::new(Code::Output, message)
 }
 
 /// What this process writes from now on its owner alone can read: a recording names persons and

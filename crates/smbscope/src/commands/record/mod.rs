@@ -48,12 +48,6 @@ pub fn run(args: &Record, talk: Talk) -> anyhow::Result<()> {
     let took = begin.elapsed();
     let ended = end(source, &mut folder);
     let manifest = folder.finish(recorded.is_ok() && ended.is_ok());
-    if recorded.is_err() || ended.is_err() {
-        talk.say(&format!(
-            "the recording ended early; the parts that were complete stay: smbscope report {}",
-            args.out.display()
-        ));
-    }
     recorded?;
     let seen = ended?;
     talk.say(&summary(&args.out, &manifest?, &seen, took));
