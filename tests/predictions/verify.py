@@ -642,7 +642,10 @@ def protection(bench):
             for turn in range(TURNS):
                 name = f"{change}-{turn}"
                 costs = bench.path(f"crypto-{name}.json")
+                # What keeps the processors awake gets a turn of its own now and then, in the middle of an operation.
+                bench.sleep()
                 bench.call("predict", "calibrate", "--out", costs, "--quiet")
+                bench.wake()
                 with concurrent.futures.ThreadPoolExecutor() as both:
                     half = lambda number, run, *more: both.submit(lab.load, run, "--shard", f"{number}/2", *more)
                     runs = [half(1, f"protection-plain-{name}", *plain), half(2, f"protection-{name}", *words, *other)]

@@ -8,7 +8,7 @@
 //! Others on the machine change its speed from second to second: the ways take turns operation by operation, and each
 //! is compared with the plain one of its turn. That also leaves the caches as users do who come one after the
 //! other. The server is a lab's smbd; each round has new sessions, for what AES-CCM costs depends on how a
-//! process's buffers lie in memory (1.4 or 2.3 ms for a MiB were seen).
+//! process's buffers lie in memory (1.4 or 2.3 ms for a MiB were seen), and on how long a message is.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -49,11 +49,16 @@ enum Work {
     Write(u32),
 }
 
-const WORK: [(Work, u32); 5] = [
+/// Between half a MiB and one the cost of a byte changes (glibc gives the memory of longer buffers back each time).
+const WORK: [(Work, u32); 9] = [
     (Work::Query, 300),
     (Work::Read(65_536), 48),
+    (Work::Read(262_144), 12),
+    (Work::Read(524_288), 6),
     (Work::Read(1 << 20), 6),
     (Work::Write(65_536), 48),
+    (Work::Write(262_144), 12),
+    (Work::Write(524_288), 6),
     (Work::Write(1 << 20), 6),
 ];
 
@@ -88,8 +93,34 @@ struct Took {
     more: Two,
 }
 
+/// Turns that are kept of each work in each way: some of all where there are more.
+const TURNS_MAX: usize = 4096;
+
+/// Turns of one work in one way.
+#[derive(Clone, Debug, Default)]
+struct Turns {
+    kept: Vec<Took>,
+    seen: u64,
+}
+
+impl Turns {
+    /// Any of those that were seen is kept as probably as any other (reservoir sampling, algorithm R).
+    fn add(&mut self, took: Took, random: &mut ChaCha8Rng) {
+        self.seen += 1;
+        if self.kept.len() < TURNS_MAX {
+            self.kept.push(took);
+        } else if let Some(place) = self.kept.get_mut((random.next_u64() % self.seen) as usize) {
+            *place = took;
+        }
+    }
+
+    fn usual(&self, pick: fn(&Took) -> Two) -> Two {
+        usual(self.kept.iter().map(pick))
+    }
+}
+
 /// By work.
-type Round = [Took; WORK.len()];
+type Way = [Turns; WORK.len()];
 
 /// Why nothing could be measured.
 #[derive(Debug, thiserror::Error)]
@@ -134,39 +165,39 @@ pub async fn measure(
 ) -> Result<Calibrated, CalibrateError> {
     let mut ways = Protection::ALL.to_vec();
     let mut refused = Vec::new();
-    let mut rounds: Vec<Vec<Round>> = Vec::new();
+    let (mut rounds, mut took) = (0, Vec::<Way>::new());
     let mut random = ChaCha8Rng::seed_from_u64(0);
     let begin = Instant::now();
-    while rounds.len() < ROUNDS_LEAST || begin.elapsed() < lasts {
+    while rounds < ROUNDS_LEAST || begin.elapsed() < lasts {
         let mut users = Vec::new();
         for protection in ways {
             match User::connect(lab, credential, protection).await {
                 Ok(user) => users.push(user),
                 // Every server can do without, and it is what all others are compared with. What came about once
                 // does so again.
-                Err(error) if protection == Protection::None || !rounds.is_empty() => {
+                Err(error) if protection == Protection::None || rounds > 0 => {
                     return Err(error);
                 }
                 Err(error) => refused.push(error),
             }
         }
-        rounds.push(round(&mut users, &mut random).await?);
+        took.resize_with(users.len(), Way::default);
+        round(&mut users, &mut took, &mut random).await?;
+        rounds += 1;
         ways = users.iter().map(|user| user.protection).collect();
         for user in users {
             user.session.close().await;
         }
         let by_time = begin.elapsed().as_secs_f64() / lasts.as_secs_f64().max(1e-3);
-        let by_rounds = rounds.len() as f64 / ROUNDS_LEAST as f64;
+        let by_rounds = rounds as f64 / ROUNDS_LEAST as f64;
         if !told(by_time.min(by_rounds).min(1.0)) {
             break;
         }
     }
-    let of = |way: usize, place: usize, pick: fn(&Took) -> Two| {
-        usual(rounds.iter().map(|round| pick(&round[way][place])))
-    };
-    let measured = ways.into_iter().enumerate().map(|(way, protection)| {
-        let samples = WORK.iter().enumerate().map(|(place, (work, _))| {
-            let (all, more) = (of(0, place, |took| took.all), of(way, place, |took| took.more));
+    let Some(plain) = took.first() else { return Ok(Calibrated { measured: Vec::new(), refused }) };
+    let measured = ways.into_iter().zip(&took).map(|(protection, own)| {
+        let samples = WORK.iter().zip(plain.iter().zip(own)).map(|((work, _), (plain, own))| {
+            let (all, more) = (plain.usual(|took| took.all), own.usual(|took| took.more));
             Sample {
                 bytes: work.bytes(),
                 ns: ((all.0 + more.0).max(0.0), (all.1 + more.1).max(0.0)),
@@ -177,28 +208,29 @@ pub async fn measure(
     Ok(Calibrated { measured: measured.collect(), refused })
 }
 
-/// Everything once, each operation by all users in turn; what it took, by user. In any order, for a server's
+/// Everything once, each operation by all users in turn; adds what it took, by user. In any order, for a server's
 /// process is not done when it has answered, and whoever comes next shares the processors with it.
-async fn round(users: &mut [User], random: &mut ChaCha8Rng) -> Result<Vec<Round>, CalibrateError> {
+async fn round(
+    users: &mut [User],
+    took: &mut [Way],
+    random: &mut ChaCha8Rng,
+) -> Result<(), CalibrateError> {
     let mut order: Vec<usize> = (0..users.len()).collect();
-    let mut rounds = vec![Round::default(); users.len()];
+    let mut turn = vec![Two::default(); users.len()];
     for (place, (work, times)) in WORK.into_iter().enumerate() {
-        // By user, then by turn.
-        let mut turns: Vec<Vec<Two>> = users.iter().map(|_| Vec::new()).collect();
         for _ in 0..times {
             shuffle(&mut order, random);
             for &way in &order {
-                turns[way].push(users[way].work(work).await?);
+                turn[way] = users[way].work(work).await?;
+            }
+            let Some(&plain) = turn.first() else { continue };
+            for (way, &all) in took.iter_mut().zip(&turn) {
+                let more = (all.0 - plain.0, all.1 - plain.1);
+                way[place].add(Took { all, more }, random);
             }
         }
-        let Some(plain) = turns.first() else { continue };
-        for (round, turns) in rounds.iter_mut().zip(&turns) {
-            let more =
-                turns.iter().zip(plain).map(|(own, plain)| (own.0 - plain.0, own.1 - plain.1));
-            round[place] = Took { all: usual(turns.iter().copied()), more: usual(more) };
-        }
     }
-    Ok(rounds)
+    Ok(())
 }
 
 fn shuffle(order: &mut [usize], random: &mut ChaCha8Rng) {
@@ -207,8 +239,8 @@ fn shuffle(order: &mut [usize], random: &mut ChaCha8Rng) {
     }
 }
 
-/// The mean of the middle half: others on the machine do not change it much, and where there are two kinds, as
-/// processes are of whose buffers some lie well in memory and some do not, both count.
+/// The mean of the middle half of all turns of all rounds, of which a quarter may be disturbed by others on the machine;
+/// where there are two kinds, as processes are of whose buffers some lie well in memory and some do not, both count.
 fn usual(costs: impl Iterator<Item = Two>) -> Two {
     let (operation, beside): (Vec<_>, Vec<_>) = costs.unzip();
     let middle = |mut of: Vec<f64>| {
@@ -337,6 +369,19 @@ mod tests {
         // Half of the processes are fast.
         assert_eq!(of(&[2.0, 1.0, 1.0, 2.0, 1.0, 2.0, 2.0, 1.0]), (1.5, -1.5));
         assert_eq!(of(&[5.0, 5.0, 900.0, 5.0]), (5.0, -5.0));
+    }
+
+    #[test]
+    fn turns_of_all_rounds_are_kept_alike() {
+        let mut random = ChaCha8Rng::seed_from_u64(2);
+        let mut turns = Turns::default();
+        for turn in 0..10 * TURNS_MAX {
+            turns.add(Took { all: (turn as f64, 0.0), more: (0.0, 1.0) }, &mut random);
+        }
+        assert_eq!(turns.kept.len(), TURNS_MAX);
+        let half = 5.0 * TURNS_MAX as f64;
+        assert!((turns.usual(|took| took.all).0 / half - 1.0).abs() < 0.05);
+        assert_eq!(turns.usual(|took| took.more), (0.0, 1.0));
     }
 
     #[test]

@@ -622,8 +622,8 @@ fn a_directory_lease_answers_what_was_looked_up_before() {
 
 fn calibration(costs: &[(Protection, f64)]) -> Calibration {
     let side = |message_ns: f64| {
-        let cost = crypto::Cost { message_ns, byte_ns: 0.5 };
-        Side { inbound: cost, outbound: cost }
+        let cost = crypto::Cost { message_ns, byte_ns: 0.5, longer: Vec::new() };
+        Side { inbound: cost.clone(), outbound: cost }
     };
     let costs = costs.iter().map(|(way, ns)| Costs {
         protection: way.name().to_owned(),

@@ -149,8 +149,8 @@ fn what_faster_processors_left_of_signing_is_taken_away_once() {
         row.set_signed(false);
         row.set_crypto_out_ns(0);
     }
-    let cost = Cost { message_ns: 8_000.0, byte_ns: 0.0 };
-    let server = Side { inbound: cost, outbound: cost };
+    let cost = Cost { message_ns: 8_000.0, ..Cost::default() };
+    let server = Side { inbound: cost.clone(), outbound: cost };
     let protection = Protection::AesCmac.name().to_owned();
     let costs = vec![Costs { protection, server, client: Side::default() }];
     let calibration = Some(Calibration { costs, ..Calibration::default() });

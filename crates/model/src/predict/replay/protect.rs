@@ -72,8 +72,9 @@ impl Turn {
             return None;
         }
         let costs = |of: Protection| match &plan.calibration {
+            _ if of == Protection::None => Some(Costs::default()),
             Some(calibration) => calibration.get(of).map(|costs| costs.of(call.bytes)),
-            None => (of == Protection::None).then_some(Costs::default()),
+            None => None,
         };
         let costs = match (costs(today), costs(then)) {
             (Some(before), Some(after)) => Some((before, after)),

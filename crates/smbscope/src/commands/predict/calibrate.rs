@@ -8,6 +8,8 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::Context as _;
+#[cfg(target_os = "linux")]
+use smbscope_load::calibrate::Measured;
 use smbscope_model::predict::crypto::Calibration;
 #[cfg(target_os = "linux")]
 use smbscope_model::predict::crypto::Costs;
@@ -30,7 +32,7 @@ pub fn run(args: &Calibrate, talk: Talk) -> anyhow::Result<()> {
 
     // A file that cannot be written is better known before.
     let mut file = args.out.as_deref().map(Output::file).transpose()?;
-    let (calibration, blocks) = measured(args, talk)?;
+    let (calibration, measured) = measured(args, talk)?;
     let text = format!("{}\n", serde_json::to_string_pretty(&calibration).context("to JSON")?);
     if let Some(file) = &mut file {
         file.text(&text)?;
@@ -43,7 +45,7 @@ pub fn run(args: &Calibrate, talk: Talk) -> anyhow::Result<()> {
         TextFormat::Json => output.text(&text)?,
         TextFormat::Text => {
             let (bold, end) = output.bold();
-            let mut table = table(&calibration, &blocks, (&bold, end));
+            let mut table = table(&calibration, &measured, (&bold, end));
             if let Some(path) = &args.out {
                 table.push_str(&format!(
                     "\nFor predictions: smbscope predict INPUT --change signing=aes-gmac --calibration {}\n",
@@ -62,7 +64,7 @@ pub fn run(_: &Calibrate, _: Talk) -> anyhow::Result<()> {
 }
 
 #[cfg(target_os = "linux")]
-fn measured(args: &Calibrate, talk: Talk) -> anyhow::Result<(Calibration, Vec<Blocks>)> {
+fn measured(args: &Calibrate, talk: Talk) -> anyhow::Result<(Calibration, Vec<Measured>)> {
     use std::os::unix::fs::PermissionsExt as _;
     use std::time::Duration;
 
@@ -130,15 +132,10 @@ fn measured(args: &Calibrate, talk: Talk) -> anyhow::Result<(Calibration, Vec<Bl
         measured_at: text::utc(Clock::start().now()),
         costs: costs.collect(),
     };
-    let blocks = measured.iter().map(|(way, of)| Blocks::of(way.name(), of)).collect();
-    Ok((calibration, blocks))
+    Ok((calibration, measured))
 }
 
-/// Bytes of the reads and writes that are shown.
-#[cfg(target_os = "linux")]
-const BLOCK_BYTES: u64 = 65_536;
-
-/// Time of reading and of writing 64 KiB: the operation's, and the client's before and after it, ns.
+/// Time of reading and of writing a block: the operation's, and the client's before and after it, ns.
 #[cfg(target_os = "linux")]
 struct Blocks {
     name: &'static str,
@@ -148,15 +145,19 @@ struct Blocks {
 
 #[cfg(target_os = "linux")]
 impl Blocks {
-    fn of(name: &'static str, samples: &[smbscope_load::calibrate::Sample]) -> Blocks {
-        // Beside the data both messages have less than one block.
-        let find = |bytes: fn(&(u64, u64)) -> u64| {
-            let is = |bytes: u64| (BLOCK_BYTES..2 * BLOCK_BYTES).contains(&bytes);
-            samples.iter().find(|one| is(bytes(&one.bytes))).map(|one| one.ns)
+    fn of(bytes: u64, (way, samples): &Measured) -> Blocks {
+        // Beside the data both messages have less than the smallest block.
+        let find = |of: fn(&(u64, u64)) -> u64| {
+            let is = |message: u64| (bytes..bytes + BLOCKS[0].1).contains(&message);
+            samples.iter().find(|one| is(of(&one.bytes))).map(|one| one.ns)
         };
-        Blocks { name, read: find(|bytes| bytes.1), write: find(|bytes| bytes.0) }
+        Blocks { name: way.name(), read: find(|bytes| bytes.1), write: find(|bytes| bytes.0) }
     }
 }
+
+/// The blocks that are shown: of a byte of the longer ones the cost may be another.
+#[cfg(target_os = "linux")]
+const BLOCKS: [(&str, u64); 2] = [("64 KiB", 65_536), ("1 MiB", 1 << 20)];
 
 /// The processor's name, as the kernel knows it.
 #[cfg(target_os = "linux")]
@@ -168,7 +169,7 @@ fn processor() -> String {
 }
 
 #[cfg(target_os = "linux")]
-fn table(calibration: &Calibration, blocks: &[Blocks], bold: (&str, &str)) -> String {
+fn table(calibration: &Calibration, measured: &[Measured], bold: (&str, &str)) -> String {
     use smbscope_model::predict::crypto::Side;
 
     use crate::format::{Column, lines};
@@ -178,8 +179,8 @@ fn table(calibration: &Calibration, blocks: &[Blocks], bold: (&str, &str)) -> St
         "{}Time beyond that of plain messages{}\n{}; {}, {}\n",
         bold.0, bold.1, calibration.machine, calibration.server, calibration.client
     );
-    type Of = fn(&Costs) -> Side;
-    let sides: [(&str, Of); 2] = [("server", |one| one.server), ("client", |one| one.client)];
+    type Of = fn(&Costs) -> &Side;
+    let sides: [(&str, Of); 2] = [("server", |one| &one.server), ("client", |one| &one.client)];
     for (name, side) in sides {
         let body: Vec<_> = calibration
             .costs
@@ -200,6 +201,22 @@ fn table(calibration: &Calibration, blocks: &[Blocks], bold: (&str, &str)) -> St
             .collect();
         text.push_str(&format!("\n{}", lines(&Column::numbers_of(name, &titles), &body, bold)));
     }
+    for (block, bytes) in BLOCKS {
+        let blocks: Vec<_> = measured.iter().map(|of| Blocks::of(bytes, of)).collect();
+        text.push_str(&format!(
+            "\n{}One operation of {block}, all of it{}\n{}",
+            bold.0,
+            bold.1,
+            blocks_table(&blocks, bold)
+        ));
+    }
+    text
+}
+
+#[cfg(target_os = "linux")]
+fn blocks_table(blocks: &[Blocks], bold: (&str, &str)) -> String {
+    use crate::format::{Column, lines};
+
     type Kind = fn(&Blocks) -> Option<(f64, f64)>;
     let plain = blocks.first();
     let body: Vec<_> = blocks
@@ -224,13 +241,7 @@ fn table(calibration: &Calibration, blocks: &[Blocks], bold: (&str, &str)) -> St
         })
         .collect();
     let titles = ["read, server us", "%", "client us", "write, server us", "%", "client us"];
-    text.push_str(&format!(
-        "\n{}One operation of 64 KiB, all of it{}\n{}",
-        bold.0,
-        bold.1,
-        lines(&Column::numbers_of("protection", &titles), &body, bold)
-    ));
-    text
+    lines(&Column::numbers_of("protection", &titles), &body, bold)
 }
 
 #[cfg(test)]
