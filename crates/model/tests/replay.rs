@@ -213,7 +213,8 @@ fn execution(rows: &[Operation], run: u64) -> Scenario {
 fn more_users_make_each_request_wait_for_the_others() {
     let rows = operations(&vec![act(MS, 200); 1000], Some(5));
     let scenario = execution(&rows, 5);
-    assert_eq!(predict(&rows, std::slice::from_ref(&scenario), &[]).lessons.requests, 1000.0);
+    let today = predict(&rows, std::slice::from_ref(&scenario), &[]);
+    assert_eq!(today.of_execution(), Some((1000.0, (0.0, 0.0))));
     let with = |plan: Plan| {
         let mut replay = Replay::new(plan, Default::default());
         replay.connections(&[connection()]);

@@ -146,7 +146,7 @@ pub const SPECS: [Spec; 22] = [
     Spec {
         name: "cpu",
         example: "cpu=2x",
-        meaning: "the server's processors are so many times as fast",
+        meaning: "the server's processors are so many times as fast, and carry so many more users",
         needs: "the slice processing of the server (smbscope record)",
     },
     Spec {
@@ -378,6 +378,9 @@ impl Change {
             Change::Filesystem(_) | Change::Cpu(_) | Change::Queue(_) => {
                 let (kinds, share) = self.slices().unwrap_or_default();
                 kinds.iter().for_each(|kind| plan.slices[*kind as usize] *= share);
+                if let Change::Cpu(_) = self {
+                    plan.processors *= share;
+                }
             }
             Change::Users(users) => plan.users = Some(users),
             Change::Cache(option) => plan.cache = Some(option),
@@ -475,7 +478,8 @@ impl Change {
             }
             Change::Signing(_) | Change::Encryption(_) => {
                 "Server and client pay for a message and its bytes what was measured where the server was \
-                 calibrated, one after the other."
+                 calibrated, one after the other. How much longer requests wait for its processors is told of load \
+                 runs with counters only."
             }
             Change::CacheHit(_) => {
                 "A read whose file-system time is of the short kind was in memory, and takes the median of that \

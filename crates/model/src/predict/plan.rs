@@ -53,6 +53,8 @@ pub struct Plan {
     pub waits: Vec<Wait>,
     /// Share of today's time that each slice takes, in the order of [`Kind::ALL`].
     pub slices: [f64; Kind::ALL.len()],
+    /// Share of today's time that the server's processors take.
+    pub processors: f64,
 }
 
 /// A second server that keeps the same.
@@ -90,6 +92,7 @@ impl Default for Plan {
             window: None,
             waits: Vec::new(),
             slices: [1.0; Kind::ALL.len()],
+            processors: 1.0,
         }
     }
 }
@@ -145,7 +148,6 @@ impl Plan {
             || self.write_through.is_some()
             || self.replication.is_some()
             || self.cache_hit.is_some()
-            || self.users.is_some()
     }
 
     /// Whether what is stable when, or where, is another one.

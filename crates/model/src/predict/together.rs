@@ -69,18 +69,15 @@ fn is_block(change: &Change) -> bool {
     matches!(change, Change::Block(_) | Change::ReadBlock(_) | Change::WriteBlock(_))
 }
 
-/// Whether the server has more or less to do for a scenario.
+/// Whether the server has more or less to do for a scenario, how much is not known.
 fn is_demand(change: &Change) -> bool {
     let is_other = matches!(
         change,
         Change::Filesystem(_)
-            | Change::Cpu(_)
             | Change::Cache(_)
             | Change::Compound(_)
             | Change::WriteThrough(_)
             | Change::CacheHit(_)
-            | Change::Signing(_)
-            | Change::Encryption(_)
     );
     is_other || is_block(change)
 }
@@ -117,10 +114,11 @@ mod tests {
 
     #[test]
     fn what_users_wait_is_told_to_be_that_of_todays_demand() {
-        let said = warnings(&[Change::Users(100.0), Change::Cpu(2.0), Change::Rtt(0.01)]).join(" ");
-        assert!(said.contains("by --change cpu is"), "{said}");
+        let changes = [Change::Users(100.0), Change::Filesystem(2.0), Change::Rtt(0.01)];
+        let said = warnings(&changes).join(" ");
+        assert!(said.contains("by --change filesystem is"), "{said}");
         assert!(warnings(&[Change::Users(100.0), Change::Rtt(0.01)]).is_empty());
-        assert!(warnings(&[Change::Cpu(2.0)]).is_empty());
+        assert!(warnings(&[Change::Users(100.0), Change::Cpu(2.0)]).is_empty());
     }
 
     #[test]

@@ -83,6 +83,49 @@ pub(super) fn run(dir: &Path, shard: u64, change: impl FnOnce(&mut RunDescriptio
     path.to_str().unwrap().to_owned()
 }
 
+/// A hundred users who ask for a hundred scenarios a second, of one operation each, and keep two processors busy by half:
+/// of each scenario 10 ms.
+pub(super) fn paced(dir: &Path) -> String {
+    let description = RunDescription { recording: "paced".into(), ..RunDescription::default() };
+    let (path, name) = (dir.join("paced"), &description.recording);
+    let seed = ManifestSeed::now(Kind::Load, Vec::new());
+    let mut writer = DatasetWriter::create(&path, seed, WriteOptions::default()).unwrap();
+    let step = Step {
+        users: 100,
+        users_here: 100,
+        rate: 100.0,
+        completed: 6000,
+        ..a_step(&description, 1, START)
+    };
+    let mut operations = OperationBuilder::new(None).unwrap();
+    let mut executions = Vec::new();
+    for place in 0..50 {
+        let row = scenario(name, 1, place, MEASURED, START + place as i64 * SECOND);
+        operation(&mut operations, name, Some(row.scenario_run), row.scheduled_at);
+        executions.push(row);
+    }
+    let busy = |place: u64| Counter {
+        recording: name.clone(),
+        time: START + (place / 3) as i64 * SECOND,
+        source: "server".into(),
+        name: "cpu_percent".into(),
+        // Of all, and of each.
+        instance: [None, Some("0".into()), Some("1".into())][place as usize % 3].clone(),
+        unit: "%".into(),
+        value: 50.0,
+    };
+    let counters = (0..150).map(busy).collect();
+    let operations = Part::Operations(operations.finish().unwrap());
+    for part in
+        [Part::Steps(vec![step]), Part::Scenarios(executions), Part::Counters(counters), operations]
+    {
+        writer.part(part).unwrap();
+    }
+    writer.describe(description).unwrap();
+    writer.finish(true).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
 fn a_step(run: &RunDescription, step: u64, window: i64) -> Step {
     Step {
         recording: run.recording.clone(),

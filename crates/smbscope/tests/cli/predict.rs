@@ -248,6 +248,55 @@ fn a_second_server_says_what_would_be_lost() {
     assert!(seconds(all, "at_risk_most_seconds") >= 0.0025);
 }
 
+#[test]
+fn what_protection_needs_is_room_for_fewer_users() {
+    let (_keep, dir) = folder();
+    let (run, file) = (load_run::paced(&dir), dir.join("crypto.json"));
+    // Of the server for each message, ms.
+    let costing = |ms: f64| {
+        let cost = format!("{{\"message_ns\": {}, \"byte_ns\": 0.0}}", 1e6 * ms);
+        let side = |cost: &str| format!("{{\"inbound\": {cost}, \"outbound\": {cost}}}");
+        let none = side("{\"message_ns\": 0.0, \"byte_ns\": 0.0}");
+        let costs = format!(
+            "{{\"protection\": \"aes-128-gcm\", \"server\": {}, \"client\": {none}}}",
+            side(&cost)
+        );
+        let text = format!(
+            "{{\"machine\": \"\", \"server\": \"\", \"client\": \"\", \"costs\": [{costs}]}}"
+        );
+        std::fs::write(&file, text).unwrap();
+    };
+    let change = ["--change", "encryption=aes-128-gcm", "--calibration", file.to_str().unwrap()];
+    let words = [["predict", &run].as_slice(), &change].concat();
+    costing(2.5);
+    let records = objects(&answer([words.as_slice(), &["--format", "json"]].concat()));
+    let of = |kind: &str| records.iter().find(|record| record["of"] == kind).unwrap();
+    let [today, then] = ["capacity", "capacity_then"].map(|kind| seconds(of(kind), "users"));
+    assert!((today - 200.0).abs() < 0.1 && (then - 400.0 / 3.0).abs() < 0.1, "{today} {then}");
+    let more = |name: &str| {
+        seconds(of("operations"), &format!("after_{name}"))
+            - seconds(of("operations"), &format!("before_{name}"))
+    };
+    assert!((more("crypto_in_seconds") - 0.0025).abs() < 1e-6);
+    // Two processors that are busy by three quarters, not by half, as a queue: 15 ms x 9/7 instead of 10 ms x 1/3.
+    let waits = 0.015 * 9.0 / 7.0 - 0.010 / 3.0;
+    assert!((more("queue_seconds") / waits - 1.0).abs() < 0.5, "{}", more("queue_seconds"));
+    let text = answer(words.clone());
+    for part in ["5.0 ms more of the server's processors", "Capacity then", "at 133 users"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    costing(6.0);
+    let text = answer(words.clone());
+    for part in ["wait for the server is in no time here", "then carries about 91", "without end"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let asked = [words.as_slice(), &["--change", "users=100"]].concat();
+    assert!(complaint(2, asked).contains("then carries about 91"));
+    // With fewer users there is an answer.
+    let text = answer([words.as_slice(), &["--change", "users=50"]].concat());
+    assert!(text.contains("at 91 users") && text.contains("55.0 % then"), "{text}");
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn a_calibration_is_measured_and_used() {

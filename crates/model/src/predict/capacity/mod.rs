@@ -20,6 +20,7 @@
 //! limit before the processors are, where locks are waited for, where a request costs more or less among many, and above
 //! the capacity, where queues grow for as long as the run lasts.
 
+mod then;
 mod waits;
 mod windows;
 
@@ -29,6 +30,7 @@ mod tests;
 use smbscope_event::run::{Counter, Step};
 
 use super::Z_95;
+pub use then::Then;
 pub use waits::{Load, Wait};
 use waits::{Queue, erlang_c};
 use windows::{Parts, Split, Window};
@@ -102,6 +104,8 @@ pub struct Capacity {
     pub resources: Vec<Resource>,
     /// Steps that were used.
     pub steps: u64,
+    /// Whether clients are on the server's machine, and share its processors.
+    pub clients_beside: bool,
     /// What it rests on beside what was measured, a sentence each.
     pub notes: Vec<String>,
 }
@@ -201,8 +205,8 @@ impl Demand {
         }
         resources.sort_by(|one, other| one.users.total_cmp(&other.users));
         let (users_recorded, window) = (top.users, (top.start, top.end));
-        let steps = good.len() as u64;
-        Ok(Capacity { users_recorded, window, rate, resources, steps, notes })
+        let (steps, clients_beside) = (good.len() as u64, top.has_clients_beside());
+        Ok(Capacity { users_recorded, window, rate, resources, steps, clients_beside, notes })
     }
 }
 
@@ -454,33 +458,35 @@ impl Capacity {
         self.resources.first()
     }
 
-    /// The resource that ends first, and the processors, with so many users; none at or above the capacity.
-    pub fn loads(&self, users: f64) -> Option<Vec<Load>> {
-        let first = self.resources.first()?;
-        let processors = self.resources.iter().find(|one| one.name == PROCESSORS);
+    /// The resource that ends first then ([`Capacity::then`]), and the processors, today and then with so many users;
+    /// none at or above the capacity.
+    pub fn loads(&self, then: &Capacity, users: f64) -> Option<Vec<Load>> {
+        let first = then.resources.first()?;
+        let processors = then.resources.iter().find(|one| one.name == PROCESSORS);
         let processors = processors.filter(|one| one.name != first.name);
-        [first].into_iter().chain(processors).map(|one| self.load(one, users)).collect()
+        let today = |then: &Resource| self.resources.iter().find(|one| one.name == then.name);
+        let pairs = [first].into_iter().chain(processors);
+        pairs.map(|then| self.load(today(then)?, then, users)).collect()
     }
 
-    fn load(&self, resource: &Resource, users: f64) -> Option<Load> {
+    fn load(&self, today: &Resource, then: &Resource, users: f64) -> Option<Load> {
         let throughput = (self.users_recorded * self.rate, users * self.rate);
-        let at = |throughput| resource.used.at(throughput);
-        let busy = (at(throughput.0), at(throughput.1));
+        let busy = (today.used.at(throughput.0), then.used.at(throughput.1));
         if [busy.0, busy.1].iter().any(|busy| !(0.0..1.0).contains(busy)) {
             return None;
         }
-        let queue = Queue::of(resource, busy.0);
-        let wait_s = |throughput, factor: f64| {
+        let queue = Queue::of(today, busy.0);
+        let wait_s = |resource: &Resource, throughput, factor: f64| {
             let demand_s = factor * resource.used.demand_s(throughput, resource.servers);
-            let busy = factor * at(throughput);
+            let busy = factor * resource.used.at(throughput);
             (busy < 1.0).then(|| demand_s * queue.waiting(busy))
         };
         Some(Load {
-            name: resource.name.clone(),
+            name: then.name.clone(),
             busy,
-            share: erlang_c(resource.servers, busy.0.max(busy.1)),
-            wait_s: (wait_s(throughput.0, 1.0)?, wait_s(throughput.1, 1.0)?),
-            tenth_more_s: wait_s(throughput.1, 1.1),
+            share: erlang_c(then.servers, busy.0.max(busy.1)),
+            wait_s: (wait_s(today, throughput.0, 1.0)?, wait_s(then, throughput.1, 1.0)?),
+            tenth_more_s: wait_s(then, throughput.1, 1.1),
         })
     }
 }

@@ -67,12 +67,12 @@ fn half_busy_with_a_hundred_users_is_full_with_two_hundred() {
     let wait = of_one(&capacity, 150.0).unwrap();
     assert!((wait.share * wait.mean_s - 0.1 * (9.0 / 7.0 - 1.0 / 3.0)).abs() < 1e-12);
     assert!((wait.share - 9.0 / 14.0).abs() < 1e-12, "{wait:?}");
-    let load = &capacity.loads(150.0).unwrap()[0];
+    let load = &capacity.loads(&capacity, 150.0).unwrap()[0];
     assert_eq!((&*load.name, load.busy), (PROCESSORS, (0.5, 0.75)));
     let tenth_more_s = 0.11 * 0.825_f64.powi(2) / (1.0 - 0.825_f64.powi(2));
     assert!((load.tenth_more_s.unwrap() - tenth_more_s).abs() < 1e-12);
-    assert_eq!(capacity.loads(190.0).unwrap()[0].tenth_more_s, None);
-    assert_eq!(capacity.loads(200.0), None);
+    assert_eq!(capacity.loads(&capacity, 190.0).unwrap()[0].tenth_more_s, None);
+    assert_eq!(capacity.loads(&capacity, 200.0), None);
     assert_eq!(of_one(&capacity, 100.0).unwrap().mean_s, 0.0);
 }
 
@@ -122,8 +122,8 @@ fn a_scenario_that_costs_more_among_many_fills_the_server_sooner() {
     assert!((limit.demand_s - 0.06).abs() < 1e-9 && (limit.used.more - 0.001).abs() < 1e-9);
     let full = 10.0 * (1100_f64.sqrt() - 10.0);
     assert!((limit.users - full).abs() < 1e-6, "{limit:?}");
-    assert!(capacity.loads(full - 0.01).is_some());
-    assert_eq!(capacity.loads(full + 0.01), None);
+    assert!(capacity.loads(&capacity, full - 0.01).is_some());
+    assert_eq!(capacity.loads(&capacity, full + 0.01), None);
     assert_eq!(of_one(&capacity, 100.0).unwrap().mean_s, 0.0);
 }
 
@@ -149,9 +149,9 @@ fn what_is_missing_is_named() {
 
 /// What one scenario waits more for the only resource.
 fn of_one(capacity: &Capacity, users: f64) -> Option<Wait> {
-    let loads = capacity.loads(users)?;
+    let loads = capacity.loads(capacity, users)?;
     assert_eq!(loads.len(), 1);
-    Some(loads[0].wait(1.0))
+    Some(loads[0].wait(1.0, 1.0))
 }
 
 /// A hundred users that keep two processors busy by half, for which so many tasks wait.
@@ -261,7 +261,7 @@ fn shards_of_a_step_are_one_step_in_any_order() {
         assert!((limit.demand_s - wanted.demand_s).abs() < 1e-5);
         assert!((limit.users_error - wanted.users_error).abs() < 0.01);
         assert_eq!(capacity.notes, [NOT_PARTED.to_owned(), one_load(0.3)]);
-        assert!(capacity.loads(30.0).is_some());
+        assert!(capacity.loads(&capacity, 30.0).is_some());
     }
 }
 
@@ -368,7 +368,7 @@ fn what_else_runs_there_is_no_demand_of_the_users() {
     assert!(other.users_error > 0.3 * other.users, "{other:?}");
     assert!((other.used.idle.unwrap() - 0.506).abs() < 0.002, "{other:?}");
     assert!((other.utilization - 0.52065).abs() < 1e-9);
-    assert!(hogged.loads(60.0).is_some());
+    assert!(hogged.loads(&hogged, 60.0).is_some());
     let [note] = &hogged.notes[..] else { panic!("{:?}", hogged.notes) };
     assert!(note.starts_with("50.6 %") && note.contains("Most of what was busy"), "{note}");
 }
@@ -436,4 +436,60 @@ fn what_ran_in_one_of_two_steps_is_not_the_users() {
         let users = of(more);
         assert!((users / alone - 0.6).abs() < 0.06, "{more:?}: {users}");
     }
+}
+
+#[test]
+fn what_a_scenario_needs_more_is_room_for_fewer_users() {
+    // A hundred users ask ten times a second and keep two processors busy by half.
+    let today = capacity(&[(100, 50.0)]);
+    let [limit] = &today.resources[..] else { panic!("{today:?}") };
+    assert!((limit.demand_s - 0.1).abs() < 1e-9 && (limit.users - 200.0).abs() < 1e-6);
+    let with = |left, more_s| today.then(Then { left, more_s: (more_s, 5.0) });
+    assert_eq!(with(1.0, 0.0), Capacity { resources: with(1.0, 0.0).resources, ..today.clone() });
+    for (left, more_s, demand_s) in
+        [(1.0, 0.0, 0.1), (1.0, 0.06, 0.16), (0.5, 0.0, 0.05), (1.0, -0.05, 0.05)]
+    {
+        let then = with(left, more_s);
+        let limit = then.limit().unwrap();
+        assert!((limit.demand_s - demand_s).abs() < 1e-9, "{limit:?}");
+        assert!((limit.users * demand_s - 200.0 * 0.1).abs() < 1e-6, "{limit:?}");
+        assert!((limit.utilization - 5.0 * demand_s).abs() < 1e-9, "{limit:?}");
+        // Of what is added a tenth is uncertain, and of today's need what was.
+        let today_s = left * 0.1 * today.resources[0].users_error / 200.0;
+        let error_s = limit.users_error / limit.users * demand_s;
+        assert!(
+            (today_s..today_s + 0.12 * more_s.abs() + 1e-9).contains(&(error_s + 1e-12)),
+            "{limit:?}"
+        );
+    }
+    // More than there is cannot be taken away, and all the time there is can be asked for.
+    assert!(with(1.0, -1.0).limit().unwrap().users.is_finite());
+    let full = with(1.0, 0.2);
+    assert!((full.limit().unwrap().utilization - 1.0).abs() < 1e-9);
+    assert_eq!(today.loads(&full, 100.0), None);
+    // Users wait for what all of them need.
+    let load = &today.loads(&with(1.0, 0.05), 100.0).unwrap()[0];
+    assert!((load.busy.0 - 0.5).abs() < 1e-9 && (load.busy.1 - 0.75).abs() < 1e-9, "{load:?}");
+    assert_eq!(load.wait_s.0, today.loads(&today, 100.0).unwrap()[0].wait_s.0);
+    let waiting = |demand_s: f64, busy: f64| demand_s * busy * busy / (1.0 - busy * busy);
+    assert!((load.wait_s.1 - waiting(0.15, 0.75)).abs() < 1e-9, "{load:?}");
+    // What was waited for slower processors is in the slices that they shorten.
+    let faster = &today.loads(&with(0.5, 0.0), 100.0).unwrap()[0];
+    let wait = faster.wait(1.0, 0.5);
+    let more_s = waiting(0.05, 0.25) - 0.5 * waiting(0.1, 0.5);
+    assert!((wait.share * wait.mean_s - more_s).abs() < 1e-9, "{wait:?}");
+}
+
+#[test]
+fn a_client_on_the_servers_machine_needs_its_processors_too() {
+    let with = |is_beside: bool| {
+        let mut demand = Demand::default();
+        shared(&mut demand, 1, 60, [24.0, 1.5, 22.0, 20.0]);
+        let mut capacity = demand.finish().unwrap();
+        assert!(capacity.clients_beside);
+        capacity.clients_beside = is_beside;
+        let more = Then { left: 1.0, more_s: (0.001, 0.003) };
+        capacity.then(more).limit().unwrap().demand_s - capacity.limit().unwrap().demand_s
+    };
+    assert!((with(false) - 0.001).abs() < 1e-9 && (with(true) - 0.004).abs() < 1e-9);
 }

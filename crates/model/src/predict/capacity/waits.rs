@@ -1,7 +1,7 @@
 //! How long requests wait for a resource by how busy it is, and how waits are spread over requests: queues with
 //! random arrivals. How busy it is is the module's above, with what it rests on.
 
-use super::Resource;
+use super::{PROCESSORS, Resource};
 
 /// What is waited longer is nonsense that a damaged file holds; sums of this do not overflow.
 const WAIT_MAX_NS: i64 = 1_000_000_000_000_000;
@@ -22,9 +22,11 @@ pub struct Load {
 }
 
 impl Load {
-    /// What requests wait more, where a scenario has so many.
-    pub fn wait(&self, requests: f64) -> Wait {
-        let more_s = (self.wait_s.1 - self.wait_s.0) / requests;
+    /// What requests wait more, where a scenario has so many, and faster processors have left so much of what was
+    /// waited for them: that was in the slices.
+    pub fn wait(&self, requests: f64, left: f64) -> Wait {
+        let left = if self.name == PROCESSORS { left } else { 1.0 };
+        let more_s = (self.wait_s.1 - left * self.wait_s.0) / requests;
         match self.share > 0.0 {
             true => Wait { share: self.share, mean_s: more_s / self.share },
             false => Wait::default(),

@@ -283,6 +283,11 @@ fn joined(all: &[Part]) -> Option<Window> {
 }
 
 impl Window {
+    /// Whether clients were seen to run on the server's machine.
+    pub(super) fn has_clients_beside(&self) -> bool {
+        self.used.iter().skip(1).any(|client| client.n > 0.0)
+    }
+
     /// Tasks that waited for a processor of the server, on average; where others ran there, only the load's.
     pub(super) fn waiting(&self, among_others: bool) -> Option<f64> {
         let (machine, processes) = (self.waiting.mean(), self.processes_waiting);

@@ -113,6 +113,10 @@ pub struct Prediction {
     pub slices: Vec<(&'static str, u64)>,
     /// Executions of scenarios that were not followed for their number.
     pub executions_left_out: u64,
+    /// Executions that were, measured or not.
+    pub executions: u64,
+    /// Requests of these today.
+    pub requests: u64,
     /// What another replay may need.
     pub lessons: Lessons,
     /// Of a change of caches: by scenario and command what is sent, today and then; the scenario is
@@ -143,8 +147,6 @@ pub struct Lessons {
     pub stable: Stable,
     /// Which reads were in the server's memory; none where they are of one kind.
     pub hits: Option<Hits>,
-    /// Requests of one execution of a scenario.
-    pub requests: f64,
 }
 
 /// Operations of a command in a scenario.
@@ -207,6 +209,16 @@ pub struct Times {
 }
 
 impl Prediction {
+    /// Of one execution of a scenario: its requests, and how much longer its signing and encryption then take the
+    /// server and the client, s. None without one that has any.
+    pub fn of_execution(&self) -> Option<(f64, (f64, f64))> {
+        let of = |sum: f64| sum / self.executions as f64;
+        let (server_ns, client_ns) = self.protected.more_ns;
+        (self.requests > 0 && self.executions > 0).then(|| {
+            (of(self.requests as f64), (of(server_ns as f64) / 1e9, of(client_ns as f64) / 1e9))
+        })
+    }
+
     /// How long a scenario takes today, s: its response time, or all of its operations one after the other where
     /// that is longer. It waited for nothing longer than that. None without one.
     pub fn scenario_s(&self) -> Option<f64> {

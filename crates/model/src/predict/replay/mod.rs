@@ -366,7 +366,11 @@ impl Replay {
             saved += timed.make_stable(&extra);
         }
         if let Some(protection) = protection {
-            saved += protection.server(&self.plan, call, &mut timed, &mut self.protected);
+            let less_ns = protection.server(&self.plan, call, &mut timed, &mut self.protected);
+            saved += less_ns;
+            if call.execution.is_some() {
+                self.protected.add(-less_ns, (signs_ns, verifies_ns));
+            }
         }
         let learnt = call.role.moves().map(|way| self.lessons.sizes[way as usize]);
         let request_ns = match fate {
@@ -474,6 +478,8 @@ impl Replay {
         prediction.chained = self.chained;
         prediction.turned = self.depths.turned;
         prediction.protected = self.protected;
+        prediction.executions = self.executions.len() as u64;
+        prediction.requests = self.requests;
         prediction.at_risk = self.durable.at_risk();
         prediction.lessons = match self.learns {
             true => Lessons {
@@ -481,7 +487,6 @@ impl Replay {
                 opens: self.learning.finish(),
                 stable: self.durable.learnt(),
                 hits: self.reads.finish(),
-                requests: self.requests as f64 / self.executions.len().max(1) as f64,
             },
             false => self.lessons,
         };

@@ -52,6 +52,16 @@ pub struct Protected {
     pub changed: u64,
     /// Of them those for which a cost is not known: they stay as they are.
     pub unknown: u64,
+    /// What those of executions cost more, ns: the server's processors, the client's. Below zero where they cost less.
+    pub more_ns: (i64, i64),
+}
+
+impl Protected {
+    /// Adds what a request of an execution costs more.
+    pub(super) fn add(&mut self, server_ns: i64, client: (i64, i64)) {
+        self.more_ns.0 = self.more_ns.0.saturating_add(server_ns);
+        self.more_ns.1 = self.more_ns.1.saturating_add(client.0 + client.1);
+    }
 }
 
 /// What an operation costs by today's protection and by then's, ns: the server for request and reply, the client.

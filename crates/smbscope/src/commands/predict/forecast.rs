@@ -8,7 +8,7 @@ use smbscope_event::description::CLOSED;
 use smbscope_event::operation;
 use smbscope_event::run::Step;
 use smbscope_event::tables::{Connection, Tree};
-use smbscope_model::predict::capacity::{Capacity, Demand, Load, NoCapacity};
+use smbscope_model::predict::capacity::{Capacity, Demand, NoCapacity};
 use smbscope_model::predict::change::Change;
 use smbscope_model::predict::lacks::{lacks, lacks_sizes};
 use smbscope_model::predict::plan::Plan;
@@ -19,6 +19,7 @@ use smbscope_store::source::{Request, Source};
 use smbscope_store::{Part as Rows, Table};
 
 use super::calibrate;
+use super::waiting::{Asking, loaded, needs, refused, then};
 use crate::exit::Failure;
 use crate::interrupt;
 use crate::options::Talk;
@@ -66,6 +67,8 @@ pub struct Forecast {
     pub users_s: Option<f64>,
     /// How many users the server carries today.
     pub capacity: Result<Capacity, NoCapacity>,
+    /// The same with the changes, where they are known to change it.
+    pub capacity_then: Option<Capacity>,
     /// What else comes of the changes, a sentence each.
     pub notes: Vec<String>,
     /// Where the prediction leaves what was measured, a sentence each.
@@ -89,10 +92,9 @@ impl Forecast {
         source.spool()?;
         let Context { connections, trees, unpaced, demand, users_s } = Context::read(source, talk)?;
         let capacity = demand.finish();
-        let loads = plan.users.map(|users| loads(&capacity, users)).transpose()?;
-        let loads = loads.unwrap_or_default();
         let mut today = None;
-        if let (Some(_), Ok(capacity)) = (plan.users, &capacity) {
+        if plan.users.is_some() {
+            let capacity = capacity.as_ref().map_err(|missing| refused(missing.sentence()))?;
             // What other steps waited is not today's.
             plan.window = Some(capacity.window);
             today = (capacity.steps > 1).then(|| {
@@ -121,25 +123,44 @@ impl Forecast {
                 )));
             }
         }
-        if lessons.requests > 0.0 {
-            plan.waits = loads.iter().map(|load| load.wait(lessons.requests)).collect();
+        let replayed = |plan: &Plan| {
+            let mut replay = told(Replay::new(plan.clone(), lessons.clone()));
+            if in_detail {
+                replay = replay.in_detail();
+            }
+            let prediction = through(source, plan, replay, talk)?;
+            check(changes, plan, &prediction)?;
+            anyhow::Ok(prediction)
+        };
+        let mut prediction = replayed(&plan)?;
+        let then = then(&plan, &prediction);
+        let capacity_then = match &capacity {
+            Ok(capacity) if then.is_other() => Some(capacity.then(then)),
+            _ => None,
+        };
+        let mut loads = Ok(Vec::new());
+        if let Ok(capacity) = &capacity
+            && let Some((asking, users)) = Asking::of(&plan, then, capacity)
+        {
+            let then = capacity_then.as_ref().unwrap_or(capacity);
+            loads = asking.loads(capacity, then, users, &prediction)?;
         }
-        let mut replay = told(Replay::new(plan.clone(), lessons));
-        if in_detail {
-            replay = replay.in_detail();
+        let (loads, no_loads) = loads.map_or_else(|why| (Vec::new(), Some(why)), |of| (of, None));
+        if let (false, Some((requests, _))) = (loads.is_empty(), prediction.of_execution()) {
+            plan.waits = loads.iter().map(|load| load.wait(requests, plan.processors)).collect();
+            prediction = replayed(&plan)?;
         }
-        let prediction = through(source, &plan, replay, talk)?;
-        check(changes, &plan, &prediction)?;
-        waited(&loads, &prediction)?;
         let mut warnings = together::warnings(changes);
         warnings.extend(self::warnings(&plan, &prediction));
         warnings.extend(beside(&plan, &prediction));
+        warnings.extend(no_loads);
         warnings.extend(changes.iter().filter_map(|change| beyond(change, &prediction)));
         let mut notes = notes(&plan, &prediction);
         notes.extend(today);
+        notes.extend(capacity.as_ref().ok().and_then(|capacity| needs(then, capacity)));
         notes.extend(loads.iter().map(loaded));
         let changes = changes.to_vec();
-        Ok(Forecast { changes, prediction, users_s, capacity, notes, warnings })
+        Ok(Forecast { changes, prediction, users_s, capacity, capacity_then, notes, warnings })
     }
 }
 
@@ -183,49 +204,6 @@ impl Context {
             interrupt::check()?;
         }
         Ok(context)
-    }
-}
-
-/// How the server is loaded with so many users.
-fn loads(capacity: &Result<Capacity, NoCapacity>, users: f64) -> anyhow::Result<Vec<Load>> {
-    let refused = |why: &str| Failure::usage(format!("--change users: {why}"));
-    let capacity = capacity.as_ref().map_err(|missing| refused(missing.sentence()))?;
-    let limit = capacity.limit().ok_or_else(|| refused(NoCapacity::NeverBusy.sentence()))?;
-    capacity.loads(users).ok_or_else(|| {
-        if users < limit.users {
-            return refused(&format!(
-                "the {} had no time left with the {:.0} users that were recorded: how long requests waited for \
-                 that is not known; record with fewer users",
-                limit.name, capacity.users_recorded
-            ));
-        }
-        let said = format!(
-            "the server carries about {:.0} ± {:.0} users ({}): with {users:.0} queues grow without end and \
-             there is no response time. {}",
-            limit.users,
-            limit.users_error,
-            limit.name,
-            capacity.notes.join(" ")
-        );
-        refused(said.trim_end())
-    })
-}
-
-/// Whether what the queues say of today can be: nobody waited longer than it took.
-fn waited(loads: &[Load], prediction: &Prediction) -> anyhow::Result<()> {
-    let ms = |seconds: f64| format::duration((1e9 * seconds) as i64);
-    let Some(took_s) = prediction.scenario_s() else { return Ok(()) };
-    match loads.iter().find(|load| load.wait_s.0 > took_s) {
-        None => Ok(()),
-        Some(load) => Err(Failure::usage(format!(
-            "--change users: how long requests wait cannot be told: with {} busy by {:.1} % a scenario would have \
-             waited {} for that, and took {} in all. Others than the users kept that busy, and did not hold them \
-             up: record again with nothing else on that machine",
-            load.name,
-            100.0 * load.busy.0,
-            ms(load.wait_s.0),
-            ms(took_s)
-        ))),
     }
 }
 
@@ -365,23 +343,6 @@ fn notes(plan: &Plan, prediction: &Prediction) -> Vec<String> {
         ));
     }
     notes
-}
-
-/// How a resource is loaded, and how much hangs on that.
-fn loaded(load: &Load) -> String {
-    let Load { name, busy, wait_s, .. } = load;
-    let ms = |seconds: f64| format::duration((1e9 * seconds) as i64);
-    let tenth_more = match load.tenth_more_s {
-        Some(seconds) => format!("{} if each needs a tenth more of it than was seen", ms(seconds)),
-        None => "without end if each needs a tenth more of it than was seen".to_owned(),
-    };
-    format!(
-        "{name} busy: {:.1} % today, {:.1} % then. A scenario waits for that {} today, {} then, and {tenth_more}.",
-        100.0 * busy.0,
-        100.0 * busy.1,
-        ms(wait_s.0),
-        ms(wait_s.1)
-    )
 }
 
 /// Whether a change leaves the sizes that were recorded.

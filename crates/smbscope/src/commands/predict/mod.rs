@@ -9,6 +9,7 @@ mod detail;
 pub mod forecast;
 mod profile;
 mod recorded;
+mod waiting;
 
 use std::fs;
 use std::path::Path;

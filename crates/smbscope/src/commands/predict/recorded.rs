@@ -51,7 +51,7 @@ pub fn run(args: &Predict, talk: Talk) -> anyhow::Result<()> {
 }
 
 fn text(forecast: &Forecast, bold: (&str, &str)) -> String {
-    let Forecast { changes, prediction, capacity, notes, warnings, .. } = forecast;
+    let Forecast { changes, prediction, capacity, capacity_then, notes, warnings, .. } = forecast;
     let is_changed = !changes.is_empty();
     let mut text = match is_changed {
         true => format!("{}What the change would bring{}\n", bold.0, bold.1),
@@ -118,6 +118,13 @@ fn text(forecast: &Forecast, bold: (&str, &str)) -> String {
         text.push_str(&format!("\n{}{title}{}\n", bold.0, bold.1));
         text.push_str(&carries(capacity, bold));
     }
+    if let Some(then) = capacity_then {
+        text.push_str(&format!("\n{}Capacity then{}\n", bold.0, bold.1));
+        text.push_str(&resources(then, bold));
+        text.extend(then.limit().map(|limit| {
+            format!("{} then run out first, at {:.0} users.\n", limit.name, limit.users)
+        }));
+    }
     if is_changed {
         text.push_str(&taken_for_granted(changes, bold));
     }
@@ -181,22 +188,7 @@ fn carries(capacity: &Result<Capacity, NoCapacity>, bold: (&str, &str)) -> Strin
         Ok(capacity) => capacity,
         Err(missing) => return format!("{}\n", missing.sentence()),
     };
-    let titles = ["busy", "without load", "s a scenario", "full at users", "±"];
-    let body: Vec<_> = capacity
-        .resources
-        .iter()
-        .map(|one| {
-            vec![
-                format!("{} ({})", one.name, one.servers),
-                format!("{:.1} %", 100.0 * one.utilization),
-                one.used.idle.map_or(String::new(), |idle| format!("{:.1} %", 100.0 * idle)),
-                format!("{:.6}", one.demand_s),
-                format!("{:.0}", one.users),
-                format!("{:.0}", one.users_error),
-            ]
-        })
-        .collect();
-    let mut text = lines(&Column::numbers_of("resource", &titles), &body, bold);
+    let mut text = resources(capacity, bold);
     if let Some(limit) = capacity.limit() {
         text.push_str(&format!(
             "{} run out first, at {:.0} users; {:.0} were recorded. Steps used: {}.\n",
@@ -213,6 +205,25 @@ fn carries(capacity: &Result<Capacity, NoCapacity>, bold: (&str, &str)) -> Strin
     }
     capacity.notes.iter().for_each(|line| text.push_str(&format!("{line}\n")));
     text
+}
+
+fn resources(capacity: &Capacity, bold: (&str, &str)) -> String {
+    let titles = ["busy", "without load", "s a scenario", "full at users", "±"];
+    let body: Vec<_> = capacity
+        .resources
+        .iter()
+        .map(|one| {
+            vec![
+                format!("{} ({})", one.name, one.servers),
+                format!("{:.1} %", 100.0 * one.utilization),
+                one.used.idle.map_or(String::new(), |idle| format!("{:.1} %", 100.0 * idle)),
+                format!("{:.6}", one.demand_s),
+                format!("{:.0}", one.users),
+                format!("{:.0}", one.users_error),
+            ]
+        })
+        .collect();
+    lines(&Column::numbers_of("resource", &titles), &body, bold)
 }
 
 /// What is to be said of a capacity that few of its users were recorded for.
@@ -237,16 +248,21 @@ pub fn meaning(part: &str) -> &str {
 /// Flat records: what of, which, how many, before and after; and what is to be known of them, a sentence
 /// each, as a name.
 fn batch(forecast: &Forecast) -> anyhow::Result<RecordBatch> {
-    let Forecast { changes, prediction, capacity, notes, warnings, .. } = forecast;
+    let Forecast { changes, prediction, capacity, capacity_then, notes, warnings, .. } = forecast;
     let is_changed = !changes.is_empty();
     let scenarios = prediction.scenarios.iter().map(|row| ("scenario", row));
     let all = prediction.all_scenarios.iter().map(|row| ("scenarios", row));
     let commands = prediction.commands.iter().map(|row| ("command", row));
     let operations = std::iter::once(("operations", &prediction.operations));
-    let resources = capacity.as_ref().map_or(&[][..], |capacity| &capacity.resources);
-    let named: Vec<_> =
-        resources.iter().map(|one| Row { name: one.name.clone(), ..Row::default() }).collect();
-    let limits = named.iter().map(|row| ("capacity", row));
+    let today = capacity.as_ref().ok().map(|capacity| ("capacity", capacity));
+    let then = capacity_then.as_ref().map(|capacity| ("capacity_then", capacity));
+    let (named, resources): (Vec<_>, Vec<_>) = today
+        .into_iter()
+        .chain(then)
+        .flat_map(|(of, capacity)| capacity.resources.iter().map(move |one| (of, one)))
+        .map(|(of, one)| ((of, Row { name: one.name.clone(), ..Row::default() }), one))
+        .unzip();
+    let limits = named.iter().map(|(of, row)| (*of, row));
     let sentence = |of, name: &str| (of, Row { name: name.to_owned(), ..Row::default() });
     let assumptions = Change::assumptions(changes).into_iter();
     let of_capacity = match capacity {
