@@ -4,7 +4,7 @@
 # make bench-crypto  signing and encryption by the libraries that there are, on this machine
 # make bench-probe   what a recorder inside Samba costs it, beside bpftrace and strace (needs root)
 # make bench-load    CPU per operation and memory per session of the load client, of the floor, of other clients
-# make verify-predictions  predictions against changes really made on a private Samba (needs root; an hour)
+# make verify-predictions  predictions against changes really made on a private Samba (needs root; an hour and a half)
 # make verify-findings     each trouble of explain made on a private Samba, and what is told of it (needs root; five minutes)
 # make test-kernel  the probe on Debian 12's own kernel, in QEMU (needs root; a few minutes)
 # make bless  accept the current output as the golden results

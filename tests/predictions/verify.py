@@ -136,6 +136,17 @@ class Bench:
             row["turns"] = [round(one["error_percent"], 1) for one in found]
             self.rows.append(row)
 
+    def carried(self, what, limits, found):
+        """Says how many users are carried: as foretold, in the middle of several, and as found."""
+        limits = sorted(limits, key=lambda limit: limit["users"])
+        limit, all = limits[len(limits) // 2], ", ".join(f"{limit['users']:.0f}" for limit in limits)
+        low, high = ("?" if end is None else round(end) for end in (found["interval"][end] for end in ("low", "high")))
+        line = (f"Capacity, {what}: {limit['users']:.0f} ± {limit['users_error']:.0f} ({limit['name']}; of {all}); the "
+                f"search found {found['users']} ({low} to {high}, {found['reason']}): "
+                f"{100 * (limit['users'] / found['users'] - 1):+.0f} %.")
+        self.say(line)
+        self.notes.append(line)
+
     def table(self):
         ms = lambda seconds: f"{1000 * seconds:,.3f}"
         lines = ["| change made | of | n | baseline, ms | predicted | measured (95 %) | error |",
@@ -174,10 +185,11 @@ class Lab:
     """A private Samba, behind a line or not, with the users' files in place. `apart` gives server and client a
     processor each, as if they were two machines."""
 
-    def __init__(self, bench, wan=None, settings=(), load=(), lab=(), apart=False):
+    def __init__(self, bench, wan=None, settings=(), load=(), lab=(), apart=False, folder=None):
         self.bench, self.wan, self.slow = bench, wan, None
         self.cpus = (0, 1) if apart else (None, None)
-        self.dir = tempfile.mkdtemp(prefix="lab-", dir=bench.folder)
+        self.dir = tempfile.mkdtemp(prefix="lab-", dir=folder or bench.folder)
+        os.chmod(self.dir, 0o755)
         words = ["lab", "up", "--dir", self.dir, "--users", bench.args.users, *lab]
         if wan:
             words += ["--wan", wan, "--netns", "sspredict"]
@@ -283,6 +295,12 @@ class Lab:
             "load", f"--lab={self.dir}", *self.files, "--warm-up", "10s", "--duration", f"{args.seconds}s",
             "--cool-down", "15s", "--out", out, "--force", *words, namespace=self.client, cpu=self.cpus[1])
         return out
+
+    def search(self, *words):
+        """Finds how many users the server carries."""
+        return json.loads(self.bench.call(
+            "load", f"--lab={self.dir}", *self.files, "--find-capacity", "--start-users", 60, "--warm-up", "5s",
+            "--cool-down", "1s", "--repeats", 1, "--ramp", 50, "--format", "json", *words))
 
     def down(self):
         self.speed_up()
@@ -729,25 +747,56 @@ def capacity(bench):
                 for at in bench.AT:
                     what = f"metadata at 15 scenarios/s a user, from {name} users"
                     bench.compare_turns("capacity", what, change, turns, at=at, same=False)
-            found = json.loads(bench.call(
-                "load", f"--lab={lab.dir}", "--users", most, *same, "--find-capacity", "--start-users", 60,
-                "--max-users", most, "--warm-up", "5s", "--duration", "30s", "--cool-down", "1s", "--repeats", 1,
-                "--ramp", 50, "--format", "json"))
+            lab.files = ["--users", str(most), *same]
+            found = lab.search("--max-users", most, "--duration", "30s")
     finally:
         bench.args.users = few
         bench.wake()
     with open(bench.path("capacity-found.json"), "w") as file:
         json.dump(found, file, indent=1)
-    carried = found["answer"]
-    low, high = ("?" if end is None else round(end) for end in (carried["interval"][end] for end in ("low", "high")))
     for name, turns in limits.items():
-        turns = sorted(turns, key=lambda limit: limit["users"])
-        limit, all = turns[len(turns) // 2], ", ".join(f"{limit['users']:.0f}" for limit in turns)
-        line = (f"Capacity, metadata at 15 scenarios/s a user, foretold from {name} users: {limit['users']:.0f} ± "
-                f"{limit['users_error']:.0f} ({limit['name']}; of {all}); the search found {carried['users']} "
-                f"({low} to {high}, {carried['reason']}): {100 * (limit['users'] / carried['users'] - 1):+.0f} %.")
-        bench.say(line)
-        bench.notes.append(line)
+        bench.carried(f"metadata at 15 scenarios/s a user, foretold from {name} users", turns, found["answer"])
+
+
+@case
+def secured(bench):
+    """The users that a server carries once it signs or encrypts, foretold from plain ones, against the search for
+    them, and how long 60 of them wait then. Files of 4 MiB in memory: storage is not what runs out."""
+    few, bench.args.users = bench.args.users, 240
+    scale, bench.args.scale = bench.args.scale, "1"
+    seconds, bench.args.seconds = bench.args.seconds, 25
+    workload = bench.path("moves.toml")
+    with open(workload, "w") as file:
+        file.write(MOVES)
+    try:
+        # Processors that never sleep would look busy.
+        bench.sleep()
+        with Lab(bench, load=["--workload", workload], lab=["--encrypt", "desired"], folder="/dev/shm") as lab:
+            files, plain = lab.files, ["--signing", "off", "--encryption", "off"]
+            def recorded(name, users, *words):
+                lab.files = ["--users", str(users), *files[2:]]
+                return lab.load(f"secured-{name}", *words)
+
+            recorded("settles", 60, *plain)
+            run, costs = recorded("plain", 80, *plain), bench.path("secured-crypto.json")
+            bench.call("predict", "calibrate", "--out", costs, "--quiet")
+            ways = {"signing=aes-cmac": ["--signing", "aes-cmac", "--encryption", "off"],
+                    "encryption=aes-256-ccm": ["--signing", "off", "--encryption", "aes-256-ccm"]}
+            among = {change: f"{change} users=60" for change in ways}
+            predicted = bench.predict("secured", run, [*ways, *among.values()], "--calibration", costs)
+            for change, words in ways.items():
+                measured = bench.measured(recorded(change, 60, *words))
+                for at in bench.AT:
+                    bench.compare("secured", "reads and writes of 1 MiB, from 80 plain users", among[change],
+                                  predicted[among[change]], measured, ["scenarios"], at, same=False)
+                lab.files = files
+                found = lab.search("--max-users", 240, "--duration", "20s", *words)
+                limit = next(one for one in predicted[change] if one["of"] == "capacity_then")
+                bench.carried(f"reads and writes of 1 MiB, {change}, foretold from 80 plain users", [limit],
+                              found["answer"])
+    finally:
+        bench.args.users, bench.args.scale, bench.args.seconds = few, scale, seconds
+        bench.wake()
 
 
 def main():
