@@ -15,8 +15,9 @@ pub fn apart(changes: &[Change]) -> Option<&'static str> {
     )
 }
 
-/// What must be known of these changes together, a sentence each.
-pub fn warnings(changes: &[Change]) -> Vec<String> {
+/// What must be known of these changes together, a sentence each; and, where it is told how many users the server then
+/// carries or how long so many wait, what is not in that.
+pub fn warnings(changes: &[Change], has_load: bool) -> Vec<String> {
     let mut warnings: Vec<_> = replaced(changes)
         .iter()
         .map(|change| format!("--change {change} has no effect: a later change takes its place."))
@@ -32,10 +33,10 @@ pub fn warnings(changes: &[Change]) -> Vec<String> {
     let mut others: Vec<_> =
         changes.iter().filter(|one| is_demand(one)).map(Change::name).collect();
     others.dedup();
-    if plan.users.is_some() && !others.is_empty() {
+    if has_load && !others.is_empty() {
         warnings.push(format!(
             "What a scenario needs of the server is taken to stay as it is: how much less or more its processors and \
-             disks are busy by --change {} is not in what so many users wait.",
+             disks are busy by --change {} is not in how many users it carries and how long they wait.",
             others.join(", ")
         ));
     }
@@ -88,7 +89,7 @@ mod tests {
 
     #[test]
     fn what_another_change_takes_the_place_of_is_told() {
-        let said = |changes: &[Change]| warnings(changes).join(" ");
+        let said = |changes: &[Change]| warnings(changes, false).join(" ");
         let told = said(&[Change::Distance(100.0), Change::Rtt(0.002), Change::Rtt(0.02)]);
         assert!(told.contains("distance=100km has no effect"), "{told}");
         assert!(told.contains("rtt=2000us has no effect") && !told.contains("20000us"), "{told}");
@@ -115,10 +116,11 @@ mod tests {
     #[test]
     fn what_users_wait_is_told_to_be_that_of_todays_demand() {
         let changes = [Change::Users(100.0), Change::Filesystem(2.0), Change::Rtt(0.01)];
-        let said = warnings(&changes).join(" ");
+        let said = warnings(&changes, true).join(" ");
         assert!(said.contains("by --change filesystem is"), "{said}");
-        assert!(warnings(&[Change::Users(100.0), Change::Rtt(0.01)]).is_empty());
-        assert!(warnings(&[Change::Users(100.0), Change::Cpu(2.0)]).is_empty());
+        assert!(warnings(&[Change::Users(100.0), Change::Rtt(0.01)], true).is_empty());
+        assert!(warnings(&[Change::Users(100.0), Change::Cpu(2.0)], true).is_empty());
+        assert!(warnings(&changes, false).is_empty());
     }
 
     #[test]

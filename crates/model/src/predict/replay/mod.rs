@@ -368,7 +368,7 @@ impl Replay {
         if let Some(protection) = protection {
             let less_ns = protection.server(&self.plan, call, &mut timed, &mut self.protected);
             saved += less_ns;
-            if call.execution.is_some() {
+            if call.execution.is_some() && fate != Fate::Gone {
                 self.protected.add(-less_ns, (signs_ns, verifies_ns));
             }
         }

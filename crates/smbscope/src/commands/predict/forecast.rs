@@ -150,7 +150,8 @@ impl Forecast {
             plan.waits = loads.iter().map(|load| load.wait(requests, plan.processors)).collect();
             prediction = replayed(&plan)?;
         }
-        let mut warnings = together::warnings(changes);
+        let has_load = plan.users.is_some() || capacity_then.is_some();
+        let mut warnings = together::warnings(changes, has_load);
         warnings.extend(self::warnings(&plan, &prediction));
         warnings.extend(beside(&plan, &prediction));
         warnings.extend(no_loads);
