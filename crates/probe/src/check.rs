@@ -84,6 +84,11 @@ pub fn sockets() -> Sockets {
     }
 }
 
+/// Whether this kernel looks at functions by links: since Linux 6.6.
+pub fn links_functions() -> bool {
+    contains(&fs::read(TYPES).unwrap_or_default(), b"\0bpf_uprobe_multi_link\0")
+}
+
 fn contains(text: &[u8], word: &[u8]) -> bool {
     let Some(first) = word.first() else { return true };
     let mut rest = text;
@@ -110,13 +115,21 @@ fn rights() -> Fact {
     if has(CAP_SYS_ADMIN) {
         return good("probe-rights", "CAP_SYS_ADMIN");
     }
+    let enough = "CAP_BPF and CAP_PERFMON";
+    let links = links_functions();
+    if has(CAP_BPF) && has(CAP_PERFMON) && links {
+        return good("probe-rights", enough);
+    }
     if has(CAP_BPF) && has(CAP_PERFMON) {
         // perf_uprobe_event_init, since Linux 6.16 and in stable kernels of that time.
-        let remedy = "Kernels since the middle of 2025 let nobody look at a program's functions without CAP_SYS_ADMIN: there system calls alone are recorded. Add it, or run it as root.";
-        let found = "CAP_BPF and CAP_PERFMON, not CAP_SYS_ADMIN";
+        let remedy = "Kernels before 6.6 that were patched since the middle of 2025 let nobody look at a program's functions without CAP_SYS_ADMIN: there system calls alone are recorded. Add it, or run it as root.";
+        let found = format!("{enough}, not CAP_SYS_ADMIN");
         return Fact { blocks: false, ..bad("probe-rights", found, remedy) };
     }
-    let remedy = "Run it as root (sudo smbscope record ...), or give it the capabilities: setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search,cap_sys_admin+ep smbscope. In a container: --privileged and --pid=host.";
+    let more = if links { "" } else { ",cap_sys_admin" };
+    let remedy = format!(
+        "Run it as root (sudo smbscope record ...), or give it the capabilities: setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search{more}+ep smbscope. In a container: --privileged and --pid=host."
+    );
     bad("probe-rights", "neither root nor CAP_BPF and CAP_PERFMON", remedy)
 }
 

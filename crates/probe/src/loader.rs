@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use libbpf_rs::skel::{OpenSkel as _, SkelBuilder as _};
 use libbpf_rs::{
-    ErrorKind, Link, MapCore as _, MapFlags, OpenObject, PrintLevel, ProgramMut, RingBuffer,
-    RingBufferBuilder, UprobeOpts,
+    ErrorKind, Link, MapCore as _, MapFlags, OpenObject, PrintLevel, ProgramAttachType, ProgramMut,
+    RingBuffer, RingBufferBuilder, UprobeMultiOpts, UprobeOpts,
 };
 
 use rustix::time::{ClockId, DynamicClockId, clock_gettime, clock_gettime_dynamic};
@@ -69,6 +69,9 @@ pub struct LoadOptions {
     /// Looks at sockets at tracepoints, where the kernel has them (Linux 6.3), and not at its
     /// functions.
     pub tracepoints: bool,
+    /// Looks at Samba's functions by links (`uprobe_multi`), where the kernel has them (Linux 6.6), and not by
+    /// perf events, which cost some 0.1 us more each time.
+    pub links: bool,
 }
 
 impl Default for LoadOptions {
@@ -81,6 +84,7 @@ impl Default for LoadOptions {
             disk: false,
             follow_new: false,
             tracepoints: true,
+            links: true,
         }
     }
 }
@@ -175,6 +179,21 @@ impl Probe {
         open.progs.block_began.set_autoload(options.disk);
         open.progs.block_ended.set_autoload(options.disk);
         open.progs.block_merged.set_autoload(options.disk);
+        if options.links && check::links_functions() {
+            for program in [
+                &mut open.progs.dispatch,
+                &mut open.progs.done,
+                &mut open.progs.crypto_in,
+                &mut open.progs.sign,
+                &mut open.progs.encrypt,
+                &mut open.progs.crypto_left,
+                &mut open.progs.pread_send,
+                &mut open.progs.pwrite_send,
+                &mut open.progs.fsync_send,
+            ] {
+                program.set_attach_type(ProgramAttachType::TraceUprobeMulti);
+            }
+        }
         let skel = open.load().map_err(kernel("load"))?;
         for port in &found.ports {
             let key = u32::from(*port).to_le_bytes();
@@ -412,9 +431,15 @@ fn uprobe(
     function: Function,
     retprobe: bool,
 ) -> Result<Link, LoadError> {
-    let options = UprobeOpts { retprobe, ..UprobeOpts::default() };
+    let offset = function.offset as usize;
     // In all processes that map it; the BPF part looks whose it is.
-    program
-        .attach_uprobe_with_opts(-1, &library.path, function.offset as usize, options)
-        .map_err(kernel(FUNCTION_PROBE))
+    let attached = if matches!(program.attach_type(), ProgramAttachType::TraceUprobeMulti) {
+        let options =
+            UprobeMultiOpts { offsets: vec![offset], retprobe, ..UprobeMultiOpts::default() };
+        program.attach_uprobe_multi_with_opts(-1, &library.path, "", options)
+    } else {
+        let options = UprobeOpts { retprobe, ..UprobeOpts::default() };
+        program.attach_uprobe_with_opts(-1, &library.path, offset, options)
+    };
+    attached.map_err(kernel(FUNCTION_PROBE))
 }

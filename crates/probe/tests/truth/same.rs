@@ -66,6 +66,17 @@ fn also_encrypted() {
     same_as_the_load(&lab, Config { encryption: Encryption::Required, ..Config::default() });
 }
 
+/// Before Linux 6.6 perf events look at Samba's functions; an encrypted session needs all of them.
+#[test]
+fn also_by_perf_events() {
+    let _alone = alone();
+    let Some(lab) = samba(|options| options.encryption = lab::Encryption::Desired) else {
+        return;
+    };
+    let config = Config { encryption: Encryption::Required, ..Config::default() };
+    same_when_loaded(&lab, config, LoadOptions { links: false, ..LoadOptions::default() });
+}
+
 #[test]
 fn also_on_samba_4_22() {
     let _alone = alone();

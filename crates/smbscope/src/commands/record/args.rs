@@ -14,7 +14,7 @@ use crate::options::{Anonymize, duration};
 /// row per request with the server's own slices: from the arrival in the kernel through Samba's work,
 /// file-system calls, reads and writes on other threads, waits for locks and breaks, signing and
 /// encryption to the reply's departure. Encrypted sessions are seen in clear. Needs root (or CAP_BPF
-/// and CAP_PERFMON, on newer kernels CAP_SYS_ADMIN for Samba's functions), Linux 6.1 and Samba 4.13 or
+/// and CAP_PERFMON, before Linux 6.6 CAP_SYS_ADMIN for Samba's functions), Linux 6.1 and Samba 4.13 or
 /// later; `smbscope doctor` says what is missing.
 ///
 /// With --interface it listens on a network interface too, and a row has both: the slices inside
