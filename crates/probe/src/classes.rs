@@ -1,8 +1,10 @@
 //! Which system calls count as what.
 //!
 //! The file-system slice is the time that the main thread is in these calls while it serves a
-//! request: files and directories, their attributes and locks, and what smbd does around them
-//! (credentials, its lock databases' futexes are not among them).
+//! request: files and directories, their attributes and quotas, and what smbd does around them. Not
+//! among them are credentials, the futexes of its databases, and fcntl, by which it locks records of
+//! those far more often than ranges of files; nor poll, by which it asks winbind: its event loop waits
+//! in epoll_wait.
 
 /// No class: not timed.
 #[cfg(test)]
@@ -23,7 +25,6 @@ pub const CLASSES: &[(u16, u8)] = &[
     (296, WRITE), // pwritev
     (74, FLUSH),  // fsync
     (75, FLUSH),  // fdatasync
-    (7, WAIT),    // poll
     (232, WAIT),  // epoll_wait
     (281, WAIT),  // epoll_pwait
     (2, FILE),    // open
@@ -32,7 +33,9 @@ pub const CLASSES: &[(u16, u8)] = &[
     (5, FILE),    // fstat
     (6, FILE),    // lstat
     (8, FILE),    // lseek
+    (16, FILE),   // ioctl: clones of ranges, flags
     (40, FILE),   // sendfile
+    (73, FILE),   // flock
     (76, FILE),   // truncate
     (77, FILE),   // ftruncate
     (78, FILE),   // getdents
@@ -49,8 +52,10 @@ pub const CLASSES: &[(u16, u8)] = &[
     (91, FILE),   // fchmod
     (92, FILE),   // chown
     (93, FILE),   // fchown
+    (133, FILE),  // mknod
     (137, FILE),  // statfs
     (138, FILE),  // fstatfs
+    (179, FILE),  // quotactl
     (188, FILE),  // setxattr
     (190, FILE),  // fsetxattr
     (191, FILE),  // getxattr
@@ -62,6 +67,7 @@ pub const CLASSES: &[(u16, u8)] = &[
     (217, FILE),  // getdents64
     (257, FILE),  // openat
     (258, FILE),  // mkdirat
+    (259, FILE),  // mknodat
     (260, FILE),  // fchownat
     (262, FILE),  // newfstatat
     (263, FILE),  // unlinkat
@@ -78,6 +84,8 @@ pub const CLASSES: &[(u16, u8)] = &[
     (326, FILE),  // copy_file_range
     (332, FILE),  // statx
     (437, FILE),  // openat2
+    (443, FILE),  // quotactl_fd
+    (452, FILE),  // fchmodat2
 ];
 
 /// Numbers and classes of the calls on this architecture.
@@ -89,7 +97,6 @@ pub const CLASSES: &[(u16, u8)] = &[
     (70, WRITE), // pwritev
     (82, FLUSH), // fsync
     (83, FLUSH), // fdatasync
-    (73, WAIT),  // ppoll
     (22, WAIT),  // epoll_pwait
     (5, FILE),   // setxattr
     (7, FILE),   // fsetxattr
@@ -99,6 +106,9 @@ pub const CLASSES: &[(u16, u8)] = &[
     (13, FILE),  // flistxattr
     (14, FILE),  // removexattr
     (16, FILE),  // fremovexattr
+    (29, FILE),  // ioctl: clones of ranges, flags
+    (32, FILE),  // flock
+    (33, FILE),  // mknodat
     (34, FILE),  // mkdirat
     (35, FILE),  // unlinkat
     (36, FILE),  // symlinkat
@@ -118,6 +128,7 @@ pub const CLASSES: &[(u16, u8)] = &[
     (55, FILE),  // fchown
     (56, FILE),  // openat
     (57, FILE),  // close
+    (60, FILE),  // quotactl
     (61, FILE),  // getdents64
     (62, FILE),  // lseek
     (71, FILE),  // sendfile
@@ -130,6 +141,8 @@ pub const CLASSES: &[(u16, u8)] = &[
     (285, FILE), // copy_file_range
     (291, FILE), // statx
     (437, FILE), // openat2
+    (443, FILE), // quotactl_fd
+    (452, FILE), // fchmodat2
 ];
 
 /// None are known on other architectures.
