@@ -203,11 +203,28 @@ fn is_hidden(process: u32) -> bool {
 }
 
 fn is_in(process: u32, group: &str) -> bool {
-    let wanted = group.trim_start_matches("/sys/fs/cgroup").trim_matches('/');
     let text = fs::read_to_string(format!("/proc/{process}/cgroup")).unwrap_or_default();
-    let groups = text.lines().filter_map(|line| line.splitn(3, ':').nth(2));
-    groups.map(|own| own.trim_matches('/')).any(|own| {
-        own == wanted || own.strip_prefix(wanted).is_some_and(|rest| rest.starts_with('/'))
+    is_among(&text, group)
+}
+
+/// Whether a process with these groups (cgroups(7), /proc/PID/cgroup) is in a group or below it.
+fn is_among(groups: &str, group: &str) -> bool {
+    let wanted = group.strip_prefix("/sys/fs/cgroup").unwrap_or(group).trim_matches('/');
+    let below = |own: &str, wanted: &str| {
+        let rest = own.strip_prefix(wanted);
+        wanted.is_empty() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    groups.lines().any(|line| {
+        let mut fields = line.splitn(3, ':').skip(1);
+        let (Some(controllers), Some(own)) = (fields.next(), fields.next()) else { return false };
+        // In the first version each hierarchy has a folder of its own, by the name of its controllers.
+        let hierarchy = controllers.strip_prefix("name=").unwrap_or(controllers).split(',');
+        let own = own.trim_matches('/');
+        below(own, wanted)
+            || hierarchy.chain([controllers, "unified"]).any(|hierarchy| {
+                let wanted = wanted.strip_prefix(hierarchy).and_then(|rest| rest.strip_prefix('/'));
+                !hierarchy.is_empty() && wanted.is_some_and(|wanted| below(own, wanted))
+            })
     })
 }
 
@@ -267,6 +284,28 @@ fn library(process: u32, line: &str) -> Option<(Library, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_group_is_named_as_the_kernel_does_or_by_its_folder() {
+        let unified = "0::/system.slice/smbd.service\n";
+        let divided = "2:cpu,cpuacct:/samba/a\n1:name=systemd:/smbd.service\n0::/\n";
+        for (groups, group) in [
+            (unified, "system.slice/smbd.service"),
+            (unified, "/sys/fs/cgroup/system.slice"),
+            (unified, "/sys/fs/cgroup/unified/system.slice/smbd.service/"),
+            (unified, "/"),
+            (divided, "samba"),
+            (divided, "/sys/fs/cgroup/cpu,cpuacct/samba/a"),
+            (divided, "/sys/fs/cgroup/cpuacct/samba"),
+            (divided, "/sys/fs/cgroup/systemd/smbd.service"),
+        ] {
+            assert!(is_among(groups, group), "{group}");
+        }
+        for group in ["system", "smbd.service", "cpu/system.slice", "system.slice/smbd"] {
+            assert!(!is_among(unified, group), "{group}");
+        }
+        assert!(!is_among(divided, "/sys/fs/cgroup/memory/samba"));
+    }
 
     #[test]
     fn a_line_of_maps() {
