@@ -71,6 +71,7 @@ impl Default for WriteOptions {
 enum Message {
     Part(Box<Part>),
     Describe(Box<RunDescription>),
+    Complete,
     Finish { complete: bool },
 }
 
@@ -112,6 +113,11 @@ impl DatasetWriter {
     /// answer). It stands in the manifest with the next part.
     pub fn describe(&mut self, run: RunDescription) -> Result<()> {
         self.send(Message::Describe(Box::new(run)))
+    }
+
+    /// Completes the parts before their time: what was given takes no memory then.
+    pub fn complete_parts(&mut self) -> Result<()> {
+        self.send(Message::Complete)
     }
 
     /// Completes all parts and the manifest, which says whether everything was written that was
@@ -175,15 +181,18 @@ fn take_parts(
 ) -> Result<bool> {
     let mut completed = Instant::now();
     loop {
+        let mut is_asked = false;
         let wait = options.interval.saturating_sub(completed.elapsed());
         match messages.recv_timeout(wait) {
             Ok(Message::Part(part)) => folder.add(*part)?,
             Ok(Message::Describe(run)) => folder.describe(*run),
+            Ok(Message::Complete) => is_asked = true,
             Ok(Message::Finish { complete }) => return Ok(complete),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return Err(STOPPED),
         }
-        if completed.elapsed() >= options.interval || folder.rows_open() >= options.part_rows {
+        let is_late = completed.elapsed() >= options.interval;
+        if is_asked || is_late || folder.rows_open() >= options.part_rows {
             folder.complete_parts()?;
             completed = Instant::now();
         }

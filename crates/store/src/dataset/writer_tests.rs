@@ -82,6 +82,19 @@ fn parts_are_completed_in_time_also_when_no_rows_come() {
 }
 
 #[test]
+fn parts_are_completed_before_their_time_when_asked() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut writer = DatasetWriter::create(dir.path(), seed(), WriteOptions::default()).unwrap();
+    writer.part(rest(10).remove(0)).unwrap();
+    writer.complete_parts().unwrap();
+    wait_for(dir.path(), Table::Connections, 0);
+    // With nothing new there is no further part.
+    writer.complete_parts().unwrap();
+    let manifest = writer.finish(true).unwrap();
+    assert_eq!(manifest.tables["connections"].len(), 1);
+}
+
+#[test]
 fn dropping_a_writer_leaves_no_half_written_part() {
     let dir = tempfile::tempdir().unwrap();
     let mut writer = DatasetWriter::create(dir.path(), seed(), WriteOptions::default()).unwrap();

@@ -41,6 +41,11 @@ impl Folder {
         self.writer.part(part).with_context(|| cannot_any_more(&self.out))
     }
 
+    /// Completes the parts before their time, so that they take no memory.
+    pub fn complete_parts(&mut self) -> anyhow::Result<()> {
+        self.writer.complete_parts().with_context(|| cannot_any_more(&self.out))
+    }
+
     /// Completes it, and says whether everything came that was to come.
     pub fn finish(self, complete: bool) -> anyhow::Result<Manifest> {
         self.writer.finish(complete).with_context(|| cannot_any_more(&self.out))

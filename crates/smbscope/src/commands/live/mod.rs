@@ -54,6 +54,8 @@ pub struct Opened {
     pub from: Vec<String>,
     /// What it is, for people.
     pub what: String,
+    /// What this program may hold of memory meanwhile.
+    pub memory: Limit,
 }
 
 impl Listen {
@@ -89,10 +91,15 @@ impl Listen {
             interface: interface.to_owned(),
             ports: ports.to_vec(),
             head_bytes: self.snaplen as usize,
-            buffer_bytes: usize::try_from(self.buffer).unwrap_or(usize::MAX),
+            buffer_bytes: usize::try_from(self.packet_buffer()).unwrap_or(usize::MAX),
             overwrite: kept.as_ref().is_some_and(|kept| kept.overwrite),
             pcap: kept.map(|kept| kept.path),
         }
+    }
+
+    /// Memory for packets that wait: what is asked for, as far as there is some left for their rows.
+    fn packet_buffer(&self) -> u64 {
+        self.buffer.min(self.memory / 4)
     }
 
     /// A network interface alone.
@@ -101,7 +108,8 @@ impl Listen {
         let ports = if self.ports.is_empty() { &live::PORTS[..] } else { &self.ports };
         let what = format!("{} on {interface}", ports_text(ports));
         let source = Wire::open(&recording, &self.listening(interface, ports, kept))?;
-        Ok(Opened { source: Box::new(source), from: vec![interface.to_owned()], what })
+        let memory = Limit::new(self.memory, self.packet_buffer());
+        Ok(Opened { source: Box::new(source), from: vec![interface.to_owned()], what, memory })
     }
 
     /// The running Samba, with what an interface shows of it.
@@ -155,8 +163,10 @@ impl Listen {
         });
         let and = also.as_ref().map_or(String::new(), |interface| format!(", and on {interface}"));
         let what = format!("{count} processes of smbd on {}{how}{and}", ports_text(&ports));
+        let packets = if also.is_some() { self.packet_buffer() } else { 0 };
+        let memory = Limit::new(self.memory, packets + u64::from(ring_bytes));
         let from = std::iter::once(SAMBA.to_owned()).chain(also).collect();
-        Ok(Opened { source: Box::new(source), from, what })
+        Ok(Opened { source: Box::new(source), from, what, memory })
     }
 
     /// This build has no probe.
@@ -191,8 +201,7 @@ impl Listen {
     }
 }
 
-/// Bytes of the ring buffer that fit, and those that `buffer` asks for. Its pages count twice in this
-/// program, and events are shorter than packets.
+/// Bytes of the ring buffer that fit, and those that `buffer` asks for: events are shorter than packets.
 #[cfg(feature = "probe")]
 fn ring_bytes(buffer: u64, memory: u64) -> (u32, u32) {
     let wanted = (buffer / 4).clamp(RING_BYTES.0, RING_BYTES.1).next_power_of_two();
@@ -237,6 +246,8 @@ pub fn give_up_rights(out: &Path, talk: Talk) {
     if let Err(error) = crate::rights::give_up(out) {
         talk.say(&format!("the program's capabilities could not be given up: {error}"));
     }
+    // Its thread has the rights that there are now.
+    memory::give_back();
     #[cfg(not(target_os = "linux"))]
     let _ = (out, talk);
 }

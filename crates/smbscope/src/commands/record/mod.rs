@@ -35,14 +35,13 @@ pub fn run(args: &Record, talk: Talk) -> anyhow::Result<()> {
     let created_at = live::now();
     args.listen.keep_back()?;
     let kept = args.pcap.clone().map(|path| Kept { path, overwrite: args.force });
-    let Opened { mut source, from, what } = args.listen.open(created_at, kept, talk)?;
+    let Opened { mut source, from, what, mut memory } = args.listen.open(created_at, kept, talk)?;
     let inputs = live::inputs(&from, created_at);
     let mut folder = Folder::create(&args.out, inputs, created_at, args.force, tokenizer)?;
     live::give_up_rights(&args.out, talk);
     talk.say(&beginning(args, &what));
     let begin = Instant::now();
     let display = Display::begin(talk);
-    let mut memory = Limit::new(args.listen.memory);
     let recorded = record(&mut *source, &mut folder, args, &mut memory, &display);
     display.end();
     let took = begin.elapsed();
@@ -68,15 +67,18 @@ fn record(
     let mut taken = begin;
     loop {
         let is_full = source.receive()?;
-        memory.watch(source);
+        let is_much = memory.watch(source);
         let is_over = args.duration.is_some_and(|duration| begin.elapsed() >= duration);
         if is_over || interrupt::asked() {
             return Ok(());
         }
-        if is_full || taken.elapsed() >= PARTS_EVERY {
+        if is_full || is_much || taken.elapsed() >= PARTS_EVERY {
             taken = Instant::now();
             for part in source.parts()? {
                 folder.part(part)?;
+            }
+            if is_much {
+                folder.complete_parts()?;
             }
             display.tell(&source.seen());
         }

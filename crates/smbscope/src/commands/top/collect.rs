@@ -52,14 +52,14 @@ impl Collector {
     /// One that records nothing.
     pub fn new(
         mut source: Box<dyn Source>,
-        memory: u64,
+        memory: Limit,
         recordings: Recordings,
         tokenizer: Option<Tokenizer>,
     ) -> Collector {
         source.hurry();
         Collector {
             source,
-            memory: Limit::new(memory),
+            memory,
             recordings,
             recording: None,
             tokenizer,
@@ -72,8 +72,8 @@ impl Collector {
     /// is an error of its own (`Err` within), after which all else goes on.
     pub fn collect(&mut self) -> anyhow::Result<(Vec<RecordBatch>, anyhow::Result<()>)> {
         let is_full = self.source.receive()?;
-        self.memory.watch(&mut *self.source);
-        if !is_full && self.taken.elapsed() < TAKE_EVERY {
+        let is_much = self.memory.watch(&mut *self.source);
+        if !is_full && !is_much && self.taken.elapsed() < TAKE_EVERY {
             return Ok((Vec::new(), Ok(())));
         }
         self.taken = Instant::now();
@@ -81,7 +81,7 @@ impl Collector {
         let parts = self.source.parts()?;
         self.until = until;
         let batches = self.batches(&parts)?;
-        Ok((batches, self.record(parts)))
+        Ok((batches, self.record(parts, is_much)))
     }
 
     /// Until when everything has come, ns since 1970; what comes too late on a host that is drowning
@@ -124,22 +124,24 @@ impl Collector {
     pub fn stop(&mut self) -> anyhow::Result<(Vec<RecordBatch>, anyhow::Result<Vec<String>>)> {
         let parts = self.source.parts()?;
         let batches = self.batches(&parts)?;
-        let recorded = self.record(parts);
+        let recorded = self.record(parts, false);
         let Some(recording) = self.recording.take() else { return Ok((batches, Ok(Vec::new()))) };
         let tail = self.source.ended();
         Ok((batches, recorded.and_then(|()| recording.finish(tail))))
     }
 
-    fn record(&mut self, parts: Vec<Part>) -> anyhow::Result<()> {
+    fn record(&mut self, parts: Vec<Part>, completes: bool) -> anyhow::Result<()> {
         let Some(recording) = &mut self.recording else { return Ok(()) };
-        for part in parts {
-            if let Err(error) = recording.folder.part(part) {
-                // Complete parts stay.
-                self.recording = None;
-                return Err(error);
-            }
+        let folder = &mut recording.folder;
+        let mut written = parts.into_iter().try_for_each(|part| folder.part(part));
+        if completes {
+            written = written.and_then(|()| folder.complete_parts());
         }
-        Ok(())
+        if written.is_err() {
+            // Complete parts stay.
+            self.recording = None;
+        }
+        written
     }
 
     /// Operations as they are shown.

@@ -46,13 +46,13 @@ pub fn run(args: &Top, talk: Talk) -> anyhow::Result<()> {
     keep_private();
     let tokenizer = args.anonymize.tokenizer()?;
     args.listen.keep_back()?;
-    let Opened { source, from, what } = args.listen.open(live::now(), None, talk)?;
+    let Opened { source, from, what, memory } = args.listen.open(live::now(), None, talk)?;
     // Recordings are made later.
     let out = args.out.as_deref().and_then(Path::parent);
     let out = out.filter(|out| !out.as_os_str().is_empty()).unwrap_or(Path::new("."));
     live::give_up_rights(out, talk);
     let recordings = Recordings { from, out: args.out.clone(), made: 0 };
-    let mut collector = Collector::new(source, args.listen.memory, recordings, tokenizer);
+    let mut collector = Collector::new(source, memory, recordings, tokenizer);
     let slot_ns = i64::try_from(args.interval.as_nanos()).unwrap_or(i64::MAX);
     let moment = Live::new(Options { slot_ns, ..Options::default() }, live::now());
     let limits = Limits { begin: Instant::now(), duration: args.duration, count: args.count };
