@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use smbscope_capture::Part;
 use smbscope_event::anonymize::Tokenizer;
 use smbscope_event::manifest::{InputFile, Kind, Manifest};
-use smbscope_store::dataset::{DatasetWriter, ManifestSeed, WriteOptions};
+use smbscope_store::dataset::{DatasetWriter, ManifestSeed, WriteOptions, may_write};
 
 use crate::commands::dataset::cannot;
 use crate::exit::{Code, Failure};
@@ -31,9 +31,16 @@ impl Folder {
         let inputs = inputs.into_iter().map(input).collect();
         let seed = ManifestSeed { created_at, ..ManifestSeed::now(Kind::Record, inputs) };
         let options = WriteOptions { overwrite, tokenizer, ..WriteOptions::default() };
+        Folder::make(out, overwrite)?;
         let writer = DatasetWriter::create(out, seed, options).with_context(|| cannot(out))?;
-        close_to_others(out)?;
         Ok(Folder { writer, out: out.to_owned() })
+    }
+
+    /// Makes the folder itself, which can take rights that its writing does not.
+    pub fn make(out: &Path, overwrite: bool) -> anyhow::Result<()> {
+        may_write(out, overwrite).with_context(|| cannot(out))?;
+        std::fs::create_dir_all(out).with_context(|| cannot(out))?;
+        close_to_others(out)
     }
 
     /// Takes rows.

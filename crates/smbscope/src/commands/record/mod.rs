@@ -37,8 +37,10 @@ pub fn run(args: &Record, talk: Talk) -> anyhow::Result<()> {
     let kept = args.pcap.clone().map(|path| Kept { path, overwrite: args.force });
     let Opened { mut source, from, what, mut memory } = args.listen.open(created_at, kept, talk)?;
     let inputs = live::inputs(&from, created_at);
-    let mut folder = Folder::create(&args.out, inputs, created_at, args.force, tokenizer)?;
+    Folder::make(&args.out, args.force)?;
+    // The folder's thread has the rights that there are now.
     live::give_up_rights(&args.out, talk);
+    let mut folder = Folder::create(&args.out, inputs, created_at, args.force, tokenizer)?;
     talk.say(&beginning(args, &what));
     let begin = Instant::now();
     let display = Display::begin(talk);
