@@ -149,8 +149,14 @@ fn a_row_has_the_inside_and_the_wire() {
     let arguments = ["--port", &users.port, "--out", &recorded];
     let Some(recording) = Recording::begin(&arguments) else { return };
     // CAP_BPF, with which it reads its own counters, and nothing else.
-    let capabilities = recording.capabilities();
-    assert!(capabilities.iter().any(|(name, _)| name == "dataset"), "{capabilities:?}");
+    let mut capabilities = recording.capabilities();
+    // A thread gives itself its name.
+    let patience = Instant::now() + Duration::from_secs(20);
+    while !capabilities.iter().any(|(name, _)| name == "dataset") {
+        assert!(Instant::now() < patience, "{capabilities:?}");
+        std::thread::sleep(Duration::from_millis(10));
+        capabilities = recording.capabilities();
+    }
     assert!(capabilities.iter().all(|(_, held)| held & !(1 << 39) == 0), "{capabilities:?}");
     answer(users.busy("3s", &run));
     let (is_success, said) = recording.end("-INT");

@@ -7,7 +7,7 @@ use super::{answer, smbscope};
 
 /// Options of what listens to them: a buffer for all that they send in seconds, so that nothing is
 /// dropped on a machine that is busy with other tests.
-pub const PATIENT: [&str; 2] = ["--buffer", "256MiB"];
+pub const PATIENT: [&str; 4] = ["--buffer", "256MiB", "--memory", "1GiB"];
 
 /// Ends the lab also when the test fails.
 pub struct Down(pub String);

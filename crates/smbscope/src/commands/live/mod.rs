@@ -70,6 +70,7 @@ impl Listen {
         let Some(interface) = &self.interface else {
             return self.inside(None, time, talk);
         };
+        say_of_buffer("packets", self.packet_buffer(), self.buffer, talk);
         if !self.no_probe {
             let listening = self.listening(interface, &self.ports, kept.clone());
             match self.inside(Some(listening), time, talk) {
@@ -129,12 +130,7 @@ impl Listen {
             cgroup: self.cgroup.clone(),
         };
         let (ring_bytes, wanted_bytes) = ring_bytes(self.buffer, self.memory);
-        if ring_bytes < wanted_bytes {
-            let [has, wanted] = [ring_bytes, wanted_bytes].map(|bytes| format::bytes(bytes.into()));
-            talk.say(&format!(
-                "events have {has} of memory to wait in, not {wanted} (--buffer): --memory allows no more"
-            ));
-        }
+        say_of_buffer("events", ring_bytes.into(), wanted_bytes.into(), talk);
         let load = LoadOptions {
             ring_bytes,
             functions: !self.no_functions,
@@ -198,6 +194,16 @@ impl Listen {
             }
         }
         Ok(())
+    }
+}
+
+/// Says that something has less memory to wait in than was asked for.
+fn say_of_buffer(what: &str, has: u64, wanted: u64, talk: Talk) {
+    if has < wanted {
+        let [has, wanted] = [has, wanted].map(format::bytes);
+        talk.say(&format!(
+            "{what} have {has} of memory to wait in, not {wanted} (--buffer): --memory allows no more"
+        ));
     }
 }
 
