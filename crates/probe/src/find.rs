@@ -132,6 +132,7 @@ pub fn find(choice: &Choice) -> Result<Found, FindError> {
 }
 
 /// What runs below processes that were found, and was not there yet.
+#[cfg(all(feature = "bpf", target_os = "linux"))]
 pub(crate) fn born_since(found: &Found) -> Result<Vec<u32>, FindError> {
     let all = all_processes()?;
     let is_known = |process: &u32| found.processes.contains(process);
