@@ -117,10 +117,10 @@ fn rights() -> Fact {
     }
     let enough = "CAP_BPF and CAP_PERFMON";
     let links = links_functions();
-    if has(CAP_BPF) && has(CAP_PERFMON) && links {
-        return good("probe-rights", enough);
-    }
     if has(CAP_BPF) && has(CAP_PERFMON) {
+        if links {
+            return good("probe-rights", enough);
+        }
         // perf_uprobe_event_init, since Linux 6.16 and in stable kernels of that time.
         let remedy = "Kernels before 6.6 that were patched since the middle of 2025 let nobody look at a program's functions without CAP_SYS_ADMIN: there system calls alone are recorded. Add it, or run it as root.";
         let found = format!("{enough}, not CAP_SYS_ADMIN");

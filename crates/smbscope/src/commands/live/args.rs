@@ -46,8 +46,9 @@ pub struct Listen {
     /// quarter of --memory each.
     #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = size)]
     pub buffer: u64,
-    /// Memory that smbscope may have, beside its own code. From half of it on it writes smaller parts, more
-    /// often; beyond it what comes is dropped, and counted, until what is written has made room.
+    /// Memory that smbscope may have, beside its own code. From three quarters of it on it writes
+    /// smaller parts, more often; beyond it what comes is dropped, and counted, until what is written has
+    /// made room.
     #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = size)]
     pub memory: u64,
     /// Run on these processors only (0,2 or 0-3).

@@ -9,7 +9,7 @@ const EVERY: Duration = Duration::from_millis(100);
 /// Parts are asked to be completed early so often at most: many small ones cost more.
 const WRITE_EVERY: Duration = Duration::from_secs(1);
 
-/// A limit on this program's memory. From half of it on, what there is should be written; beyond it
+/// A limit on this program's memory. From three quarters of it on, what there is should be written; beyond it
 /// what comes is dropped, and counted, until what is written has made room.
 pub struct Limit {
     bytes: u64,
@@ -47,7 +47,7 @@ impl Limit {
         let is_reached = held > self.bytes;
         self.was_reached |= is_reached;
         let is_time = self.written.is_none_or(|written| now - written >= WRITE_EVERY);
-        let writes = held > self.bytes / 2 && is_time;
+        let writes = held > self.bytes / 4 * 3 && is_time;
         if writes {
             self.written = Some(now);
         }
@@ -83,8 +83,8 @@ mod tests {
         let mut limit = Limit::new(100, 20);
         let begin = Instant::now();
         let later = |milliseconds| begin + Duration::from_millis(milliseconds);
-        assert_eq!(limit.judge(30, later(0)), (false, false));
-        assert_eq!(limit.judge(31, later(100)), (false, true));
+        assert_eq!(limit.judge(55, later(0)), (false, false));
+        assert_eq!(limit.judge(56, later(100)), (false, true));
         // It is being written.
         assert_eq!(limit.judge(60, later(200)), (false, false));
         assert!(!limit.was_reached);
