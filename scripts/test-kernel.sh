@@ -23,7 +23,7 @@ depmod "$release"
 
 cd "$root"
 export CARGO_TARGET_DIR="$work/target"
-binary=$(cargo test --locked -p smbscope-probe --features bpf --test truth --no-run --message-format=json |
+binary=$(cargo test --locked -p smbscope-samba --features bpf --test truth --no-run --message-format=json |
     sed -n 's/.*"executable":"\([^"]*truth-[^"]*\)".*/\1/p' | tail -n 1)
 
 # A share needs extended attributes, which the machine's files as QEMU passes them have not.
@@ -34,8 +34,8 @@ uname -r
 ip link set lo up
 modprobe loop; modprobe ext4
 mount -o loop "$work/ext4.img" /mnt && chmod 1777 /mnt
-cd "$root/crates/probe"
-CARGO_MANIFEST_DIR="$root/crates/probe" TMPDIR=/mnt timeout 600 "$binary" $test --nocapture --test-threads 1
+cd "$root/crates/samba"
+CARGO_MANIFEST_DIR="$root/crates/samba" TMPDIR=/mnt timeout 600 "$binary" $test --nocapture --test-threads 1
 echo "exit code \$?"
 END
 # What a run before said is no answer.

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{Int64Type, UInt64Type};
 use smbscope_capture::{Decoder, Error, Input, Limits, Options, Part};
-use smbscope_event::tables::Coverage;
+use smbscope_tables::tables::Coverage;
 
 /// Everything that a capture decodes to.
 pub struct Decoded {

@@ -3,11 +3,11 @@
 
 use libfuzzer_sys::fuzz_target;
 use smbscope_capture::Options;
-use smbscope_event::part::Part;
-use smbscope_probe::follow::Follow;
-use smbscope_probe::raw::Counted;
+use smbscope_tables::part::Part;
+use smbscope_samba::follow::Follow;
+use smbscope_samba::raw::Counted;
 
-/// Where an event's kind, time and identities lie (crates/probe/src/bpf/event.h).
+/// Where an event's kind, time and identities lie (crates/samba/src/bpf/event.h).
 const HEAD_BYTES: usize = 24;
 
 fuzz_target!(|bytes: &[u8]| {

@@ -64,7 +64,7 @@ impl Seeds {
         self.add("split", &[], &records);
     }
 
-    /// The message as the probe tells of it (crates/probe/src/bpf/event.h): as a request that is
+    /// The message as the probe tells of it (crates/samba/src/bpf/event.h): as a request that is
     /// read, dispatched and done, and as a reply that is sent.
     fn probe(&mut self, message: &[u8]) {
         let head = &message[..message.len().min(600)];

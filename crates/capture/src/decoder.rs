@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use crossbeam_channel::{Receiver, bounded, unbounded};
-use smbscope_event::part::Part;
+use smbscope_tables::part::Part;
 use smbscope_wire::crypto::KeyEntry;
 
 use crate::file::FileError;

@@ -5,9 +5,9 @@
 
 use std::net::SocketAddr;
 
-use smbscope_event::operation::Operation;
-use smbscope_event::part::Part;
-use smbscope_event::tables::Coverage;
+use smbscope_tables::operation::Operation;
+use smbscope_tables::part::Part;
+use smbscope_tables::tables::Coverage;
 
 use crate::connection::Context;
 use crate::decoder::{Error, Options};

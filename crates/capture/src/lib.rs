@@ -2,7 +2,7 @@
 //!
 //! Owns: capture file formats, frames, TCP streams (bounded, gaps recorded), sessions, trees and
 //! file names, and the pairing of requests with responses. It does not own the messages' layout
-//! (`wire`) nor the row (`event`).
+//! (`wire`) nor the row (`tables`).
 
 mod connection;
 mod decoder;
@@ -27,4 +27,4 @@ mod user;
 pub use decoder::{Decoder, Error, Input, Options, Progress, Tables};
 pub use feed::{Amend, Ends, Feed};
 pub use limits::Limits;
-pub use smbscope_event::part::Part;
+pub use smbscope_tables::part::Part;

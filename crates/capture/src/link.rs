@@ -5,10 +5,10 @@ mod round_trip;
 
 use std::collections::VecDeque;
 
-use smbscope_event::busy::BusyClock;
-use smbscope_event::code::{self, Source, Vantage};
-use smbscope_event::operation::Operation;
-use smbscope_event::tables::{Connection, Referral};
+use smbscope_tables::busy::BusyClock;
+use smbscope_tables::code::{self, Source, Vantage};
+use smbscope_tables::operation::Operation;
+use smbscope_tables::tables::{Connection, Referral};
 
 use crate::connection::NOT_ON_CLOCK;
 use crate::output::{Done, Effect, Open, Output, Session, Tree};
@@ -376,7 +376,7 @@ impl Link {
         self.arrive(pending, time);
         // One whose reply was missed keeps its share until then: others were not given it.
         if was_in_flight || !pending.is_missed {
-            pending.row.clear(smbscope_event::operation::Column::busy_ns);
+            pending.row.clear(smbscope_tables::operation::Column::busy_ns);
         }
         let time = pending.row.request_end().or(pending.row.request_start()).unwrap_or(time);
         let effect = unanswered::effect(out, pending);

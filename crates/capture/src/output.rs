@@ -3,9 +3,9 @@
 //! Rows leave here with everything that one connection knows. What spans connections (sessions,
 //! trees, opens, numbers) is added by `resolve`, in the order of the packets.
 
-pub use smbscope_event::open::OpenTold as Open;
-use smbscope_event::operation::Operation;
-use smbscope_event::tables::{Connection, Coverage, Referral};
+pub use smbscope_tables::open::OpenTold as Open;
+use smbscope_tables::operation::Operation;
+use smbscope_tables::tables::{Connection, Coverage, Referral};
 use smbscope_wire::auth::kerberos::TicketId;
 
 /// A piece of [`Output::text`].

@@ -17,10 +17,10 @@ use std::net::{IpAddr, SocketAddr};
 
 use arrow::error::ArrowError;
 use hashbrown::HashMap;
-use smbscope_event::builder::{BLOCK, OperationBuilder};
-use smbscope_event::operation::Operation;
-use smbscope_event::part::Part;
-use smbscope_event::tables::{Coverage, Referral, Session, Tree};
+use smbscope_tables::builder::{BLOCK, OperationBuilder};
+use smbscope_tables::operation::Operation;
+use smbscope_tables::part::Part;
+use smbscope_tables::tables::{Coverage, Referral, Session, Tree};
 
 use crate::connection::has_ended;
 use crate::decoder::Options;
@@ -78,7 +78,7 @@ pub struct Resolver {
 
 #[derive(Clone, Default)]
 struct Rows {
-    connections: Vec<smbscope_event::tables::Connection>,
+    connections: Vec<smbscope_tables::tables::Connection>,
     sessions: Vec<Session>,
     trees: Vec<Tree>,
     referrals: Vec<Referral>,
@@ -162,7 +162,7 @@ impl Resolver {
             [output] => self.in_order(output)?,
             _ => self.merge(outputs)?,
         }
-        let mut ended: Vec<(u64, LinkKey, &smbscope_event::tables::Connection)> = Vec::new();
+        let mut ended: Vec<(u64, LinkKey, &smbscope_tables::tables::Connection)> = Vec::new();
         for (shard, output) in outputs.iter().enumerate() {
             for (link, order, row) in &output.ended {
                 ended.push((*order, (shard as u32, *link), row));
@@ -338,7 +338,7 @@ impl Resolver {
         }
     }
 
-    fn connection_ended(&mut self, key: LinkKey, row: &smbscope_event::tables::Connection) {
+    fn connection_ended(&mut self, key: LinkKey, row: &smbscope_tables::tables::Connection) {
         let Some(link) = self.links.remove(key) else { return };
         let ended = has_ended(row).then_some(row.end);
         for &(id, place, _) in &link.sessions {
@@ -348,7 +348,7 @@ impl Resolver {
         }
         self.vantages.add(row);
         if self.tables.connections {
-            self.rows.connections.push(smbscope_event::tables::Connection {
+            self.rows.connections.push(smbscope_tables::tables::Connection {
                 recording: self.recording.text().to_owned(),
                 connection: link.number,
                 ..row.clone()

@@ -3,7 +3,7 @@
 //! Owns the operations' effects in captures of one direction and where a reply was lost. It does not
 //! own their rows (`link`), nor what a refusal tells (`smb1::reply`, `smb2::reply`).
 
-use smbscope_event::operation::Operation;
+use smbscope_tables::operation::Operation;
 use smbscope_wire::{smb1, smb2};
 
 use crate::link::{Pending, session_effect, tree_effect};

@@ -1,6 +1,6 @@
 //! Blobs inside messages of either protocol: who a session belongs to, DFS referrals, GUIDs.
 
-use smbscope_event::tables::Referral;
+use smbscope_tables::tables::Referral;
 use smbscope_wire::{auth, dfs};
 
 use crate::output::Session;

@@ -4,7 +4,7 @@
 
 mod support;
 
-use smbscope_event::tables::Coverage;
+use smbscope_tables::tables::Coverage;
 use support::decode::{decode, single};
 use support::packets::{Sending, pcap};
 use support::talk::Talk;

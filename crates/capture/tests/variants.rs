@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use smbscope_event::tables::Coverage;
+use smbscope_tables::tables::Coverage;
 use support::decode::{Decoded, Row, assert_same, decode_files, folder, single};
 
 /// Fixtures with segments, compounds, asynchronous replies, raw mode, breaks and both protocols.

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng as _, SeedableRng as _};
-use smbscope_event::protection::Protection;
+use smbscope_tables::protection::Protection;
 use smbscope_wire::smb2::FileId;
 use smbscope_wire::smb2::access::{AccessMask, FileAttributes, ShareAccess};
 use smbscope_wire::smb2::create::{CreateDisposition, CreateOptions, OplockLevel};

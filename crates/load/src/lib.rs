@@ -2,7 +2,7 @@
 //!
 //! Owns: workloads as data, the files that users have, the SMB client on `wire`'s messages, the
 //! open-loop schedule, the capacity search, counters of server and client, a private Samba to try
-//! things on, and a line with distance. It does not own the rows (`event`), where they are kept
+//! things on, and a line with distance. It does not own the rows (`tables`), where they are kept
 //! (`store`) nor how they are shown (`report`).
 
 #[cfg(target_os = "linux")]

@@ -12,10 +12,10 @@ use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use opens::Opens;
-use smbscope_event::builder::{OperationBuilder, extension_of};
-use smbscope_event::part::Part;
-use smbscope_event::run::Scenario;
-use smbscope_event::tables::{Connection, Session, Tree};
+use smbscope_tables::builder::{OperationBuilder, extension_of};
+use smbscope_tables::part::Part;
+use smbscope_tables::run::Scenario;
+use smbscope_tables::tables::{Connection, Session, Tree};
 
 use crate::client::Ended;
 use crate::row::Row;
@@ -226,7 +226,7 @@ mod tests {
 
     use arrow::array::AsArray;
     use arrow::datatypes::{Int64Type, UInt64Type};
-    use smbscope_event::operation::Operation;
+    use smbscope_tables::operation::Operation;
 
     use super::*;
     use crate::row::LinkNames;

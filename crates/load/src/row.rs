@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use smbscope_event::open::OpenTold;
-use smbscope_event::operation::Operation;
+use smbscope_tables::open::OpenTold;
+use smbscope_tables::operation::Operation;
 
 /// A row whose texts are not yet numbers of a batch's pools.
 #[derive(Clone, Debug)]

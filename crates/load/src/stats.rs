@@ -2,7 +2,7 @@
 //! operations and their latency per command, errors by status.
 //!
 //! Owns the tallies and how those of several worker threads become one. It does not own the rows
-//! (`smbscope_event::run`): a tally is what the live display, the early end of a step and the
+//! (`smbscope_tables::run`): a tally is what the live display, the early end of a step and the
 //! capacity table need at once; the rows tell the whole story later. Histograms are those of
 //! HdrHistogram (three significant digits, G. Tene), so that tallies merge without loss.
 

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::{Asked, Shown};
-use smbscope_event::run::DONE;
+use smbscope_tables::run::DONE;
 use smbscope_load::client::Session;
 use smbscope_load::fileset::Scale;
 use smbscope_load::prepare;

@@ -9,7 +9,7 @@ mod support;
 use std::sync::Arc;
 use std::time::Duration;
 
-use smbscope_event::code;
+use smbscope_tables::code;
 use smbscope_load::client::{Ask, Config, Credential, Encryption, Host, Session, Signing, Target};
 use smbscope_load::clock::Clock;
 use smbscope_load::lab;

@@ -21,7 +21,7 @@ use arrow::compute::cast;
 use arrow::datatypes::DataType;
 use engine::Asked;
 use fake::Fake;
-use smbscope_event::run::DONE;
+use smbscope_tables::run::DONE;
 use smbscope_load::fileset::Scale;
 use smbscope_load::run::Pace;
 use smbscope_load::run::who::{Credentials, Shard};

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use engine::Asked;
 use fake::{Fake, Fault};
-use smbscope_event::run::{
+use smbscope_tables::run::{
     DONE, FAILED, MEASURED, NOT_STARTED, Scenario, WARM_UP as WARM_UP_PHASE,
 };
 use smbscope_load::fileset::Scale;

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use engine::{Asked, Shown};
-use smbscope_event::run::{DONE, FAILED, MEASURED, NOT_STARTED, Scenario};
+use smbscope_tables::run::{DONE, FAILED, MEASURED, NOT_STARTED, Scenario};
 use smbscope_load::client::Session;
 use smbscope_load::fileset::Scale;
 use smbscope_load::prepare::{self, PrepareError};

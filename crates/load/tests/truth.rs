@@ -136,7 +136,7 @@ fn a_server_that_drops_connections_is_come_back_to() {
     }
     for part in &parts {
         if let Part::Scenarios(rows) = part {
-            let done = |row: &&smbscope_event::run::Scenario| {
+            let done = |row: &&smbscope_tables::run::Scenario| {
                 row.outcome == "done" && row.started_at.is_some_and(|start| start > reset_at)
             };
             after += rows.iter().filter(done).count();

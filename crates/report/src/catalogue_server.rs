@@ -1,7 +1,7 @@
 //! The fields of the report's part on the inside of a server, object by object, as
 //! [`catalogue`](crate::catalogue) has the others, and the titles of the slices. It is data.
 
-use smbscope_event::slice::Kind;
+use smbscope_tables::slice::Kind;
 
 use crate::catalogue::Rows;
 use crate::fields::Format::*;

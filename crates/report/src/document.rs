@@ -4,7 +4,7 @@
 use crate::fields::{Field, Format, field};
 use crate::format;
 use crate::waterfall::Waterfall;
-use smbscope_model::summary::Distribution;
+use smbscope_analysis::summary::Distribution;
 
 /// A value with its meaning.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,6 +1,6 @@
 //! A diagnosis as text: findings for people, the most costly first.
 
-use smbscope_model::explain::{
+use smbscope_analysis::explain::{
     Confidence, Culprit, Diagnosis, Example, Figure, Finding, Gain, LEAST_SHARE,
 };
 

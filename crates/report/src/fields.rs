@@ -2,14 +2,14 @@
 //! reports take their headings from here, the JSON Schema is made from it, and a test compares it
 //! with the real output, so that the four cannot drift.
 //!
-//! Columns of the tables (`coverage`, `connections`) are described by the `event` crate; their
+//! Columns of the tables (`coverage`, `connections`) are described by the `tables` crate; their
 //! titles are made from their names.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use smbscope_event::column::{ColumnSpec, Unit};
-use smbscope_event::tables::{Connection, Coverage};
+use smbscope_tables::column::{ColumnSpec, Unit};
+use smbscope_tables::tables::{Connection, Coverage};
 
 use crate::catalogue::{OBJECTS, Rows};
 use crate::{catalogue_explain, catalogue_forecast, catalogue_load, catalogue_server};

@@ -2,11 +2,11 @@
 //! parts that add up to them exactly, and words for what was changed.
 
 use serde::Serialize;
-use smbscope_event::profile::CacheOption;
-use smbscope_event::protection::Protection;
-use smbscope_event::slice::Kind;
-use smbscope_model::predict::change::Change;
-use smbscope_model::predict::replay::{self, Part, Prediction};
+use smbscope_tables::profile::CacheOption;
+use smbscope_tables::protection::Protection;
+use smbscope_tables::slice::Kind;
+use smbscope_analysis::predict::change::Change;
+use smbscope_analysis::predict::replay::{self, Part, Prediction};
 
 use crate::catalogue_server;
 use crate::format;
@@ -265,8 +265,8 @@ fn sentence(change: &Change) -> String {
 
 #[cfg(test)]
 mod tests {
-    use smbscope_model::predict::plan::Replication;
-    use smbscope_model::summary::Distribution;
+    use smbscope_analysis::predict::plan::Replication;
+    use smbscope_analysis::summary::Distribution;
 
     use super::*;
 

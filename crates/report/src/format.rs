@@ -1,7 +1,7 @@
 //! Numbers and text for people: durations, bytes, counts, times, and text from outside made
 //! harmless for a terminal.
 
-use smbscope_event::date::civil;
+use smbscope_tables::date::civil;
 
 /// Three significant digits with a unit: 850 ns, 45.3 µs, 1.23 ms, 3 min 20 s.
 pub fn duration(ns: i64) -> String {

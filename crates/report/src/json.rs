@@ -3,7 +3,7 @@
 //! nanoseconds; units stand in the keys.
 
 use serde_json::{Map, Value, json};
-use smbscope_model::explain::{About, Confidence, Trouble};
+use smbscope_analysis::explain::{About, Confidence, Trouble};
 
 use crate::fields::{Field, Format, Object, Presence, explain_objects, objects};
 use crate::{Meta, Report};

@@ -1,7 +1,7 @@
 //! Summaries as text, as JSON with a published schema, and as one self-contained HTML file.
 //!
 //! Owns how things are shown: every field's title, unit and explanation stand once, in
-//! [`fields`]. It computes nothing but the layout; the numbers come from `model`.
+//! [`fields`]. It computes nothing but the layout; the numbers come from `analysis`.
 
 mod catalogue;
 mod catalogue_explain;
@@ -23,8 +23,8 @@ pub use explain::{Look, explain_text};
 pub use forecast::{ChangeRow, Forecast, ForecastPart, ForecastRow};
 pub use html::html;
 pub use json::{explain_schema, json, schema};
-use smbscope_model::explain::Diagnosis;
-pub use smbscope_model::summary::Report;
+use smbscope_analysis::explain::Diagnosis;
+pub use smbscope_analysis::summary::Report;
 pub use text::text;
 
 /// What a report has beside the summary.

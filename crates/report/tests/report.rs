@@ -6,10 +6,10 @@
 mod sample;
 
 use serde_json::Value;
-use smbscope_model::explain::{
+use smbscope_analysis::explain::{
     About, Confidence, Culprit, Diagnosis, Example, Figure, Finding, Gain, Note, Trouble, Whole,
 };
-use smbscope_model::predict::change::Change;
+use smbscope_analysis::predict::change::Change;
 use smbscope_report::fields::{Format, Object, Presence, explain_objects, objects};
 use smbscope_report::{Look, Meta, Report, explain_schema, explain_text, html, json, schema, text};
 
@@ -295,7 +295,7 @@ fn nothing_is_said_of_replies_that_nobody_read() {
 fn what_the_recorder_dropped_was_lost() {
     for inputs in [1, 9] {
         let mut report = sample::report(60);
-        let mut one = smbscope_event::tables::Coverage::default();
+        let mut one = smbscope_tables::tables::Coverage::default();
         (one.frames, one.frames_dropped) = (500, Some(7));
         report.coverage = vec![one; inputs];
         let text = text(&report, &meta(), 100);

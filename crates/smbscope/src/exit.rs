@@ -91,8 +91,8 @@ fn code_of_cause(cause: &(dyn std::error::Error + 'static)) -> Option<Code> {
         return Some(code_of_live(error));
     }
     #[cfg(feature = "probe")]
-    if let Some(error) = cause.downcast_ref::<smbscope_probe::recording::RecordError>() {
-        use smbscope_probe::recording::RecordError;
+    if let Some(error) = cause.downcast_ref::<smbscope_samba::recording::RecordError>() {
+        use smbscope_samba::recording::RecordError;
         let is_input =
             matches!(error, RecordError::Machine(_) | RecordError::Find(_) | RecordError::Load(_));
         return Some(if is_input { Code::Input } else { Code::Runtime });

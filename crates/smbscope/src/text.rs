@@ -1,6 +1,6 @@
 //! Times of log lines, exact and sortable. All other numbers for people are `report::format`'s.
 
-use smbscope_event::date::civil;
+use smbscope_tables::date::civil;
 
 const NS_PER_S: i64 = 1_000_000_000;
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use smbscope_event::manifest::ManifestError;
+use smbscope_tables::manifest::ManifestError;
 
 /// Result of this crate.
 pub type Result<T> = std::result::Result<T, Error>;

@@ -3,7 +3,7 @@
 //! Owns: how a run folder is written so that a kill loses seconds at most ([`dataset`]), how an
 //! input is recognised and read whatever it is ([`source`]), the SQL engine over both ([`sql`])
 //! and the questions that have a name ([`questions`]). It does not own the schemas and the
-//! manifest (`event`), decoding (`capture`) nor how a result is shown (`report`).
+//! manifest (`tables`), decoding (`capture`) nor how a result is shown (`report`).
 
 pub mod dataset;
 pub mod error;

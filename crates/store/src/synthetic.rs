@@ -1,9 +1,9 @@
 //! Operations and other rows made up for tests and for measuring: the shape of a metadata
 //! workload (opens, closes, queries, some reads and writes) without a capture.
 
-use smbscope_event::builder::OperationBuilder;
-use smbscope_event::code;
-use smbscope_event::operation::Operation;
+use smbscope_tables::builder::OperationBuilder;
+use smbscope_tables::code;
+use smbscope_tables::operation::Operation;
 
 /// Time of the first row.
 pub const START: i64 = 1_700_000_000_000_000_000;

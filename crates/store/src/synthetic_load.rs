@@ -3,16 +3,16 @@
 
 use std::path::Path;
 
-use smbscope_event::anonymize::Tokenizer;
-use smbscope_event::builder::OperationBuilder;
-use smbscope_event::code;
-use smbscope_event::description::{Capacity, RunDescription};
-use smbscope_event::manifest::{Kind, Manifest};
-use smbscope_event::operation::Operation;
-use smbscope_event::run::{
+use smbscope_tables::anonymize::Tokenizer;
+use smbscope_tables::builder::OperationBuilder;
+use smbscope_tables::code;
+use smbscope_tables::description::{Capacity, RunDescription};
+use smbscope_tables::manifest::{Kind, Manifest};
+use smbscope_tables::operation::Operation;
+use smbscope_tables::run::{
     Counter, DONE, FAILED, LOAD_FORMAT, MEASURED, NOT_STARTED, Scenario, Step, WARM_UP,
 };
-use smbscope_event::tables::Coverage;
+use smbscope_tables::tables::Coverage;
 
 use crate::dataset::{DatasetWriter, ManifestSeed, WriteOptions};
 use crate::synthetic::START;

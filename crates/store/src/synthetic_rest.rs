@@ -1,6 +1,6 @@
 //! Rows of the other tables of a made-up recording.
 
-use smbscope_event::tables::{Connection, Coverage, Handle, Session, Tree};
+use smbscope_tables::tables::{Connection, Coverage, Handle, Session, Tree};
 
 use crate::synthetic::START;
 use crate::table::Part;
@@ -71,7 +71,7 @@ pub fn rest(rows: u64) -> Vec<Part> {
 }
 
 /// A finished run folder of `rows` made-up operations.
-pub fn dataset(dir: &std::path::Path, rows: u64) -> smbscope_event::manifest::Manifest {
+pub fn dataset(dir: &std::path::Path, rows: u64) -> smbscope_tables::manifest::Manifest {
     use crate::dataset::{DatasetWriter, ManifestSeed, WriteOptions};
     let seed = ManifestSeed { created_at: 1, ..ManifestSeed::now(Default::default(), Vec::new()) };
     let options = WriteOptions {

@@ -5,13 +5,13 @@
 
 use arrow::array::{RecordBatch, RecordBatchOptions};
 use arrow::datatypes::SchemaRef;
-use smbscope_event::anonymize::{Anonymize, Tokenizer};
-use smbscope_event::operation;
-use smbscope_event::run::{Counter, Scenario, Step};
-use smbscope_event::slice::Slice;
-use smbscope_event::tables::{Connection, Coverage, Handle, Referral, Session, Tree};
+use smbscope_tables::anonymize::{Anonymize, Tokenizer};
+use smbscope_tables::operation;
+use smbscope_tables::run::{Counter, Scenario, Step};
+use smbscope_tables::slice::Slice;
+use smbscope_tables::tables::{Connection, Coverage, Handle, Referral, Session, Tree};
 
-pub use smbscope_event::part::Part;
+pub use smbscope_tables::part::Part;
 
 use crate::error::Result;
 

@@ -1,6 +1,6 @@
 //! Round trips, windows and acknowledgements, and where the capture was taken.
 
-use smbscope_event::code::Vantage;
+use smbscope_tables::code::Vantage;
 
 use super::{Connection, TWICE_NS};
 use crate::frame::{TcpFlags, TcpSegment};

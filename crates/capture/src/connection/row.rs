@@ -1,6 +1,6 @@
 //! A connection as a row of the connections table.
 
-use smbscope_event::tables::Connection as Row;
+use smbscope_tables::tables::Connection as Row;
 
 use super::{Connection, EndReason};
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
-use smbscope_event::tables::Coverage;
+use smbscope_tables::tables::Coverage;
 
 use super::resolving::{Event, Gone, To};
 use super::{Input, Options, Progress};

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crossbeam_channel::{Receiver, Sender};
-use smbscope_event::part::Part;
-use smbscope_event::tables::Coverage;
+use smbscope_tables::part::Part;
+use smbscope_tables::tables::Coverage;
 
 use super::{Error, Progress};
 use crate::file::{FileError, FileSummary};

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
-use smbscope_event::code::{Source, Vantage};
-use smbscope_event::operation::Operation;
-use smbscope_event::tables::{Connection, Coverage, Handle, Session, Tree};
+use smbscope_tables::code::{Source, Vantage};
+use smbscope_tables::operation::Operation;
+use smbscope_tables::tables::{Connection, Coverage, Handle, Session, Tree};
 
 use super::{Ends, Feed};
 use crate::Part;

@@ -17,8 +17,8 @@ mod socket;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use smbscope_event::part::Part;
-use smbscope_event::tables::Coverage;
+use smbscope_tables::part::Part;
+use smbscope_tables::tables::Coverage;
 
 use crate::feed::{Amend, Feed};
 use crate::file::LinkType;

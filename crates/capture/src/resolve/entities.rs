@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use smbscope_event::open::{OpenLife, OpenNames, OpenTold, smb2_writes};
-use smbscope_event::operation::Operation;
-use smbscope_event::tables::{Coverage, Handle, Session, Tree};
+use smbscope_tables::open::{OpenLife, OpenNames, OpenTold, smb2_writes};
+use smbscope_tables::operation::Operation;
+use smbscope_tables::tables::{Coverage, Handle, Session, Tree};
 
 use super::bounded::Entity;
 use super::ends::{Channels, Ending};

@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 
-use smbscope_event::builder::{Names, extension_of};
-use smbscope_event::operation::{Column, Operation};
+use smbscope_tables::builder::{Names, extension_of};
+use smbscope_tables::operation::{Column, Operation};
 use smbscope_wire::status::Status;
 
 use super::ends::end_open;

@@ -3,8 +3,8 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use smbscope_event::builder::Names;
-use smbscope_event::pool::Pool;
+use smbscope_tables::builder::Names;
+use smbscope_tables::pool::Pool;
 
 /// A text and its number in the batch's pool, looked up once per batch.
 #[derive(Clone, Debug, Default)]

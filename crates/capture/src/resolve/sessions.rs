@@ -1,6 +1,6 @@
 //! Sessions with their channels, and trees: whose an operation is, and on which share.
 
-use smbscope_event::operation::Operation;
+use smbscope_tables::operation::Operation;
 use smbscope_wire::status::Status;
 
 use super::Resolver;

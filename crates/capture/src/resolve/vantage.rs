@@ -1,6 +1,6 @@
 //! Where a capture was taken, from what its connections say.
 
-use smbscope_event::tables::{Connection, Coverage};
+use smbscope_tables::tables::{Connection, Coverage};
 
 use super::Map;
 

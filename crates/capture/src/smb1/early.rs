@@ -5,7 +5,7 @@
 //! again, so that a reply whose request was lost must not be paired with the next request of that
 //! number: an early reply is paired only once no other has come.
 
-use smbscope_event::operation::Column;
+use smbscope_tables::operation::Column;
 use smbscope_wire::smb1::{self, Command, Header};
 
 use super::Smb1;

@@ -5,8 +5,8 @@
 //! end together (MS-CIFS section 2.2.3.4), and so do the messages of a transaction (3.2.4.1.4),
 //! of an Echo (2.2.4.39) and of raw writes (2.2.4.25).
 
-use smbscope_event::code;
-use smbscope_event::operation::{Column, Operation};
+use smbscope_tables::code;
+use smbscope_tables::operation::{Column, Operation};
 use smbscope_wire::smb1::extent::Extent;
 use smbscope_wire::smb1::transaction::is_interim;
 use smbscope_wire::smb1::{self, Command, Header, read};

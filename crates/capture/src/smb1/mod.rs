@@ -20,7 +20,7 @@ mod transactions;
 use std::collections::VecDeque;
 
 use hashbrown::HashMap;
-use smbscope_event::operation::Column;
+use smbscope_tables::operation::Column;
 use smbscope_wire::smb1::lock::LockingAndXRequest;
 use smbscope_wire::smb1::{self, Command, Header};
 

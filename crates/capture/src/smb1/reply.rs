@@ -1,8 +1,8 @@
 //! What a reply's command adds to its operation (MS-CIFS section 2.2.4, the responses).
 
-use smbscope_event::code;
-use smbscope_event::operation::{Column, Operation};
-use smbscope_event::tables::Referral;
+use smbscope_tables::code;
+use smbscope_tables::operation::{Column, Operation};
+use smbscope_tables::tables::Referral;
 use smbscope_wire::smb1::create::NtCreateAndXResponse;
 use smbscope_wire::smb1::negotiate::{NegotiateResponse, SecurityMode};
 use smbscope_wire::smb1::open::{CreateResponse, OpenAndXResponse, OpenResponse};

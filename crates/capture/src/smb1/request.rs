@@ -1,7 +1,7 @@
 //! What a request's command adds to its row (MS-CIFS section 2.2.4, the requests).
 
-use smbscope_event::code::{self, Detail};
-use smbscope_event::operation::Operation;
+use smbscope_tables::code::{self, Detail};
+use smbscope_tables::operation::Operation;
 use smbscope_wire::read::u16_at;
 use smbscope_wire::smb1::create::{NtCreateAndXRequest, OplockLevel};
 use smbscope_wire::smb1::file::EchoRequest;

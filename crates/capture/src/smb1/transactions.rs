@@ -5,7 +5,7 @@
 //! whether a reply without words asks for the rest, for the totals of real clients are not to be
 //! relied on.
 
-use smbscope_event::code::{self, Detail};
+use smbscope_tables::code::{self, Detail};
 use smbscope_wire::read::u16_at;
 use smbscope_wire::smb1::extent::Extent;
 use smbscope_wire::smb1::nt_transact::{self, IoctlSetup, NtFunction};

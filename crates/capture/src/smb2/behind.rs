@@ -7,7 +7,7 @@
 //!
 //! Owns what is concluded of them and their rows; pairing with replies is `super`'s.
 
-use smbscope_event::operation::Column;
+use smbscope_tables::operation::Column;
 use smbscope_wire::smb2::header::{Header, Member};
 use smbscope_wire::smb2::{Command, HEADER_BYTES};
 

@@ -2,8 +2,8 @@
 //!
 //! Owns their waiting for it, and the rows of those that wait in vain.
 
-use smbscope_event::code;
-use smbscope_event::operation::Operation;
+use smbscope_tables::code;
+use smbscope_tables::operation::Operation;
 use smbscope_wire::smb2::header::Header;
 
 use super::behind::Rest;

@@ -8,7 +8,7 @@
 //! Owns what is concluded of them and their rows. What follows a request that was captured is
 //! `behind`'s.
 
-use smbscope_event::operation::Operation;
+use smbscope_tables::operation::Operation;
 use smbscope_wire::smb2::Command;
 use smbscope_wire::smb2::header::Header;
 

@@ -14,8 +14,8 @@ mod waiting;
 
 use std::collections::VecDeque;
 
-use smbscope_event::code;
-use smbscope_event::operation::Operation;
+use smbscope_tables::code;
+use smbscope_tables::operation::Operation;
 use smbscope_wire::smb2::Command;
 use smbscope_wire::smb2::header::{Header, Member, members};
 
@@ -309,7 +309,7 @@ impl Smb2 {
         }
         if pending.row.waits() == Some(true) {
             link.arrive(pending, time);
-            pending.row.clear(smbscope_event::operation::Column::busy_ns);
+            pending.row.clear(smbscope_tables::operation::Column::busy_ns);
         } else {
             link.depart(pending);
         }

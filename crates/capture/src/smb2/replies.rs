@@ -1,8 +1,8 @@
 //! From replies to ends of operations (MS-SMB2 section 3.2.5.1): final and interim ones, of compounds, of requests
 //! that were not captured, and what the server says unasked.
 
-use smbscope_event::code;
-use smbscope_event::operation::Operation;
+use smbscope_tables::code;
+use smbscope_tables::operation::Operation;
 use smbscope_wire::smb2::Command;
 use smbscope_wire::smb2::header::{Header, Member, members};
 
@@ -177,7 +177,7 @@ impl Smb2 {
             // Blocked: it waits for another client, not for the server.
             row.set_waits(true);
             link.arrive(pending, time);
-            pending.row.clear(smbscope_event::operation::Column::busy_ns);
+            pending.row.clear(smbscope_tables::operation::Column::busy_ns);
         }
     }
 
@@ -202,7 +202,7 @@ impl Smb2 {
         row.set_encrypted(wrapping.encrypted);
         row.set_compressed(wrapping.compressed);
         row.set_status(member.header.status_or_channel_sequence);
-        smbscope_event::message::set_break(&mut row, member.bytes, true);
+        smbscope_tables::message::set_break(&mut row, member.bytes, true);
         link.notification(out, row, seen);
     }
 }

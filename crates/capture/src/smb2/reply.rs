@@ -1,8 +1,8 @@
 //! What a reply's body adds to its operation (MS-SMB2 section 2.2, the responses).
 
-use smbscope_event::code::share_type;
-use smbscope_event::message::file_bytes;
-use smbscope_event::tables::Referral;
+use smbscope_tables::code::share_type;
+use smbscope_tables::message::file_bytes;
+use smbscope_tables::tables::Referral;
 use smbscope_wire::smb2::access::FileAttributes;
 use smbscope_wire::smb2::close::CloseResponse;
 use smbscope_wire::smb2::create::CreateResponse;
@@ -148,9 +148,9 @@ pub fn negotiate(bytes: &[u8], link: &mut Link) {
     let view = NegotiateResponse(bytes);
     let table = &mut *link.table;
     if let Some(dialect) = view.dialect() {
-        let code = smbscope_event::code::dialect(dialect);
+        let code = smbscope_tables::code::dialect(dialect);
         table.dialect = Some(
-            smbscope_event::code::text(smbscope_event::operation::Column::dialect, code)
+            smbscope_tables::code::text(smbscope_tables::operation::Column::dialect, code)
                 .into_owned(),
         );
         // The wildcard is no dialect yet: the client negotiates once more.

@@ -1,8 +1,8 @@
 //! What a request's body adds to its operation beside the row's columns, which `event::message`
 //! fills: names, sessions, and what belongs to the connection.
 
-use smbscope_event::date::civil;
-use smbscope_event::message;
+use smbscope_tables::date::civil;
+use smbscope_tables::message;
 use smbscope_wire::smb2::Command;
 use smbscope_wire::smb2::create::CreateRequest;
 use smbscope_wire::smb2::fsctl::Fsctl;

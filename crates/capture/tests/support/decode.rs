@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use arrow::array::{Array, RecordBatch};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use smbscope_capture::{Decoder, Error, Input, Options, Part};
-use smbscope_event::tables::{Connection, Coverage, Handle, Session, Tree};
+use smbscope_tables::tables::{Connection, Coverage, Handle, Session, Tree};
 
 use super::packets::{Sending, pcap};
 use super::talk::Talk;

@@ -11,10 +11,10 @@ mod outbound;
 use std::sync::Arc;
 
 use inbound::Partial;
-use smbscope_event::busy::BusyClock;
-use smbscope_event::code::{self, Source, Vantage};
-use smbscope_event::operation::Operation;
-use smbscope_event::tables::Connection;
+use smbscope_tables::busy::BusyClock;
+use smbscope_tables::code::{self, Source, Vantage};
+use smbscope_tables::operation::Operation;
+use smbscope_tables::tables::Connection;
 use smbscope_wire::crypto::{Decryptor, Encryptor, Signer};
 use smbscope_wire::smb2::Dialect;
 use smbscope_wire::smb2::encode::Frame;

@@ -1,9 +1,9 @@
 //! What a client needs of a reply, and how it is read from the message.
 
-use smbscope_event::code;
-use smbscope_event::message::file_bytes;
-use smbscope_event::open::OpenTold;
-use smbscope_event::operation::Operation;
+use smbscope_tables::code;
+use smbscope_tables::message::file_bytes;
+use smbscope_tables::open::OpenTold;
+use smbscope_tables::operation::Operation;
 use smbscope_wire::smb2::access::FileAttributes;
 use smbscope_wire::smb2::close::CloseResponse;
 use smbscope_wire::smb2::create::{CreateResponse, OplockLevel};

@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use smbscope_event::run::Counter;
+use smbscope_tables::run::Counter;
 
 /// Readings of one sample beyond this many are left out, and counted.
 pub const READINGS_MAX: usize = 20_000;

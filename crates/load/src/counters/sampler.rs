@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use smbscope_event::run::Counter;
+use smbscope_tables::run::Counter;
 
 use super::rate::{Rates, Reading};
 

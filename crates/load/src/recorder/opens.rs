@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use smbscope_event::code;
-use smbscope_event::open::{OpenLife, OpenNames, smb2_writes};
-use smbscope_event::tables::Handle;
+use smbscope_tables::code;
+use smbscope_tables::open::{OpenLife, OpenNames, smb2_writes};
+use smbscope_tables::tables::Handle;
 
 use smbscope_wire::smb2::Command;
 
@@ -106,8 +106,8 @@ impl Live {
 
 #[cfg(test)]
 mod tests {
-    use smbscope_event::open::OpenTold;
-    use smbscope_event::operation::{Column, Operation};
+    use smbscope_tables::open::OpenTold;
+    use smbscope_tables::operation::{Column, Operation};
 
     use super::*;
 

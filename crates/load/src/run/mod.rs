@@ -12,8 +12,8 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
-use smbscope_event::part::Part;
-use smbscope_event::run::{COOL_DOWN, MEASURED, Step as StepRow, WARM_UP};
+use smbscope_tables::part::Part;
+use smbscope_tables::run::{COOL_DOWN, MEASURED, Step as StepRow, WARM_UP};
 use tokio::sync::watch as signal;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
-use smbscope_event::operation::Operation;
-use smbscope_event::run::{COOL_DOWN, MEASURED, WARM_UP};
+use smbscope_tables::operation::Operation;
+use smbscope_tables::run::{COOL_DOWN, MEASURED, WARM_UP};
 
 use super::user;
 use super::who::Credentials;

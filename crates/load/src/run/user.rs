@@ -7,7 +7,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use smbscope_event::run::{DONE, FAILED, NOT_STARTED, Scenario};
+use smbscope_tables::run::{DONE, FAILED, NOT_STARTED, Scenario};
 use smbscope_wire::status::Status;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};

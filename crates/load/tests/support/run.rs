@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Int64Type};
-use smbscope_event::part::Part;
+use smbscope_tables::part::Part;
 use smbscope_load::capacity::{Purpose, Step, StepResult};
 use smbscope_load::client::{Config, Host, Session, Target};
 use smbscope_load::clock::Clock;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use smbscope_model::explain::{Diagnosis, Finding};
+use smbscope_analysis::explain::{Diagnosis, Finding};
 
 use super::escape;
 use crate::explain::{SHOWN, example, figure, gain, headline, places, told, verdict};

@@ -1,6 +1,6 @@
 //! Compounds, protection, handles, and the connections with their transport and credits.
 
-use smbscope_model::summary::{ConnectionRow, Count, Report};
+use smbscope_analysis::summary::{ConnectionRow, Count, Report};
 
 use crate::document::{Block, Cell, Facts, Section, Table, column, distribution, fact};
 use crate::fields::field;

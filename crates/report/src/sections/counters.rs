@@ -1,6 +1,6 @@
 //! Counters of client and server: a table, and small charts on the axis of the operations.
 
-use smbscope_model::summary::{CounterRow, Load, Report};
+use smbscope_analysis::summary::{CounterRow, Load, Report};
 
 use crate::document::{Block, Cell, Join, Lines, Section, Table, column};
 use crate::fields::Format;

@@ -1,6 +1,6 @@
 //! Totals, commands with their latencies, errors, and the slowest operations.
 
-use smbscope_model::summary::{BusySplit, Command, Load, Report, Slow, Status, StatusClass};
+use smbscope_analysis::summary::{BusySplit, Command, Load, Report, Slow, Status, StatusClass};
 
 use crate::document::{
     Block, Cell, Facts, Histograms, Section, Stacked, Table, column, distribution, fact,
@@ -23,7 +23,7 @@ pub(crate) fn overview(report: &Report) -> Section {
         s if s > 0.0 => format!("{}/s over {over}", format::number(count as f64 / s)),
         _ => String::new(),
     };
-    let quantiles = |d: &smbscope_model::summary::Distribution| match (
+    let quantiles = |d: &smbscope_analysis::summary::Distribution| match (
         d.p50_ns, d.p95_ns, d.p99_ns, d.max_ns,
     ) {
         (Some(p50), Some(p95), Some(p99), Some(max)) => (

@@ -1,6 +1,6 @@
 //! Capacity, scenarios with their response times, failures, and scenarios over time.
 
-use smbscope_model::summary::{
+use smbscope_analysis::summary::{
     Answer, Failure, Load, LoadBin, PhaseRow, Report, ScenarioRow, Status, StatusClass, StepRow,
 };
 

@@ -10,7 +10,7 @@ mod run;
 mod server;
 mod work;
 
-use smbscope_model::summary::Report;
+use smbscope_analysis::summary::Report;
 
 use crate::Meta;
 use crate::document::Section;

@@ -1,7 +1,7 @@
 //! What was run, on what, by which machines; and the warnings that concern whole runs.
 
-use smbscope_event::description::CLOSED;
-use smbscope_model::summary::{Load, RunPart, Warning, WarningKind};
+use smbscope_tables::description::CLOSED;
+use smbscope_analysis::summary::{Load, RunPart, Warning, WarningKind};
 
 use crate::document::{Block, Cell, Facts, Section, Table, column, fact};
 use crate::format;
@@ -120,7 +120,7 @@ fn facts(part: &RunPart, others: usize) -> Facts {
     Facts { caption: format!("{}{more}", run.recording), rows }
 }
 
-type Run = smbscope_event::description::RunDescription;
+type Run = smbscope_tables::description::RunDescription;
 
 fn yes(yes: bool) -> String {
     if yes { "yes" } else { "no" }.to_owned()

@@ -1,8 +1,8 @@
 //! The inside of a server: slices of its time by command, by share, over time, and of the slowest
 //! operations.
 
-use smbscope_event::slice::Kind;
-use smbscope_model::summary::{
+use smbscope_tables::slice::Kind;
+use smbscope_analysis::summary::{
     PlacedSlice, Report, Server, ServerBin, ServerCommand, ServerShare, ServerSlice, ServerSlow,
     ServerSplit, Spread,
 };

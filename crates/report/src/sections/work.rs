@@ -1,6 +1,6 @@
 //! Groups, paths, time and sizes.
 
-use smbscope_model::summary::{Bin, Group, Groups, PathRow, Report, Sizes, Top};
+use smbscope_analysis::summary::{Bin, Group, Groups, PathRow, Report, Sizes, Top};
 
 use crate::document::{
     Block, Cell, Facts, Join, Lines, Section, Stacked, Table, column, distribution, fact,
@@ -302,10 +302,10 @@ fn size_blocks(what: &str, sizes: &Sizes) -> [Block; 3] {
             .collect(),
     };
     let columns = vec![
-        column("size", "size_bytes", 0, |row: &smbscope_model::summary::SizeCount| {
+        column("size", "size_bytes", 0, |row: &smbscope_analysis::summary::SizeCount| {
             Cell::Size(row.size_bytes)
         }),
-        column("size", "operations", 0, |row: &smbscope_model::summary::SizeCount| {
+        column("size", "operations", 0, |row: &smbscope_analysis::summary::SizeCount| {
             Cell::Count(row.operations)
         }),
     ];

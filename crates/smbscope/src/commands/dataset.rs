@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use smbscope_event::manifest::Manifest;
+use smbscope_tables::manifest::Manifest;
 use smbscope_report::format;
 use smbscope_store::Table;
 

@@ -1,14 +1,14 @@
 //! `smbscope explain`: what makes a share slow, most costly first.
 //!
-//! Owns the command and its exit code; what is found is `smbscope_model::explain`, how it reads
+//! Owns the command and its exit code; what is found is `smbscope_analysis::explain`, how it reads
 //! `smbscope_report::explain`.
 
 use std::path::PathBuf;
 
 use anyhow::Context as _;
 use clap::ValueEnum;
-use smbscope_event::operation;
-use smbscope_model::explain::{Confidence, Diagnosis, Explain, LEAST_SHARE, columns_with_gains};
+use smbscope_tables::operation;
+use smbscope_analysis::explain::{Confidence, Diagnosis, Explain, LEAST_SHARE, columns_with_gains};
 use smbscope_report::Look;
 use smbscope_store::source::{Request, Source};
 use smbscope_store::{Part, Table};

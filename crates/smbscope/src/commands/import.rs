@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use smbscope_event::manifest::{Kind, Manifest};
+use smbscope_tables::manifest::{Kind, Manifest};
 use smbscope_report::format;
 use smbscope_store::Table;
 use smbscope_store::dataset::{DatasetWriter, ManifestSeed, WriteOptions};

@@ -1,11 +1,11 @@
 //! `smbscope report`: one pass over the inputs, summed up and shown as text, JSON or HTML.
 
 use anyhow::Context as _;
-use smbscope_event::anonymize::Tokenizer;
-use smbscope_event::operation;
-use smbscope_event::slice::Slice;
-use smbscope_model::explain::{Diagnosis, Explain, columns_with_gains};
-use smbscope_model::summary::{COLUMNS, Counted, Options, Summary};
+use smbscope_tables::anonymize::Tokenizer;
+use smbscope_tables::operation;
+use smbscope_tables::slice::Slice;
+use smbscope_analysis::explain::{Diagnosis, Explain, columns_with_gains};
+use smbscope_analysis::summary::{COLUMNS, Counted, Options, Summary};
 use smbscope_report::Meta;
 use smbscope_store::Part;
 use smbscope_store::source::{Request, Source};

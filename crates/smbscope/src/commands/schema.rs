@@ -2,8 +2,8 @@
 
 use arrow::datatypes::{DataType, Field};
 use serde_json::{Value, json};
-use smbscope_event::SCHEMA_VERSION;
-use smbscope_event::column::{DOC_KEY, SENSITIVITY_KEY, Sensitivity, UNIT_KEY};
+use smbscope_tables::SCHEMA_VERSION;
+use smbscope_tables::column::{DOC_KEY, SENSITIVITY_KEY, Sensitivity, UNIT_KEY};
 use smbscope_store::Table;
 
 use crate::cli::Schema;

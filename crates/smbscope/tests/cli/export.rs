@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use smbscope_event::builder::OperationBuilder;
-use smbscope_event::code;
-use smbscope_event::manifest::Kind;
-use smbscope_event::operation::Operation;
-use smbscope_event::slice::{self, Slice};
+use smbscope_tables::builder::OperationBuilder;
+use smbscope_tables::code;
+use smbscope_tables::manifest::Kind;
+use smbscope_tables::operation::Operation;
+use smbscope_tables::slice::{self, Slice};
 use smbscope_store::Part;
 use smbscope_store::dataset::{DatasetWriter, ManifestSeed, WriteOptions};
 

@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use serde_json::Value;
-use smbscope_event::builder::OperationBuilder;
-use smbscope_event::code;
-use smbscope_event::description::{Capacity, RunDescription};
-use smbscope_event::manifest::Kind;
-use smbscope_event::operation::Operation;
-use smbscope_event::run::{Counter, DONE, LOAD_FORMAT, MEASURED, Scenario, Step, WARM_UP};
-use smbscope_event::tables::Coverage;
+use smbscope_tables::builder::OperationBuilder;
+use smbscope_tables::code;
+use smbscope_tables::description::{Capacity, RunDescription};
+use smbscope_tables::manifest::Kind;
+use smbscope_tables::operation::Operation;
+use smbscope_tables::run::{Counter, DONE, LOAD_FORMAT, MEASURED, Scenario, Step, WARM_UP};
+use smbscope_tables::tables::Coverage;
 use smbscope_store::Part;
 use smbscope_store::dataset::{DatasetWriter, ManifestSeed, WriteOptions};
 

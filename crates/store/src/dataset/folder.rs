@@ -9,10 +9,10 @@ use arrow::array::{AsArray, RecordBatch};
 use arrow::compute::{max, min};
 use arrow::datatypes::{DataType, Int64Type};
 use parquet::arrow::ArrowWriter;
-use smbscope_event::anonymize::Tokenizer;
-use smbscope_event::description::RunDescription;
-use smbscope_event::manifest::{Clock, FILE_NAME, Manifest, PartFile};
-use smbscope_event::tables::Coverage;
+use smbscope_tables::anonymize::Tokenizer;
+use smbscope_tables::description::RunDescription;
+use smbscope_tables::manifest::{Clock, FILE_NAME, Manifest, PartFile};
+use smbscope_tables::tables::Coverage;
 
 use super::UNFINISHED;
 use super::properties::properties;

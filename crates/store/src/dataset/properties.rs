@@ -10,7 +10,7 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
-use smbscope_event::SCHEMA_VERSION;
+use smbscope_tables::SCHEMA_VERSION;
 
 use crate::table::Table;
 

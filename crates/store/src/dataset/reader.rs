@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 use parquet::file::metadata::ParquetMetaData;
-use smbscope_event::SCHEMA_VERSION;
-use smbscope_event::manifest::{FILE_NAME, Manifest, ManifestError};
+use smbscope_tables::SCHEMA_VERSION;
+use smbscope_tables::manifest::{FILE_NAME, Manifest, ManifestError};
 
 use super::UNFINISHED;
 use super::properties::{SCHEMA_VERSION_KEY, TABLE_KEY};

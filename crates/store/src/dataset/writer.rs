@@ -9,9 +9,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
-use smbscope_event::anonymize::Tokenizer;
-use smbscope_event::description::RunDescription;
-use smbscope_event::manifest::{InputFile, Kind, Manifest};
+use smbscope_tables::anonymize::Tokenizer;
+use smbscope_tables::description::RunDescription;
+use smbscope_tables::manifest::{InputFile, Kind, Manifest};
 
 use super::folder::Folder;
 use super::properties::ROW_GROUP_ROWS;

@@ -5,7 +5,7 @@ use crate::source::{OpenOptions, Request, Source};
 use crate::synthetic::{START, Synthetic};
 use crate::synthetic_rest::{dataset, rest};
 use crate::table::{Table, to_batch};
-use smbscope_event::tables::Coverage;
+use smbscope_tables::tables::Coverage;
 
 fn seed() -> ManifestSeed {
     ManifestSeed { created_at: 5, ..ManifestSeed::now(Kind::Import, Vec::new()) }

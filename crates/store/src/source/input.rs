@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use smbscope_event::manifest::InputFile;
+use smbscope_tables::manifest::InputFile;
 
 use crate::capture;
 use crate::capture::file::{Limits, Reader};

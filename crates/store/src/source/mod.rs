@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use smbscope_event::anonymize::Tokenizer;
-use smbscope_event::description::RunDescription;
-use smbscope_event::manifest::{InputFile, Kind};
+use smbscope_tables::anonymize::Tokenizer;
+use smbscope_tables::description::RunDescription;
+use smbscope_tables::manifest::{InputFile, Kind};
 
 use crate::capture;
 use crate::dataset::{Dataset, DatasetWriter, ManifestSeed, WriteOptions};

@@ -8,7 +8,7 @@ use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow::compute::cast;
 use arrow::datatypes::{FieldRef, Schema, SchemaRef};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
-use smbscope_event::anonymize::Tokenizer;
+use smbscope_tables::anonymize::Tokenizer;
 
 use super::{Input, OpenOptions, Request};
 use crate::capture;
@@ -327,7 +327,7 @@ fn conform(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use smbscope_event::tables::Coverage;
+    use smbscope_tables::tables::Coverage;
 
     #[test]
     fn a_column_that_an_older_file_lacks_reads_as_absent() {

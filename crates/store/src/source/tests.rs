@@ -5,8 +5,8 @@ use crate::synthetic_load::load;
 use crate::synthetic_rest::{capture, dataset};
 use crate::synthetic_server::{RECORDING, server};
 use crate::table::{Part, to_batch};
-use smbscope_event::operation::Column;
-use smbscope_event::slice::Slice;
+use smbscope_tables::operation::Column;
+use smbscope_tables::slice::Slice;
 use std::collections::BTreeMap;
 
 fn open(inputs: &[&str]) -> Result<Source> {
@@ -167,7 +167,7 @@ fn slices_come_after_their_operations_and_join_them_also_as_tokens() {
         for part in source.parts(&Request::all()).unwrap() {
             match part.unwrap() {
                 Part::Operations(batch) => {
-                    let column = smbscope_event::table::read_column::<String>(&batch, "recording");
+                    let column = smbscope_tables::table::read_column::<String>(&batch, "recording");
                     names.extend(column.first().cloned());
                 }
                 Part::Slices(batch) => {

@@ -10,7 +10,7 @@ use arrow::datatypes::Int64Type;
 use arrow::util::pretty::pretty_format_batches;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use smbscope_event::anonymize::Tokenizer;
+use smbscope_tables::anonymize::Tokenizer;
 use std::fs::File;
 use std::path::Path;
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{Int32Type, UInt64Type};
-use smbscope_event::tables::Coverage;
+use smbscope_tables::tables::Coverage;
 
 use crate::{Decoder, Input, Options, Part};
 

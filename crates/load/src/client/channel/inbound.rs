@@ -8,9 +8,9 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use smbscope_event::code;
-use smbscope_event::message;
-use smbscope_event::operation::Operation;
+use smbscope_tables::code;
+use smbscope_tables::message;
+use smbscope_tables::operation::Operation;
 use smbscope_wire::nbss;
 use smbscope_wire::smb2::header::{Header, Member, members};
 use smbscope_wire::smb2::oplock::{NOTIFICATION_MESSAGE_ID, OplockBreak};

@@ -3,9 +3,9 @@
 //! Owns credits, MessageIds and what of an operation is known when it is sent. MS-SMB2 section
 //! 3.2.4.1.
 
-use smbscope_event::code;
-use smbscope_event::message;
-use smbscope_event::operation::{Column, Operation};
+use smbscope_tables::code;
+use smbscope_tables::message;
+use smbscope_tables::operation::{Column, Operation};
 use smbscope_wire::crypto::PreauthIntegrity;
 use smbscope_wire::nbss;
 use smbscope_wire::smb2::Command;

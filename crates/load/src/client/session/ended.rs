@@ -1,7 +1,7 @@
 //! What is left of a session that ended, or did not come about.
 
-use smbscope_event::code::share_type;
-use smbscope_event::tables::{Connection, Session as SessionRow, Tree};
+use smbscope_tables::code::share_type;
+use smbscope_tables::tables::{Connection, Session as SessionRow, Tree};
 use smbscope_wire::smb2::encode::{Logoff, TreeDisconnect};
 use smbscope_wire::smb2::tree::{ShareCapabilities, ShareFlags};
 

@@ -1,6 +1,6 @@
 //! `smbscope compare`: two recordings side by side.
 //!
-//! Owns: reading both, and the rows for programs. The arithmetic is `smbscope_model::compare`, the
+//! Owns: reading both, and the rows for programs. The arithmetic is `smbscope_analysis::compare`, the
 //! text for people `text.rs`.
 
 pub mod args;
@@ -9,8 +9,8 @@ mod text;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray, UInt64Array};
-use smbscope_event::operation;
-use smbscope_model::compare::{
+use smbscope_tables::operation;
+use smbscope_analysis::compare::{
     self, COLUMNS, Change, Comparison, Effect, Measured, Options, Row, Side, Unit, compare,
 };
 use smbscope_store::source::{Request, Source};

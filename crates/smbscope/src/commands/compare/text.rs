@@ -1,6 +1,6 @@
 //! A comparison as text for people: what the sides are, what makes them unlike, and two tables.
 
-use smbscope_model::compare::{
+use smbscope_analysis::compare::{
     About, Change, Comparison, Measured, Row, RowKind, Unit, Warning, WarningKind,
 };
 use smbscope_report::format::{bytes, count, duration, harmless, number, share, shortened, time};

@@ -2,7 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use smbscope_event::SCHEMA_VERSION;
+use smbscope_tables::SCHEMA_VERSION;
 use smbscope_report::format::bytes;
 
 use super::Check;
@@ -40,11 +40,11 @@ pub(super) fn all() -> Vec<Check> {
 /// What `smbscope record` needs to look into Samba.
 #[cfg(feature = "probe")]
 fn probe() -> Vec<Check> {
-    let check = |fact: smbscope_probe::check::Fact| match fact.remedy {
+    let check = |fact: smbscope_samba::check::Fact| match fact.remedy {
         Some(remedy) => Check::warn(fact.what, fact.found, remedy),
         None => Check::ok(fact.what, fact.found),
     };
-    smbscope_probe::check::facts().into_iter().map(check).collect()
+    smbscope_samba::check::facts().into_iter().map(check).collect()
 }
 
 #[cfg(not(feature = "probe"))]

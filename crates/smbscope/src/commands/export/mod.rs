@@ -9,8 +9,8 @@ mod slices;
 
 use std::path::PathBuf;
 
-use smbscope_event::operation;
-use smbscope_event::slice::Slice;
+use smbscope_tables::operation;
+use smbscope_tables::slice::Slice;
 use smbscope_report::format;
 use smbscope_store::source::{Request, Source};
 use smbscope_store::{Part, Table};

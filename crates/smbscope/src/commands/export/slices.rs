@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use smbscope_event::slice::Slice;
+use smbscope_tables::slice::Slice;
 use smbscope_store::source::{Inputs, Parts, Request, Source};
 use smbscope_store::{Part, Result, Table};
 

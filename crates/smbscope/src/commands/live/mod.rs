@@ -2,7 +2,7 @@
 //!
 //! Owns what is looked at ([`args`], [`source`]), how this program steps back behind the server, and
 //! the [`folder`] that rows go to. How packets are received is `capture::live`'s, how Samba is
-//! looked into `probe`'s.
+//! looked into `samba`'s.
 
 pub mod args;
 pub mod folder;
@@ -121,9 +121,9 @@ impl Listen {
         time: i64,
         talk: Talk,
     ) -> anyhow::Result<Opened> {
-        use smbscope_probe::find::Choice;
-        use smbscope_probe::loader::LoadOptions;
-        use smbscope_probe::recording::RecordError;
+        use smbscope_samba::find::Choice;
+        use smbscope_samba::loader::LoadOptions;
+        use smbscope_samba::recording::RecordError;
         let choice = Choice {
             processes: self.processes.clone(),
             ports: self.ports.clone(),
@@ -233,7 +233,7 @@ fn expensive<'a>(functions: impl IntoIterator<Item = &'a str>) -> Option<String>
 fn is_the_probes(error: &anyhow::Error) -> bool {
     #[cfg(feature = "probe")]
     {
-        use smbscope_probe::recording::RecordError;
+        use smbscope_samba::recording::RecordError;
         let error = error.downcast_ref::<RecordError>();
         use RecordError::{Find, Load, Machine};
         matches!(error, Some(Machine(_) | Find(_) | Load(_)))

@@ -156,7 +156,7 @@ impl Source for Wire {
 /// Inside the running Samba, perhaps with an interface beside it.
 #[cfg(feature = "probe")]
 pub struct Inside {
-    recording: smbscope_probe::recording::Recording,
+    recording: smbscope_samba::recording::Recording,
     parts: Vec<Part>,
     /// Until when the parts that were given have everything.
     until: i64,
@@ -174,11 +174,11 @@ impl Inside {
     /// Attaches to it.
     pub fn open(
         recording: &str,
-        choice: &smbscope_probe::find::Choice,
-        load: smbscope_probe::loader::LoadOptions,
+        choice: &smbscope_samba::find::Choice,
+        load: smbscope_samba::loader::LoadOptions,
         interface: Option<Options>,
-    ) -> Result<Inside, smbscope_probe::recording::RecordError> {
-        use smbscope_probe::recording::Recording;
+    ) -> Result<Inside, smbscope_samba::recording::RecordError> {
+        use smbscope_samba::recording::Recording;
         let recording = Recording::begin(recording, choice, load, &Decode::default(), interface)?;
         Ok(Inside { recording, parts: Vec::new(), until: 0 })
     }
@@ -194,7 +194,7 @@ impl Inside {
     }
 
     /// What is recorded.
-    pub fn found(&self) -> &smbscope_probe::find::Found {
+    pub fn found(&self) -> &smbscope_samba::find::Found {
         self.recording.found()
     }
 }
@@ -252,7 +252,7 @@ impl Source for Inside {
 }
 
 #[cfg(feature = "probe")]
-fn seen(progress: &smbscope_probe::recording::Progress) -> Seen {
+fn seen(progress: &smbscope_samba::recording::Progress) -> Seen {
     let alone = progress.wire_only;
     Seen {
         operations: progress.operations,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
-use smbscope_event::description::{CLOSED, OPEN, RunDescription, Setting};
+use smbscope_tables::description::{CLOSED, OPEN, RunDescription, Setting};
 use smbscope_load::client::Host;
 use smbscope_load::workload::Planner;
 

@@ -8,11 +8,11 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use smbscope_event::description::{Capacity, RunDescription};
-use smbscope_event::manifest::Kind;
-use smbscope_event::part::Part;
-use smbscope_event::run::LOAD_FORMAT;
-use smbscope_event::tables::Coverage;
+use smbscope_tables::description::{Capacity, RunDescription};
+use smbscope_tables::manifest::Kind;
+use smbscope_tables::part::Part;
+use smbscope_tables::run::LOAD_FORMAT;
+use smbscope_tables::tables::Coverage;
 use smbscope_load::capacity::interval::CONFIDENCE;
 use smbscope_load::capacity::{Purpose, Step, StepResult, Table};
 use smbscope_load::capacity::{Search, Settings};

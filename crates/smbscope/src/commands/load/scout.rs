@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use smbscope_event::description::RunDescription;
+use smbscope_tables::description::RunDescription;
 use smbscope_load::client::{ClientError, Host, Session};
 use smbscope_load::run::who::{Credentials, home};
 use smbscope_load::workload::Planner;

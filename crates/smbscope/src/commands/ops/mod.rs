@@ -11,7 +11,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
-use smbscope_event::operation;
+use smbscope_tables::operation;
 use smbscope_store::source::{Request, Source};
 use smbscope_store::sql::{Engine, EngineOptions};
 use smbscope_store::{Part, Table};

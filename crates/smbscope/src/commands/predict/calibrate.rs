@@ -1,7 +1,7 @@
 //! `smbscope predict calibrate`: what signing and encryption cost on this machine.
 //!
 //! Owns: the file that it writes and the table that it shows. What is measured, and how, is
-//! `smbscope_load::calibrate`; what is made of it `smbscope_model::predict::crypto`.
+//! `smbscope_load::calibrate`; what is made of it `smbscope_analysis::predict::crypto`.
 
 #[cfg(target_os = "linux")]
 use std::fs;
@@ -10,9 +10,9 @@ use std::path::Path;
 use anyhow::Context as _;
 #[cfg(target_os = "linux")]
 use smbscope_load::calibrate::Measured;
-use smbscope_model::predict::crypto::Calibration;
+use smbscope_analysis::predict::crypto::Calibration;
 #[cfg(target_os = "linux")]
-use smbscope_model::predict::crypto::Costs;
+use smbscope_analysis::predict::crypto::Costs;
 
 use super::args::Calibrate;
 use crate::exit::{Code, Failure};
@@ -73,7 +73,7 @@ fn measured(args: &Calibrate, talk: Talk) -> anyhow::Result<(Calibration, Vec<Me
     use smbscope_load::clock::Clock;
     use smbscope_load::lab::{Encryption, Lab, Options};
     use smbscope_load::run::who::Credentials;
-    use smbscope_model::predict::crypto::{self, fit};
+    use smbscope_analysis::predict::crypto::{self, fit};
 
     use crate::{interrupt, terminal, text};
 
@@ -170,7 +170,7 @@ fn processor() -> String {
 
 #[cfg(target_os = "linux")]
 fn table(calibration: &Calibration, measured: &[Measured], bold: (&str, &str)) -> String {
-    use smbscope_model::predict::crypto::Side;
+    use smbscope_analysis::predict::crypto::Side;
 
     use crate::format::{Column, lines};
 

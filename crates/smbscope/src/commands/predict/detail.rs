@@ -1,16 +1,16 @@
 //! What recorded operations are made of, by command and size: shown, and kept as a profile.
 //!
 //! Owns: the table, its rows, and the file of a profile. What is gathered is
-//! `smbscope_model::predict::replay::Detail`, what is made of it `smbscope_model::predict::reduce`.
+//! `smbscope_analysis::predict::replay::Detail`, what is made of it `smbscope_analysis::predict::reduce`.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context as _;
 use arrow::array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt64Array};
-use smbscope_event::profile::Profile;
-use smbscope_model::predict::reduce;
-use smbscope_model::predict::replay::{Detail, Share, Sizes, Times};
+use smbscope_tables::profile::Profile;
+use smbscope_analysis::predict::reduce;
+use smbscope_analysis::predict::replay::{Detail, Share, Sizes, Times};
 use smbscope_report::format;
 
 use super::forecast::Forecast;

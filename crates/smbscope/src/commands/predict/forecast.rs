@@ -4,16 +4,16 @@
 
 use std::path::PathBuf;
 
-use smbscope_event::description::CLOSED;
-use smbscope_event::operation;
-use smbscope_event::run::Step;
-use smbscope_event::tables::{Connection, Tree};
-use smbscope_model::predict::capacity::{Capacity, Demand, NoCapacity};
-use smbscope_model::predict::change::Change;
-use smbscope_model::predict::lacks::{lacks, lacks_sizes};
-use smbscope_model::predict::plan::Plan;
-use smbscope_model::predict::replay::{self, Lessons, Prediction, Replay};
-use smbscope_model::predict::together;
+use smbscope_tables::description::CLOSED;
+use smbscope_tables::operation;
+use smbscope_tables::run::Step;
+use smbscope_tables::tables::{Connection, Tree};
+use smbscope_analysis::predict::capacity::{Capacity, Demand, NoCapacity};
+use smbscope_analysis::predict::change::Change;
+use smbscope_analysis::predict::lacks::{lacks, lacks_sizes};
+use smbscope_analysis::predict::plan::Plan;
+use smbscope_analysis::predict::replay::{self, Lessons, Prediction, Replay};
+use smbscope_analysis::predict::together;
 use smbscope_report::format;
 use smbscope_store::source::{Request, Source};
 use smbscope_store::{Part as Rows, Table};

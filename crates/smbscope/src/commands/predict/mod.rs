@@ -1,7 +1,7 @@
 //! `smbscope predict`: what a change would bring.
 //!
 //! Owns: what is shown of a prediction, as text and as rows, from a profile ([`profile`]) or from
-//! recordings ([`recorded`], from a [`forecast`]; [`detail`]). The arithmetic is `smbscope_model::predict`.
+//! recordings ([`recorded`], from a [`forecast`]; [`detail`]). The arithmetic is `smbscope_analysis::predict`.
 
 pub mod args;
 mod calibrate;
@@ -16,7 +16,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, StringArray};
-use smbscope_model::predict::change::{Change, SPECS};
+use smbscope_analysis::predict::change::{Change, SPECS};
 
 use self::args::{Action, Predict};
 use crate::exit::{Code, Failure};
@@ -74,7 +74,7 @@ fn taken_for_granted(changes: &[Change], bold: (&str, &str)) -> String {
 }
 
 fn list(args: &Predict) -> anyhow::Result<()> {
-    let words = |of: fn(&smbscope_model::predict::change::Spec) -> &'static str| -> ArrayRef {
+    let words = |of: fn(&smbscope_analysis::predict::change::Spec) -> &'static str| -> ArrayRef {
         Arc::new(StringArray::from_iter_values(SPECS.iter().map(of)))
     };
     let batch = RecordBatch::try_from_iter_with_nullable([

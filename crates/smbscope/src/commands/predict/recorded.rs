@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt64Array};
-use smbscope_model::predict::capacity::{Capacity, NoCapacity, Resource};
-use smbscope_model::predict::change::Change;
-use smbscope_model::predict::replay::{Part, Row, Times};
+use smbscope_analysis::predict::capacity::{Capacity, NoCapacity, Resource};
+use smbscope_analysis::predict::change::Change;
+use smbscope_analysis::predict::replay::{Part, Row, Times};
 use smbscope_report::format;
 
 use super::args::Predict;

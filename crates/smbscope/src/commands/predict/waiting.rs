@@ -1,8 +1,8 @@
 //! How long requests wait for a server that has more or less to do: which change asks for that, and what is said of it.
 
-use smbscope_model::predict::capacity::{Capacity, Load, NoCapacity, Then};
-use smbscope_model::predict::plan::Plan;
-use smbscope_model::predict::replay::Prediction;
+use smbscope_analysis::predict::capacity::{Capacity, Load, NoCapacity, Then};
+use smbscope_analysis::predict::plan::Plan;
+use smbscope_analysis::predict::replay::Prediction;
 use smbscope_report::format;
 
 use crate::exit::Failure;

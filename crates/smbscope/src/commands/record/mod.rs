@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use smbscope_event::manifest::Manifest;
+use smbscope_tables::manifest::Manifest;
 use smbscope_report::format;
 use smbscope_store::dataset::may_write;
 

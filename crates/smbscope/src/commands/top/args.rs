@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use smbscope_model::live::{Key, Sort, Span};
+use smbscope_analysis::live::{Key, Sort, Span};
 
 use crate::commands::live::args::Listen;
 use crate::format::TextFormat;

@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use anyhow::Context as _;
 use serde_json::{Map, Value, json};
-use smbscope_model::live::{Live, Part, Row, Snapshot};
+use smbscope_analysis::live::{Live, Part, Row, Snapshot};
 use smbscope_report::format;
 
 use super::collect::Collector;

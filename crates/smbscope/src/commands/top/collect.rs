@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use arrow::array::RecordBatch;
 use smbscope_capture::Part;
-use smbscope_event::anonymize::Tokenizer;
+use smbscope_tables::anonymize::Tokenizer;
 use smbscope_report::format;
 
 use crate::commands::dataset::{hint, written};

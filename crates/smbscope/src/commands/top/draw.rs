@@ -7,7 +7,7 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span as Piece};
 use ratatui::widgets::{Block, Clear, Paragraph};
-use smbscope_model::live::{Row, Snapshot, Sort, Span};
+use smbscope_analysis::live::{Row, Snapshot, Sort, Span};
 use smbscope_report::format;
 use unicode_width::UnicodeWidthStr;
 

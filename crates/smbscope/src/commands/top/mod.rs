@@ -15,7 +15,7 @@ mod state;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use smbscope_model::live::{Live, Options};
+use smbscope_analysis::live::{Live, Options};
 
 use super::live::folder::keep_private;
 use super::live::{self, Opened};

@@ -1,6 +1,6 @@
 //! Rows as text: rates of a span, for the screen and the printed table.
 
-use smbscope_model::live::{Key, Row};
+use smbscope_analysis::live::{Key, Row};
 use smbscope_report::format;
 
 /// Something per second.

@@ -19,7 +19,7 @@ use ratatui::crossterm::terminal::{
     EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
 use ratatui::crossterm::{cursor, execute};
-use smbscope_model::live::Live;
+use smbscope_analysis::live::Live;
 
 use super::Limits;
 use super::collect::Collector;

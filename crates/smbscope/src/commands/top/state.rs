@@ -1,7 +1,7 @@
 //! What the user chose on the screen, and what keys do to it: no terminal, no clock.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
-use smbscope_model::live::{Key, Row, Snapshot, Sort, Span, sort};
+use smbscope_analysis::live::{Key, Row, Snapshot, Sort, Span, sort};
 
 /// Characters of a filter at most.
 const FILTER_MAX: usize = 200;

@@ -1,0 +1,303 @@
+//! One of the two recordings while it streams by: which operations count, to which group and to
+//! which connection or user each belongs.
+
+use std::collections::BTreeMap;
+
+use arrow::array::RecordBatch;
+use arrow::error::ArrowError;
+use hashbrown::{HashMap, HashSet};
+use smbscope_tables::description::RunDescription;
+use smbscope_tables::run::{DONE, MEASURED, Scenario};
+use smbscope_tables::tables::Coverage;
+
+use super::clusters::{CLUSTERS_MAX, Clock, Unit};
+use super::data::About;
+use super::executions::{Execution, Executions};
+use super::group::{Fact, Groups};
+use super::{By, Options};
+use crate::summary::columns::{Columns, Resolved, Text};
+use crate::summary::kind::{Kind, kind};
+use crate::summary::latency::{Grain, Sample};
+use crate::summary::{StatusClass, class};
+
+/// Commands that are told apart; there are under 100 named ones.
+const COMMANDS_MAX: usize = 160;
+/// Dialects that are told apart.
+const DIALECTS_MAX: usize = 64;
+/// Recordings, and descriptions of runs, that are told apart.
+const RECORDINGS_MAX: usize = 1024;
+/// Connections and users that are told apart.
+const MEMBERS_MAX: usize = 1 << 20;
+/// What marks SMB1's commands, which have names that SMB2's have too.
+pub(super) const SMB1: &str = " (SMB1)";
+
+/// A recording that is being read.
+pub struct Side {
+    options: Options,
+    pub(super) about: About,
+    pub(super) commands: Groups,
+    /// By another property.
+    pub(super) others: Groups,
+    /// Response times of scenarios.
+    pub(super) scenarios: Groups,
+    pub(super) clock: Clock,
+    /// Of scenarios, which begin and end at other times.
+    pub(super) scenario_clock: Clock,
+    executions: Executions,
+    /// Recordings with an execution that was measured.
+    measured: HashSet<u32, foldhash::fast::RandomState>,
+    recordings: HashMap<String, u32, foldhash::fast::RandomState>,
+    /// Cluster of each connection.
+    links: HashMap<(u32, u64), u16, foldhash::fast::RandomState>,
+    users: HashSet<u64, foldhash::fast::RandomState>,
+    dialects: BTreeMap<String, u64>,
+    signed: u64,
+    encrypted: u64,
+}
+
+impl Side {
+    /// A recording of which nothing was read yet.
+    pub fn new(options: &Options) -> Side {
+        Side {
+            options: options.clone(),
+            about: About::default(),
+            commands: Groups::new(COMMANDS_MAX, Grain::Fine),
+            others: Groups::new(options.groups_max, Grain::Coarse),
+            scenarios: Groups::new(options.groups_max, Grain::Fine),
+            clock: Clock::default(),
+            scenario_clock: Clock::default(),
+            executions: Executions::default(),
+            measured: HashSet::default(),
+            recordings: HashMap::default(),
+            links: HashMap::default(),
+            users: HashSet::default(),
+            dialects: BTreeMap::new(),
+            signed: 0,
+            encrypted: 0,
+        }
+    }
+
+    /// Adds the description of one machine's part of a load run, before any of its rows.
+    pub fn run(&mut self, run: &RunDescription, complete: bool) {
+        self.about.incomplete |= !complete;
+        // Blocks of time count from the begin of the run, of which machines share one.
+        let origin = match self.about.runs.is_empty() {
+            true => run.start_ns,
+            false => run.start_ns.min(self.clock.origin),
+        };
+        (self.clock.origin, self.scenario_clock.origin) = (origin, origin);
+        if self.about.runs.len() < RECORDINGS_MAX {
+            self.about.runs.push(run.clone());
+        }
+    }
+
+    /// Adds where the recording was taken.
+    pub fn coverage(&mut self, row: &Coverage) {
+        let vantages = &mut self.about.vantages;
+        if let Some(vantage) = &row.vantage
+            && !vantages.contains(vantage)
+        {
+            vantages.push(vantage.clone());
+        }
+    }
+
+    /// Adds executions of scenarios, before the operations: they say which of those count.
+    pub fn scenarios(&mut self, rows: &[Scenario]) {
+        for row in rows {
+            let recording = self.recording(&row.recording);
+            let cluster = (row.user_number % CLUSTERS_MAX as u64) as u16;
+            let measured = row.phase == MEASURED;
+            if measured {
+                self.measured.insert(recording);
+            }
+            self.executions.set(recording, row.scenario_run, Execution { cluster, measured });
+            if let Some(connection) = row.connection
+                && self.links.len() < MEMBERS_MAX
+            {
+                self.links.insert((recording, connection), cluster);
+            }
+            if !measured && !self.options.all_phases {
+                continue;
+            }
+            if self.users.len() < MEMBERS_MAX {
+                self.users.insert(row.user_number);
+            }
+            self.scenario_clock.see(row.scheduled_at);
+            let number = self.scenarios.resolve(Some(&row.scenario));
+            let fact = Fact {
+                at: Some(row.scheduled_at),
+                elapsed: row.response_ns.map(Sample::new),
+                error: row.outcome != DONE,
+                cluster,
+                ..Fact::default()
+            };
+            self.scenarios.add(number, &fact, &self.scenario_clock);
+        }
+    }
+
+    /// Adds operations. Columns are found by name; those that are absent read as null. Fails only
+    /// on a column of a type that cannot be cast to the schema's.
+    pub fn operations(&mut self, batch: &RecordBatch) -> Result<(), ArrowError> {
+        let columns = Columns::of(batch)?;
+        let resolved = |text: &Text| Resolved::new(text.keys());
+        let mut commands = [resolved(&columns.command), resolved(&columns.command)];
+        let mut recordings = resolved(&columns.recording);
+        let by = match self.options.by {
+            By::Command | By::Scenario => None,
+            By::Share => Some(&columns.share),
+            By::Client => Some(&columns.client),
+            By::User => Some(&columns.user),
+        };
+        let mut groups = by.map(|text| (text, resolved(text)));
+        for row in 0..batch.num_rows() {
+            let recording = match columns.recording.key(row) {
+                Some(key) => recordings
+                    .get(key, || self.recording(columns.recording.text(key).unwrap_or_default())),
+                None => self.recording(""),
+            };
+            let Some(cluster) = self.member(&columns, recording, row) else {
+                self.about.left_out += 1;
+                continue;
+            };
+            let fact = self.fact(&columns, row, cluster);
+            let number = self.command(&columns, &mut commands, row);
+            self.commands.add(number, &fact, &self.clock);
+            if let Some((text, keys)) = &mut groups {
+                let number = match text.key(row) {
+                    Some(key) => keys.get(key, || self.others.resolve(text.text(key))),
+                    None => self.others.resolve(None),
+                };
+                self.others.add(number, &fact, &self.clock);
+            }
+        }
+        Ok(())
+    }
+
+    /// The number of a recording; later ones share the last.
+    fn recording(&mut self, name: &str) -> u32 {
+        if let Some(&number) = self.recordings.get(name) {
+            return number;
+        }
+        let number = self.recordings.len() as u32;
+        if self.recordings.len() < RECORDINGS_MAX {
+            self.recordings.insert(name.to_owned(), number);
+        }
+        number
+    }
+
+    /// The cluster of the operation's user or connection; none when it does not count.
+    #[inline]
+    fn member(&mut self, columns: &Columns, recording: u32, row: usize) -> Option<u16> {
+        let execution =
+            columns.scenario_run.get(row).and_then(|run| self.executions.get(recording, run));
+        let told_apart = !self.options.all_phases && self.measured.contains(&recording);
+        if told_apart && !execution.is_some_and(|execution| execution.measured) {
+            return None;
+        }
+        if let Some(execution) = execution {
+            return Some(execution.cluster);
+        }
+        let Some(connection) = columns.connection.get(row) else { return Some(0) };
+        let next = (self.links.len() % CLUSTERS_MAX) as u16;
+        let room = self.links.len() < MEMBERS_MAX;
+        let link = (recording, connection);
+        Some(match self.links.get(&link) {
+            Some(&cluster) => cluster,
+            None if room => *self.links.entry(link).or_insert(next),
+            None => (connection % CLUSTERS_MAX as u64) as u16,
+        })
+    }
+
+    #[inline]
+    fn fact(&mut self, columns: &Columns, row: usize, cluster: u16) -> Fact {
+        let waits = columns.waits.is_set(row);
+        let (start, end) = (columns.request_start.get(row), columns.response_end.get(row));
+        let about = &mut self.about;
+        about.operations += 1;
+        if let Some(first) = start.or(end) {
+            about.start_ns = Some(about.start_ns.map_or(first, |known| known.min(first)));
+        }
+        if let Some(last) = end.or(start) {
+            about.end_ns = Some(about.end_ns.map_or(last, |known| known.max(last)));
+        }
+        // By the begin, which the schedule of a load run sets, not by how long it took.
+        let at = start.or(end);
+        if let Some(at) = at {
+            self.clock.see(at);
+        }
+        self.signed += u64::from(columns.signed.is_set(row));
+        self.encrypted += u64::from(columns.encrypted.is_set(row));
+        if let Some(dialect) = columns.dialect.get(row) {
+            let room = self.dialects.len() < DIALECTS_MAX;
+            match self.dialects.get_mut(dialect) {
+                Some(n) => *n += 1,
+                None if room => {
+                    self.dialects.insert(dialect.to_owned(), 1);
+                }
+                None => {}
+            }
+        }
+        let error = match columns.status.get(row) {
+            None | Some(0) => false,
+            Some(status) => class(status) == StatusClass::Error,
+        };
+        let moves = columns.command.get(row).map(kind);
+        let moves = matches!(moves, Some(Kind::Read | Kind::Write));
+        let timed = |value: Option<i64>| if waits { None } else { value };
+        Fact {
+            at,
+            elapsed: timed(columns.elapsed_ns.get(row)).map(Sample::new),
+            server_ns: timed(columns.server_ns.get(row)),
+            bytes: if moves { columns.transferred_bytes.get(row).unwrap_or(0) } else { 0 },
+            error,
+            cluster,
+        }
+    }
+
+    #[inline]
+    fn command(&mut self, columns: &Columns, keys: &mut [Resolved; 2], row: usize) -> u32 {
+        let Some(key) = columns.command.key(row) else {
+            let encrypted = columns.encrypted.is_set(row);
+            return self.commands.resolve(Some(if encrypted {
+                "(encrypted)"
+            } else {
+                "(unknown)"
+            }));
+        };
+        let [smb1, smb2] = keys;
+        let name = columns.command.text(key).unwrap_or("(unknown)");
+        match columns.protocol.get(row) {
+            Some(1) => smb1.get(key, || self.commands.resolve(Some(&format!("{name}{SMB1}")))),
+            _ => smb2.get(key, || self.commands.resolve(Some(name))),
+        }
+    }
+
+    /// Says what was read, once everything is.
+    pub(super) fn finish(&mut self) {
+        self.commands.finish(&self.clock);
+        self.others.finish(&self.clock);
+        self.scenarios.finish(&self.scenario_clock);
+        let about = &mut self.about;
+        about.timed = self.commands.groups.iter().map(|(_, group)| group.timed()).sum();
+        about.connections = self.links.len() as u64;
+        about.users = (!self.users.is_empty()).then_some(self.users.len() as u64);
+        about.executions_forgotten = self.executions.forgotten;
+        about.operations_of_others = self.others.others();
+        about.vantages.sort_unstable();
+        let mut dialects: Vec<_> = std::mem::take(&mut self.dialects).into_iter().collect();
+        dialects.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        about.dialects = dialects.into_iter().map(|(name, _)| name).collect();
+        let part =
+            |n: u64| if about.operations > 0 { n as f64 / about.operations as f64 } else { 0.0 };
+        (about.signed, about.encrypted) = (part(self.signed), part(self.encrypted));
+    }
+
+    /// Whether a scenario of simulated users counts.
+    pub(super) fn has_users(&self) -> bool {
+        !self.users.is_empty()
+    }
+
+    pub(super) fn member_unit(&self) -> Unit {
+        if self.executions.is_empty() { Unit::Connection } else { Unit::User }
+    }
+}

@@ -1,0 +1,431 @@
+//! One operation as the findings look at it.
+
+use std::hash::{BuildHasher as _, Hash};
+use std::num::NonZeroU64;
+
+use arrow::array::RecordBatch;
+use arrow::error::ArrowError;
+use smbscope_tables::slice::Kind;
+
+use super::data::Example;
+use crate::opening::Opening;
+use crate::summary::columns::{Resolved, Text};
+
+crate::summary::columns::columns! {
+    recording: text,
+    operation: u64,
+    connection: u64,
+    client: text,
+    server: text,
+    share: text,
+    protocol: u8,
+    dialect: text,
+    command: text,
+    detail: text,
+    status: u32,
+    path: text,
+    handle: u64,
+    desired_access: u32,
+    create_options: u32,
+    offset: u64,
+    transferred_bytes: u64,
+    request_wire_bytes: u64,
+    response_wire_bytes: u64,
+    write_through: bool,
+    signed: bool,
+    encrypted: bool,
+    outstanding: u32,
+    compound: u64,
+    request_start: i64,
+    pending_at: i64,
+    elapsed_ns: i64,
+    request_transfer_ns: i64,
+    turnaround_ns: i64,
+    response_transfer_ns: i64,
+    server_ns: i64,
+    client_gap_ns: i64,
+    session_id: u64,
+    busy_ns: i64,
+    recovery_ns: i64,
+    credit_charge: u16,
+    credits_requested: u16,
+    credits_granted: u16,
+    waits: bool,
+    queue_ns: i64,
+    filesystem_ns: i64,
+    io_wait_ns: i64,
+    io_ns: i64,
+    flush_ns: i64,
+    lock_wait_ns: i64,
+    crypto_in_ns: i64,
+    crypto_out_ns: i64,
+    request_frame: u64,
+    response_frame: u64,
+}
+
+/// Beyond these is nonsense that a damaged file holds.
+const DURATION_MAX_NS: i64 = 1_000_000_000_000_000;
+const TIME_MAX_NS: i64 = 4_000_000_000_000_000_000;
+const BYTES_MAX: u64 = 1 << 30;
+/// Messages of so many bytes show what the line carries.
+const LONG_BYTES: u64 = 12 << 10;
+
+fn duration(ns: i64) -> i64 {
+    ns.clamp(0, DURATION_MAX_NS)
+}
+
+/// What a command does, as far as findings care.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Act {
+    Read,
+    Write,
+    Open,
+    Close,
+    List,
+    /// Asks about an open or a path.
+    Query,
+    Flush,
+    Lock,
+    Break,
+    /// Agrees on a dialect, logs on or off, connects to a share or leaves it.
+    Logon,
+    /// Changes a file's attributes, size or name.
+    Change,
+    Other,
+}
+
+impl Act {
+    pub(super) const ALL: [Act; 12] = [
+        Act::Read,
+        Act::Write,
+        Act::Open,
+        Act::Close,
+        Act::List,
+        Act::Query,
+        Act::Flush,
+        Act::Lock,
+        Act::Break,
+        Act::Logon,
+        Act::Change,
+        Act::Other,
+    ];
+
+    /// By the command's name (MS-SMB2 section 2.2.1, MS-CIFS section 2.2.2.1).
+    fn of(command: &str) -> Act {
+        match command {
+            "Read" | "ReadAndX" | "ReadRaw" | "ReadMpx" | "LockAndRead" => Act::Read,
+            "Write" | "WriteAndX" | "WriteRaw" | "WriteMpx" | "WriteAndUnlock"
+            | "WriteAndClose" => Act::Write,
+            "Create" | "NtCreateAndX" | "OpenAndX" => Act::Open,
+            "Close" => Act::Close,
+            "QueryDirectory" => Act::List,
+            "QueryInfo" | "QueryInformation" | "QueryInformation2" | "CheckDirectory" => Act::Query,
+            "Flush" => Act::Flush,
+            "Lock" | "LockingAndX" => Act::Lock,
+            "OplockBreak" => Act::Break,
+            "Negotiate" | "SessionSetup" | "SessionSetupAndX" | "TreeConnect"
+            | "TreeConnectAndX" | "TreeDisconnect" | "Logoff" | "LogoffAndX" => Act::Logon,
+            "SetInfo" | "Rename" | "Delete" => Act::Change,
+            _ => Act::Other,
+        }
+    }
+
+    /// Of a Transaction2, by its subcommand (MS-SMB section 2.2.6).
+    fn of_transaction2(detail: &str) -> Act {
+        let starts = |names: &[&str]| names.iter().any(|name| detail.starts_with(name));
+        if starts(&["Trans2Find"]) {
+            Act::List
+        } else if starts(&["Trans2QueryPath", "Trans2QueryFile"]) {
+            Act::Query
+        } else if starts(&["Trans2SetPath", "Trans2SetFile"]) {
+            Act::Change
+        } else if starts(&["Trans2Open2"]) {
+            Act::Open
+        } else {
+            Act::Other
+        }
+    }
+}
+
+/// A text's number in every batch and recording: comparing numbers is cheaper than comparing texts.
+pub(super) type Word = NonZeroU64;
+
+/// The same in every run.
+const SEED: u64 = 0x6578_706c_6169_6e00;
+
+/// One number of several texts or numbers.
+pub(super) fn word(of: impl Hash) -> Word {
+    let hash = foldhash::fast::FixedState::with_seed(SEED).hash_one(of);
+    Word::new(hash).unwrap_or(Word::MIN)
+}
+
+/// The numbers of a column's texts in one batch, found out on first use.
+struct Words(Vec<Option<Word>>);
+
+impl Words {
+    fn new(column: &Text) -> Words {
+        Words(vec![None; column.keys()])
+    }
+
+    fn get(&mut self, column: &Text, row: usize) -> Option<Word> {
+        self.get_of(column, row, |text| Some(text))
+    }
+
+    /// That of a part of the text.
+    fn get_of(
+        &mut self,
+        column: &Text,
+        row: usize,
+        part: impl FnOnce(&str) -> Option<&str>,
+    ) -> Option<Word> {
+        let key = column.key(row)?;
+        let known = self.0.get_mut(key)?;
+        if known.is_none() {
+            *known = part(column.text(key)?).map(word);
+        }
+        *known
+    }
+}
+
+/// A batch, and what its texts mean.
+pub(super) struct Rows {
+    pub(super) columns: Columns,
+    clients: Words,
+    shares: Words,
+    paths: Words,
+    folders: Words,
+    /// By command; none of a Transaction2, where the detail tells.
+    acts: Vec<Option<Option<Act>>>,
+    opens: Resolved,
+    /// Numbers in [`Act::ALL`] of Transaction2's subcommands.
+    transactions: Resolved,
+}
+
+impl Rows {
+    pub(super) fn of(batch: &RecordBatch) -> Result<Rows, ArrowError> {
+        let columns = Columns::of(batch)?;
+        let acts = vec![None; columns.command.keys()];
+        let [opens, transactions] = [(); 2].map(|()| Resolved::new(columns.detail.keys()));
+        let [clients, shares, paths, folders] =
+            [&columns.client, &columns.share, &columns.path, &columns.path].map(Words::new);
+        Ok(Rows { columns, clients, shares, paths, folders, acts, opens, transactions })
+    }
+
+    fn act(&mut self, row: usize) -> Act {
+        let Rows { columns, acts, transactions, .. } = self;
+        let Some(key) = columns.command.key(row) else { return Act::Other };
+        let Some(known) = acts.get_mut(key) else { return Act::Other };
+        let act = *known.get_or_insert_with(|| match columns.command.text(key).unwrap_or("") {
+            "Transaction2" => None,
+            command => Some(Act::of(command)),
+        });
+        act.unwrap_or_else(|| {
+            let Some(key) = columns.detail.key(row) else { return Act::Other };
+            let number = transactions
+                .get(key, || Act::of_transaction2(columns.detail.text(key).unwrap_or("")) as u32);
+            Act::ALL.get(number as usize).copied().unwrap_or(Act::Other)
+        })
+    }
+
+    /// Whether an open only opens what is there.
+    fn only_opens(&mut self, row: usize) -> bool {
+        let Rows { columns, opens, .. } = self;
+        columns.detail.key(row).is_some_and(|key| {
+            opens.get(key, || u32::from(columns.detail.text(key) == Some("FILE_OPEN"))) == 1
+        })
+    }
+
+    /// The operation of a row; `recording` is its number.
+    pub(super) fn seen(&mut self, row: usize, recording: u32) -> Seen<'_> {
+        let act = self.act(row);
+        let only_opens = act == Act::Open && self.only_opens(row);
+        let Rows { columns, clients, shares, paths, folders, .. } = self;
+        let columns = &*columns;
+        let has_time = !columns.waits.is_set(row) && columns.elapsed_ns.get(row).is_some();
+        let or_none = |ns: Option<i64>| duration(ns.unwrap_or(0));
+        let elapsed_ns = or_none(columns.elapsed_ns.get(row));
+        let busy_ns = or_none(columns.busy_ns.get(row)).min(elapsed_ns);
+        Seen {
+            columns,
+            row,
+            recording,
+            client: clients.get(&columns.client, row),
+            share: shares.get(&columns.share, row),
+            path: paths.get(&columns.path, row),
+            folder: folders.get_of(&columns.path, row, |path| Some(path.rsplit_once('\\')?.0)),
+            act,
+            only_opens,
+            opening: Opening::new(columns.desired_access.get(row), columns.create_options.get(row)),
+            is_timed: has_time,
+            elapsed_ns,
+            busy_ns: if has_time { busy_ns } else { 0 },
+            connection: columns.connection.get(row).unwrap_or(0),
+            handle: columns.handle.get(row).map(|handle| (recording, handle)),
+            status: columns.status.get(row),
+            pause_ns: 0,
+            silent_ns: 0,
+            server: 0,
+            number: None,
+            start: columns.request_start.get(row).map(|ns| ns.clamp(-TIME_MAX_NS, TIME_MAX_NS)),
+            bytes: columns.transferred_bytes.get(row).unwrap_or(0).min(BYTES_MAX),
+        }
+    }
+}
+
+/// One operation.
+pub(super) struct Seen<'a> {
+    pub(super) columns: &'a Columns,
+    pub(super) row: usize,
+    pub(super) recording: u32,
+    /// What stands for the texts of these columns.
+    pub(super) client: Option<Word>,
+    pub(super) share: Option<Word>,
+    pub(super) path: Option<Word>,
+    pub(super) folder: Option<Word>,
+    pub(super) act: Act,
+    /// Of an open: whether it takes what is there, and what it asks for.
+    pub(super) only_opens: bool,
+    pub(super) opening: Opening,
+    /// Whether it has a time of its own that is no wait by design.
+    pub(super) is_timed: bool,
+    pub(super) elapsed_ns: i64,
+    pub(super) busy_ns: i64,
+    pub(super) connection: u64,
+    pub(super) handle: Option<(u32, u64)>,
+    pub(super) status: Option<u32>,
+    /// How long its client had nothing under way before it, as far as that is no rest, ns.
+    pub(super) pause_ns: i64,
+    /// How long its connection was silent before its reply, ns: with many requests in flight, the time of one
+    /// is that of the replies before it.
+    pub(super) silent_ns: i64,
+    /// The server's number in all recordings.
+    pub(super) server: u32,
+    /// Its number among the operations that are kept for replaying.
+    pub(super) number: Option<u32>,
+    pub(super) start: Option<i64>,
+    pub(super) bytes: u64,
+}
+
+impl Seen<'_> {
+    pub(super) fn client_name(&self) -> Option<&str> {
+        self.columns.client.get(self.row)
+    }
+
+    pub(super) fn share_name(&self) -> Option<&str> {
+        self.columns.share.get(self.row)
+    }
+
+    pub(super) fn path_name(&self) -> Option<&str> {
+        self.columns.path.get(self.row)
+    }
+
+    /// How much of the time in which anybody waited a duration within the operation is: where several
+    /// operations are under way, they share it.
+    pub(super) fn of_busy(&self, ns: i64) -> i64 {
+        let ns = ns.clamp(0, self.elapsed_ns);
+        match (self.elapsed_ns, self.busy_ns.checked_mul(ns)) {
+            (0, _) => 0,
+            (elapsed, Some(product)) => product / elapsed,
+            // Division of 128 bits takes long, and is seldom needed.
+            (elapsed, None) => {
+                (i128::from(self.busy_ns) * i128::from(ns) / i128::from(elapsed)) as i64
+            }
+        }
+    }
+
+    /// How much of its own time a part of its busy time is: the reverse of [`Seen::of_busy`].
+    pub(super) fn of_own(&self, busy_ns: i64) -> i64 {
+        if self.busy_ns <= 0 {
+            return 0;
+        }
+        let ns = i128::from(self.elapsed_ns) * i128::from(busy_ns) / i128::from(self.busy_ns);
+        ns.clamp(0, i128::from(self.elapsed_ns)) as i64
+    }
+
+    /// Bytes and time of the reply, and of the request, where they are so long that they show at which rate
+    /// bytes go.
+    pub(super) fn long_messages(&self) -> [Option<(u64, i64)>; 2] {
+        let columns = self.columns;
+        [
+            (&columns.response_wire_bytes, &columns.response_transfer_ns),
+            (&columns.request_wire_bytes, &columns.request_transfer_ns),
+        ]
+        .map(|(bytes, ns)| {
+            let bytes = bytes.get(self.row).filter(|bytes| *bytes >= LONG_BYTES)?;
+            Some((bytes.min(BYTES_MAX), duration(ns.get(self.row)?)))
+        })
+    }
+
+    /// When a message began that took so long; `place` is 0 for the reply.
+    pub(super) fn message_begin(&self, place: usize, ns: i64) -> i64 {
+        let start = self.start.unwrap_or(0);
+        if place == 0 { start.saturating_add(self.elapsed_ns - ns) } else { start }
+    }
+
+    /// When the server had been silent for so long before its reply.
+    pub(super) fn silent_from(&self, ns: i64) -> i64 {
+        self.message_begin(0, self.reply_ns()).saturating_sub(ns)
+    }
+
+    pub(super) fn transfer_ns(&self) -> i64 {
+        let request_ns = self.columns.request_transfer_ns.get(self.row);
+        (duration(request_ns.unwrap_or(0)) + self.reply_ns()).min(self.elapsed_ns)
+    }
+
+    /// From the first to the last byte of the reply.
+    pub(super) fn reply_ns(&self) -> i64 {
+        duration(self.columns.response_transfer_ns.get(self.row).unwrap_or(0)).min(self.elapsed_ns)
+    }
+
+    /// From the last byte of the request to the first of the reply, within the time it took.
+    pub(super) fn turnaround_ns(&self) -> Option<i64> {
+        Some(duration(self.columns.turnaround_ns.get(self.row)?).min(self.elapsed_ns))
+    }
+
+    /// The server's part of the turnaround, and the distance's; without what losses cost.
+    pub(super) fn split(&self) -> Option<(i64, i64)> {
+        let turnaround = self.turnaround_ns()?;
+        let server = duration(self.columns.server_ns.get(self.row)?).min(turnaround);
+        let recovery = match self.recovery_ns() {
+            0 => return Some((server, turnaround - server)),
+            // Within the bytes of request and reply, as far as those took that long.
+            recovery => (recovery - self.transfer_ns()).max(0),
+        };
+        let distance = turnaround - server;
+        Some(((server - recovery).max(0), distance - (recovery - server).clamp(0, distance)))
+    }
+
+    /// Time in which TCP made up for losses.
+    pub(super) fn recovery_ns(&self) -> i64 {
+        duration(self.columns.recovery_ns.get(self.row).unwrap_or(0)).min(self.elapsed_ns)
+    }
+
+    /// A slice of the server's time.
+    pub(super) fn slice(&self, kind: Kind) -> Option<i64> {
+        let column = match kind {
+            Kind::Queue => &self.columns.queue_ns,
+            Kind::Filesystem => &self.columns.filesystem_ns,
+            Kind::IoWait => &self.columns.io_wait_ns,
+            Kind::Io => &self.columns.io_ns,
+            Kind::Flush => &self.columns.flush_ns,
+            Kind::LockWait => &self.columns.lock_wait_ns,
+            Kind::CryptoIn => &self.columns.crypto_in_ns,
+            Kind::CryptoOut => &self.columns.crypto_out_ns,
+            _ => return None,
+        };
+        Some(duration(column.get(self.row)?))
+    }
+
+    pub(super) fn example(&self) -> Example {
+        let text = |text: Option<&str>| text.map(str::to_owned);
+        Example {
+            recording: text(self.columns.recording.get(self.row)),
+            operation: self.columns.operation.get(self.row),
+            command: self.columns.command.get(self.row).unwrap_or("(unknown)").to_owned(),
+            path: text(self.path_name()),
+            elapsed_ns: self.columns.elapsed_ns.get(self.row).map(duration),
+            request_frame: self.columns.request_frame.get(self.row),
+            response_frame: self.columns.response_frame.get(self.row),
+        }
+    }
+}

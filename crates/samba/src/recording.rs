@@ -1,0 +1,366 @@
+//! A running recording: the probe, the ring buffer's reader, and the clock between the kernel's
+//! monotonic time and the rows' epoch. What events mean is `follow`'s.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use rustix::time::{ClockId, clock_gettime};
+use smbscope_capture::{Options, Tables, live};
+use smbscope_tables::part::Part;
+use smbscope_tables::tables::Coverage;
+
+use crate::assemble::Losses;
+use crate::check::{Fact, obstacle};
+use crate::find::{Choice, FindError, Found, find};
+use crate::follow::Follow;
+use crate::loader::{LoadError, LoadOptions, Probe};
+use crate::raw::Counted;
+use crate::wire::Wire;
+
+/// Parts are handed over at least so often, unless it is said otherwise.
+const PARTS_EVERY: Duration = Duration::from_secs(1);
+/// The two clocks are compared so often.
+const CLOCKS_EVERY: Duration = Duration::from_secs(10);
+
+/// Messages that are known so late are still put in order.
+const ORDER_WITHIN_NS: u64 = 100_000_000;
+/// Packets of an interface that are taken before the probe's events are looked at again, in batches.
+const PACKETS_AT_ONCE: usize = 256;
+/// When so many events were read at once, the reader is behind, and more may wait.
+const EVENTS_MANY: usize = 4096;
+
+/// Why a recording does not begin or go on.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// The machine does not let it.
+    #[error("{}: {}", .0.found, .0.remedy.as_deref().unwrap_or_default())]
+    Machine(Fact),
+    /// There is no smbd.
+    #[error(transparent)]
+    Find(#[from] FindError),
+    /// The probe does not load.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    /// The interface cannot be listened to.
+    #[error(transparent)]
+    Wire(#[from] live::Error),
+    /// Rows cannot be made.
+    #[error(transparent)]
+    Decode(#[from] smbscope_capture::Error),
+}
+
+/// How far a recording is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Operations in the parts so far.
+    pub operations: u64,
+    /// Events from the kernel.
+    pub events: u64,
+    /// What the kernel's side counted.
+    pub counted: Counted,
+    /// What was given up on this side.
+    pub losses: Losses,
+    /// Operations without slices: they were under way when the recording began, or lost.
+    pub without_slices: u64,
+    /// What the interface showed, where one is listened to.
+    pub wire: Option<live::Counters>,
+    /// Operations that only the interface showed; known at the end.
+    pub wire_only: u64,
+}
+
+/// A running recording.
+pub struct Recording {
+    probe: Probe,
+    found: Found,
+    follow: Follow,
+    wire: Option<live::Recorder>,
+    interface: String,
+    /// Until when all messages were fed, ns since 1970.
+    until: i64,
+    parts_every: Duration,
+    parted: Instant,
+    compared: Instant,
+    events: u64,
+    /// What the kernel's side had counted when the recording began, where it did not begin with all
+    /// else.
+    before: Counted,
+    /// Whether events are dropped here, and how many were.
+    drops: bool,
+    shed: u64,
+}
+
+impl Recording {
+    /// Finds smbd, attaches to it and begins; listens to an interface too where one is given, on
+    /// smbd's ports if it says none.
+    pub fn begin(
+        name: &str,
+        choice: &Choice,
+        load: LoadOptions,
+        decode: &Options,
+        interface: Option<live::Options>,
+    ) -> Result<Recording, RecordError> {
+        if let Some(fact) = obstacle() {
+            return Err(RecordError::Machine(fact));
+        }
+        let found = find(choice)?;
+        let mut follow = Follow::new(name, offset(), decode)?;
+        let mut interface_name = String::new();
+        let wire = match interface {
+            Some(mut options) => {
+                if options.ports.is_empty() {
+                    options.ports = found.ports.iter().copied().collect();
+                }
+                interface_name.clone_from(&options.interface);
+                follow.join(Wire::new(options.pcap.is_some()));
+                // Its rows are joined, not kept.
+                let tables = Tables {
+                    operations: false,
+                    sessions: false,
+                    trees: false,
+                    handles: false,
+                    referrals: false,
+                    ..Tables::ALL
+                };
+                Some(live::Recorder::open(name, &options, &Options { tables, ..decode.clone() })?)
+            }
+            None => None,
+        };
+        // A service that is started again is the same one, as long as no other was chosen.
+        let follow_new = choice.is_any();
+        let probe = Probe::attach(&found, LoadOptions { follow_new, ..load })?;
+        follow.measures(load.off_cpu, load.disk);
+        if probe.without_functions.is_some() {
+            follow.without_functions();
+        }
+        follow.began(clock(ClockId::Realtime));
+        let now = Instant::now();
+        let mut recording = Recording {
+            probe,
+            found,
+            follow,
+            wire,
+            interface: interface_name,
+            until: 0,
+            parts_every: PARTS_EVERY,
+            parted: now,
+            compared: now,
+            events: 0,
+            before: Counted::default(),
+            drops: false,
+            shed: 0,
+        };
+        // It was listened to while the probe was attached, which takes seconds.
+        recording.hear()?;
+        if let Some(wire) = recording.follow.wire() {
+            wire.begin();
+        }
+        Ok(recording)
+    }
+
+    /// What is recorded.
+    pub fn found(&self) -> &Found {
+        &self.found
+    }
+
+    /// Until when everything is in the parts that were given, and the next ones; ns since 1970.
+    pub fn until(&self) -> i64 {
+        self.until
+    }
+
+    /// Drops what comes from now on, and counts it, or does so no more: so it takes no memory.
+    pub fn shed(&mut self, drops: bool) {
+        self.drops = drops;
+    }
+
+    /// How often parts are handed over from now on.
+    pub fn parts_every(&mut self, time: Duration) {
+        self.parts_every = time;
+    }
+
+    /// Functions at which a probe costs ten times as much as elsewhere.
+    pub fn expensive(&self) -> BTreeSet<&str> {
+        self.probe.expensive.iter().map(String::as_str).collect()
+    }
+
+    /// Why Samba's functions are not looked at, but its system calls alone; none when they are.
+    pub fn without_functions(&self) -> Option<&str> {
+        self.probe.without_functions.as_deref()
+    }
+
+    /// Takes what happened since the last time: now and then everything that ended, and whether
+    /// little was waiting. To be called some fifty times a second.
+    pub fn poll(&mut self) -> Result<(Option<Vec<Part>>, bool), RecordError> {
+        if self.compared.elapsed() >= CLOCKS_EVERY {
+            self.compared = Instant::now();
+            self.follow.set_offset(offset());
+        }
+        if self.drops {
+            // What is not heard of the wire the kernel drops, and counts.
+            self.shed += self.probe.read(|_| ())? as u64;
+            return Ok((Some(self.follow.parts()?), true));
+        }
+        let mut until = monotonic();
+        if let Some(heard) = self.hear()? {
+            until = until.min(heard);
+        }
+        let follow = &mut self.follow;
+        let read = self.probe.read(|event| follow.event(event))?;
+        self.events += read as u64;
+        let few = read < EVENTS_MANY;
+        if !few {
+            until = until.min(follow.seen());
+        }
+        let until = until.saturating_sub(ORDER_WITHIN_NS);
+        follow.feed_until(until);
+        self.until = self.until.max(until as i64 + follow.offset());
+        if !follow.wants_out() && self.parted.elapsed() < self.parts_every {
+            return Ok((None, few));
+        }
+        self.parted = Instant::now();
+        Ok((Some(self.follow.parts()?), few))
+    }
+
+    /// How far it is.
+    pub fn progress(&mut self) -> Progress {
+        Progress {
+            operations: self.follow.operations(),
+            events: self.events,
+            counted: self.counted_so_far(),
+            losses: self.follow.losses(),
+            without_slices: self.follow.without_slices(),
+            wire: self.wire.as_mut().map(live::Recorder::counters),
+            wire_only: 0,
+        }
+    }
+
+    /// Takes the packets that came; until when that were all, CLOCK_MONOTONIC ns. None without an
+    /// interface.
+    fn hear(&mut self) -> Result<Option<u64>, RecordError> {
+        let Recording { wire: Some(recorder), follow, .. } = self else { return Ok(None) };
+        for _ in 0..PACKETS_AT_ONCE {
+            if !recorder.receive_now()? || recorder.wants_out() {
+                break;
+            }
+        }
+        if let Some(wire) = follow.wire() {
+            let parts = recorder.parts(&mut |row, ends| wire.row(row, ends))?;
+            keep_connections(wire, parts);
+        }
+        Ok(Some(recorder.until().saturating_sub(follow.offset()).max(0) as u64))
+    }
+
+    /// A recording begins in the midst: parts of what ended until now. Rows carry that name from now
+    /// on and the coverage counts anew, but what is known of sessions, trees and opens stays.
+    pub fn rename(&mut self, name: &str) -> Result<Vec<Part>, RecordError> {
+        self.hear()?;
+        self.before = self.counted_so_far();
+        self.parted = Instant::now();
+        if let (Some(recorder), Some(wire)) = (&mut self.wire, self.follow.wire()) {
+            let parts = recorder.begin(name, &mut |row, ends| wire.row(row, ends))?;
+            keep_connections(wire, parts);
+        }
+        let parts = self.follow.begin(name)?;
+        self.follow.began(clock(ClockId::Realtime));
+        Ok(parts)
+    }
+
+    /// What [`Recording::end`] would give now, while all goes on; it costs a copy of what is known.
+    pub fn ended(&mut self) -> Result<Vec<Part>, RecordError> {
+        let counted = self.counted();
+        let mut follow = self.follow.clone();
+        let mut of_wire = None;
+        if let (Some(recorder), Some(wire)) = (&mut self.wire, follow.wire()) {
+            let parts = recorder.ended(&mut |row, ends| wire.row(row, ends))?;
+            of_wire = keep_connections(wire, parts);
+        }
+        let mut ended = follow.end(counted, clock(ClockId::Realtime))?;
+        let interface = &self.interface;
+        ended.parts.extend(of_wire.map(|row| of_interface(row, interface, ended.wire_only)));
+        Ok(ended.parts)
+    }
+
+    /// Ends it: the last parts, and how far it came.
+    pub fn end(mut self) -> Result<(Vec<Part>, Progress), RecordError> {
+        let time = clock(ClockId::Realtime);
+        // The probes go before the rest is worked on: smbd is free of them, and nothing comes after.
+        self.probe.detach();
+        let follow = &mut self.follow;
+        loop {
+            let read = self.probe.read(|event| follow.event(event))?;
+            self.events += read as u64;
+            if read == 0 {
+                break;
+            }
+        }
+        let (mut progress, counted) = (self.progress(), self.counted());
+        let mut of_wire = None;
+        if let (Some(recorder), Some(wire)) = (self.wire.take(), self.follow.wire()) {
+            let parts = recorder.end(&mut |row, ends| wire.row(row, ends))?;
+            of_wire = keep_connections(wire, parts);
+        }
+        let mut ended = self.follow.end(counted, time)?;
+        let interface = &self.interface;
+        ended.parts.extend(of_wire.map(|row| of_interface(row, interface, ended.wire_only)));
+        progress.operations = ended.operations;
+        progress.without_slices = ended.without_slices;
+        progress.wire_only = ended.wire_only;
+        Ok((ended.parts, progress))
+    }
+
+    /// What the kernel's side counted, and what was dropped here.
+    fn counted_so_far(&self) -> Counted {
+        let counted = self.probe.counted();
+        Counted { dropped: counted.dropped + self.shed, ..counted }
+    }
+
+    /// The same since the recording began.
+    fn counted(&self) -> Counted {
+        let (now, before) = (self.counted_so_far(), self.before);
+        Counted {
+            dropped: now.dropped.saturating_sub(before.dropped),
+            threads: now.threads.saturating_sub(before.threads),
+            processes: now.processes.saturating_sub(before.processes),
+            strange_sends: now.strange_sends.saturating_sub(before.strange_sends),
+        }
+    }
+}
+
+/// The coverage of the interface, as the recording's second.
+fn of_interface(mut coverage: Box<Coverage>, interface: &str, wire_only: u64) -> Part {
+    coverage.capture_file = Some(interface.to_owned());
+    coverage.operations_unjoined = wire_only;
+    Part::Coverage(coverage)
+}
+
+/// Keeps what the wire showed of connections; its coverage.
+fn keep_connections(wire: &mut Wire, parts: Vec<Part>) -> Option<Box<Coverage>> {
+    let mut found = None;
+    for part in parts {
+        match part {
+            Part::Connections(rows) => rows.into_iter().for_each(|row| wire.connection(row)),
+            Part::Coverage(coverage) => found = Some(coverage),
+            _ => {}
+        }
+    }
+    found
+}
+
+fn clock(which: ClockId) -> i64 {
+    let time = clock_gettime(which);
+    time.tv_sec * 1_000_000_000 + time.tv_nsec
+}
+
+fn monotonic() -> u64 {
+    clock(ClockId::Monotonic).unsigned_abs()
+}
+
+/// Epoch less CLOCK_MONOTONIC, ns: the reading of several that was disturbed least.
+fn offset() -> i64 {
+    let reading = |_| {
+        let before = clock(ClockId::Monotonic);
+        let epoch = clock(ClockId::Realtime);
+        let after = clock(ClockId::Monotonic);
+        (after - before, epoch - before - (after - before) / 2)
+    };
+    (0..5).map(reading).min().map_or(0, |(_, offset)| offset)
+}

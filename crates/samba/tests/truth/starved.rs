@@ -1,0 +1,131 @@
+//! A server that does not get the processor: requests wait in its queue, and the slices still are
+//! what is seen on the wire.
+
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use rustix::process::Pid;
+use rustix::thread::{CpuSet, gettid, sched_setaffinity};
+use smbscope_tables::slice::Kind;
+use smbscope_load::client::Config;
+
+use crate::client::Client;
+use crate::recorder::{Row, alone};
+use crate::support::{Samba, samba};
+use crate::wire::Joined;
+
+/// Processor that somebody else takes.
+const CPU: usize = 1;
+/// So long at a time, and then it is free for so long.
+const TAKEN: Duration = Duration::from_millis(5);
+const FREE: Duration = Duration::from_millis(1);
+const ROUNDS: usize = 300;
+
+fn only(cpu: usize) -> CpuSet {
+    let mut cpus = CpuSet::new();
+    cpus.set(cpu);
+    cpus
+}
+
+/// A thread that takes the processor before everybody else: a server that sleeps most of its time
+/// comes before busy ones of its own kind.
+struct Spinner {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Spinner {
+    /// None, and a line, where that is not allowed.
+    fn begin() -> Option<Spinner> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let (asked, (told, thread)) = (stop.clone(), channel());
+        let spin = move || {
+            sched_setaffinity(None, &only(CPU)).unwrap();
+            told.send(gettid()).unwrap();
+            while !asked.load(Ordering::Relaxed) {
+                let begin = Instant::now();
+                while begin.elapsed() < TAKEN {
+                    std::hint::spin_loop();
+                }
+                std::thread::sleep(FREE);
+            }
+        };
+        let spinner = Spinner { stop, thread: Some(std::thread::spawn(spin)) };
+        let thread = thread.recv().unwrap().as_raw_nonzero().to_string();
+        match Command::new("chrt").args(["--fifo", "--pid", "1", &thread]).status() {
+            Ok(status) if status.success() => Some(spinner),
+            result => {
+                eprintln!("skipped: no real-time priority here: chrt: {result:?}");
+                None
+            }
+        }
+    }
+}
+
+impl Drop for Spinner {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.take().unwrap().join().unwrap();
+    }
+}
+
+/// Questions one after the other, at any time of the other one's turns.
+fn run(lab: &Samba, starve: bool) -> Option<Joined> {
+    let mut client = Client::connect(lab, Config::default());
+    let file = client.open("file");
+    let work = |client: &mut Client| {
+        for round in 0..ROUNDS as u64 {
+            client.query(file);
+            std::thread::sleep(Duration::from_micros(500 + round * 7919 % 3000));
+        }
+    };
+    for process in lab.children() {
+        sched_setaffinity(Pid::from_raw(process), &only(CPU)).unwrap();
+    }
+    let spinner = match starve {
+        true => Some(Spinner::begin()?),
+        false => None,
+    };
+    let joined = Joined::of(lab, || work(&mut client));
+    drop(spinner);
+    client.close(file);
+    client.end();
+    joined
+}
+
+/// Below which a share of a slice's durations is.
+fn at(rows: &[Row], kind: Kind, share: f64) -> i64 {
+    let mut values: Vec<i64> = rows.iter().map(|row| row.ns(kind)).collect();
+    values.sort_unstable();
+    values[((values.len() - 1) as f64 * share) as usize]
+}
+
+#[test]
+fn a_starved_server_queues() {
+    let _alone = alone();
+    let Some(lab) = samba(|_| {}) else { return };
+    if std::thread::available_parallelism().unwrap().get() <= CPU {
+        return eprintln!("skipped: one processor only");
+    }
+    // A client that got the processor in the server's turns alone would never find it taken.
+    sched_setaffinity(None, &only(CPU - 1)).unwrap();
+    let Some(quiet) = run(&lab, false) else { return };
+    let Some(starved) = run(&lab, true) else { return };
+    let (calm, busy) = (quiet.recorded.rows(), starved.recorded.rows());
+    assert_eq!((calm.len(), busy.len()), (ROUNDS, ROUNDS));
+    for &kind in &Kind::ALL[..Kind::PARTS] {
+        let of = |rows: &[Row]| [0.5, 0.95, 1.0].map(|share| at(rows, kind, share));
+        eprintln!("{}: p50, p95, max {:?} ns, starved {:?}", kind.name(), of(&calm), of(&busy));
+    }
+    quiet.check();
+    starved.check();
+    assert!(starved.at(0.99) < 3_000_000, "p99 {}", starved.at(0.99));
+    // Five sixths of the requests wait, half of them for long. The median, because a machine that has
+    // more to do lets one in ten of the calm ones wait as well.
+    let [before, after] = [&calm, &busy].map(|rows| at(rows, Kind::Queue, 0.5));
+    assert!(after > 10 * before, "queue p50 {before} ns, starved {after} ns");
+}
