@@ -22,6 +22,7 @@ pub mod part;
 pub mod pool;
 pub mod profile;
 pub mod protection;
+pub mod quantity;
 pub mod run;
 pub mod slice;
 pub mod table;
