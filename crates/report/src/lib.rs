@@ -10,12 +10,14 @@ mod catalogue_load;
 mod catalogue_server;
 mod document;
 mod explain;
+pub mod export;
 pub mod fields;
 mod forecast;
 pub mod format;
 mod html;
 mod json;
 mod sections;
+pub mod table;
 mod text;
 mod waterfall;
 

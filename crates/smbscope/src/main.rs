@@ -4,13 +4,13 @@
 //! standard error and an exit code. Commands stand in [`commands`].
 
 mod cli;
-mod columns;
 mod commands;
 mod exit;
 mod format;
 mod interrupt;
 mod options;
 mod output;
+mod pipeline;
 mod program;
 mod progress;
 #[cfg(target_os = "linux")]

@@ -12,8 +12,9 @@ use arrow::datatypes::SchemaRef;
 use clap::ValueEnum;
 
 use crate::output::Output;
+use crate::terminal;
 
-pub use table::{Align, Column, lines};
+pub use smbscope_report::table::{Align, Column};
 
 /// Forms of rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -63,6 +64,11 @@ pub enum JsonNulls {
     Explicit,
     /// Leaves it out.
     LeftOut,
+}
+
+/// A whole table as text, for small ones; the last column wraps to fit the terminal.
+pub fn lines(columns: &[Column], rows: &[Vec<String>], style: (&str, &str)) -> String {
+    smbscope_report::table::lines(columns, rows, style, terminal::width())
 }
 
 /// Begins to write rows of `schema`.

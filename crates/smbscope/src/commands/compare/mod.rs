@@ -9,21 +9,15 @@ mod text;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray, UInt64Array};
-use smbscope_analysis::compare::{
-    self, COLUMNS, Change, Comparison, Effect, Measured, Options, Row, Side, Unit, compare,
-};
-use smbscope_store::source::{Request, Source};
-use smbscope_store::{Part, Table};
-use smbscope_tables::operation;
+use smbscope_analysis::compare::{self, Change, Comparison, Effect, Measured, Options, Row, Unit};
 
 use self::args::{By, Compare};
 use crate::cli::PhaseCounted;
 use crate::exit::{Code, Failure};
 use crate::format::{JsonNulls, RowFormat, row_writer};
-use crate::interrupt;
 use crate::options::{Talk, input_name};
 use crate::output::Output;
-use crate::progress::Shown;
+use crate::pipeline;
 
 /// Compares.
 pub fn run(args: &Compare, talk: Talk) -> anyhow::Result<()> {
@@ -46,7 +40,7 @@ pub fn run(args: &Compare, talk: Talk) -> anyhow::Result<()> {
     // Both are opened before the first is read: what is not there is better known before the work.
     let open = |input: &String| args.reading.open(std::slice::from_ref(input), tokenizer.clone());
     let (a, b) = (open(&args.a)?, open(&args.b)?);
-    let found = compare(read(&a, &options, talk)?, read(&b, &options, talk)?, &options);
+    let found = pipeline::compare::compare(&a, &b, &options, &talk)?;
     let names = [&args.a, &args.b].map(|input| input_name(input, tokenizer.as_ref()));
     refuse(&found, args.by, &names)?;
     match args.format {
@@ -67,29 +61,6 @@ pub fn run(args: &Compare, talk: Talk) -> anyhow::Result<()> {
             writer.finish()
         }
     }
-}
-
-fn read(source: &Source, options: &Options, talk: Talk) -> anyhow::Result<Side> {
-    let schema = operation::schema();
-    let places = COLUMNS.iter().map(|name| schema.index_of(name)).collect::<Result<_, _>>()?;
-    let tables = vec![Table::Scenarios, Table::Operations, Table::Coverage];
-    let parts = source.parts(&Request { tables, projection: Some(places) })?;
-    let _shown = Shown::begin(talk, parts.progress());
-    let mut side = Side::new(options);
-    for (run, complete) in source.runs() {
-        side.run(&run, complete);
-    }
-    for part in parts {
-        match part? {
-            Part::Operations(batch) => side.operations(&batch)?,
-            Part::Scenarios(rows) => side.scenarios(&rows),
-            Part::Coverage(row) => side.coverage(&row),
-            _ => {}
-        }
-        // A comparison of parts would be read as one of the whole.
-        interrupt::check()?;
-    }
-    Ok(side)
 }
 
 /// An error where there is nothing to compare.

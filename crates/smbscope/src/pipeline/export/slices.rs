@@ -1,7 +1,7 @@
-//! The slices of operations that pass by: the table `slices`, read along with the operations.
+//! Reads the table `slices` in step with the operations.
 //!
-//! Both tables have their rows in the order of the operations' numbers, but for little, so that
-//! only the slices of some thousand operations are held at a time.
+//! Both tables are almost in the order of the operations' numbers, so only the slices of a few thousand
+//! operations are held at a time.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -10,9 +10,9 @@ use smbscope_store::source::{Inputs, Parts, Request, Source};
 use smbscope_store::{Part, Result, Table};
 use smbscope_tables::slice::Slice;
 
-/// How far ahead slices are read, in operations: a source may be somewhat out of order.
+/// How far ahead slices are read, in operations, because a source may be slightly out of order.
 const AHEAD: u64 = 4096;
-/// Operations whose slices wait; more mean that the tables do not belong together.
+/// Most operations whose slices are held; more mean that the tables do not belong together.
 const WAITING_MAX: usize = 1 << 18;
 
 /// Slices in step with operations.
@@ -22,15 +22,15 @@ pub struct SliceFeed {
     next: Option<Slice>,
     waiting: HashMap<Arc<str>, HashMap<u64, Vec<Slice>>>,
     waiting_count: usize,
-    /// Recordings whose operations came.
+    /// Recordings whose operations have begun.
     seen: HashSet<String>,
-    lost: u64,
+    orphans: u64,
 }
 
 impl SliceFeed {
-    /// The slices of a source that has any.
+    /// Starts reading the slices of a source, if it has any.
     pub fn new(source: &Source) -> Result<SliceFeed> {
-        // A capture has none, and would be decoded twice.
+        // A capture has none; reading them would decode it twice.
         let request = Request { tables: vec![Table::Slices], projection: None };
         let parts = match source.files(Table::Slices).is_empty() {
             true => None,
@@ -43,20 +43,20 @@ impl SliceFeed {
             waiting: HashMap::new(),
             waiting_count: 0,
             seen: HashSet::new(),
-            lost: 0,
+            orphans: 0,
         };
         feed.advance()?;
         Ok(feed)
     }
 
-    /// Reads on until the slices of operations up to `last` of a recording are there.
-    pub fn reach(&mut self, recording: &str, last: u64) -> Result<()> {
+    /// Reads the slices of a recording's operations up to number `last`.
+    pub fn read_to(&mut self, recording: &str, last: u64) -> Result<()> {
         if !self.seen.contains(recording) {
             self.seen.insert(recording.to_owned());
         }
         while let Some(slice) = &self.next {
             let here = &*slice.recording == recording;
-            // Another recording's whose operations have not begun.
+            // It belongs to a recording whose operations have not begun.
             if (here && slice.operation > last.saturating_add(AHEAD))
                 || (!here && !self.seen.contains(&*slice.recording))
             {
@@ -68,7 +68,7 @@ impl SliceFeed {
         Ok(())
     }
 
-    /// The slices of an operation, the outer before those that lie in them.
+    /// The slices of an operation, outer ones before those nested in them.
     pub fn take(&mut self, recording: &str, operation: u64) -> Vec<Slice> {
         let Some(mut slices) =
             self.waiting.get_mut(recording).and_then(|waiting| waiting.remove(&operation))
@@ -80,20 +80,20 @@ impl SliceFeed {
         slices
     }
 
-    /// Slices whose operation did not come, or came too early.
-    pub fn lost(mut self) -> Result<u64> {
+    /// The number of slices whose operation was missing or came too early.
+    pub fn orphans(mut self) -> Result<u64> {
         while self.next.is_some() {
-            self.lost += 1;
+            self.orphans += 1;
             self.advance()?;
         }
         let waiting = self.waiting.values().flat_map(HashMap::values);
-        Ok(self.lost + waiting.map(|slices| slices.len() as u64).sum::<u64>())
+        Ok(self.orphans + waiting.map(|slices| slices.len() as u64).sum::<u64>())
     }
 
     fn keep(&mut self) {
         let Some(slice) = self.next.take() else { return };
         if self.waiting_count >= WAITING_MAX {
-            self.lost += 1;
+            self.orphans += 1;
             return;
         }
         let waiting = self.waiting.entry(slice.recording.clone()).or_default();

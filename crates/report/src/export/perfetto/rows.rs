@@ -1,15 +1,15 @@
-//! What a trace shows of an operation.
+//! The columns of an operation that a trace shows.
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{Int64Type, UInt64Type};
 use arrow::error::ArrowError;
+use smbscope_tables::named_columns::{Flags, Numbers, Text};
 
-use super::perfetto::Value;
-use crate::columns::{Flags, Numbers, Text};
+use super::packets::Value;
 
 macro_rules! rows {
     ($($name:ident: $kind:ident $(, $shown:ident)?;)*) => {
-        /// The columns that are read.
+        /// The columns of operations that a trace needs.
         pub const COLUMNS: &[&str] = &[$(stringify!($name),)*];
 
         /// The columns of one batch.
@@ -20,7 +20,7 @@ macro_rules! rows {
         }
 
         impl Rows {
-            /// The columns by name.
+            /// Finds the columns by name.
             pub fn of(batch: &RecordBatch) -> Result<Rows, ArrowError> {
                 Ok(Rows {
                     count: batch.num_rows(),
@@ -28,7 +28,7 @@ macro_rules! rows {
                 })
             }
 
-            /// What is known of an operation, to be shown when it is selected.
+            /// What Perfetto shows when the operation is selected.
             pub fn values(&self, row: usize) -> Vec<(&'static str, Value<'_>)> {
                 let mut values = Vec::new();
                 $($(rows!(@$shown values, self.$name.get(row), stringify!($name));)?)*
@@ -80,7 +80,7 @@ rows! {
 }
 
 impl Rows {
-    /// How an operation's slice is called.
+    /// The name of an operation's slice.
     pub fn name(&self, row: usize) -> &str {
         match self.command.get(row) {
             Some(command) => command,
@@ -89,7 +89,7 @@ impl Rows {
         }
     }
 
-    /// How a connection's track is called.
+    /// The name of a connection's track.
     pub fn connection_name(&self, row: usize) -> String {
         let address = |name: &Text, port: &Numbers<UInt64Type>| {
             let port = port.get(row).map(|port| format!(":{port}")).unwrap_or_default();

@@ -1,15 +1,15 @@
-//! Perfetto's trace format (perfetto/protos/perfetto/trace: trace_packet.proto, track_event/), as
-//! far as tracks with nested slices need it.
+//! Writes the subset of Perfetto's trace format that tracks with nested slices need
+//! (perfetto/protos/perfetto/trace: trace_packet.proto, track_event/).
 //!
-//! Protobuf and not Chrome's JSON: JSON has times as floating-point microseconds, which since 1970
-//! are 0.25 µs coarse; its tracks are threads, which a connection is not; it is four times as large;
-//! and tracks of one name under one parent are shown as one here, so that operations in flight at
-//! the same time stand below each other on their connection's track. Every packet stands for
-//! itself, so a trace that was cut off still opens.
+//! We use protobuf instead of Chrome's JSON for four reasons. JSON stores times as floating-point microseconds,
+//! whose resolution for times since 1970 is only 0.25 µs. Its tracks are threads, and a connection is not a
+//! thread. It is four times as large. And in protobuf, tracks of the same name under one parent are shown as one
+//! track, so concurrent operations appear below each other on their connection's track. Every packet is
+//! self-contained, so a truncated trace still opens.
 
 use std::io::{self, Write};
 
-/// Fields by message, as the .proto files number them.
+/// Field numbers of the .proto files, by message.
 mod field {
     pub(super) const TRACE_PACKET: u32 = 1;
     pub(super) const PACKET_CLOCK_SNAPSHOT: u32 = 6;
@@ -36,11 +36,11 @@ mod field {
     pub(super) const ANNOTATION_NAME: u32 = 10;
 }
 
-/// BUILTIN_CLOCK_REALTIME and BUILTIN_CLOCK_BOOTTIME; the latter is what time stamps are read as.
+/// BUILTIN_CLOCK_REALTIME and BUILTIN_CLOCK_BOOTTIME; time stamps are read as the latter.
 const CLOCKS: [u64; 2] = [1, 6];
 /// ChildTracksOrdering EXPLICIT: by rank.
 const BY_RANK: u64 = 3;
-/// One writer, one sequence of packets.
+/// The identity of the only sequence of packets.
 const SEQUENCE: u64 = 1;
 
 /// What happens on a track.
@@ -51,11 +51,11 @@ pub enum Type {
     Begin = 1,
     /// The innermost slice ends.
     End = 2,
-    /// Something without a duration.
+    /// An event without a duration.
     Instant = 3,
 }
 
-/// What is told of a slice when it is selected.
+/// A value that is shown when a slice is selected.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value<'a> {
     Text(&'a str),
@@ -72,18 +72,18 @@ pub struct TraceWriter<W> {
 }
 
 impl<W: Write> TraceWriter<W> {
-    /// A trace to `out`.
+    /// Begins a trace in `out`.
     pub fn new(out: W) -> TraceWriter<W> {
         let [packet, inner, innermost] = std::array::from_fn(|_| Message::default());
         TraceWriter { out, packet, inner, innermost }
     }
 
-    /// What was written to.
+    /// Ends the trace and returns the output.
     pub fn into_inner(self) -> W {
         self.out
     }
 
-    /// Says that time stamps are nanoseconds since 1970, so that the page can show the time of day.
+    /// Declares that time stamps are nanoseconds since 1970, so that the page can show the time of day.
     pub fn clock(&mut self, at: i64) -> io::Result<()> {
         self.packet.clear();
         self.inner.clear();
@@ -99,7 +99,7 @@ impl<W: Write> TraceWriter<W> {
         self.write_packet()
     }
 
-    /// Makes a track known; those below one parent stand in the order of their ranks.
+    /// Declares a track. Tracks under one parent are ordered by rank.
     pub fn track(
         &mut self,
         uuid: u64,
@@ -121,7 +121,7 @@ impl<W: Write> TraceWriter<W> {
         self.write_packet()
     }
 
-    /// Something on a track. The end of a slice needs no name.
+    /// Adds an event to a track. The end of a slice needs no name.
     pub fn event(
         &mut self,
         track: u64,
@@ -166,12 +166,12 @@ impl<W: Write> TraceWriter<W> {
     }
 }
 
-/// Perfetto's times have no sign; nothing was recorded before 1970.
+/// Perfetto's times are unsigned; no recording is older than 1970.
 fn time(at: i64) -> u64 {
     u64::try_from(at).unwrap_or(0)
 }
 
-/// A message being made (protobuf.dev, "Encoding").
+/// A message that is being encoded (protobuf.dev, "Encoding").
 #[derive(Default)]
 struct Message(Vec<u8>);
 
