@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
-use smbscope_load::client::channel::Transport;
-use smbscope_load::client::{Ask, Host, Session};
+use smbscope_client::channel::Transport;
+use smbscope_client::{Ask, Host, Session};
 use smbscope_wire::smb2::encode::Echo;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;

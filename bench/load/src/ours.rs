@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
-use smbscope_load::client::channel::Protection;
-use smbscope_load::client::{Ask, Config, Credential, Encryption, Host, Session, Signing, Target};
-use smbscope_load::clock::Clock;
+use smbscope_client::channel::Protection;
+use smbscope_client::{Ask, Config, Credential, Encryption, Host, Session, Signing, Target};
+use smbscope_client::clock::Clock;
 use smbscope_load::recorder::Recorder;
 use smbscope_wire::smb2::FileId;
 use smbscope_wire::smb2::access::{AccessMask, FileAttributes, ShareAccess};

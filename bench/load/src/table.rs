@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use smbscope_load::lab::{Guard, Lab, Options, Signing};
+use smbscope_lab::{Guard, Lab, Options, Signing};
 
 use crate::measure::{self, Figures};
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
-use smbscope_load::client::Credential;
+use smbscope_client::Credential;
 use smbscope_load::fileset::Scale;
 use smbscope_load::recorder::Recorder;
 use smbscope_load::run::user::{Files, User};

@@ -1,9 +1,9 @@
 //! Prints processor nanoseconds per row of `Summary::operations` over synthetic metadata traffic.
 
+use smbscope_analysis::summary::{COLUMNS, Options, Summary};
 use smbscope_tables::builder::OperationBuilder;
 use smbscope_tables::code;
 use smbscope_tables::operation::{Operation, schema};
-use smbscope_analysis::summary::{COLUMNS, Options, Summary};
 
 const BATCHES: u64 = 120;
 const ROWS: u64 = 8192;

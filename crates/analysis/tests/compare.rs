@@ -5,15 +5,15 @@
 
 use arrow::array::RecordBatch;
 use proptest::prelude::*;
+use smbscope_analysis::compare::{
+    By, COLUMNS, Comparison, Effect, Options, Row, RowKind, Side, Unit, WarningKind, compare,
+};
 use smbscope_tables::builder::OperationBuilder;
 use smbscope_tables::code;
 use smbscope_tables::description::RunDescription;
 use smbscope_tables::operation::Operation;
 use smbscope_tables::run::{DONE, MEASURED, NOT_STARTED, Scenario, WARM_UP};
 use smbscope_tables::tables::Coverage;
-use smbscope_analysis::compare::{
-    By, COLUMNS, Comparison, Effect, Options, Row, RowKind, Side, Unit, WarningKind, compare,
-};
 
 const CREATE: u16 = 5;
 const CLOSE: u16 = 6;

@@ -4,11 +4,13 @@
 #![allow(clippy::unwrap_used)]
 
 use proptest::prelude::*;
+use smbscope_analysis::explain::{
+    About, COLUMNS, Confidence, Diagnosis, Explain, Finding, Trouble,
+};
 use smbscope_tables::builder::OperationBuilder;
 use smbscope_tables::code;
 use smbscope_tables::operation::{self, Operation};
 use smbscope_tables::tables::{Connection, Coverage};
-use smbscope_analysis::explain::{About, COLUMNS, Confidence, Diagnosis, Explain, Finding, Trouble};
 
 const CREATE: u16 = 5;
 const CLOSE: u16 = 6;

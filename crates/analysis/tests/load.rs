@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, UInt64Array};
+use smbscope_analysis::summary::{Counted, Load, Options, Report, Summary, WarningKind};
 use smbscope_tables::builder::OperationBuilder;
 use smbscope_tables::code;
 use smbscope_tables::description::{Capacity, RunDescription};
@@ -14,7 +15,6 @@ use smbscope_tables::run::{
     COOL_DOWN, Counter, DONE, FAILED, MEASURED, NOT_STARTED, Scenario, Step, WARM_UP,
 };
 use smbscope_tables::tables::Connection;
-use smbscope_analysis::summary::{Counted, Load, Options, Report, Summary, WarningKind};
 
 const SECOND: i64 = 1_000_000_000;
 

@@ -5,6 +5,13 @@
 
 use arrow::array::RecordBatch;
 use proptest::prelude::*;
+use smbscope_analysis::predict::capacity::Wait;
+use smbscope_analysis::predict::change::Change;
+use smbscope_analysis::predict::crypto::{self, Calibration, Costs, Side};
+use smbscope_analysis::predict::lacks::lacks;
+use smbscope_analysis::predict::plan::{Plan, Replication};
+use smbscope_analysis::predict::replay::{Cached, Lessons, Prediction, Replay, Row};
+use smbscope_analysis::predict::{averages, reduce};
 use smbscope_tables::builder::OperationBuilder;
 use smbscope_tables::code;
 use smbscope_tables::operation::Operation;
@@ -13,13 +20,6 @@ use smbscope_tables::protection::Protection;
 use smbscope_tables::run::{MEASURED, Scenario};
 use smbscope_tables::slice::Kind;
 use smbscope_tables::tables::{Connection, Tree};
-use smbscope_analysis::predict::capacity::Wait;
-use smbscope_analysis::predict::change::Change;
-use smbscope_analysis::predict::crypto::{self, Calibration, Costs, Side};
-use smbscope_analysis::predict::lacks::lacks;
-use smbscope_analysis::predict::plan::{Plan, Replication};
-use smbscope_analysis::predict::replay::{Cached, Lessons, Prediction, Replay, Row};
-use smbscope_analysis::predict::{averages, reduce};
 
 const READ: u16 = 8;
 const WRITE: u16 = 9;

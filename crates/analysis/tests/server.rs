@@ -4,11 +4,11 @@
 #![allow(clippy::unwrap_used)]
 
 use arrow::array::RecordBatch;
+use smbscope_analysis::summary::{Options, Server, Summary};
 use smbscope_tables::builder::OperationBuilder;
 use smbscope_tables::code;
 use smbscope_tables::operation::Operation;
 use smbscope_tables::slice::{Kind, Slice};
-use smbscope_analysis::summary::{Options, Server, Summary};
 
 const READ: u16 = 8;
 const CLOSE: u16 = 6;

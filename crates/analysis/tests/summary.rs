@@ -9,11 +9,11 @@ use arrow::array::{ArrayRef, RecordBatch};
 use arrow::compute::{cast, concat_batches};
 use arrow::datatypes::{DataType, Field, Schema};
 use proptest::prelude::*;
+use smbscope_analysis::summary::{COLUMNS, Options, Report, Summary};
 use smbscope_tables::builder::OperationBuilder;
 use smbscope_tables::code;
 use smbscope_tables::operation::{Column, Operation};
 use smbscope_tables::tables::{Connection, Coverage, Handle, Session, Tree};
-use smbscope_analysis::summary::{COLUMNS, Options, Report, Summary};
 
 const MS: i64 = 1_000_000;
 const CREATE: u16 = 5;

@@ -4,6 +4,12 @@
 #![allow(clippy::unwrap_used)]
 
 use arrow::array::RecordBatch;
+use smbscope_analysis::predict::change::Change;
+use smbscope_analysis::predict::crypto::{Calibration, Cost, Costs, Side};
+use smbscope_analysis::predict::lacks::lacks;
+use smbscope_analysis::predict::plan::{Plan, Replication};
+use smbscope_analysis::predict::reduce;
+use smbscope_analysis::predict::replay::{Lessons, Prediction, Replay, Row};
 use smbscope_tables::builder::OperationBuilder;
 use smbscope_tables::code;
 use smbscope_tables::operation::Operation;
@@ -11,12 +17,6 @@ use smbscope_tables::profile::CacheOption;
 use smbscope_tables::protection::Protection;
 use smbscope_tables::run::{MEASURED, Scenario};
 use smbscope_tables::tables::Connection;
-use smbscope_analysis::predict::change::Change;
-use smbscope_analysis::predict::crypto::{Calibration, Cost, Costs, Side};
-use smbscope_analysis::predict::lacks::lacks;
-use smbscope_analysis::predict::plan::{Plan, Replication};
-use smbscope_analysis::predict::reduce;
-use smbscope_analysis::predict::replay::{Lessons, Prediction, Replay, Row};
 
 const CREATE: u16 = 5;
 const CLOSE: u16 = 6;

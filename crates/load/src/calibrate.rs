@@ -26,11 +26,11 @@ use smbscope_wire::smb2::read::ReadFlags;
 use smbscope_wire::smb2::write::WriteFlags;
 use smbscope_wire::status::Status;
 
-use crate::client::{
+use smbscope_client::clock::{Clock, nanoseconds};
+use smbscope_client::{
     Ask, ClientError, Config, Credential, Encryption, Host, Session, Signing, Target,
 };
-use crate::clock::{Clock, nanoseconds};
-use crate::lab::Running;
+use smbscope_lab::Running;
 
 /// Time for a logon.
 const LOGON: Duration = Duration::from_secs(30);

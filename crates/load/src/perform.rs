@@ -18,9 +18,9 @@ use smbscope_wire::smb2::close::CloseFlags;
 use smbscope_wire::smb2::encode;
 use smbscope_wire::status::Status;
 
-use crate::client::{Ask, ClientError, Reply, Session};
 use crate::stats::{self, Failure};
 use crate::workload::{ClientCache, Expect, Op, Plan, Request, SetInfo, Slot, Step};
+use smbscope_client::{Ask, ClientError, Reply, Session};
 
 /// How an execution ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

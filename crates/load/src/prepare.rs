@@ -10,13 +10,13 @@ mod restore;
 
 use smbscope_wire::status::Status;
 
-use crate::client::error::status_text;
-use crate::client::{ClientError, Session};
 use crate::fileset::{EntryKind, FileSet};
 use entry::{make_empty_file, make_file, make_folder, remove};
 use listing::list_tree;
 pub use listing::{Entry, list};
 pub use restore::restore;
+use smbscope_client::error::status_text;
+use smbscope_client::{ClientError, Session};
 
 /// Why preparing cannot go on.
 #[derive(Debug, thiserror::Error)]

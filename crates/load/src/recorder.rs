@@ -17,8 +17,8 @@ use smbscope_tables::part::Part;
 use smbscope_tables::run::Scenario;
 use smbscope_tables::tables::{Connection, Session, Tree};
 
-use crate::client::Ended;
-use crate::row::Row;
+use smbscope_client::Ended;
+use smbscope_client::row::Row;
 
 /// Rows of a batch.
 const BATCH_ROWS: usize = 8192;
@@ -229,7 +229,7 @@ mod tests {
     use smbscope_tables::operation::Operation;
 
     use super::*;
-    use crate::row::LinkNames;
+    use smbscope_client::row::LinkNames;
 
     fn row(end: i64, path: &str) -> Box<Row> {
         let mut operation = Operation::default();

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use crate::clock::Clock;
 use crate::stats::{Latencies, Tally};
+use smbscope_client::clock::Clock;
 
 /// Of the processor time that the generator may use, in percent: above it is the limit.
 pub const CPU_LIMIT_PERCENT: f64 = 80.0;

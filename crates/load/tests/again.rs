@@ -14,13 +14,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::{Asked, Shown};
-use smbscope_tables::run::DONE;
-use smbscope_load::client::Session;
+use smbscope_client::Session;
 use smbscope_load::fileset::Scale;
 use smbscope_load::prepare;
 use smbscope_load::run::Pace;
 use smbscope_load::run::who::{Shard, home};
 use smbscope_load::workload::{Planner, Workload};
+use smbscope_tables::run::DONE;
 use support::{LOGON, Samba, samba};
 
 const USERS: u64 = 3;

@@ -9,8 +9,8 @@ mod support;
 use std::sync::Arc;
 use std::time::Duration;
 
-use smbscope_load::client::{Ask, Config, Credential, Host, Session, Target};
-use smbscope_load::clock::Clock;
+use smbscope_client::clock::Clock;
+use smbscope_client::{Ask, Config, Credential, Host, Session, Target};
 use smbscope_load::fileset::Scale;
 use smbscope_load::perform::Performer;
 use smbscope_load::prepare;

@@ -10,8 +10,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
-use smbscope_load::client::{ClientError, Config, Credential, Host, Session, Target};
-use smbscope_load::clock::Clock;
+use smbscope_client::clock::Clock;
+use smbscope_client::{ClientError, Config, Credential, Host, Session, Target};
 use smbscope_load::fileset::Scale;
 use smbscope_load::perform::{Outcome, Performer};
 use smbscope_load::prepare;

@@ -9,12 +9,12 @@ mod support;
 use std::sync::Arc;
 use std::time::Duration;
 
-use smbscope_tables::code;
-use smbscope_load::client::{Ask, Config, Credential, Encryption, Host, Session, Signing, Target};
-use smbscope_load::clock::Clock;
-use smbscope_load::lab;
+use smbscope_client::clock::Clock;
+use smbscope_client::row::Row;
+use smbscope_client::{Ask, Config, Credential, Encryption, Host, Session, Signing, Target};
+use smbscope_lab as lab;
 use smbscope_load::prepare;
-use smbscope_load::row::Row;
+use smbscope_tables::code;
 use smbscope_wire::smb2::access::{AccessMask, FileAttributes, ShareAccess};
 use smbscope_wire::smb2::close::CloseFlags;
 use smbscope_wire::smb2::create::{CreateDisposition, CreateOptions, OplockLevel};
@@ -45,7 +45,7 @@ async fn connect(lab: &Samba, config: Config, user: &str) -> Session {
     connected.map_err(|failed| failed.error).unwrap()
 }
 
-async fn open(session: &mut Session, name: &str, wish: OpenWish) -> smbscope_load::client::Open {
+async fn open(session: &mut Session, name: &str, wish: OpenWish) -> smbscope_client::Open {
     let body = encode::Create {
         name,
         desired_access: AccessMask(0x0012_019f),

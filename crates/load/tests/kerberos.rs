@@ -12,14 +12,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use kdc::{Kdc, REALM, free_port};
-use smbscope_load::client::kerberos::kdc::{KdcAddress, PATIENCE};
-use smbscope_load::client::kerberos::keytab::Keytab;
-use smbscope_load::client::kerberos::krb5_conf::Krb5Conf;
-use smbscope_load::client::{
+use smbscope_client::clock::Clock;
+use smbscope_client::kerberos::kdc::{KdcAddress, PATIENCE};
+use smbscope_client::kerberos::keytab::Keytab;
+use smbscope_client::kerberos::krb5_conf::Krb5Conf;
+use smbscope_client::{
     Ask, Config, Credential, Encryption, Host, Kerberos, Session, Signing, Target,
 };
-use smbscope_load::clock::Clock;
-use smbscope_load::lab;
+use smbscope_lab as lab;
 use smbscope_load::prepare;
 use smbscope_wire::smb2::Dialect;
 use smbscope_wire::smb2::encode;
@@ -113,7 +113,7 @@ async fn work(session: &mut Session) -> Vec<(Option<bool>, Option<bool>, String)
     }
     let rows = session.take_rows();
     assert!(rows.len() > session.channels().len());
-    let protection = |row: &smbscope_load::row::Row| {
+    let protection = |row: &smbscope_client::row::Row| {
         (row.operation.signed(), row.operation.encrypted(), row.link.user.clone())
     };
     rows.iter().map(|row| protection(row)).collect()

@@ -9,12 +9,12 @@ mod support;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use smbscope_load::client::{Config, Credential, Host, Scene, Session, Target};
-use smbscope_load::clock::Clock;
+use smbscope_client::clock::Clock;
+use smbscope_client::row::Row;
+use smbscope_client::{Config, Credential, Host, Scene, Session, Target};
 use smbscope_load::fileset::Scale;
 use smbscope_load::perform::Performer;
 use smbscope_load::prepare;
-use smbscope_load::row::Row;
 use smbscope_load::workload::{ClientCache, Planner, Workload, counts};
 use support::{LOGON, samba};
 

@@ -21,11 +21,11 @@ use arrow::compute::cast;
 use arrow::datatypes::DataType;
 use engine::Asked;
 use fake::Fake;
-use smbscope_tables::run::DONE;
 use smbscope_load::fileset::Scale;
 use smbscope_load::run::Pace;
 use smbscope_load::run::who::{Credentials, Shard};
 use smbscope_load::workload::{Planner, Workload};
+use smbscope_tables::run::DONE;
 use tokio::time::Instant;
 
 const USERS: u64 = 100;

@@ -18,14 +18,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use engine::{Asked, Shown};
-use smbscope_tables::run::{DONE, FAILED, MEASURED, NOT_STARTED, Scenario};
-use smbscope_load::client::Session;
+use smbscope_client::Session;
 use smbscope_load::fileset::Scale;
 use smbscope_load::prepare::{self, PrepareError};
 use smbscope_load::run::Pace;
 use smbscope_load::run::Progress;
 use smbscope_load::run::who::{Credentials, Shard, home};
 use smbscope_load::workload::{Planner, Workload};
+use smbscope_tables::run::{DONE, FAILED, MEASURED, NOT_STARTED, Scenario};
 use support::{LOGON, Samba, samba};
 
 const USERS: u64 = 4;

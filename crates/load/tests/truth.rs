@@ -15,8 +15,8 @@ use run::{
     USERS, agree, engine, operations, prepare, run, runtime, same_entities, tcpdump, workload,
 };
 use smbscope_capture::{Decoder, Input, Options, Part};
+use smbscope_client::Config;
 use smbscope_load::capacity::Step;
-use smbscope_load::client::Config;
 use smbscope_load::fileset::Scale;
 use smbscope_load::workload::Planner;
 use support::samba;

@@ -2,11 +2,11 @@
 //! parts that add up to them exactly, and words for what was changed.
 
 use serde::Serialize;
+use smbscope_analysis::predict::change::Change;
+use smbscope_analysis::predict::replay::{self, Part, Prediction};
 use smbscope_tables::profile::CacheOption;
 use smbscope_tables::protection::Protection;
 use smbscope_tables::slice::Kind;
-use smbscope_analysis::predict::change::Change;
-use smbscope_analysis::predict::replay::{self, Part, Prediction};
 
 use crate::catalogue_server;
 use crate::format;

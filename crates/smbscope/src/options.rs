@@ -7,10 +7,10 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::Args;
 use smbscope_capture as capture;
+use smbscope_store::source::{OpenOptions, Source};
 use smbscope_tables::anonymize::Tokenizer;
 use smbscope_tables::column::Sensitivity;
-use smbscope_load::units::{parse_duration, parse_size};
-use smbscope_store::source::{OpenOptions, Source};
+use smbscope_tables::quantity::{parse_duration, parse_size};
 use smbscope_wire::crypto::{KeyEntry, parse_key, parse_key_list};
 
 use crate::exit::{Code, Failure};

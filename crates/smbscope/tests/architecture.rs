@@ -9,25 +9,32 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Normal dependencies between the workspace's crates; tests and benches may reach further.
-const EDGES: [(&str, &[&str]); 9] = [
+const EDGES: [(&str, &[&str]); 12] = [
     ("smbscope-wire", &[]),
     ("smbscope-tables", &["smbscope-wire"]),
     ("smbscope-capture", &["smbscope-tables", "smbscope-wire"]),
-    ("smbscope-load", &["smbscope-tables", "smbscope-wire"]),
     ("smbscope-samba", &["smbscope-capture", "smbscope-tables", "smbscope-wire"]),
+    ("smbscope-counters", &["smbscope-tables"]),
+    ("smbscope-client", &["smbscope-tables", "smbscope-wire"]),
+    // Quantities with units are in the tables crate.
+    ("smbscope-lab", &["smbscope-tables", "smbscope-wire"]),
+    ("smbscope-load", &["smbscope-client", "smbscope-lab", "smbscope-tables", "smbscope-wire"]),
     ("smbscope-store", &["smbscope-capture", "smbscope-tables"]),
     ("smbscope-analysis", &["smbscope-tables"]),
-    ("smbscope-report", &["smbscope-tables", "smbscope-analysis"]),
+    ("smbscope-report", &["smbscope-analysis", "smbscope-tables"]),
     (
         "smbscope",
         &[
-            "smbscope-capture",
-            "smbscope-tables",
-            "smbscope-load",
             "smbscope-analysis",
-            "smbscope-samba",
+            "smbscope-capture",
+            "smbscope-client",
+            "smbscope-counters",
+            "smbscope-lab",
+            "smbscope-load",
             "smbscope-report",
+            "smbscope-samba",
             "smbscope-store",
+            "smbscope-tables",
             "smbscope-wire",
         ],
     ),

@@ -16,8 +16,8 @@ use smbscope_wire::smb2::notify::ChangeNotifyFlags;
 use smbscope_wire::smb2::{Dialect, FileId};
 
 use super::{Claim, Handle, Opened, Performer, shown};
-use crate::client::{Ask, Session};
 use crate::workload::{Create, LockKind, Op, Plan, Request, SetInfo, Times};
+use smbscope_client::{Ask, Session};
 
 /// FILE_LIST_DIRECTORY (MS-SMB2 section 2.2.13.1.2).
 const LIST_DIRECTORY: u32 = 0x0000_0001;

@@ -15,9 +15,9 @@ use smbscope_wire::status::Status;
 
 use super::request::create_body;
 use super::{Handle, Opened, Outcome, Performer, Trouble, shown};
-use crate::client::{Ask, ClientError, Session};
 use crate::stats::Failure;
 use crate::workload::{Create, Op, Plan, Request};
+use smbscope_client::{Ask, ClientError, Session};
 
 /// What it takes to take a durable open up again.
 #[derive(Clone, Debug)]

@@ -9,10 +9,10 @@ use smbscope_wire::smb2::write::WriteFlags;
 use smbscope_wire::status::Status;
 
 use super::{Handle, Performer, shown};
-use crate::client::{Ask, ClientError, Reply, Session};
 use crate::fileset::content;
 use crate::stats::{self, Failure};
 use crate::workload::{Amount, Expect, Plan, Slot, Step, Transfer};
+use smbscope_client::{Ask, ClientError, Reply, Session};
 
 impl Performer {
     /// Reads or writes a file, several requests at a time, over all connections in turn.

@@ -13,8 +13,8 @@ use smbscope_wire::smb2::write::WriteFlags;
 use smbscope_wire::status::Status;
 
 use super::PrepareError;
-use crate::client::{Ask, ClientError, Open, Session};
 use crate::fileset::{FileSpec, content};
+use smbscope_client::{Ask, ClientError, Open, Session};
 
 /// Bytes of a write while files are made.
 const BLOCK_BYTES: u32 = 65_536;

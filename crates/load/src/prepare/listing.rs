@@ -13,7 +13,7 @@ use smbscope_wire::text;
 
 use super::entry::{LIST, close, open};
 use super::{PrepareError, join};
-use crate::client::{Ask, Session, Want};
+use smbscope_client::{Ask, Session, Want};
 
 /// Bytes of a listing's reply.
 const LISTING_BYTES: u32 = 65_536;

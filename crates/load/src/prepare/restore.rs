@@ -8,8 +8,8 @@ use std::collections::{HashMap, HashSet};
 
 use super::entry::{make_file, remove};
 use super::{Done, PrepareError, join, list};
-use crate::client::Session;
 use crate::fileset::FileSet;
+use smbscope_client::Session;
 
 /// Brings the files that runs delete, rewrite or make back to where `prepare` had them.
 pub async fn restore(

@@ -9,7 +9,7 @@ use smbscope_tables::tables::Handle;
 
 use smbscope_wire::smb2::Command;
 
-use crate::row::{LinkNames, Row};
+use smbscope_client::row::{LinkNames, Row};
 
 /// Opens of some users that live, and those that ended and were not taken.
 #[derive(Default)]

@@ -20,13 +20,13 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
 use crate::capacity::table::Row as TableRow;
 use crate::capacity::{Book, Early, Rule, Snapshot, Step, StepResult};
-use crate::client::Host;
-use crate::clock::nanoseconds;
 use crate::recorder::Recorder;
 use crate::stats::Tally;
 use crate::watch::{ClientLoad, Watch};
 use crate::workload::{ClientCache, Planner, UserPlans};
 pub use shared::{Moved, Running, Shared, operation_end};
+use smbscope_client::Host;
+use smbscope_client::clock::nanoseconds;
 use user::{Files, User};
 use who::{Credentials, Shard, home};
 

@@ -11,13 +11,13 @@ use smbscope_tables::run::{COOL_DOWN, MEASURED, WARM_UP};
 use super::user;
 use super::who::Credentials;
 use crate::capacity::Book;
-use crate::client::{ClientError, Host};
-use crate::clock::Clock;
 use crate::perform::Trouble;
 use crate::recorder::Recorder;
-use crate::row::Row;
 use crate::stats::{Failures, OperationEnd, Tally};
 use crate::workload::ClientCache;
+use smbscope_client::clock::Clock;
+use smbscope_client::row::Row;
+use smbscope_client::{ClientError, Host};
 
 /// Different unexpected answers that are remembered for the summary.
 const UNEXPECTED_MAX: usize = 32;

@@ -13,12 +13,12 @@ use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 
 use super::Shared;
-use crate::client::{ClientError, Previous, Scene, Session};
-use crate::clock::nanoseconds;
 use crate::perform::{self, Outcome, Performer};
 use crate::prepare::{PrepareError, prepare, restore};
 use crate::stats::{Failure, ScenarioEnd, Trouble};
 use crate::workload::{Plan, UserPlans};
+use smbscope_client::clock::nanoseconds;
+use smbscope_client::{ClientError, Previous, Scene, Session};
 
 /// Pauses between attempts to connect.
 const BACKOFF_LEAST: Duration = Duration::from_millis(100);

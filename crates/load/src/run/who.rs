@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::client::Credential;
+use smbscope_client::Credential;
 
 /// One machine's part of the users: number `index` (from 1) of `count`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

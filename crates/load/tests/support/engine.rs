@@ -7,15 +7,15 @@ use std::time::Duration;
 use arrow::array::{AsArray as _, RecordBatch};
 use arrow::compute::cast;
 use arrow::datatypes::DataType;
-use smbscope_tables::part::Part;
-use smbscope_tables::run::{Scenario, Step as StepRow};
-use smbscope_tables::tables::Connection;
+use smbscope_client::Host;
 use smbscope_load::capacity::{Purpose, Step, StepResult};
-use smbscope_load::client::Host;
 use smbscope_load::recorder::Recorder;
 use smbscope_load::run::who::{Credentials, Shard};
 use smbscope_load::run::{Engine, Pace, Parts, Progress};
 use smbscope_load::workload::{ClientCache, Planner};
+use smbscope_tables::part::Part;
+use smbscope_tables::run::{Scenario, Step as StepRow};
+use smbscope_tables::tables::Connection;
 use tokio::sync::watch;
 
 /// What is to be run.

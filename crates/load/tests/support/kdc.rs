@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use smbscope_load::client::kerberos::kdc::KdcAddress;
+use smbscope_client::kerberos::kdc::KdcAddress;
 
 /// The realm.
 pub const REALM: &str = "LAB.TEST";

@@ -4,9 +4,9 @@ use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::sync::{Mutex, PoisonError};
 
-use smbscope_load::client::{Config, Host, Target};
-use smbscope_load::clock::Clock;
-use smbscope_load::lab::{Guard, Lab, Options};
+use smbscope_client::clock::Clock;
+use smbscope_client::{Config, Host, Target};
+use smbscope_lab::{Guard, Lab, Options};
 use smbscope_load::run::who::Credentials;
 
 /// Time for a logon on a busy machine.

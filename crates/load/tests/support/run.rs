@@ -10,15 +10,15 @@ use std::time::{Duration, Instant};
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Int64Type};
-use smbscope_tables::part::Part;
+use smbscope_client::clock::Clock;
+use smbscope_client::{Config, Host, Session, Target};
 use smbscope_load::capacity::{Purpose, Step, StepResult};
-use smbscope_load::client::{Config, Host, Session, Target};
-use smbscope_load::clock::Clock;
 use smbscope_load::prepare;
 use smbscope_load::recorder::Recorder;
 use smbscope_load::run::who::{Credentials, Shard, home};
 use smbscope_load::run::{Engine, Pace, Parts, Progress};
 use smbscope_load::workload::{ClientCache, Planner, Workload};
+use smbscope_tables::part::Part;
 use tokio::sync::watch;
 
 use crate::support::{LOGON, Samba};

@@ -1,9 +1,9 @@
 //! Coverage first: what was seen, lost and not understood, and where the capture was taken.
 
+use smbscope_analysis::summary::Report;
 use smbscope_tables::code::Vantage;
 use smbscope_tables::run::LOAD_FORMAT;
 use smbscope_tables::tables::Coverage;
-use smbscope_analysis::summary::Report;
 
 use crate::document::{Block, Cell, Fact, Facts, Section, Table, column, fact};
 use crate::sections::run;

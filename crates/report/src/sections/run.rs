@@ -1,7 +1,7 @@
 //! What was run, on what, by which machines; and the warnings that concern whole runs.
 
-use smbscope_tables::description::CLOSED;
 use smbscope_analysis::summary::{Load, RunPart, Warning, WarningKind};
+use smbscope_tables::description::CLOSED;
 
 use crate::document::{Block, Cell, Facts, Section, Table, column, fact};
 use crate::format;

@@ -1,11 +1,11 @@
 //! The inside of a server: slices of its time by command, by share, over time, and of the slowest
 //! operations.
 
-use smbscope_tables::slice::Kind;
 use smbscope_analysis::summary::{
     PlacedSlice, Report, Server, ServerBin, ServerCommand, ServerShare, ServerSlice, ServerSlow,
     ServerSplit, Spread,
 };
+use smbscope_tables::slice::Kind;
 
 use crate::catalogue_server::title;
 use crate::document::{

@@ -1,15 +1,15 @@
 //! A made-up run of one user on a server whose slices are known, once more with changes, to test and
 //! to look at: some steps up, some down, some too small to be drawn alone.
 
+use smbscope_analysis::predict::change::Change;
+use smbscope_analysis::predict::plan::Plan;
+use smbscope_analysis::predict::replay::{Lessons, Replay};
+use smbscope_report::Forecast;
 use smbscope_tables::builder::OperationBuilder;
 use smbscope_tables::code;
 use smbscope_tables::operation::Operation;
 use smbscope_tables::run::{DONE, MEASURED, Scenario};
 use smbscope_tables::tables::Connection;
-use smbscope_analysis::predict::change::Change;
-use smbscope_analysis::predict::plan::Plan;
-use smbscope_analysis::predict::replay::{Lessons, Replay};
-use smbscope_report::Forecast;
 
 use super::{HOSTILE, Random, START};
 

@@ -1,6 +1,7 @@
 //! A made-up capacity search of two machines, to test and to look at: a server that carries some
 //! 120 users, stalls once for two seconds, and gets slower the more users there are.
 
+use smbscope_analysis::summary::{Options, Report, Summary};
 use smbscope_tables::builder::OperationBuilder;
 use smbscope_tables::code;
 use smbscope_tables::description::{Capacity, RunDescription, Setting};
@@ -9,7 +10,6 @@ use smbscope_tables::run::{
     COOL_DOWN, Counter, DONE, FAILED, LOAD_FORMAT, MEASURED, NOT_STARTED, Scenario, Step, WARM_UP,
 };
 use smbscope_tables::tables::Coverage;
-use smbscope_analysis::summary::{Options, Report, Summary};
 
 use super::{HOSTILE, Random, START};
 

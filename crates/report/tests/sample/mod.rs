@@ -7,11 +7,11 @@ pub mod forecast;
 pub mod load;
 pub mod server;
 
+use smbscope_analysis::summary::{Options, Report, Summary};
 use smbscope_tables::builder::{OperationBuilder, extension_of};
 use smbscope_tables::code;
 use smbscope_tables::operation::{Column, Operation};
 use smbscope_tables::tables::{Connection, Coverage, Handle, Session, Tree};
-use smbscope_analysis::summary::{Options, Report, Summary};
 
 /// 2026-01-05 09:00 UTC.
 const START: i64 = 1_767_603_600_000_000_000;

@@ -1,12 +1,12 @@
 //! A made-up recording from inside a server, to test and to look at: opens that wait for the file
 //! system, reads that wait for an I/O thread, a stall of the queue in the middle.
 
+use smbscope_analysis::summary::{Options, Report, Summary};
 use smbscope_tables::builder::OperationBuilder;
 use smbscope_tables::code;
 use smbscope_tables::operation::Operation;
 use smbscope_tables::slice::{Kind, Slice};
 use smbscope_tables::tables::Coverage;
-use smbscope_analysis::summary::{Options, Report, Summary};
 
 use super::{HOSTILE, Random, START};
 

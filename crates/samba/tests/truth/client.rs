@@ -3,8 +3,8 @@
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 
-use smbscope_load::client::{Ask, Config, Host, Open, Reply, Session, Target};
-use smbscope_load::clock::Clock;
+use smbscope_client::clock::Clock;
+use smbscope_client::{Ask, Config, Host, Open, Reply, Session, Target};
 use smbscope_load::run::who::Credentials;
 use smbscope_wire::smb2::FileId;
 use smbscope_wire::smb2::access::{AccessMask, FileAttributes, ShareAccess};

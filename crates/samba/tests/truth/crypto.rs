@@ -1,8 +1,8 @@
 //! What signing and encryption cost stands in their slices.
 
+use smbscope_client::{Config, Encryption, Signing};
+use smbscope_lab as lab;
 use smbscope_tables::slice::Kind;
-use smbscope_load::client::{Config, Encryption, Signing};
-use smbscope_load::lab;
 
 use crate::client::Client;
 use crate::recorder::{Recorder, Row, alone};

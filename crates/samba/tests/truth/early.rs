@@ -4,7 +4,7 @@ use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use smbscope_load::client::Config;
+use smbscope_client::Config;
 
 use crate::client::Client;
 use crate::echo::Raw;

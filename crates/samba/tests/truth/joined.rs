@@ -1,9 +1,9 @@
 //! The wire and the probe in one row.
 
 use smbscope_capture::Part;
-use smbscope_load::client::{Config, Encryption};
+use smbscope_client::{Config, Encryption};
+use smbscope_lab as lab;
 use smbscope_load::fileset::Scale;
-use smbscope_load::lab;
 use smbscope_load::workload::Planner;
 
 use crate::recorder::{Recorder, alone, column};

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use libbpf_rs::query::ProgInfoIter;
 use smbscope_capture::Options;
-use smbscope_load::client::Config;
+use smbscope_client::Config;
 use smbscope_samba::find::{Choice, SERVER, find};
 use smbscope_samba::loader::LoadOptions;
 use smbscope_samba::recording::Recording;

@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::time::Duration;
 
-use smbscope_load::client::Config;
+use smbscope_client::Config;
 
 use crate::client::{Client, connect};
 use crate::recorder::{Recorder, alone, column, text};

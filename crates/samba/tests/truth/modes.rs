@@ -1,10 +1,10 @@
 //! What can be left out, and what can be asked for beside.
 
-use smbscope_tables::slice::Kind;
-use smbscope_load::client::Config;
+use smbscope_client::Config;
 use smbscope_load::fileset::Scale;
 use smbscope_load::workload::Planner;
 use smbscope_samba::loader::LoadOptions;
+use smbscope_tables::slice::Kind;
 
 use crate::recorder::{Recorder, alone, column, text};
 use crate::run::{self, agree, operations, prepare, same_entities, workload};

@@ -10,11 +10,11 @@ use arrow::array::{Array as _, AsArray, RecordBatch};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Int64Type};
 use smbscope_capture::{Options, Part, live};
-use smbscope_tables::slice::{Kind, Slice};
 use smbscope_samba::check::facts;
 use smbscope_samba::find::Choice;
 use smbscope_samba::loader::LoadOptions;
 use smbscope_samba::recording::{Progress, Recording};
+use smbscope_tables::slice::{Kind, Slice};
 
 use crate::run::operations;
 use crate::support::Samba;

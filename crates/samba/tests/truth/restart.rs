@@ -1,6 +1,6 @@
 //! A service that is started again goes on being recorded.
 
-use smbscope_load::client::Config;
+use smbscope_client::Config;
 use smbscope_samba::find::Choice;
 use smbscope_samba::loader::LoadOptions;
 

@@ -1,9 +1,9 @@
 //! The recording of a run has what the run knows.
 
 use smbscope_capture::Part;
-use smbscope_load::client::{Config, Encryption, Signing};
+use smbscope_client::{Config, Encryption, Signing};
+use smbscope_lab as lab;
 use smbscope_load::fileset::Scale;
-use smbscope_load::lab;
 use smbscope_load::workload::Planner;
 use smbscope_samba::loader::LoadOptions;
 

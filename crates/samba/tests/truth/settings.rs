@@ -1,7 +1,7 @@
 //! Ways to move data that an administrator may have chosen: what is told of them is right.
 
+use smbscope_client::Config;
 use smbscope_tables::slice::Kind;
-use smbscope_load::client::Config;
 
 use crate::client::Client;
 use crate::recorder::{Row, alone, slices_add_up};
@@ -45,7 +45,7 @@ fn run(lab: &Samba) -> Option<Vec<Row>> {
     Some(rows)
 }
 
-fn set(lab: &mut smbscope_load::lab::Options, lines: &[(&str, &str)]) {
+fn set(lab: &mut smbscope_lab::Options, lines: &[(&str, &str)]) {
     lab.set.extend(lines.iter().map(|(name, value)| ((*name).into(), (*value).into())));
 }
 
@@ -90,7 +90,7 @@ fn with_io_uring() {
     // smbd looks for it where it was built for: it is made to see its own libraries there.
     let mine = dir.join("root/usr/lib/x86_64-linux-gnu/samba").display().to_string();
     let mount = "mount --bind \"$0\" /usr/lib/x86_64-linux-gnu/samba && exec \"$@\"";
-    let change = |options: &mut smbscope_load::lab::Options| {
+    let change = |options: &mut smbscope_lab::Options| {
         set(options, &[("vfs objects", "io_uring")]);
         let enter = ["unshare", "--mount", "sh", "-c", mount, &mine];
         options.enter = enter.iter().map(Into::into).collect();

@@ -5,8 +5,8 @@
 
 use std::time::Duration;
 
+use smbscope_client::Config;
 use smbscope_tables::slice::Kind;
-use smbscope_load::client::Config;
 
 use crate::client::Client;
 use crate::fuse::{Waits, mount};

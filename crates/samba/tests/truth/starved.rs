@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, gettid, sched_setaffinity};
+use smbscope_client::Config;
 use smbscope_tables::slice::Kind;
-use smbscope_load::client::Config;
 
 use crate::client::Client;
 use crate::recorder::{Row, alone};

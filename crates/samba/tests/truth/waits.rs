@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use smbscope_tables::slice::Kind;
-use smbscope_load::client::{Ask, Config};
+use smbscope_client::{Ask, Config};
 use smbscope_samba::recording::Progress;
+use smbscope_tables::slice::Kind;
 use smbscope_wire::smb2::FileId;
 use smbscope_wire::smb2::create::OplockLevel;
 use smbscope_wire::smb2::encode::{LockRange, Locks};

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use smbscope_tables::manifest::Manifest;
 use smbscope_report::format;
 use smbscope_store::Table;
+use smbscope_tables::manifest::Manifest;
 
 use crate::exit::{Code, Failure};
 

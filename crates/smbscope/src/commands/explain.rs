@@ -7,11 +7,11 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use clap::ValueEnum;
-use smbscope_tables::operation;
 use smbscope_analysis::explain::{Confidence, Diagnosis, Explain, LEAST_SHARE, columns_with_gains};
 use smbscope_report::Look;
 use smbscope_store::source::{Request, Source};
 use smbscope_store::{Part, Table};
+use smbscope_tables::operation;
 
 use crate::exit::{Code, Failure};
 use crate::format::TextFormat;

@@ -4,11 +4,11 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use smbscope_tables::manifest::{Kind, Manifest};
 use smbscope_report::format;
 use smbscope_store::Table;
 use smbscope_store::dataset::{DatasetWriter, ManifestSeed, WriteOptions};
 use smbscope_store::source::{Parts, Request};
+use smbscope_tables::manifest::{Kind, Manifest};
 
 use super::dataset::{cannot, hint, rows, written};
 use crate::cli::Import;

@@ -1,14 +1,14 @@
 //! `smbscope report`: one pass over the inputs, summed up and shown as text, JSON or HTML.
 
 use anyhow::Context as _;
-use smbscope_tables::anonymize::Tokenizer;
-use smbscope_tables::operation;
-use smbscope_tables::slice::Slice;
 use smbscope_analysis::explain::{Diagnosis, Explain, columns_with_gains};
 use smbscope_analysis::summary::{COLUMNS, Counted, Options, Summary};
 use smbscope_report::Meta;
 use smbscope_store::Part;
 use smbscope_store::source::{Request, Source};
+use smbscope_tables::anonymize::Tokenizer;
+use smbscope_tables::operation;
+use smbscope_tables::slice::Slice;
 
 use crate::cli::{PhaseCounted, Report};
 use crate::commands::predict::forecast::Forecast;

@@ -2,9 +2,9 @@
 
 use arrow::datatypes::{DataType, Field};
 use serde_json::{Value, json};
+use smbscope_store::Table;
 use smbscope_tables::SCHEMA_VERSION;
 use smbscope_tables::column::{DOC_KEY, SENSITIVITY_KEY, Sensitivity, UNIT_KEY};
-use smbscope_store::Table;
 
 use crate::cli::Schema;
 use crate::exit::Failure;

@@ -1,13 +1,13 @@
 //! `smbscope wan`: distance between two network interfaces, made of packets.
 //!
 //! Owns: the command's options and what the line is that they ask for. The line itself is
-//! `smbscope_load::wan`; what happens on a terminal stands in `linux.rs`.
+//! `smbscope_lab::wan`; what happens on a terminal stands in `linux.rs`.
 
 #[cfg(target_os = "linux")]
 mod linux;
 
 use clap::Args;
-use smbscope_load::wan::Options;
+use smbscope_lab::wan::Options;
 
 use crate::exit::Failure;
 use crate::format::TextFormat;
@@ -65,7 +65,7 @@ pub struct Wan {
     pub format: TextFormat,
 }
 
-/// What a line is like. Values are read by `smbscope_load::wan`, which owns their units.
+/// What a line is like. Values are read by `smbscope_lab::wan`, which owns their units.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Line")]
 pub struct LineArgs {

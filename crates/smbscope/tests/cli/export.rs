@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use smbscope_store::Part;
+use smbscope_store::dataset::{DatasetWriter, ManifestSeed, WriteOptions};
 use smbscope_tables::builder::OperationBuilder;
 use smbscope_tables::code;
 use smbscope_tables::manifest::Kind;
 use smbscope_tables::operation::Operation;
 use smbscope_tables::slice::{self, Slice};
-use smbscope_store::Part;
-use smbscope_store::dataset::{DatasetWriter, ManifestSeed, WriteOptions};
 
 use super::{OPERATIONS, answer, capture, complaint, folder, smbscope};
 

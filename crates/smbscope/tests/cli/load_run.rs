@@ -3,6 +3,8 @@
 use std::path::Path;
 
 use serde_json::Value;
+use smbscope_store::Part;
+use smbscope_store::dataset::{DatasetWriter, ManifestSeed, WriteOptions};
 use smbscope_tables::builder::OperationBuilder;
 use smbscope_tables::code;
 use smbscope_tables::description::{Capacity, RunDescription};
@@ -10,8 +12,6 @@ use smbscope_tables::manifest::Kind;
 use smbscope_tables::operation::Operation;
 use smbscope_tables::run::{Counter, DONE, LOAD_FORMAT, MEASURED, Scenario, Step, WARM_UP};
 use smbscope_tables::tables::Coverage;
-use smbscope_store::Part;
-use smbscope_store::dataset::{DatasetWriter, ManifestSeed, WriteOptions};
 
 use super::{answer, complaint, folder, objects};
 

@@ -9,12 +9,12 @@ mod text;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray, UInt64Array};
-use smbscope_tables::operation;
 use smbscope_analysis::compare::{
     self, COLUMNS, Change, Comparison, Effect, Measured, Options, Row, Side, Unit, compare,
 };
 use smbscope_store::source::{Request, Source};
 use smbscope_store::{Part, Table};
+use smbscope_tables::operation;
 
 use self::args::{By, Compare};
 use crate::cli::PhaseCounted;

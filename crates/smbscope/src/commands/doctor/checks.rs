@@ -2,8 +2,8 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use smbscope_tables::SCHEMA_VERSION;
 use smbscope_report::format::bytes;
+use smbscope_tables::SCHEMA_VERSION;
 
 use super::Check;
 use crate::program::{answer_of, program};

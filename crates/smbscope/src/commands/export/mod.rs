@@ -9,11 +9,11 @@ mod slices;
 
 use std::path::PathBuf;
 
-use smbscope_tables::operation;
-use smbscope_tables::slice::Slice;
 use smbscope_report::format;
 use smbscope_store::source::{Request, Source};
 use smbscope_store::{Part, Table};
+use smbscope_tables::operation;
+use smbscope_tables::slice::Slice;
 
 use crate::interrupt;
 use crate::options::{Anonymize, Decode, Talk};

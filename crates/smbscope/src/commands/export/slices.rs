@@ -6,9 +6,9 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use smbscope_tables::slice::Slice;
 use smbscope_store::source::{Inputs, Parts, Request, Source};
 use smbscope_store::{Part, Result, Table};
+use smbscope_tables::slice::Slice;
 
 /// How far ahead slices are read, in operations: a source may be somewhat out of order.
 const AHEAD: u64 = 4096;

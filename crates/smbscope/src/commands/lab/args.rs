@@ -1,4 +1,4 @@
-//! Options of `smbscope lab`, and what they are in [`smbscope_load::lab::Options`].
+//! Options of `smbscope lab`, and what they are in [`smbscope_lab::Options`].
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -6,11 +6,11 @@ use std::str::FromStr;
 use anyhow::Context as _;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
-use smbscope_load::lab::{
+use smbscope_lab::wan;
+use smbscope_lab::{
     Cipher, Dialect, Encryption, Line, NAMESPACES, Options, Signing, SigningAlgorithm, USERS_MOST,
     default_dir, parse_setting,
 };
-use smbscope_load::wan;
 
 use crate::exit::{Code, Failure};
 use crate::format::TextFormat;

@@ -1,11 +1,11 @@
-//! `smbscope lab`: a private Samba, by `smbscope_load::lab`. Owns what is told of it.
+//! `smbscope lab`: a private Samba, by `smbscope_lab`. Owns what is told of it.
 
 pub mod args;
 
 use std::path::Path;
 
 use serde_json::{Value, json};
-use smbscope_load::lab::{self, LabError, Removed, Running, State, USER_PATTERN, default_dir};
+use smbscope_lab::{self as lab, LabError, Removed, Running, State, USER_PATTERN, default_dir};
 use smbscope_report::format;
 
 use crate::exit::{Code, Failure};
@@ -322,7 +322,7 @@ mod tests {
         assert_eq!(code_of(&coded(folder)), Code::Output);
         let missing = LabError::NoSmbd { place: "in PATH".into() };
         assert_eq!(code_of(&coded(missing)), Code::Runtime);
-        let setting = smbscope_load::lab::parse_setting("path=/").unwrap_err();
+        let setting = smbscope_lab::parse_setting("path=/").unwrap_err();
         assert_eq!(code_of(&coded_any(setting.into())), Code::Usage);
     }
 

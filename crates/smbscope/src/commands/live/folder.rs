@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use smbscope_capture::Part;
+use smbscope_store::dataset::{DatasetWriter, ManifestSeed, WriteOptions, may_write};
 use smbscope_tables::anonymize::Tokenizer;
 use smbscope_tables::manifest::{InputFile, Kind, Manifest};
-use smbscope_store::dataset::{DatasetWriter, ManifestSeed, WriteOptions, may_write};
 
 use crate::commands::dataset::cannot;
 use crate::exit::{Code, Failure};

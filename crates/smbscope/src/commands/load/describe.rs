@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
-use smbscope_tables::description::{CLOSED, OPEN, RunDescription, Setting};
-use smbscope_load::client::Host;
+use smbscope_client::Host;
 use smbscope_load::workload::Planner;
+use smbscope_tables::description::{CLOSED, OPEN, RunDescription, Setting};
 
 use super::args::Run;
 use crate::wall_clock::synchronised;

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use smbscope_load::client::{Host, Session};
-use smbscope_load::clock::Clock;
+use smbscope_client::clock::Clock;
+use smbscope_client::{Host, Session};
 use smbscope_load::prepare::{self as work, Done, PrepareError};
 use smbscope_load::run::who::{Credentials, Shard, home};
 use smbscope_load::workload::Planner;

@@ -5,9 +5,9 @@ use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
 use serde_json::json;
+use smbscope_client::Host;
+use smbscope_client::clock::Clock;
 use smbscope_load::capacity::{Purpose, Step};
-use smbscope_load::client::Host;
-use smbscope_load::clock::Clock;
 use smbscope_load::recorder::Recorder;
 use smbscope_load::run::who::Shard;
 use smbscope_load::run::{Engine, Pace, Parts};

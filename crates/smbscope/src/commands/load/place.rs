@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
-use smbscope_load::client::kerberos::kdc::{KdcAddress, KdcAddressError};
-use smbscope_load::client::kerberos::keytab::Keytab;
-use smbscope_load::client::kerberos::krb5_conf::Krb5Conf;
-use smbscope_load::client::{Kerberos, Target};
+use smbscope_client::kerberos::kdc::{KdcAddress, KdcAddressError};
+use smbscope_client::kerberos::keytab::Keytab;
+use smbscope_client::kerberos::krb5_conf::Krb5Conf;
+use smbscope_client::{Kerberos, Target};
 use smbscope_load::run::who::Credentials;
 
 use crate::exit::{Code, Failure};
@@ -122,7 +122,7 @@ impl Where {
 /// What a running lab says of itself.
 #[cfg(target_os = "linux")]
 fn lab(dir: Option<&Path>) -> anyhow::Result<Place> {
-    use smbscope_load::lab::{Lab, State, USER_PATTERN, default_dir};
+    use smbscope_lab::{Lab, State, USER_PATTERN, default_dir};
     let dir = dir.map_or_else(default_dir, Path::to_owned);
     let input = |message: String| anyhow::Error::from(Failure::new(Code::Input, message));
     let status = Lab::status(&dir).map_err(|error| input(error.to_string()))?;

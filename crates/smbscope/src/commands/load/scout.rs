@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use smbscope_tables::description::RunDescription;
-use smbscope_load::client::{ClientError, Host, Session};
+use smbscope_client::{ClientError, Host, Session};
 use smbscope_load::run::who::{Credentials, home};
 use smbscope_load::workload::Planner;
+use smbscope_tables::description::RunDescription;
 
 use super::args::Run;
 use crate::exit::{Code, Failure};

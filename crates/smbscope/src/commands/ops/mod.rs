@@ -11,10 +11,10 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
-use smbscope_tables::operation;
 use smbscope_store::source::{Request, Source};
 use smbscope_store::sql::{Engine, EngineOptions};
 use smbscope_store::{Part, Table};
+use smbscope_tables::operation;
 
 use crate::cli::Ops;
 use crate::exit::{Code, Failure};

@@ -3,12 +3,14 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use smbscope_tables::profile::CacheOption;
-use smbscope_tables::protection::Protection;
-use smbscope_load::units::{parse_distance, parse_duration, parse_rate, parse_share, parse_size};
 use smbscope_analysis::predict::change::{Change, SPECS};
 use smbscope_analysis::predict::plan::Replication;
 use smbscope_analysis::predict::replay::{CHANNELS_MAX, DEPTH_MAX};
+use smbscope_tables::profile::CacheOption;
+use smbscope_tables::protection::Protection;
+use smbscope_tables::quantity::{
+    parse_distance, parse_duration, parse_rate, parse_share, parse_size,
+};
 
 use super::forecast::Asked;
 use crate::format::{RowFormat, TextFormat};

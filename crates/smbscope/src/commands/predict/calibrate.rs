@@ -8,11 +8,11 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::Context as _;
-#[cfg(target_os = "linux")]
-use smbscope_load::calibrate::Measured;
 use smbscope_analysis::predict::crypto::Calibration;
 #[cfg(target_os = "linux")]
 use smbscope_analysis::predict::crypto::Costs;
+#[cfg(target_os = "linux")]
+use smbscope_load::calibrate::Measured;
 
 use super::args::Calibrate;
 use crate::exit::{Code, Failure};
@@ -69,11 +69,11 @@ fn measured(args: &Calibrate, talk: Talk) -> anyhow::Result<(Calibration, Vec<Me
     use std::time::Duration;
 
     use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-    use smbscope_load::calibrate::{Calibrated, Sample, measure};
-    use smbscope_load::clock::Clock;
-    use smbscope_load::lab::{Encryption, Lab, Options};
-    use smbscope_load::run::who::Credentials;
     use smbscope_analysis::predict::crypto::{self, fit};
+    use smbscope_client::clock::Clock;
+    use smbscope_lab::{Encryption, Lab, Options};
+    use smbscope_load::calibrate::{Calibrated, Sample, measure};
+    use smbscope_load::run::who::Credentials;
 
     use crate::{interrupt, terminal, text};
 
@@ -92,7 +92,7 @@ fn measured(args: &Calibrate, talk: Talk) -> anyhow::Result<(Calibration, Vec<Me
     let failed = |error: String| Failure::new(Code::Runtime, error);
     let lab = Lab::up(&options).map_err(|error| failed(error.to_string()))?.guard();
     let password = lab.password().map_err(|error| failed(error.to_string()))?;
-    let credentials = Credentials::pattern(smbscope_load::lab::USER_PATTERN, &password)
+    let credentials = Credentials::pattern(smbscope_lab::USER_PATTERN, &password)
         .map_err(|error| failed(error.to_string()))?;
     let bar = match talk.quiet || talk.no_progress || !terminal::stderr_is_terminal() {
         true => ProgressBar::hidden(),

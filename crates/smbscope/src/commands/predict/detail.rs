@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use arrow::array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt64Array};
-use smbscope_tables::profile::Profile;
 use smbscope_analysis::predict::reduce;
 use smbscope_analysis::predict::replay::{Detail, Share, Sizes, Times};
 use smbscope_report::format;
+use smbscope_tables::profile::Profile;
 
 use super::forecast::Forecast;
 use super::recorded::meaning;

@@ -4,10 +4,6 @@
 
 use std::path::PathBuf;
 
-use smbscope_tables::description::CLOSED;
-use smbscope_tables::operation;
-use smbscope_tables::run::Step;
-use smbscope_tables::tables::{Connection, Tree};
 use smbscope_analysis::predict::capacity::{Capacity, Demand, NoCapacity};
 use smbscope_analysis::predict::change::Change;
 use smbscope_analysis::predict::lacks::{lacks, lacks_sizes};
@@ -17,6 +13,10 @@ use smbscope_analysis::predict::together;
 use smbscope_report::format;
 use smbscope_store::source::{Request, Source};
 use smbscope_store::{Part as Rows, Table};
+use smbscope_tables::description::CLOSED;
+use smbscope_tables::operation;
+use smbscope_tables::run::Step;
+use smbscope_tables::tables::{Connection, Tree};
 
 use super::calibrate;
 use super::waiting::{Asking, loaded, needs, refused, then};

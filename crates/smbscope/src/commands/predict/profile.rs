@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Float64Array, RecordBatch, StringArray};
-use smbscope_tables::profile::{CacheOption, Profile};
 use smbscope_analysis::predict::averages::{Cell, TOTAL, table};
 use smbscope_analysis::predict::change::Change;
 use smbscope_analysis::predict::published;
+use smbscope_tables::profile::{CacheOption, Profile};
 
 use super::args::{Named, Predict};
 use super::{detail, taken_for_granted, write};

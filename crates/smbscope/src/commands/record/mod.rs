@@ -9,9 +9,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use smbscope_tables::manifest::Manifest;
 use smbscope_report::format;
 use smbscope_store::dataset::may_write;
+use smbscope_tables::manifest::Manifest;
 
 use super::dataset::{cannot, hint, written};
 use super::live::folder::{Folder, keep_private};

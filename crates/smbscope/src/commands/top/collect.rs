@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use arrow::array::RecordBatch;
 use smbscope_capture::Part;
-use smbscope_tables::anonymize::Tokenizer;
 use smbscope_report::format;
+use smbscope_tables::anonymize::Tokenizer;
 
 use crate::commands::dataset::{hint, written};
 use crate::commands::live::folder::Folder;

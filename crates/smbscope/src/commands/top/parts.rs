@@ -2,8 +2,8 @@
 //! colour too.
 
 use ratatui::style::Color;
-use smbscope_tables::slice::Kind;
 use smbscope_analysis::live::{Part, Row};
+use smbscope_tables::slice::Kind;
 
 /// The letter in a bar, the words of the legend.
 pub fn letter(part: Part) -> (char, &'static str) {

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use serde_json::json;
-use smbscope_load::units::parse_duration;
-use smbscope_load::wan::counters::{Counters, Direction, Dropped};
-use smbscope_load::wan::netns::{self, Netns, Setup};
-use smbscope_load::wan::{Error, Forwarder, Options};
+use smbscope_lab::wan::counters::{Counters, Direction, Dropped};
+use smbscope_lab::wan::netns::{self, Netns, Setup};
+use smbscope_lab::wan::{Error, Forwarder, Options};
 use smbscope_report::format::{bytes, count, duration, number};
+use smbscope_tables::quantity::parse_duration;
 
 use super::Wan;
 use crate::exit::{Code, Failure};

@@ -3,10 +3,10 @@
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
+use smbscope_analysis::live::{Key, Live, Options};
 use smbscope_tables::builder::OperationBuilder;
 use smbscope_tables::code;
 use smbscope_tables::operation::Operation;
-use smbscope_analysis::live::{Key, Live, Options};
 
 use super::*;
 use crate::commands::live::source::Packets;
@@ -130,7 +130,9 @@ fn bars_are_letters_and_with_colour_also_coloured() {
     assert!(queue.len().abs_diff(processing.len()) <= 1, "{bar}");
     assert!(plain.content().iter().all(|cell| cell.fg == Color::Reset && cell.bg == Color::Reset));
     assert!(coloured.content().iter().any(|cell| cell.bg
-        == parts::colour(smbscope_analysis::live::Part::Slice(smbscope_tables::slice::Kind::Queue))));
+        == parts::colour(smbscope_analysis::live::Part::Slice(
+            smbscope_tables::slice::Kind::Queue
+        ))));
     let names = text(&plain).join("\n");
     assert!(names.contains("eve\\u{1b}[2J"), "text from outside is harmless: {names}");
     assert!(names.contains("Q queue") && names.contains("P processing") && names.contains("I I/O"));

@@ -18,8 +18,8 @@ use smbscope_wire::smb2::{Command, HEADER_BYTES};
 use tokio::io::{AsyncRead, ReadBuf};
 
 use super::Channel;
-use crate::client::error::ClientError;
-use crate::client::reply::{Reply, Want};
+use crate::error::ClientError;
+use crate::reply::{Reply, Want};
 
 /// Longest message that is taken from a server: the largest read there is, and its headers.
 const MESSAGE_BYTES_MAX: usize = (16 << 20) - 1;

@@ -18,11 +18,11 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, geteuid};
-use smbscope_load::client::{Ask, Config, Credential, Host, Session, Target};
-use smbscope_load::clock::Clock;
-use smbscope_load::lab::{Guard, Lab, LabError, Line, Options, State};
-use smbscope_load::wan::Forwarder;
-use smbscope_load::wan::netns;
+use smbscope_client::clock::Clock;
+use smbscope_client::{Ask, Config, Credential, Host, Session, Target};
+use smbscope_lab::wan::Forwarder;
+use smbscope_lab::wan::netns;
+use smbscope_lab::{Guard, Lab, LabError, Line, Options, State};
 use smbscope_wire::smb2::encode::Echo;
 
 /// In the copy of this program that forwards: what the line is like.

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use crate::counters::rate::{Kind, Reading};
+use crate::rate::{Kind, Reading};
 
 use super::devices::{DEVICES_MAX, Devices, entry};
 use super::text::{Sample, Type};
@@ -257,8 +257,8 @@ fn instance(sample: &Sample<'_>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::counters::metrics::text::parse;
-    use crate::counters::rate::Rates;
+    use crate::metrics::text::parse;
+    use crate::rate::Rates;
 
     /// Rows between two answers a second apart.
     fn rows(answers: [&str; 2]) -> Vec<String> {

@@ -9,12 +9,12 @@
 //! do.
 //!
 //! ```no_run
-//! use smbscope_load::lab::{Lab, Options};
+//! use smbscope_lab::{Lab, Options};
 //!
 //! let lab = Lab::up(&Options { users: 16, ..Options::default() })?.guard();
 //! println!("{} as {} with {}", lab.location(), lab.user(1), lab.password()?);
 //! // Dropping the guard removes the lab.
-//! # Ok::<(), smbscope_load::lab::LabError>(())
+//! # Ok::<(), smbscope_lab::LabError>(())
 //! ```
 
 mod accounts;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::counters::proc::machine::Disk;
-use crate::counters::rate::Reading;
+use crate::proc::machine::Disk;
+use crate::rate::Reading;
 
 use super::text::Sample;
 

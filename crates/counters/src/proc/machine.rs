@@ -1,7 +1,7 @@
 //! Readers of the files of `/proc` that speak of the whole machine. They take text and skip what
 //! they do not understand: the kernel adds fields.
 
-use crate::counters::rate::Reading;
+use crate::rate::Reading;
 
 /// Processors whose own share is shown; the sum counts all.
 const CPUS_MAX: usize = 1_024;
@@ -256,7 +256,7 @@ fn number(word: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::counters::rate::Rates;
+    use crate::rate::Rates;
     use proptest::prelude::*;
 
     /// Rows between two texts a second apart.

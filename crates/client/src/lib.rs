@@ -6,6 +6,7 @@
 
 pub mod auth;
 pub mod channel;
+pub mod clock;
 pub mod config;
 mod delay;
 pub mod error;
@@ -15,6 +16,7 @@ pub mod lease;
 mod logon;
 pub mod negotiate;
 pub mod reply;
+pub mod row;
 pub mod session;
 mod validate;
 

@@ -19,8 +19,8 @@ use nix::sys::socket::{
     setsockopt, socket, sockopt,
 };
 use nix::{libc, setsockopt_impl, sockopt_impl};
-use smbscope_load::wan::netns::{self, Netns, Setup, Subnet};
-use smbscope_load::wan::{Counters, Error, Forwarder, Options, Running};
+use smbscope_lab::wan::netns::{self, Netns, Setup, Subnet};
+use smbscope_lab::wan::{Counters, Error, Forwarder, Options, Running};
 
 sockopt_impl!(
     /// The largest window that is announced (bytes).

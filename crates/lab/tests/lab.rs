@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
-use smbscope_load::lab::{
+use smbscope_lab::{
     Dialect, Encryption, Guard, Lab, LabError, Line, Options, Signing, State, parse_setting,
 };
 

@@ -10,7 +10,7 @@ use std::str::FromStr;
 use thiserror::Error;
 
 use super::line::Path;
-use crate::units::{
+use smbscope_tables::quantity::{
     UnitError, duration_text, parse_distance, parse_duration, parse_rate, parse_share, parse_size,
     rate_text, size_text,
 };

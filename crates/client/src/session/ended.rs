@@ -6,8 +6,8 @@ use smbscope_wire::smb2::encode::{Logoff, TreeDisconnect};
 use smbscope_wire::smb2::tree::{ShareCapabilities, ShareFlags};
 
 use super::Session;
-use crate::client::channel::{Ask, Channel};
-use crate::client::error::ClientError;
+use crate::channel::{Ask, Channel};
+use crate::error::ClientError;
 use crate::row::Row;
 
 /// What is left of a session that ended: its last rows, and rows of other tables.

@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::Path;
 
-use crate::counters::rate::Reading;
+use crate::rate::Reading;
 
 use super::text;
 

@@ -7,8 +7,8 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::thread;
 
-use smbscope_load::counters::metrics::ANSWER_BYTES_MAX;
-use smbscope_load::counters::{Metrics, Source};
+use smbscope_counters::metrics::ANSWER_BYTES_MAX;
+use smbscope_counters::{Metrics, Source};
 
 /// Answers one request with these bytes; gives the address.
 fn endpoint(status: &str, body: Vec<u8>) -> SocketAddr {

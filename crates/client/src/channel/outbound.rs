@@ -14,7 +14,7 @@ use smbscope_wire::smb2::header::{Flags, Header};
 use tokio::io::AsyncWriteExt;
 
 use super::{Ask, Channel, IDLE_BYTES, Pending, Protection, Scene};
-use crate::client::error::ClientError;
+use crate::error::ClientError;
 
 impl Channel {
     /// Waits until the server has granted that many credits.
