@@ -12,4 +12,5 @@ pub mod compare;
 pub mod diagnose;
 pub mod export;
 pub mod pass;
+pub mod record;
 pub mod summarize;

@@ -5,8 +5,8 @@ use std::fmt::Write;
 use smbscope_analysis::explain::{Diagnosis, Finding};
 
 use super::escape;
-use crate::explain::{SHOWN, example, figure, gain, headline, places, told, verdict};
 use crate::format;
+use crate::pages::findings::{SHOWN, example, figure, gain, headline, places, told, verdict};
 
 /// Place that links go to.
 pub(super) const ID: &str = "findings";

@@ -7,11 +7,11 @@ use smbscope_analysis::summary::{
 };
 use smbscope_tables::slice::Kind;
 
-use crate::catalogue_server::title;
 use crate::document::{
     Block, Cell, Column, Facts, Join, Lines, Piece, Section, Stacked, Table, Timeline, TimelineRow,
     column, distribution, fact,
 };
+use crate::fields::catalogue::server::title;
 use crate::fields::{Format, field};
 use crate::format;
 

@@ -13,8 +13,8 @@ use smbscope_tables::named_columns::{Flags, Numbers, Text};
 
 use crate::cli::TimeForm;
 use crate::format::RowWriter;
+use crate::log_time::{seconds, utc};
 use crate::output::Output;
-use crate::text::{seconds, utc};
 
 /// The columns that a line is made of.
 pub const COLUMNS: &[&str] = &[

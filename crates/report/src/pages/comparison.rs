@@ -1,19 +1,24 @@
-//! A comparison as text for people: what the sides are, what makes them unlike, and two tables.
+//! A comparison of two recordings as text: what they are, how they differ in kind, and two tables.
 
 use smbscope_analysis::compare::{
     About, Change, Comparison, Measured, Row, RowKind, Unit, Warning, WarningKind,
 };
-use smbscope_report::format::{bytes, count, duration, harmless, number, share, shortened, time};
 
-use crate::format::{Column, lines};
+use crate::format::{bytes, count, duration, harmless, number, share, shortened, time};
+use crate::table::{Column, lines};
 
-/// Groups that are listed; programs get all.
+/// Most rows that are listed; the other formats have all.
 const LISTED: usize = 50;
-/// Characters of a group's name.
+/// Most characters of a group's name.
 const NAME: usize = 40;
 
-/// The whole text.
-pub fn text(found: &Comparison, names: &[String; 2], bold: (&str, &str)) -> String {
+/// The comparison for a terminal of `width` columns, if there is one.
+pub fn comparison_text(
+    found: &Comparison,
+    names: &[String; 2],
+    bold: (&str, &str),
+    width: Option<usize>,
+) -> String {
     let mut text = String::new();
     for ((side, about), name) in [("A", &found.a), ("B", &found.b)].into_iter().zip(names) {
         text.push_str(&format!("{}{side}{}  {}\n", bold.0, bold.1, harmless(name)));
@@ -21,27 +26,27 @@ pub fn text(found: &Comparison, names: &[String; 2], bold: (&str, &str)) -> Stri
             text.push_str(&format!("   {}\n", harmless(&line)));
         }
     }
-    let warnings = warnings(found, names);
+    let warnings = comparison_warnings(found, names);
     if !warnings.is_empty() {
         text.push('\n');
         warnings.iter().for_each(|line| text.push_str(&format!("{line}\n")));
     }
     let rows: Vec<&Row> = found.rows.iter().take(LISTED).collect();
     text.push_str(&format!("\n{}Mean elapsed time, ms{}\n", bold.0, bold.1));
-    text.push_str(&means(&rows, bold));
-    text.push_str(&format!("\n{}Elapsed time, ms, and the rest{}\n", bold.0, bold.1));
-    text.push_str(&more(&rows, bold));
+    text.push_str(&means(&rows, bold, width));
+    text.push_str(&format!("\n{}Elapsed time, ms, and other measures{}\n", bold.0, bold.1));
+    text.push_str(&more(&rows, bold, width));
     if found.rows.len() > rows.len() {
         let left = found.rows.len() - rows.len();
-        text.push_str(&format!("and {left} more rows; --format json has all\n"));
+        text.push_str(&format!("and {left} more rows; --format json lists all\n"));
     }
     text.push('\n');
     text.push_str(&legend(found));
     text
 }
 
-/// What makes the recordings unlike, a sentence each.
-pub fn warnings(found: &Comparison, names: &[String; 2]) -> Vec<String> {
+/// How the recordings differ in kind, one sentence each.
+pub fn comparison_warnings(found: &Comparison, names: &[String; 2]) -> Vec<String> {
     let mut lines: Vec<String> = found.warnings.iter().map(sentence).collect();
     let [a, b] = names;
     if a == b {
@@ -51,8 +56,8 @@ pub fn warnings(found: &Comparison, names: &[String; 2]) -> Vec<String> {
         if about.operations_of_others > 0 {
             let n = count(about.operations_of_others);
             lines.push(format!(
-                "warning: {name}: {n} operations are of groups past the limit, put together as \
-                 (others): not the same groups in A and B"
+                "warning: {name}: {n} operations belong to groups beyond the limit and are combined as \
+                 (others), which are not the same groups in A and B"
             ));
         }
     }
@@ -62,26 +67,25 @@ pub fn warnings(found: &Comparison, names: &[String; 2]) -> Vec<String> {
 fn sentence(warning: &Warning) -> String {
     let what = match warning.kind {
         WarningKind::Vantage => {
-            "taken at other places: elapsed times differ by the network between; compare server \
-             times"
+            "recorded at different vantage points: elapsed times include different parts of the \
+             network; compare server times"
         }
         WarningKind::LoadRun => "one is a load run, the other is not",
-        WarningKind::Workload => "another workload",
-        WarningKind::Scale => "another size of the file set",
-        WarningKind::Users => "another number of users",
-        WarningKind::Seed => "another seed: users do other things, and are not paired",
-        WarningKind::Pacing => "another pace of the users",
-        WarningKind::Dialect => "another dialect",
-        WarningKind::Signing => "signed otherwise",
-        WarningKind::Encryption => "encrypted otherwise",
+        WarningKind::Workload => "different workloads",
+        WarningKind::Scale => "different file set sizes",
+        WarningKind::Users => "different numbers of users",
+        WarningKind::Seed => "different seeds: users do different things and are not paired",
+        WarningKind::Pacing => "different pacing of the users",
+        WarningKind::Dialect => "different dialects",
+        WarningKind::Signing => "different signing",
+        WarningKind::Encryption => "different encryption",
         WarningKind::Mix => {
-            "another mix of commands, which changes the total by itself; see the total at A's mix"
+            "different mixes of commands, which change the total by themselves; see the total at A's mix"
         }
-        WarningKind::Incomplete => "a run goes on, or ended early",
-        WarningKind::LimitedByClient => "the load generator was the limit, not the server",
+        WarningKind::Incomplete => "a run is still in progress, or ended early",
+        WarningKind::LimitedByClient => "the load generator was the bottleneck, not the server",
         WarningKind::Forgotten => {
-            "more executions of scenarios than there is room for: operations of the last do not \
-             count"
+            "more scenario executions than the limit: operations of the last ones are not counted"
         }
     };
     format!("warning: {what} (A: {}; B: {})", warning.a, warning.b)
@@ -93,7 +97,7 @@ fn about_lines(about: &About) -> Vec<String> {
         first.push(format!("{} of them timed", count(about.timed)));
     }
     if about.left_out > 0 {
-        first.push(format!("{} not measured left out", count(about.left_out)));
+        first.push(format!("{} outside the measured window left out", count(about.left_out)));
     }
     if let Some(start) = about.start_ns {
         first.push(format!("from {}", time(start)));
@@ -107,7 +111,7 @@ fn about_lines(about: &About) -> Vec<String> {
     }
     let mut second = Vec::new();
     if !about.vantages.is_empty() {
-        second.push(format!("seen at: {}", about.vantages.join(", ")));
+        second.push(format!("vantage: {}", about.vantages.join(", ")));
     }
     if !about.dialects.is_empty() {
         second.push(format!("dialect {}", about.dialects.join(", ")));
@@ -116,7 +120,7 @@ fn about_lines(about: &About) -> Vec<String> {
     second.push(format!("{} encrypted", share(about.encrypted)));
     let mut lines = vec![first.join(", "), second.join(", ")];
     for run in about.runs.iter().take(4) {
-        let rtt = run.emulated_rtt_ns.map(|ns| format!(", round trip + {}", duration(ns)));
+        let rtt = run.emulated_rtt_ns.map(|ns| format!(", round trip +{}", duration(ns)));
         let line = run.line.as_ref().map(|line| format!(", {line}"));
         lines.push(format!(
             "workload {}, seed {}, scale {}, {} users of //{}/{}{}{}",
@@ -133,7 +137,7 @@ fn about_lines(about: &About) -> Vec<String> {
     lines
 }
 
-/// How a row is called.
+/// The title of a row.
 fn title(row: &Row) -> String {
     let name = row.name.as_deref();
     match row.kind {
@@ -144,7 +148,7 @@ fn title(row: &Row) -> String {
     }
 }
 
-fn means(rows: &[&Row], bold: (&str, &str)) -> String {
+fn means(rows: &[&Row], bold: (&str, &str), width: Option<usize>) -> String {
     let columns = [
         Column::left(""),
         Column::right("n in A"),
@@ -180,10 +184,10 @@ fn means(rows: &[&Row], bold: (&str, &str)) -> String {
             by(row),
         ]
     });
-    lines(&columns, &body.collect::<Vec<_>>(), bold)
+    lines(&columns, &body.collect::<Vec<_>>(), bold, width)
 }
 
-/// What was taken to be independent.
+/// The units that are taken to be independent.
 fn by(row: &Row) -> String {
     let (Some(a), Some(b)) = (row.a.unit, row.b.unit) else { return String::new() };
     let n = |side: &Measured| side.clusters.unwrap_or(0);
@@ -208,7 +212,7 @@ fn counted(n: u64, word: &str) -> String {
     format!("{} {head}{plural} {tail}", count(n)).trim_end().to_owned()
 }
 
-fn more(rows: &[&Row], bold: (&str, &str)) -> String {
+fn more(rows: &[&Row], bold: (&str, &str), width: Option<usize>) -> String {
     let rows: Vec<_> = rows.iter().filter(|row| row.kind != RowKind::TotalAtMixOfA).collect();
     type Shown = fn(&Measured) -> Option<String>;
     const ALL: [(&str, Shown); 7] = [
@@ -223,7 +227,7 @@ fn more(rows: &[&Row], bold: (&str, &str)) -> String {
         }),
         ("errors", |side| side.errors_per_operation.filter(|&per| per > 0.0).map(share)),
     ];
-    // What no row has is not shown.
+    // Measures that no row has are not shown.
     let used: Vec<_> = ALL
         .into_iter()
         .filter(|(_, of)| rows.iter().any(|row| of(&row.a).or_else(|| of(&row.b)).is_some()))
@@ -239,32 +243,32 @@ fn more(rows: &[&Row], bold: (&str, &str)) -> String {
         }
         cells
     });
-    lines(&columns, &body.collect::<Vec<_>>(), bold)
+    lines(&columns, &body.collect::<Vec<_>>(), bold, width)
 }
 
 fn legend(found: &Comparison) -> String {
     let mut text = String::from(
         "change: of the mean, from A to B. delta (Cliff): probability that an operation of B takes \
-         longer than one of A,\nless the reverse. p is corrected for the number of groups (Holm); \
-         * is p under 0.05.\n",
+         longer than one of A,\nminus the reverse. p is corrected for the number of groups (Holm); \
+         * marks p below 0.05.\n",
     );
     let units: Vec<_> =
         found.rows.iter().flat_map(|row| [row.a.unit, row.b.unit]).flatten().collect();
     if found.paired {
         text.push_str(
             "Both are load runs of the same schedule: each user (or block of time) of A is compared with the \
-             same of B.\n",
+             same one of B.\n",
         );
     }
     if units.iter().any(|unit| matches!(unit, Unit::TimeBlock | Unit::TimeBlockPair)) {
         text.push_str(
-            "Blocks of time stand for connections or users where those are few or uneven, or less \
-             unlike than the times;\nneighbours are alike, so intervals may be too narrow.\n",
+            "Blocks of time replace connections or users where those are few or uneven, or vary less \
+             than time does;\nneighbouring blocks are similar, so intervals may be too narrow.\n",
         );
     }
     if found.rows.iter().any(|row| row.change.as_ref().is_some_and(|change| change.p.is_none())) {
         text.push_str(
-            "Without p: too few connections, users or blocks of time, or no spread between them.\n",
+            "No p: too few connections, users or blocks of time, or no variation between them.\n",
         );
     }
     text
@@ -282,7 +286,7 @@ fn ms(seconds: Option<f64>) -> String {
 }
 
 fn percent(percent: f64) -> String {
-    // What is rounded to nothing has no sign.
+    // A number that rounds to zero has no sign.
     let percent = if percent.abs() < 0.05 { 0.0 } else { percent };
     match percent.abs() {
         0.0 => "0.0 %".to_owned(),
@@ -304,13 +308,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_is_not_many() {
+    fn counts_have_plurals() {
         assert_eq!(counted(1, "user"), "1 user");
         assert_eq!(counted(2_000, "block of time"), "2,000 blocks of time");
     }
 
     #[test]
-    fn numbers_are_short_and_nothing_has_no_sign() {
+    fn numbers_are_short_and_zero_has_no_sign() {
         assert_eq!(
             [0.01, -0.01, 12.34, -99.9, 5_000.0].map(percent).join(" "),
             "0.0 % 0.0 % +12.3 % -99.9 % +5000 %"

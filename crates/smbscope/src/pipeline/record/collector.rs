@@ -1,62 +1,70 @@
-//! From the source to the moment's numbers, and to a folder while one is recorded.
+//! Takes rows from a live source for display, and writes them to a folder while the user records.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use arrow::array::RecordBatch;
 use smbscope_capture::Part;
-use smbscope_report::format;
 use smbscope_tables::anonymize::Tokenizer;
+use smbscope_tables::manifest::Manifest;
 
-use crate::commands::dataset::{hint, written};
-use crate::commands::live::folder::Folder;
-use crate::commands::live::memory::Limit;
-use crate::commands::live::source::{Seen, Source};
-use crate::commands::live::{self};
+use super::folder::RecordingFolder;
+use super::memory::MemoryLimit;
+use super::source::{LiveSource, Received};
+use super::{inputs, now, stamp};
 
-/// Rows are taken so often: what is shown should not be old.
+/// How often rows are taken.
 const TAKE_EVERY: Duration = Duration::from_millis(200);
 
-/// What is later than this counts as late.
+/// Rows that arrive later than this are not waited for.
 const LATE_NS: i64 = 5_000_000_000;
 
-/// Takes what comes.
+/// Takes rows from a source.
 pub struct Collector {
-    source: Box<dyn Source>,
-    memory: Limit,
+    source: Box<dyn LiveSource>,
+    memory: MemoryLimit,
     recordings: Recordings,
     recording: Option<Recording>,
-    /// For what is shown and what is recorded.
+    /// Applies to what is shown and to what is recorded.
     tokenizer: Option<Tokenizer>,
     taken: Instant,
     until: i64,
 }
 
-/// What recordings are called.
+/// Where recordings go, and their names.
 pub struct Recordings {
-    /// What they are made from.
+    /// The names of the inputs, without the time.
     pub from: Vec<String>,
-    /// Folder that was asked for.
+    /// RecordingFolder that was asked for.
     pub out: Option<PathBuf>,
-    /// How many there are.
+    /// How many were made.
     pub made: u32,
 }
 
-/// A recording under way.
+/// A recording in progress.
 struct Recording {
-    folder: Folder,
+    folder: RecordingFolder,
     begun: Instant,
 }
 
+/// A recording that was completed.
+pub struct Finished {
+    pub path: PathBuf,
+    pub manifest: Manifest,
+    pub took: Duration,
+    /// Packets and events that were lost.
+    pub dropped: u64,
+}
+
 impl Collector {
-    /// One that records nothing.
+    /// A collector that does not record yet.
     pub fn new(
-        mut source: Box<dyn Source>,
-        memory: Limit,
+        mut source: Box<dyn LiveSource>,
+        memory: MemoryLimit,
         recordings: Recordings,
         tokenizer: Option<Tokenizer>,
     ) -> Collector {
-        source.hurry();
+        source.deliver_often();
         Collector {
             source,
             memory,
@@ -68,12 +76,12 @@ impl Collector {
         }
     }
 
-    /// Takes operations that ended, after a moment at most. A folder that cannot be written any more
-    /// is an error of its own (`Err` within), after which all else goes on.
+    /// Takes operations that ended, within less than a second. If writing the folder fails, the inner result is an
+    /// error, and collecting continues.
     pub fn collect(&mut self) -> anyhow::Result<(Vec<RecordBatch>, anyhow::Result<()>)> {
         let is_full = self.source.receive()?;
-        let is_much = self.memory.watch(&mut *self.source);
-        if !is_full && !is_much && self.taken.elapsed() < TAKE_EVERY {
+        let is_scarce = self.memory.watch(&mut *self.source);
+        if !is_full && !is_scarce && self.taken.elapsed() < TAKE_EVERY {
             return Ok((Vec::new(), Ok(())));
         }
         self.taken = Instant::now();
@@ -81,53 +89,53 @@ impl Collector {
         let parts = self.source.parts()?;
         self.until = until;
         let batches = self.batches(&parts)?;
-        Ok((batches, self.record(parts, is_much)))
+        Ok((batches, self.record(parts, is_scarce)))
     }
 
-    /// Until when everything has come, ns since 1970; what comes too late on a host that is drowning
-    /// is not waited for.
+    /// The time up to which all rows have arrived, ns since 1970. Rows that are delayed on an overloaded host are not
+    /// waited for.
     pub fn until(&self) -> i64 {
-        self.until.max(live::now() - LATE_NS)
+        self.until.max(now() - LATE_NS)
     }
 
-    /// What to say of what was lost.
-    pub fn lost(&mut self) -> Vec<String> {
-        live::lost(&self.source.seen(), &self.memory)
+    /// What was received so far.
+    pub fn received(&mut self) -> Received {
+        self.source.received()
     }
 
-    /// What was seen so far.
-    pub fn seen(&mut self) -> Seen {
-        self.source.seen()
+    /// The memory limit, which knows whether data was dropped because of it.
+    pub fn memory(&self) -> &MemoryLimit {
+        &self.memory
     }
 
-    /// The folder that is written, and for how long.
+    /// The folder that is being written, and for how long.
     pub fn recording(&self) -> Option<(String, Duration)> {
         let recording = self.recording.as_ref()?;
         Some((recording.folder.path().display().to_string(), recording.begun.elapsed()))
     }
 
-    /// Begins to record. Gives operations that ended before, and where they go that come.
-    pub fn start(&mut self) -> anyhow::Result<(Vec<RecordBatch>, String)> {
-        let created_at = live::now();
-        let inputs = live::inputs(&self.recordings.from, created_at);
+    /// Starts a recording. Returns operations that ended before it, and its folder.
+    pub fn start(&mut self) -> anyhow::Result<(Vec<RecordBatch>, PathBuf)> {
+        let created_at = now();
+        let inputs = inputs(&self.recordings.from, created_at);
         let name = inputs.first().cloned().unwrap_or_default();
         let path = self.recordings.next_path(created_at);
-        let folder = Folder::create(&path, inputs, created_at, false, self.tokenizer.clone())?;
+        let folder =
+            RecordingFolder::create(&path, inputs, created_at, false, self.tokenizer.clone())?;
         self.recordings.made += 1;
-        let before = self.source.begin(&name)?;
+        let before = self.source.start_recording(&name)?;
         self.recording = Some(Recording { folder, begun: Instant::now() });
-        Ok((self.batches(&before)?, format!("recording to {}", path.display())))
+        Ok((self.batches(&before)?, path))
     }
 
-    /// Ends the recording. Gives operations that ended meanwhile, and what to say: what was written,
-    /// and what to do with it.
-    pub fn stop(&mut self) -> anyhow::Result<(Vec<RecordBatch>, anyhow::Result<Vec<String>>)> {
+    /// Ends the recording, if there is one. Returns operations that ended meanwhile, and what was written.
+    pub fn stop(&mut self) -> anyhow::Result<(Vec<RecordBatch>, anyhow::Result<Option<Finished>>)> {
         let parts = self.source.parts()?;
         let batches = self.batches(&parts)?;
         let recorded = self.record(parts, false);
-        let Some(recording) = self.recording.take() else { return Ok((batches, Ok(Vec::new()))) };
-        let tail = self.source.ended();
-        Ok((batches, recorded.and_then(|()| recording.finish(tail))))
+        let Some(recording) = self.recording.take() else { return Ok((batches, Ok(None))) };
+        let tail = self.source.stop_recording();
+        Ok((batches, recorded.and_then(|()| recording.finish(tail).map(Some))))
     }
 
     fn record(&mut self, parts: Vec<Part>, completes: bool) -> anyhow::Result<()> {
@@ -138,13 +146,13 @@ impl Collector {
             written = written.and_then(|()| folder.complete_parts());
         }
         if written.is_err() {
-            // Complete parts stay.
+            // Its complete parts are kept.
             self.recording = None;
         }
         written
     }
 
-    /// Operations as they are shown.
+    /// Operations as they are shown, with tokens instead of names if requested.
     fn batches(&self, parts: &[Part]) -> anyhow::Result<Vec<RecordBatch>> {
         let operations = parts.iter().filter_map(|part| match part {
             Part::Operations(batch) => Some(batch),
@@ -168,13 +176,13 @@ impl Recordings {
                 name.push(format!("-{number}"));
                 name.into()
             }
-            None => format!("smbscope-top-{}", live::stamp(created_at)).into(),
+            None => format!("smbscope-top-{}", stamp(created_at)).into(),
         }
     }
 }
 
 impl Recording {
-    fn finish(mut self, tail: anyhow::Result<Vec<Part>>) -> anyhow::Result<Vec<String>> {
+    fn finish(mut self, tail: anyhow::Result<Vec<Part>>) -> anyhow::Result<Finished> {
         let path = self.folder.path().to_owned();
         let mut dropped = 0;
         let ended = tail.and_then(|parts| {
@@ -188,9 +196,6 @@ impl Recording {
         });
         let manifest = self.folder.finish(ended.is_ok());
         ended?;
-        let took = self.begun.elapsed().as_secs_f64();
-        let written = written(&path, &manifest?);
-        let dropped = format::count(dropped);
-        Ok(vec![format!("{written} in {took:.1} s, {dropped} dropped"), hint(&path)])
+        Ok(Finished { path, manifest: manifest?, took: self.begun.elapsed(), dropped })
     }
 }

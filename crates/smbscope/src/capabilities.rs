@@ -1,4 +1,4 @@
-//! Least privilege: what a program that reads strangers' bytes needs no more, it gives up.
+//! Least privilege: drops the capabilities that a program that parses untrusted input does not need any more.
 
 use std::path::Path;
 
@@ -6,13 +6,13 @@ use rustix::thread::{
     CapabilitySet, CapabilitySets, capabilities, set_capabilities, set_no_new_privs,
 };
 
-/// Gives up every capability of this thread, and of those it starts, but the right to read counters
-/// of the probe; and for good, also across execve(2). Files are written below `out`: where that is
-/// another user's, the right to write it stays. The thread that waits for signals is not affected, it
-/// looks at nothing.
+/// Permanently drops every capability of this thread and of the threads that it starts, also across execve(2),
+/// except the one that reads the probe's counters. Files are written below `out`: if another user owns that
+/// folder, the capability to write there is kept. The thread that waits for signals is not affected; it parses
+/// no input.
 ///
-/// Fails where the system forbids it; then nothing has changed.
-pub fn give_up(out: &Path) -> std::io::Result<()> {
+/// Fails if the system forbids it; then nothing has changed.
+pub fn drop_all(out: &Path) -> std::io::Result<()> {
     let mut kept = CapabilitySet::BPF;
     if !is_own(out) {
         kept |= CapabilitySet::DAC_OVERRIDE;
@@ -36,10 +36,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_thread_gives_up_what_it_had() {
+    fn a_thread_drops_its_capabilities() {
         let folder = tempfile::tempdir().unwrap();
         let thread = std::thread::spawn(move || {
-            give_up(folder.path()).unwrap();
+            drop_all(folder.path()).unwrap();
             let left = capabilities(None).unwrap();
             (left.effective | left.permitted) - CapabilitySet::BPF
         });

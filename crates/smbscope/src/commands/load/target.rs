@@ -75,7 +75,7 @@ pub enum Auth {
 
 /// Which share, who logs on, and by which tickets.
 #[derive(Clone)]
-pub struct Place {
+pub struct Destination {
     pub target: Target,
     pub credentials: Credentials,
     /// `None`: by NTLM.
@@ -99,7 +99,7 @@ fn service(text: &str) -> Result<String, String> {
 
 impl Where {
     /// What the options say.
-    pub fn resolve(&self) -> anyhow::Result<Place> {
+    pub fn resolve(&self) -> anyhow::Result<Destination> {
         let kerberos = self.logon.kerberos()?.map(Arc::new);
         #[cfg(target_os = "linux")]
         if let Some(dir) = &self.lab {
@@ -115,13 +115,13 @@ impl Where {
         };
         let target = Target::parse(target).map_err(|error| Failure::usage(error.to_string()))?;
         let credentials = self.logon.credentials(kerberos.as_deref())?;
-        Ok(Place { target, credentials, kerberos, line: None, smbd: None })
+        Ok(Destination { target, credentials, kerberos, line: None, smbd: None })
     }
 }
 
 /// What a running lab says of itself.
 #[cfg(target_os = "linux")]
-fn lab(dir: Option<&Path>) -> anyhow::Result<Place> {
+fn lab(dir: Option<&Path>) -> anyhow::Result<Destination> {
     use smbscope_lab::{Lab, State, USER_PATTERN, default_dir};
     let dir = dir.map_or_else(default_dir, Path::to_owned);
     let input = |message: String| anyhow::Error::from(Failure::new(Code::Input, message));
@@ -143,7 +143,7 @@ fn lab(dir: Option<&Path>) -> anyhow::Result<Place> {
     let credentials = Credentials::pattern(USER_PATTERN, &password)?;
     let smbd = record.smbd_pid().and_then(|pid| u32::try_from(pid).ok());
     let line = record.line.map(|line| line.options);
-    Ok(Place { target, credentials, kerberos: None, line, smbd })
+    Ok(Destination { target, credentials, kerberos: None, line, smbd })
 }
 
 impl Logon {

@@ -24,7 +24,7 @@ pub fn html(report: &Report, meta: &Meta) -> String {
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n\
          <title>smbscope: {}</title>\n<style>\n{}</style>\n</head>\n<body>\n",
         escape(&inputs),
-        include_str!("style.css")
+        include_str!("html/style.css")
     );
     let _ = write!(
         out,
@@ -54,7 +54,7 @@ pub fn html(report: &Report, meta: &Meta) -> String {
         escape(&meta.version),
         report.schema_version,
         escape(&inputs),
-        include_str!("script.js")
+        include_str!("html/script.js")
     );
     out
 }

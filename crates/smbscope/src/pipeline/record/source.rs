@@ -1,44 +1,42 @@
-//! Where the rows of a recording come from.
+//! Live sources of rows: a network interface, or a probe inside Samba.
 
 use smbscope_capture::live::{Counters, Error, Options, Recorder};
 use smbscope_capture::{Options as Decode, Part};
 use smbscope_report::format;
 
-/// What was seen so far.
+/// What a source received so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Seen {
-    /// Operations in parts.
+pub struct Received {
+    /// Operations that were returned in parts.
     pub operations: u64,
-    /// Packets, where an interface is listened to.
+    /// Packets, if the source listens on an interface.
     pub packets: Option<Packets>,
-    /// What a probe told, where there is one.
+    /// Events, if the source is a probe.
     pub events: Option<Events>,
 }
 
 /// Packets of an interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Packets {
-    /// How many.
     pub count: u64,
-    /// How long together, on the wire.
+    /// Their length on the wire.
     pub bytes: u64,
-    /// Lost before they could be looked at.
+    /// Lost before they could be read.
     pub dropped: u64,
-    /// Operations that the probe beside it did not see; known at the end.
+    /// Operations that the probe used with it did not see; known at the end.
     pub alone: u64,
 }
 
-/// What a probe told.
+/// Events of a probe.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Events {
-    /// How many.
     pub count: u64,
-    /// Lost before they could be looked at.
+    /// Lost before they could be read.
     pub dropped: u64,
 }
 
-impl Seen {
-    /// What was taken, for people.
+impl Received {
+    /// What was received, for people.
     pub fn text(&self) -> String {
         let packets = self.packets.map(|packets| {
             let (count, bytes) = (format::count(packets.count), format::bytes(packets.bytes));
@@ -49,7 +47,7 @@ impl Seen {
         both.join(" and ")
     }
 
-    /// Everything that was lost.
+    /// Packets and events that were lost.
     pub fn dropped(&self) -> u64 {
         self.packets.map_or(0, |packets| packets.dropped)
             + self.events.map_or(0, |events| events.dropped)
@@ -63,50 +61,50 @@ impl From<Counters> for Packets {
     }
 }
 
-/// Something that yields rows while they happen.
-pub trait Source {
-    /// Takes what there is, or waits for it a moment (less than a second). Says whether so much is
-    /// held that the parts should be taken.
+/// Yields the rows of operations as they end.
+pub trait LiveSource {
+    /// Receives data, or waits for it for less than a second. Returns whether so much is held that the parts
+    /// should be taken.
     fn receive(&mut self) -> anyhow::Result<bool>;
-    /// Rows of what ended since.
+    /// Takes the rows of what ended since the last call.
     fn parts(&mut self) -> anyhow::Result<Vec<Part>>;
-    /// Parts are wanted several times a second, not once.
-    fn hurry(&mut self) {}
-    /// Until when everything that ended is in the parts taken next, ns since 1970.
+    /// Requests parts several times a second instead of once.
+    fn deliver_often(&mut self) {}
+    /// The time up to which the next parts are complete, ns since 1970.
     fn until(&self) -> i64;
-    /// Drops what comes, and counts it, or does so no more.
-    fn shed(&mut self, drops: bool);
-    /// What was seen so far.
-    fn seen(&mut self) -> Seen;
-    /// A recording begins in the midst: rows of what ended before. From now on rows carry that name
-    /// and the coverage counts anew; what is known of sessions, trees and opens stays.
-    fn begin(&mut self, recording: &str) -> anyhow::Result<Vec<Part>>;
-    /// The tail of a recording that ends while all goes on: what [`Source::end`] would give now,
-    /// after the parts were taken.
-    fn ended(&mut self) -> anyhow::Result<Vec<Part>>;
-    /// Everything ends: the last parts, and what was seen.
-    fn end(self: Box<Self>) -> anyhow::Result<(Vec<Part>, Seen)>;
+    /// Starts or stops dropping (and counting) new data.
+    fn set_dropping(&mut self, drops: bool);
+    /// What was received so far.
+    fn received(&mut self) -> Received;
+    /// Starts a recording mid-stream and returns the rows of what ended before. From now on rows have that name,
+    /// and coverage counts from zero; what is known about sessions, trees and opens is kept.
+    fn start_recording(&mut self, recording: &str) -> anyhow::Result<Vec<Part>>;
+    /// Ends a recording while the source continues, and returns its last rows: those that
+    /// [`LiveSource::close`] would return now, after the parts were taken.
+    fn stop_recording(&mut self) -> anyhow::Result<Vec<Part>>;
+    /// Ends the source: returns the last parts, and what was received.
+    fn close(self: Box<Self>) -> anyhow::Result<(Vec<Part>, Received)>;
 }
 
 /// A network interface.
-pub struct Wire {
+pub struct InterfaceSource {
     recorder: Recorder,
-    /// The kernel drops, and counts, what is not received.
+    /// Do not receive, so that the kernel drops and counts packets.
     drops: bool,
 }
 
-impl Wire {
-    /// Begins to listen.
-    pub fn open(recording: &str, options: &Options) -> Result<Wire, Error> {
+impl InterfaceSource {
+    /// Starts to listen.
+    pub fn open(recording: &str, options: &Options) -> Result<InterfaceSource, Error> {
         let recorder = Recorder::open(recording, options, &Decode::default())?;
-        Ok(Wire { recorder, drops: false })
+        Ok(InterfaceSource { recorder, drops: false })
     }
 }
 
-impl Source for Wire {
+impl LiveSource for InterfaceSource {
     fn receive(&mut self) -> anyhow::Result<bool> {
         if self.drops {
-            std::thread::sleep(LOOK_EVERY);
+            std::thread::sleep(POLL_EVERY);
             return Ok(self.recorder.wants_out());
         }
         Ok(self.recorder.receive()?)
@@ -116,7 +114,7 @@ impl Source for Wire {
         self.recorder.until()
     }
 
-    fn shed(&mut self, drops: bool) {
+    fn set_dropping(&mut self, drops: bool) {
         self.drops = drops;
     }
 
@@ -124,83 +122,83 @@ impl Source for Wire {
         Ok(self.recorder.parts(&mut |_, _| {})?)
     }
 
-    fn seen(&mut self) -> Seen {
+    fn received(&mut self) -> Received {
         let packets = Some(self.recorder.counters().into());
-        Seen { operations: self.recorder.operations(), packets, events: None }
+        Received { operations: self.recorder.operations(), packets, events: None }
     }
 
-    fn begin(&mut self, recording: &str) -> anyhow::Result<Vec<Part>> {
+    fn start_recording(&mut self, recording: &str) -> anyhow::Result<Vec<Part>> {
         Ok(self.recorder.begin(recording, &mut |_, _| {})?)
     }
 
-    fn ended(&mut self) -> anyhow::Result<Vec<Part>> {
+    fn stop_recording(&mut self) -> anyhow::Result<Vec<Part>> {
         Ok(self.recorder.ended(&mut |_, _| {})?)
     }
 
-    fn end(mut self: Box<Self>) -> anyhow::Result<(Vec<Part>, Seen)> {
-        let mut seen = self.seen();
+    fn close(mut self: Box<Self>) -> anyhow::Result<(Vec<Part>, Received)> {
+        let mut received = self.received();
         let parts = self.recorder.end(&mut |_, _| {})?;
         if let Some(Part::Coverage(coverage)) = parts.last() {
-            seen.operations = coverage.operations;
-            seen.packets = Some(Packets {
+            received.operations = coverage.operations;
+            received.packets = Some(Packets {
                 count: coverage.frames,
                 bytes: coverage.wire_bytes,
                 dropped: coverage.frames_dropped.unwrap_or(0),
                 alone: 0,
             });
         }
-        Ok((parts, seen))
+        Ok((parts, received))
     }
 }
 
-/// Inside the running Samba, perhaps with an interface beside it.
+/// ProbeSource the running Samba, perhaps with an interface beside it.
 #[cfg(feature = "probe")]
-pub struct Inside {
+pub struct ProbeSource {
     recording: smbscope_samba::recording::Recording,
     parts: Vec<Part>,
-    /// Until when the parts that were given have everything.
+    /// The time up to which the parts are complete.
     until: i64,
 }
 
-/// Waiting for events: they are not told one by one, which would cost smbd.
-const LOOK_EVERY: std::time::Duration = std::time::Duration::from_millis(20);
+/// How often events are polled: waking up for each one would slow down smbd.
+const POLL_EVERY: std::time::Duration = std::time::Duration::from_millis(20);
 
-/// How often parts come when they are wanted soon.
+/// How often parts are made for [`LiveSource::deliver_often`].
 #[cfg(feature = "probe")]
-const HURRY: std::time::Duration = std::time::Duration::from_millis(200);
+const OFTEN: std::time::Duration = std::time::Duration::from_millis(200);
 
 #[cfg(feature = "probe")]
-impl Inside {
-    /// Attaches to it.
+impl ProbeSource {
+    /// Attaches to Samba.
     pub fn open(
         recording: &str,
         choice: &smbscope_samba::find::Choice,
         load: smbscope_samba::loader::LoadOptions,
         interface: Option<Options>,
-    ) -> Result<Inside, smbscope_samba::recording::RecordError> {
+    ) -> Result<ProbeSource, smbscope_samba::recording::RecordError> {
         use smbscope_samba::recording::Recording;
         let recording = Recording::begin(recording, choice, load, &Decode::default(), interface)?;
-        Ok(Inside { recording, parts: Vec::new(), until: 0 })
+        Ok(ProbeSource { recording, parts: Vec::new(), until: 0 })
     }
 
-    /// Functions at which a probe is expensive.
+    /// Functions whose probes are expensive.
     pub fn expensive(&self) -> std::collections::BTreeSet<&str> {
         self.recording.expensive()
     }
 
-    /// Why only system calls are looked at; none when Samba's functions are too.
+    /// Why only system calls are observed; `None` if Samba's functions are observed, too.
     pub fn without_functions(&self) -> Option<&str> {
         self.recording.without_functions()
     }
 
-    /// What is recorded.
+    /// The processes and ports that are recorded.
     pub fn found(&self) -> &smbscope_samba::find::Found {
         self.recording.found()
     }
 }
 
 #[cfg(feature = "probe")]
-impl Source for Inside {
+impl LiveSource for ProbeSource {
     fn receive(&mut self) -> anyhow::Result<bool> {
         let (parts, is_idle) = self.recording.poll()?;
         if let Some(parts) = parts {
@@ -208,7 +206,7 @@ impl Source for Inside {
             self.parts.extend(parts);
         }
         if is_idle {
-            std::thread::sleep(LOOK_EVERY);
+            std::thread::sleep(POLL_EVERY);
         }
         Ok(!self.parts.is_empty())
     }
@@ -217,44 +215,44 @@ impl Source for Inside {
         Ok(std::mem::take(&mut self.parts))
     }
 
-    fn seen(&mut self) -> Seen {
-        seen(&self.recording.progress())
+    fn received(&mut self) -> Received {
+        received(&self.recording.progress())
     }
 
-    fn hurry(&mut self) {
-        self.recording.parts_every(HURRY);
+    fn deliver_often(&mut self) {
+        self.recording.parts_every(OFTEN);
     }
 
     fn until(&self) -> i64 {
         self.until
     }
 
-    fn shed(&mut self, drops: bool) {
+    fn set_dropping(&mut self, drops: bool) {
         self.recording.shed(drops);
     }
 
-    fn begin(&mut self, recording: &str) -> anyhow::Result<Vec<Part>> {
+    fn start_recording(&mut self, recording: &str) -> anyhow::Result<Vec<Part>> {
         let mut parts = std::mem::take(&mut self.parts);
         parts.extend(self.recording.rename(recording)?);
         Ok(parts)
     }
 
-    fn ended(&mut self) -> anyhow::Result<Vec<Part>> {
+    fn stop_recording(&mut self) -> anyhow::Result<Vec<Part>> {
         Ok(self.recording.ended()?)
     }
 
-    fn end(self: Box<Self>) -> anyhow::Result<(Vec<Part>, Seen)> {
+    fn close(self: Box<Self>) -> anyhow::Result<(Vec<Part>, Received)> {
         let mut parts = self.parts;
         let (last, progress) = self.recording.end()?;
         parts.extend(last);
-        Ok((parts, seen(&progress)))
+        Ok((parts, received(&progress)))
     }
 }
 
 #[cfg(feature = "probe")]
-fn seen(progress: &smbscope_samba::recording::Progress) -> Seen {
+fn received(progress: &smbscope_samba::recording::Progress) -> Received {
     let alone = progress.wire_only;
-    Seen {
+    Received {
         operations: progress.operations,
         packets: progress.wire.map(|counters| Packets { alone, ..counters.into() }),
         events: Some(Events { count: progress.events, dropped: progress.counted.dropped }),

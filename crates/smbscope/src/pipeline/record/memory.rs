@@ -1,47 +1,47 @@
-//! How much memory this program holds, so that it takes no more than it may on a host that is drowning.
+//! Limits the memory of this program, so that it does not harm a host that is already overloaded.
 
 use std::time::{Duration, Instant};
 
-use super::source::Source;
+use super::source::LiveSource;
 
-/// So often it is looked at.
+/// How often memory is checked.
 const EVERY: Duration = Duration::from_millis(100);
-/// Parts are asked to be completed early so often at most: many small ones cost more.
+/// Parts are completed early at most this often: many small ones cost more.
 const WRITE_EVERY: Duration = Duration::from_secs(1);
 
-/// A limit on this program's memory. From three quarters of it on, what there is should be written; beyond it
-/// what comes is dropped, and counted, until what is written has made room.
-pub struct Limit {
+/// A limit on this program's memory. Above three quarters of it, rows should be written early; above the limit, new
+/// data is dropped and counted until memory is free again.
+pub struct MemoryLimit {
     bytes: u64,
-    /// Of it, for what waits to be read.
+    /// Bytes of it for data that waits to be read.
     buffers: u64,
     looked: Instant,
-    /// When it was last said that parts should be.
+    /// When parts were last completed early.
     written: Option<Instant>,
-    /// Whether it was ever reached.
+    /// Whether the limit was ever reached.
     pub was_reached: bool,
 }
 
-impl Limit {
-    /// A limit of so many bytes, of which buffers that the kernel fills take some.
-    pub fn new(bytes: u64, buffers: u64) -> Limit {
-        Limit { bytes, buffers, looked: Instant::now(), written: None, was_reached: false }
+impl MemoryLimit {
+    /// A limit of `bytes`, which includes `buffers` that the kernel fills.
+    pub fn new(bytes: u64, buffers: u64) -> MemoryLimit {
+        MemoryLimit { bytes, buffers, looked: Instant::now(), written: None, was_reached: false }
     }
 
-    /// Looks at it, now and then; whether what there is should be written now.
-    pub fn watch(&mut self, source: &mut dyn Source) -> bool {
+    /// Checks memory now and then. Returns whether rows should be written now.
+    pub fn watch(&mut self, source: &mut dyn LiveSource) -> bool {
         if self.looked.elapsed() < EVERY {
             return false;
         }
         self.looked = Instant::now();
         let Some(held) = resident() else { return false };
         let (drops, writes) = self.judge(held, self.looked);
-        source.shed(drops);
+        source.set_dropping(drops);
         writes
     }
 
-    /// With so many bytes held besides the buffers: whether what comes is dropped, and whether what there
-    /// is should be written now.
+    /// Decides, from the bytes held in addition to the buffers, whether new data is dropped, and whether rows
+    /// should be written now.
     fn judge(&mut self, held: u64, now: Instant) -> (bool, bool) {
         let held = held.saturating_add(self.buffers);
         let is_reached = held > self.bytes;
@@ -55,16 +55,16 @@ impl Limit {
     }
 }
 
-/// Lets memory that is free go back to the system also while nothing is asked for, as when what comes is
-/// dropped: this program would never seem to hold less.
-pub fn give_back() {
-    // Without it that takes longer.
+/// Makes the allocator return free memory to the system in the background. Otherwise resident memory would not
+/// shrink while data is dropped, because nothing is allocated then.
+pub fn return_free_memory() {
+    // If it fails, memory is returned later.
     #[cfg(target_os = "linux")]
     let _ = tikv_jemalloc_ctl::background_thread::write(true);
 }
 
-/// Resident bytes of this program that the system cannot drop and read again, as it can its code; without
-/// mapped buffers. None where the system does not say.
+/// Resident bytes of this program that the system cannot discard and read again, as it can code. Mapped buffers
+/// do not count. `None` where the system does not report it.
 fn resident() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/self/status").ok()?;
     let bytes = |name| {
@@ -79,8 +79,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_there_is_is_written_before_anything_is_dropped() {
-        let mut limit = Limit::new(100, 20);
+    fn rows_are_written_early_before_data_is_dropped() {
+        let mut limit = MemoryLimit::new(100, 20);
         let begin = Instant::now();
         let later = |milliseconds| begin + Duration::from_millis(milliseconds);
         assert_eq!(limit.judge(55, later(0)), (false, false));
@@ -89,13 +89,13 @@ mod tests {
         assert_eq!(limit.judge(60, later(200)), (false, false));
         assert!(!limit.was_reached);
         assert_eq!(limit.judge(81, later(1_100)), (true, true));
-        // What was written has made room.
+        // Writing freed memory.
         assert_eq!(limit.judge(25, later(1_200)), (false, false));
         assert!(limit.was_reached);
     }
 
     #[test]
-    fn a_program_holds_what_it_has_written_to() {
+    fn written_memory_is_resident() {
         let before = resident().unwrap();
         let some = vec![1_u8; 64 << 20];
         let with = resident().unwrap();

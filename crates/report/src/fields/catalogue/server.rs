@@ -1,11 +1,10 @@
-//! The fields of the report's part on the inside of a server, object by object, as
-//! [`catalogue`](crate::catalogue) has the others, and the titles of the slices. It is data.
+//! The fields of the report's part on the inside of a server, and the titles of the slices.
 
 use smbscope_tables::slice::Kind;
 
-use crate::catalogue::Rows;
 use crate::fields::Format::*;
 use crate::fields::Presence::*;
+use crate::fields::spec::Rows;
 
 /// Title of a slice.
 pub(crate) fn title(kind: Kind) -> &'static str {

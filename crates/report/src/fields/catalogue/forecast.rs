@@ -1,9 +1,9 @@
 //! The fields of the report's part on what a change would bring, object by object, as
-//! [`catalogue`](crate::catalogue) has the others. It is data.
+//! [`summary`](super::summary) has the others. It is data.
 
-use crate::catalogue::Rows;
 use crate::fields::Format::*;
 use crate::fields::Presence::*;
+use crate::fields::spec::Rows;
 
 #[rustfmt::skip]
 pub(crate) const OBJECTS: &[Rows] = &[

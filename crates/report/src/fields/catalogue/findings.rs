@@ -1,9 +1,8 @@
-//! The fields of a diagnosis as `smbscope explain --format json` gives it, object by object, as
-//! [`catalogue`](crate::catalogue) has those of the report. It is data.
+//! The fields of a diagnosis, as `smbscope explain --format json` prints it.
 
-use crate::catalogue::Rows;
 use crate::fields::Format::*;
 use crate::fields::Presence::*;
+use crate::fields::spec::Rows;
 
 #[rustfmt::skip]
 pub(crate) const OBJECTS: &[Rows] = &[

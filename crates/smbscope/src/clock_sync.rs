@@ -1,7 +1,7 @@
 //! Whether something keeps the machine's wall clock right: what captures and load runs of several
 //! machines are compared by.
 
-use crate::program::answer_of;
+use crate::subprocess::answer_of;
 
 /// What the machine says of its wall clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

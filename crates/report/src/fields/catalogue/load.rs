@@ -1,9 +1,8 @@
-//! The fields of the report's part on load runs, object by object, as [`catalogue`](crate::catalogue)
-//! has the others: name, title, what it holds, presence, help. It is data.
+//! The fields of the report's part on load runs.
 
-use crate::catalogue::Rows;
 use crate::fields::Format::*;
 use crate::fields::Presence::*;
+use crate::fields::spec::Rows;
 
 #[rustfmt::skip]
 pub(crate) const OBJECTS: &[Rows] = &[

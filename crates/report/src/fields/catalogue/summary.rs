@@ -1,12 +1,8 @@
-//! The fields of the report, object by object: name, title, what it holds, presence, help.
-//! [`fields`](crate::fields) explains and serves them. Longer than 500 lines would be a table
-//! all the same: it is data.
+//! The fields of the summary: what every report has.
 
-use crate::fields::Format::{self, *};
-use crate::fields::Presence::{self, *};
-
-type Row = (&'static str, &'static str, Format, Presence, &'static str);
-pub(crate) type Rows = (&'static str, &'static str, &'static [&'static str], &'static [Row]);
+use crate::fields::Format::*;
+use crate::fields::Presence::*;
+use crate::fields::spec::Rows;
 
 #[rustfmt::skip]
 pub(crate) const OBJECTS: &[Rows] = &[

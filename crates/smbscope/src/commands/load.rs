@@ -8,9 +8,9 @@ mod describe;
 mod display;
 mod files;
 mod matrix;
-mod place;
+mod preflight;
 mod run;
-mod scout;
+mod target;
 
 use std::time::Duration;
 

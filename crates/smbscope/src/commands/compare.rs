@@ -1,15 +1,16 @@
 //! `smbscope compare`: two recordings side by side.
 //!
-//! Owns: reading both, and the rows for programs. The arithmetic is `smbscope_analysis::compare`, the
-//! text for people `text.rs`.
+//! Owns the command, its errors, and the rows for programs. The arithmetic is `smbscope_analysis::compare`, the text
+//! is rendered by `smbscope_report`.
 
 pub mod args;
-mod text;
 
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray, UInt64Array};
 use smbscope_analysis::compare::{self, Change, Comparison, Effect, Measured, Options, Row, Unit};
+
+use smbscope_report::{comparison_text, comparison_warnings};
 
 use self::args::{By, Compare};
 use crate::cli::PhaseCounted;
@@ -17,9 +18,9 @@ use crate::exit::{Code, Failure};
 use crate::format::{JsonNulls, RowFormat, row_writer};
 use crate::options::{Talk, input_name};
 use crate::output::Output;
-use crate::pipeline;
+use crate::{pipeline, terminal};
 
-/// Compares.
+/// Compares two recordings.
 pub fn run(args: &Compare, talk: Talk) -> anyhow::Result<()> {
     Output::check(args.out.as_ref(), args.format.is_binary())?;
     if args.a == "-" && args.b == "-" {
@@ -37,7 +38,7 @@ pub fn run(args: &Compare, talk: Talk) -> anyhow::Result<()> {
         all_phases: args.phase == PhaseCounted::All,
         ..Options::default()
     };
-    // Both are opened before the first is read: what is not there is better known before the work.
+    // Both are opened before the first is read, so that a missing input is reported at once.
     let open = |input: &String| args.reading.open(std::slice::from_ref(input), tokenizer.clone());
     let (a, b) = (open(&args.a)?, open(&args.b)?);
     let found = pipeline::compare::compare(&a, &b, &options, &talk)?;
@@ -47,11 +48,11 @@ pub fn run(args: &Compare, talk: Talk) -> anyhow::Result<()> {
         RowFormat::Text => {
             let mut output = Output::open(args.out.as_ref())?;
             let (bold, end) = output.bold();
-            output.text(&text::text(&found, &names, (&bold, end)))?;
+            output.text(&comparison_text(&found, &names, (&bold, end), terminal::width()))?;
             output.finish()
         }
         format => {
-            for line in text::warnings(&found, &names) {
+            for line in comparison_warnings(&found, &names) {
                 talk.say(&line);
             }
             let batch = batch(&found.rows)?;
@@ -69,12 +70,14 @@ fn refuse(found: &Comparison, by: By, names: &[String; 2]) -> anyhow::Result<()>
     for (about, name) in [&found.a, &found.b].into_iter().zip(names) {
         if by == By::Scenario && about.users.is_none() {
             let needs = "--by scenario needs load runs (`smbscope load --out`)";
-            return nothing(format!("{name}: holds no scenarios of a load run; {needs}"));
+            return nothing(format!("{name}: contains no scenarios of a load run; {needs}"));
         }
         if by != By::Scenario && about.timed == 0 {
             let why = match (about.operations, about.left_out) {
-                (0, 0) => "holds no operations".to_owned(),
-                (0, n) => format!("holds no measured operations ({n} others): try --phase all"),
+                (0, 0) => "contains no operations".to_owned(),
+                (0, n) => format!(
+                    "contains no operations of a measured window ({n} others): try --phase all"
+                ),
                 (n, _) => format!("none of its {n} operations has a time from request to reply"),
             };
             return nothing(format!("{name}: {why}: nothing to compare"));
@@ -95,7 +98,7 @@ fn refuse(found: &Comparison, by: By, names: &[String; 2]) -> anyhow::Result<()>
     Ok(())
 }
 
-/// Whether a row is of a part.
+/// Whether a row is one group, not a total.
 fn is_group(row: &Row) -> bool {
     use compare::RowKind::{Scenarios, Total, TotalAtMixOfA};
     !matches!(row.kind, Total | TotalAtMixOfA | Scenarios)
