@@ -34,7 +34,7 @@ def enter():
         os.environ[ENTERED] = "1"
         os.execvp("unshare", ["unshare", "--net", "--mount", sys.executable, *sys.argv])
     run("ip", "link", "set", "lo", "up")
-    # Names of namespaces, too, are seen by nobody else.
+    # Names of namespaces, too, are invisible to other programs.
     os.makedirs("/run/netns", exist_ok=True)
     run("mount", "-t", "tmpfs", "none", "/run/netns")
 
@@ -184,7 +184,7 @@ class Lab:
 
     @contextlib.contextmanager
     def capture(self, snaplen=262144):
-        """What passes the client's interface; of each packet so many bytes."""
+        """Captures the client's interface, with at most `snaplen` bytes of each packet."""
         path = self.bench.path(f"{self.bench.name}.pcap")
         enters = self.enters("client") if self.line else []
         with samba.Recorder(path, 445, self.interface, snaplen, enter=[*WITH_ME, *enters]):
