@@ -3,7 +3,7 @@
 
     replica.py ADDRESS PORT LOG
 
-takes them and notes in LOG what it has and when; slowfs.py (`copy=ADDRESS:PORT told=LOG`) sends them. `lacks` computes from
+takes them and notes in LOG what it has and when; slowfs.py (copy=ADDRESS:PORT sent_log=LOG) sends them. `lacks` computes from
 both what the second server did not have yet. Lines of a log: time in ns (CLOCK_REALTIME, both are on one machine), bytes in all.
 """
 

@@ -184,7 +184,7 @@ class Kdc:
         self._run("kdb5_util", "create", "-r", self.REALM, "-s", "-P", "master")
         for name in ACCOUNTS:
             self._run("kadmin.local", "addprinc", "-pw", PASSWORD, name)
-        # A standalone Samba accepts only tickets without a PAC, because it trusts no signer of one.
+        # A Samba on its own takes tickets without a PAC only, since no KDC that it trusts signs one.
         self._run("kadmin.local", "addprinc", "-randkey", "+no_auth_data_required",
                   f"cifs/{server}")
         self._run("kadmin.local", "ktadd", "-k", self.path("server.keytab"), f"cifs/{server}")
