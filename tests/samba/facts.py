@@ -100,9 +100,9 @@ start per file. This file is written by `tests/samba/facts.py`; do not edit it b
   then a pair of interfaces at MTU 1500 with all offloads off.
 - Variants (loss, reordering, snap lengths, VLAN, other link types and file formats ...) are
   not kept: `tests/samba/mutate.py` makes them at test time from a seed; see its `--list`.
-- `findings/NAME.pcap.gz` shows the trouble NAME of `smbscope explain`, `NAME-not.pcap.gz` nearly does:
-  `sudo tests/findings/lab.py --smbscope PATH --record-fixtures [--case NAME]` (with `--python` one that has
-  mfusepy), each from a Samba of its own. The case's function there says what is done.
+- `findings/NAME.pcap.gz` shows the finding NAME of `smbscope explain`, `NAME-not.pcap.gz` is a near miss.
+  `sudo tests/findings/lab.py --smbscope PATH --record-fixtures [--case NAME]` records them, each from a
+  Samba of its own (`--python` names an interpreter with mfusepy). The function of each case describes it.
 
 `a/b` counts requests/responses as tshark shows them (an interim STATUS_PENDING is a response of
 its own, a break notification is a response without a request); in an AndX chain every member
