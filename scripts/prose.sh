@@ -3,6 +3,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cache=${SMBSCOPE_CACHE:-$HOME/.cache/smbscope}
+python3 scripts/prose.py --self-test
 python3 scripts/prose.py
 typos=$(command -v typos || echo "$cache/venv/bin/typos")
 if [ -x "$typos" ]; then
