@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Checks the prose: constructions that are hard to read (scripts/prose.txt), and spelling (typos).
+# Checks the prose: constructions that are hard to read (scripts/prose.txt), references to files that do
+# not exist, and spelling (typos).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cache=${SMBSCOPE_CACHE:-$HOME/.cache/smbscope}

@@ -2,7 +2,7 @@
 """Predictions against the truth: `make verify-predictions`.
 
     tests/predictions/verify.py --smbscope PATH [--case distance,...] [--users 20] [--seconds 90]
-                                [--out docs/predictions-measured.md]
+                                [--out FILE]
 
 For each case: a baseline is recorded on a private Samba (`smbscope lab`); the predictions are written to a
 file, from that recording alone; then each change is really made, in a way that the model never reads, the
