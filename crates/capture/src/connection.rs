@@ -12,13 +12,14 @@ use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 
 use hashbrown::HashSet;
+use smbscope_tables::busy::NOT_ON_CLOCK;
 use smbscope_wire::nbss::Kind;
 use smbscope_wire::read::u8_at;
 
-use crate::decoder::Options;
 use crate::frame::{TcpFlags, TcpSegment};
 use crate::limits::Limits;
 use crate::link::Link;
+use crate::options::Options;
 use crate::output::{Output, Started};
 use crate::secrets::{Keys, Secrets};
 use crate::smb1::Smb1;
@@ -29,12 +30,7 @@ use copies::Copies;
 use half::Half;
 use hold::Held;
 use measure::Handshake;
-pub use row::has_ended;
 use sink::Sink;
-
-/// What [`begin`](crate::stream::MessageSink::begin) returns for a message that is not on the busy
-/// clock.
-pub const NOT_ON_CLOCK: i64 = i64::MIN;
 
 /// Segments that overtake each other on the way are no further apart, ns (as Wireshark has it).
 const REORDERED_NS: i64 = 3_000_000;

@@ -3,17 +3,16 @@
 //! Owns no file, no thread and no clock. Where segments come from is the caller's, as is what it
 //! knows of an operation beside the wire (a probe's slices).
 
-use std::net::SocketAddr;
-
 use smbscope_tables::operation::Operation;
 use smbscope_tables::part::Part;
 use smbscope_tables::tables::Coverage;
 
 use crate::connection::Context;
-use crate::decoder::{Error, Options};
+
 use crate::engine::Engine;
 use crate::frame::TcpSegment;
-use crate::output::Output;
+use crate::options::{Error, Options};
+use crate::output::{Ends, Output};
 use crate::resolve::Resolver;
 
 /// Rows after which [`Feed::wants_out`].
@@ -38,15 +37,6 @@ pub struct Feed {
     backwards: u64,
     /// Segments before the recording began.
     frames_before: u64,
-}
-
-/// Which connection a row belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Ends {
-    /// The client's address and port.
-    pub client: SocketAddr,
-    /// The server's.
-    pub server: SocketAddr,
 }
 
 impl Feed {

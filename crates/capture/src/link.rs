@@ -5,92 +5,16 @@ mod round_trip;
 
 use std::collections::VecDeque;
 
-use smbscope_tables::busy::BusyClock;
+use smbscope_tables::busy::{BusyClock, NOT_ON_CLOCK};
 use smbscope_tables::code::{self, Source, Vantage};
 use smbscope_tables::operation::Operation;
-use smbscope_tables::tables::{Connection, Referral};
+use smbscope_tables::tables::Connection;
 
-use crate::connection::NOT_ON_CLOCK;
-use crate::output::{Done, Effect, Open, Output, Session, Tree};
+use crate::output::{Done, Effect, Output};
+use crate::pending::{Pending, Seen};
 use crate::stream::Message;
 use crate::unanswered;
 pub use round_trip::RoundTrip;
-
-/// A request that waits for its reply.
-#[derive(Clone, Debug, Default)]
-pub struct Pending {
-    /// The row so far.
-    pub row: Operation,
-    /// The busy clock's reading at its start.
-    pub begun: i64,
-    /// Whether its message is on the busy clock.
-    pub on_clock: bool,
-    /// Whether it counts as in flight.
-    pub in_flight: bool,
-    /// Whether the message's times stand on this row (a lead, or a message of one).
-    pub lead: bool,
-    /// Number of its compound on the connection; 0 for none.
-    pub chain: u64,
-    /// Path or share in the request.
-    pub name: String,
-    /// Whether `name` is there.
-    pub has_name: bool,
-    /// Of a session setup.
-    pub session: Option<Box<Session>>,
-    /// Replies of the connection after which its own is taken for lost, where anything was lost.
-    pub lost_at: u64,
-    /// Whether its reply is among those that were not captured, as it seems.
-    pub is_missed: bool,
-}
-
-impl Pending {
-    /// Makes it new without giving back its buffers.
-    pub fn reset(&mut self) {
-        self.row = Operation::default();
-        self.begun = 0;
-        self.on_clock = false;
-        self.in_flight = false;
-        self.lead = false;
-        self.chain = 0;
-        self.name.clear();
-        self.has_name = false;
-        self.session = None;
-        self.lost_at = 0;
-        self.is_missed = false;
-    }
-}
-
-/// When and where a reply was seen.
-#[derive(Clone, Copy, Debug)]
-pub struct Seen {
-    /// First byte.
-    pub start: i64,
-    /// Last byte, if it was captured.
-    pub end: Option<i64>,
-    /// Frame of the first byte.
-    pub frame: u64,
-    /// Bytes of the message with its NetBIOS header.
-    pub wire_bytes: u64,
-}
-
-impl Seen {
-    /// Of a message.
-    #[inline]
-    pub fn of(message: &Message<'_>) -> Seen {
-        Seen {
-            start: message.start,
-            end: message.end,
-            frame: message.frame,
-            wire_bytes: u64::from(message.length) + 4,
-        }
-    }
-
-    /// The best that is known of its end.
-    #[inline]
-    pub fn end_or_start(&self) -> i64 {
-        self.end.unwrap_or(self.start)
-    }
-}
 
 /// Times in which TCP made up for losses, of either direction: the last ones, as operations overlap with
 /// few.
@@ -426,37 +350,4 @@ impl Link {
             effect,
         });
     }
-}
-
-/// Keeps what an open tells, for `resolve`.
-pub fn open_effect(out: &mut Output, open: Open) -> Effect {
-    out.told.opens.push(open);
-    Effect::Open(out.told.opens.len() as u32 - 1)
-}
-
-/// Keeps what a session setup tells, for `resolve`.
-pub fn session_effect(out: &mut Output, session: Session) -> Effect {
-    out.told.sessions.push(session);
-    Effect::Session(out.told.sessions.len() as u32 - 1)
-}
-
-/// Keeps what a tree connect tells, for `resolve`.
-pub fn tree_effect(out: &mut Output, tree: Tree) -> Effect {
-    out.told.trees.push(tree);
-    Effect::Tree(out.told.trees.len() as u32 - 1)
-}
-
-/// Keeps what a DFS referral tells, for `resolve`.
-pub fn referral_effect(
-    out: &mut Output,
-    mut told: Vec<Referral>,
-    asked: Option<&mut Pending>,
-) -> Effect {
-    let path = asked.map(|pending| pending.name.clone());
-    for referral in &mut told {
-        referral.path.clone_from(&path);
-    }
-    let (first, count) = (out.told.referrals.len() as u32, told.len() as u32);
-    out.told.referrals.extend(told);
-    Effect::Referrals(first, count)
 }

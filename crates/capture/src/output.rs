@@ -3,6 +3,8 @@
 //! Rows leave here with everything that one connection knows. What spans connections (sessions,
 //! trees, opens, numbers) is added by `resolve`, in the order of the packets.
 
+use std::net::SocketAddr;
+
 pub use smbscope_tables::open::OpenTold as Open;
 use smbscope_tables::operation::Operation;
 use smbscope_tables::tables::{Connection, Coverage, Referral};
@@ -121,9 +123,18 @@ pub struct Started {
     /// Global number of the packet.
     pub order: u64,
     /// Client and server, as far as known.
-    pub client: std::net::SocketAddr,
+    pub client: SocketAddr,
     /// The server's end.
-    pub server: std::net::SocketAddr,
+    pub server: SocketAddr,
+}
+
+/// Which connection a row belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Ends {
+    /// The client's address and port.
+    pub client: SocketAddr,
+    /// The server's.
+    pub server: SocketAddr,
 }
 
 /// What operations tell beside their rows.
@@ -176,6 +187,34 @@ impl Output {
         self.told.tickets.clear();
         self.ended.clear();
         *self.coverage = Coverage::default();
+    }
+
+    /// Keeps what an open says.
+    pub fn open(&mut self, open: Open) -> Effect {
+        self.told.opens.push(open);
+        Effect::Open(self.told.opens.len() as u32 - 1)
+    }
+
+    /// Keeps what a session setup says.
+    pub fn session(&mut self, session: Session) -> Effect {
+        self.told.sessions.push(session);
+        Effect::Session(self.told.sessions.len() as u32 - 1)
+    }
+
+    /// Keeps what a tree connect says.
+    pub fn tree(&mut self, tree: Tree) -> Effect {
+        self.told.trees.push(tree);
+        Effect::Tree(self.told.trees.len() as u32 - 1)
+    }
+
+    /// Keeps the targets that answer a DFS referral request for `path`.
+    pub fn referrals(&mut self, mut targets: Vec<Referral>, path: Option<String>) -> Effect {
+        for target in &mut targets {
+            target.path.clone_from(&path);
+        }
+        let (first, count) = (self.told.referrals.len() as u32, targets.len() as u32);
+        self.told.referrals.extend(targets);
+        Effect::Referrals(first, count)
     }
 
     /// Keeps a text.

@@ -22,12 +22,10 @@ use smbscope_tables::operation::Operation;
 use smbscope_tables::part::Part;
 use smbscope_tables::tables::{Coverage, Referral, Session, Tree};
 
-use crate::connection::has_ended;
-use crate::decoder::Options;
-use crate::feed::Ends;
 use crate::kdc::Tickets;
 use crate::limits::Limits;
-use crate::output::{self, Done, Effect, Output, Told};
+use crate::options::{Options, Tables};
+use crate::output::{self, Done, Effect, Ends, Output, Told};
 use bounded::Entities;
 use ends::end_open;
 pub use entities::add_counters;
@@ -49,7 +47,7 @@ const TEXT_BYTES: usize = 4 << 20;
 pub struct Resolver {
     limits: Limits,
     batch_rows: usize,
-    tables: crate::decoder::Tables,
+    tables: Tables,
     builder: OperationBuilder,
     recording: Known,
     capture_file: Known,
@@ -340,7 +338,7 @@ impl Resolver {
 
     fn connection_ended(&mut self, key: LinkKey, row: &smbscope_tables::tables::Connection) {
         let Some(link) = self.links.remove(key) else { return };
-        let ended = has_ended(row).then_some(row.end);
+        let ended = row.has_ended().then_some(row.end);
         for &(id, place, _) in &link.sessions {
             if let Some(session) = self.sessions.get_mut(place).filter(|session| session.id == id) {
                 session.channels.leave(ended);

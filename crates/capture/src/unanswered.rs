@@ -6,8 +6,8 @@
 use smbscope_tables::operation::Operation;
 use smbscope_wire::{smb1, smb2};
 
-use crate::link::{Pending, session_effect, tree_effect};
 use crate::output::{Effect, Output, Tree};
+use crate::pending::Pending;
 
 /// Who logged on: a session that goes on was let in. And which share was asked for. Without its
 /// number (SMB1 gives it with the reply) a session is not found again.
@@ -16,13 +16,13 @@ pub fn effect(out: &mut Output, pending: &mut Pending) -> Effect {
     if row.session_id().is_some_and(|id| id != 0)
         && let Some(session) = pending.session.take()
     {
-        return session_effect(out, *session);
+        return out.session(*session);
     }
     // A path is told with every row.
     let has_share = !pending.has_name && !pending.name.is_empty();
     if has_share && is_tree_connect(row) {
         let share = Some(out.push_text(&pending.name));
-        return tree_effect(out, Tree { share, refused: true, ..Tree::default() });
+        return out.tree(Tree { share, refused: true, ..Tree::default() });
     }
     Effect::None
 }

@@ -4,11 +4,6 @@ use smbscope_tables::tables::Connection as Row;
 
 use super::{Connection, EndReason};
 
-/// Whether a connection's row says that it ended, and not only that it was no longer followed.
-pub fn has_ended(row: &Row) -> bool {
-    matches!(&*row.end_reason, "reset" | "fin" | "reused")
-}
-
 impl Connection {
     /// The connection's row, without number and recording.
     pub(super) fn row(&mut self, reason: EndReason) -> Row {

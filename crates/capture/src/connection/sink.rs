@@ -1,6 +1,7 @@
 //! Messages of one direction on their way to the protocol that speaks them: opened where they are
 //! encrypted or compressed.
 
+use smbscope_tables::busy::NOT_ON_CLOCK;
 use smbscope_wire::compression;
 use smbscope_wire::crypto::Cipher;
 use smbscope_wire::nbss::Kind;
@@ -10,9 +11,10 @@ use smbscope_wire::smb2::negotiate_context::NegotiateContextData;
 use smbscope_wire::smb2::transform::Transform;
 use smbscope_wire::smb2::{Command, Header};
 
-use super::{Context, NOT_ON_CLOCK};
-use crate::link::{Link, Seen};
+use super::Context;
+use crate::link::Link;
 use crate::output::Output;
+use crate::pending::Seen;
 use crate::secrets::Secrets;
 use crate::smb1::Smb1;
 use crate::smb2::{Smb2, Wrapping};

@@ -6,12 +6,13 @@ use std::thread::JoinHandle;
 use crossbeam_channel::{Receiver, Sender, bounded};
 use smbscope_tables::tables::Coverage;
 
+use super::Progress;
 use super::resolving::{Event, Gone, To};
-use super::{Input, Options, Progress};
 use crate::connection::Context;
 use crate::engine::Engine;
 use crate::file::{self, Chunk, FileError, FrameRef, Reader};
 use crate::frame::{FlowKey, NotTcp, Udp, dissect, dissect_plain};
+use crate::options::{Input, Options};
 use crate::output::Output;
 
 /// Files that follow each other within this time are one recording in pieces (a ring of files),

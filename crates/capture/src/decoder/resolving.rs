@@ -6,8 +6,9 @@ use crossbeam_channel::{Receiver, Sender};
 use smbscope_tables::part::Part;
 use smbscope_tables::tables::Coverage;
 
-use super::{Error, Progress};
+use super::Progress;
 use crate::file::{FileError, FileSummary};
+use crate::options::Error;
 use crate::output::Output;
 use crate::resolve::{Resolver, add_counters};
 

@@ -10,9 +10,10 @@ use smbscope_tables::tables::{Connection, Coverage, Handle, Session, Tree};
 
 use super::{Ends, Feed};
 use crate::Part;
-use crate::decoder::{Decoder, Input, Options};
+use crate::decoder::Decoder;
 use crate::file::{self, Reader};
 use crate::frame::dissect;
+use crate::options::{Input, Options};
 
 #[derive(Default)]
 struct Seen {

@@ -23,6 +23,7 @@ use smbscope_tables::tables::Coverage;
 use crate::feed::{Amend, Feed};
 use crate::file::LinkType;
 use crate::frame::{NotTcp, TcpSegment, dissect};
+use crate::options;
 use again::Again;
 use masked::Masked;
 use socket::Socket;
@@ -113,7 +114,7 @@ pub enum Error {
     },
     /// Rows cannot be made.
     #[error(transparent)]
-    Decode(#[from] crate::Error),
+    Decode(#[from] options::Error),
 }
 
 /// What was received so far.
@@ -186,13 +187,13 @@ impl Recorder {
     pub fn open(
         recording: &str,
         options: &Options,
-        decode: &crate::Options,
+        decode: &options::Options,
     ) -> Result<Recorder, Error> {
         if !(1..=PORTS_MAX).contains(&options.ports.len()) {
             return Err(Error::Ports(options.ports.len()));
         }
         let host = socket::addresses()?;
-        let decode = crate::Options { host, ..decode.clone() };
+        let decode = options::Options { host, ..decode.clone() };
         let feed = Feed::new(recording, &decode)?;
         let socket = Socket::open(options)?;
         let kept = match &options.pcap {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use smbscope_tables::open::{OpenLife, OpenNames, OpenTold, smb2_writes};
 use smbscope_tables::operation::Operation;
 use smbscope_tables::tables::{Coverage, Handle, Session, Tree};
+use smbscope_wire::smb1;
 
 use super::bounded::Entity;
 use super::ends::{Channels, Ending};
@@ -227,7 +228,7 @@ impl HandleState {
     #[inline]
     pub fn count(&mut self, row: &Operation) {
         let writes = match row.command() {
-            Some(command) if self.protocol == 1 => crate::smb1::data_direction(command as u8),
+            Some(command) if self.protocol == 1 => smb1::Command(command as u8).writes_data(),
             _ => smb2_writes(row),
         };
         self.life.count(row, writes);

@@ -12,8 +12,9 @@ use super::Smb1;
 use super::exchange::{self, Exchange, Stage};
 use super::reply::is_error;
 use super::transactions::Transaction;
-use crate::link::{Link, Seen};
+use crate::link::Link;
 use crate::output::Output;
+use crate::pending::Seen;
 
 /// A reply whose request was not seen.
 #[derive(Clone, Debug)]

@@ -14,8 +14,9 @@ use smbscope_wire::status::Status;
 
 use super::reply::{self, Answer};
 use super::transactions::Transaction;
-use crate::link::{Link, Pending, Seen};
+use crate::link::Link;
 use crate::output::{Output, Tree};
+use crate::pending::{Pending, Seen};
 use crate::stream::Message;
 
 /// One operation of an exchange.

@@ -25,12 +25,12 @@ use smbscope_wire::smb1::lock::LockingAndXRequest;
 use smbscope_wire::smb1::{self, Command, Header};
 
 use crate::limits::Limits;
-use crate::link::{Link, Seen};
+use crate::link::Link;
 use crate::output::Output;
+use crate::pending::Seen;
 use crate::stream::Message;
 use early::Early;
 use exchange::{Exchange, Stage};
-pub use raw::data_direction;
 
 /// Pairing on one connection.
 #[derive(Clone, Debug, Default)]

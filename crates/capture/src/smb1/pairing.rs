@@ -7,8 +7,9 @@ use super::exchange::Progress;
 use super::reply::Answer;
 use super::{Smb1, key_of};
 use crate::limits::Limits;
-use crate::link::{Link, Seen};
+use crate::link::Link;
 use crate::output::Output;
+use crate::pending::Seen;
 use crate::stream::Message;
 
 /// Where the request of a reply is.

@@ -9,27 +9,10 @@ use smbscope_wire::smb1::{self, Command, Header};
 use super::early::EARLY_NS;
 use super::exchange::Stage;
 use super::{Smb1, key_of};
-use crate::link::{Link, Seen};
+use crate::link::Link;
 use crate::output::Output;
+use crate::pending::Seen;
 use crate::stream::Message;
-
-/// Whether a command writes (true) or reads (false) file data; none for all others.
-pub fn data_direction(command: u8) -> Option<bool> {
-    match Command(command) {
-        Command::WRITE
-        | Command::WRITE_AND_UNLOCK
-        | Command::WRITE_RAW
-        | Command::WRITE_MPX
-        | Command::WRITE_AND_CLOSE
-        | Command::WRITE_AND_X => Some(true),
-        Command::READ
-        | Command::LOCK_AND_READ
-        | Command::READ_RAW
-        | Command::READ_MPX
-        | Command::READ_AND_X => Some(false),
-        _ => None,
-    }
-}
 
 impl Smb1 {
     /// Whether a message that begins as SMB1 does is data of raw mode after all.

@@ -17,8 +17,9 @@ use smbscope_wire::status::{DosError, Status};
 
 use super::exchange::{Member, Stage, answered_uid};
 use super::request::{file_bytes, is_directory, oplock};
-use crate::link::{Link, Pending, open_effect, referral_effect, session_effect, tree_effect};
+use crate::link::Link;
 use crate::output::{Effect, Open, Output, Session, Tree};
+use crate::pending::Pending;
 
 /// What a reply does to sessions, trees and opens.
 #[derive(Clone, Debug, Default)]
@@ -49,26 +50,26 @@ impl Answer {
     pub fn effect(&mut self, pending: &mut Pending, out: &mut Output) -> Effect {
         match std::mem::take(self) {
             Answer::Nothing => Effect::None,
-            Answer::Open(open) => open_effect(out, *open),
+            Answer::Open(open) => out.open(*open),
             Answer::Close => Effect::Close(None),
             Answer::Session(guest) => {
                 let mut session = pending.session.take().map(|held| *held).unwrap_or_default();
                 let is_null = session.guest == Some(true);
                 session.guest = guest.map(|guest| guest || is_null);
-                session_effect(out, session)
+                out.session(session)
             }
             Answer::Refused => {
                 let session = pending.session.take().map(|held| *held).unwrap_or_default();
-                session_effect(out, Session { refused: true, guest: None, ..session })
+                out.session(Session { refused: true, guest: None, ..session })
             }
             Answer::Referrals(told) => {
-                let asked = Some(pending).filter(|pending| pending.has_name);
-                referral_effect(out, told, asked)
+                let asked = pending.has_name.then(|| pending.name.clone());
+                out.referrals(told, asked)
             }
             Answer::Logoff => Effect::Logoff,
             Answer::Tree(tree) => {
                 let share = (!pending.name.is_empty()).then(|| out.push_text(&pending.name));
-                tree_effect(out, Tree { share, ..*tree })
+                out.tree(Tree { share, ..*tree })
             }
             Answer::TreeDisconnect => Effect::TreeDisconnect,
         }

@@ -21,8 +21,9 @@ use smbscope_wire::smb2::create::{CreateDisposition, CreateOptions};
 
 use super::exchange::{Member, Stage, WriteRaw};
 use super::transactions::{Transaction, is_one_way};
-use crate::link::{Link, Pending};
+use crate::link::Link;
 use crate::output::Session;
+use crate::pending::Pending;
 use crate::user;
 
 /// Dialects of a Negotiate that are remembered; clients offer a dozen.

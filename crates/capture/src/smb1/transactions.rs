@@ -16,8 +16,8 @@ use smbscope_wire::smb1::{Block, Command, Text};
 use super::exchange::Member;
 use super::reply::Answer;
 use super::request::{self, file_bytes, set_path};
-use crate::link::Pending;
 use crate::output::Open;
+use crate::pending::Pending;
 use crate::user;
 
 /// Bytes of parameters and data that were seen, and how many there are to be.

@@ -13,8 +13,9 @@ use smbscope_wire::smb2::{Command, HEADER_BYTES};
 
 use super::{Chain, MEMBERS_MAX, Smb2};
 use crate::limits::Limits;
-use crate::link::{Link, Pending, Seen};
+use crate::link::Link;
 use crate::output::{Effect, Output};
+use crate::pending::{Pending, Seen};
 use crate::stream::Message;
 
 /// Bytes of the least member before another one: a header and four bytes, padded to eight.

@@ -11,8 +11,9 @@ use super::gaps::Ending;
 use super::replies::set_reply;
 use super::reply::Reply;
 use super::{Smb2, Wrapping, has_tree};
-use crate::link::{Link, Seen};
+use crate::link::Link;
 use crate::output::Output;
+use crate::pending::Seen;
 
 /// A reply that came before its request was seen: packets of the two directions can be recorded
 /// out of order.

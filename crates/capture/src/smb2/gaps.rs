@@ -14,8 +14,9 @@ use smbscope_wire::smb2::header::Header;
 
 use super::behind::{MEMBER_BYTES, Rest, Tail};
 use super::{EARLY_PACKETS, Smb2, Wrapping};
-use crate::link::{Link, Seen};
+use crate::link::Link;
 use crate::output::{Effect, Output};
+use crate::pending::Seen;
 use crate::stream::Message;
 
 /// Gaps that are looked at together; of more the oldest are settled before their time.

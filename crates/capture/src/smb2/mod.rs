@@ -20,8 +20,9 @@ use smbscope_wire::smb2::Command;
 use smbscope_wire::smb2::header::{Header, Member, members};
 
 use crate::limits::Limits;
-use crate::link::{Link, Pending, Seen};
+use crate::link::Link;
 use crate::output::{Effect, Output};
+use crate::pending::{Pending, Seen};
 use crate::stream::Message;
 use behind::{Rest, Tail, Told, next_id};
 use early::Early;

@@ -11,8 +11,9 @@ use super::early::Early;
 use super::reply::{self, Reply};
 use super::{Smb2, Wrapping};
 use crate::limits::Limits;
-use crate::link::{Link, Seen};
+use crate::link::Link;
 use crate::output::Output;
+use crate::pending::Seen;
 use crate::stream::Message;
 
 impl Smb2 {

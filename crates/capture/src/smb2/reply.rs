@@ -23,8 +23,9 @@ use smbscope_wire::smb2::write::WriteResponse;
 use smbscope_wire::smb2::{Command, Dialect};
 use smbscope_wire::status::Status;
 
-use crate::link::{Link, Pending, open_effect, referral_effect, session_effect, tree_effect};
+use crate::link::Link;
 use crate::output::{Effect, Open, Output, Session, Tree};
+use crate::pending::Pending;
 use crate::user;
 
 /// What a reply tells, apart from its header.
@@ -214,11 +215,12 @@ impl Reply {
             return Effect::None;
         }
         match self.command {
-            Command::CREATE => open_effect(out, self.open),
+            Command::CREATE => out.open(self.open),
             Command::CLOSE => Effect::Close(self.size_bytes),
             Command::IOCTL if !self.referrals.is_empty() => {
                 let asked = pending.filter(|pending| pending.has_name);
-                referral_effect(out, std::mem::take(&mut self.referrals), asked)
+                let asked = asked.map(|pending| pending.name.clone());
+                out.referrals(std::mem::take(&mut self.referrals), asked)
             }
             Command::LOGOFF => Effect::Logoff,
             Command::TREE_DISCONNECT => Effect::TreeDisconnect,
@@ -228,7 +230,7 @@ impl Reply {
                 tree.share = pending
                     .filter(|pending| !pending.name.is_empty())
                     .map(|pending| out.push_text(&pending.name));
-                tree_effect(out, tree)
+                out.tree(tree)
             }
             Command::SET_INFO => match pending {
                 Some(pending) if !pending.name.is_empty() => {
@@ -249,11 +251,11 @@ impl Reply {
         };
         let Some(flags) = self.session else {
             session.refused = true;
-            return session_effect(out, session);
+            return out.session(session);
         };
         let guest = SessionFlags::IS_GUEST.0 | SessionFlags::IS_NULL.0;
         session.guest = flags.map(|flags| flags.0 & guest != 0);
         session.encrypt_data = flags.map(|flags| flags.contains(SessionFlags::ENCRYPT_DATA));
-        session_effect(out, session)
+        out.session(session)
     }
 }

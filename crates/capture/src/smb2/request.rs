@@ -14,7 +14,8 @@ use smbscope_wire::smb2::session::SessionSetupRequest;
 use smbscope_wire::smb2::tree::TreeConnectRequest;
 use smbscope_wire::{dfs, text};
 
-use crate::link::{Link, Pending};
+use crate::link::Link;
+use crate::pending::Pending;
 use crate::user;
 
 /// Fills the row from the body, as far as captured.

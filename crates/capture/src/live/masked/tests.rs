@@ -5,9 +5,10 @@ use std::path::Path;
 
 use super::*;
 use crate::Part;
-use crate::decoder::{Decoder, Input, Options};
+use crate::decoder::Decoder;
 use crate::file::{self, Reader};
 use crate::frame::{Address, dissect};
+use crate::options::{Input, Options};
 
 fn fixture(name: &str) -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures").join(name)

@@ -6,7 +6,7 @@ use crate::smb1::request::set_path;
 #[test]
 fn paths_are_as_smb2_has_them() {
     let told = |path: &str, dfs| {
-        let mut pending = crate::link::Pending::default();
+        let mut pending = crate::pending::Pending::default();
         let bytes = path.as_bytes();
         set_path(&mut pending, smbscope_wire::smb1::Text { bytes, unicode: false }, dfs);
         pending.name

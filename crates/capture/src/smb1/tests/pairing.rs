@@ -201,7 +201,7 @@ fn a_negotiate_tells_the_dialect_or_is_answered_by_smb2() {
 
     let mut wire = Wire::default();
     wire.client(offer(0));
-    let seen = crate::link::Seen { start: 5_000_000, end: None, frame: 9, wire_bytes: 70 };
+    let seen = crate::pending::Seen { start: 5_000_000, end: None, frame: 9, wire_bytes: 70 };
     assert!(wire.smb1.answered_by_smb2(&seen, 0, &mut wire.link, &mut wire.out));
     assert!(!wire.smb1.answered_by_smb2(&seen, 0, &mut wire.link, &mut wire.out));
     let rows = wire.rows();
