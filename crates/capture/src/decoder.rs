@@ -6,8 +6,8 @@
 //! thread resolves.
 
 mod progress;
-mod pump;
-mod resolving;
+mod read_thread;
+mod resolve_stage;
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -18,8 +18,8 @@ use smbscope_tables::part::Part;
 use crate::options::{Error, Input, Options};
 use crate::resolve::Resolver;
 pub use progress::Progress;
-use pump::Pump;
-use resolving::{Gone, Resolving, To};
+use read_thread::Pump;
+use resolve_stage::{Gone, Resolving, To};
 
 /// Decodes captures; an iterator of parts.
 pub struct Decoder {

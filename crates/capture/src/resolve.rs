@@ -4,11 +4,11 @@
 //! how many shards there were. Everything kept is bounded; what is forgotten is counted.
 
 mod bounded;
-mod ends;
+mod connections;
 mod entities;
 mod files;
-mod known;
-mod links;
+mod handle_end;
+mod interned;
 mod sessions;
 mod vantage;
 
@@ -25,14 +25,14 @@ use smbscope_tables::tables::{Coverage, Referral, Session, Tree};
 use crate::kdc::Tickets;
 use crate::limits::Limits;
 use crate::options::{Options, Tables};
-use crate::output::{self, Done, Effect, Ends, Output, Told};
+use crate::outcome::{self, Done, Effect, Ends, Output, Told};
 use bounded::Entities;
-use ends::end_open;
+use connections::{Link, LinkKey, Links};
 pub use entities::add_counters;
 use entities::{Closed, HandleState, SessionState, TreeState};
 use files::Durable;
-use known::Known;
-use links::{Link, LinkKey, Links};
+use handle_end::end_open;
+use interned::Known;
 use vantage::Vantages;
 
 type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
@@ -194,7 +194,7 @@ impl Resolver {
 
     /// Numbers the connections that began; [`Resolver::take`] does so too.
     pub fn connections_started(&mut self, outputs: &[Output]) {
-        let mut started: Vec<(u64, u32, &output::Started)> = Vec::new();
+        let mut started: Vec<(u64, u32, &outcome::Started)> = Vec::new();
         for (shard, output) in outputs.iter().enumerate() {
             started.extend(output.started.iter().map(|one| (one.order, shard as u32, one)));
         }

@@ -8,9 +8,9 @@ use smbscope_tables::tables::{Coverage, Handle, Session, Tree};
 use smbscope_wire::smb1;
 
 use super::bounded::Entity;
-use super::ends::{Channels, Ending};
-use super::known::Known;
-use crate::output;
+use super::handle_end::{Channels, Ending};
+use super::interned::Known;
+use crate::outcome;
 
 /// A session while it lives.
 #[derive(Clone, Default)]
@@ -55,7 +55,7 @@ impl SessionState {
     }
 
     /// Takes what a session setup tells.
-    pub fn learn(&mut self, told: &output::Session) {
+    pub fn learn(&mut self, told: &outcome::Session) {
         if let Some(user) = &told.user {
             self.user = Known::new(user);
         }
@@ -126,7 +126,7 @@ impl TreeState {
     }
 
     /// Takes what a tree connect tells.
-    pub fn learn(&mut self, told: &output::Tree, share: Option<&str>) {
+    pub fn learn(&mut self, told: &outcome::Tree, share: Option<&str>) {
         if let Some(share) = share {
             self.share = Known::new(share);
         }
