@@ -9,10 +9,13 @@
 
 mod early_replies;
 mod exchange;
+mod member;
+mod open;
 mod pairing;
 mod raw;
 mod reply;
 mod request;
+mod stage;
 #[cfg(test)]
 mod tests;
 mod transactions;
@@ -30,7 +33,8 @@ use crate::smb::pairing::Link;
 use crate::smb::pending::Seen;
 use crate::stream::Message;
 use early_replies::Early;
-use exchange::{Exchange, Stage};
+use exchange::Exchange;
+use stage::Stage;
 
 /// Pairing on one connection.
 #[derive(Clone, Debug, Default)]
@@ -210,9 +214,9 @@ impl Smb1 {
         let mut chained = false;
         for (index, block) in view.blocks().enumerate() {
             let command = block.command();
-            let member = exchange.push(exchange::row(header, command));
+            let member = exchange.push(member::row(header, command));
             let stage = request::decode(block, header, chained, member, link);
-            chained |= exchange::opens(command);
+            chained |= open::opens(command);
             let pending = &mut member.pending;
             pending.chain = chain;
             if chain != 0 {
@@ -365,7 +369,7 @@ impl Smb1 {
         let Some(block) = view.blocks().next() else { return };
         link.table.breaks += 1;
         let view = LockingAndXRequest::new(block);
-        let mut row = exchange::row(header, header.command);
+        let mut row = member::row(header, header.command);
         request::set_break(&mut row, &view, true);
         let owner = view.fid().and_then(|fid| self.owners.get(&fid));
         // Servers that give out other UIDs put 0 there, too.
@@ -401,19 +405,4 @@ fn is_break(view: smb1::Message<'_>) -> bool {
         block.command() == Command::LOCKING_AND_X
             && LockingAndXRequest::new(block).is_oplock_release().unwrap_or_else(is_numbered_so)
     })
-}
-
-/// Commands whose TID means something (MS-CIFS section 2.2.3.1).
-fn has_tree(command: Command) -> bool {
-    !matches!(
-        command,
-        Command::NEGOTIATE
-            | Command::SESSION_SETUP_AND_X
-            | Command::LOGOFF_AND_X
-            | Command::TREE_CONNECT
-            | Command::TREE_CONNECT_AND_X
-            | Command::ECHO
-            | Command::NT_CANCEL
-            | Command::PROCESS_EXIT
-    )
 }

@@ -9,8 +9,10 @@ use smbscope_tables::operation::Column;
 use smbscope_wire::smb1::{self, Command, Header};
 
 use super::Smb1;
-use super::exchange::{self, Exchange, Stage};
+use super::exchange::Exchange;
+use super::member;
 use super::reply::is_error;
+use super::stage::Stage;
 use super::transactions::Transaction;
 use crate::outcome::Output;
 use crate::smb::pairing::Link;
@@ -99,7 +101,7 @@ impl Smb1 {
             exchange.alone = true;
             for block in view.blocks() {
                 let command = block.command();
-                exchange.push(exchange::row(header, command));
+                exchange.push(member::row(header, command));
                 exchange.stage = match command {
                     Command::TRANSACTION | Command::TRANSACTION2 | Command::NT_TRANSACT => {
                         Stage::Transaction(Transaction::default())

@@ -5,76 +5,20 @@
 //! end together (MS-CIFS section 2.2.3.4), and so do the messages of a transaction (3.2.4.1.4),
 //! of an Echo (2.2.4.39) and of raw writes (2.2.4.25).
 
-use smbscope_tables::code;
 use smbscope_tables::operation::{Column, Operation};
 use smbscope_wire::smb1::extent::Extent;
 use smbscope_wire::smb1::transaction::is_interim;
 use smbscope_wire::smb1::{self, Command, Header, read};
 use smbscope_wire::status::Status;
 
-use super::reply::{self, Answer};
-use super::transactions::Transaction;
+use super::member::{Answer, Member, answered_uid, has_tree};
+use super::open::opens;
+use super::reply;
+use super::stage::Stage;
 use crate::outcome::{Output, Tree};
 use crate::smb::pairing::Link;
-use crate::smb::pending::{Pending, Seen};
+use crate::smb::pending::Seen;
 use crate::stream::Message;
-
-/// One operation of an exchange.
-#[derive(Clone, Debug, Default)]
-pub struct Member {
-    /// Its row.
-    pub pending: Pending,
-    /// What its reply does beyond the row.
-    pub answer: Answer,
-}
-
-impl Member {
-    /// Its command.
-    pub fn command(&self) -> Command {
-        Command(self.pending.row.command().unwrap_or(0) as u8)
-    }
-
-    /// FID and UID of the row.
-    pub fn opened(&self) -> Option<(u16, u16)> {
-        let [low, high, ..] = self.pending.row.file_id()?;
-        Some((u16::from_le_bytes([low, high]), self.pending.row.session_id()? as u16))
-    }
-}
-
-/// What is special about an exchange; said by its last command.
-#[derive(Clone, Debug, Default)]
-pub enum Stage {
-    /// One request, one reply.
-    #[default]
-    Plain,
-    /// No reply comes.
-    Silent,
-    /// The dialects offered, as the dialect column's codes.
-    Negotiate(Vec<u64>),
-    /// Replies still to come.
-    Echo(u16),
-    /// Several messages each way.
-    Transaction(Transaction),
-    /// A lock that may wait for another client's.
-    Lock,
-    /// The reply is a message without header.
-    ReadRaw,
-    /// See [`WriteRaw`].
-    WriteRaw(WriteRaw),
-    /// Bytes returned so far, in several replies.
-    ReadMpx(u32),
-}
-
-/// Progress of a raw write.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct WriteRaw {
-    /// Bytes that the message without header brings.
-    pub rest: u32,
-    /// Whether a final reply follows.
-    pub through: bool,
-    /// Whether the server has asked for the rest.
-    pub asked: bool,
-}
 
 /// What follows a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -283,7 +227,7 @@ impl Exchange {
             }
             if matches!(command, Command::TREE_CONNECT | Command::TREE_CONNECT_AND_X) {
                 tree = member.pending.row.tree_id();
-            } else if let Some(tree) = tree.filter(|_| super::has_tree(command)) {
+            } else if let Some(tree) = tree.filter(|_| has_tree(command)) {
                 member.pending.row.set_tree_id(tree);
             }
         }
@@ -398,41 +342,4 @@ impl Exchange {
             member.pending.row.clear(Column::busy_ns);
         }
     }
-}
-
-/// Whether the commands that follow in a chain work on the file that this one opens: their own
-/// file id was not known when they were sent.
-pub fn opens(command: Command) -> bool {
-    matches!(command, Command::NT_CREATE_AND_X | Command::OPEN_AND_X)
-}
-
-/// Whether a UID names a session without doubt: before the logon it is 0 or 0xffff.
-fn is_uid(uid: u16) -> bool {
-    !matches!(uid, 0 | u16::MAX)
-}
-
-/// The session that a reply's header names. Servers with passwords for shares give everybody UID 0.
-pub(super) fn answered_uid(header: &Header, command: Command) -> Option<u64> {
-    let is_inside = match command {
-        Command::SESSION_SETUP_AND_X => header.status == 0,
-        Command::TREE_CONNECT | Command::TREE_CONNECT_AND_X | Command::LOGOFF_AND_X => true,
-        _ => super::has_tree(command),
-    };
-    (is_uid(header.uid) || header.uid == 0 && is_inside).then_some(u64::from(header.uid))
-}
-
-/// What the header says of every operation of its message.
-pub fn row(header: &Header, command: Command) -> Operation {
-    let mut row = Operation::default();
-    row.set_protocol(1);
-    row.set_command(code::command(1, u16::from(command.primary().0)));
-    row.set_message_id(u64::from(header.mid));
-    if is_uid(header.uid) {
-        row.set_session_id(u64::from(header.uid));
-    }
-    if super::has_tree(command) {
-        row.set_tree_id(u32::from(header.tid));
-    }
-    row.set_signed(header.is_signed());
-    row
 }

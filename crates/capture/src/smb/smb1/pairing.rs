@@ -4,7 +4,7 @@ use smbscope_wire::smb1::{self, Command, Header};
 
 use super::early_replies::{self, Early, may_answer};
 use super::exchange::Progress;
-use super::reply::Answer;
+use super::member::Answer;
 use super::{Smb1, key_of};
 use crate::limits::Limits;
 use crate::outcome::Output;

@@ -7,7 +7,7 @@
 use smbscope_wire::smb1::{self, Command, Header};
 
 use super::early_replies::EARLY_NS;
-use super::exchange::Stage;
+use super::stage::Stage;
 use super::{Smb1, key_of};
 use crate::outcome::Output;
 use crate::smb::pairing::Link;

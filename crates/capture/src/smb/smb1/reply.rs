@@ -2,7 +2,6 @@
 
 use smbscope_tables::code;
 use smbscope_tables::operation::{Column, Operation};
-use smbscope_tables::tables::Referral;
 use smbscope_wire::smb1::create::NtCreateAndXResponse;
 use smbscope_wire::smb1::negotiate::{NegotiateResponse, SecurityMode};
 use smbscope_wire::smb1::open::{CreateResponse, OpenAndXResponse, OpenResponse};
@@ -15,66 +14,11 @@ use smbscope_wire::smb1::{Block, Command, Header};
 use smbscope_wire::smb2::tree::ShareType;
 use smbscope_wire::status::{DosError, Status};
 
-use super::exchange::{Member, Stage, answered_uid};
-use super::request::{file_bytes, is_directory, oplock};
-use crate::outcome::{Effect, Open, Output, Session, Tree};
+use super::member::{Answer, Member, answered_uid};
+use super::open::{file_bytes, is_directory, oplock};
+use super::stage::Stage;
+use crate::outcome::{Open, Tree};
 use crate::smb::pairing::Link;
-use crate::smb::pending::Pending;
-
-/// What a reply does to sessions, trees and opens.
-#[derive(Clone, Debug, Default)]
-pub enum Answer {
-    /// Nothing.
-    #[default]
-    Nothing,
-    /// Opened a file.
-    Open(Box<Open>),
-    /// Closed the row's file.
-    Close,
-    /// Began or continued a session, perhaps as guest.
-    Session(Option<bool>),
-    /// Refused a session.
-    Refused,
-    /// Ended the row's session.
-    Logoff,
-    /// Connected a share, or refused it.
-    Tree(Box<Tree>),
-    /// Disconnected the row's tree.
-    TreeDisconnect,
-    /// Told the targets of a DFS path.
-    Referrals(Vec<Referral>),
-}
-
-impl Answer {
-    /// The same for `resolve`; what the request told is in `pending`.
-    pub fn effect(&mut self, pending: &mut Pending, out: &mut Output) -> Effect {
-        match std::mem::take(self) {
-            Answer::Nothing => Effect::None,
-            Answer::Open(open) => out.open(*open),
-            Answer::Close => Effect::Close(None),
-            Answer::Session(guest) => {
-                let mut session = pending.session.take().map(|held| *held).unwrap_or_default();
-                let is_null = session.guest == Some(true);
-                session.guest = guest.map(|guest| guest || is_null);
-                out.session(session)
-            }
-            Answer::Refused => {
-                let session = pending.session.take().map(|held| *held).unwrap_or_default();
-                out.session(Session { refused: true, guest: None, ..session })
-            }
-            Answer::Referrals(told) => {
-                let asked = pending.has_name.then(|| pending.name.clone());
-                out.referrals(told, asked)
-            }
-            Answer::Logoff => Effect::Logoff,
-            Answer::Tree(tree) => {
-                let share = (!pending.name.is_empty()).then(|| out.push_text(&pending.name));
-                out.tree(Tree { share, ..*tree })
-            }
-            Answer::TreeDisconnect => Effect::TreeDisconnect,
-        }
-    }
-}
 
 /// Whether the header says that the (last) command failed.
 pub fn is_error(header: &Header) -> bool {

@@ -13,9 +13,8 @@ use smbscope_wire::smb1::trans2::{self, Trans2};
 use smbscope_wire::smb1::transaction::{Part, PipeCommand};
 use smbscope_wire::smb1::{Block, Command, Text};
 
-use super::exchange::Member;
-use super::reply::Answer;
-use super::request::{self, file_bytes, set_path};
+use super::member::{Answer, Member};
+use super::open::{self, file_bytes, set_path};
 use crate::outcome::Open;
 use crate::smb::logon;
 use crate::smb::pending::Pending;
@@ -115,7 +114,7 @@ impl Transaction {
                     self.path(subcommand, path, &mut member.pending);
                 }
                 if subcommand == Trans2::OPEN2 {
-                    request::open2(part, &mut member.pending.row);
+                    open::open2(part, &mut member.pending.row);
                 }
             }
             Command::NT_TRANSACT => {
@@ -124,7 +123,7 @@ impl Transaction {
                     row.set_file_id(file_bytes(fid));
                 }
                 if function == NtFunction::CREATE {
-                    request::nt_transact_create(part, &mut member.pending, self.dfs);
+                    open::nt_transact_create(part, &mut member.pending, self.dfs);
                 }
             }
             _ => {}
@@ -256,7 +255,7 @@ impl Transaction {
                 let Some(fid) = view.fid() else { return };
                 row.set_file_id(file_bytes(fid));
                 if let Some(level) = view.oplock_level() {
-                    row.set_oplock_granted(request::oplock(level));
+                    row.set_oplock_granted(open::oplock(level));
                 }
                 member.answer = Answer::Open(Box::new(Open {
                     directory: view.directory().map(|directory| directory != 0),
@@ -273,7 +272,7 @@ impl Transaction {
                     row.set_oplock_granted(if action & 0x8000 != 0 { asked } else { 0 });
                 }
                 member.answer = Answer::Open(Box::new(Open {
-                    directory: view.file_attributes().map(request::is_directory),
+                    directory: view.file_attributes().map(open::is_directory),
                     size_bytes: view.file_data_size().map(u64::from),
                     ..Open::default()
                 }));

@@ -1,7 +1,7 @@
 //! Opens, paths, the older reads and writes, locks and oplocks.
 
 use super::*;
-use crate::smb::smb1::request::set_path;
+use crate::smb::smb1::open::set_path;
 
 #[test]
 fn paths_are_as_smb2_has_them() {
