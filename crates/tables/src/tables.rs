@@ -80,6 +80,13 @@ table! {
     }
 }
 
+impl Connection {
+    /// Whether the connection itself ended, not only the capture of it.
+    pub fn has_ended(&self) -> bool {
+        matches!(&*self.end_reason, "reset" | "fin" | "reused")
+    }
+}
+
 table! {
     /// One SMB session.
     Session, "sessions" {
