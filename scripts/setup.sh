@@ -81,7 +81,7 @@ tool() { # CRATE VERSION: a cargo command that checks use, in the cache
   CARGO_TARGET_DIR=$cache/tools/target cargo install --quiet --locked --root "$cache/tools" "$1@$2"
 }
 
-samba_422() { # beside the system's: its tests say that they are skipped without
+samba_422() { # next to the system's; without it its tests are skipped
   [ -x "$cache/samba-4.22/bin/smbd" ] && return 0
   say "unpacking Samba 4.22 into $cache/samba-4.22"
   scripts/samba-4.22.sh "$cache/samba-4.22" >/dev/null || say "without Samba 4.22: tests of directory leases are skipped"

@@ -40,9 +40,9 @@ const FILE_BYTES_MAX: u64 = 4 << 20;
 
 /// Name and text of the built-in workloads.
 pub const BUILT_IN: [(&str, &str); 3] = [
-    ("homefolder", include_str!("../../workloads/homefolder.toml")),
-    ("bulk-copy", include_str!("../../workloads/bulk-copy.toml")),
-    ("metadata", include_str!("../../workloads/metadata.toml")),
+    ("homefolder", include_str!("../workloads/homefolder.toml")),
+    ("bulk-copy", include_str!("../workloads/bulk-copy.toml")),
+    ("metadata", include_str!("../workloads/metadata.toml")),
 ];
 
 /// Why a workload cannot be had.
