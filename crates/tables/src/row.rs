@@ -161,8 +161,8 @@ macro_rules! table {
             pub fn specs() -> Vec<$crate::column::ColumnSpec> {
                 vec![$($crate::column::ColumnSpec {
                     name: stringify!($name),
-                    data_type: <$type as $crate::table::Cell>::TYPE,
-                    nullable: <$type as $crate::table::Cell>::NULLABLE,
+                    data_type: <$type as $crate::row::Cell>::TYPE,
+                    nullable: <$type as $crate::row::Cell>::NULLABLE,
                     unit: $crate::column::Unit::$unit,
                     sensitivity: $crate::column::Sensitivity::$sensitivity,
                     doc: $doc,
@@ -179,7 +179,7 @@ macro_rules! table {
             pub fn to_batch(
                 rows: &[Self],
             ) -> Result<arrow::array::RecordBatch, arrow::error::ArrowError> {
-                let columns = vec![$(<$type as $crate::table::Cell>::column(
+                let columns = vec![$(<$type as $crate::row::Cell>::column(
                     rows.iter().map(|row| row.$name.clone()).collect()
                 ),)*];
                 arrow::array::RecordBatch::try_new(Self::schema(), columns)
@@ -189,7 +189,7 @@ macro_rules! table {
             pub fn from_batch(batch: &arrow::array::RecordBatch) -> Vec<Self> {
                 let mut rows = vec![Self::default(); batch.num_rows()];
                 $(
-                    let values = $crate::table::read_column::<$type>(batch, stringify!($name));
+                    let values = $crate::row::read_column::<$type>(batch, stringify!($name));
                     for (row, value) in rows.iter_mut().zip(values) {
                         row.$name = value;
                     }
