@@ -1,7 +1,7 @@
 //! What others cost: files that somebody else has open or has locked, and opens that wait for another client's
 //! cache (MS-SMB2 sections 3.3.4.6, 3.3.4.7 and 3.3.5.14).
 
-use super::culprits::Gathered;
+use super::attribution::Gathered;
 use super::data::{Confidence, Figure, Trouble};
 use super::operation::{Act, Seen};
 use super::{Found, finding};

@@ -12,15 +12,15 @@ const ATTRIBUTES: u32 = 0x8 | 0x80 | 0x2_0000 | 0x10_0000;
 
 /// What an open of what is there asks for.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Opening {
+pub(crate) struct CreateIntent {
     access: u32,
     options: u32,
 }
 
-impl Opening {
+impl CreateIntent {
     /// Rights that are not known might be any.
-    pub(crate) fn new(access: Option<u32>, options: Option<u32>) -> Opening {
-        Opening { access: access.unwrap_or(u32::MAX), options: options.unwrap_or(0) }
+    pub(crate) fn new(access: Option<u32>, options: Option<u32>) -> CreateIntent {
+        CreateIntent { access: access.unwrap_or(u32::MAX), options: options.unwrap_or(0) }
     }
 
     /// Whether nothing can be changed through it.
