@@ -1,16 +1,24 @@
-//! What an open is for, by what it asks for (MS-SMB2 sections 2.2.13 and 2.2.13.1).
+//! What an open is for, by the access and options that it requests (MS-SMB2 sections 2.2.13 and
+//! 2.2.13.1).
 
-/// CreateOptions: a directory is wanted.
-pub(crate) const DIRECTORY_FILE: u32 = 1;
-/// CreateOptions: the file goes when the open is closed.
-const DELETE_ON_CLOSE: u32 = 0x1000;
+use smbscope_wire::smb2::access::AccessMask;
+use smbscope_wire::smb2::create::CreateOptions;
 
-/// Rights with which nothing is changed: to read, and to see how long reading may go on.
-const LOOKS: u32 = ATTRIBUTES | 0x1 | 0x20 | 0x8000_0000 | 0x2000_0000 | 0x0200_0000;
-/// Of them those with which no data is read.
-const ATTRIBUTES: u32 = 0x8 | 0x80 | 0x2_0000 | 0x10_0000;
+/// Rights to query a file: its attributes and its access list.
+const QUERY: u32 = AccessMask::READ_EA.0
+    | AccessMask::READ_ATTRIBUTES.0
+    | AccessMask::READ_CONTROL.0
+    | AccessMask::SYNCHRONIZE.0;
+/// Rights that change nothing: to query, to read and to execute, and the request for whatever is
+/// granted, which clients use to find out their rights.
+const READ: u32 = QUERY
+    | AccessMask::READ_DATA.0
+    | AccessMask::EXECUTE.0
+    | AccessMask::GENERIC_READ.0
+    | AccessMask::GENERIC_EXECUTE.0
+    | AccessMask::MAXIMUM_ALLOWED.0;
 
-/// What an open of what is there asks for.
+/// Access and options that an open of an existing file requests.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CreateIntent {
     access: u32,
@@ -18,28 +26,28 @@ pub(crate) struct CreateIntent {
 }
 
 impl CreateIntent {
-    /// Rights that are not known might be any.
+    /// Unknown access counts as all rights.
     pub(crate) fn new(access: Option<u32>, options: Option<u32>) -> CreateIntent {
         CreateIntent { access: access.unwrap_or(u32::MAX), options: options.unwrap_or(0) }
     }
 
-    /// Whether nothing can be changed through it.
+    /// Whether the open cannot change anything.
     pub(crate) fn only_looks(self) -> bool {
-        self.access & !LOOKS == 0 && !self.deletes()
+        self.access & !READ == 0 && !self.deletes()
     }
 
-    /// Whether neither data is read through it nor anything changed.
+    /// Whether the open can only query attributes: it neither reads data nor changes anything.
     pub(crate) fn only_asks(self) -> bool {
-        self.access & !ATTRIBUTES == 0 && !self.deletes()
+        self.access & !QUERY == 0 && !self.deletes()
     }
 
-    /// Whether what it opens goes with it.
+    /// Whether closing the open deletes the file.
     pub(crate) fn deletes(self) -> bool {
-        self.options & DELETE_ON_CLOSE != 0
+        self.options & CreateOptions::DELETE_ON_CLOSE.0 != 0
     }
 
-    /// Whether a directory is asked for.
+    /// Whether the open requests a directory.
     pub(crate) fn is_of_directory(self) -> bool {
-        self.options & DIRECTORY_FILE != 0
+        self.options & CreateOptions::DIRECTORY_FILE.0 != 0
     }
 }

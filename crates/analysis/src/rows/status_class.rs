@@ -2,6 +2,12 @@
 //! those that are part of normal operation.
 
 use serde::Serialize;
+use smbscope_wire::status::Status;
+
+/// SMB1 error class 1 (ERRDOS) in the four bytes of the header's status field.
+const ERR_BAD_FILE: Status = Status(0x0002_0001);
+const ERR_BAD_PATH: Status = Status(0x0003_0001);
+const ERR_NO_FILES: Status = Status(0x0012_0001);
 
 /// What a status means for its operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -18,24 +24,26 @@ pub enum StatusClass {
 impl StatusClass {
     /// The class of a status.
     pub fn of(status: u32) -> StatusClass {
-        match status {
-            // SMB1's error class and code (MS-CIFS section 2.2.2.4) where no NTSTATUS was agreed on:
-            // the class in the lowest byte, the code in the upper half, which no success of NTSTATUS
-            // that SMB uses has.
-            0x0002_0001 | 0x0003_0001 => StatusClass::NotFound, // ERRbadfile, ERRbadpath
-            0x0012_0001 => StatusClass::Usual,                  // ERRnofiles: the end of a search
-            _ if status >> 30 == 0 && status >> 16 != 0 && status & 0xff00 == 0 => StatusClass::Error,
-            // Success, informational and warning severities carry an answer.
+        match Status(status) {
+            // An SMB1 error class and code (MS-CIFS section 2.2.2.4) where the client did not
+            // negotiate NTSTATUS: the class is in the lowest byte, the code in the upper half. No
+            // NTSTATUS success code that SMB uses looks like that.
+            ERR_BAD_FILE | ERR_BAD_PATH => StatusClass::NotFound,
+            // The end of a search.
+            ERR_NO_FILES => StatusClass::Usual,
+            _ if status >> 30 == 0 && status >> 16 != 0 && status & 0xff00 == 0 => {
+                StatusClass::Error
+            }
+            // Success, informational and warning severities come with an answer.
             _ if status >> 30 != 3 => StatusClass::Usual,
-            0xc000_0016 // MORE_PROCESSING_REQUIRED: next step of a logon
-            | 0xc000_0011 // END_OF_FILE: a read at the end
-            | 0xc000_0120 // CANCELLED: the client asked for it
-            => StatusClass::Usual,
-            0xc000_000f // NO_SUCH_FILE
-            | 0xc000_0034 // OBJECT_NAME_NOT_FOUND
-            | 0xc000_003a // OBJECT_PATH_NOT_FOUND
-            | 0xc000_0225 // NOT_FOUND
-            => StatusClass::NotFound,
+            // The next step of a logon; a read at the end of a file; the client cancelled it.
+            Status::MORE_PROCESSING_REQUIRED | Status::END_OF_FILE | Status::CANCELLED => {
+                StatusClass::Usual
+            }
+            Status::NO_SUCH_FILE
+            | Status::OBJECT_NAME_NOT_FOUND
+            | Status::OBJECT_PATH_NOT_FOUND
+            | Status::NOT_FOUND => StatusClass::NotFound,
             _ => StatusClass::Error,
         }
     }

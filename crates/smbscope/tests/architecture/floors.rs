@@ -17,17 +17,24 @@ struct Floors {
     floors: &'static [&'static [&'static str]],
 }
 
-const FLOORS: &[Floors] = &[Floors {
-    package: "wire",
-    parent: "",
-    floors: &[
-        &["read", "status"],
-        &["text"],
-        &["auth", "compression", "dfs", "nbss"],
-        &["smb1", "smb2"],
-        &["crypto"],
-    ],
-}];
+const FLOORS: &[Floors] = &[
+    Floors {
+        package: "wire",
+        parent: "",
+        floors: &[
+            &["read", "status"],
+            &["text"],
+            &["auth", "compression", "dfs", "nbss"],
+            &["smb1", "smb2"],
+            &["crypto"],
+        ],
+    },
+    Floors {
+        package: "analysis",
+        parent: "",
+        floors: &[&["rows"], &["stats"], &["compare", "live", "predict", "summary"], &["explain"]],
+    },
+];
 
 #[test]
 fn modules_use_lower_floors_only() {

@@ -252,7 +252,7 @@ impl Caches {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rows::create_intent::DIRECTORY_FILE;
+    const DIRECTORY_FILE: u32 = smbscope_wire::smb2::create::CreateOptions::DIRECTORY_FILE.0;
 
     const HOME: Place = Place { own: 1, parent: 0 };
     const FILE: Place = Place { own: 2, parent: 1 };
