@@ -36,7 +36,7 @@ pub struct Listen {
     /// Observe only smbd processes in this control group, for example /system.slice/smbd.service.
     #[arg(long, value_name = "PATH")]
     pub cgroup: Option<String>,
-    /// TCP ports of the server [default: the ports on which smbd listens; with --no-probe 445 and
+    /// TCP ports of the server [default: the ports on which smbd listens; without the probe 445 and
     /// 139].
     #[arg(long = "port", value_name = "PORT,...", value_delimiter = ',')]
     pub ports: Vec<u16>,
