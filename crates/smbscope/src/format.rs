@@ -19,7 +19,7 @@ pub use smbscope_report::table::{Align, Column};
 /// Forms of rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum RowFormat {
-    /// Lines or an aligned table, for people.
+    /// Text or an aligned table.
     #[default]
     Text,
     /// One JSON object per line.
@@ -35,10 +35,10 @@ pub enum RowFormat {
 /// Forms of everything that is not rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum TextFormat {
-    /// For people.
+    /// Text for people.
     #[default]
     Text,
-    /// For programs.
+    /// JSON for programs.
     Json,
 }
 

@@ -1,4 +1,4 @@
-//! A diagnosis as text: findings for people, the most costly first.
+//! A diagnosis as text: findings for people, most costly first.
 
 use smbscope_analysis::explain::{
     Confidence, Culprit, Diagnosis, Example, Figure, Finding, Gain, LEAST_SHARE,
@@ -6,11 +6,11 @@ use smbscope_analysis::explain::{
 
 use crate::format;
 
-/// Findings that are shown unless all are asked for.
+/// Findings that are shown without --all.
 pub(crate) const SHOWN: usize = 3;
-/// Remedies of each that are shown unless all are asked for.
+/// Remedies per finding that are shown without --all.
 const REMEDIES: usize = 2;
-/// Examples whose frames are shown.
+/// Examples per finding whose frames are shown.
 const FRAMES: usize = 3;
 
 /// How it is shown.
@@ -18,35 +18,35 @@ const FRAMES: usize = 3;
 pub struct Look<'a> {
     /// Columns of the terminal.
     pub width: usize,
-    /// Its lines: findings leave out details until all fits, unless all are asked for.
+    /// Lines of the terminal: details are omitted until everything fits, unless `all` is set.
     pub height: usize,
-    /// What begins and ends bold text.
+    /// The texts that start and end bold text.
     pub bold: (&'a str, &'a str),
-    /// Whether all findings are shown, also those that explain little.
+    /// Whether all findings are shown, including those that explain little.
     pub all: bool,
 }
 
-/// The diagnosis in words. `inputs` is what the recordings are called.
+/// The diagnosis as text. `inputs` are the names of the recordings.
 pub fn explain_text(diagnosis: &Diagnosis, inputs: &str, look: Look) -> String {
     let Diagnosis { findings, notes, whole } = diagnosis;
     let mut text = String::new();
     let mut line = |indent: usize, words: &str| folded(&mut text, indent, words, look.width);
     let parts = match (whole.server_ns, whole.network_ns) {
-        (0, 0) => "server and distance are not known apart".to_owned(),
-        // Seen from the server, the distance is before everything.
+        (0, 0) => "server and network not known separately".to_owned(),
+        // Recorded at the server, the network is not part of the waiting.
         (server, 0) => format!("{} server", format::duration(server)),
         (server, network) => {
-            format!("{} server, {} distance", format::duration(server), format::duration(network))
+            format!("{} server, {} network", format::duration(server), format::duration(network))
         }
     };
     let own = match whole.think_ns {
-        0 => "the clients' own unknown".to_owned(),
-        own => format!("{} of the clients' own", format::duration(own)),
+        0 => "think time unknown".to_owned(),
+        own => format!("{} of think time", format::duration(own)),
     };
     line(
         0,
         &format!(
-            "{inputs}: {} operations in {}; {} of waiting ({} bytes under way, {parts}), {own}; {} an operation",
+            "{inputs}: {} operations in {}; {} of waiting ({} transfer, {parts}), {own}; {} per operation",
             format::count(whole.operations),
             format::duration(whole.lasted_ns),
             format::duration(whole.busy_ns),
@@ -54,17 +54,17 @@ pub fn explain_text(diagnosis: &Diagnosis, inputs: &str, look: Look) -> String {
             format::duration(whole.elapsed_ns_mean),
         ),
     );
-    let told = if look.all { findings.iter().collect() } else { told(diagnosis) };
+    let reported = if look.all { findings.iter().collect() } else { reported(diagnosis) };
     if let Some(verdict) = verdict(diagnosis) {
         text.push('\n');
         let (bold, end) = look.bold;
         folded(&mut text, 0, &format!("{bold}{verdict}{end}"), look.width);
     }
-    let most = if look.all { told.len() } else { SHOWN };
-    let shown = told.get(..most).unwrap_or(&told);
+    let most = if look.all { reported.len() } else { SHOWN };
+    let shown = reported.get(..most).unwrap_or(&reported);
     let mut after = String::new();
     if !notes.is_empty() {
-        after.push_str("\nWorth knowing\n");
+        after.push_str("\nAlso note\n");
         for note in notes {
             folded(&mut after, 2, &format::harmless(&note.what), look.width);
         }
@@ -73,7 +73,7 @@ pub fn explain_text(diagnosis: &Diagnosis, inputs: &str, look: Look) -> String {
     let room = height.saturating_sub(text.lines().count() + after.lines().count());
     let (findings, is_short) = fitting(shown, look, room);
     text.push_str(&findings);
-    match (told.len() - shown.len(), is_short) {
+    match (reported.len() - shown.len(), is_short) {
         (0, false) => {}
         (0, true) => text.push_str("\n--all shows more of each\n"),
         (more, _) => text.push_str(&format!("\n{more} more: --all shows them\n")),
@@ -82,11 +82,11 @@ pub fn explain_text(diagnosis: &Diagnosis, inputs: &str, look: Look) -> String {
     text
 }
 
-/// The findings, with as much of each as fits in so many lines: the last ones leave out first. And whether any
-/// did.
+/// The findings, with as many details as fit in `room` lines, and whether details were omitted. The last findings
+/// lose details first.
 fn fitting(shown: &[&Finding], look: Look, room: usize) -> (String, bool) {
     let mut without = vec![Without::Nothing; shown.len()];
-    // One that costs more loses nothing until the next has lost twice.
+    // A finding loses its first detail after the next one has lost two.
     let levels = |place| Without::ALL.iter().enumerate().map(move |(n, more)| (n, place, *more));
     let mut order: Vec<_> = (0..shown.len()).rev().flat_map(levels).collect();
     order.sort_by_key(|(n, place, _)| n + 2 * (shown.len() - place));
@@ -98,7 +98,7 @@ fn fitting(shown: &[&Finding], look: Look, room: usize) -> (String, bool) {
             text.push('\n');
             one(&mut text, place + 1, found, look, *without);
         }
-        // Two more for what says how to see the rest.
+        // Two more lines are needed for the hint at --all.
         if text.lines().count() + 2 <= room {
             return (text, without.iter().any(|without| *without > Without::Nothing));
         }
@@ -109,50 +109,50 @@ fn fitting(shown: &[&Finding], look: Look, room: usize) -> (String, bool) {
     }
 }
 
-/// What is left out of a finding, each with those before it.
+/// What is omitted from a finding; each level includes those before it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Without {
     Nothing,
     SecondRemedy,
     /// Operations to look at.
     Examples,
-    /// What the confidence rests on.
+    /// The reason for the confidence.
     Because,
-    /// What it is in a sentence, and its figures.
+    /// The description and its figures.
     Sentence,
 }
 
 impl Without {
-    /// In the order in which they go.
+    /// In the order in which details are omitted.
     const ALL: [Without; 4] =
         [Without::SecondRemedy, Without::Examples, Without::Because, Without::Sentence];
 }
 
-/// The findings that explain enough.
-pub(crate) fn told(diagnosis: &Diagnosis) -> Vec<&Finding> {
+/// The findings that explain enough to be shown.
+pub(crate) fn reported(diagnosis: &Diagnosis) -> Vec<&Finding> {
     diagnosis.findings.iter().filter(|found| found.share >= LEAST_SHARE).collect()
 }
 
-/// What is said where none does.
+/// The verdict if no finding explains enough.
 pub(crate) fn verdict(diagnosis: &Diagnosis) -> Option<String> {
     let first = diagnosis.findings.first();
     first.is_none_or(|found| found.share < LEAST_SHARE).then(|| match (diagnosis.whole.timed, first) {
-        (0, _) => "There is no operation with a time: nothing can be said.".to_owned(),
-        (_, None) => "Nothing wrong here: nothing was found that costs time.".to_owned(),
+        (0, _) => "The recording has no operation with a time, so there is no diagnosis.".to_owned(),
+        (_, None) => "No problem found: nothing that costs time.".to_owned(),
         (_, Some(found)) => format!(
-            "Nothing wrong here: nothing explains more than 5 % of the time. The most is {}, {}.",
+            "No problem found: nothing explains more than 5 % of the time. The largest cause is {}, {}.",
             found.trouble.title(),
             format::share(found.share)
         ),
     })
 }
 
-/// What it costs, and how sure that is.
+/// The cost of a finding, and its certainty.
 pub(crate) fn headline(found: &Finding) -> String {
     let sure = match found.confidence {
         Confidence::High => "measured",
         Confidence::Medium => "likely",
-        Confidence::Low => "maybe",
+        Confidence::Low => "possible",
     };
     format!(
         "{} of the time, {} ± {} would be saved; {sure}",
@@ -162,7 +162,7 @@ pub(crate) fn headline(found: &Finding) -> String {
     )
 }
 
-/// What a remedy would bring.
+/// The predicted effect of a remedy.
 pub(crate) fn gain(gain: &Gain) -> String {
     let (before, after) = (gain.waiting_before_ns, gain.waiting_after_ns);
     let percent = 100.0 * (after as f64 / before.max(1) as f64 - 1.0);
@@ -170,7 +170,7 @@ pub(crate) fn gain(gain: &Gain) -> String {
         format!(" ± {}", format::number(100.0 * ns as f64 / before.max(1) as f64))
     });
     format!(
-        "with {} clients would wait {} instead of {} ({percent:+.1}{error} %), by replaying {} operations",
+        "with {}, clients would wait {} instead of {} ({percent:+.1}{error} %), predicted by replaying {} operations",
         gain.change,
         format::duration(after),
         format::duration(before),
@@ -181,7 +181,7 @@ pub(crate) fn gain(gain: &Gain) -> String {
     )
 }
 
-/// Where it is; all of it has its connections, too.
+/// The affected clients, shares and paths, with `is_all` also the connections.
 pub(crate) fn places(found: &Finding, is_all: bool) -> Vec<String> {
     let connections = if is_all { &found.connections[..] } else { &[] };
     let places = [&found.clients, connections, &found.shares, &found.paths].map(culprits);
@@ -221,7 +221,7 @@ fn one(text: &mut String, number: usize, found: &Finding, look: Look, without: W
     }
     let most = if look.all { found.gains.len() } else { 1 };
     for words in found.gains.iter().take(most).map(gain) {
-        line(format!("That brings: {words}"));
+        line(format!("Effect: {words}"));
     }
 }
 
@@ -273,7 +273,7 @@ fn bits(bits: f64) -> String {
     }
 }
 
-/// Words in lines of a width, all but the first a little further in.
+/// Wraps words to the width and indents all lines but the first one.
 fn folded(text: &mut String, indent: usize, words: &str, width: usize) {
     let width = width.max(indent + 20);
     let mut column = 0;
