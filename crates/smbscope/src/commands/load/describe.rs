@@ -1,4 +1,4 @@
-//! What a run folder says of its run: what was asked for, and what machine it ran on.
+//! The description of a run in its folder: the request, and the machine that it ran on.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use smbscope_tables::description::{CLOSED, OPEN, RunDescription, Setting};
 use super::args::Run;
 use crate::clock_sync::synchronised;
 
-/// What is known before the run.
+/// Everything that is known before the run.
 pub fn describe(args: &Run, host: &Host, planner: &Planner, text: &str) -> RunDescription {
     let nanoseconds = |time: Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
     let digest: String = Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect();
@@ -77,7 +77,7 @@ pub fn without_logon(word: &str) -> String {
     }
 }
 
-/// What this machine says of itself.
+/// The properties of this machine.
 fn machine(description: &mut RunDescription) {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     description.hostname = read("/proc/sys/kernel/hostname").trim().to_owned();
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_logon_of_an_url_is_left_out() {
+    fn the_logon_of_a_url_is_removed() {
         for (word, left) in [
             ("http://me:secret@server:9100/metrics", "http://server:9100/metrics"),
             ("--metrics=https://me:se@cret@[::1]:1?a", "--metrics=https://[::1]:1?a"),

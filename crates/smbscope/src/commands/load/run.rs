@@ -28,7 +28,7 @@ use tokio::sync::watch;
 use super::args::Run;
 use super::describe::{describe, without_logon};
 use super::display::Display;
-use super::preflight::scout;
+use super::preflight::check_users;
 use super::target::Destination;
 use super::unless_interrupted;
 use crate::exit::{Code, Failure};
@@ -37,20 +37,20 @@ use crate::interrupt;
 use crate::options::Talk;
 use crate::output::Output;
 
-/// Parts that may wait for the disk.
+/// Most parts that wait for the disk.
 const PARTS_WAITING: usize = 64;
-/// Between two samples of the counters.
+/// Time between two samples of the counters.
 const SAMPLE_EVERY: Duration = Duration::from_secs(1);
-/// Batches of counters that may wait.
+/// Most batches of counters that wait.
 const SAMPLES_WAITING: usize = 256;
-/// Unexpected answers that are told at the end.
+/// Most kinds of unexpected replies that are printed at the end.
 const UNEXPECTED_SHOWN: usize = 10;
 
-/// Runs users and prints what they showed.
+/// Runs users and prints the results.
 pub fn run(args: &Run, talk: Talk) -> anyhow::Result<()> {
     if args.search.find_capacity && args.course.shard.count > 1 {
         return Err(Failure::usage(
-            "--find-capacity is one machine's: machines that share a run (--shard) do not know each other's steps",
+            "--find-capacity works on one machine only: machines that share a run (--shard) do not know each other's steps",
         ));
     }
     let Destination { target, credentials, kerberos, line, smbd } = args.place.resolve()?;
@@ -64,14 +64,14 @@ pub fn run(args: &Run, talk: Talk) -> anyhow::Result<()> {
 
     let mut description = describe(args, &host, &planner, &text);
     description.line = line;
-    let scouting = scout(args, &host, &credentials, &planner, &mut description);
-    let most = runtime.block_on(unless_interrupted(scouting))?;
+    let checking = check_users(args, &host, &credentials, &planner, &mut description);
+    let most = runtime.block_on(unless_interrupted(checking))?;
     let here: Vec<u64> = args.course.shard.users(most).collect();
     description.users_from = here.first().copied().unwrap_or(0);
     description.users_to = here.last().copied().unwrap_or(0);
     description.users_every = args.course.shard.count;
     description.users_total = most;
-    // A run begins when it was agreed to, not when its machines were told.
+    // A run starts at the agreed time, not when its machines are started.
     description.start_ns = clock.now().max(args.course.start_at.unwrap_or(i64::MIN));
     description.identify();
     description.recording = match description.shards {
@@ -81,7 +81,7 @@ pub fn run(args: &Run, talk: Talk) -> anyhow::Result<()> {
     let recording = description.recording.clone();
     let counters = sources(args, &host, smbd, &mut description)?;
     let (sender, parts) = sync_channel(PARTS_WAITING);
-    let writer = Writing::begin(args, &description, parts)?;
+    let writer = Writer::begin(args, &description, parts)?;
     let recorder = Arc::new(Recorder::new(&recording, threads, sender));
 
     if let Some(start_at) = args.course.start_at {
@@ -117,7 +117,7 @@ pub fn run(args: &Run, talk: Talk) -> anyhow::Result<()> {
     let cannot_write = writer.failed.clone();
     let (table, engine) = runtime.block_on(async {
         tokio::spawn(async move {
-            // A run that was to be recorded and no longer can be ends with what was measured.
+            // If the recording cannot be written any more, the run ends with what was measured.
             while !interrupt::asked() && !cannot_write.load(Ordering::Relaxed) {
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
@@ -149,7 +149,7 @@ pub fn run(args: &Run, talk: Talk) -> anyhow::Result<()> {
     let unexpected = engine.unexpected();
     recorder.finish();
     recorder.part(Part::Coverage(Box::new(coverage(&description, &recorder))));
-    // The engine's users are gone, so that these are the last that hold the channel's other end.
+    // The engine's users have ended, so these are the last owners of the other end of the channel.
     drop(engine);
     drop(recorder);
     let written = writer.end(description.clone());
@@ -165,7 +165,7 @@ pub fn run(args: &Run, talk: Talk) -> anyhow::Result<()> {
         talk.say(&format!("recorded in {out}: smbscope report {out} --html report.html"));
     }
     if interrupt::asked() {
-        let message = "interrupted; what was measured until then is shown and recorded";
+        let message = "interrupted; the results so far are shown and recorded";
         return Err(Failure::new(Code::Interrupted, message).into());
     }
     Ok(())
@@ -189,7 +189,7 @@ async fn course(
             duration_ns,
             may_end_early: false,
         };
-        let result = engine.step(step, false, |progress| display.tell(progress)).await;
+        let result = engine.step(step, false, |progress| display.progress(progress)).await;
         table.rows.push(result.row);
         return (table, engine);
     }
@@ -201,14 +201,15 @@ async fn course(
     display.say(&Table::header());
     while let Some(step) = search.next() {
         let cut = !args.search.full_steps;
-        let result: StepResult = engine.step(step, cut, |progress| display.tell(progress)).await;
+        let result: StepResult =
+            engine.step(step, cut, |progress| display.progress(progress)).await;
         let is_interrupted = engine.interrupted();
         if is_interrupted {
             search.interrupt();
         } else {
             search.report(&result);
         }
-        // An interrupted step is shown as far as it came, and decides nothing.
+        // An interrupted step is shown, but does not influence the search.
         if result.row.duration_ns > 0 {
             display.say(&result.row.to_string());
             table.rows.push(result.row);
@@ -239,17 +240,17 @@ fn print(
             }
             if args.client.rtt.is_some() || args.client.distance.is_some() {
                 output.text(
-                    "Replies were delayed in the client (--rtt, --distance): convenient, but no line.\n\n",
+                    "Replies were delayed in the client (--rtt, --distance): convenient, but not a real link.\n\n",
                 )?;
             }
             if table.answer.is_none() && table.rows.iter().all(|row| row.duration_ns == 0) {
                 output.text(
-                    "It was interrupted before the measured window: nothing was measured.\n",
+                    "The run was interrupted before the measured window: nothing was measured.\n",
                 )?;
                 return output.finish();
             }
             output.text(&format!("{table}\n"))?;
-            // With an answer the table has the response times at it already.
+            // With an answer, the table already contains the response times at that load.
             if let (None, Some(row)) = (&table.answer, table.rows.last()) {
                 let (name, users) = (&workload.name, row.users);
                 output.text(&format!("{name} with {users} users, from the scheduled time:\n"))?;
@@ -260,7 +261,7 @@ fn print(
     output.finish()
 }
 
-/// Where the counters of client and server are read; nowhere when nothing is recorded.
+/// The sources of the counters of client and server; none if nothing is recorded.
 fn sources(
     args: &Run,
     host: &Host,
@@ -322,7 +323,7 @@ fn sample(
     Ok(Some(sampler))
 }
 
-/// Whether an address is one of this machine's: nothing else can be bound to.
+/// Whether an address belongs to this machine: only those can be bound.
 fn is_local(address: IpAddr) -> bool {
     UdpSocket::bind((address, 0)).is_ok()
 }
@@ -331,11 +332,11 @@ fn wait_until(start_at: i64, clock: &Clock, talk: Talk) -> anyhow::Result<()> {
     let mut left = start_at - clock.now();
     if left < 0 {
         return Err(Failure::usage(format!(
-            "--start-at lies {} s back: the machines of a run begin together",
+            "--start-at is {} s in the past: all machines of a run must start together",
             -left / 1_000_000_000
         )));
     }
-    talk.say(&format!("beginning in {} s", left / 1_000_000_000));
+    talk.say(&format!("starting in {} s", left / 1_000_000_000));
     while left > 0 {
         interrupt::check()?;
         std::thread::sleep(Duration::from_nanos(left.min(50_000_000) as u64));
@@ -344,20 +345,20 @@ fn wait_until(start_at: i64, clock: &Clock, talk: Talk) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The thread that takes parts: to a run folder, or nowhere.
-struct Writing {
+/// The thread that writes parts to a run folder, or discards them.
+struct Writer {
     thread: std::thread::JoinHandle<anyhow::Result<Option<DatasetWriter>>>,
     out: Option<std::path::PathBuf>,
-    /// Nothing more can be written.
+    /// Writing failed.
     failed: Arc<AtomicBool>,
 }
 
-impl Writing {
+impl Writer {
     fn begin(
         args: &Run,
         description: &RunDescription,
         parts: Receiver<Part>,
-    ) -> anyhow::Result<Writing> {
+    ) -> anyhow::Result<Writer> {
         let out = args.record.out.clone();
         let mut writer = match &out {
             None => None,
@@ -380,12 +381,12 @@ impl Writing {
                     && let Err(error) = writer.part(part)
                 {
                     fails.store(true, Ordering::Relaxed);
-                    return Err(anyhow::Error::from(error).context(cannot_any_more(out)));
+                    return Err(anyhow::Error::from(error).context(write_failed(out)));
                 }
             }
             Ok(writer)
         })?;
-        Ok(Writing { thread, out, failed })
+        Ok(Writer { thread, out, failed })
     }
 
     /// Waits for the last part and completes the folder.
@@ -406,9 +407,9 @@ fn cannot(out: &Path) -> Failure {
     Failure::new(Code::Output, format!("{}: the run cannot be written", out.display()))
 }
 
-fn cannot_any_more(out: &Path) -> Failure {
+fn write_failed(out: &Path) -> Failure {
     let message = format!(
-        "{}: the run was ended, because it could not be written any more; what was measured until then is shown",
+        "{}: the run was ended because writing it failed; the results so far are shown",
         out.display()
     );
     Failure::new(Code::Output, message)
