@@ -8,7 +8,6 @@ mod describe;
 mod display;
 mod files;
 mod matrix;
-mod preflight;
 mod run;
 mod target;
 

@@ -16,7 +16,6 @@ use smbscope_report::format;
 use tokio::sync::watch;
 
 use super::args::Run;
-use super::preflight::check_first;
 use super::target::Destination;
 use super::unless_interrupted;
 use crate::exit::{Code, Failure};
@@ -24,6 +23,7 @@ use crate::format::{Align, Column, TextFormat, lines};
 use crate::interrupt;
 use crate::options::Talk;
 use crate::output::Output;
+use crate::pipeline::measure::preflight::check_first;
 
 /// Round trips of a cell before its first block.
 const BEFORE_THE_COPY: u32 = 20;
@@ -56,7 +56,7 @@ pub fn run(args: &Run, talk: Talk) -> anyhow::Result<()> {
     let looking = async {
         let config = args.client.config(place.kerberos.clone())?;
         let host = Host::find(place.target.clone(), config, Clock::precise(), false).await?;
-        check_first(args, host, &place.credentials, &planner).await
+        check_first(args.client.timeout, host, &place.credentials, &planner).await
     };
     runtime.block_on(unless_interrupted(looking))?;
     let mut cells = Vec::new();

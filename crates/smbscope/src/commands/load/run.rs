@@ -1,34 +1,26 @@
 //! A run of simulated users, with a given number or in search of the capacity.
 
-use std::net::{IpAddr, UdpSocket};
-use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
-use anyhow::Context as _;
 use smbscope_client::Host;
 use smbscope_client::clock::Clock;
-use smbscope_counters::{Metrics, Proc, Processes, Sampler, Source};
+use smbscope_counters::Sampler;
 use smbscope_load::capacity::interval::CONFIDENCE;
 use smbscope_load::capacity::{Purpose, Step, StepResult, Table};
 use smbscope_load::capacity::{Search, Settings};
 use smbscope_load::recorder::Recorder;
 use smbscope_load::run::{Engine, Pace, Parts};
 use smbscope_load::workload::Planner;
-use smbscope_store::dataset::{DatasetWriter, ManifestSeed, WriteOptions};
-use smbscope_tables::description::{Capacity, RunDescription};
-use smbscope_tables::manifest::Kind;
+use smbscope_tables::description::Capacity;
 use smbscope_tables::part::Part;
-use smbscope_tables::run::LOAD_FORMAT;
-use smbscope_tables::tables::Coverage;
 use tokio::sync::watch;
 
 use super::args::Run;
-use super::describe::{describe, without_logon};
+use super::describe::describe;
 use super::display::Display;
-use super::preflight::check_users;
 use super::target::Destination;
 use super::unless_interrupted;
 use crate::exit::{Code, Failure};
@@ -36,13 +28,12 @@ use crate::format::TextFormat;
 use crate::interrupt;
 use crate::options::Talk;
 use crate::output::Output;
+use crate::pipeline::measure::counters;
+use crate::pipeline::measure::preflight::{Needed, check_users};
+use crate::pipeline::measure::writer::{Writer, coverage};
 
 /// Most parts that wait for the disk.
 const PARTS_WAITING: usize = 64;
-/// Time between two samples of the counters.
-const SAMPLE_EVERY: Duration = Duration::from_secs(1);
-/// Most batches of counters that wait.
-const SAMPLES_WAITING: usize = 256;
 /// Most kinds of unexpected replies that are printed at the end.
 const UNEXPECTED_SHOWN: usize = 10;
 
@@ -64,7 +55,13 @@ pub fn run(args: &Run, talk: Talk) -> anyhow::Result<()> {
 
     let mut description = describe(args, &host, &planner, &text);
     description.line = line;
-    let checking = check_users(args, &host, &credentials, &planner, &mut description);
+    let needed = match (args.search.find_capacity, args.search.max_users) {
+        (false, _) => Needed::Users(args.course.users),
+        (true, Some(most)) => Needed::Users(most),
+        (true, None) => Needed::AllPrepared,
+    };
+    let needed = (args.client.timeout, args.course.shard, needed);
+    let checking = check_users(needed, &host, &credentials, &planner, &mut description);
     let most = runtime.block_on(unless_interrupted(checking))?;
     let here: Vec<u64> = args.course.shard.users(most).collect();
     description.users_from = here.first().copied().unwrap_or(0);
@@ -79,15 +76,18 @@ pub fn run(args: &Run, talk: Talk) -> anyhow::Result<()> {
         _ => format!("{}-{}", description.run, description.shard),
     };
     let recording = description.recording.clone();
-    let counters = sources(args, &host, smbd, &mut description)?;
+    let counters = match &args.record.out {
+        Some(_) => counters::sources(&args.record.metrics, &host, smbd, &mut description)?,
+        None => Vec::new(),
+    };
     let (sender, parts) = sync_channel(PARTS_WAITING);
-    let writer = Writer::begin(args, &description, parts)?;
+    let writer = Writer::begin(args.record.out.clone(), args.record.force, &description, parts)?;
     let recorder = Arc::new(Recorder::new(&recording, threads, sender));
 
     if let Some(start_at) = args.course.start_at {
         wait_until(start_at, &clock, talk)?;
     }
-    let sampler = sample(counters, clock.clone(), &recorder)?;
+    let sampler = counters::sample(counters, clock.clone(), &recorder)?;
     let (interrupt, interrupted) = watch::channel(false);
     let engine = Engine::new(Parts {
         run: description.run.clone(),
@@ -152,7 +152,7 @@ pub fn run(args: &Run, talk: Talk) -> anyhow::Result<()> {
     // The engine's users have ended, so these are the last owners of the other end of the channel.
     drop(engine);
     drop(recorder);
-    let written = writer.end(description.clone());
+    let written = writer.end(description.clone(), !interrupt::asked());
 
     print(args, &table, planner.workload().as_ref())?;
     for (what, count) in unexpected.iter().take(UNEXPECTED_SHOWN) {
@@ -261,73 +261,6 @@ fn print(
     output.finish()
 }
 
-/// The sources of the counters of client and server; none if nothing is recorded.
-fn sources(
-    args: &Run,
-    host: &Host,
-    smbd: Option<u32>,
-    description: &mut RunDescription,
-) -> anyhow::Result<Vec<Box<dyn Source>>> {
-    if args.record.out.is_none() {
-        return Ok(Vec::new());
-    }
-    let local = host.addresses.iter().any(|address| is_local(address.ip()));
-    let mut sources: Vec<Box<dyn Source>> = vec![Box::new(Proc::client(!local))];
-    description.counter_sources.push("/proc of the client".to_owned());
-    if local {
-        let name = "smbd".to_owned();
-        let server = match smbd {
-            Some(pid) => Processes::Tree(pid, name),
-            None => Processes::Named(name),
-        };
-        sources.push(Box::new(Proc::server(vec![server])));
-        description.counter_sources.push("/proc of the server (this machine)".to_owned());
-    }
-    let several = args.record.metrics.len() > 1;
-    for url in &args.record.metrics {
-        let shown = without_logon(url);
-        let source = Metrics::new(url, &[], several)
-            .map_err(|error| Failure::usage(format!("--metrics: {error}")))?;
-        sources.push(Box::new(source));
-        description.counter_sources.push(shown);
-    }
-    Ok(sources)
-}
-
-/// Starts to sample them.
-fn sample(
-    sources: Vec<Box<dyn Source>>,
-    clock: Clock,
-    recorder: &Arc<Recorder>,
-) -> anyhow::Result<Option<Sampler>> {
-    if sources.is_empty() {
-        return Ok(None);
-    }
-    let (sender, rows) = sync_channel(SAMPLES_WAITING);
-    let sampler = Sampler::start(
-        recorder.recording(),
-        SAMPLE_EVERY,
-        Arc::new(move || clock.now()),
-        sources,
-        &sender,
-    )?;
-    let recorder = Arc::downgrade(recorder);
-    std::thread::Builder::new().name("counters".into()).spawn(move || {
-        for rows in rows {
-            match recorder.upgrade() {
-                Some(recorder) => recorder.part(Part::Counters(rows)),
-                None => break,
-            }
-        }
-    })?;
-    Ok(Some(sampler))
-}
-
-/// Whether an address belongs to this machine: only those can be bound.
-fn is_local(address: IpAddr) -> bool {
-    UdpSocket::bind((address, 0)).is_ok()
-}
-
 fn wait_until(start_at: i64, clock: &Clock, talk: Talk) -> anyhow::Result<()> {
     let mut left = start_at - clock.now();
     if left < 0 {
@@ -343,90 +276,4 @@ fn wait_until(start_at: i64, clock: &Clock, talk: Talk) -> anyhow::Result<()> {
         left = start_at - clock.now();
     }
     Ok(())
-}
-
-/// The thread that writes parts to a run folder, or discards them.
-struct Writer {
-    thread: std::thread::JoinHandle<anyhow::Result<Option<DatasetWriter>>>,
-    out: Option<std::path::PathBuf>,
-    /// Writing failed.
-    failed: Arc<AtomicBool>,
-}
-
-impl Writer {
-    fn begin(
-        args: &Run,
-        description: &RunDescription,
-        parts: Receiver<Part>,
-    ) -> anyhow::Result<Writer> {
-        let out = args.record.out.clone();
-        let mut writer = match &out {
-            None => None,
-            Some(out) => {
-                let mut seed = ManifestSeed::now(Kind::Load, Vec::new());
-                seed.runs.push(description.clone());
-                let options =
-                    WriteOptions { overwrite: args.record.force, ..WriteOptions::default() };
-                let writer =
-                    DatasetWriter::create(out, seed, options).with_context(|| cannot(out))?;
-                Some(writer)
-            }
-        };
-        let folder = out.clone();
-        let failed = Arc::new(AtomicBool::new(false));
-        let fails = failed.clone();
-        let thread = std::thread::Builder::new().name("parts".into()).spawn(move || {
-            for part in parts {
-                if let (Some(writer), Some(out)) = (writer.as_mut(), folder.as_deref())
-                    && let Err(error) = writer.part(part)
-                {
-                    fails.store(true, Ordering::Relaxed);
-                    return Err(anyhow::Error::from(error).context(write_failed(out)));
-                }
-            }
-            Ok(writer)
-        })?;
-        Ok(Writer { thread, out, failed })
-    }
-
-    /// Waits for the last part and completes the folder.
-    fn end(self, description: RunDescription) -> anyhow::Result<()> {
-        let writer = match self.thread.join() {
-            Ok(writer) => writer?,
-            Err(_) => return Err(anyhow::anyhow!("the thread that writes the run stopped")),
-        };
-        if let (Some(mut writer), Some(out)) = (writer, self.out) {
-            writer.describe(description).with_context(|| cannot(&out))?;
-            writer.finish(!interrupt::asked()).with_context(|| cannot(&out))?;
-        }
-        Ok(())
-    }
-}
-
-fn cannot(out: &Path) -> Failure {
-    Failure::new(Code::Output, format!("{}: the run cannot be written", out.display()))
-}
-
-fn write_failed(out: &Path) -> Failure {
-    let message = format!(
-        "{}: the run was ended because writing it failed; the results so far are shown",
-        out.display()
-    );
-    Failure::new(Code::Output, message)
-}
-
-/// The one coverage record of the run.
-fn coverage(description: &RunDescription, recorder: &Recorder) -> Coverage {
-    Coverage {
-        recording: description.recording.clone(),
-        format: LOAD_FORMAT.to_owned(),
-        vantage: Some("client".to_owned()),
-        vantage_reason: "the load generator is the client".to_owned(),
-        resolution_ns: Some(1),
-        start: Some(description.start_ns),
-        end: description.end_ns,
-        operations: recorder.operations(),
-        connections: recorder.ended_connections(),
-        ..Coverage::default()
-    }
 }

@@ -1,18 +1,18 @@
 //! Checks before a run that users can log on and that their files exist.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use smbscope_client::{ClientError, Host, Session};
-use smbscope_load::run::who::{Credentials, home};
+use smbscope_load::run::who::{Credentials, Shard, home};
 use smbscope_load::workload::Planner;
 use smbscope_tables::description::RunDescription;
 
-use super::args::Run;
 use crate::exit::{Code, Failure};
 
 /// Checks users, each over a connection of its own.
 struct Preflight<'a> {
-    args: &'a Run,
+    timeout: Duration,
     host: Arc<Host>,
     credentials: &'a Credentials,
     planner: &'a Planner,
@@ -27,7 +27,7 @@ impl Preflight<'_> {
         description: Option<&mut RunDescription>,
     ) -> anyhow::Result<bool> {
         let credential = self.credentials.of(number);
-        let limit = self.args.client.timeout;
+        let limit = self.timeout;
         let host = self.host.clone();
         let place = self.host.target.address();
         let name = credential.name();
@@ -113,19 +113,28 @@ impl Preflight<'_> {
     }
 }
 
+/// The users that a run needs.
+#[derive(Clone, Copy, Debug)]
+pub enum Needed {
+    /// A fixed number.
+    Users(u64),
+    /// As many as have their files.
+    AllPrepared,
+}
+
 /// Checks the first user before a matrix, which no other user measures.
 pub async fn check_first(
-    args: &Run,
+    timeout: Duration,
     host: Host,
     credentials: &Credentials,
     planner: &Planner,
 ) -> anyhow::Result<()> {
-    Preflight { args, host: Arc::new(host), credentials, planner }.need(1).await
+    Preflight { timeout, host: Arc::new(host), credentials, planner }.need(1).await
 }
 
 /// Checks the server before the run; returns the largest number of users of the run.
 pub async fn check_users(
-    args: &Run,
+    (timeout, shard, needed): (Duration, Shard, Needed),
     host: &Host,
     credentials: &Credentials,
     planner: &Planner,
@@ -133,12 +142,11 @@ pub async fn check_users(
 ) -> anyhow::Result<u64> {
     let quiet =
         Host::find(host.target.clone(), host.config.clone(), host.clock.clone(), false).await?;
-    let preflight = Preflight { args, host: Arc::new(quiet), credentials, planner };
-    preflight.check(args.course.shard.index, Some(description)).await?;
-    let most = match (args.search.find_capacity, args.search.max_users) {
-        (false, _) => args.course.users,
-        (true, Some(most)) => most,
-        (true, None) => return preflight.prepared().await,
+    let preflight = Preflight { timeout, host: Arc::new(quiet), credentials, planner };
+    preflight.check(shard.index, Some(description)).await?;
+    let most = match needed {
+        Needed::Users(most) => most,
+        Needed::AllPrepared => return preflight.prepared().await,
     };
     if let Credentials::List(list) = credentials
         && (list.len() as u64) < most
@@ -149,7 +157,7 @@ pub async fn check_users(
         );
         return Err(Failure::usage(message));
     }
-    if let Some(last) = args.course.shard.users(most).last() {
+    if let Some(last) = shard.users(most).last() {
         preflight.need(last).await?;
     }
     Ok(most)
