@@ -1,6 +1,6 @@
 -- Users against overload and response time
 -- One line for each step of a load run, machines that share a run together. overload_percent as
--- docs/load.md has it (machines weighted by their users); scenarios_per_second: those that ended
+-- docs/method/overload.md has it (machines weighted by their users); scenarios_per_second: those that ended
 -- without an error; response: from the time for which a scenario was scheduled; late: begin after it.
 WITH load AS (
   SELECT

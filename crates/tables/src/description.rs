@@ -79,7 +79,7 @@ pub struct RunDescription {
     pub measured_ns: i64,
     /// Cool-down after the last window.
     pub cool_down_ns: i64,
-    /// A step with more overload than this is overloaded, in per cent (docs/load.md).
+    /// A step with more overload than this is overloaded, in per cent (docs/method/overload.md).
     pub overload_limit_percent: Option<f64>,
     /// The start that all machines agreed on (`--start-at`).
     pub start_at_ns: Option<i64>,

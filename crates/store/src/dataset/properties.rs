@@ -1,6 +1,6 @@
 //! How each column stands in a Parquet file: encoding, dictionary, statistics.
 //!
-//! Chosen by measuring rows like a metadata workload's (`docs/benchmarks.md`): a dictionary costs a
+//! Chosen by measuring rows like a metadata workload's (`docs/measurements/benchmarks.md`): a dictionary costs a
 //! hash per row and pays where few values repeat; numbers that grow or vary little are shortest and
 //! cheapest as differences (DELTA_BINARY_PACKED); statistics pay where one prunes by them.
 
