@@ -7,11 +7,14 @@
 //! All times are integer nanoseconds: points in time since the Unix epoch, durations as a
 //! difference of two of them. Only `report` converts. A value that a source cannot know is null.
 
+#![warn(missing_docs)]
+
 pub mod anonymize;
 pub mod builder;
 pub mod busy;
 pub mod code;
 pub mod column;
+pub mod command_class;
 pub mod date;
 pub mod description;
 pub mod manifest;
@@ -23,11 +26,14 @@ pub mod pool;
 pub mod profile;
 pub mod protection;
 pub mod quantity;
+pub mod registry;
+pub mod row;
 pub mod run;
 pub mod slice;
-pub mod table;
 pub mod tables;
 mod values;
+
+pub use registry::{Part, Table};
 
 /// Version of all schemas together. A changed column raises it and adds a fix-up for old files.
 pub const SCHEMA_VERSION: u32 = 1;

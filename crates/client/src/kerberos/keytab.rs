@@ -294,5 +294,4 @@ impl<'a> Fields<'a> {
 }
 
 #[cfg(test)]
-#[path = "keytab_tests.rs"]
 mod tests;

@@ -242,5 +242,4 @@ impl Chance {
 }
 
 #[cfg(test)]
-#[path = "line_tests.rs"]
 mod tests;

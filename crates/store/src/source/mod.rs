@@ -16,10 +16,10 @@ use smbscope_tables::anonymize::Tokenizer;
 use smbscope_tables::description::RunDescription;
 use smbscope_tables::manifest::{InputFile, Kind};
 
+use crate::Table;
 use crate::capture;
 use crate::dataset::{Dataset, DatasetWriter, ManifestSeed, WriteOptions};
 use crate::error::{Error, Result};
-use crate::table::Table;
 
 pub use input::Input;
 pub use parts::{Parts, Progress};
@@ -76,9 +76,7 @@ impl Source {
         let inputs = inputs.iter().map(|input| Input::recognise(input));
         let inputs = inputs.collect::<Result<Vec<_>>>()?;
         if inputs.iter().filter(|input| input.is_stream()).count() > 1 {
-            return Err(Error::Sql(
-                "only one input can be a stream: save the others to files first".into(),
-            ));
+            return Err(Error::Streams);
         }
         Ok(Source {
             inputs,

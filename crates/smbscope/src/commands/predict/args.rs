@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use smbscope_analysis::predict::change::{Change, SPECS};
+use smbscope_analysis::predict::changes::{Change, SPECS};
 use smbscope_analysis::predict::plan::Replication;
 use smbscope_analysis::predict::replay::{CHANNELS_MAX, DEPTH_MAX};
 use smbscope_tables::profile::CacheOption;

@@ -1,0 +1,409 @@
+//! The way between one client and the server, today and then.
+
+use std::collections::VecDeque;
+
+use smbscope_tables::code::Vantage;
+use smbscope_tables::tables::Connection;
+
+use super::super::plan::Plan;
+use super::protection::Ways;
+use super::request::duration;
+use super::tcp::{HEADERS_BYTES, Path, Sender, window_of_losses};
+use super::{Map, PIECES};
+
+/// Payload of a segment on Ethernet, with TCP's time stamps.
+const SEGMENT_BYTES: f64 = 1448.0;
+/// TCP's time stamps, which an announced segment size does not know of.
+const STAMPS_BYTES: u64 = 12;
+/// Segments above this are those of a loopback device, which no line carries.
+const SEGMENT_MAX_BYTES: f64 = 9_000.0;
+
+/// Most channels of a session; Windows opens 32 at most, Samba takes as many.
+pub const CHANNELS_MAX: usize = 32;
+
+/// One TCP connection.
+pub(super) struct Link {
+    /// Its client, when it is known.
+    pub(super) client: Option<u32>,
+    /// Whether that is a session's.
+    pub(super) has_session: bool,
+    /// Whether the round trip is.
+    pub(super) is_known: bool,
+    /// Round trip between the place of recording and the client, ns.
+    pub(super) to_client_ns: i64,
+    pub(super) rtt_ns: (i64, i64),
+    today: Way,
+    then: Way,
+    /// Whether the line is another one then.
+    pub(super) is_other: bool,
+    line: u32,
+    /// How it signs and encrypts.
+    pub(super) ways: Ways,
+    /// Whether requests, and replies, were sent where it was recorded.
+    sends: [bool; 2],
+    /// Bytes of long messages that were not, and how much longer they took than the model of today's line, ns.
+    spread: (u64, i64),
+}
+
+/// Messages of so many bytes show what the line carries.
+const LONG_BYTES: u64 = 12 << 10;
+
+struct Way {
+    paths: [Path; 2],
+    /// Of each of its TCP connections.
+    senders: Vec<[Sender; 2]>,
+    turn: usize,
+}
+
+/// What the line costs one operation, ns.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Cost {
+    pub(super) rtt_ns: i64,
+    /// Further round trips and the time of sending.
+    pub(super) more_ns: i64,
+}
+
+impl Cost {
+    pub(super) fn sum(&self) -> i64 {
+        self.rtt_ns + self.more_ns
+    }
+
+    /// Where bytes take longer, the time that they took anyhow is in that: today's line, or a sender, was slower
+    /// than the model of it.
+    pub(super) fn absorbs(mut self, today: Cost, spread_ns: i64) -> Cost {
+        self.more_ns -= spread_ns.min((self.more_ns - today.more_ns).max(0));
+        self
+    }
+
+    pub(super) fn times(&self, count: u64) -> Cost {
+        let times = |ns: i64| duration(ns.saturating_mul(count as i64));
+        Cost { rtt_ns: times(self.rtt_ns), more_ns: times(self.more_ns) }
+    }
+
+    pub(super) fn and(&self, other: Cost) -> Cost {
+        Cost {
+            rtt_ns: duration(self.rtt_ns + other.rtt_ns),
+            more_ns: duration(self.more_ns + other.more_ns),
+        }
+    }
+}
+
+/// What is known of a connection before its first operation.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Known {
+    /// Round trip between the place of recording and the client, and the server, ns.
+    to_client: Option<i64>,
+    to_server: Option<i64>,
+    segment_bytes: Option<u64>,
+    ways: Ways,
+}
+
+impl Known {
+    pub(super) fn of(one: &Connection) -> Known {
+        let vantage = one.vantage.as_deref();
+        let side = |ns: Option<i64>, here: &[Vantage]| {
+            // There is nothing behind the place of recording.
+            let is_here = here.iter().any(|here| vantage == Some(here.name()));
+            if is_here { Some(0) } else { ns.map(duration) }
+        };
+        Known {
+            ways: Ways::of(one),
+            to_client: side(one.client_rtt_ns, &[Vantage::Client]),
+            to_server: side(one.server_rtt_ns, &[Vantage::Server, Vantage::Inside]),
+            segment_bytes: match (one.client_mss, one.server_mss) {
+                (Some(client), Some(server)) => Some(client.min(server)),
+                (one, other) => one.or(other),
+            },
+        }
+    }
+}
+
+impl Link {
+    pub(super) fn new(plan: &Plan, known: Known, line: u32) -> Link {
+        let Known { to_client, to_server, segment_bytes, ways } = known;
+        let rtt_ns = to_client.unwrap_or(0) + to_server.unwrap_or(0);
+        let is_known = to_client.is_some() && to_server.is_some();
+        let segment_bytes = segment_bytes
+            .map_or(SEGMENT_BYTES, |mss| mss.saturating_sub(STAMPS_BYTES).max(500) as f64);
+        let today =
+            Path { rtt_ns, segment_bytes, segment_ns: 0.0, window: f64::INFINITY, loss: 0.0 };
+        let mut then = today;
+        if plan.is_other_line() {
+            then.rtt_ns = if is_known { duration(plan.rtt_ns(rtt_ns)) } else { rtt_ns };
+            if segment_bytes > SEGMENT_MAX_BYTES {
+                then.segment_bytes = SEGMENT_BYTES;
+            }
+            if let Some(bits) = plan.bandwidth_bits {
+                then.segment_ns = (then.segment_bytes + HEADERS_BYTES) * 8e9 / bits;
+            }
+            if let Some(window) = plan.window_bytes {
+                then.window = (window / then.segment_bytes).max(1.0);
+            }
+            then.loss = plan.loss;
+            if plan.loss > 0.0 {
+                then.window = then.window.min(window_of_losses(plan.loss, then.rtt_ns)).max(1.0);
+            }
+        }
+        let way = |path: Path, connections: usize| Way {
+            paths: [path; 2],
+            senders: vec![Default::default(); connections],
+            turn: 0,
+        };
+        Link {
+            client: None,
+            has_session: false,
+            is_known,
+            to_client_ns: to_client.unwrap_or(0),
+            rtt_ns: (rtt_ns, then.rtt_ns),
+            is_other: then != today || plan.moves_requests(),
+            today: way(today, 1),
+            then: way(then, plan.channels.clamp(1, CHANNELS_MAX)),
+            line,
+            ways,
+            sends: [to_client, to_server].map(|behind_ns| behind_ns == Some(0)),
+            spread: (0, 0),
+        }
+    }
+
+    /// How much longer the bytes of a request and its reply took than the model of today's line, of which so much
+    /// was seen. What is sent where it was recorded is handed to the kernel, and how long the line takes for it is
+    /// not seen: as long as for what came, at most.
+    pub(super) fn spread_ns(&mut self, bytes: (u64, u64), today: &Cost, seen_ns: i64) -> i64 {
+        let seen_ns = (seen_ns - today.more_ns).max(0);
+        let [up, down] = [bytes.0, bytes.1].map(|bytes| bytes >= LONG_BYTES);
+        let (bytes, is_own) = match (up, down) {
+            (true, false) => (bytes.0, self.sends[0]),
+            (false, true) => (bytes.1, self.sends[1]),
+            _ => return seen_ns,
+        };
+        if !is_own {
+            let (known, known_ns) = self.spread;
+            let known_ns = duration(known_ns.saturating_add(seen_ns));
+            self.spread = (known.saturating_add(bytes), known_ns);
+            return seen_ns;
+        }
+        let (known, known_ns) = self.spread;
+        seen_ns.max((known_ns as f64 / known.max(1) as f64 * bytes as f64) as i64)
+    }
+
+    /// What the line costs a request and its reply, sent at `at`, today: no more than the whole time.
+    pub(super) fn today(&mut self, at: i64, bytes: (u64, u64), whole_ns: i64) -> Cost {
+        let mut today = self.today.carry(at, bytes, false);
+        today.rtt_ns = today.rtt_ns.min(whole_ns.max(0));
+        today.more_ns = today.more_ns.min(whole_ns.max(0) - today.rtt_ns);
+        today
+    }
+
+    /// The same of several messages one after the other, each of which takes `between_ns` besides.
+    pub(super) fn pieces(
+        &mut self,
+        lines: &mut Lines,
+        at: i64,
+        bytes: (u64, u64),
+        pieces: u64,
+        between_ns: i64,
+    ) -> Cost {
+        let piece = (bytes.0.div_ceil(pieces), bytes.1.div_ceil(pieces));
+        let mut sum = Cost::default();
+        let mut last = sum;
+        for place in 0..pieces.min(PIECES) as i64 {
+            let at = at + sum.sum() + duration(place.saturating_mul(between_ns));
+            last = self.then(lines, at, piece, false);
+            sum = sum.and(last);
+        }
+        sum.and(last.times(pieces.saturating_sub(PIECES)))
+    }
+
+    /// The same then. Of what continues the message before, only the sending counts.
+    pub(super) fn then(
+        &mut self,
+        lines: &mut Lines,
+        at: i64,
+        bytes: (u64, u64),
+        is_more: bool,
+    ) -> Cost {
+        let mut then = self.then.carry(at, bytes, is_more);
+        then.more_ns = duration(then.more_ns.saturating_add(lines.wait(self.line, at, bytes)));
+        then
+    }
+}
+
+impl Way {
+    fn carry(&mut self, at: i64, bytes: (u64, u64), is_more: bool) -> Cost {
+        let [up, down] = &self.paths;
+        if !is_more {
+            self.turn = (self.turn + 1) % self.senders.len();
+        }
+        let Some([client, server]) = self.senders.get_mut(self.turn) else {
+            return Cost::default();
+        };
+        let request_ns = client.send(up, at, bytes.0, is_more);
+        let at_server = at.saturating_add(request_ns).saturating_add(up.rtt_ns);
+        let reply_ns = server.send(down, at_server, bytes.1, is_more);
+        let rtt_ns = if is_more { 0 } else { up.rtt_ns };
+        Cost { rtt_ns, more_ns: duration(request_ns.saturating_add(reply_ns)) }
+    }
+}
+
+/// Lines of limited rate, one for each client's address, shared by its connections.
+pub(super) struct Lines {
+    bits: Option<f64>,
+    lines: Vec<[Calendar; 2]>,
+    line_of: Map<String, u32>,
+}
+
+impl Lines {
+    pub(super) fn new(plan: &Plan) -> Lines {
+        Lines { bits: plan.bandwidth_bits, lines: Vec::new(), line_of: Map::default() }
+    }
+
+    /// The line of a client.
+    pub(super) fn of(&mut self, client: &str) -> u32 {
+        if self.bits.is_none() {
+            return 0;
+        }
+        if let Some(&line) = self.line_of.get(client) {
+            return line;
+        }
+        let line = self.lines.len() as u32;
+        self.lines.push([Calendar::default(), Calendar::default()]);
+        self.line_of.insert(client.to_owned(), line);
+        line
+    }
+
+    /// How long a request and its reply wait for the line, because others use it, ns.
+    fn wait(&mut self, line: u32, at: i64, bytes: (u64, u64)) -> i64 {
+        let (Some(bits), Some([up, down])) = (self.bits, self.lines.get_mut(line as usize)) else {
+            return 0;
+        };
+        let ns = |bytes: u64| {
+            let headers = (bytes as f64 / SEGMENT_BYTES).ceil() * HEADERS_BYTES;
+            ((bytes as f64 + headers) * 8e9 / bits) as i64
+        };
+        let waited = up.take(at, ns(bytes.0));
+        waited + down.take(at.saturating_add(waited), ns(bytes.1))
+    }
+}
+
+/// When a line is busy. Messages come roughly in the order of time; each takes the first free time
+/// after its own.
+#[derive(Default)]
+pub(super) struct Calendar {
+    /// Slot number of the first that is kept, and of the one after the last.
+    first: i64,
+    end: i64,
+    /// So many slots each, from that number on: who seldom sends has few, and there may be many lines.
+    pieces: VecDeque<Option<Box<Piece>>>,
+    first_piece: i64,
+}
+
+/// Busy time in slots that follow each other, ns, and how much is free in all of them.
+struct Piece {
+    slots: [u32; Calendar::PIECE as usize],
+    free_ns: i64,
+}
+
+impl Calendar {
+    const SLOT_NS: i64 = 1_000_000;
+    /// Slots that are kept: a minute.
+    const SLOTS: i64 = 60_000;
+    const PIECE: i64 = 64;
+
+    /// Takes so much time from `at` on; gives how long it has to wait.
+    pub(super) fn take(&mut self, at: i64, ns: i64) -> i64 {
+        if ns <= 0 {
+            return 0;
+        }
+        let slot = at.div_euclid(Self::SLOT_NS);
+        if self.pieces.is_empty() || slot - self.first >= 2 * Self::SLOTS {
+            self.pieces.clear();
+            (self.first, self.end) = (slot, slot);
+            self.first_piece = slot.div_euclid(Self::PIECE);
+        }
+        // What lies before the kept slots is over.
+        let mut place = slot.max(self.first);
+        let most = self.first + 2 * Self::SLOTS;
+        let mut left = ns;
+        let mut end = at;
+        while left > 0 && place < most {
+            let number = place.div_euclid(Self::PIECE);
+            let next = (number + 1) * Self::PIECE;
+            let piece = self.piece(number);
+            if piece.free_ns == 0 {
+                place = next;
+                continue;
+            }
+            for slot in piece.slots.iter_mut().skip(place.rem_euclid(Self::PIECE) as usize) {
+                let slot_at = place * Self::SLOT_NS;
+                // In the first slot only what comes after.
+                let from = (at - slot_at).clamp(0, Self::SLOT_NS);
+                let busy = i64::from(*slot);
+                let taken = (Self::SLOT_NS - busy).min(Self::SLOT_NS - from).clamp(0, left);
+                left -= taken;
+                if taken > 0 {
+                    end = slot_at + (from.max(busy) + taken).min(Self::SLOT_NS);
+                }
+                *slot += taken as u32;
+                piece.free_ns -= taken;
+                place += 1;
+                if left == 0 || place >= most {
+                    break;
+                }
+            }
+            self.end = self.end.max(place);
+        }
+        self.first = self.first.max(self.end - Self::SLOTS);
+        while self.first_piece < self.first.div_euclid(Self::PIECE)
+            && self.pieces.pop_front().is_some()
+        {
+            self.first_piece += 1;
+        }
+        (end - at - ns).max(0)
+    }
+
+    fn piece(&mut self, number: i64) -> &mut Piece {
+        let place = (number - self.first_piece).max(0) as usize;
+        if self.pieces.len() <= place {
+            self.pieces.resize_with(place + 1, || None);
+        }
+        self.pieces[place].get_or_insert_with(|| {
+            Box::new(Piece {
+                slots: [0; Self::PIECE as usize],
+                free_ns: Self::PIECE * Self::SLOT_NS,
+            })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_carries_one_message_after_the_other_in_any_order() {
+        let ms = 1_000_000;
+        let mut line = Calendar::default();
+        assert_eq!(line.take(0, 10 * ms), 0);
+        assert_eq!(line.take(2 * ms, 5 * ms), 8 * ms);
+        assert_eq!(line.take(30 * ms, 5 * ms), 0);
+        // Before the one that came first in this list, in time that is free.
+        assert_eq!(line.take(20 * ms, 5 * ms), 0);
+        assert_eq!(line.take(20 * ms, 10 * ms), 10 * ms);
+    }
+
+    #[test]
+    fn a_calendar_does_not_grow() {
+        let mut line = Calendar::default();
+        for at in 0..200 {
+            line.take(at * 1_000_000_000, 1_500_000);
+        }
+        // A minute, and of that only the pieces that something was sent in.
+        let made = |line: &Calendar| line.pieces.iter().flatten().count();
+        assert!(made(&line) <= 62, "{}", made(&line));
+        line.take(200_000_000_000, 3_600_000_000_000);
+        let most = (Calendar::SLOTS / Calendar::PIECE) as usize + 2;
+        assert!(line.pieces.len() <= most, "{}", line.pieces.len());
+        line.take(i64::MAX / 2, 1_000);
+        assert_eq!(line.pieces.len(), 1);
+    }
+}
