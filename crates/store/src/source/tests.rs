@@ -36,7 +36,7 @@ fn what_is_no_input_is_one_clear_sentence() {
         assert!(error.contains(name) && error.lines().count() == 1, "{error}");
     }
     let folder = error("");
-    assert!(folder.contains("folder without a dataset"), "{folder}");
+    assert!(folder.contains("contains no dataset"), "{folder}");
     assert!(open(&["-", "-"]).is_err());
 }
 
