@@ -7,6 +7,7 @@ use crate::synthetic_load::load;
 use crate::synthetic_rest::{capture, dataset};
 use crate::synthetic_server::server;
 use arrow::util::pretty::pretty_format_batches_with_schema;
+use smbscope_tables::command_class::CommandClass;
 
 fn answer(engine: &Engine, question: &Question) -> (usize, String) {
     let answer = engine.query(&question.sql()).unwrap_or_else(|e| panic!("{}: {e}", question.name));
@@ -43,6 +44,29 @@ fn questions_about_a_server_name_every_kind_of_slice() {
         assert!(slow.contains(column), "slow-server: {column}");
         assert_eq!(server.contains(&format!("coalesce({column}, 0)")), kind.is_part(), "{column}");
     }
+}
+
+#[test]
+fn lists_of_commands_are_those_of_their_class() {
+    let mut lists = 0;
+    for question in list() {
+        for rest in question.sql().split("command IN (").skip(1) {
+            let (names, _) = rest.split_once(')').unwrap();
+            let names: Vec<_> =
+                names.split(',').map(|name| name.trim().trim_matches('\'')).collect();
+            for class in [CommandClass::Open, CommandClass::Read, CommandClass::Write] {
+                let all = class.commands();
+                let listed = all.iter().filter(|name| names.contains(name)).count();
+                assert!(
+                    listed == 0 || listed == all.len(),
+                    "{}: {class:?} {names:?}",
+                    question.name
+                );
+                lists += usize::from(listed > 0);
+            }
+        }
+    }
+    assert!(lists > 10, "{lists}");
 }
 
 #[test]

@@ -1,5 +1,8 @@
 //! The busy clock of a connection: the source of the column `busy_ns`.
 
+/// Reading of a message that is not on the clock: its share is not counted.
+pub const NOT_ON_CLOCK: i64 = i64::MIN;
+
 /// Divides time among the messages in flight (processor sharing). The share of a request is the
 /// clock's reading at its response minus the reading at its start, however many were in flight.
 #[derive(Clone, Copy, Debug, Default)]

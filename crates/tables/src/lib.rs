@@ -29,7 +29,7 @@
 //! | [`operation`], [`builder`] | the row of the table `operations`, and how rows become Arrow batches |
 //! | [`tables`] | the rows of all other tables, one file each |
 //! | [`slice`] | the kinds of slices of a server's time |
-//! | [`message`], [`open`], [`code`], [`busy`] | how columns are filled, the same for all sources |
+//! | [`message`], [`open`], [`code`], [`busy`], [`command_class`] | how columns are filled, the same for all sources |
 //! | [`column`], [`anonymize`] | units and sensitivity of columns; names replaced by keyed tokens |
 //! | [`manifest`], [`description`], [`run`] | what a dataset and a load run say about themselves |
 //! | [`profile`], [`protection`], [`quantity`], [`date`] | values that several crates share |
@@ -95,6 +95,7 @@ pub mod builder;
 pub mod busy;
 pub mod code;
 pub mod column;
+pub mod command_class;
 pub mod date;
 pub mod description;
 pub mod manifest;

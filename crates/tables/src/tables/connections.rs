@@ -76,3 +76,10 @@ table! {
         client_guid: Option<String>, None, Machine, "ClientGuid: the same on all channels of a client.";
     }
 }
+
+impl Connection {
+    /// Whether the connection itself ended, not only the capture of it.
+    pub fn has_ended(&self) -> bool {
+        matches!(&*self.end_reason, "reset" | "fin" | "reused")
+    }
+}
