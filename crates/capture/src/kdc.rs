@@ -11,7 +11,7 @@ use hashbrown::HashMap;
 use smbscope_wire::auth::kerberos::{Kerberos, Kind, TicketId};
 
 use crate::frame::{FlowKey, TcpFlags, TcpSegment, UdpDatagram, Way};
-use crate::output::{Output, Ticket};
+use crate::outcome::{Output, Ticket};
 use crate::stream::{Order, Piece, Verdict};
 
 /// The port of Kerberos (section 7.2).

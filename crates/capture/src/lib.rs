@@ -4,27 +4,24 @@
 //! file names, and the pairing of requests with responses. It does not own the messages' layout
 //! (`wire`) nor the row (`tables`).
 
-mod connection;
 mod decoder;
-mod engine;
-mod feed;
 pub mod file;
 pub mod frame;
 mod kdc;
 mod limits;
-mod link;
 pub mod live;
-mod need;
-mod output;
+mod options;
+mod outcome;
+mod push_decoder;
 mod resolve;
-mod secrets;
-mod smb1;
-mod smb2;
+mod shard;
+mod smb;
 pub mod stream;
-mod unanswered;
-mod user;
+mod tcp;
 
-pub use decoder::{Decoder, Error, Input, Options, Progress, Tables};
-pub use feed::{Amend, Ends, Feed};
+pub use decoder::{Decoder, Progress};
 pub use limits::Limits;
+pub use options::{Error, Input, Options, Tables};
+pub use outcome::Ends;
+pub use push_decoder::{Amend, Feed};
 pub use smbscope_tables::part::Part;

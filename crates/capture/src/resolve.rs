@@ -4,11 +4,11 @@
 //! how many shards there were. Everything kept is bounded; what is forgotten is counted.
 
 mod bounded;
-mod ends;
+mod connections;
 mod entities;
 mod files;
-mod known;
-mod links;
+mod handle_end;
+mod interned;
 mod sessions;
 mod vantage;
 
@@ -22,19 +22,17 @@ use smbscope_tables::operation::Operation;
 use smbscope_tables::part::Part;
 use smbscope_tables::tables::{Coverage, Referral, Session, Tree};
 
-use crate::connection::has_ended;
-use crate::decoder::Options;
-use crate::feed::Ends;
 use crate::kdc::Tickets;
 use crate::limits::Limits;
-use crate::output::{self, Done, Effect, Output, Told};
+use crate::options::{Options, Tables};
+use crate::outcome::{self, Done, Effect, Ends, Output, Told};
 use bounded::Entities;
-use ends::end_open;
+use connections::{Link, LinkKey, Links};
 pub use entities::add_counters;
 use entities::{Closed, HandleState, SessionState, TreeState};
 use files::Durable;
-use known::Known;
-use links::{Link, LinkKey, Links};
+use handle_end::end_open;
+use interned::Known;
 use vantage::Vantages;
 
 type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
@@ -49,7 +47,7 @@ const TEXT_BYTES: usize = 4 << 20;
 pub struct Resolver {
     limits: Limits,
     batch_rows: usize,
-    tables: crate::decoder::Tables,
+    tables: Tables,
     builder: OperationBuilder,
     recording: Known,
     capture_file: Known,
@@ -196,7 +194,7 @@ impl Resolver {
 
     /// Numbers the connections that began; [`Resolver::take`] does so too.
     pub fn connections_started(&mut self, outputs: &[Output]) {
-        let mut started: Vec<(u64, u32, &output::Started)> = Vec::new();
+        let mut started: Vec<(u64, u32, &outcome::Started)> = Vec::new();
         for (shard, output) in outputs.iter().enumerate() {
             started.extend(output.started.iter().map(|one| (one.order, shard as u32, one)));
         }
@@ -340,7 +338,7 @@ impl Resolver {
 
     fn connection_ended(&mut self, key: LinkKey, row: &smbscope_tables::tables::Connection) {
         let Some(link) = self.links.remove(key) else { return };
-        let ended = has_ended(row).then_some(row.end);
+        let ended = row.has_ended().then_some(row.end);
         for &(id, place, _) in &link.sessions {
             if let Some(session) = self.sessions.get_mut(place).filter(|session| session.id == id) {
                 session.channels.leave(ended);

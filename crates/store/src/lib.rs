@@ -12,7 +12,6 @@ pub mod questions;
 pub mod source;
 #[cfg(feature = "sql")]
 pub mod sql;
-pub mod table;
 
 #[cfg(test)]
 mod synthetic;
@@ -26,4 +25,4 @@ mod synthetic_server;
 use smbscope_capture as capture;
 
 pub use error::{Error, Result};
-pub use table::{Part, Table};
+pub use smbscope_tables::{Part, Table};

@@ -14,9 +14,9 @@ use smbscope_tables::run::{
 };
 use smbscope_tables::tables::Coverage;
 
+use crate::Part;
 use crate::dataset::{DatasetWriter, ManifestSeed, WriteOptions};
 use crate::synthetic::START;
-use crate::table::Part;
 
 const SECOND: i64 = 1_000_000_000;
 const STEPS: [(u64, u64); 3] = [(1, 20), (2, 40), (3, 80)];

@@ -2,8 +2,8 @@
 
 use smbscope_tables::tables::{Connection, Coverage, Handle, Session, Tree};
 
+use crate::Part;
 use crate::synthetic::START;
-use crate::table::Part;
 
 /// The other tables of a made-up recording.
 pub fn rest(rows: u64) -> Vec<Part> {

@@ -11,9 +11,9 @@ use smbscope_tables::operation::Operation;
 use smbscope_tables::slice::{self, Slice};
 use smbscope_tables::tables::Coverage;
 
+use crate::Part;
 use crate::dataset::{DatasetWriter, ManifestSeed, WriteOptions};
 use crate::synthetic::START;
-use crate::table::Part;
 
 /// Name of its rows.
 pub const RECORDING: &str = "fs1.example.com";

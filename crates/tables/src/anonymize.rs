@@ -17,8 +17,6 @@ use sha2::Sha256;
 
 use crate::builder::extension_of;
 use crate::column::{SENSITIVITY_KEY, Sensitivity};
-use crate::run::{Counter, Scenario, Step};
-use crate::tables::{Connection, Coverage, Handle, Referral, Session, Tree};
 
 /// Hexadecimal digits of a person's or machine's token.
 const SHORT: usize = 8;
@@ -30,24 +28,6 @@ const LONG: usize = 12;
 pub struct Tokenizer {
     keyed: Hmac<Sha256>,
 }
-
-/// A table's row that can be made anonymous by its schema.
-pub trait Anonymize: Sized {
-    /// The rows with tokens for names.
-    fn anonymize(rows: &[Self], tokenizer: &Tokenizer) -> Result<Vec<Self>, ArrowError>;
-}
-
-macro_rules! anonymize_rows {
-    ($($table:ident)*) => {$(
-        impl Anonymize for $table {
-            fn anonymize(rows: &[Self], tokenizer: &Tokenizer) -> Result<Vec<Self>, ArrowError> {
-                Ok(Self::from_batch(&tokenizer.batch(&Self::to_batch(rows)?)?))
-            }
-        }
-    )*};
-}
-
-anonymize_rows! { Connection Session Tree Handle Referral Scenario Step Counter Coverage }
 
 impl Tokenizer {
     /// Tokens under `key`: equal keys give equal tokens.
@@ -250,6 +230,8 @@ mod tests {
     use super::*;
     use crate::builder::OperationBuilder;
     use crate::operation::Operation;
+    use crate::registry::Part;
+    use crate::tables::Handle;
     use arrow::array::cast::as_dictionary_array;
     use arrow::datatypes::Int32Type;
 
@@ -358,8 +340,8 @@ mod tests {
             operations: 4,
             ..Handle::default()
         };
-        let rows = Anonymize::anonymize(&[handle], &tokenizer()).unwrap();
-        let row: &Handle = &rows[0];
+        let part = Part::Handles(vec![handle]).anonymize(&tokenizer()).unwrap();
+        let row = &Handle::from_batch(&part.to_batch().unwrap())[0];
         assert_eq!(row.path.as_deref(), Some(path("a\\b.txt").as_str()));
         assert_eq!((row.operations, row.share.as_deref()), (4, None));
         let user = tokenizer().text("user", Sensitivity::Person, "alice");

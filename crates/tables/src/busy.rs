@@ -1,5 +1,8 @@
 //! The busy clock of a connection, which the `busy_ns` column is read from.
 
+/// Reading of a message that is not on the clock: its share is not counted.
+pub const NOT_ON_CLOCK: i64 = i64::MIN;
+
 /// Divides every moment among the messages in flight in it (processor sharing): the share of a
 /// request is the clock's reading at its reply less that at its start, however many were in flight.
 #[derive(Clone, Copy, Debug, Default)]

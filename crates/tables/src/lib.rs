@@ -26,11 +26,14 @@ pub mod pool;
 pub mod profile;
 pub mod protection;
 pub mod quantity;
+pub mod registry;
+pub mod row;
 pub mod run;
 pub mod slice;
-pub mod table;
 pub mod tables;
 mod values;
+
+pub use registry::{Part, Table};
 
 /// Version of all schemas together. A changed column raises it and adds a fix-up for old files.
 pub const SCHEMA_VERSION: u32 = 1;

@@ -352,6 +352,16 @@ impl Operation {
     }
 }
 
+impl Operation {
+    /// The table's name in SQL and in file names.
+    pub const TABLE: &'static str = "operations";
+
+    /// The Arrow schema: see [`schema`].
+    pub fn schema() -> SchemaRef {
+        schema()
+    }
+}
+
 /// The schema of the operations table.
 pub fn schema() -> SchemaRef {
     static SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {

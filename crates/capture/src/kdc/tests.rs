@@ -7,9 +7,10 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::Part;
-use crate::decoder::{Decoder, Input, Options};
+use crate::decoder::Decoder;
 use crate::file::{self, Reader};
 use crate::frame::{NotTcp, dissect};
+use crate::options::{Input, Options};
 
 fn fixture() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/kerberos.pcapng")

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use smbscope_tables::open::{OpenLife, OpenNames, OpenTold, smb2_writes};
 use smbscope_tables::operation::Operation;
 use smbscope_tables::tables::{Coverage, Handle, Session, Tree};
+use smbscope_wire::smb1;
 
 use super::bounded::Entity;
-use super::ends::{Channels, Ending};
-use super::known::Known;
-use crate::output;
+use super::handle_end::{Channels, Ending};
+use super::interned::Known;
+use crate::outcome;
 
 /// A session while it lives.
 #[derive(Clone, Default)]
@@ -54,7 +55,7 @@ impl SessionState {
     }
 
     /// Takes what a session setup tells.
-    pub fn learn(&mut self, told: &output::Session) {
+    pub fn learn(&mut self, told: &outcome::Session) {
         if let Some(user) = &told.user {
             self.user = Known::new(user);
         }
@@ -125,7 +126,7 @@ impl TreeState {
     }
 
     /// Takes what a tree connect tells.
-    pub fn learn(&mut self, told: &output::Tree, share: Option<&str>) {
+    pub fn learn(&mut self, told: &outcome::Tree, share: Option<&str>) {
         if let Some(share) = share {
             self.share = Known::new(share);
         }
@@ -227,7 +228,7 @@ impl HandleState {
     #[inline]
     pub fn count(&mut self, row: &Operation) {
         let writes = match row.command() {
-            Some(command) if self.protocol == 1 => crate::smb1::data_direction(command as u8),
+            Some(command) if self.protocol == 1 => smb1::Command(command as u8).writes_data(),
             _ => smb2_writes(row),
         };
         self.life.count(row, writes);

@@ -6,11 +6,11 @@ use smbscope_tables::builder::{Names, extension_of};
 use smbscope_tables::operation::{Column, Operation};
 use smbscope_wire::status::Status;
 
-use super::ends::end_open;
-use super::known::Known;
-use super::links::Link;
+use super::connections::Link;
+use super::handle_end::end_open;
+use super::interned::Known;
 use super::{Map, Resolver};
-use crate::output::{Done, Effect, Told};
+use crate::outcome::{Done, Effect, Told};
 
 impl Resolver {
     pub(super) fn file(

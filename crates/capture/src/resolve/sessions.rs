@@ -5,8 +5,8 @@ use smbscope_wire::status::Status;
 
 use super::Resolver;
 use super::bounded::Entity as _;
-use super::links::Link;
-use crate::output::{Done, Effect, Told};
+use super::connections::Link;
+use crate::outcome::{Done, Effect, Told};
 
 impl Resolver {
     /// The session's place and number. Places are used again, so what belongs to a session is

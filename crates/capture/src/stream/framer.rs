@@ -9,7 +9,7 @@ use smbscope_wire::nbss::{self, Kind};
 use smbscope_wire::read::{array_at, u8_at, u16_at};
 
 use super::Piece;
-use crate::need;
+use super::wanted_bytes;
 
 /// A message of one direction.
 #[derive(Clone, Copy, Debug)]
@@ -264,7 +264,7 @@ impl Framer {
             self.synchronised = true;
             self.begun = Some(sink.begin(self.start.min(piece.time)));
         }
-        let want = need::of(message, length, sink.decrypts()).min(length);
+        let want = wanted_bytes::of(message, length, sink.decrypts()).min(length);
         let limit = if sink.decrypts() { usize::MAX } else { self.limit_bytes };
         self.cut |= want > limit;
         self.want = nbss::HEADER_BYTES + want.min(limit);

@@ -128,8 +128,8 @@ fn summarize(
             Part::Scenarios(rows) => summary.scenarios(&rows),
             Part::Counters(rows) => summary.counters(&rows),
             Part::Slices(batch) => summary.slices(&Slice::from_batch(&batch)),
-            // The report says nothing about single referrals.
-            Part::Referrals(_) => {}
+            // The report does not list single referrals.
+            _ => {}
         }
         // A report of a part would be read as one of the whole.
         interrupt::check()?;

@@ -18,7 +18,7 @@ pub use table::{Align, Column, lines};
 /// Forms of rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum RowFormat {
-    /// Lines or an aligned table, for people.
+    /// Text or an aligned table.
     #[default]
     Text,
     /// One JSON object per line.
@@ -34,10 +34,10 @@ pub enum RowFormat {
 /// Forms of everything that is not rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum TextFormat {
-    /// For people.
+    /// Text for people.
     #[default]
     Text,
-    /// For programs.
+    /// JSON for programs.
     Json,
 }
 

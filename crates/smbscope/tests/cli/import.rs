@@ -25,7 +25,7 @@ fn a_dataset_answers_like_its_capture() {
         assert_eq!(of(out), of(&capture), "{sql}");
     }
     assert_eq!(answer(["ops", out]), answer(["ops", &capture]));
-    // An existing dataset is kept unless told otherwise.
+    // An existing dataset is kept unless --force is given.
     complaint(5, ["import", &capture, "--out", out]);
     answer(["import", &capture, "--out", out, "--force", "--quiet"]);
     assert_eq!(answer(["ops", out]).lines().count() as u64, OPERATIONS);

@@ -3,7 +3,7 @@
 use super::{answer, complaint, folder};
 
 #[test]
-fn the_schema_explains_every_column() {
+fn schema_describes_every_column() {
     let text = answer(["schema", "operations"]);
     assert!(text.contains("server_ns") && text.contains("Turnaround less the round trip"));
     let json: serde_json::Value =
@@ -20,7 +20,7 @@ fn the_schema_explains_every_column() {
 }
 
 #[test]
-fn the_doctor_says_what_to_do() {
+fn doctor_shows_remedies() {
     let text = answer(["doctor"]);
     assert!(text.lines().any(|line| line.starts_with("ok       version")), "{text}");
     let json: serde_json::Value =
@@ -32,13 +32,13 @@ fn the_doctor_says_what_to_do() {
 }
 
 #[test]
-fn a_doctor_who_misses_what_is_required_fails() {
+fn doctor_fails_if_a_requirement_is_missing() {
     let assert = super::smbscope(["doctor"]).env("TMPDIR", "/nowhere").assert().code(1);
     assert!(super::stdout(&assert).contains("TMPDIR"));
 }
 
 #[test]
-fn completions_and_manual_pages() {
+fn completions_and_manual_pages_are_written() {
     for shell in ["bash", "zsh", "fish"] {
         assert!(answer(["completions", shell]).contains("smbscope"));
     }

@@ -18,7 +18,7 @@ use super::UNFINISHED;
 use super::properties::properties;
 use super::writer::WriteOptions;
 use crate::error::{Error, Result};
-use crate::table::{Part, Table, anonymize, to_batch};
+use crate::{Part, Table};
 
 /// A run folder that is being written.
 pub(super) struct Folder {
@@ -51,13 +51,13 @@ impl Folder {
     /// Encodes rows into their table's open part.
     pub(super) fn add(&mut self, part: Part) -> Result<()> {
         let part = match &self.tokenizer {
-            Some(tokenizer) => anonymize(part, tokenizer)?,
+            Some(tokenizer) => part.anonymize(tokenizer)?,
             None => part,
         };
         if let Part::Coverage(coverage) = &part {
             self.note(coverage);
         }
-        let (table, batch) = to_batch(&part)?;
+        let (table, batch) = (part.table(), part.to_batch()?);
         let open = self.open_part(table)?;
         if batch.num_columns() != open.columns {
             return Err(Error::Internal("rows to be stored lack columns"));

@@ -12,7 +12,7 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
 use smbscope_tables::SCHEMA_VERSION;
 
-use crate::table::Table;
+use crate::Table;
 
 /// Key of the table's name in a file's metadata.
 pub const TABLE_KEY: &str = "smbscope.table";

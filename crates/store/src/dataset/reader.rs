@@ -15,8 +15,8 @@ use smbscope_tables::manifest::{FILE_NAME, Manifest, ManifestError};
 
 use super::UNFINISHED;
 use super::properties::{SCHEMA_VERSION_KEY, TABLE_KEY};
+use crate::Table;
 use crate::error::{Error, Result};
-use crate::table::Table;
 
 /// A run folder that can be read.
 #[derive(Clone, Debug)]

@@ -16,8 +16,8 @@ use smbscope_tables::manifest::{InputFile, Kind, Manifest};
 use super::folder::Folder;
 use super::properties::ROW_GROUP_ROWS;
 use super::reader::Dataset;
+use crate::Part;
 use crate::error::{Error, Result};
-use crate::table::Part;
 
 /// What the manifest says from the start.
 #[derive(Clone, Debug)]

@@ -1,10 +1,10 @@
 //! Tests of the dataset writer: parts, interruption, refusals.
 
 use super::*;
+use crate::Table;
 use crate::source::{OpenOptions, Request, Source};
 use crate::synthetic::{START, Synthetic};
 use crate::synthetic_rest::{dataset, rest};
-use crate::table::{Table, to_batch};
 use smbscope_tables::tables::Coverage;
 
 fn seed() -> ManifestSeed {
@@ -15,7 +15,7 @@ fn rows(dir: &Path, table: Table) -> usize {
     let source = Source::open(&[dir.display().to_string()], OpenOptions::default()).unwrap();
     let request = Request { tables: vec![table], projection: None };
     let parts = source.parts(&request).unwrap();
-    parts.map(|part| to_batch(&part.unwrap()).unwrap().1.num_rows()).sum()
+    parts.map(|part| part.unwrap().to_batch().unwrap().num_rows()).sum()
 }
 
 fn wait_for(dir: &Path, table: Table, number: usize) {

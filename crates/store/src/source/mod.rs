@@ -16,10 +16,10 @@ use smbscope_tables::anonymize::Tokenizer;
 use smbscope_tables::description::RunDescription;
 use smbscope_tables::manifest::{InputFile, Kind};
 
+use crate::Table;
 use crate::capture;
 use crate::dataset::{Dataset, DatasetWriter, ManifestSeed, WriteOptions};
 use crate::error::{Error, Result};
-use crate::table::Table;
 
 pub use input::Input;
 pub use parts::{Parts, Progress};

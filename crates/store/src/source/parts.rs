@@ -14,24 +14,7 @@ use super::{Input, OpenOptions, Request};
 use crate::capture;
 use crate::dataset::reader::read_file;
 use crate::error::{Error, Result};
-use crate::table::{Part, Table, anonymize, to_parts};
-
-/// The tables of a dataset in the order in which a pass reads them: what says which scenario of a
-/// load run is which before the operations, of which there are many, and after these what is kept
-/// of the slices for some of them only.
-const ORDER: [Table; Table::ALL.len()] = [
-    Table::Steps,
-    Table::Scenarios,
-    Table::Counters,
-    Table::Operations,
-    Table::Slices,
-    Table::Connections,
-    Table::Sessions,
-    Table::Trees,
-    Table::Handles,
-    Table::Referrals,
-    Table::Coverage,
-];
+use crate::{Part, Table};
 
 /// How far a pass is. May be looked at from another thread.
 #[derive(Debug, Default)]
@@ -141,7 +124,7 @@ impl Parts {
                     total = None;
                 }
                 Input::Dataset(dataset) => {
-                    for table in ORDER {
+                    for table in Table::in_reading_order() {
                         for path in dataset.parts(table) {
                             total = total.map(|total| total + parts.read(table, path));
                         }
@@ -251,7 +234,7 @@ impl Parts {
                         if *table == Table::Operations {
                             self.progress.add(0, batch.num_rows() as u64);
                         }
-                        self.ready.extend(to_parts(*table, batch));
+                        self.ready.extend(Part::from_batch(*table, batch));
                         Ok(true)
                     }
                 }
@@ -293,7 +276,7 @@ impl Iterator for Parts {
 
 fn tokens(part: Part, tokenizer: Option<&Tokenizer>) -> Result<Part> {
     match tokenizer {
-        Some(tokenizer) => anonymize(part, tokenizer),
+        Some(tokenizer) => Ok(part.anonymize(tokenizer)?),
         None => Ok(part),
     }
 }

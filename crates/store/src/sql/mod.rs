@@ -20,9 +20,9 @@ use datafusion::prelude::{SQLOptions, SessionConfig, SessionContext};
 use futures::StreamExt;
 use tokio::runtime::Runtime;
 
+use crate::Table;
 use crate::error::{Error, Result};
 use crate::source::{Progress, Source};
-use crate::table::Table;
 
 /// Limits of the engine.
 #[derive(Clone, Copy, Debug)]

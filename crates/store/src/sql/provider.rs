@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use arrow::array::{RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{Schema, SchemaRef};
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
@@ -22,7 +23,7 @@ use datafusion::physical_plan::union::UnionExec;
 use super::failure;
 use crate::error::{Error, Result};
 use crate::source::{Inputs, Request, Source};
-use crate::table::{Table, project, to_batch};
+use crate::{Part, Table};
 
 /// One table of a source: Parquet files through DataFusion's reader, everything else (captures,
 /// and files whose names become tokens) as a stream of decoded parts.
@@ -149,11 +150,11 @@ impl PartitionStream for PartStream {
             };
             let parts = source.parts_of(inputs, &request);
             for part in parts.map_err(failure::outside)? {
-                let part = part.and_then(|part| to_batch(&part));
-                let (found, mut batch) = part.map_err(failure::outside)?;
-                if found != table {
+                let part: Part = part.map_err(failure::outside)?;
+                if part.table() != table {
                     continue;
                 }
+                let mut batch = part.to_batch()?;
                 if let Some(places) = projection.as_ref().filter(|_| !operations) {
                     batch = project(&batch, places).map_err(failure::outside)?;
                 }
@@ -167,6 +168,15 @@ impl PartitionStream for PartStream {
         });
         stream.build()
     }
+}
+
+/// A batch's columns at `projection`, keeping the number of rows when there are none.
+fn project(batch: &RecordBatch, projection: &[usize]) -> Result<RecordBatch> {
+    let schema = Arc::new(batch.schema().project(projection)?);
+    let columns =
+        projection.iter().filter_map(|&place| batch.columns().get(place).cloned()).collect();
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    Ok(RecordBatch::try_new_with_options(schema, columns, &options)?)
 }
 
 /// A table's columns, as SQL sees them: each may be null, since files of an older version lack some.

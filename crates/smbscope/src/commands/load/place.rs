@@ -1,6 +1,6 @@
-//! Options that say which share, and who logs on how: shared by runs, `prepare` and `clean`.
+//! Options for the share and the logon, used by load runs, `prepare` and `clean`.
 //!
-//! Owns where credentials come from (prompt, file, environment, lab, keytab). No password is ever
+//! Owns the sources of credentials (prompt, file, environment, lab, keytab). Passwords never appear
 //! on the command line or in an output.
 
 use std::path::{Path, PathBuf};
@@ -16,14 +16,14 @@ use smbscope_load::run::who::Credentials;
 
 use crate::exit::{Code, Failure};
 
-/// Which share, and who logs on.
+/// The share, and how users log on.
 #[derive(Debug, Args)]
 pub struct Where {
-    /// The share: //HOST[:PORT]/SHARE[/FOLDER]. Each user has a folder of their own below it.
+    /// Share to use: //HOST[:PORT]/SHARE[/FOLDER]. Each user has a separate folder in it.
     #[arg(value_name = "TARGET", required_unless_present = "lab")]
     pub target: Option<String>,
-    /// Take share, users and password from a lab (`smbscope lab up`); the default one, or the one in
-    /// DIR. With --auth kerberos only the share.
+    /// Use share, users and password of a lab (`smbscope lab up`) instead of TARGET: of the lab in
+    /// DIR, or of the default lab. With --auth kerberos only the share is used.
     #[arg(long, value_name = "DIR", num_args = 0..=1, conflicts_with = "target")]
     #[allow(clippy::option_option)]
     pub lab: Option<Option<PathBuf>>,
@@ -31,40 +31,41 @@ pub struct Where {
     pub logon: Logon,
 }
 
-/// Who logs on.
+/// How users log on.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Users")]
+#[command(next_help_heading = "Logon options")]
 pub struct Logon {
-    /// Name of the users, with {} or {:05} where their number goes; DOMAIN\\name or name@domain.
+    /// Names of the users: {} or {:05} is replaced with the number of the user. A domain can be
+    /// given as DOMAIN\name or name@domain.
     #[arg(long, value_name = "PATTERN", default_value = "user{:05}")]
     pub user: String,
-    /// File whose first line is the password of all users. Without it: $SMBSCOPE_PASSWORD, else it is
-    /// asked for.
+    /// Read the password of all users from the first line of this file [default:
+    /// $SMBSCOPE_PASSWORD, or a prompt].
     #[arg(long, value_name = "FILE")]
     pub password_file: Option<PathBuf>,
-    /// File with a line NAME:PASSWORD for each user.
+    /// Read users from this file: one line NAME:PASSWORD per user.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["user", "password_file"])]
     pub users_file: Option<PathBuf>,
-    /// How users log on. Without it ntlm, with --keytab kerberos.
-    #[arg(long, value_enum, value_name = "HOW")]
+    /// Authentication method [default: ntlm, or kerberos with --keytab].
+    #[arg(long, value_enum, value_name = "METHOD")]
     pub auth: Option<Auth>,
-    /// Keytab (MIT's format) with the users' Kerberos keys, instead of passwords.
+    /// Keytab (MIT format) with the users' Kerberos keys, used instead of passwords.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["users_file", "password_file"])]
     pub keytab: Option<PathBuf>,
-    /// Kerberos realm of all users. Without it: that of name@REALM, else the default realm of
-    /// krb5.conf ($KRB5_CONFIG, /etc/krb5.conf).
+    /// Kerberos realm of all users [default: the realm in name@REALM, or the default realm of
+    /// krb5.conf ($KRB5_CONFIG or /etc/krb5.conf)].
     #[arg(long, value_name = "REALM")]
     pub realm: Option<String>,
-    /// Where the realm's KDC is (TCP, port 88); several are asked in turn. Without it: the realm's kdc
-    /// lines in krb5.conf.
+    /// Address of the realm's KDC (TCP, port 88); can be repeated, the first that answers is used
+    /// [default: the kdc lines of the realm in krb5.conf].
     #[arg(long, value_name = "HOST[:PORT]", value_parser = kdc)]
     pub kdc: Vec<KdcAddress>,
-    /// Service that the Kerberos tickets are for. Without it: cifs/HOST, with HOST as in TARGET.
+    /// Service principal to request tickets for [default: cifs/HOST, with HOST from TARGET].
     #[arg(long, value_name = "SERVICE/HOST", value_parser = service)]
     pub spn: Option<String>,
 }
 
-/// How users log on.
+/// Authentication methods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Auth {
     /// NTLM (MS-NLMP).
@@ -73,16 +74,16 @@ pub enum Auth {
     Kerberos,
 }
 
-/// Which share, who logs on, and by which tickets.
+/// The share and the credentials of its users.
 #[derive(Clone)]
 pub struct Place {
     pub target: Target,
     pub credentials: Credentials,
-    /// `None`: by NTLM.
+    /// How to get Kerberos tickets; `None` for NTLM.
     pub kerberos: Option<Arc<Kerberos>>,
-    /// The line before a lab, as `smbscope wan` takes it (`rtt=20ms,rate=45mbit`).
+    /// The emulated link of a lab in the form of `lab up --wan` (`rtt=20ms,rate=45mbit`).
     pub line: Option<String>,
-    /// The lab's smbd: another Samba on this machine is not what is measured.
+    /// The process of the lab's smbd, to distinguish it from other Sambas on this machine.
     pub smbd: Option<u32>,
 }
 
@@ -93,12 +94,12 @@ fn kdc(text: &str) -> Result<KdcAddress, KdcAddressError> {
 fn service(text: &str) -> Result<String, String> {
     match text.split_once('/') {
         Some((service, host)) if !service.is_empty() && !host.is_empty() => Ok(text.to_owned()),
-        _ => Err("write SERVICE/HOST, as cifs/fs.example".into()),
+        _ => Err("expected SERVICE/HOST, for example cifs/fs.example".into()),
     }
 }
 
 impl Where {
-    /// What the options say.
+    /// Evaluates the options.
     pub fn resolve(&self) -> anyhow::Result<Place> {
         let kerberos = self.logon.kerberos()?.map(Arc::new);
         #[cfg(target_os = "linux")]
@@ -111,7 +112,7 @@ impl Where {
             return Ok(place);
         }
         let Some(target) = &self.target else {
-            return Err(Failure::usage("no share: write //HOST/SHARE, or --lab"));
+            return Err(Failure::usage("no share given: add //HOST/SHARE or --lab"));
         };
         let target = Target::parse(target).map_err(|error| Failure::usage(error.to_string()))?;
         let credentials = self.logon.credentials(kerberos.as_deref())?;
@@ -119,7 +120,7 @@ impl Where {
     }
 }
 
-/// What a running lab says of itself.
+/// Share and credentials of a running lab.
 #[cfg(target_os = "linux")]
 fn lab(dir: Option<&Path>) -> anyhow::Result<Place> {
     use smbscope_lab::{Lab, State, USER_PATTERN, default_dir};
@@ -128,7 +129,7 @@ fn lab(dir: Option<&Path>) -> anyhow::Result<Place> {
     let status = Lab::status(&dir).map_err(|error| input(error.to_string()))?;
     if status.state != State::Running {
         return Err(input(format!(
-            "{}: the lab does not run; start it with `smbscope lab up`",
+            "{}: the lab is not running; start it with `smbscope lab up`",
             dir.display()
         )));
     }
@@ -147,7 +148,7 @@ fn lab(dir: Option<&Path>) -> anyhow::Result<Place> {
 }
 
 impl Logon {
-    /// How to get tickets; `None` when NTLM is meant.
+    /// How to get Kerberos tickets; `None` for NTLM.
     fn kerberos(&self) -> anyhow::Result<Option<Kerberos>> {
         let only = [
             ("--keytab", self.keytab.is_some()),
@@ -162,7 +163,7 @@ impl Logon {
         if meant == Auth::Ntlm {
             return match only.iter().find(|(_, given)| *given) {
                 Some((name, _)) => {
-                    Err(Failure::usage(format!("{name} is Kerberos': add --auth kerberos")))
+                    Err(Failure::usage(format!("{name} needs Kerberos: add --auth kerberos")))
                 }
                 None => Ok(None),
             };
@@ -196,7 +197,7 @@ impl Logon {
         if let Some(path) = &self.users_file {
             let shown = path.display();
             let text = std::fs::read_to_string(path)
-                .with_context(|| input(format!("{shown}: cannot be read")))?;
+                .with_context(|| input(format!("{shown}: cannot read the file")))?;
             return Credentials::list(&text)
                 .map_err(|error| input(format!("{shown}: {error}")).into());
         }
@@ -205,7 +206,7 @@ impl Logon {
             Some(path) => {
                 let shown = path.display();
                 let text = std::fs::read_to_string(path)
-                    .with_context(|| input(format!("{shown}: cannot be read")))?;
+                    .with_context(|| input(format!("{shown}: cannot read the file")))?;
                 text.lines().next().unwrap_or_default().to_owned()
             }
             None => match std::env::var("SMBSCOPE_PASSWORD") {
@@ -214,7 +215,7 @@ impl Logon {
                     .with_context(|| {
                         Failure::new(
                             Code::Usage,
-                            "no password: give --password-file, --users-file or $SMBSCOPE_PASSWORD",
+                            "no password: use --password-file, --users-file or $SMBSCOPE_PASSWORD",
                         )
                     })?,
             },
