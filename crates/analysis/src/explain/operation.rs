@@ -182,7 +182,7 @@ pub(super) struct Rows {
     shares: TextIds,
     paths: TextIds,
     folders: TextIds,
-    /// By command; the inner value is none for a transaction, whose detail decides.
+    /// By command; no act for a transaction, whose detail decides.
     acts: Vec<Option<Option<Act>>>,
     /// By detail: whether an open with it opens an existing file only.
     opens: Resolved,

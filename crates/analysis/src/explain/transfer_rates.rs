@@ -46,7 +46,7 @@ const FASTER: f64 = 10.0;
 /// Long messages of one direction of a connection.
 struct Flow {
     attribution: Attribution,
-    /// Of operations that lost packets.
+    /// The part of operations that lost packets.
     lossy: Attribution,
     messages: u64,
     bytes: u64,

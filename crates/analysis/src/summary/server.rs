@@ -16,10 +16,10 @@ use super::{rounded, share_of};
 use crate::rows::columns::Columns;
 use crate::stats::latency::{Grain, Latency, Sample};
 use data::{Server, ServerBin, ServerCommand, ServerShare, ServerSlice, ServerSlow, ServerSplit};
-use split::{Moment, Place, place};
+use split::{Moment, ServerPart, server_part};
 use spread::SpreadTally;
 
-/// Pairs of share and command that are told apart.
+/// Most pairs of share and command.
 const SHARES_MAX: usize = 512;
 
 /// Number of kinds.
@@ -55,7 +55,7 @@ struct CommandTally {
     turnaround: SpreadTally,
     sum: SpreadTally,
     residual: SpreadTally,
-    places: [SpreadTally; 3],
+    parts: [SpreadTally; 3],
     slices: [Option<Box<SpreadTally>>; KINDS],
     split: ServerSplit,
 }
@@ -145,7 +145,7 @@ impl ServerTally {
         self.shares.get_mut(place).map(|(_, tally)| tally)
     }
 
-    /// The numbers; none without an operation that has slices. `name` and `share` say what the
+    /// The numbers; none if no operation has slices. `name` and `share` say what the
     /// numbers of commands and shares mean.
     pub(crate) fn finish(
         self,
@@ -221,8 +221,8 @@ impl Row {
         };
         let mut sum = 0i64;
         for (&kind, value) in Kind::ALL.iter().zip(&slices) {
-            if let (Some(place), Some(value)) = (place(kind), value) {
-                split.add(place, *value);
+            if let (Some(part), Some(value)) = (server_part(kind), value) {
+                split.add(part, *value);
                 sum = sum.saturating_add(*value);
             }
         }
@@ -234,17 +234,18 @@ impl Row {
         Some(Row { slices, turnaround, sum, residual, split })
     }
 
-    /// The time in some places; null where the operation has no slice of them.
-    fn in_place(&self, wanted: Place) -> Option<i64> {
+    /// The time in a part; none if the operation has no slice of it.
+    fn part_ns(&self, wanted: ServerPart) -> Option<i64> {
         let slices = Kind::ALL.iter().zip(&self.slices);
-        let known = slices.filter(|&(&kind, _)| place(kind) == Some(wanted));
+        let known = slices.filter(|&(&kind, _)| server_part(kind) == Some(wanted));
         known.filter_map(|(_, value)| *value).reduce(i64::saturating_add)
     }
 }
 
 impl CommandTally {
-    /// The places with a distribution of their own; the others have one kind each.
-    const PLACES: [Place; 3] = [Place::Queue, Place::Processing, Place::Filesystem];
+    /// The parts with a distribution of their own; the others have one kind of slice each.
+    const PARTS: [ServerPart; 3] =
+        [ServerPart::Queue, ServerPart::Processing, ServerPart::Filesystem];
 
     fn new() -> CommandTally {
         CommandTally {
@@ -252,7 +253,7 @@ impl CommandTally {
             turnaround: SpreadTally::new(),
             sum: SpreadTally::new(),
             residual: SpreadTally::new(),
-            places: std::array::from_fn(|_| SpreadTally::new()),
+            parts: std::array::from_fn(|_| SpreadTally::new()),
             slices: std::array::from_fn(|_| None),
             split: ServerSplit::default(),
         }
@@ -267,8 +268,8 @@ impl CommandTally {
         if let Some(residual) = row.residual {
             self.residual.record(residual);
         }
-        for (tally, place) in self.places.iter_mut().zip(Self::PLACES) {
-            if let Some(value) = row.in_place(place) {
+        for (tally, part) in self.parts.iter_mut().zip(Self::PARTS) {
+            if let Some(value) = row.part_ns(part) {
                 tally.record(value);
             }
         }
@@ -281,7 +282,7 @@ impl CommandTally {
     }
 
     fn finish(&self, command: String, whole: i64) -> ServerCommand {
-        let [queue, processing, filesystem] = &self.places;
+        let [queue, processing, filesystem] = &self.parts;
         let slices = Kind::ALL.iter().zip(&self.slices);
         let slices = slices.filter_map(|(kind, tally)| {
             Some(ServerSlice { kind: kind.name(), spread: tally.as_ref()?.finish() })

@@ -1,49 +1,49 @@
-//! Where a slice's time is spent, in the words of the question: in the queue, in Samba, in the file
-//! system, waiting for others, on the wire.
+//! Parts of the server's time that a report shows: the queue, the protocol, the file system, locks,
+//! sending. Each is the sum of several kinds of slices.
 
 use smbscope_tables::slice::Kind;
 
 use super::data::ServerSplit;
 use crate::summary::bins::Bin;
 
-/// Where time is spent.
+/// A part of the server's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum ServerPart {
     Queue,
     /// The protocol: parsing, processing, cryptography.
     Processing,
-    /// With the wait for an I/O thread, which is as long as the file system is slow.
+    /// Includes the wait for an I/O thread, which a slow file system makes longer.
     Filesystem,
     Locks,
     Send,
 }
 
-/// Of a slice that is a part of the turnaround.
-pub(super) fn place(kind: Kind) -> Option<Place> {
+/// The part that a kind of slice belongs to; none if it overlaps others.
+pub(super) fn server_part(kind: Kind) -> Option<ServerPart> {
     Some(match kind {
-        Kind::Queue => Place::Queue,
-        Kind::CryptoIn | Kind::Parse | Kind::Processing | Kind::CryptoOut => Place::Processing,
-        Kind::Filesystem | Kind::IoWait | Kind::Io | Kind::Flush => Place::Filesystem,
-        Kind::LockWait => Place::Locks,
-        Kind::Send => Place::Send,
+        Kind::Queue => ServerPart::Queue,
+        Kind::CryptoIn | Kind::Parse | Kind::Processing | Kind::CryptoOut => ServerPart::Processing,
+        Kind::Filesystem | Kind::IoWait | Kind::Io | Kind::Flush => ServerPart::Filesystem,
+        Kind::LockWait => ServerPart::Locks,
+        Kind::Send => ServerPart::Send,
         Kind::Disk | Kind::Offcpu => return None,
     })
 }
 
 impl ServerSplit {
     /// Adds a slice.
-    pub(super) fn add(&mut self, place: Place, ns: i64) {
-        let sum = match place {
-            Place::Queue => &mut self.queue_ns,
-            Place::Processing => &mut self.processing_ns,
-            Place::Filesystem => &mut self.filesystem_ns,
-            Place::Locks => &mut self.lock_wait_ns,
-            Place::Send => &mut self.send_ns,
+    pub(super) fn add(&mut self, part: ServerPart, ns: i64) {
+        let sum = match part {
+            ServerPart::Queue => &mut self.queue_ns,
+            ServerPart::Processing => &mut self.processing_ns,
+            ServerPart::Filesystem => &mut self.filesystem_ns,
+            ServerPart::Locks => &mut self.lock_wait_ns,
+            ServerPart::Send => &mut self.send_ns,
         };
         *sum = sum.saturating_add(ns);
     }
 
-    /// Adds another one.
+    /// Adds all parts of `other`.
     pub(super) fn absorb(&mut self, other: &ServerSplit) {
         for (sum, more) in [
             (&mut self.request_transfer_ns, other.request_transfer_ns),
