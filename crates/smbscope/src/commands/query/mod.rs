@@ -57,7 +57,7 @@ pub fn run(args: &Query, talk: Talk) -> anyhow::Result<()> {
         None if !prompts => {
             let mut sql = String::new();
             std::io::stdin().read_to_string(&mut sql).with_context(|| {
-                Failure::new(Code::Input, "standard input: the SQL cannot be read")
+                Failure::new(Code::Input, "standard input: cannot read the SQL")
             })?;
             let statements = statements::all(&sql);
             check(Some(&statements), &form)?;
@@ -83,11 +83,11 @@ fn check(statements: Option<&[String]>, form: &Form) -> anyhow::Result<()> {
     Output::check(form.out.as_ref(), form.format.is_binary())?;
     match statements {
         Some([]) => Err(Failure::new(Code::Query, "the SQL is empty").into()),
-        Some([_, _, ..]) if form.is_single() => {
-            Err(Failure::usage("several statements, and a form of output that holds one answer"))
-        }
+        Some([_, _, ..]) if form.is_single() => Err(Failure::usage(
+            "this output format can hold the result of one statement only; there are several",
+        )),
         None if form.is_single() => {
-            Err(Failure::usage("the prompt shows text, json or csv, and takes no --out"))
+            Err(Failure::usage("the prompt supports --format text, json and csv, and not --out"))
         }
         _ => Ok(()),
     }
@@ -96,7 +96,7 @@ fn check(statements: Option<&[String]>, form: &Form) -> anyhow::Result<()> {
 /// The SQL of a named question.
 fn question(name: &str) -> anyhow::Result<&'static str> {
     let question = questions::get(name).ok_or_else(|| {
-        Failure::usage(format!("{name}: no such question; `smbscope query --questions` lists them"))
+        Failure::usage(format!("{name}: unknown question; `smbscope query --questions` lists them"))
     })?;
     Ok(question.sql)
 }
