@@ -7,7 +7,7 @@
 pub mod compare;
 pub mod explain;
 pub mod live;
-mod opening;
 pub mod predict;
+mod rows;
+mod stats;
 pub mod summary;
-mod union;

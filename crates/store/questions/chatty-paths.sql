@@ -10,7 +10,9 @@ SELECT
   (max(response_end) - min(response_end)) / (count(response_end) - 1) AS interval_ns_mean,
   sum(busy_ns) AS busy_ns
 FROM operations
-WHERE command IN ('Create', 'NtCreateAndX', 'OpenAndX', 'Open') AND path IS NOT NULL
+WHERE path IS NOT NULL
+  AND (command IN ('Create', 'NtCreateAndX', 'OpenAndX', 'Open', 'CreateNew', 'CreateTemporary')
+    OR detail LIKE 'Trans2Open2%' OR detail = 'NtTransactCreate')
 GROUP BY client, share, path
 HAVING count(response_end) > 2
 ORDER BY opens DESC, client, share, path

@@ -11,6 +11,7 @@ SELECT
   percentile(elapsed_ns, 0.95) AS elapsed_ns_p95
 FROM operations
 WHERE requested_bytes IS NOT NULL
-  AND command IN ('Read', 'Write', 'ReadAndX', 'WriteAndX', 'ReadRaw', 'WriteRaw')
+  AND command IN ('Read', 'ReadAndX', 'ReadRaw', 'ReadMpx', 'LockAndRead',
+    'Write', 'WriteAndX', 'WriteRaw', 'WriteMpx', 'WriteAndUnlock', 'WriteAndClose')
 GROUP BY 1, 2
 ORDER BY 1, 2

@@ -7,6 +7,7 @@ use crate::synthetic_load::load;
 use crate::synthetic_rest::{capture, dataset};
 use crate::synthetic_server::server;
 use arrow::util::pretty::pretty_format_batches_with_schema;
+use smbscope_tables::command_class::CommandClass;
 
 fn answer(engine: &Engine, question: &Question) -> (usize, String) {
     let answer = engine.query(question.sql).unwrap_or_else(|e| panic!("{}: {e}", question.name));
@@ -32,6 +33,29 @@ fn every_file_is_listed_and_says_what_it_shows() {
         assert_eq!(get(question.name), Some(question));
     }
     assert_eq!(get("no such question"), None);
+}
+
+#[test]
+fn lists_of_commands_are_those_of_their_class() {
+    let mut lists = 0;
+    for question in list() {
+        for rest in question.sql.split("command IN (").skip(1) {
+            let (names, _) = rest.split_once(')').unwrap();
+            let names: Vec<_> =
+                names.split(',').map(|name| name.trim().trim_matches('\'')).collect();
+            for class in [CommandClass::Open, CommandClass::Read, CommandClass::Write] {
+                let all = class.commands();
+                let listed = all.iter().filter(|name| names.contains(name)).count();
+                assert!(
+                    listed == 0 || listed == all.len(),
+                    "{}: {class:?} {names:?}",
+                    question.name
+                );
+                lists += usize::from(listed > 0);
+            }
+        }
+    }
+    assert!(lists > 10, "{lists}");
 }
 
 #[test]

@@ -14,6 +14,7 @@ pub mod builder;
 pub mod busy;
 pub mod code;
 pub mod column;
+pub mod command_class;
 pub mod date;
 pub mod description;
 pub mod manifest;

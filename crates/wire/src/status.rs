@@ -51,6 +51,7 @@ impl Status {
     pub const FILE_CLOSED: Status = Status(0xc000_0128);
     pub const USER_SESSION_DELETED: Status = Status(0xc000_0203);
     pub const INSUFF_SERVER_RESOURCES: Status = Status(0xc000_0205);
+    pub const NOT_FOUND: Status = Status(0xc000_0225);
     pub const PATH_NOT_COVERED: Status = Status(0xc000_0257);
     pub const NETWORK_SESSION_EXPIRED: Status = Status(0xc000_035c);
 }

@@ -3,8 +3,8 @@
 use serde::Serialize;
 use smbscope_tables::description::RunDescription;
 
-use super::clusters::Unit;
-use super::effect::Effect;
+use crate::stats::clusters::Unit;
+use crate::stats::effect::Effect;
 
 /// Two recordings side by side.
 #[derive(Clone, Debug, PartialEq, Serialize)]

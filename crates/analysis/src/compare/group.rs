@@ -3,9 +3,9 @@
 
 use hashbrown::HashMap;
 
-use super::clusters::{Clock, Clusters, Estimates, Unit};
 use super::data::Measured;
-use crate::summary::latency::{Grain, Latency, Sample};
+use crate::stats::clusters::{Clock, Clusters, Estimates, Unit};
+use crate::stats::latency::{Grain, Latency, Sample};
 
 /// What one operation adds.
 #[derive(Clone, Copy, Default)]

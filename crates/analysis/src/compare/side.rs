@@ -6,19 +6,19 @@ use std::collections::BTreeMap;
 use arrow::array::RecordBatch;
 use arrow::error::ArrowError;
 use hashbrown::{HashMap, HashSet};
+use smbscope_tables::command_class::CommandClass;
 use smbscope_tables::description::RunDescription;
 use smbscope_tables::run::{DONE, MEASURED, Scenario};
 use smbscope_tables::tables::Coverage;
 
-use super::clusters::{CLUSTERS_MAX, Clock, Unit};
 use super::data::About;
 use super::executions::{Execution, Executions};
 use super::group::{Fact, Groups};
 use super::{By, Options};
-use crate::summary::columns::{Columns, Resolved, Text};
-use crate::summary::kind::{Kind, kind};
-use crate::summary::latency::{Grain, Sample};
-use crate::summary::{StatusClass, class};
+use crate::rows::columns::{Columns, Resolved, Text};
+use crate::rows::status_class::StatusClass;
+use crate::stats::clusters::{CLUSTERS_MAX, Clock, Unit};
+use crate::stats::latency::{Grain, Sample};
 
 /// Commands that are told apart; there are under 100 named ones.
 const COMMANDS_MAX: usize = 160;
@@ -239,10 +239,10 @@ impl Side {
         }
         let error = match columns.status.get(row) {
             None | Some(0) => false,
-            Some(status) => class(status) == StatusClass::Error,
+            Some(status) => StatusClass::of(status) == StatusClass::Error,
         };
-        let moves = columns.command.get(row).map(kind);
-        let moves = matches!(moves, Some(Kind::Read | Kind::Write));
+        let moves = columns.command.get(row).map(CommandClass::of);
+        let moves = matches!(moves, Some(CommandClass::Read | CommandClass::Write));
         let timed = |value: Option<i64>| if waits { None } else { value };
         Fact {
             at,

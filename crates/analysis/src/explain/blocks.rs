@@ -6,12 +6,13 @@
 
 use hashbrown::HashMap;
 
+use super::attribution::Gathered;
 use super::connections::Connections;
-use super::culprits::Gathered;
 use super::data::{Confidence, Figure, Trouble};
 use super::operation::{Act, Seen};
-use super::{Found, Mean, finding, rate};
+use super::{Found, finding, rate};
 use crate::predict::Z_95;
+use crate::stats::mean::Mean;
 
 /// Opens that are followed at once; beyond that all are forgotten.
 const PLACES_MAX: usize = 65_536;

@@ -1,14 +1,15 @@
 //! What others cost: files that somebody else has open or has locked, and opens that wait for another client's
 //! cache (MS-SMB2 sections 3.3.4.6, 3.3.4.7 and 3.3.5.14).
 
-use super::culprits::Gathered;
+use smbscope_wire::status::Status;
+
+use super::attribution::Gathered;
 use super::data::{Confidence, Figure, Trouble};
 use super::operation::{Act, Seen};
 use super::{Found, finding};
 
-/// STATUS_SHARING_VIOLATION, and STATUS_FILE_LOCK_CONFLICT and STATUS_LOCK_NOT_GRANTED (MS-ERREF section 2.3).
-const SHARING_VIOLATION: u32 = 0xc000_0043;
-const LOCKED: [u32; 2] = [0xc000_0054, 0xc000_0055];
+const SHARING_VIOLATION: u32 = Status::SHARING_VIOLATION.0;
+const LOCKED: [u32; 2] = [Status::FILE_LOCK_CONFLICT.0, Status::LOCK_NOT_GRANTED.0];
 /// An open without anybody to wait for takes about that, ns.
 const QUICK_OPEN_NS: i64 = 1_000_000;
 

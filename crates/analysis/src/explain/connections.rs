@@ -3,6 +3,7 @@
 
 use hashbrown::HashMap;
 use smbscope_tables::tables::{Connection, Coverage};
+use smbscope_wire::smb2::negotiate::Capabilities;
 
 use super::data::About;
 
@@ -12,8 +13,7 @@ const LOST: f64 = 0.001;
 const SMALL_MAXIMUM: u64 = 64 << 10;
 /// Connections whose facts are known; of others it is taken that they allow what their dialect does.
 const CONNECTIONS_MAX: usize = 1_000_000;
-/// SMB2_GLOBAL_CAP_MULTI_CHANNEL (MS-SMB2 section 2.2.3).
-const MULTI_CHANNEL: u64 = 8;
+const MULTI_CHANNEL: u64 = Capabilities::MULTI_CHANNEL.0 as u64;
 /// So many bytes that a second connection would be worth its setup.
 const MANY_BYTES: u64 = 64 << 20;
 /// One of so many connections stands out.

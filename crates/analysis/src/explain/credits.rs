@@ -3,8 +3,8 @@
 
 use hashbrown::HashMap;
 
+use super::attribution::Gathered;
 use super::connections::Connections;
-use super::culprits::Gathered;
 use super::data::{Confidence, Figure, Trouble};
 use super::operation::{Act, Seen};
 use super::{Found, finding};

@@ -8,11 +8,11 @@
 
 use hashbrown::HashMap;
 
+use super::attribution::Gathered;
 use super::connections::{Connections, Known};
-use super::culprits::Gathered;
 use super::data::{Confidence, Figure, Trouble};
 use super::operation::Seen;
-use super::together::Together;
+use super::shared_link::Together;
 use super::{Found, finding, rate};
 use crate::predict::replay::tcp::window_of_losses;
 

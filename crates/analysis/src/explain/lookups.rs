@@ -5,12 +5,12 @@
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 
-use super::culprits::Gathered;
+use super::attribution::Gathered;
 use super::data::{Confidence, Figure, Trouble};
 use super::operation::{Act, Seen, Word, word};
-use super::spared::Spared;
+use super::savings::Spared;
 use super::{Found, finding};
-use crate::summary::{StatusClass, class};
+use crate::rows::status_class::StatusClass;
 
 /// Names, and opens, that are known at once; beyond that all are forgotten.
 const KNOWN_MAX: usize = 131_072;
@@ -152,8 +152,8 @@ impl Lookups {
             return;
         }
         let (Some(handle), Some(0)) = (seen.handle, seen.status) else { return };
-        let changes = !seen.only_opens || seen.opening.deletes();
-        let is_repeat = self.is_again(seen, 1, SOON_NS) && !changes && seen.opening.only_looks();
+        let changes = !seen.only_opens || seen.intent.deletes();
+        let is_repeat = self.is_again(seen, 1, SOON_NS) && !changes && seen.intent.only_looks();
         if changes {
             self.changed(seen);
         }
@@ -170,8 +170,9 @@ impl Lookups {
 
     /// Whether the name is not there.
     fn fails(&mut self, seen: &Seen) -> bool {
-        let is_missing =
-            seen.status.is_some_and(|status| status != 0 && class(status) == StatusClass::NotFound);
+        let is_missing = seen
+            .status
+            .is_some_and(|status| status != 0 && StatusClass::of(status) == StatusClass::NotFound);
         if is_missing {
             self.missing += 1;
             if self.is_again(seen, 0, SOON_NS) {

@@ -5,13 +5,14 @@ use std::num::NonZeroU64;
 
 use arrow::array::RecordBatch;
 use arrow::error::ArrowError;
+use smbscope_tables::command_class::CommandClass;
 use smbscope_tables::slice::Kind;
 
 use super::data::Example;
-use crate::opening::Opening;
-use crate::summary::columns::{Resolved, Text};
+use crate::rows::columns::{Resolved, Text};
+use crate::rows::create_intent::CreateIntent;
 
-crate::summary::columns::columns! {
+crate::rows::columns::columns! {
     recording: text,
     operation: u64,
     connection: u64,
@@ -110,39 +111,24 @@ impl Act {
         Act::Other,
     ];
 
-    /// By the command's name (MS-SMB2 section 2.2.1, MS-CIFS section 2.2.2.1).
-    fn of(command: &str) -> Act {
-        match command {
-            "Read" | "ReadAndX" | "ReadRaw" | "ReadMpx" | "LockAndRead" => Act::Read,
-            "Write" | "WriteAndX" | "WriteRaw" | "WriteMpx" | "WriteAndUnlock"
-            | "WriteAndClose" => Act::Write,
-            "Create" | "NtCreateAndX" | "OpenAndX" => Act::Open,
-            "Close" => Act::Close,
-            "QueryDirectory" => Act::List,
-            "QueryInfo" | "QueryInformation" | "QueryInformation2" | "CheckDirectory" => Act::Query,
-            "Flush" => Act::Flush,
-            "Lock" | "LockingAndX" => Act::Lock,
-            "OplockBreak" => Act::Break,
-            "Negotiate" | "SessionSetup" | "SessionSetupAndX" | "TreeConnect"
-            | "TreeConnectAndX" | "TreeDisconnect" | "Logoff" | "LogoffAndX" => Act::Logon,
-            "SetInfo" | "Rename" | "Delete" => Act::Change,
-            _ => Act::Other,
-        }
-    }
-
-    /// Of a Transaction2, by its subcommand (MS-SMB section 2.2.6).
-    fn of_transaction2(detail: &str) -> Act {
-        let starts = |names: &[&str]| names.iter().any(|name| detail.starts_with(name));
-        if starts(&["Trans2Find"]) {
-            Act::List
-        } else if starts(&["Trans2QueryPath", "Trans2QueryFile"]) {
-            Act::Query
-        } else if starts(&["Trans2SetPath", "Trans2SetFile"]) {
-            Act::Change
-        } else if starts(&["Trans2Open2"]) {
-            Act::Open
-        } else {
-            Act::Other
+    fn of(class: CommandClass) -> Act {
+        match class {
+            CommandClass::Read => Act::Read,
+            CommandClass::Write => Act::Write,
+            CommandClass::Open => Act::Open,
+            CommandClass::Close => Act::Close,
+            CommandClass::List => Act::List,
+            CommandClass::Query => Act::Query,
+            CommandClass::Flush => Act::Flush,
+            CommandClass::Lock => Act::Lock,
+            CommandClass::Break => Act::Break,
+            CommandClass::Session => Act::Logon,
+            CommandClass::Set | CommandClass::Namespace => Act::Change,
+            CommandClass::Ioctl
+            | CommandClass::Notify
+            | CommandClass::Cancel
+            | CommandClass::Transaction
+            | CommandClass::Other => Act::Other,
         }
     }
 }
@@ -215,14 +201,18 @@ impl Rows {
         let Rows { columns, acts, transactions, .. } = self;
         let Some(key) = columns.command.key(row) else { return Act::Other };
         let Some(known) = acts.get_mut(key) else { return Act::Other };
-        let act = *known.get_or_insert_with(|| match columns.command.text(key).unwrap_or("") {
-            "Transaction2" => None,
-            command => Some(Act::of(command)),
+        let act = *known.get_or_insert_with(|| {
+            match CommandClass::of(columns.command.text(key).unwrap_or("")) {
+                CommandClass::Transaction => None,
+                class => Some(Act::of(class)),
+            }
         });
         act.unwrap_or_else(|| {
             let Some(key) = columns.detail.key(row) else { return Act::Other };
-            let number = transactions
-                .get(key, || Act::of_transaction2(columns.detail.text(key).unwrap_or("")) as u32);
+            let number = transactions.get(key, || {
+                let detail = columns.detail.text(key).unwrap_or("");
+                Act::of(CommandClass::of_subcommand(detail)) as u32
+            });
             Act::ALL.get(number as usize).copied().unwrap_or(Act::Other)
         })
     }
@@ -255,7 +245,10 @@ impl Rows {
             folder: folders.get_of(&columns.path, row, |path| Some(path.rsplit_once('\\')?.0)),
             act,
             only_opens,
-            opening: Opening::new(columns.desired_access.get(row), columns.create_options.get(row)),
+            intent: CreateIntent::new(
+                columns.desired_access.get(row),
+                columns.create_options.get(row),
+            ),
             is_timed: has_time,
             elapsed_ns,
             busy_ns: if has_time { busy_ns } else { 0 },
@@ -285,7 +278,7 @@ pub(super) struct Seen<'a> {
     pub(super) act: Act,
     /// Of an open: whether it takes what is there, and what it asks for.
     pub(super) only_opens: bool,
-    pub(super) opening: Opening,
+    pub(super) intent: CreateIntent,
     /// Whether it has a time of its own that is no wait by design.
     pub(super) is_timed: bool,
     pub(super) elapsed_ns: i64,

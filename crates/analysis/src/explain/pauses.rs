@@ -3,7 +3,7 @@
 
 use hashbrown::HashMap;
 
-use super::culprits::Gathered;
+use super::attribution::Gathered;
 use super::data::{Confidence, Figure, Trouble, Whole};
 use super::operation::Seen;
 use super::{Found, finding};

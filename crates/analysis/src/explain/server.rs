@@ -6,10 +6,11 @@
 
 use smbscope_tables::slice::Kind;
 
-use super::culprits::Gathered;
+use super::attribution::Gathered;
 use super::data::{Confidence, Figure, Trouble};
 use super::operation::{Act, Seen};
-use super::{Found, Mean, finding};
+use super::{Found, finding};
+use crate::stats::mean::Mean;
 
 /// What a server that has it in memory takes for an operation, ns: Samba takes 0.07 to 0.19 ms.
 const QUICK_NS: i64 = 500_000;

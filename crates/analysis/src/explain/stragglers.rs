@@ -3,10 +3,11 @@
 
 use hashbrown::HashMap;
 
-use super::culprits::Gathered;
+use super::attribution::Gathered;
 use super::data::{Confidence, Figure, Trouble};
 use super::operation::{Act, Seen, Word, word};
-use super::{Found, Mean, finding};
+use super::{Found, finding};
+use crate::stats::mean::Mean;
 
 /// Out of line is what takes so many times the usual ...
 const TIMES: f64 = 10.0;

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use smbscope_tables::slice::Kind;
 
-use crate::summary::Distribution;
+use crate::stats::latency::Distribution;
 
 /// What operations are grouped by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

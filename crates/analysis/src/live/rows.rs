@@ -5,16 +5,16 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::{Int64Type, UInt8Type, UInt32Type, UInt64Type};
 use arrow::error::ArrowError;
 use hashbrown::HashMap;
+use smbscope_tables::command_class::CommandClass;
 use smbscope_tables::operation;
 use smbscope_tables::slice::Kind as SliceKind;
 
 use super::data::{Key, PARTS, Part};
 use super::groups::{Groups, NONE};
 use super::{AHEAD, Facts, Live};
-use crate::summary::columns::{Flags, Numbers, Resolved, Text, numbers};
-use crate::summary::kind::{Kind, kind};
-use crate::summary::latency::Sample;
-use crate::summary::{StatusClass, class};
+use crate::rows::columns::{Flags, Numbers, Resolved, Text, numbers};
+use crate::rows::status_class::StatusClass;
+use crate::stats::latency::Sample;
 
 /// What is read of a batch.
 struct Columns {
@@ -173,17 +173,17 @@ fn named(found: &mut Resolved, text: &Text, row: usize, groups: &mut Groups) -> 
 fn facts(columns: &Columns, row: usize) -> Facts {
     let status = match columns.status.get(row) {
         None | Some(0) => StatusClass::Usual,
-        Some(status) => class(status),
+        Some(status) => StatusClass::of(status),
     };
     let transferred = columns.transferred_bytes.get(row).unwrap_or(0);
-    let kind = columns.command.get(row).map_or(Kind::Other, kind);
+    let command = columns.command.get(row).map_or(CommandClass::Other, CommandClass::of);
     let waits = columns.waits.is_set(row);
     let mut facts = Facts {
         error: status == StatusClass::Error,
         not_found: status == StatusClass::NotFound,
         waits,
-        read_bytes: if kind == Kind::Read { transferred } else { 0 },
-        written_bytes: if kind == Kind::Write { transferred } else { 0 },
+        read_bytes: if command == CommandClass::Read { transferred } else { 0 },
+        written_bytes: if command == CommandClass::Write { transferred } else { 0 },
         turnaround: None,
         parts_ns: [0; PARTS],
     };

@@ -7,6 +7,9 @@
 use serde::Serialize;
 use smbscope_tables::tables::{Connection, Coverage};
 
+pub use crate::rows::status_class::StatusClass;
+pub use crate::stats::latency::Distribution;
+
 /// Everything that a report shows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Report {
@@ -40,24 +43,6 @@ pub struct Report {
     pub load: Option<super::load::data::Load>,
     /// Null where no operation has slices of the server's time.
     pub server: Option<super::server::data::Server>,
-}
-
-/// One duration's distribution. Percentiles are of the nearest rank: exact while `exact`, else
-/// within a thousandth (commands, totals) or a hundredth (all else).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Distribution {
-    pub n: u64,
-    pub negative: u64,
-    pub sum_ns: i64,
-    pub mean_ns: Option<i64>,
-    pub min_ns: Option<i64>,
-    pub p50_ns: Option<i64>,
-    pub p95_ns: Option<i64>,
-    pub p99_ns: Option<i64>,
-    pub max_ns: Option<i64>,
-    pub exact: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub histogram: Option<Vec<u64>>,
 }
 
 /// Counters and times of a group of operations.
@@ -132,18 +117,6 @@ pub struct Group {
     pub name: Option<String>,
     #[serde(flatten)]
     pub tally: Tally,
-}
-
-/// How a status is to be read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum StatusClass {
-    /// The protocol works by it: more data, end of a listing, next step of a logon.
-    Usual,
-    /// The name asked for does not exist.
-    NotFound,
-    /// The operation failed.
-    Error,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]

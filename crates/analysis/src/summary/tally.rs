@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use hashbrown::HashMap;
 
 use super::data::{self, BusySplit, Distribution, Groups};
-use super::latency::{Grain, Latency, Sample};
 use super::share_of;
+use crate::stats::latency::{Grain, Latency, Sample};
 
 /// What one operation adds to every group that it belongs to.
 #[derive(Clone, Copy, Debug, Default)]

@@ -70,6 +70,11 @@ const FLOORS: &[Floors] = &[
             &["pairing", "raw"],
         ],
     },
+    Floors {
+        package: "analysis",
+        parent: "",
+        floors: &[&["rows"], &["stats"], &["compare", "live", "predict", "summary"], &["explain"]],
+    },
 ];
 
 #[test]

@@ -4,7 +4,7 @@ use smbscope_tables::slice::{Kind, Slice};
 
 use super::Row;
 use super::data::{PlacedSlice, ServerSlow};
-use crate::summary::columns::{Columns, Text};
+use crate::rows::columns::{Columns, Text};
 use crate::summary::slowest::Slowest;
 
 /// Slices of one operation that are kept.

@@ -1,7 +1,7 @@
 //! A duration's distribution with its standard deviation.
 
 use super::data::Spread;
-use crate::summary::latency::{Grain, Latency, Sample};
+use crate::stats::latency::{Grain, Latency, Sample};
 
 /// Durations of one kind.
 #[derive(Clone, Debug)]

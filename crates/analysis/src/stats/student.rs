@@ -4,7 +4,7 @@
 //! Lanczos' approximation of the gamma function. A crate for two functions is not worth its weight.
 
 /// The probability that |t| is at least this large by chance.
-pub(super) fn two_sided(t: f64, degrees: f64) -> f64 {
+pub(crate) fn two_sided(t: f64, degrees: f64) -> f64 {
     if !t.is_finite() {
         return 0.0;
     }
@@ -13,7 +13,7 @@ pub(super) fn two_sided(t: f64, degrees: f64) -> f64 {
 
 /// The t that is exceeded in absolute value with this probability; it falls as the probability
 /// grows.
-pub(super) fn quantile(two_sided_p: f64, degrees: f64) -> f64 {
+pub(crate) fn quantile(two_sided_p: f64, degrees: f64) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
     while two_sided(high, degrees) > two_sided_p && high < 1e9 {
         (low, high) = (high, high * 2.0);

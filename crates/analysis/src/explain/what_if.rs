@@ -11,7 +11,7 @@ use std::ops::Range;
 use super::blocks::BLOCK_SMB1;
 use super::data::{Finding, Gain, Trouble};
 use super::operation::Seen;
-use super::spared::Kept;
+use super::savings::Kept;
 use super::{Found, LEAST_SHARE};
 use crate::predict::changes::Change;
 use crate::predict::plan::Plan;

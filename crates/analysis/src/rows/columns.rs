@@ -16,7 +16,7 @@ macro_rules! columns {
 
         /// The columns of one batch.
         pub(crate) struct Columns {
-            $(pub(crate) $name: $crate::summary::columns::columns!(@type $kind),)*
+            $(pub(crate) $name: $crate::rows::columns::columns!(@type $kind),)*
         }
 
         impl Columns {
@@ -24,22 +24,22 @@ macro_rules! columns {
                 batch: &arrow::array::RecordBatch,
             ) -> Result<Columns, arrow::error::ArrowError> {
                 Ok(Columns {
-                    $($name: $crate::summary::columns::columns!(@read $kind, batch, $name),)*
+                    $($name: $crate::rows::columns::columns!(@read $kind, batch, $name),)*
                 })
             }
         }
     };
-    (@type text) => { $crate::summary::columns::Text };
-    (@type bool) => { $crate::summary::columns::Flags };
-    (@type $number:ident) => { $crate::summary::columns::Numbers<$number> };
+    (@type text) => { $crate::rows::columns::Text };
+    (@type bool) => { $crate::rows::columns::Flags };
+    (@type $number:ident) => { $crate::rows::columns::Numbers<$number> };
     (@read text, $batch:ident, $name:ident) => {
-        $crate::summary::columns::Text::of($batch, stringify!($name))?
+        $crate::rows::columns::Text::of($batch, stringify!($name))?
     };
     (@read bool, $batch:ident, $name:ident) => {
-        $crate::summary::columns::Flags::of($batch, stringify!($name))?
+        $crate::rows::columns::Flags::of($batch, stringify!($name))?
     };
     (@read $number:ident, $batch:ident, $name:ident) => {
-        $crate::summary::columns::numbers::<$crate::summary::columns::columns!(@arrow $number)>(
+        $crate::rows::columns::numbers::<$crate::rows::columns::columns!(@arrow $number)>(
             $batch,
             stringify!($name),
         )?

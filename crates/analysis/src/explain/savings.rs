@@ -1,5 +1,5 @@
 //! What each operation of the sample would take less without a trouble, so that replaying tells what its clients
-//! would gain ([`super::gains`]).
+//! would gain ([`super::what_if`]).
 
 use hashbrown::HashMap;
 

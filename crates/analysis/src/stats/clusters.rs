@@ -1,8 +1,8 @@
 //! A mean and how certain it is, where operations are not independent: sums by connection or user,
 //! and by block of time, and what follows from them.
 //!
-//! Owns the sums, the choice between the two kinds, and the contrast of two sides; [`super`] says
-//! which statistics these are and why.
+//! Owns the sums, the choice between the two kinds, and the contrast of two sides; [`crate::compare`]
+//! says which statistics these are and why.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::student;
 
 /// Clusters that are told apart; later connections and users share them, which is no error: what
 /// is put together is still independent of the rest.
-pub(super) const CLUSTERS_MAX: usize = 1024;
+pub(crate) const CLUSTERS_MAX: usize = 1024;
 /// Blocks of time; the recording is cut into at least half as many.
 const BLOCKS_MAX: i64 = 40;
 /// Connections or users from which on they are preferred to blocks of time: eight, were it not that
@@ -52,7 +52,7 @@ impl Unit {
 
 /// Durations of one cluster.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Sum {
+pub(crate) struct Sum {
     n: u64,
     sum_ns: i64,
 }
@@ -66,15 +66,15 @@ impl Sum {
 
 /// The width of blocks of time: a power of two of nanoseconds, so wide that few blocks hold all.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Clock {
+pub(crate) struct Clock {
     /// From when blocks are counted: the begin of a load run.
-    pub(super) origin: i64,
+    pub(crate) origin: i64,
     shift: u32,
     seen: Option<(i64, i64)>,
 }
 
 impl Clock {
-    pub(super) fn see(&mut self, at: i64) {
+    pub(crate) fn see(&mut self, at: i64) {
         let at = at.saturating_sub(self.origin);
         let (first, last) = self.seen.map_or((at, at), |(a, b)| (a.min(at), b.max(at)));
         while (last >> self.shift).saturating_sub(first >> self.shift) >= BLOCKS_MAX {
@@ -84,7 +84,7 @@ impl Clock {
     }
 
     /// Makes the blocks of both as wide as the wider ones.
-    pub(super) fn align(&mut self, other: &mut Clock) {
+    pub(crate) fn align(&mut self, other: &mut Clock) {
         let shift = self.shift.max(other.shift);
         (self.shift, other.shift) = (shift, shift);
     }
@@ -92,7 +92,7 @@ impl Clock {
 
 /// One group's durations by cluster.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Clusters {
+pub(crate) struct Clusters {
     /// By number of the connection's or user's cluster.
     sums: Vec<Sum>,
     shift: u32,
@@ -101,7 +101,7 @@ pub(super) struct Clusters {
 
 impl Clusters {
     #[inline]
-    pub(super) fn add(&mut self, cluster: u16, at: Option<i64>, clock: &Clock, ns: i64) {
+    pub(crate) fn add(&mut self, cluster: u16, at: Option<i64>, clock: &Clock, ns: i64) {
         let sum = Sum { n: 1, sum_ns: ns };
         self.add_member(usize::from(cluster), sum);
         if let Some(at) = at {
@@ -111,7 +111,7 @@ impl Clusters {
         }
     }
 
-    pub(super) fn absorb(&mut self, other: &Clusters) {
+    pub(crate) fn absorb(&mut self, other: &Clusters) {
         for (place, sum) in other.sums.iter().enumerate() {
             self.add_member(place, *sum);
         }
@@ -141,34 +141,34 @@ impl Clusters {
     }
 
     /// With the blocks of the clock as it is at the end.
-    pub(super) fn finish(&mut self, clock: &Clock) {
+    pub(crate) fn finish(&mut self, clock: &Clock) {
         self.widen(clock.shift);
     }
 
-    pub(super) fn by_member(&self) -> Option<Estimate> {
+    pub(crate) fn by_member(&self) -> Option<Estimate> {
         Estimate::of((0..).zip(self.sums.iter().copied()))
     }
 
-    pub(super) fn by_block(&self) -> Option<Estimate> {
+    pub(crate) fn by_block(&self) -> Option<Estimate> {
         Estimate::of(self.blocks.iter().map(|(&block, &sum)| (block, sum)))
     }
 }
 
 /// A mean and what each cluster contributes to its error.
 #[derive(Clone, Debug)]
-pub(super) struct Estimate {
-    pub(super) mean_ns: f64,
-    pub(super) parts: Vec<Contribution>,
+pub(crate) struct Estimate {
+    pub(crate) mean_ns: f64,
+    pub(crate) parts: Vec<Contribution>,
 }
 
 /// One cluster's part in an estimate.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Contribution {
-    pub(super) key: i64,
+pub(crate) struct Contribution {
+    pub(crate) key: i64,
     /// Its share of the operations.
-    pub(super) weight: f64,
+    pub(crate) weight: f64,
     /// By how much it moves the logarithm of the mean.
-    pub(super) influence: f64,
+    pub(crate) influence: f64,
 }
 
 impl Estimate {
@@ -191,7 +191,7 @@ impl Estimate {
     }
 
     /// The mean of several, each with its weight; the weights are taken as given.
-    pub(super) fn weighted(of: &[(f64, &Estimate)]) -> Option<Estimate> {
+    pub(crate) fn weighted(of: &[(f64, &Estimate)]) -> Option<Estimate> {
         let whole: f64 = of.iter().map(|(weight, _)| weight).sum();
         let mean_ns = of.iter().map(|(weight, one)| weight * one.mean_ns).sum::<f64>() / whole;
         if !(mean_ns.is_finite() && mean_ns > 0.0) {
@@ -242,10 +242,10 @@ fn variance(influences: impl Iterator<Item = f64>) -> f64 {
 
 /// One side's mean by both kinds of clusters.
 #[derive(Clone, Debug)]
-pub(super) struct Estimates {
-    pub(super) member: Option<Estimate>,
-    pub(super) block: Option<Estimate>,
-    pub(super) member_unit: Unit,
+pub(crate) struct Estimates {
+    pub(crate) member: Option<Estimate>,
+    pub(crate) block: Option<Estimate>,
+    pub(crate) member_unit: Unit,
 }
 
 impl Estimates {
@@ -268,25 +268,25 @@ impl Estimates {
 
 /// Which clusters a contrast used.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Used {
-    pub(super) units: [Option<Unit>; 2],
-    pub(super) clusters: [u64; 2],
+pub(crate) struct Used {
+    pub(crate) units: [Option<Unit>; 2],
+    pub(crate) clusters: [u64; 2],
 }
 
 /// How B's mean stands to A's.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Contrast {
-    pub(super) log_ratio: f64,
+pub(crate) struct Contrast {
+    pub(crate) log_ratio: f64,
     /// Its 95 % interval.
-    pub(super) interval: Option<(f64, f64)>,
-    pub(super) p: Option<f64>,
-    pub(super) degrees: Option<f64>,
-    pub(super) used: Used,
+    pub(crate) interval: Option<(f64, f64)>,
+    pub(crate) p: Option<f64>,
+    pub(crate) degrees: Option<f64>,
+    pub(crate) used: Used,
 }
 
 /// Compares two means. `paired` where clusters of the same number are the same users, and blocks of
 /// the same number the same part of the schedule.
-pub(super) fn contrast(a: &Estimates, b: &Estimates, paired: bool) -> Option<Contrast> {
+pub(crate) fn contrast(a: &Estimates, b: &Estimates, paired: bool) -> Option<Contrast> {
     if paired {
         let of = |a: &Option<Estimate>, b: &Option<Estimate>, unit| {
             Pairs::of(a.as_ref()?, b.as_ref()?, unit)
@@ -367,5 +367,4 @@ fn judged(log_ratio: f64, variance: f64, degrees: f64, used: Used) -> Contrast {
 }
 
 #[cfg(test)]
-#[path = "clusters_tests.rs"]
 mod tests;

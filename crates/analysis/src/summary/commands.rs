@@ -1,54 +1,24 @@
-//! Commands as groups, and what kind of work each does: names of MS-SMB2 section 2.2.1 and
-//! MS-CIFS section 2.2.2.1.
+//! Commands as groups: the counters of each, by name and protocol.
 
 use hashbrown::HashMap;
+use smbscope_tables::command_class::CommandClass;
 
 use super::data::Command;
-use super::latency::Grain;
 use super::tally::{CommandTally, Facts, Parts, Whole};
+use crate::stats::latency::Grain;
 
-/// Commands that are told apart; there are under 100 named ones.
+/// Most commands with counters of their own; fewer than 100 have a name.
 const COMMANDS_MAX: usize = 160;
-
-/// What a command does, as far as the summary cares.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Read,
-    Write,
-    Create,
-    /// Lists a directory or watches it.
-    Listing,
-    /// Has no reply by design.
-    Cancel,
-    /// An oplock or lease break or its acknowledgement.
-    Break,
-    Other,
-}
-
-/// What a command of that name does.
-pub(crate) fn kind(name: &str) -> Kind {
-    match name {
-        "Read" | "ReadAndX" | "ReadRaw" | "ReadMpx" | "LockAndRead" => Kind::Read,
-        "Write" | "WriteAndX" | "WriteRaw" | "WriteMpx" | "WriteAndUnlock" | "WriteAndClose" => {
-            Kind::Write
-        }
-        "Create" | "NtCreateAndX" => Kind::Create,
-        "QueryDirectory" | "ChangeNotify" => Kind::Listing,
-        "Cancel" | "NtCancel" => Kind::Cancel,
-        "OplockBreak" => Kind::Break,
-        _ => Kind::Other,
-    }
-}
 
 struct Entry {
     name: String,
     protocol: Option<u8>,
-    kind: Kind,
+    class: CommandClass,
     label: String,
     tally: CommandTally,
 }
 
-/// The commands so far. SMB1 and SMB2 have commands of the same name: they are told apart.
+/// The commands so far. Commands of SMB1 and SMB2 with the same name are separate entries.
 pub(crate) struct Commands {
     entries: Vec<Entry>,
     index: HashMap<(String, Option<u8>), u32, foldhash::fast::RandomState>,
@@ -71,7 +41,7 @@ impl Commands {
         }
         let number = self.entries.len() as u32;
         self.entries.push(Entry {
-            kind: kind(name),
+            class: CommandClass::of(name),
             label: name.to_owned(),
             name: name.to_owned(),
             protocol,
@@ -82,9 +52,9 @@ impl Commands {
     }
 
     #[inline]
-    pub(crate) fn kind(&self, number: u32) -> Kind {
+    pub(crate) fn class(&self, number: u32) -> CommandClass {
         let entry = self.entries.get(number as usize);
-        entry.map_or(Kind::Other, |entry| entry.kind)
+        entry.map_or(CommandClass::Other, |entry| entry.class)
     }
 
     #[inline]

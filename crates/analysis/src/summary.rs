@@ -12,10 +12,8 @@
 mod bins;
 mod cells;
 mod chains;
-pub(crate) mod columns;
+mod commands;
 mod data;
-pub(crate) mod kind;
-pub(crate) mod latency;
 mod links;
 mod load;
 mod paths;
@@ -34,19 +32,18 @@ use smbscope_tables::run::{Counter, Scenario, Step};
 use smbscope_tables::slice::Slice;
 use smbscope_tables::tables::{Connection, Coverage, Handle, Session, Tree};
 
-pub use columns::COLUMNS;
+pub use crate::rows::columns::COLUMNS;
+pub use crate::stats::latency::{BOUNDS_NS, FEW};
 pub use data::*;
-pub use latency::{BOUNDS_NS, FEW};
 pub use load::Counted;
 pub use load::data::*;
 pub use server::data::*;
 pub use slowest::filter;
-pub use status::class;
 
+use crate::stats::latency::{Grain, Latency};
 use cells::Cells;
 use chains::{Begins, ChainTally};
-use kind::Commands;
-use latency::{Grain, Latency};
+use commands::Commands;
 use links::{HandleTally, LinkTally, Words};
 use load::LoadTally;
 use paths::Sketch;

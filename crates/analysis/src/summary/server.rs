@@ -10,11 +10,11 @@ use hashbrown::HashMap;
 use smbscope_tables::slice::{Kind, Slice};
 
 use super::bins::Bins;
-use super::columns::Columns;
 use super::data::Series;
-use super::latency::{Grain, Latency, Sample};
 use super::slowest::Slowest;
 use super::{rounded, share_of};
+use crate::rows::columns::Columns;
+use crate::stats::latency::{Grain, Latency, Sample};
 use data::{Server, ServerBin, ServerCommand, ServerShare, ServerSlice, ServerSlow, ServerSplit};
 use split::{Moment, Place, place};
 use spread::SpreadTally;

@@ -7,7 +7,7 @@ use hashbrown::HashMap;
 
 use super::data::{Culprit, Example};
 use super::operation::{Seen, Word};
-use super::spared::Spared;
+use super::savings::Spared;
 
 /// Names that are told apart for each finding, by kind.
 const NAMES_MAX: usize = 4096;

@@ -6,27 +6,27 @@ use std::collections::VecDeque;
 /// those after it.
 const OPEN_MAX: usize = 64;
 
-/// The length of a union of intervals that come roughly in the order of their ends.
-pub(crate) struct Union {
+/// The length of a busy of intervals that come roughly in the order of their ends.
+pub(crate) struct BusyTime {
     /// Disjoint, in rising order.
     open: VecDeque<(i64, i64)>,
     most: usize,
-    /// What lies before all of them: from when on, until when, and how much of that is in the union.
+    /// What lies before all of them: from when on, until when, and how much of that is in the busy.
     closed: Option<(i64, i64)>,
     closed_ns: i64,
 }
 
-impl Default for Union {
-    fn default() -> Union {
-        Union::of(OPEN_MAX)
+impl Default for BusyTime {
+    fn default() -> BusyTime {
+        BusyTime::of(OPEN_MAX)
     }
 }
 
-impl Union {
+impl BusyTime {
     /// One that joins up to so many intervals. Of a longer one that comes late, what lies before them all counts by
     /// how much of that time was free.
-    pub(crate) fn of(most: usize) -> Union {
-        Union { open: VecDeque::new(), most, closed: None, closed_ns: 0 }
+    pub(crate) fn of(most: usize) -> BusyTime {
+        BusyTime { open: VecDeque::new(), most, closed: None, closed_ns: 0 }
     }
 
     /// Adds an interval.
@@ -86,24 +86,24 @@ mod tests {
 
     #[test]
     fn time_that_two_operations_share_counts_once() {
-        let mut union = Union::default();
+        let mut busy = BusyTime::default();
         for (begin, end) in [(0, 10), (5, 12), (20, 30), (11, 31), (40, 41)] {
-            union.add(begin, end);
+            busy.add(begin, end);
         }
-        assert_eq!(union.ns(), 32);
+        assert_eq!(busy.ns(), 32);
         // A long one that comes when those within it are forgotten.
-        let mut union = Union::of(4);
-        (0..10).for_each(|n| union.add(10 * n, 10 * n + 4));
-        union.add(0, 100);
-        assert_eq!(union.ns(), 100);
+        let mut busy = BusyTime::of(4);
+        (0..10).for_each(|n| busy.add(10 * n, 10 * n + 4));
+        busy.add(0, 100);
+        assert_eq!(busy.ns(), 100);
         // Of the first half of them, half of the gaps.
-        let mut union = Union::of(4);
-        (0..10).for_each(|n| union.add(10 * n, 10 * n + 4));
-        union.add(0, 27);
-        assert_eq!(union.ns(), 40 + 15);
-        let mut union = Union::of(16);
-        (0..10).for_each(|n| union.add(10 * n, 10 * n + 4));
-        union.add(0, 100);
-        assert_eq!(union.ns(), 100);
+        let mut busy = BusyTime::of(4);
+        (0..10).for_each(|n| busy.add(10 * n, 10 * n + 4));
+        busy.add(0, 27);
+        assert_eq!(busy.ns(), 40 + 15);
+        let mut busy = BusyTime::of(16);
+        (0..10).for_each(|n| busy.add(10 * n, 10 * n + 4));
+        busy.add(0, 100);
+        assert_eq!(busy.ns(), 100);
     }
 }

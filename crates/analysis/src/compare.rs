@@ -39,26 +39,25 @@
 //! answer. Neighbouring blocks of time are also not quite independent, so their intervals tend to be
 //! too narrow.
 
-mod clusters;
 mod data;
-mod effect;
+
+mod comparability;
 mod executions;
 mod group;
-mod likeness;
 mod side;
-mod student;
 
 use std::collections::BTreeMap;
 
-pub use clusters::Unit;
+pub use crate::stats::clusters::Unit;
+pub use crate::stats::effect::Effect;
 pub use data::*;
-pub use effect::Effect;
 pub use side::Side;
 
-use clusters::{Contrast, Estimate, Estimates, contrast};
+use crate::stats::clusters::{Contrast, Estimate, Estimates, contrast};
+use crate::stats::effect::{cliffs_delta, holm};
 use group::{Group, Groups};
 
-use crate::summary::latency::Grain;
+use crate::stats::latency::Grain;
 
 /// The columns of the operations table that a comparison reads.
 pub const COLUMNS: &[&str] = &[
@@ -120,7 +119,7 @@ impl Default for Options {
 
 /// Compares what was read.
 pub fn compare(mut a: Side, mut b: Side, options: &Options) -> Comparison {
-    let paired = likeness::same_schedule(&a, &b);
+    let paired = comparability::same_schedule(&a, &b);
     if paired {
         a.clock.align(&mut b.clock);
         a.scenario_clock.align(&mut b.scenario_clock);
@@ -146,7 +145,7 @@ pub fn compare(mut a: Side, mut b: Side, options: &Options) -> Comparison {
         pair.groups(RowKind::Scenario, &a.scenarios, &b.scenarios, &mut rows);
     }
     correct(&mut rows);
-    let warnings = likeness::warnings(&a, &b);
+    let warnings = comparability::warnings(&a, &b);
     Comparison { a: a.about, b: b.about, warnings, paired, rows }
 }
 
@@ -182,7 +181,7 @@ impl Pair<'_> {
         let [one, other] =
             [(a, self.a), (b, self.b)].map(|(group, side)| group.estimates(side.member_unit()));
         let found = contrast(&one, &other, self.paired);
-        let delta = effect::cliffs_delta(&a.elapsed, &b.elapsed);
+        let delta = cliffs_delta(&a.elapsed, &b.elapsed);
         let change = found.map(|found| change(&found, delta, &mut measured));
         let [a, b] = measured;
         Row { kind, name, a, b, change }
@@ -279,7 +278,7 @@ fn correct(rows: &mut [Row]) {
     };
     let p = |row: &Row| row.change.as_ref().and_then(|change| change.p);
     let groups: Vec<_> = rows.iter().map(|row| if is_whole(row) { None } else { p(row) }).collect();
-    for (row, corrected) in rows.iter_mut().zip(effect::holm(&groups)) {
+    for (row, corrected) in rows.iter_mut().zip(holm(&groups)) {
         let corrected = if is_whole(row) { p(row) } else { corrected };
         if let Some(change) = &mut row.change {
             change.p_holm = corrected;

@@ -8,7 +8,7 @@
 
 use serde::Serialize;
 
-use crate::summary::latency::Latency;
+use crate::stats::latency::Latency;
 
 /// What Cliff's delta is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -48,7 +48,7 @@ impl Effect {
 
 /// The probability that a value of `b` is larger than one of `a`, less the reverse: from -1 to 1.
 /// None where one of them is empty.
-pub(super) fn cliffs_delta(a: &Latency, b: &Latency) -> Option<f64> {
+pub(crate) fn cliffs_delta(a: &Latency, b: &Latency) -> Option<f64> {
     // What is exact on one side only must not win or lose against its own bucket.
     let exact = a.is_exact() && b.is_exact();
     let [a, b] = [a, b].map(|side| if exact { side.values() } else { side.buckets() });
@@ -76,7 +76,7 @@ pub(super) fn cliffs_delta(a: &Latency, b: &Latency) -> Option<f64> {
 }
 
 /// Holm's adjusted p-values, each for its place; null stays null.
-pub(super) fn holm(p: &[Option<f64>]) -> Vec<Option<f64>> {
+pub(crate) fn holm(p: &[Option<f64>]) -> Vec<Option<f64>> {
     let mut known: Vec<(usize, f64)> =
         p.iter().enumerate().filter_map(|(place, p)| Some((place, (*p)?))).collect();
     known.sort_by(|a, b| a.1.total_cmp(&b.1));
@@ -94,7 +94,7 @@ pub(super) fn holm(p: &[Option<f64>]) -> Vec<Option<f64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::summary::latency::{Grain, Sample};
+    use crate::stats::latency::{Grain, Sample};
     use proptest::prelude::*;
 
     fn of(values: &[i64]) -> Latency {

@@ -2,7 +2,7 @@
 
 use hashbrown::HashMap;
 
-use super::culprits::Gathered;
+use super::attribution::Gathered;
 use super::data::{Confidence, Trouble};
 use super::operation::{Act, Seen};
 use super::{Found, finding};

@@ -10,23 +10,23 @@
 //! [`lines`], [`credits`], [`lookups`], [`server`], [`stragglers`], [`conflicts`], [`apart`], [`pauses`]; what has no time in
 //! [`connections`] and [`durability`].
 
-mod apart;
+mod attribution;
 mod blocks;
 mod conflicts;
 mod connections;
 mod credits;
-mod culprits;
 mod data;
 mod durability;
-mod gains;
 mod lines;
 mod lookups;
+mod no_compounding;
 mod operation;
 mod pauses;
+mod savings;
 mod server;
-mod spared;
+mod shared_link;
 mod stragglers;
-mod together;
+mod what_if;
 mod words;
 
 use arrow::array::RecordBatch;
@@ -38,23 +38,23 @@ use smbscope_tables::tables::{Connection, Coverage};
 pub use data::*;
 pub use operation::COLUMNS;
 
-use crate::summary::columns::Resolved;
-use crate::union::Union;
-use apart::Apart;
+use crate::rows::busy_time::BusyTime;
+use crate::rows::columns::Resolved;
+use attribution::Gathered;
 use blocks::Blocks;
 use conflicts::Conflicts;
 use connections::Connections;
 use credits::Credits;
-use culprits::Gathered;
 use durability::Durability;
-use gains::Sample;
 use lines::Lines;
 use lookups::Lookups;
+use no_compounding::Apart;
 use operation::{Act, Rows, Seen};
 use pauses::{Pauses, Replies};
+use savings::Spared;
 use server::Server;
-use spared::Spared;
 use stragglers::Stragglers;
+use what_if::Sample;
 
 /// Findings below this share of the time are none.
 pub const LEAST_SHARE: f64 = 0.05;
@@ -67,7 +67,7 @@ pub struct Explain {
     whole: Whole,
     span: Option<(i64, i64)>,
     /// When anything was under way.
-    active: Union,
+    active: BusyTime,
     elapsed: i128,
     smb1: u64,
     /// Operations that are signed or encrypted, and whether what that costs was seen.
@@ -89,7 +89,7 @@ pub struct Explain {
 
 /// The columns of the operations table that a diagnosis with gains reads.
 pub fn columns_with_gains() -> Vec<&'static str> {
-    gains::all_columns()
+    what_if::all_columns()
 }
 
 impl Explain {
@@ -376,50 +376,6 @@ fn finding(
 /// Bits in a second; none where no time was seen.
 fn rate(bytes: u64, ns: i64) -> Option<f64> {
     (bytes > 0 && ns > 0).then(|| 8e9 * bytes as f64 / ns as f64)
-}
-
-/// A mean and its scatter (B. P. Welford 1962).
-#[derive(Clone, Copy, Debug, Default)]
-struct Mean {
-    n: u64,
-    mean: f64,
-    squares: f64,
-}
-
-impl Mean {
-    fn add(&mut self, value: f64) {
-        self.n += 1;
-        let before = value - self.mean;
-        self.mean += before / self.n as f64;
-        self.squares += before * (value - self.mean);
-    }
-
-    /// The same value so many times.
-    fn add_many(&mut self, value: f64, n: u64) {
-        self.merge(&Mean { n, mean: value, squares: 0.0 });
-    }
-
-    /// Adds others (T. F. Chan, G. H. Golub, R. J. LeVeque 1979).
-    fn merge(&mut self, other: &Mean) {
-        let n = (self.n + other.n).max(1) as f64;
-        let apart = other.mean - self.mean;
-        self.squares += other.squares + apart * apart * self.n as f64 * other.n as f64 / n;
-        self.mean += apart * other.n as f64 / n;
-        self.n += other.n;
-    }
-
-    fn mean(&self) -> f64 {
-        self.mean
-    }
-
-    fn deviation(&self) -> f64 {
-        (self.squares / (self.n.max(2) - 1) as f64).sqrt()
-    }
-
-    /// Standard error of the mean.
-    fn error(&self) -> f64 {
-        self.deviation() / (self.n.max(1) as f64).sqrt()
-    }
 }
 
 #[cfg(test)]

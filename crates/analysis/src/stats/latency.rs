@@ -7,7 +7,7 @@
 //! are only kept for the powers of two that occur, which a thousand groups need.
 //! Negative durations are real (`server_ns` is never clamped) and sort below zero.
 
-use super::data::Distribution;
+use serde::Serialize;
 
 /// How many values are kept exactly before a histogram is made.
 pub const FEW: usize = 64;
@@ -40,6 +40,25 @@ pub const BOUNDS_NS: [i64; 25] = [
     50_000_000_000,
     100_000_000_000,
 ];
+
+/// One duration's distribution. Percentiles are of the nearest rank: exact if `exact`, else
+/// within a thousandth (commands, totals) or a hundredth (all else).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[allow(missing_docs)]
+pub struct Distribution {
+    pub n: u64,
+    pub negative: u64,
+    pub sum_ns: i64,
+    pub mean_ns: Option<i64>,
+    pub min_ns: Option<i64>,
+    pub p50_ns: Option<i64>,
+    pub p95_ns: Option<i64>,
+    pub p99_ns: Option<i64>,
+    pub max_ns: Option<i64>,
+    pub exact: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub histogram: Option<Vec<u64>>,
+}
 
 /// How finely a distribution counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
