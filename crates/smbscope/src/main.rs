@@ -26,7 +26,7 @@ use clap::Parser as _;
 use crate::exit::{Code, code_of};
 
 /// Rows are 600 bytes, live for a moment, and often end in another thread than they began in: what
-/// the C library's allocator is slowest at (docs/benchmarks.md).
+/// the C library's allocator is slowest at (docs/measurements/benchmarks.md).
 #[cfg(target_os = "linux")]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
