@@ -4,8 +4,8 @@
 use libfuzzer_sys::fuzz_target;
 use smbscope_capture::Options;
 use smbscope_tables::part::Part;
-use smbscope_samba::follow::Follow;
-use smbscope_samba::raw::Counted;
+use smbscope_samba::rows::Follow;
+use smbscope_samba::ring_event::Counted;
 
 /// Where an event's kind, time and identities lie (crates/samba/src/bpf/event.h).
 const HEAD_BYTES: usize = 24;

@@ -8,7 +8,7 @@ use smbscope_client::Credential;
 use smbscope_load::fileset::Scale;
 use smbscope_load::recorder::Recorder;
 use smbscope_load::run::user::{Files, User};
-use smbscope_load::run::who::{Credentials, Shard};
+use smbscope_load::run::users::{Credentials, Shard};
 use smbscope_load::run::{Engine, Pace, Parts};
 use smbscope_load::workload::{ClientCache, Planner, Workload};
 use tokio::time::Instant;

@@ -5,7 +5,7 @@
 
 mod shared;
 pub mod user;
-pub mod who;
+pub mod users;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
@@ -21,14 +21,14 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 use crate::capacity::table::Row as TableRow;
 use crate::capacity::{Book, Early, Rule, Snapshot, Step, StepResult};
 use crate::recorder::Recorder;
+use crate::self_check::{ClientLoad, Watch};
 use crate::stats::Tally;
-use crate::watch::{ClientLoad, Watch};
 use crate::workload::{ClientCache, Planner, UserPlans};
 pub use shared::{Moved, Running, Shared, operation_end};
 use smbscope_client::Host;
 use smbscope_client::clock::nanoseconds;
 use user::{Files, User};
-use who::{Credentials, Shard, home};
+use users::{Credentials, Shard, home};
 
 /// Time for users to leave when a step is over and what they were doing has ended.
 const FAREWELL: Duration = Duration::from_secs(10);

@@ -18,7 +18,7 @@ use smbscope_client::Session;
 use smbscope_load::fileset::Scale;
 use smbscope_load::prepare;
 use smbscope_load::run::Pace;
-use smbscope_load::run::who::{Shard, home};
+use smbscope_load::run::users::{Shard, home};
 use smbscope_load::workload::{Planner, Workload};
 use smbscope_tables::run::DONE;
 use support::{LOGON, Samba, samba};

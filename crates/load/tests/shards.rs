@@ -23,7 +23,7 @@ use engine::Asked;
 use fake::Fake;
 use smbscope_load::fileset::Scale;
 use smbscope_load::run::Pace;
-use smbscope_load::run::who::{Credentials, Shard};
+use smbscope_load::run::users::{Credentials, Shard};
 use smbscope_load::workload::{Planner, Workload};
 use smbscope_tables::run::DONE;
 use tokio::time::Instant;

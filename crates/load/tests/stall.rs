@@ -20,7 +20,7 @@ use engine::Asked;
 use fake::{Fake, Fault};
 use smbscope_load::fileset::Scale;
 use smbscope_load::run::Pace;
-use smbscope_load::run::who::{Credentials, Shard};
+use smbscope_load::run::users::{Credentials, Shard};
 use smbscope_load::workload::{Planner, Workload};
 use smbscope_tables::run::{
     DONE, FAILED, MEASURED, NOT_STARTED, Scenario, WARM_UP as WARM_UP_PHASE,

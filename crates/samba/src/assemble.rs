@@ -9,8 +9,8 @@
 //! encrypted one); the sequence number of the wire is kept beside. Everything is bounded; what is
 //! given up is counted.
 
+mod async_io;
 mod clear;
-mod elsewhere;
 mod reply;
 #[cfg(test)]
 mod tests;
@@ -24,8 +24,8 @@ use smbscope_wire::smb2::header::{Header, members};
 use clear::Clear;
 use reply::{Sending, Times, joined};
 
-use crate::raw::{Ends, Event, Head, Io, Message, Pieces, Within, Work};
-use crate::serving::{Member, Serving};
+use crate::request::{Member, Serving};
+use crate::ring_event::{Ends, Event, Head, Io, Message, Pieces, Within, Work};
 use crate::slices::{Kind, Slices};
 
 /// Keys that come from outside; nobody can guess where they go.

@@ -6,15 +6,15 @@
 
 pub mod assemble;
 pub mod check;
-pub mod classes;
 pub mod find;
-pub mod follow;
+pub mod join;
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 pub mod loader;
-pub mod raw;
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 pub mod recording;
-mod serving;
+mod request;
+pub mod ring_event;
+pub mod rows;
 pub mod slices;
 pub mod symbols;
-pub mod wire;
+pub mod syscalls;

@@ -12,10 +12,10 @@ use smbscope_tables::tables::Coverage;
 use crate::assemble::Losses;
 use crate::check::{Fact, obstacle};
 use crate::find::{Choice, FindError, Found, find};
-use crate::follow::Follow;
+use crate::join::Wire;
 use crate::loader::{LoadError, LoadOptions, Probe};
-use crate::raw::Counted;
-use crate::wire::Wire;
+use crate::ring_event::Counted;
+use crate::rows::Follow;
 
 /// Parts are handed over at least so often, unless it is said otherwise.
 const PARTS_EVERY: Duration = Duration::from_secs(1);

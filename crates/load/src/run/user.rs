@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 
 use super::Shared;
-use crate::perform::{self, Outcome, Performer};
+use crate::execute::{self, Outcome, Performer};
 use crate::prepare::{PrepareError, prepare, restore};
 use crate::stats::{Failure, ScenarioEnd, Trouble};
 use crate::workload::{Plan, UserPlans};
@@ -440,7 +440,7 @@ impl User {
 /// Whether an answer says that the server has forgotten the session or its share: all that follows
 /// would get the same (MS-SMB2 sections 3.3.5.2.9 and 3.3.5.2.11). Only a new session finds out
 /// whether they are back.
-fn ends_session(trouble: &perform::Trouble) -> bool {
+fn ends_session(trouble: &execute::Trouble) -> bool {
     let Failure::Status(status) = trouble.failure else { return false };
     matches!(
         Status(status),

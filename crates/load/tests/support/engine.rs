@@ -10,7 +10,7 @@ use arrow::datatypes::DataType;
 use smbscope_client::Host;
 use smbscope_load::capacity::{Purpose, Step, StepResult};
 use smbscope_load::recorder::Recorder;
-use smbscope_load::run::who::{Credentials, Shard};
+use smbscope_load::run::users::{Credentials, Shard};
 use smbscope_load::run::{Engine, Pace, Parts, Progress};
 use smbscope_load::workload::{ClientCache, Planner};
 use smbscope_tables::part::Part;

@@ -15,7 +15,7 @@ use smbscope_client::{Config, Host, Session, Target};
 use smbscope_load::capacity::{Purpose, Step, StepResult};
 use smbscope_load::prepare;
 use smbscope_load::recorder::Recorder;
-use smbscope_load::run::who::{Credentials, Shard, home};
+use smbscope_load::run::users::{Credentials, Shard, home};
 use smbscope_load::run::{Engine, Pace, Parts, Progress};
 use smbscope_load::workload::{ClientCache, Planner, Workload};
 use smbscope_tables::part::Part;

@@ -3,7 +3,7 @@
 use smbscope_wire::smb2::header::members;
 
 use super::{Assembler, Connection, Place, Told};
-use crate::raw::{Head, Pieces};
+use crate::ring_event::{Head, Pieces};
 use crate::slices::Kind;
 
 /// Longest message that is put together: all members of a compound lie in it.

@@ -9,7 +9,7 @@ use smbscope_client::Host;
 use smbscope_client::clock::Clock;
 use smbscope_load::capacity::{Purpose, Step};
 use smbscope_load::recorder::Recorder;
-use smbscope_load::run::who::Shard;
+use smbscope_load::run::users::Shard;
 use smbscope_load::run::{Engine, Pace, Parts};
 use smbscope_load::workload::Planner;
 use smbscope_report::format;

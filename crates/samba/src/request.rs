@@ -3,7 +3,7 @@
 use smbscope_wire::smb2::Command;
 
 use crate::assemble::{Inside, Place};
-use crate::raw::{Io, Within};
+use crate::ring_event::{Io, Within};
 use crate::slices::{Kind, Slices};
 
 /// One request that is served: a message, of which one member is worked on at a time.

@@ -17,9 +17,9 @@ use smbscope_tables::tables::Coverage;
 use smbscope_wire::smb2::oplock::NOTIFICATION_MESSAGE_ID;
 
 use crate::assemble::{Assembler, Losses, Place, Told};
-use crate::raw;
-use crate::raw::Counted;
-use crate::wire::Wire;
+use crate::join::Wire;
+use crate::ring_event;
+use crate::ring_event::Counted;
 
 /// Why the vantage is what it is.
 pub const INSIDE: &str = "recorded inside the server";
@@ -156,7 +156,7 @@ impl Follow {
 
     /// Takes an event as it lies in the ring buffer.
     pub fn event(&mut self, bytes: &[u8]) {
-        let Some((head, event)) = raw::event(bytes) else { return };
+        let Some((head, event)) = ring_event::event(bytes) else { return };
         self.seen = head.time;
         let (waiting, number) = (&mut self.waiting, &mut self.told);
         self.beside.assembler.event(head, event, &mut |told| {

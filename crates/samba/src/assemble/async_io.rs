@@ -1,7 +1,7 @@
 //! Reads, writes and flushes that another thread does for a request.
 
 use super::{Assembler, KEPT_MAX};
-use crate::raw::{Head, Io, Within, Work};
+use crate::ring_event::{Head, Io, Within, Work};
 
 /// Flushes of a process that are under way.
 const FLUSHES_MAX: usize = 1024;
