@@ -1,44 +1,81 @@
 # make demo   set up, build, report on a bundled capture, and run simulated users on a private Samba
-# make test   set up and run all tests: format, lints, unit, property, tshark comparison, fuzzing
-# make bench  build the benchmark captures (once) and print the table of docs/benchmarks.md
-# make bench-crypto  signing and encryption by the libraries that there are, on this machine
-# make bench-probe   what a recorder inside Samba costs it, beside bpftrace and strace (needs root)
-# make bench-load    CPU per operation and memory per session of the load client, of the floor, of other clients
-# make verify-predictions  predictions against changes really made on a private Samba (needs root; an hour and a half)
-# make verify-findings     each trouble of explain made on a private Samba, and what is told of it (needs root; five minutes)
+# make check  format, lints, prose, and the unit tests that need neither Samba nor DataFusion (two minutes, warm)
+# make test   set up and run everything: check, all tests, the tshark comparison, documentation, fuzzing
+# make bench  build the benchmark captures (once) and print the decoder's benchmark table
+#
+# make build    the program with all its features, in release mode
+# make dist     the small, stripped program that a release ships
+# make bless    accept the current output as the golden results
+# make fuzz     every fuzz target for a minute (FUZZ_SECONDS for `make test`)
+# make doc      the crates' documentation; warnings are errors
+# make audit    licences, sources and duplicate dependencies (cargo deny), unused dependencies (cargo machete)
+# make msrv     compile with the oldest supported Rust
+#
+# make bench-crypto  signing and encryption in the available libraries, on this machine
+# make bench-probe   what the recorder costs a running Samba, compared with bpftrace and strace (needs root)
+# make bench-load    CPU per operation and memory per session of the load client and of other clients
+# make verify-predictions  predictions against changes made on a private Samba (needs root; 90 minutes)
+# make verify-findings     every finding of explain, provoked on a private Samba (needs root; five minutes)
 # make test-kernel  the probe on Debian 12's own kernel, in QEMU (needs root; a few minutes)
-# make bless  accept the current output as the golden results
 
-# Outside the checkout, so that it survives a fresh clone: DataFusion takes minutes to build.
+# Outside the checkout, so that the build survives a fresh clone: DataFusion takes minutes to compile.
 export CARGO_TARGET_DIR ?= $(HOME)/.cache/smbscope/target
 export PATH := $(HOME)/.cargo/bin:$(PATH)
+CACHE := $(HOME)/.cache/smbscope
 SMBSCOPE := $(CARGO_TARGET_DIR)/release/smbscope
 DEMO := $(CURDIR)/smbscope-demo.html
 DEMO_RUN := $(CURDIR)/smbscope-demo-run
-export FUZZ_TARGET_DIR ?= $(HOME)/.cache/smbscope/fuzz
+export FUZZ_TARGET_DIR ?= $(CACHE)/fuzz
 FUZZ_SECONDS ?= 3
+export SMBSCOPE_PYTHON ?= $(CACHE)/venv/bin/python
+MSRV := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
-.PHONY: demo test test-kernel verify-predictions verify-findings bench bench-crypto bench-load bench-probe bless build fuzz
+.PHONY: demo build build-demo dist check test test-kernel verify-predictions verify-findings bench \
+	bench-crypto bench-load bench-probe bless fuzz doc audit msrv
 
-demo: build
+demo: build-demo
 	scripts/setup.sh demo
 	$(SMBSCOPE) report tests/fixtures/smb311.pcapng --format text --html $(DEMO)
 	scripts/demo.sh $(SMBSCOPE) $(DEMO_RUN)
 	@echo
 	@echo "The reports as pages: $(DEMO) (a capture), $(DEMO_RUN).html (simulated users)"
 
+# Without SQL (DataFusion), which takes more than half of a first build and which the demo does not use.
+# What it compiles is used again by `make build`.
+build-demo:
+	scripts/setup.sh build
+	@test -x $(SMBSCOPE) || echo "The first build takes about ten minutes on two cores." >&2
+	cargo build --release --locked -p smbscope --no-default-features $$(scripts/features.sh)
+
 build:
 	scripts/setup.sh build
-	@test -x $(SMBSCOPE) || echo "The first build takes 15 to 25 minutes on two cores (DataFusion)." >&2
+	@test -x $(SMBSCOPE) || echo "The first build takes about 25 minutes on two cores (DataFusion)." >&2
 	cargo build --release --locked -p smbscope $$(scripts/features.sh)
+
+dist:
+	scripts/setup.sh build
+	cargo build --profile dist --locked -p smbscope $$(scripts/features.sh)
+	@ls -l $(CARGO_TARGET_DIR)/dist/smbscope
+
+check:
+	scripts/setup.sh check
+	scripts/check.sh
 
 test:
 	scripts/setup.sh test
-	cargo fmt --check
-	cargo clippy --locked --workspace --all-targets $$(scripts/features.sh) -- -D warnings
-	SMBSCOPE_PYTHON=$${SMBSCOPE_PYTHON:-$(HOME)/.cache/smbscope/venv/bin/python} cargo test --locked --workspace $$(scripts/features.sh)
-	cargo check --locked --manifest-path bench/load/Cargo.toml --target-dir $(CARGO_TARGET_DIR)/bench-load
-	fuzz/run.sh $(FUZZ_SECONDS)
+	scripts/test.sh $(FUZZ_SECONDS)
+
+doc:
+	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps $$(scripts/features.sh)
+
+audit:
+	scripts/setup.sh audit
+	PATH="$(CACHE)/tools/bin:$$PATH" cargo machete
+	PATH="$(CACHE)/tools/bin:$$PATH" cargo deny --locked check bans licenses sources
+
+msrv:
+	rustup toolchain install $(MSRV) --profile minimal
+	cargo +$(MSRV) check --locked --workspace --all-targets --target-dir $(CARGO_TARGET_DIR)/msrv $$(scripts/features.sh)
 
 test-kernel:
 	scripts/setup.sh test
@@ -46,11 +83,11 @@ test-kernel:
 
 verify-predictions: build
 	scripts/setup.sh predictions
-	python3 tests/predictions/verify.py --smbscope $(SMBSCOPE) --python $(HOME)/.cache/smbscope/venv/bin/python
+	python3 tests/predictions/verify.py --smbscope $(SMBSCOPE) --python $(SMBSCOPE_PYTHON)
 
 verify-findings: build
 	scripts/setup.sh predictions
-	python3 tests/findings/lab.py --smbscope $(SMBSCOPE) --python $(HOME)/.cache/smbscope/venv/bin/python --markdown
+	python3 tests/findings/lab.py --smbscope $(SMBSCOPE) --python $(SMBSCOPE_PYTHON) --markdown
 
 fuzz:
 	fuzz/run.sh 60

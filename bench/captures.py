@@ -144,7 +144,7 @@ def bulk(samba, work):
 
 
 def metadata(samba, work):
-    """People that look around and change little things, beside opens in contention."""
+    """People that look around and change little things, and opens in contention."""
     with open(os.path.join(work, "small.txt"), "w") as f:
         f.write("a small file\n" * 40)
     clients = [smbclient(samba, work, person(n)) for n in range(METADATA_CLIENTS)]

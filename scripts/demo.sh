@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Simulated users on a private Samba for half a minute, and the report of it.
-#   scripts/demo.sh SMBSCOPE RUN     the program, and the run folder to make (RUN.html beside it)
+#   scripts/demo.sh SMBSCOPE RUN     the program, and the run folder to make (and RUN.html next to it)
 set -euo pipefail
 smbscope=$1
 run=$2

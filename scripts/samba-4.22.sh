@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Unpacks Samba 4.22 or later (the first with SMB3 directory leases) from Debian's archive into DIR, beside the
+# Unpacks Samba 4.22 or later (the first with SMB3 directory leases) from Debian's archive into DIR, next to the
 # system's Samba, of which nothing changes: apt works on lists and a cache of its own, dpkg only unpacks.
 #   scripts/samba-4.22.sh [DIR]     DIR: ~/.cache/smbscope/samba-4.22
 # DIR/bin holds commands that find their own libraries: `smbscope lab up --samba DIR`, or DIR/bin/smbclient.
@@ -38,7 +38,7 @@ for suite in "${suites[@]}"; do
   echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror $suite main"
 done >"$work/sources.list"
 apt() {
-  # The system's list of installed packages tells which libraries are there already; it is only read.
+  # The system's list of installed packages names the libraries that are there already; it is only read.
   apt-get -qq -y -o Dir::Etc::SourceList="$work/sources.list" -o Dir::Etc::SourceParts="$work/none" \
     -o Dir::State::Lists="$work/lists" -o Dir::Cache::Archives="$work/archives" -o Dir::Cache::pkgcache= \
     -o Dir::Cache::srcpkgcache= -o Dir::Log="$work" -o Debug::NoLocking=1 -o APT::Sandbox::User= \

@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # Installs what is missing, and only that.
 #   scripts/setup.sh build   what a build needs: a Rust toolchain, a C compiler, and for the probe clang and libelf
+#   scripts/setup.sh check   that, and the spelling checker
+#   scripts/setup.sh audit   cargo-deny and cargo-machete (compiled once, five minutes)
 #   scripts/setup.sh demo    that, and what the demo uses: Samba
 #   scripts/setup.sh test    that, and what the tests use: tshark, Samba, an MIT KDC, Python with duckdb and pyarrow, ip
 #   scripts/setup.sh predictions  what predictions and findings are verified with: Samba, tcpdump, ip, libfuse 3 and mfusepy
@@ -11,6 +13,7 @@ what=${1:-build}
 cd "$(dirname "$0")/.."
 cache=${SMBSCOPE_CACHE:-$HOME/.cache/smbscope}
 rust_least=1.94
+typos_version=1.52.0
 
 say() { echo "setup: $*" >&2; }
 
@@ -49,16 +52,36 @@ probe() { # what the eBPF part is built with; without it all the rest is (script
   pkg-config --exists libelf zlib 2>/dev/null || packages no-such-program=libelf-dev no-such-program=zlib1g-dev
 }
 
+venv_made() {
+  [ -x "$cache/venv/bin/pip" ] && return 0
+  packages python3=python3
+  python3 -c 'import venv, ensurepip' 2>/dev/null || packages no-such-program=python3-venv
+  mkdir -p "$cache"
+  python3 -m venv "$cache/venv"
+}
+
 venv() { # what the dataset tests read Parquet with
   local python=$cache/venv/bin/python
   "$python" -c 'import duckdb, pyarrow' 2>/dev/null && return 0
+  venv_made
   say "installing duckdb and pyarrow into $cache/venv"
-  mkdir -p "$cache"
-  python3 -m venv "$cache/venv"
   "$cache/venv/bin/pip" install --quiet --disable-pip-version-check duckdb pyarrow
 }
 
-samba_422() { # beside the system's: its tests say that they are skipped without
+typos() { # the spelling checker, from PyPI as a program
+  venv_made
+  "$cache/venv/bin/typos" --version 2>/dev/null | grep -q "$typos_version" && return 0
+  say "installing typos into $cache/venv"
+  "$cache/venv/bin/pip" install --quiet --disable-pip-version-check "typos==$typos_version"
+}
+
+tool() { # CRATE VERSION: a cargo command that checks use, in the cache
+  [ -x "$cache/tools/bin/$1" ] && return 0
+  say "compiling $1 $2 (once)"
+  CARGO_TARGET_DIR=$cache/tools/target cargo install --quiet --locked --root "$cache/tools" "$1@$2"
+}
+
+samba_422() { # next to the system's; without it its tests are skipped
   [ -x "$cache/samba-4.22/bin/smbd" ] && return 0
   say "unpacking Samba 4.22 into $cache/samba-4.22"
   scripts/samba-4.22.sh "$cache/samba-4.22" >/dev/null || say "without Samba 4.22: tests of directory leases are skipped"
@@ -69,6 +92,11 @@ probe
 rust
 case $what in
   build) ;;
+  check) typos ;;
+  audit)
+    tool cargo-machete 0.9.2
+    tool cargo-deny 0.20.2
+    ;;
   demo)
     PATH=$PATH:/usr/sbin:/sbin
     packages smbd=samba
@@ -86,13 +114,14 @@ case $what in
     packages tshark=tshark python3=python3 zstd=zstd g++=g++ smbd=samba smbclient=smbclient tcpdump=tcpdump setpriv=util-linux ip=iproute2 krb5kdc=krb5-kdc kadmin.local=krb5-admin-server
     python3 -c 'import venv, ensurepip' 2>/dev/null || packages no-such-program=python3-venv
     venv
+    typos
     samba_422
     if [ "$what" = bench ]; then
       packages smbtorture=samba-testsuite hyperfine=hyperfine ethtool=ethtool strace=strace bpftrace=bpftrace
     fi
     ;;
   *)
-    say "usage: scripts/setup.sh build|demo|test|predictions|bench"
+    say "usage: scripts/setup.sh build|demo|check|test|audit|predictions|bench"
     exit 2
     ;;
 esac

@@ -38,11 +38,11 @@ cd "$root/crates/samba"
 CARGO_MANIFEST_DIR="$root/crates/samba" TMPDIR=/mnt timeout 600 "$binary" $test --nocapture --test-threads 1
 echo "exit code \$?"
 END
-# What a run before said is no answer.
+# The output of an earlier run does not count.
 rm -f "$work/log"
 PATH="$work/venv/bin:$PATH" timeout 900 vng --disable-kvm --run "$work/boot/vmlinuz-$release" --user root --cpus 2 \
     --memory 4G --rw --exec "sh $work/inside.sh" </dev/null >"$work/console" 2>&1 || true
 cat "$work/log"
-# A test that is skipped passes, which is no answer here.
+# A skipped test passes, which does not count here.
 if grep -q '^skipped' "$work/log"; then exit 1; fi
 grep -q '^exit code 0$' "$work/log"

@@ -34,7 +34,7 @@ def enter():
         os.environ[ENTERED] = "1"
         os.execvp("unshare", ["unshare", "--net", "--mount", sys.executable, *sys.argv])
     run("ip", "link", "set", "lo", "up")
-    # Names of namespaces, too, are seen by nobody else.
+    # The names of namespaces are private too.
     os.makedirs("/run/netns", exist_ok=True)
     run("mount", "-t", "tmpfs", "none", "/run/netns")
 
@@ -184,7 +184,7 @@ class Lab:
 
     @contextlib.contextmanager
     def capture(self, snaplen=262144):
-        """What passes the client's interface; of each packet so many bytes."""
+        """What passes the client's interface; the given number of bytes of each packet."""
         path = self.bench.path(f"{self.bench.name}.pcap")
         enters = self.enters("client") if self.line else []
         with samba.Recorder(path, 445, self.interface, snaplen, enter=[*WITH_ME, *enters]):
@@ -221,7 +221,7 @@ class Lab:
 
 
 def keep(recorded, fixture):
-    """A capture as a fixture, packed, nothing else; or a dataset as it is. Gives its path."""
+    """A capture as a fixture, packed, nothing else; or an unchanged dataset. Returns its path."""
     if os.path.isdir(recorded):
         shutil.rmtree(fixture, ignore_errors=True)
         return shutil.copytree(recorded, fixture)

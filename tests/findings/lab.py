@@ -5,7 +5,7 @@
 
 Each case is made twice on a private Samba: so that it shows the trouble, and so that it nearly does (`NAME-not`). What
 `smbscope explain` says of the capture is compared with what was done: the trouble comes first, with 5 % of the time
-or more, and no other that was not made has more than 10 %; of the near miss the trouble is not told. Exit code 1 when
+or more, and no other that was not made has more than 10 %; the near miss does not show the trouble. Exit code 1 when
 something is wrong. Needs root. Python's standard library only (slowfs.py needs mfusepy: --python).
 """
 
@@ -145,7 +145,7 @@ def slow_filesystem(bench, shows):
                 one.close(fid)
 
 
-HOLDS = {"slow-client": "whoever has it keeps it for 30 ms, with nothing in flight: for that the others wait"}
+HOLDS = {"slow-client": "the holder keeps it for 30 ms with nothing in flight, and the others wait for that"}
 
 
 @case("lock-contention", allowed=HOLDS)
@@ -203,7 +203,7 @@ def slow_client(bench, shows):
 
 @case("failing-lookups")
 def failing_lookups(bench, shows):
-    """desktop.ini is asked for in each of five folders, ten times; or in fifty, once."""
+    """desktop.ini is looked up in each of five folders, ten times; or in fifty, once."""
     with bench.lab(FAR) as lab:
         folders = 5 if shows else 50
         for number in range(folders):
@@ -243,7 +243,7 @@ def repeated_listings(bench, shows):
 
 @case("share-conflicts")
 def share_conflicts(bench, shows):
-    """A file that another client has for itself is asked for again and again; or one that it shares."""
+    """A file that another client has for itself is opened again and again; or one that it shares."""
     with bench.lab(FAR) as lab:
         lab.file("report.docx")
         with lab.capture():
@@ -309,7 +309,7 @@ def credit_starvation(bench, shows):
         with lab.capture():
             one = lab.client(asks=64 if shows else 1)
             fid = one.open("data.bin")
-            # Elsewhere each time, so that it is none of small blocks.
+            # Elsewhere each time, so that it is not small sequential blocks.
             places = [raw.read(fid, (number * 37 % 100) << 16, 16384) for number in range(120 if shows else 40)]
             one.pipeline(places, 32 if shows else 1)
             one.close(fid)
@@ -331,7 +331,7 @@ def bandwidth_limited(bench, shows):
 
 
 @case("bandwidth-shared", expects="bandwidth-limited", misses=False, fixture=False,
-      allowed={"slow-client": "who logs on first waits until all have"})
+      allowed={"slow-client": "the first to log on waits for the others"})
 def bandwidth_shared(bench, _):
     """Four clients fill a line of 10 Mbit/s together, each with blocks of other sizes."""
     with bench.lab("rtt=5ms,rate=10mbit,queue=2s") as lab:
@@ -396,8 +396,8 @@ def crowd(lab, seen):
 
 @case("server-queueing-users", expects="slow-filesystem", misses=False, fixture=False, allowed=CROWD)
 def server_queueing_users(bench, _):
-    """A crowd, each on a connection of its own. From outside nobody can tell that it is the queue, as requests are never
-    alone, and that is said (confidence low); the recorder can, in the next case."""
+    """A crowd, each on a connection of its own. From outside the queue cannot be recognised, as requests are never
+    alone, and the output says so (confidence low); the recorder can, in the next case."""
     with bench.lab(before=["taskset", "-c", "1"]) as lab:
         crowd(lab, lab.capture)
 
@@ -519,7 +519,7 @@ def one_connection(bench, shows):
 
 @case("not-stable", note=True)
 def not_stable(bench, shows):
-    """A backup is written, and nobody asks for stable storage; or at its end."""
+    """A backup is written, without stable storage; or with it at the end."""
     with bench.lab(FAR) as lab:
         with lab.capture():
             one = lab.client()
@@ -534,7 +534,7 @@ def judge(name, told, notes, shows):
     """What is wrong, as words; nothing if nothing is."""
     one = CASES[name]
     expected = one["expects"]
-    shares = lambda found: [f"{trouble} {100 * share:.0f} % is told" for trouble, share in found]
+    shares = lambda found: [f"{trouble} {100 * share:.0f} % is reported" for trouble, share in found]
     if name == "healthy":
         return shares(told)
     if not shows:
@@ -557,7 +557,7 @@ def told_by(diagnosis):
 
 
 def table(rows):
-    lines = ["| made | told, share of the time | |", "|---|---|---|"]
+    lines = ["| made | reported, share of the time | |", "|---|---|---|"]
     for name, told, wrong in rows:
         words = [trouble if share is None else f"{trouble} {100 * share:.0f} %" for trouble, share in told]
         words[:1] = [f"**{word}**" for word in words[:1]]
@@ -566,7 +566,7 @@ def table(rows):
 
 
 def make(bench, name, shows):
-    """Makes a case; gives what was told of it, and what of that is wrong."""
+    """Makes a case; returns what was reported, and what of that is wrong."""
     bench.name = name if shows else f"{name}-not"
     try:
         begin = time.time()

@@ -3,7 +3,7 @@
 
     replica.py ADDRESS PORT LOG
 
-takes them and notes in LOG what it has and when; slowfs.py (copy=ADDRESS:PORT told=LOG) sends them. `lacks` tells from
+takes them and notes in LOG what it has and when; slowfs.py (copy=ADDRESS:PORT sent_log=LOG) sends them. `lacks` computes from
 both what the second server did not have yet. Lines of a log: time in ns (CLOCK_REALTIME, both are on one machine), bytes in all.
 """
 
@@ -16,7 +16,7 @@ import time
 
 
 class Copy:
-    """Sends what was written while the writer goes on."""
+    """Sends what was written while the writer continues."""
 
     def __init__(self, place, told):
         address, port = place.rsplit(":", 1)

@@ -2,7 +2,7 @@
 """A folder mounted over itself, each of whose calls takes a given time: storage as slow as is wanted.
 
     slowfs.py FOLDER MOUNTPOINT SECONDS [log=SECONDS] [distance=SECONDS] [disk=SECONDS] [misses=SHARE]
-              [copy=ADDRESS:PORT told=FILE]
+              [copy=ADDRESS:PORT sent_log=FILE]
 
 Calls go to FOLDER; one that is done sooner sleeps until the time is over. With a log, a
 flush of what was written takes its time instead, one of nothing none, and with a distance it is over when a second
@@ -161,7 +161,7 @@ for name, call in list(vars(Slow).items()):
 if __name__ == "__main__":
     folder, mountpoint, seconds, *options = sys.argv[1:]
     options = dict(option.split("=") for option in options)
-    copy = replica.Copy(options.pop("copy"), options.pop("told")) if "copy" in options else None
+    copy = replica.Copy(options.pop("copy"), options.pop("sent_log")) if "copy" in options else None
     options = {name: float(value) for name, value in options.items()}
     fuse.FUSE(
         Slow(folder, float(seconds), copy=copy, **options), mountpoint, foreground=True, allow_other=True, default_permissions=True,

@@ -123,8 +123,8 @@ class Bench:
                      "{measured_s:.6f}: {error_percent:+.1f} %".format(**row))
 
     def compare_turns(self, name, what, change, turns, groups=("scenarios", "operations"), at="", same=True):
-        """The same of several turns, each of which compares what was done within a minute or two: of each group the
-        turn whose error is the median, and the errors of all. What the machine's speed did between turns is no
+        """Likewise for several turns, each of which compares what was done within a minute or two: of each group the
+        turn whose error is the median, and the errors of all. How the machine's speed changed between turns is not
         prediction's business."""
         first = len(self.rows)
         for predicted, measured in turns:
@@ -213,7 +213,7 @@ class Lab:
             subprocess.run([*ip, "replace", *route.stdout.split(), "congctl", "cubic"], check=True)
         self.files = ["--users", bench.args.users, "--scale", bench.args.scale, *load]
         bench.call("load", "prepare", f"--lab={self.dir}", *self.files, "--quiet", namespace=server)
-        # Writing back what was just prepared takes processors and disks, which is no demand of those that come.
+        # Writing back what was just prepared takes processors and disks, which the following requests did not cause.
         os.sync()
 
     def slow_down(self, seconds, namespace=None, **options):
@@ -316,8 +316,8 @@ class Lab:
 
 @case
 def distance(bench):
-    """Packets are delayed; the baseline has 0.2 ms. A line delays a little more than it is told, for its
-    program has to wake up: it is told so much less that a ping takes what the change says."""
+    """Packets are delayed; the baseline has 0.2 ms. A link delays a little more than requested, for its
+    program has to wake up: the requested delay is reduced so that a ping takes what the change says."""
     with Lab(bench, wan="rtt=0.2ms") as lab:
         more_us = lab.trip_us() - 200
         bench.say(f"distance: the line is {more_us:.0f} us longer than asked")
@@ -606,7 +606,7 @@ def behind(bench):
             script = os.path.abspath(replica.__file__)
             second = subprocess.Popen([*enter("server"), sys.executable, script, *map(str, place), had])
             time.sleep(1)
-            lab.slow_down(0.0, f"{space}-client", copy=f"{place[0]}:{place[1]}", told=sent)
+            lab.slow_down(0.0, f"{space}-client", copy=f"{place[0]}:{place[1]}", sent_log=sent)
             run = lab.load("behind")
         finally:
             lab.speed_up()
@@ -730,7 +730,7 @@ def capacity(bench):
                 try:
                     return bench.predict(f"{turn}, users from {name}", runs[0], changes, *runs[1:])
                 except SystemExit as refused:
-                    # On a machine that others use so many are too many.
+                    # On a shared machine that number is too high.
                     bench.say(f"users: {refused}")
                     return {}
 

@@ -102,7 +102,7 @@ start per file. This file is written by `tests/samba/facts.py`; do not edit it b
   not kept: `tests/samba/mutate.py` makes them at test time from a seed; see its `--list`.
 - `findings/NAME.pcap.gz` shows the trouble NAME of `smbscope explain`, `NAME-not.pcap.gz` nearly does:
   `sudo tests/findings/lab.py --smbscope PATH --record-fixtures [--case NAME]` (with `--python` one that has
-  mfusepy), each from a Samba of its own. What is done stands at the case's function there.
+  mfusepy), each from a Samba of its own. The case's function there says what is done.
 
 `a/b` counts requests/responses as tshark sees them (an interim STATUS_PENDING is a response of
 its own, a break notification is a response without request); in an AndX chain every member

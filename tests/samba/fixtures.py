@@ -220,9 +220,9 @@ FIXTURES = [
             [kerberos("ls", "alice", "udp"), kerberos("ls", "bob", "tcp")], kdc=True),
     # addresses and links
     Fixture("ipv6", "IPv6 loopback", [client(SESSION)], address="::1"),
-    Fixture("port-4450", "a port that nobody expects SMB on",
+    Fixture("port-4450", "a port that is unusual for SMB",
             [client("ls; put small.txt a; get a b; del a")], port=4450,
-            malformed=1, note="tshark misreads the token of the Negotiate response when told "
+            malformed=1, note="tshark misreads the token of the Negotiate response when called with "
             "`-d tcp.port==4450,nbss`; the bytes are those of port 445."),
     Fixture("port-139", "NetBIOS session request first",
             [client("ls; put small.txt a; get a b; del a", dialect="NT1")],

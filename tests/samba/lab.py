@@ -184,7 +184,7 @@ class Kdc:
         self._run("kdb5_util", "create", "-r", self.REALM, "-s", "-P", "master")
         for name in ACCOUNTS:
             self._run("kadmin.local", "addprinc", "-pw", PASSWORD, name)
-        # A Samba on its own takes tickets without a PAC only, since nobody it trusts signs one.
+        # A Samba on its own takes tickets without a PAC only, since no KDC that it trusts signs one.
         self._run("kadmin.local", "addprinc", "-randkey", "+no_auth_data_required",
                   f"cifs/{server}")
         self._run("kadmin.local", "ktadd", "-k", self.path("server.keytab"), f"cifs/{server}")
@@ -223,7 +223,7 @@ class Recorder:
     def __init__(self, path, port, interface="lo", snaplen=262144, enter=None,
                  buffer_kib=None, more=None):
         """`buffer_kib`: a large kernel buffer for a long recording, else each packet at once.
-        `more`: what is recorded beside the port, as a filter."""
+        `more`: what is recorded in addition to the port, as a filter."""
         self.path = path
         self.long = bool(buffer_kib)
         self.packets = None  # known when the recording is over

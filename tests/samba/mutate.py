@@ -300,7 +300,7 @@ def loop(packets, rnd):
 
 @variant("same", "pcapng")
 def trailer(packets, rnd):
-    """Bytes behind the IP packet (Ethernet padding, FCS) that are no payload."""
+    """Bytes behind the IP packet (Ethernet padding, FCS) that are not payload."""
     return [framed(packet, packet.data + b"\xfeSMB@\0" + bytes(rnd.randrange(1, 20)))
             for packet in packets]
 

@@ -73,7 +73,7 @@ def checksum(data):
 
 
 def take_apart(packet):
-    """The packet's Segment, or None if it is no whole TCP over Ethernet."""
+    """The packet's Segment, or None if it is not a whole TCP segment over Ethernet."""
     data = packet.data
     kind = data[12:14]
     if packet.link != ETHERNET or kind not in (b"\x08\x00", b"\x86\xdd"):

@@ -3,7 +3,7 @@
 
     sudo tests/samba/record.py [--only NAME ...] [--keep] [--list]
 
-Owns: running each fixture's steps, keys beside encrypted captures, size limits.
+Owns: running each fixture's steps, keys of encrypted captures, size limits.
 Not: the list (fixtures.py), the server (lab.py), the README (facts.py, which
 this program calls at the end).
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares smbscope with tshark, message by message, and writes docs/decoder.md.
+"""Compares smbscope with tshark, message by message, and writes docs/measurements/decoder.md.
 
     tests/tshark/compare.py [--smbscope PATH] [--captures DIR] [--markdown FILE] [FILE...]
 

@@ -1,4 +1,4 @@
-"""docs/decoder.md: the comparison's results as Markdown."""
+"""docs/measurements/decoder.md: the comparison's results as Markdown."""
 
 from collections import Counter, defaultdict
 
@@ -9,7 +9,7 @@ import oracle
 HEADER = """\
 # The decoder, compared with tshark
 
-Made by `tests/tshark/compare.py --markdown docs/decoder.md` with {version}; do not edit it by hand.
+Made by `tests/tshark/compare.py --markdown docs/measurements/decoder.md` with {version}; do not edit it by hand.
 `cargo test -p smbscope --test tshark` runs the same comparison and fails when a difference has no
 explanation.
 

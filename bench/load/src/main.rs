@@ -1,5 +1,5 @@
-//! What the load client costs: CPU for each operation and memory for each session, beside a bare
-//! send and receive of the same bytes and beside other clients. `make bench-load` runs it.
+//! What the load client costs: CPU for each operation and memory for each session, compared with a bare
+//! send and receive of the same bytes and with other clients. `make bench-load` runs it.
 //!
 //! Each case runs in a process of its own (this program again), so that memory and CPU time are
 //! the client's alone.

@@ -75,7 +75,7 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// Closed. `logons` go on at a time.
+    /// Closed. `logons` run at a time.
     pub fn new(logons: usize) -> Arc<Gate> {
         Arc::new(Gate {
             connected: tokio::sync::Semaphore::new(0),

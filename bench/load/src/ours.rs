@@ -25,7 +25,7 @@ use crate::{Case, Operation};
 pub const FILE: &str = "bench.bin";
 /// Time for a logon.
 pub const LOGON: Duration = Duration::from_secs(60);
-/// Rows are handed over after so many operations, as at the end of a scenario.
+/// Rows are handed over after this many operations, as at the end of a scenario.
 const OPERATIONS: usize = 16;
 
 /// How sessions of a case connect.

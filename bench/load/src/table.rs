@@ -10,7 +10,7 @@ use crate::measure::{self, Figures};
 
 /// Sessions at a time.
 const SESSIONS: [usize; 4] = [1, 16, 200, 1000];
-/// A Samba has a process for each session: so many fit here.
+/// A Samba has a process for each session: this is how many fit here.
 const SAMBA_MOST: usize = 200;
 /// Times that every client has its turn.
 const PASSES: usize = 3;
@@ -126,7 +126,7 @@ fn measured(server: &Server, operation: &str, client: &str) -> bool {
     let samba = server.name == "samba";
     // The responder gives no NTLM challenge, which others need.
     let can_log_on = samba || !matches!(client, "smb" | "smb2");
-    // Echo stands beside smbtorture, which has it unsigned only.
+    // Echo is compared with smbtorture, which has it unsigned only.
     let compares = operation != "echo" || samba && !server.signed;
     can_log_on && compares && wanted(&format!("{} {operation} {client}", server.name))
 }
@@ -243,7 +243,7 @@ fn torture(server: &Server) {
     println!("| samba | Echo | smbtorture | {} |", cells.join(" | "));
 }
 
-/// Seconds and operations each second, from the last line that tells.
+/// Seconds and operations each second, from the last line that has them.
 fn rate(text: &str) -> Option<(f64, f64)> {
     let line = text.split(['\n', '\r']).rfind(|line| line.contains("echo[num/s="))?;
     let (seconds, rest) = line.split_once(" second")?;

@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use crate::measure::{Figures, resident_kb};
 use crate::{Case, ours};
 
-/// An hour: nobody begins while this runs.
+/// An hour: no user begins while this runs.
 const LATER: Duration = Duration::from_secs(3600);
 
 /// Measures one case.
@@ -76,7 +76,7 @@ pub async fn run(case: Arc<Case>) -> Figures {
     Figures { session_kb, total_mb: after / 1024.0, ..Figures::default() }
 }
 
-/// Waits until so many sockets are open, and for what is sent over them then.
+/// Waits until the given number of sockets is open and what is sent over them then has arrived.
 async fn connected(count: usize) {
     loop {
         tokio::time::sleep(Duration::from_millis(20)).await;

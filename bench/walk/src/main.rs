@@ -61,7 +61,7 @@ fn u32_le(bytes: &[u8], at: usize) -> u32 {
 fn main() {
     let path = std::env::args_os().nth(1).expect("usage: walk FILE.pcap");
     let file = std::fs::File::open(path).expect("cannot open the file");
-    // SAFETY: the benchmark's own file, which nobody changes meanwhile.
+    // SAFETY: the benchmark's own file, which does not change meanwhile.
     let map = unsafe { memmap2::Mmap::map(&file) }.expect("cannot map the file");
     let _ = map.advise(memmap2::Advice::Sequential);
     let bytes = &map[..];

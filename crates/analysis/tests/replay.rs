@@ -6,11 +6,11 @@
 use arrow::array::RecordBatch;
 use proptest::prelude::*;
 use smbscope_analysis::predict::capacity::Wait;
-use smbscope_analysis::predict::change::Change;
+use smbscope_analysis::predict::changes::Change;
 use smbscope_analysis::predict::crypto::{self, Calibration, Costs, Side};
-use smbscope_analysis::predict::lacks::lacks;
 use smbscope_analysis::predict::plan::{Plan, Replication};
 use smbscope_analysis::predict::replay::{Cached, Lessons, Prediction, Replay, Row};
+use smbscope_analysis::predict::requirements::lacks;
 use smbscope_analysis::predict::{averages, reduce};
 use smbscope_tables::builder::OperationBuilder;
 use smbscope_tables::code;

@@ -4,12 +4,12 @@
 #![allow(clippy::unwrap_used)]
 
 use arrow::array::RecordBatch;
-use smbscope_analysis::predict::change::Change;
+use smbscope_analysis::predict::changes::Change;
 use smbscope_analysis::predict::crypto::{Calibration, Cost, Costs, Side};
-use smbscope_analysis::predict::lacks::lacks;
 use smbscope_analysis::predict::plan::{Plan, Replication};
 use smbscope_analysis::predict::reduce;
 use smbscope_analysis::predict::replay::{Lessons, Prediction, Replay, Row};
+use smbscope_analysis::predict::requirements::lacks;
 use smbscope_tables::builder::OperationBuilder;
 use smbscope_tables::code;
 use smbscope_tables::operation::Operation;

@@ -6,7 +6,7 @@
 #[path = "../tests/sample/mod.rs"]
 mod sample;
 
-use smbscope_analysis::predict::change::Change;
+use smbscope_analysis::predict::changes::Change;
 use smbscope_report::{Meta, html, json, text};
 
 fn main() -> std::io::Result<()> {

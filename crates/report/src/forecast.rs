@@ -2,7 +2,7 @@
 //! parts that add up to them exactly, and words for what was changed.
 
 use serde::Serialize;
-use smbscope_analysis::predict::change::Change;
+use smbscope_analysis::predict::changes::Change;
 use smbscope_analysis::predict::replay::{self, Part, Prediction};
 use smbscope_tables::profile::CacheOption;
 use smbscope_tables::protection::Protection;

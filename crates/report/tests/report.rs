@@ -9,7 +9,7 @@ use serde_json::Value;
 use smbscope_analysis::explain::{
     About, Confidence, Culprit, Diagnosis, Example, Figure, Finding, Gain, Note, Trouble, Whole,
 };
-use smbscope_analysis::predict::change::Change;
+use smbscope_analysis::predict::changes::Change;
 use smbscope_report::fields::{Format, Object, Presence, explain_objects, objects};
 use smbscope_report::{Look, Meta, Report, explain_schema, explain_text, html, json, schema, text};
 

@@ -107,6 +107,8 @@ fn code_of_cause(cause: &(dyn std::error::Error + 'static)) -> Option<Code> {
         | store::Error::Manifest { .. }
         | store::Error::Newer { .. } => Code::NotRecognised,
         store::Error::Exists { .. } => Code::Output,
+        store::Error::Streams => Code::Query,
+        #[cfg(feature = "sql")]
         store::Error::Sql(_) | store::Error::Query(_) => Code::Query,
         store::Error::Capture(capture::Error::File(error)) => code_of_file(error),
         _ => return None,
@@ -146,6 +148,7 @@ mod tests {
         assert_eq!(code_of(&missing().into()), Code::Input);
         let error = anyhow::Error::from(missing()).context("while reading");
         assert_eq!(code_of(&error), Code::Input);
+        #[cfg(feature = "sql")]
         assert_eq!(code_of(&store::Error::Sql("no".into()).into()), Code::Query);
         let empty = FileError::Empty { name: "x".into() };
         let error = store::Error::Capture(capture::Error::File(empty));

@@ -35,6 +35,7 @@ pub fn asked() -> bool {
 }
 
 /// Forgets the question: the prompt goes on after a query was cancelled.
+#[cfg(feature = "sql")]
 pub fn reset() {
     ASKED.store(false, Ordering::Relaxed);
 }

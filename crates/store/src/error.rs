@@ -71,10 +71,15 @@ pub enum Error {
     /// Rows could not be converted.
     #[error("rows could not be converted: {0}")]
     Arrow(#[from] arrow::error::ArrowError),
-    /// The question is at fault.
+    /// More than one input is a stream, and a stream can be read only once.
+    #[error("only one input can be a stream: save the others to files first")]
+    Streams,
+    /// The SQL is invalid.
+    #[cfg(feature = "sql")]
     #[error("{0}")]
     Sql(String),
     /// A query failed while it ran.
+    #[cfg(feature = "sql")]
     #[error("{0}")]
     Query(String),
     /// Something that must not happen.

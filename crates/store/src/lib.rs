@@ -7,8 +7,10 @@
 
 pub mod dataset;
 pub mod error;
+#[cfg(feature = "sql")]
 pub mod questions;
 pub mod source;
+#[cfg(feature = "sql")]
 pub mod sql;
 pub mod table;
 

@@ -3,7 +3,7 @@
 //! Operations and slices come as Arrow batches already; the other tables' rows are few and come as
 //! structs. Here both become batches and back, so that writing, reading and SQL need one way only.
 
-use arrow::array::{RecordBatch, RecordBatchOptions};
+use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use smbscope_tables::anonymize::{Anonymize, Tokenizer};
 use smbscope_tables::operation;
@@ -168,10 +168,11 @@ pub fn anonymize(part: Part, tokenizer: &Tokenizer) -> Result<Part> {
 }
 
 /// A batch's columns at `projection`, keeping the number of rows when there are none.
+#[cfg(feature = "sql")]
 pub(crate) fn project(batch: &RecordBatch, projection: &[usize]) -> Result<RecordBatch> {
     let schema = std::sync::Arc::new(batch.schema().project(projection)?);
     let columns =
         projection.iter().filter_map(|&place| batch.columns().get(place).cloned()).collect();
-    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    let options = arrow::array::RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
     Ok(RecordBatch::try_new_with_options(schema, columns, &options)?)
 }

@@ -7,6 +7,8 @@
 //! All times are integer nanoseconds: points in time since the Unix epoch, durations as a
 //! difference of two of them. Only `report` converts. A value that a source cannot know is null.
 
+#![warn(missing_docs)]
+
 pub mod anonymize;
 pub mod builder;
 pub mod busy;

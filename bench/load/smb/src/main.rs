@@ -79,7 +79,7 @@ fn no_delay() {
             continue;
         };
         let on: libc::c_int = 1;
-        // SAFETY: the option is an int; on what is no TCP socket the call fails.
+        // SAFETY: the option is an int; on anything but a TCP socket the call fails.
         unsafe {
             let (value, length) = ((&raw const on).cast(), size_of_val(&on) as libc::socklen_t);
             libc::setsockopt(fd, libc::IPPROTO_TCP, libc::TCP_NODELAY, value, length);

@@ -13,10 +13,10 @@ use super::data::{Finding, Gain, Trouble};
 use super::operation::Seen;
 use super::spared::Kept;
 use super::{Found, LEAST_SHARE};
-use crate::predict::change::Change;
-use crate::predict::lacks::{lacks, lacks_sizes};
+use crate::predict::changes::Change;
 use crate::predict::plan::Plan;
 use crate::predict::replay::{self, Lessons, Prediction, Replay, Spare};
+use crate::predict::requirements::{lacks, lacks_sizes};
 
 /// Operations that are kept for it: about 40 MB.
 const OPERATIONS_MAX: usize = 100_000;

@@ -4,8 +4,8 @@ use smbscope_tables::profile::CacheOption;
 use smbscope_tables::protection::Protection;
 use smbscope_tables::slice::Kind;
 
-use super::capacity::Wait;
 use super::crypto::Calibration;
+use super::queueing::Wait;
 use super::replay::Direction;
 
 /// Changes, as a replay of recorded operations takes them: today unless said otherwise.

@@ -324,7 +324,7 @@ const SCENARIOS: [Row; 12] = [
 mod tests {
     use super::*;
     use crate::predict::averages::{Cell, TOTAL, table};
-    use crate::predict::change::Change;
+    use crate::predict::changes::Change;
 
     const PUBLISHED: [CacheOption; 3] =
         [CacheOption::Smb21, CacheOption::DirCache, CacheOption::DirLease];

@@ -1,7 +1,7 @@
 //! A made-up run of one user on a server whose slices are known, once more with changes, to test and
 //! to look at: some steps up, some down, some too small to be drawn alone.
 
-use smbscope_analysis::predict::change::Change;
+use smbscope_analysis::predict::changes::Change;
 use smbscope_analysis::predict::plan::Plan;
 use smbscope_analysis::predict::replay::{Lessons, Replay};
 use smbscope_report::Forecast;

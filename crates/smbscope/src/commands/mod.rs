@@ -13,8 +13,11 @@ pub mod lab;
 mod live;
 pub mod load;
 mod man;
+#[cfg(not(feature = "sql"))]
+mod no_sql;
 mod ops;
 pub mod predict;
+#[cfg(feature = "sql")]
 mod query;
 pub mod record;
 mod report;
@@ -22,6 +25,8 @@ mod schema;
 pub mod top;
 pub mod wan;
 
+#[cfg(not(feature = "sql"))]
+use self::no_sql as query;
 use crate::cli::{Cli, Command};
 
 /// Runs the command.

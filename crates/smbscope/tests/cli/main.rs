@@ -18,9 +18,12 @@ mod load;
 mod load_run;
 #[cfg(target_os = "linux")]
 mod load_trouble;
+#[cfg(not(feature = "sql"))]
+mod no_sql;
 mod ops;
 mod other;
 mod predict;
+#[cfg(feature = "sql")]
 mod query;
 #[cfg(target_os = "linux")]
 mod record;

@@ -76,9 +76,7 @@ impl Source {
         let inputs = inputs.iter().map(|input| Input::recognise(input));
         let inputs = inputs.collect::<Result<Vec<_>>>()?;
         if inputs.iter().filter(|input| input.is_stream()).count() > 1 {
-            return Err(Error::Sql(
-                "only one input can be a stream: save the others to files first".into(),
-            ));
+            return Err(Error::Streams);
         }
         Ok(Source {
             inputs,

@@ -1,6 +1,6 @@
 //! What is foretold of loads that are known.
 
-use super::waits::waiting;
+use super::super::queueing::waiting;
 use super::*;
 
 const SECOND: i64 = 1_000_000_000;

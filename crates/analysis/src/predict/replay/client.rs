@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::CHAIN_MAX_NS;
-use super::call::{Call, point};
+use super::request::{Call, point};
 use super::role::Role;
 use crate::union::Union;
 

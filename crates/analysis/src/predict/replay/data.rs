@@ -3,12 +3,12 @@
 use smbscope_tables::slice::Kind;
 
 use super::blocks::Learnt;
+use super::cache_hits::Hits;
 use super::detail::Detail;
-use super::durable::{AtRisk, Stable};
-use super::hits::Hits;
-use super::line::Link;
+use super::durability::{AtRisk, Stable};
+use super::network::Link;
 use super::opens::Opens;
-use super::protect::Protected;
+use super::protection::Protected;
 use crate::predict::Z_95;
 use crate::summary::Distribution;
 

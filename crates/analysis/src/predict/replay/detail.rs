@@ -1,8 +1,8 @@
 //! What recorded operations are made of: the distribution of each part by command and size, the
 //! rates at which bytes went, and what one execution of a scenario needs.
 
-use super::call::Call;
 use super::data::{Part, Times};
+use super::request::Call;
 use super::tally::{Side, error_ns};
 use super::{Map, Timed};
 

@@ -13,10 +13,10 @@ use hashbrown::hash_map::Entry;
 use smbscope_tables::operation;
 use smbscope_tables::slice::Kind;
 
-use super::call::{Call, MESSAGE_MAX_BYTES, duration, point};
 use super::client::Client;
-use super::line::Link;
 use super::lookups::{self, Lookups};
+use super::network::Link;
+use super::request::{Call, MESSAGE_MAX_BYTES, duration, point};
 use super::role::Role;
 use super::{Replay, Spare};
 use crate::predict::plan::Plan;

@@ -3,9 +3,9 @@
 use smbscope_tables::slice::Kind;
 
 use super::Map;
-use super::call::Timed;
 use super::client::Ended;
 use super::data::{Part, PartRow, Prediction, Row, Sent, Times};
+use super::request::Timed;
 use super::role::Role;
 use crate::predict::Z_95;
 use crate::summary::latency::{Grain, Latency, Sample};
@@ -50,7 +50,7 @@ struct Group {
     parts: Sums,
 }
 
-/// Sums of the parts of many operations. Each is at most [`super::call::DURATION_MAX_NS`], so that so many
+/// Sums of the parts of many operations. Each is at most [`super::request::DURATION_MAX_NS`], so that so many
 /// of them fit into 64 bits.
 #[derive(Clone)]
 struct Sums {

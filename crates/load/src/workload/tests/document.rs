@@ -1,4 +1,4 @@
-//! `docs/workloads.md`: its examples parse, and its tables are what the code computes.
+//! `docs/method/workloads.md`: its examples parse, and its tables are what the code computes.
 //!
 //! A table stands between `<!-- NAME -->` and `<!-- end -->`; `INSTA_UPDATE=always` writes all of
 //! them anew.
@@ -13,7 +13,7 @@ use crate::fileset::{FileClass, FileSet, Scale};
 use crate::workload::{BUILT_IN, ClientCache, Counts, Expectation, Workload, show};
 
 fn document() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/workloads.md")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/method/workloads.md")
 }
 
 fn homefolder() -> Workload {
@@ -225,7 +225,7 @@ fn tables_are_what_the_code_computes() {
         std::fs::write(&path, &fresh).unwrap();
         return;
     }
-    assert!(text == fresh, "docs/workloads.md is old: INSTA_UPDATE=always writes its tables anew");
+    assert!(text == fresh, "docs/method/workloads.md is old: INSTA_UPDATE=always writes its tables anew");
 }
 
 #[test]
@@ -234,7 +234,7 @@ fn examples_parse() {
     let mut examples = 0;
     for example in text.split("```toml\n").skip(1) {
         let (example, _) = example.split_once("```").unwrap();
-        if let Err(error) = Workload::parse("docs/workloads.md", "example", example) {
+        if let Err(error) = Workload::parse("docs/method/workloads.md", "example", example) {
             panic!("{error}");
         }
         examples += 1;
@@ -250,7 +250,7 @@ fn the_example_of_an_error_is_what_is_said() {
     let (example, _) = example.split_once("```").unwrap();
     let wrong = example.replacen("query_info = \"doc\"", "query_info = \"dok\"", 1);
     let error = Workload::parse("mine.toml", "mine", &wrong).unwrap_err().to_string();
-    assert!(text.contains(&error), "docs/workloads.md does not contain:\n{error}");
+    assert!(text.contains(&error), "docs/method/workloads.md does not contain:\n{error}");
 }
 
 #[test]

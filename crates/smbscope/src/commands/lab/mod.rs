@@ -5,7 +5,7 @@ pub mod args;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use smbscope_lab::{self, LabError, Removed, Running, State, USER_PATTERN, default_dir};
+use smbscope_lab::{self as lab, LabError, Removed, Running, State, USER_PATTERN, default_dir};
 use smbscope_report::format;
 
 use crate::exit::{Code, Failure};

@@ -4,20 +4,18 @@
 //! ended; a condition is SQL and goes through the store's engine, with one thread so that the order
 //! stays. How a line looks stands in [`line`].
 
+#[cfg(feature = "sql")]
+mod condition;
 mod line;
 
-use std::sync::Arc;
-
-use anyhow::Context as _;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use smbscope_store::source::{Request, Source};
-use smbscope_store::sql::{Engine, EngineOptions};
 use smbscope_store::{Part, Table};
 use smbscope_tables::operation;
 
 use crate::cli::Ops;
-use crate::exit::{Code, Failure};
+use crate::exit::Failure;
 use crate::format::{JsonNulls, RowFormat, RowWriter, row_writer};
 use crate::interrupt;
 use crate::options::Talk;
@@ -35,7 +33,10 @@ pub fn run(args: &Ops, talk: Talk) -> anyhow::Result<()> {
     let talk = Talk { no_progress: talk.no_progress || output.is_terminal(), ..talk };
     let written = match &args.condition {
         None => unconditional(args, talk, &source, columns, output)?,
-        Some(condition) => conditional(args, talk, source, condition, columns, output)?,
+        #[cfg(feature = "sql")]
+        Some(condition) => condition::run(args, talk, source, condition, columns, output)?,
+        #[cfg(not(feature = "sql"))]
+        Some(_) => return Err(super::no_sql::error("--where")),
     };
     if written == 0 && args.limit != Some(0) {
         talk.say(match args.condition {
@@ -85,32 +86,6 @@ fn unconditional(
         Err(error) => Some(Err(error)),
     });
     write(args, &schema, batches, output)
-}
-
-fn conditional(
-    args: &Ops,
-    talk: Talk,
-    source: Source,
-    condition: &str,
-    columns: Option<Vec<usize>>,
-    output: Output,
-) -> anyhow::Result<u64> {
-    let schema = operation::schema();
-    let names: Vec<_> = match &columns {
-        Some(places) => places.iter().filter_map(|&place| schema.fields().get(place)).collect(),
-        None => schema.fields().iter().collect(),
-    };
-    let names: Vec<_> = names.into_iter().map(|field| format!("\"{}\"", field.name())).collect();
-    let mut sql = format!("select {} from operations where (\n{condition}\n)", names.join(", "));
-    if let Some(limit) = args.limit {
-        sql.push_str(&format!(" limit {limit}"));
-    }
-    let options = EngineOptions { threads: 1, ..EngineOptions::default() };
-    let engine = Arc::new(Engine::with_options(source, options)?);
-    let of = engine.clone();
-    let _shown = Shown::begin_of(talk, move || of.progress());
-    let answer = engine.query(&sql).context(Failure::new(Code::Query, "--where"))?;
-    write(args, &answer.schema(), answer, output)
 }
 
 /// Gives how many were written.

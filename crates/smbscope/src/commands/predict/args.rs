@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use smbscope_analysis::predict::change::{Change, SPECS};
+use smbscope_analysis::predict::changes::{Change, SPECS};
 use smbscope_analysis::predict::plan::Replication;
 use smbscope_analysis::predict::replay::{CHANNELS_MAX, DEPTH_MAX};
 use smbscope_tables::profile::CacheOption;
@@ -282,7 +282,7 @@ mod tests {
             let change = change(spec.example).unwrap();
             assert_eq!(change.name(), spec.name);
             assert!(!change.assumption().is_empty());
-            assert_eq!(super::change(&change.to_string()), Ok(change), "{change}");
+            assert_eq!(super::changes(&change.to_string()), Ok(change), "{change}");
         }
     }
 

@@ -5,11 +5,11 @@
 use std::path::PathBuf;
 
 use smbscope_analysis::predict::capacity::{Capacity, Demand, NoCapacity};
-use smbscope_analysis::predict::change::Change;
-use smbscope_analysis::predict::lacks::{lacks, lacks_sizes};
+use smbscope_analysis::predict::changes::Change;
+use smbscope_analysis::predict::combined_changes;
 use smbscope_analysis::predict::plan::Plan;
 use smbscope_analysis::predict::replay::{self, Lessons, Prediction, Replay};
-use smbscope_analysis::predict::together;
+use smbscope_analysis::predict::requirements::{lacks, lacks_sizes};
 use smbscope_report::format;
 use smbscope_store::source::{Request, Source};
 use smbscope_store::{Part as Rows, Table};
@@ -84,7 +84,7 @@ impl Forecast {
         talk: Talk,
     ) -> anyhow::Result<Forecast> {
         let changes = &asked.changes;
-        if let Some(why) = together::apart(changes) {
+        if let Some(why) = combined_changes::apart(changes) {
             return Err(Failure::usage(why));
         }
         let mut plan = asked.plan()?;
@@ -151,7 +151,7 @@ impl Forecast {
             prediction = replayed(&plan)?;
         }
         let has_load = plan.users.is_some() || capacity_then.is_some();
-        let mut warnings = together::warnings(changes, has_load);
+        let mut warnings = combined_changes::warnings(changes, has_load);
         warnings.extend(self::warnings(&plan, &prediction));
         warnings.extend(beside(&plan, &prediction));
         warnings.extend(no_loads);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Float64Array, RecordBatch, StringArray};
 use smbscope_analysis::predict::averages::{Cell, TOTAL, table};
-use smbscope_analysis::predict::change::Change;
+use smbscope_analysis::predict::changes::Change;
 use smbscope_analysis::predict::published;
 use smbscope_tables::profile::{CacheOption, Profile};
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt64Array};
 use smbscope_analysis::predict::capacity::{Capacity, NoCapacity, Resource};
-use smbscope_analysis::predict::change::Change;
+use smbscope_analysis::predict::changes::Change;
 use smbscope_analysis::predict::replay::{Part, Row, Times};
 use smbscope_report::format;
 

@@ -6,8 +6,8 @@ use smbscope_tables::code::Vantage;
 use smbscope_tables::tables::Connection;
 
 use super::super::plan::Plan;
-use super::call::duration;
-use super::protect::Ways;
+use super::protection::Ways;
+use super::request::duration;
 use super::tcp::{HEADERS_BYTES, Path, Sender, window_of_losses};
 use super::{Map, PIECES};
 

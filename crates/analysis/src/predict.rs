@@ -6,19 +6,20 @@
 //! makes one of a recording. Where order
 //! counts, [`replay`] goes through recorded operations once more. A change is one of
 //! [`change::Change`]; a [`plan::Plan`] is what several of them together mean for a replay, and
-//! [`together`] what must be known of that.
+//! [`combined_changes`] what must be known of that.
 
 pub mod averages;
 pub mod capacity;
-pub mod change;
+pub mod changes;
+pub mod combined_changes;
 pub mod crypto;
 pub mod fit;
-pub mod lacks;
 pub mod plan;
 pub mod published;
+pub mod queueing;
 pub mod reduce;
 pub mod replay;
-pub mod together;
+pub mod requirements;
 
 /// Of a normal distribution, for 95 %.
 pub(crate) const Z_95: f64 = 1.96;

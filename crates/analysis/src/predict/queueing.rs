@@ -1,7 +1,7 @@
 //! How long requests wait for a resource by how busy it is, and how waits are spread over requests: queues with
 //! random arrivals. How busy it is is the module's above, with what it rests on.
 
-use super::{PROCESSORS, Resource};
+use super::capacity::{PROCESSORS, Resource};
 
 /// What is waited longer is nonsense that a damaged file holds; sums of this do not overflow.
 const WAIT_MAX_NS: i64 = 1_000_000_000_000_000;

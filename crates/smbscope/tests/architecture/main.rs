@@ -4,6 +4,8 @@
 // A test may panic.
 #![allow(clippy::unwrap_used)]
 
+mod floors;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -8,8 +8,8 @@ use smbscope_tables::protection::Protection;
 use smbscope_tables::slice::Kind;
 use smbscope_tables::tables::Connection;
 
-use super::call::{Call, Timed, duration};
 use super::data::Part;
+use super::request::{Call, Timed, duration};
 use super::role::Role;
 use crate::predict::plan::Plan;
 

@@ -12,8 +12,8 @@ use smbscope_tables::slice::Kind;
 
 use super::Map;
 use super::blocks::{Direction, Fit, STREAMS_MAX};
-use super::call::{Call, duration, times};
-use super::line::Calendar;
+use super::network::Calendar;
+use super::request::{Call, duration, times};
 use super::role::Role;
 use crate::predict::plan::{Plan, Replication};
 use crate::summary::latency::{Grain, Latency, Sample};

@@ -20,8 +20,7 @@
 //! limit before the processors are, where locks are waited for, where a request costs more or less among many, and above
 //! the capacity, where queues grow for as long as the run lasts.
 
-mod then;
-mod waits;
+mod changed_demand;
 mod windows;
 
 #[cfg(test)]
@@ -30,13 +29,13 @@ mod tests;
 use smbscope_tables::run::{Counter, Step};
 
 use super::Z_95;
-pub use then::Then;
-pub use waits::{Load, Wait};
-use waits::{Queue, erlang_c};
+pub use super::queueing::{Load, Wait};
+use super::queueing::{Queue, erlang_c};
+pub use changed_demand::Then;
 use windows::{Parts, Split, Window};
 
 /// The resource that operations share with all else.
-const PROCESSORS: &str = "processors";
+pub(super) const PROCESSORS: &str = "processors";
 /// What others (threads of the kernel, helpers of the server) do for the load is taken to be up to this share of what
 /// its processes do: on a quiet machine they were seen to do 18 % as much, or less.
 const HIDDEN: f64 = 0.2;

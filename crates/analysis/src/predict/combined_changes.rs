@@ -3,7 +3,7 @@
 
 use smbscope_tables::protection::Protection;
 
-use super::change::Change;
+use super::changes::Change;
 use super::plan::Plan;
 
 /// Why these changes cannot be predicted together.

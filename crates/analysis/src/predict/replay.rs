@@ -13,18 +13,18 @@
 //! scenarios, not that of operations.
 
 mod blocks;
+mod cache_hits;
 mod caches;
-mod call;
 mod client;
 mod data;
 mod depth;
 mod detail;
-mod durable;
-mod hits;
-mod line;
+mod durability;
 mod lookups;
+mod network;
 mod opens;
-mod protect;
+mod protection;
+mod request;
 mod role;
 mod rows;
 mod tally;
@@ -38,21 +38,21 @@ use super::plan::Plan;
 pub(crate) use blocks::Direction;
 pub use blocks::Learnt;
 use blocks::{Blocks, Cut};
+pub use cache_hits::Hits;
 use caches::Caches;
-use call::{Call, DURATION_MAX_NS, Timed, duration, point, times};
 use client::{Client, Execution};
 pub use data::{Cached, Lessons, Part, PartRow, Prediction, Row, Sent, Times};
 pub use depth::DEPTH_MAX;
 use depth::{Depths, Turn};
 pub use detail::{Detail, Needs, Rate, Share, Sizes};
-use durable::Durable;
-pub use durable::{AtRisk, Stable};
-pub use hits::Hits;
-pub use line::CHANNELS_MAX;
-use line::{Known, Link};
+use durability::Durable;
+pub use durability::{AtRisk, Stable};
+pub use network::CHANNELS_MAX;
+use network::{Known, Link};
 pub use opens::Opens;
-pub use protect::Protected;
-use protect::Turn as Protection;
+pub use protection::Protected;
+use protection::Turn as Protection;
+use request::{Call, DURATION_MAX_NS, Timed, duration, point, times};
 use role::Role;
 pub use rows::columns;
 use tally::{Names, Tally};
@@ -89,7 +89,7 @@ pub struct Replay {
     last_link: Option<((u32, u64), u32)>,
     clients: Vec<Client>,
     client_of: Map<(u32, u64), u32>,
-    lines: line::Lines,
+    lines: network::Lines,
     /// Leads of compounds whose members may still come, by connection.
     held: Map<u32, Call>,
     /// Whether it is to learn.
@@ -101,8 +101,8 @@ pub struct Replay {
     durable: Durable,
     /// Requests of executions.
     requests: u64,
-    reads: hits::Learning,
-    moving: hits::Moving,
+    reads: cache_hits::Learning,
+    moving: cache_hits::Moving,
     caches: Option<Caches>,
     /// Members of compounds more or fewer.
     chained: u64,
@@ -159,13 +159,13 @@ impl Replay {
             depths: Depths::default(),
             durable: Durable::default(),
             requests: 0,
-            reads: hits::Learning::default(),
-            moving: hits::Moving::default(),
+            reads: cache_hits::Learning::default(),
+            moving: cache_hits::Moving::default(),
             caches: plan.cache.map(|option| Caches::new(option, opens)),
             chained: 0,
             protected: Protected::default(),
             lessons,
-            lines: line::Lines::new(&plan),
+            lines: network::Lines::new(&plan),
             plan,
             recordings: Names::default(),
             scenarios: Names::default(),
@@ -385,7 +385,7 @@ impl Replay {
         let Some(link) = self.links.get_mut(call.link as usize) else { return };
         let lines = &mut self.lines;
         let mut line = match fate {
-            Fate::Gone => line::Cost::default(),
+            Fate::Gone => network::Cost::default(),
             Fate::Same | Fate::Turn(_) if !link.is_other => today,
             Fate::Same | Fate::Turn(_) => link.then(lines, then, call.bytes, false),
             Fate::Joined | Fate::Chained => link.then(lines, then, call.bytes, true),

@@ -4,10 +4,10 @@ use smbscope_tables::slice::Kind;
 
 use super::Spare;
 use super::blocks::Access;
+use super::cache_hits::Moving;
 use super::client::Execution;
 use super::data::Part;
-use super::durable::Extra;
-use super::hits::Moving;
+use super::durability::Extra;
 use super::role::Role;
 use crate::predict::plan::Plan;
 

@@ -16,7 +16,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, StringArray};
-use smbscope_analysis::predict::change::{Change, SPECS};
+use smbscope_analysis::predict::changes::{Change, SPECS};
 
 use self::args::{Action, Predict};
 use crate::exit::{Code, Failure};
@@ -74,7 +74,7 @@ fn taken_for_granted(changes: &[Change], bold: (&str, &str)) -> String {
 }
 
 fn list(args: &Predict) -> anyhow::Result<()> {
-    let words = |of: fn(&smbscope_analysis::predict::change::Spec) -> &'static str| -> ArrayRef {
+    let words = |of: fn(&smbscope_analysis::predict::changes::Spec) -> &'static str| -> ArrayRef {
         Arc::new(StringArray::from_iter_values(SPECS.iter().map(of)))
     };
     let batch = RecordBatch::try_from_iter_with_nullable([

@@ -1,6 +1,6 @@
 //! Whether a recording has what changes need, which is known when it was replayed.
 
-use super::change::{Change, Lacking};
+use super::changes::{Change, Lacking};
 use super::replay::{Learnt, Prediction};
 
 /// Operations that were made stable without which what that costs is a guess.

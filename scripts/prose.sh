@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# Checks the prose: constructions that are hard to read (scripts/prose.txt), and spelling (typos).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+cache=${SMBSCOPE_CACHE:-$HOME/.cache/smbscope}
+python3 scripts/prose.py
+typos=$(command -v typos || echo "$cache/venv/bin/typos")
+if [ -x "$typos" ]; then
+  "$typos"
+else
+  echo "prose: the program typos is not installed (scripts/setup.sh check installs it)" >&2
+  exit 1
+fi

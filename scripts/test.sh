@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# All tests: scripts/test.sh [SECONDS of fuzzing per target, default 3]. `make test` sets up and runs it.
+# Tests that cannot run here (no root, no Samba 4.22 ...) are counted and listed at the end.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+seconds=${1:-3}
+features=$(scripts/features.sh)
+SMBSCOPE_SKIPPED=$(mktemp)
+export SMBSCOPE_SKIPPED
+trap 'rm -f "$SMBSCOPE_SKIPPED"' EXIT
+began=$SECONDS
+
+step() { echo "== $1 ($((SECONDS - began)) s)" >&2; }
+
+step "format and prose"
+cargo fmt --check
+scripts/prose.sh
+step "lints"
+# shellcheck disable=SC2086
+cargo clippy --locked --workspace --all-targets $features -- -D warnings
+# Without SQL: what the demo builds.
+cargo clippy --locked -p smbscope --no-default-features -- -D warnings
+cargo check --locked --manifest-path bench/load/Cargo.toml --target-dir "$CARGO_TARGET_DIR/bench-load"
+step "documentation"
+# shellcheck disable=SC2086
+RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps $features
+step "tests"
+# shellcheck disable=SC2086
+cargo test --locked --workspace $features
+step "fuzzing"
+fuzz/run.sh "$seconds"
+
+count=$(sort -u "$SMBSCOPE_SKIPPED" | wc -l)
+echo
+echo "All tests passed in $((SECONDS - began)) s; $count skipped."
+if [ "$count" -gt 0 ]; then
+  echo "Skipped here:"
+  sort -u "$SMBSCOPE_SKIPPED" | sed 's/^/  /'
+fi
