@@ -38,7 +38,7 @@ pub async fn run(case: Arc<Case>) -> Figures {
             ramp_per_second: 1000.0,
             warm_up: Duration::ZERO,
             cool_down: Duration::ZERO,
-            patience: Pace::PATIENCE,
+            grace: Pace::GRACE,
             closed: false,
         },
         timeout: Duration::from_secs(60),
@@ -61,7 +61,7 @@ pub async fn run(case: Arc<Case>) -> Figures {
             files: Files::AsPlanned,
             restores: 0,
         };
-        tokio::spawn(user.live());
+        tokio::spawn(user.run());
         if number == 1 {
             connected(1).await;
             before = resident_kb();

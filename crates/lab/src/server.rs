@@ -39,11 +39,13 @@ use nix::unistd::{Uid, User, geteuid};
 pub use accounts::{USER_PATTERN, user_name};
 pub use conf::parse_setting;
 pub use error::LabError;
-pub use line::{Line, LineRecord, NAMESPACES};
-pub use options::{Cipher, Dialect, Encryption, Options, Signing, SigningAlgorithm, USERS_MOST};
+pub use line::NAMESPACES;
+pub use options::{
+    Cipher, Dialect, Encryption, Line, Options, Signing, SigningAlgorithm, USERS_MOST,
+};
 pub use paths::default_dir;
 pub use process::Process;
-pub use record::Record;
+pub use record::{LineRecord, Record};
 
 use conf::Accounts;
 use error::At as _;
@@ -121,7 +123,7 @@ impl Lab {
         let running = record.running(&paths);
         let smbd = record.processes.iter().find(|started| started.name == "smbd");
         let state = match smbd {
-            Some(smbd) if running.iter().any(|it| same(it, smbd)) => State::Running,
+            Some(smbd) if running.iter().any(|it| it.is_same(smbd)) => State::Running,
             None if !running.is_empty() => State::Starting,
             _ => State::Dead,
         };
@@ -412,8 +414,4 @@ fn accounts_of(options: &Options) -> Result<(Accounts, User), LabError> {
     let guest = GUESTS.iter().find(|name| **name != owner.name && by_name(name).is_some());
     let guest = guest.ok_or_else(|| wrong("no system user is left for guests".to_owned()))?;
     Ok((Accounts { owner: owner.name.clone(), guest: (*guest).to_owned() }, owner))
-}
-
-fn same(one: &Process, other: &Process) -> bool {
-    one.pid == other.pid && one.start_ticks == other.start_ticks
 }

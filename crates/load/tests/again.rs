@@ -100,7 +100,7 @@ fn run(lab: &Samba, users: u64, seconds: u64) -> Shown {
             warm_up: Duration::from_secs(1),
             window: Duration::from_secs(seconds),
             closed: false,
-            patience: Pace::PATIENCE,
+            grace: Pace::GRACE,
             timeout: Duration::from_secs(10),
         };
         engine::run(asked, |_| ()).await

@@ -99,7 +99,7 @@ async fn run(shard: Shard, done: &mut Done) {
         warm_up: Duration::from_secs(1),
         window: Duration::from_secs(60),
         closed: false,
-        patience: Pace::PATIENCE,
+        grace: Pace::GRACE,
         timeout: Duration::from_secs(5),
     };
     let shown = engine::run(asked, |_| ()).await;

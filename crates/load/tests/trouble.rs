@@ -105,7 +105,7 @@ fn run(lab: &Samba, credentials: Credentials, seconds: u64, tell: impl FnMut(&Pr
             warm_up: Duration::from_secs(1),
             window: Duration::from_secs(seconds),
             closed: false,
-            patience: Pace::PATIENCE,
+            grace: Pace::GRACE,
             timeout: Duration::from_secs(10),
         };
         engine::run(asked, tell).await

@@ -6,11 +6,8 @@
 use std::fmt::Write as _;
 
 use super::error::LabError;
-use super::options::{Cipher, Dialect, Encryption, Options, Signing, SigningAlgorithm};
+use super::options::{Cipher, Dialect, Encryption, Options, Signing, SigningAlgorithm, WORKGROUP};
 use super::paths::Paths;
-
-/// The workgroup, which clients see as the users' domain.
-pub(super) const WORKGROUP: &str = "LAB";
 
 /// What a lab sets itself, because its own folder, port and users depend on it. `--set` must not
 /// point a private Samba at the system's files. Written as Samba compares names: without spaces,

@@ -5,7 +5,6 @@
 //! what a test has): it is started inside NAME-line and told from others as smbd is, by its id and
 //! start time. What a line is, and the namespaces, own `wan`.
 
-use std::ffi::OsString;
 use std::fs;
 use std::net::SocketAddr;
 use std::os::unix::process::CommandExt as _;
@@ -13,14 +12,13 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use nix::unistd::geteuid;
-use serde::{Deserialize, Serialize};
 
 use super::error::{At as _, LabError};
 use super::listen;
-use super::options::Options;
+use super::options::{Line, Options};
 use super::paths::Paths;
 use super::process::{self, Process};
-use super::record::Record;
+use super::record::{LineRecord, Record};
 use crate::wan;
 use crate::wan::netns::{self, Netns, Setup, Subnet};
 
@@ -34,44 +32,11 @@ const MTU: u32 = 1500;
 /// One attempt to reach smbd over the line.
 const ATTEMPT: Duration = Duration::from_secs(5);
 
-/// A line that is asked for.
-#[derive(Clone, Debug)]
-pub struct Line {
-    /// What it is like.
-    pub options: wan::Options,
-    /// What the namespaces' names begin with.
-    pub name: String,
-    /// The command that forwards between the interfaces [`netns::ENDS`] of the namespace in which
-    /// it is started, until SIGTERM.
-    pub forwarder: Vec<OsString>,
-}
-
-impl Line {
-    /// The namespace of the server.
-    pub(super) fn server(&self) -> String {
-        format!("{}-server", self.name)
-    }
-}
-
-/// A line that a lab has.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LineRecord {
-    /// What it is like, as text (`rtt=20ms,rate=45mbit`).
-    pub options: String,
-    /// What the namespaces' names begin with.
-    pub name: String,
-}
-
 impl LineRecord {
-    /// The namespace of clients.
-    pub fn client(&self) -> String {
-        format!("{}-client", self.name)
-    }
-
-    /// Whether its forwarder is among these processes.
+    /// Whether the link's forwarder is among these processes.
     pub(super) fn runs(&self, running: &[Process], record: &Record) -> bool {
         let forwarder = record.processes.iter().find(|process| process.name == FORWARDER);
-        forwarder.is_some_and(|it| running.iter().any(|other| super::same(it, other)))
+        forwarder.is_some_and(|it| running.iter().any(|other| it.is_same(other)))
     }
 }
 

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::accounts;
 use super::error::{At as _, LabError};
-use super::line::LineRecord;
+use super::options::WORKGROUP;
 use super::paths::Paths;
 use super::process::{self, Process};
 
@@ -53,6 +53,22 @@ pub struct Record {
     pub boot_id: String,
     /// What was started; children are not named. Empty until it runs.
     pub processes: Vec<Process>,
+}
+
+/// A line that a lab has.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LineRecord {
+    /// What it is like, as text (`rtt=20ms,rate=45mbit`).
+    pub options: String,
+    /// What the namespaces' names begin with.
+    pub name: String,
+}
+
+impl LineRecord {
+    /// The namespace of clients.
+    pub fn client(&self) -> String {
+        format!("{}-client", self.name)
+    }
 }
 
 impl Record {
@@ -137,7 +153,7 @@ impl Record {
 
     /// The users' domain.
     pub fn domain(&self) -> &'static str {
-        super::conf::WORKGROUP
+        WORKGROUP
     }
 
     /// smbd's own process, once it runs.

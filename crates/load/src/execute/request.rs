@@ -1,4 +1,4 @@
-//! A step's request as a message: what the workload says in MS-SMB2's terms.
+//! Turns a step's request into an SMB2 message.
 
 use std::sync::Arc;
 
@@ -16,7 +16,9 @@ use smbscope_wire::smb2::notify::ChangeNotifyFlags;
 use smbscope_wire::smb2::{Dialect, FileId};
 
 use super::{Claim, Handle, Opened, Performer, shown};
-use crate::workload::{Create, LockKind, Op, Plan, Request, SetInfo, Times};
+use crate::workload::{
+    Create, Ioctl, Lock, LockKind, Op, Plan, QueryDirectory, Request, SetInfo, Slot, Times,
+};
 use smbscope_client::{Ask, Session};
 
 /// FILE_LIST_DIRECTORY (MS-SMB2 section 2.2.13.1.2).
@@ -33,94 +35,37 @@ impl Performer {
         acquires: bool,
     ) -> Option<u64> {
         if let Op::Create(create) = &request.op {
-            let path: Arc<str> = plan.path(create.path).into();
-            let number = session.next_handle();
-            let state = if acquires {
-                LeaseState(LeaseState::READ.0 | LeaseState::HANDLE.0)
-            } else {
-                create.lease
-            };
-            let directory = create.options.contains(CreateOptions::DIRECTORY_FILE);
-            let state = match state {
-                // Only an open with a lease carries the key of its folder's, without which the
-                // client's own changes would break that.
-                LeaseState::NONE if !directory && session.leases.holds_parent(&path) => {
-                    LeaseState(LeaseState::READ.0 | LeaseState::HANDLE.0)
-                }
-                state => state,
-            };
-            // The handle that is kept serves listings and notifications, whoever opened it first.
-            let access = if acquires { create.access.0 | LIST_DIRECTORY } else { create.access.0 };
-            let wish = wish(session, &path, state, create.oplock);
-            let body = create_body(&path, create, AccessMask(access), wish);
-            let ask = Ask { path: Some(shown(&path)), handle: Some(number), ..Ask::default() };
-            let id = session.add(0, related, &body, ask);
-            if let Some(handle) = self.handle_mut(request.slot) {
-                // Related members of the compound name it before the reply is there.
-                let claim = Claim::of(create, AccessMask(access), wish);
-                *handle = Handle::Open(Opened { file_id: FileId::ANY, path, number, claim });
-            }
-            return Some(id);
+            return Some(self.add_create(session, plan, request.slot, create, related, acquires));
         }
         let opened = match self.handles.get(usize::from(request.slot?.0))? {
-            Handle::Open(opened) | Handle::Cached(Some(opened)) => opened.clone(),
+            Handle::Open(opened) | Handle::Cached(Some(opened)) => opened,
             Handle::Closed | Handle::Cached(None) => return None,
         };
-        let file_id = if related { FileId::ANY } else { opened.file_id };
-        let ask = Ask {
-            payload_bytes: payload(request),
-            path: Some(shown(&opened.path)),
-            handle: Some(opened.number),
-            waits: matches!(request.op, Op::ChangeNotify(_)),
-            ..Ask::default()
+        let message = Message {
+            file_id: if related { FileId::ANY } else { opened.file_id },
+            related,
+            ask: Ask {
+                payload_bytes: payload(request),
+                path: Some(shown(&opened.path)),
+                handle: Some(opened.number),
+                waits: matches!(request.op, Op::ChangeNotify(_)),
+                ..Ask::default()
+            },
         };
+        let file_id = message.file_id;
         Some(match &request.op {
             Op::Close { post_query } => {
                 let flags = if *post_query { CloseFlags::POSTQUERY_ATTRIB } else { CloseFlags(0) };
-                session.add(0, related, &encode::Close { file_id, flags }, ask)
+                message.send(session, &encode::Close { file_id, flags })
             }
-            Op::Flush => session.add(0, related, &encode::Flush { file_id }, ask),
+            Op::Flush => message.send(session, &encode::Flush { file_id }),
             Op::Lock(lock) => {
-                let kind = match lock.kind {
-                    LockKind::Shared => LockFlags::SHARED_LOCK,
-                    LockKind::Exclusive => LockFlags::EXCLUSIVE_LOCK,
-                    LockKind::Unlock => LockFlags::UNLOCK,
-                };
-                let at_once = if lock.fail_immediately { LockFlags::FAIL_IMMEDIATELY.0 } else { 0 };
-                let range = LockRange {
-                    offset: lock.offset_bytes,
-                    length: lock.length_bytes,
-                    flags: LockFlags(kind.0 | at_once),
-                };
-                let body = encode::Locks { file_id, sequence: 0, ranges: &[range] };
-                session.add(0, related, &body, ask)
+                let ranges = &[lock_range(lock)];
+                message.send(session, &encode::Locks { file_id, sequence: 0, ranges })
             }
-            Op::Ioctl(ioctl) => {
-                let mut whole = [0; 16];
-                whole[8..].copy_from_slice(&i64::MAX.to_le_bytes());
-                let input: &[u8] = match ioctl.code {
-                    Fsctl::QUERY_ALLOCATED_RANGES => &whole,
-                    _ => &[],
-                };
-                let (code, output_bytes) = (ioctl.code, ioctl.output_bytes);
-                session.add(0, related, &encode::Ioctl { file_id, code, input, output_bytes }, ask)
-            }
+            Op::Ioctl(ioctl) => message.add_ioctl(session, ioctl),
             Op::QueryDirectory(query) => {
-                let mut flags = 0;
-                if query.restart {
-                    flags |= QueryDirectoryFlags::RESTART_SCANS.0;
-                }
-                if query.single {
-                    flags |= QueryDirectoryFlags::RETURN_SINGLE_ENTRY.0;
-                }
-                let body = encode::QueryDirectory {
-                    file_id,
-                    info_class: query.class,
-                    flags: QueryDirectoryFlags(flags),
-                    pattern: plan.path(query.pattern),
-                    output_bytes: query.output_bytes,
-                };
-                session.add(0, related, &body, ask)
+                message.add_query_directory(session, query, plan.path(query.pattern))
             }
             Op::QueryInfo(query) => {
                 let body = encode::QueryInfo {
@@ -130,9 +75,9 @@ impl Performer {
                     additional_information: query.security.0,
                     output_bytes: query.output_bytes,
                 };
-                session.add(0, related, &body, ask)
+                message.send(session, &body)
             }
-            Op::SetInfo(set) => add_set(session, plan, set, file_id, related, ask),
+            Op::SetInfo(set) => message.add_set_info(session, plan, set),
             Op::ChangeNotify(notify) => {
                 let flags =
                     if notify.tree { ChangeNotifyFlags::WATCH_TREE } else { ChangeNotifyFlags(0) };
@@ -142,10 +87,139 @@ impl Performer {
                     filter: notify.filter,
                     output_bytes: notify.output_bytes,
                 };
-                session.add(0, related, &body, ask)
+                message.send(session, &body)
             }
             Op::Create(_) | Op::Read(_) | Op::Write(_) | Op::Cancel { .. } => return None,
         })
+    }
+
+    /// Appends an open. `acquires`: its handle is cached for the directory.
+    fn add_create(
+        &mut self,
+        session: &mut Session,
+        plan: &Plan,
+        slot: Option<Slot>,
+        create: &Create,
+        related: bool,
+        acquires: bool,
+    ) -> u64 {
+        let path: Arc<str> = plan.path(create.path).into();
+        let number = session.next_handle();
+        let read_handle = LeaseState(LeaseState::READ.0 | LeaseState::HANDLE.0);
+        let is_directory = create.options.contains(CreateOptions::DIRECTORY_FILE);
+        let state = match create.lease {
+            _ if acquires => read_handle,
+            // Only an open with a lease carries its parent's lease key; without the key the client's
+            // own changes would break the parent's lease.
+            LeaseState::NONE if !is_directory && session.leases.holds_parent(&path) => read_handle,
+            state => state,
+        };
+        // A cached handle serves all later listings and notifications, so it needs the right to list.
+        let access = if acquires { create.access.0 | LIST_DIRECTORY } else { create.access.0 };
+        let wish = wish(session, &path, state, create.oplock);
+        let body = create_body(&path, create, AccessMask(access), wish);
+        let ask = Ask { path: Some(shown(&path)), handle: Some(number), ..Ask::default() };
+        let id = session.add(0, related, &body, ask);
+        if let Some(handle) = self.handle_mut(slot) {
+            // Related members of the compound refer to it before the reply arrives.
+            let claim = Claim::of(create, AccessMask(access), wish);
+            *handle = Handle::Open(Opened { file_id: FileId::ANY, path, number, claim });
+        }
+        id
+    }
+}
+
+/// What the messages for an open file have in common.
+struct Message {
+    file_id: FileId,
+    related: bool,
+    ask: Ask,
+}
+
+impl Message {
+    fn send<B: encode::Body>(self, session: &mut Session, body: &B) -> u64 {
+        session.add(0, self.related, body, self.ask)
+    }
+
+    fn add_ioctl(self, session: &mut Session, ioctl: &Ioctl) -> u64 {
+        // FILE_ALLOCATED_RANGE_BUFFER for the whole file (MS-FSCC section 2.3.52).
+        let mut whole = [0; 16];
+        whole[8..].copy_from_slice(&i64::MAX.to_le_bytes());
+        let input: &[u8] = match ioctl.code {
+            Fsctl::QUERY_ALLOCATED_RANGES => &whole,
+            _ => &[],
+        };
+        let (code, output_bytes) = (ioctl.code, ioctl.output_bytes);
+        let body = encode::Ioctl { file_id: self.file_id, code, input, output_bytes };
+        self.send(session, &body)
+    }
+
+    fn add_query_directory(
+        self,
+        session: &mut Session,
+        query: &QueryDirectory,
+        pattern: &str,
+    ) -> u64 {
+        let mut flags = 0;
+        if query.restart {
+            flags |= QueryDirectoryFlags::RESTART_SCANS.0;
+        }
+        if query.single {
+            flags |= QueryDirectoryFlags::RETURN_SINGLE_ENTRY.0;
+        }
+        let body = encode::QueryDirectory {
+            file_id: self.file_id,
+            info_class: query.class,
+            flags: QueryDirectoryFlags(flags),
+            pattern,
+            output_bytes: query.output_bytes,
+        };
+        self.send(session, &body)
+    }
+
+    /// SET_INFO with the layout of its class (MS-FSCC sections 2.4.4, 2.4.7, 2.4.11, 2.4.13).
+    fn add_set_info(self, session: &mut Session, plan: &Plan, set: &SetInfo) -> u64 {
+        let file_id = self.file_id;
+        let mut data = [0; 40];
+        let (class, length) = match set {
+            SetInfo::Rename { to, replace } => {
+                let body = encode::Rename { file_id, name: plan.path(*to), replace: *replace };
+                return self.send(session, &body);
+            }
+            SetInfo::Disposition { delete } => {
+                data[0] = u8::from(*delete);
+                (FileInfoClass::DISPOSITION, 1)
+            }
+            SetInfo::EndOfFile(length) => {
+                data[..8].copy_from_slice(&plan.length(*length).to_le_bytes());
+                (FileInfoClass::END_OF_FILE, 8)
+            }
+            SetInfo::Allocation(length) => {
+                data[..8].copy_from_slice(&plan.length(*length).to_le_bytes());
+                (FileInfoClass::ALLOCATION, 8)
+            }
+            SetInfo::Basic { times, attributes } => {
+                match times {
+                    Times::Keep => {}
+                    Times::Freeze => data[..32].fill(0xff),
+                    Times::Of(pick) => {
+                        let time = plan.file(*pick).modified().to_le_bytes();
+                        data[..8].copy_from_slice(&time);
+                        data[16..24].copy_from_slice(&time);
+                    }
+                }
+                data[32..36].copy_from_slice(&attributes.0.to_le_bytes());
+                (FileInfoClass::BASIC, 40)
+            }
+        };
+        let body = encode::SetInfo {
+            file_id,
+            info_type: InfoType::FILE,
+            info_class: class.0,
+            additional_information: 0,
+            data: &data[..length],
+        };
+        self.send(session, &body)
     }
 }
 
@@ -179,7 +253,7 @@ pub(super) fn payload(request: &Request) -> u32 {
     }
 }
 
-/// What an open asks for beside access: a lease where the session has them, else its oplock.
+/// What an open requests in addition to access: a lease if the session supports them, or an oplock.
 fn wish(
     session: &mut Session,
     path: &Arc<str>,
@@ -211,53 +285,17 @@ fn wish(
     wish
 }
 
-/// SET_INFO with what MS-FSCC lays out for its class (sections 2.4.4, 2.4.7, 2.4.11, 2.4.13).
-fn add_set(
-    session: &mut Session,
-    plan: &Plan,
-    set: &SetInfo,
-    file_id: FileId,
-    related: bool,
-    ask: Ask,
-) -> u64 {
-    let mut data = [0; 40];
-    let (class, length) = match set {
-        SetInfo::Rename { to, replace } => {
-            let body = encode::Rename { file_id, name: plan.path(*to), replace: *replace };
-            return session.add(0, related, &body, ask);
-        }
-        SetInfo::Disposition { delete } => {
-            data[0] = u8::from(*delete);
-            (FileInfoClass::DISPOSITION, 1)
-        }
-        SetInfo::EndOfFile(length) => {
-            data[..8].copy_from_slice(&plan.length(*length).to_le_bytes());
-            (FileInfoClass::END_OF_FILE, 8)
-        }
-        SetInfo::Allocation(length) => {
-            data[..8].copy_from_slice(&plan.length(*length).to_le_bytes());
-            (FileInfoClass::ALLOCATION, 8)
-        }
-        SetInfo::Basic { times, attributes } => {
-            match times {
-                Times::Keep => {}
-                Times::Freeze => data[..32].fill(0xff),
-                Times::Of(pick) => {
-                    let time = plan.file(*pick).modified().to_le_bytes();
-                    data[..8].copy_from_slice(&time);
-                    data[16..24].copy_from_slice(&time);
-                }
-            }
-            data[32..36].copy_from_slice(&attributes.0.to_le_bytes());
-            (FileInfoClass::BASIC, 40)
-        }
+/// The range of a lock or an unlock.
+fn lock_range(lock: &Lock) -> LockRange {
+    let kind = match lock.kind {
+        LockKind::Shared => LockFlags::SHARED_LOCK,
+        LockKind::Exclusive => LockFlags::EXCLUSIVE_LOCK,
+        LockKind::Unlock => LockFlags::UNLOCK,
     };
-    let body = encode::SetInfo {
-        file_id,
-        info_type: InfoType::FILE,
-        info_class: class.0,
-        additional_information: 0,
-        data: &data[..length],
-    };
-    session.add(0, related, &body, ask)
+    let at_once = if lock.fail_immediately { LockFlags::FAIL_IMMEDIATELY.0 } else { 0 };
+    LockRange {
+        offset: lock.offset_bytes,
+        length: lock.length_bytes,
+        flags: LockFlags(kind.0 | at_once),
+    }
 }

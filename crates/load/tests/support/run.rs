@@ -79,7 +79,7 @@ pub async fn engine(
             ramp_per_second: 20.0,
             warm_up: Duration::from_secs(1),
             cool_down: Duration::ZERO,
-            patience: Pace::PATIENCE,
+            grace: Pace::GRACE,
             closed: false,
         },
         timeout: Duration::from_secs(30),

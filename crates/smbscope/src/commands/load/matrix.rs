@@ -122,7 +122,7 @@ async fn cell(
             cool_down: Duration::ZERO,
             closed: true,
             // Blocks are what is measured: a file may take longer than the cell.
-            patience: Duration::ZERO,
+            grace: Duration::ZERO,
         },
         timeout: args.client.timeout.max(time * 4),
         threads,
