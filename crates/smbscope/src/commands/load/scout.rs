@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use smbscope_client::{ClientError, Host, Session};
-use smbscope_load::run::who::{Credentials, home};
+use smbscope_load::run::users::{Credentials, home};
 use smbscope_load::workload::Planner;
 use smbscope_tables::description::RunDescription;
 

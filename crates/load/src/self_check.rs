@@ -86,17 +86,17 @@ impl ClientLoad {
 
 /// Watches the process it lives in, one step after another.
 #[derive(Debug)]
-pub struct Watch {
+pub struct SelfCheck {
     cpus: f64,
     late: Mutex<Latencies>,
     from: Mutex<(Instant, Option<Duration>)>,
 }
 
-impl Watch {
+impl SelfCheck {
     /// For a process whose work is done by this many threads: one thread can be at its limit
     /// while the machine idles.
-    pub fn new(worker_threads: usize) -> Watch {
-        Watch {
+    pub fn new(worker_threads: usize) -> SelfCheck {
+        SelfCheck {
             cpus: cpus_allowed().min(worker_threads.max(1) as f64),
             late: Mutex::default(),
             from: Mutex::new((Instant::now(), cpu_time())),
@@ -120,7 +120,7 @@ impl Watch {
         *self.from.lock().unwrap_or_else(PoisonError::into_inner) = (Instant::now(), cpu_time());
     }
 
-    /// How the generator did since [`Watch::begin`]. `tally` is the step's so far.
+    /// How the generator did since [`SelfCheck::begin`]. `tally` is the step's so far.
     pub fn load(&self, tally: &Tally) -> ClientLoad {
         let (from, before) = *self.from.lock().unwrap_or_else(PoisonError::into_inner);
         let cpu_percent = match (before, cpu_time()) {
@@ -290,7 +290,7 @@ mod tests {
         let second = Duration::from_secs(1);
         assert_eq!(cpu_percent(second, second, 4.0), Some(25.0));
         assert_eq!(cpu_percent(second, Duration::ZERO, 4.0), None);
-        let watch = Watch::new(1);
+        let watch = SelfCheck::new(1);
         assert!(watch.cpus() > 0.0 && watch.cpus() <= 1.0);
         watch.late(Duration::from_millis(40));
         let load = watch.load(&Tally::new(0));

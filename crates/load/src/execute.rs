@@ -17,6 +17,7 @@ use smbscope_wire::smb2::FileId;
 use smbscope_wire::smb2::close::CloseFlags;
 use smbscope_wire::smb2::encode;
 use smbscope_wire::status::Status;
+use transfer::Job;
 
 use crate::stats::{self, Failure};
 use crate::workload::{ClientCache, Expect, Op, Plan, Request, SetInfo, Slot, Step};
@@ -178,10 +179,12 @@ impl Performer {
         }
         match step.requests.as_slice() {
             [Request { op: Op::Read(transfer), slot, expect, .. }] => {
-                self.transfer(session, plan, step, transfer, *slot, expect, false).await
+                let job = Job { plan, step, transfer, expect, write: false };
+                self.transfer(session, job, *slot).await
             }
             [Request { op: Op::Write(transfer), slot, expect, .. }] => {
-                self.transfer(session, plan, step, transfer, *slot, expect, true).await
+                let job = Job { plan, step, transfer, expect, write: true };
+                self.transfer(session, job, *slot).await
             }
             [Request { op: Op::Cancel { notification }, .. }] => {
                 self.cancel(session, usize::from(notification.0)).await

@@ -12,7 +12,8 @@ use smbscope_capture::Ends;
 use smbscope_tables::operation::Operation;
 use smbscope_tables::tables::Connection;
 
-use crate::assemble::{HashMap, Place};
+use crate::assemble::HashMap;
+use crate::operation::RequestKey;
 
 /// Rows of the wire that wait for the probe's.
 const ROWS_MAX: usize = 1 << 17;
@@ -21,7 +22,7 @@ const CONNECTIONS_MAX: usize = 1 << 16;
 
 /// What a row of the wire has that one of the probe has not.
 #[derive(Clone, Copy)]
-struct Seen {
+struct WireTimes {
     request_start: Option<i64>,
     request_end: Option<i64>,
     pending_at: Option<i64>,
@@ -38,9 +39,9 @@ type Key = (String, u64, String, u64);
 
 /// Rows of the wire that wait for their row of the probe.
 #[derive(Clone, Default)]
-pub struct Wire {
-    rows: HashMap<Place, Seen>,
-    order: VecDeque<Place>,
+pub struct WireRows {
+    rows: HashMap<RequestKey, WireTimes>,
+    order: VecDeque<RequestKey>,
     connections: HashMap<Key, VecDeque<Connection>>,
     connections_held: usize,
     has_frames: bool,
@@ -48,10 +49,10 @@ pub struct Wire {
     unjoined: u64,
 }
 
-impl Wire {
+impl WireRows {
     /// None yet; `has_frames` says that packets are kept, so that their numbers mean something.
-    pub fn new(has_frames: bool) -> Wire {
-        Wire { has_frames, ..Wire::default() }
+    pub fn new(has_frames: bool) -> WireRows {
+        WireRows { has_frames, ..WireRows::default() }
     }
 
     /// Takes a row of the wire.
@@ -62,8 +63,8 @@ impl Wire {
         // What the server sends unasked (breaks) has no request that it could be found by; a reply whose
         // request was not seen is counted as that.
         let Some(sequence) = row.tcp_sequence() else { return };
-        let place = Place { client: ends.client, server: ends.server, sequence, index: 0 };
-        let seen = Seen {
+        let place = RequestKey { client: ends.client, server: ends.server, sequence, index: 0 };
+        let seen = WireTimes {
             request_start: row.request_start(),
             request_end: row.request_end(),
             pending_at: row.pending_at(),
@@ -103,7 +104,7 @@ impl Wire {
     }
 
     /// Adds what the wire showed to a row of the probe; whether it showed it.
-    pub fn join(&mut self, place: &Place, row: &mut Operation) -> bool {
+    pub fn join(&mut self, place: &RequestKey, row: &mut Operation) -> bool {
         let Some(seen) = self.rows.remove(place) else { return false };
         known(row, seen.request_start, Operation::set_request_start);
         known(row, seen.request_end, Operation::set_request_end);
@@ -179,8 +180,8 @@ mod tests {
     fn what_passed_before_the_probe_came_is_not_missing() {
         let address = |port| std::net::SocketAddr::from(([127, 0, 0, 1], port));
         let ends = Ends { client: address(50_000), server: address(445) };
-        let mut wire = Wire::new(false);
-        let row = |wire: &mut Wire, sequence| {
+        let mut wire = WireRows::new(false);
+        let row = |wire: &mut WireRows, sequence| {
             let mut row = Operation::default();
             row.set_tcp_sequence(sequence);
             wire.row(&row, &ends);

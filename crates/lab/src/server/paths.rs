@@ -38,13 +38,13 @@ const RECORD: &str = "lab.json";
 
 /// Paths in a lab's folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Places {
+pub(super) struct Paths {
     pub dir: PathBuf,
 }
 
-impl Places {
+impl Paths {
     /// The folder as an absolute path without links above it. It need not be there.
-    pub fn new(dir: &Path) -> Result<Places, LabError> {
+    pub fn new(dir: &Path) -> Result<Paths, LabError> {
         let absolute = std::path::absolute(dir).at(dir, "is no path")?;
         let name = match absolute.components().next_back() {
             Some(Component::Normal(name)) => name.to_owned(),
@@ -61,7 +61,7 @@ impl Places {
         };
         let dir = parent.join(name);
         check_name(&dir)?;
-        Ok(Places { dir })
+        Ok(Paths { dir })
     }
 
     pub fn conf(&self) -> PathBuf {
@@ -262,8 +262,8 @@ mod tests {
     use super::*;
     use std::os::unix::fs::{PermissionsExt as _, symlink};
 
-    fn places(path: &Path) -> Places {
-        Places::new(path).unwrap()
+    fn paths(path: &Path) -> Paths {
+        Paths::new(path).unwrap()
     }
 
     fn why<T: std::fmt::Debug>(result: Result<T, LabError>) -> String {
@@ -273,7 +273,7 @@ mod tests {
     #[test]
     fn a_new_folder_is_for_its_user_alone() {
         let above = tempfile::tempdir().unwrap();
-        let lab = places(&above.path().join("lab"));
+        let lab = paths(&above.path().join("lab"));
         assert!(lab.make(false).unwrap());
         assert_eq!(fs::metadata(&lab.dir).unwrap().mode() & 0o777, 0o700);
         assert!(!lab.make(true).unwrap(), "an empty one is taken");
@@ -291,25 +291,25 @@ mod tests {
         fs::create_dir(&target).unwrap();
         let link = above.path().join("link");
         symlink(&target, &link).unwrap();
-        assert!(why(places(&link).make(false)).contains("link"));
+        assert!(why(paths(&link).make(false)).contains("link"));
         fs::set_permissions(&target, fs::Permissions::from_mode(0o777)).unwrap();
-        assert!(why(places(&target).make(false)).contains("others may write"));
+        assert!(why(paths(&target).make(false)).contains("others may write"));
         let file = above.path().join("file");
         fs::write(&file, "").unwrap();
-        assert!(why(places(&file).make(false)).contains("no folder"));
+        assert!(why(paths(&file).make(false)).contains("no folder"));
     }
 
     #[test]
     fn paths_that_samba_cannot_hold_are_refused() {
         let above = tempfile::tempdir().unwrap();
         let deep = above.path().join("x".repeat(90));
-        assert!(why(Places::new(&deep)).contains("unix sockets"));
+        assert!(why(Paths::new(&deep)).contains("unix sockets"));
         for name in ["a%Ub", "a\nb", "a'b", "a$b"] {
-            assert!(why(Places::new(&above.path().join(name))).contains("smb.conf"));
+            assert!(why(Paths::new(&above.path().join(name))).contains("smb.conf"));
         }
-        assert!(why(Places::new(&above.path().join("no/lab"))).contains("does not exist"));
-        assert!(Places::new(Path::new("/")).is_err());
-        let relative = places(Path::new("lab"));
+        assert!(why(Paths::new(&above.path().join("no/lab"))).contains("does not exist"));
+        assert!(Paths::new(Path::new("/")).is_err());
+        let relative = paths(Path::new("lab"));
         assert!(relative.dir.is_absolute());
     }
 

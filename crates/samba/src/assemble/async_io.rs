@@ -1,7 +1,7 @@
 //! Reads, writes and flushes that another thread does for a request.
 
 use super::{Assembler, KEPT_MAX};
-use crate::raw::{Head, Io, Within, Work};
+use crate::ring_event::{Head, Io, Within, Work};
 
 /// Flushes of a process that are under way.
 const FLUSHES_MAX: usize = 1024;
@@ -9,7 +9,7 @@ const FLUSHES_MAX: usize = 1024;
 impl Assembler {
     pub(super) fn hand_over(&mut self, head: Head, work: Work, place: u64, what: Io) {
         let key = (head.process, work.request);
-        let Some(member) = self.serving.get_mut(&key).and_then(|serving| serving.member.as_mut())
+        let Some(member) = self.served.get_mut(&key).and_then(|served| served.member.as_mut())
         else {
             return;
         };
@@ -26,11 +26,11 @@ impl Assembler {
             }
             return;
         }
-        if self.elsewhere.len() >= KEPT_MAX {
-            self.losses.given_up += self.elsewhere.len() as u64;
-            self.elsewhere.clear();
+        if self.async_io.len() >= KEPT_MAX {
+            self.losses.given_up += self.async_io.len() as u64;
+            self.async_io.clear();
         }
-        self.elsewhere.insert((head.process, what, place), work.request);
+        self.async_io.insert((head.process, what, place), work.request);
     }
 
     pub(super) fn io(
@@ -44,8 +44,8 @@ impl Assembler {
     ) {
         let took = head.time.saturating_sub(began);
         if request != 0 {
-            let serving = self.serving.get_mut(&(head.process, request));
-            if let Some(member) = serving.and_then(|serving| serving.member.as_mut()) {
+            let served = self.served.get_mut(&(head.process, request));
+            if let Some(member) = served.and_then(|served| served.member.as_mut()) {
                 match what {
                     Io::Flush => member.own_flush += took,
                     Io::Read | Io::Write => member.own_io += took,
@@ -63,13 +63,13 @@ impl Assembler {
                 }
                 _ => return self.flush_of_write(head, took, within),
             },
-            Io::Read | Io::Write => match self.elsewhere.remove(&(head.process, what, place)) {
+            Io::Read | Io::Write => match self.async_io.remove(&(head.process, what, place)) {
                 Some(request) => request,
                 None => return,
             },
         };
-        let serving = self.serving.get_mut(&(head.process, request));
-        if let Some(member) = serving.and_then(|serving| serving.member.as_mut()) {
+        let served = self.served.get_mut(&(head.process, request));
+        if let Some(member) = served.and_then(|served| served.member.as_mut()) {
             member.io += took;
             member.within += within;
             member.io_ended = head.time;
@@ -80,9 +80,9 @@ impl Assembler {
     /// outside of any request (pwrite_fsync_send in smbd). Whose it is nothing tells but that there is
     /// one such write only.
     fn flush_of_write(&mut self, head: Head, took: u64, within: Within) {
-        let members = self.serving.iter_mut().filter(|((process, _), _)| *process == head.process);
-        let mut written = members.filter_map(|(_, serving)| {
-            serving.member.as_mut().filter(|member| {
+        let members = self.served.iter_mut().filter(|((process, _), _)| *process == head.process);
+        let mut written = members.filter_map(|(_, served)| {
+            served.member.as_mut().filter(|member| {
                 matches!(member.handed_over, Some((Io::Write, _))) && member.io_ended != 0
             })
         });

@@ -16,10 +16,11 @@ use smbscope_tables::slice::Rows;
 use smbscope_tables::tables::Coverage;
 use smbscope_wire::smb2::oplock::NOTIFICATION_MESSAGE_ID;
 
-use crate::assemble::{Assembler, Losses, Place, Told};
-use crate::raw;
-use crate::raw::Counted;
-use crate::wire::Wire;
+use crate::assemble::{Assembler, Losses, StreamMessage};
+use crate::join::WireRows;
+use crate::operation::RequestKey;
+use crate::ring_event;
+use crate::ring_event::Counted;
 
 /// Why the vantage is what it is.
 pub const INSIDE: &str = "recorded inside the server";
@@ -32,20 +33,21 @@ const FIRST_BYTES: usize = HEADER_BYTES + 64;
 
 /// From events to rows.
 #[derive(Clone)]
-pub struct Follow {
+pub struct RowMaker {
     feed: Feed,
-    beside: Beside,
+    context: RowContext,
     /// Messages in the order of time. A request is known when it is read, perhaps after the replies
     /// to others that were sent since it came.
-    waiting: BTreeMap<(u64, u64), Told>,
-    told: u64,
+    waiting: BTreeMap<(u64, u64), StreamMessage>,
+    /// Number of the last message: keeps the order of messages with equal times.
+    numbered: u64,
     /// When the last event was, CLOCK_MONOTONIC ns.
     seen: u64,
 }
 
 /// What is known beside the messages.
 #[derive(Clone)]
-struct Beside {
+struct RowContext {
     recording: Arc<str>,
     assembler: Assembler,
     /// Epoch less monotonic time, ns.
@@ -57,7 +59,7 @@ struct Beside {
     off_cpu: bool,
     disk: bool,
     /// What an interface shows at the same time.
-    wire: Option<Wire>,
+    wire: Option<WireRows>,
     /// Rows that it did not show.
     unjoined: u64,
     /// Connections that ended and of which the first message was seen.
@@ -78,10 +80,10 @@ pub struct Ended {
     pub wire_only: u64,
 }
 
-impl Follow {
+impl RowMaker {
     /// One that saw nothing yet; `offset` is the epoch's distance from CLOCK_MONOTONIC in ns.
-    pub fn new(recording: &str, offset: i64, options: &Options) -> Result<Follow, Error> {
-        let beside = Beside {
+    pub fn new(recording: &str, offset: i64, options: &Options) -> Result<RowMaker, Error> {
+        let context = RowContext {
             recording: recording.into(),
             assembler: Assembler::default(),
             offset,
@@ -96,37 +98,37 @@ impl Follow {
             began: i64::MAX,
         };
         let feed = Feed::new(recording, options)?;
-        Ok(Follow { feed, beside, waiting: BTreeMap::new(), told: 0, seen: 0 })
+        Ok(RowMaker { feed, context, waiting: BTreeMap::new(), numbered: 0, seen: 0 })
     }
 
     /// Rows of an interface will come, each before the messages that it is of are fed.
-    pub fn join(&mut self, wire: Wire) {
-        self.beside.wire = Some(wire);
+    pub fn join(&mut self, wire: WireRows) {
+        self.context.wire = Some(wire);
     }
 
     /// Samba's functions are not looked at.
     pub fn without_functions(&mut self) {
-        self.beside.assembler.by_reply = true;
+        self.context.assembler.by_reply = true;
     }
 
     /// Time off the processor, and of block devices, is measured: zeros are so.
     pub fn measures(&mut self, off_cpu: bool, disk: bool) {
-        (self.beside.off_cpu, self.beside.disk) = (off_cpu, disk);
+        (self.context.off_cpu, self.context.disk) = (off_cpu, disk);
     }
 
     /// Where they go.
-    pub fn wire(&mut self) -> Option<&mut Wire> {
-        self.beside.wire.as_mut()
+    pub fn wire(&mut self) -> Option<&mut WireRows> {
+        self.context.wire.as_mut()
     }
 
     /// The clocks were compared again.
     pub fn set_offset(&mut self, offset: i64) {
-        self.beside.offset = offset;
+        self.context.offset = offset;
     }
 
     /// Epoch less CLOCK_MONOTONIC, ns.
     pub fn offset(&self) -> i64 {
-        self.beside.offset
+        self.context.offset
     }
 
     /// When the last event was, CLOCK_MONOTONIC ns.
@@ -134,34 +136,34 @@ impl Follow {
         self.seen
     }
 
-    /// Whether [`Follow::parts`] should be asked now.
+    /// Whether [`RowMaker::parts`] should be asked now.
     pub fn wants_out(&self) -> bool {
         self.feed.wants_out()
     }
 
     /// Operations in the parts so far.
     pub fn operations(&self) -> u64 {
-        self.beside.rows
+        self.context.rows
     }
 
     /// Operations without slices so far.
     pub fn without_slices(&self) -> u64 {
-        self.beside.without_slices
+        self.context.without_slices
     }
 
     /// What was given up so far.
     pub fn losses(&self) -> Losses {
-        self.beside.assembler.losses
+        self.context.assembler.losses
     }
 
     /// Takes an event as it lies in the ring buffer.
     pub fn event(&mut self, bytes: &[u8]) {
-        let Some((head, event)) = raw::event(bytes) else { return };
+        let Some((head, event)) = ring_event::event(bytes) else { return };
         self.seen = head.time;
-        let (waiting, number) = (&mut self.waiting, &mut self.told);
-        self.beside.assembler.event(head, event, &mut |told| {
+        let (waiting, number) = (&mut self.waiting, &mut self.numbered);
+        self.context.assembler.event(head, event, &mut |message| {
             *number += 1;
-            waiting.insert((told.last, *number), told);
+            waiting.insert((message.last, *number), message);
         });
         if self.waiting.len() > WAITING_MAX
             && let Some(((time, _), _)) = self.waiting.first_key_value()
@@ -170,126 +172,127 @@ impl Follow {
         }
     }
 
-    /// Decodes messages until that time, CLOCK_MONOTONIC ns: none before it will be told.
+    /// Decodes messages until that time, CLOCK_MONOTONIC ns: none before it will be message.
     pub fn feed_until(&mut self, time: u64) {
         while let Some(first) = self.waiting.first_entry() {
             if first.key().0 > time {
                 break;
             }
-            tell(&mut self.feed, self.beside.offset, &first.remove());
+            feed_message(&mut self.feed, self.context.offset, &first.remove());
         }
     }
 
     /// What ended since the last time.
     pub fn parts(&mut self) -> Result<Vec<Part>, Error> {
-        let Follow { feed, beside, .. } = self;
-        let mut parts = feed.parts(&mut |row, ends| beside.amend(row, ends))?;
-        parts.push(beside.take()?);
-        parts.iter_mut().for_each(|part| beside.complete(part));
+        let RowMaker { feed, context, .. } = self;
+        let mut parts = feed.parts(&mut |row, ends| context.amend(row, ends))?;
+        parts.push(context.take()?);
+        parts.iter_mut().for_each(|part| context.complete(part));
         Ok(parts)
     }
 
     /// A recording begins in the midst: parts of what ended until now. See [`Feed::begin`].
     pub fn begin(&mut self, recording: &str) -> Result<Vec<Part>, Error> {
-        let Follow { feed, beside, .. } = self;
-        let mut parts = feed.begin(recording, &mut |row, ends| beside.amend(row, ends))?;
-        parts.push(beside.take()?);
-        parts.iter_mut().for_each(|part| beside.complete(part));
-        beside.recording = recording.into();
-        (beside.without_slices, beside.unjoined, beside.connections_begun) = (0, 0, 0);
-        beside.assembler.losses = Losses::default();
-        beside.began = i64::MAX;
+        let RowMaker { feed, context, .. } = self;
+        let mut parts = feed.begin(recording, &mut |row, ends| context.amend(row, ends))?;
+        parts.push(context.take()?);
+        parts.iter_mut().for_each(|part| context.complete(part));
+        context.recording = recording.into();
+        (context.without_slices, context.unjoined, context.connections_begun) = (0, 0, 0);
+        context.assembler.losses = Losses::default();
+        context.began = i64::MAX;
         Ok(parts)
     }
 
     /// The recording begins, at `time`, ns since 1970.
     pub fn began(&mut self, time: i64) {
-        self.beside.began = time;
+        self.context.began = time;
     }
 
     /// Everything ends, at `time`, ns since 1970; what the kernel's side counted completes the coverage.
     pub fn end(mut self, counted: Counted, time: i64) -> Result<Ended, Error> {
-        let (waiting, number) = (&mut self.waiting, &mut self.told);
-        self.beside.assembler.end_all(&mut |told| {
+        let (waiting, number) = (&mut self.waiting, &mut self.numbered);
+        self.context.assembler.end_all(&mut |message| {
             *number += 1;
-            waiting.insert((told.last, *number), told);
+            waiting.insert((message.last, *number), message);
         });
         self.feed_until(u64::MAX);
-        let Follow { feed, mut beside, .. } = self;
-        let mut parts = feed.end(&mut |row, ends| beside.amend(row, ends), |_| ())?;
+        let RowMaker { feed, mut context, .. } = self;
+        let mut parts = feed.end(&mut |row, ends| context.amend(row, ends), |_| ())?;
         // The coverage is the last.
-        let slices = beside.take()?;
+        let slices = context.take()?;
         parts.insert(parts.len().saturating_sub(1), slices);
-        parts.iter_mut().for_each(|part| beside.complete(part));
+        parts.iter_mut().for_each(|part| context.complete(part));
         if let Some(Part::Coverage(coverage)) = parts.last_mut() {
-            beside.cover(coverage, counted, time);
+            context.cover(coverage, counted, time);
         }
         Ok(Ended {
             parts,
-            operations: beside.rows,
-            without_slices: beside.without_slices,
-            wire_only: beside.wire.as_ref().map_or(0, Wire::left),
+            operations: context.rows,
+            without_slices: context.without_slices,
+            wire_only: context.wire.as_ref().map_or(0, WireRows::left),
         })
     }
 }
 
 /// A message as two segments: its head when its first byte passed, the rest when its last one did.
-fn tell(feed: &mut Feed, offset: i64, told: &Told) {
+fn feed_message(feed: &mut Feed, offset: i64, message: &StreamMessage) {
     let time = |monotonic: u64| monotonic as i64 + offset;
-    let (source, destination) = match told.from_client {
-        true => (told.client, told.server),
-        false => (told.server, told.client),
+    let (source, destination) = match message.from_client {
+        true => (message.client, message.server),
+        false => (message.server, message.client),
     };
     let segment = TcpSegment {
         source: source.ip().into(),
         destination: destination.ip().into(),
         source_port: source.port(),
         destination_port: destination.port(),
-        sequence: told.sequence,
+        sequence: message.sequence,
         acknowledgement: 0,
-        flags: if told.ends { TcpFlags::FIN } else { TcpFlags::PSH },
+        flags: if message.ends { TcpFlags::FIN } else { TcpFlags::PSH },
         window: u16::MAX,
         ttl: 64,
         options: &[],
         payload: &[],
         payload_len: 0,
     };
-    if told.ends {
-        feed.segment(&segment, time(told.last));
+    if message.ends {
+        feed.segment(&segment, time(message.last));
         return;
     }
-    if told.begins {
+    if message.begins {
         let flags = TcpFlags::SYN;
-        let sequence = told.sequence.wrapping_sub(1);
-        feed.segment(&TcpSegment { sequence, flags, ..segment }, time(told.first));
+        let sequence = message.sequence.wrapping_sub(1);
+        feed.segment(&TcpSegment { sequence, flags, ..segment }, time(message.first));
     }
-    let captured = told.bytes.len().min(told.length as usize);
+    let captured = message.bytes.len().min(message.length as usize);
     let mut bytes = Vec::with_capacity(HEADER_BYTES + captured);
-    let [_, length @ ..] = told.length.to_be_bytes();
+    let [_, length @ ..] = message.length.to_be_bytes();
     bytes.push(0);
     bytes.extend_from_slice(&length);
-    bytes.extend_from_slice(told.bytes.get(..captured).unwrap_or_default());
-    let all = told.length.saturating_add(HEADER_BYTES as u32);
+    bytes.extend_from_slice(message.bytes.get(..captured).unwrap_or_default());
+    let all = message.length.saturating_add(HEADER_BYTES as u32);
     // The first segment has the SMB2 header too, by which the decoder knows what this is.
-    let split = if told.first == told.last { bytes.len() } else { FIRST_BYTES.min(bytes.len()) };
+    let split =
+        if message.first == message.last { bytes.len() } else { FIRST_BYTES.min(bytes.len()) };
     let (first, rest) = bytes.split_at(split);
     let first_len = if rest.is_empty() { all } else { split as u32 };
     feed.segment(
         &TcpSegment { payload: first, payload_len: first_len, ..segment },
-        time(told.first),
+        time(message.first),
     );
     if !rest.is_empty() {
         let rest = TcpSegment {
-            sequence: told.sequence.wrapping_add(first_len),
+            sequence: message.sequence.wrapping_add(first_len),
             payload: rest,
             payload_len: all - first_len,
             ..segment
         };
-        feed.segment(&rest, time(told.last));
+        feed.segment(&rest, time(message.last));
     }
 }
 
-impl Beside {
+impl RowContext {
     /// Slices of the rows since the last time.
     fn take(&mut self) -> Result<Part, Error> {
         Ok(Part::Slices(self.slices.finish(&self.recording)?))
@@ -306,51 +309,51 @@ impl Beside {
         row.clear(Column::response_frame);
         let index = row.compound_index().unwrap_or(0);
         let Ends { client, server } = *ends;
-        let place = row.tcp_sequence().map(|sequence| Place { client, server, sequence, index });
+        let key = row.tcp_sequence().map(|sequence| RequestKey { client, server, sequence, index });
         row.clear(Column::tcp_sequence);
-        let Some(place) = place else {
+        let Some(key) = key else {
             // What the server sends unasked was never served.
             let is_break = row.message_id() == Some(NOTIFICATION_MESSAGE_ID);
             self.without_slices += u64::from(!is_break);
             return;
         };
-        let Some(inside) = self.assembler.inside(&place) else {
+        let Some(server_side) = self.assembler.take_server_side(&key) else {
             self.without_slices += 1;
             self.unjoined += u64::from(self.wire.is_some());
             return;
         };
         let offset = self.offset;
         if row.request_end().is_some() {
-            row.set_request_start(inside.first as i64 + offset);
-            row.set_request_end(inside.arrived as i64 + offset);
+            row.set_request_start(server_side.first as i64 + offset);
+            row.set_request_end(server_side.arrived as i64 + offset);
             row.derive_durations();
         }
-        if inside.slices.0.is_empty() {
+        if server_side.slices.0.is_empty() {
             self.without_slices += 1;
         } else if let Some(turnaround) = row.turnaround_ns() {
             row.set_server_ns(turnaround);
             row.set_server_error_ns(0);
         }
-        row.set_tcp_sequence(inside.tcp_sequence);
-        row.set_pid(inside.process);
-        row.set_tid(inside.thread);
-        row.set_cpu(u32::from(inside.cpu));
-        inside.slices.fill(row);
-        if !inside.slices.0.is_empty() {
+        row.set_tcp_sequence(server_side.tcp_sequence);
+        row.set_pid(server_side.process);
+        row.set_tid(server_side.thread);
+        row.set_cpu(u32::from(server_side.cpu));
+        server_side.slices.fill(row);
+        if !server_side.slices.0.is_empty() {
             if self.off_cpu {
-                row.set_offcpu_ns(inside.within.off as i64);
+                row.set_offcpu_ns(server_side.within.off as i64);
             }
             if self.disk {
-                row.set_disk_ns(inside.within.disk as i64);
+                row.set_disk_ns(server_side.within.disk as i64);
             }
         }
-        for slice in &inside.slices.0 {
+        for slice in &server_side.slices.0 {
             let start = slice.start as i64 + offset;
             self.slices.push(number, slice.kind, start, slice.duration as i64);
         }
-        if inside.encrypted {
+        if server_side.encrypted {
             row.set_encrypted(true);
-            let more = u64::from(inside.more_bytes);
+            let more = u64::from(server_side.more_bytes);
             if let Some(bytes) = row.request_wire_bytes() {
                 row.set_request_wire_bytes(bytes + more);
             }
@@ -362,8 +365,8 @@ impl Beside {
             }
         }
         if let Some(wire) = &mut self.wire {
-            let place = Place { client, server, sequence: inside.tcp_sequence, index };
-            self.unjoined += u64::from(index == 0 && !wire.join(&place, row));
+            let key = RequestKey { client, server, sequence: server_side.tcp_sequence, index };
+            self.unjoined += u64::from(index == 0 && !wire.join(&key, row));
         }
     }
 

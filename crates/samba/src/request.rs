@@ -2,20 +2,20 @@
 
 use smbscope_wire::smb2::Command;
 
-use crate::assemble::{Inside, Place};
-use crate::raw::{Io, Within};
+use crate::operation::{RequestKey, ServerSide};
+use crate::ring_event::{Io, Within};
 use crate::slices::{Kind, Slices};
 
 /// One request that is served: a message, of which one member is worked on at a time.
 #[derive(Clone)]
-pub struct Serving {
+pub struct ServedRequest {
     pub socket: u64,
-    pub place: Place,
+    pub key: RequestKey,
     /// Commands and MessageIds of its members.
     pub members: Vec<(Command, u64)>,
     pub member: Option<Member>,
     /// Message, for what all members share.
-    pub inside: Inside,
+    pub server_side: ServerSide,
 }
 
 /// The member that is served.
@@ -42,10 +42,10 @@ pub struct Member {
     pub within: Within,
 }
 
-impl Serving {
+impl ServedRequest {
     /// As what it counts when the member waits for something that is not seen.
     pub fn waits(&self) -> Kind {
-        match self.members.get(usize::from(self.place.index)) {
+        match self.members.get(usize::from(self.key.index)) {
             // For a lock, or for a break.
             Some((
                 Command::CREATE | Command::LOCK | Command::CHANGE_NOTIFY | Command::SET_INFO,
