@@ -3,21 +3,21 @@
 //! The program's frame: reads the command line, runs a command, turns its error into one line on
 //! standard error and an exit code. Commands stand in [`commands`].
 
+#[cfg(target_os = "linux")]
+mod capabilities;
 mod cli;
-mod columns;
+mod clock_sync;
 mod commands;
 mod exit;
 mod format;
 mod interrupt;
+mod log_time;
 mod options;
 mod output;
-mod program;
+mod pipeline;
 mod progress;
-#[cfg(target_os = "linux")]
-mod rights;
+mod subprocess;
 mod terminal;
-mod text;
-mod wall_clock;
 
 use std::process::ExitCode;
 

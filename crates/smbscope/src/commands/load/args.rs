@@ -14,7 +14,7 @@ use smbscope_tables::quantity::parse_distance;
 use smbscope_wire::smb2::Dialect;
 use smbscope_wire::smb2::negotiate_context::{CipherId, SigningId};
 
-use super::place::Where;
+use super::target::Where;
 use crate::exit::{Code, Failure};
 use crate::format::TextFormat;
 use crate::options::{duration, positive, size};
