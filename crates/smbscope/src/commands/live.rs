@@ -214,15 +214,16 @@ fn ring_bytes(buffer: u64, memory: u64) -> (u32, u32) {
     (bytes(fits), bytes(wanted))
 }
 
-/// Warns of probes that cost more than they should, so that the user can decide.
+/// A warning if probes of these functions are expensive, so that the user can decide.
 #[cfg(feature = "probe")]
 fn expensive<'a>(functions: impl IntoIterator<Item = &'a str>) -> Option<String> {
     let names: Vec<&str> = functions.into_iter().collect();
     let list = names.join(", ");
     let one =
-        "this Samba is compiled so that a probe costs about 10 us instead of 1 us per call of";
-    (!names.is_empty())
-        .then(|| format!("{one} {list} (docs/method/probe.md; --no-functions avoids it)"))
+        "the way this Samba is compiled, a probe costs about 10 us per call instead of 1 us in";
+    (!names.is_empty()).then(|| {
+        format!("{one} {list}; use --no-functions to avoid this (docs/method/server-slices.md)")
+    })
 }
 
 /// Whether the error is the probe's, so that the interface alone may work.

@@ -1,29 +1,8 @@
-//! The fields of the report's part on the inside of a server, and the titles of the slices.
-
-use smbscope_tables::slice::Kind;
+//! The fields of the report's part on the inside of a server.
 
 use crate::fields::Format::*;
 use crate::fields::Presence::*;
 use crate::fields::spec::Rows;
-
-/// Title of a slice.
-pub(crate) fn title(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Queue => "Queue",
-        Kind::CryptoIn => "Verify and decrypt",
-        Kind::Parse => "Parse",
-        Kind::Processing => "Processing",
-        Kind::Filesystem => "File system",
-        Kind::IoWait => "Wait for I/O thread",
-        Kind::Io => "I/O",
-        Kind::Flush => "Flush",
-        Kind::LockWait => "Locks and breaks",
-        Kind::CryptoOut => "Sign and encrypt",
-        Kind::Send => "Send",
-        Kind::Disk => "Disk",
-        Kind::Offcpu => "Off processor",
-    }
-}
 
 #[rustfmt::skip]
 pub(crate) const OBJECTS: &[Rows] = &[

@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use smbscope_client::clock::Clock;
 use smbscope_client::{Host, Session};
 use smbscope_load::prepare::{self as work, Done, PrepareError};
-use smbscope_load::run::who::{Credentials, Shard, home};
+use smbscope_load::run::users::{Credentials, Shard, home};
 use smbscope_load::workload::Planner;
 use smbscope_report::format;
 

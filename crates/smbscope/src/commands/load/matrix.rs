@@ -9,7 +9,7 @@ use smbscope_client::Host;
 use smbscope_client::clock::Clock;
 use smbscope_load::capacity::{Purpose, Step};
 use smbscope_load::recorder::Recorder;
-use smbscope_load::run::who::Shard;
+use smbscope_load::run::users::Shard;
 use smbscope_load::run::{Engine, Pace, Parts};
 use smbscope_load::workload::Planner;
 use smbscope_report::format;
@@ -46,7 +46,7 @@ pub fn run(args: &Run, talk: Talk) -> anyhow::Result<()> {
         .iter()
         .any(|scenario| scenario.name == "Upload" || scenario.name == "Download")
     {
-        return Err(Failure::usage("--matrix copies large files: use --workload bulk-copy"));
+        return Err(Failure::usage("--matrix needs --workload bulk-copy"));
     }
     // Once for all cells, because it may prompt for a password.
     let place = args.place.resolve()?;
@@ -122,7 +122,7 @@ async fn cell(
             cool_down: Duration::ZERO,
             closed: true,
             // Blocks are measured, not files: a file may take longer than the cell.
-            patience: Duration::ZERO,
+            grace: Duration::ZERO,
         },
         timeout: args.client.timeout.max(time * 4),
         threads,

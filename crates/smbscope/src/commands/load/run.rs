@@ -106,7 +106,7 @@ pub fn run(args: &Run, talk: Talk) -> anyhow::Result<()> {
                 args.course.cool_down
             },
             closed: args.course.closed,
-            patience: Pace::PATIENCE,
+            grace: Pace::GRACE,
         },
         timeout: args.client.timeout,
         threads,

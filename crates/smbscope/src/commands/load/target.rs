@@ -12,7 +12,7 @@ use smbscope_client::kerberos::kdc::{KdcAddress, KdcAddressError};
 use smbscope_client::kerberos::keytab::Keytab;
 use smbscope_client::kerberos::krb5_conf::Krb5Conf;
 use smbscope_client::{Kerberos, Target};
-use smbscope_load::run::who::Credentials;
+use smbscope_load::run::users::Credentials;
 
 use crate::exit::{Code, Failure};
 

@@ -73,7 +73,7 @@ fn measured(args: &Calibrate, talk: Talk) -> anyhow::Result<(Calibration, Vec<Me
     use smbscope_client::clock::Clock;
     use smbscope_lab::{Encryption, Lab, Options};
     use smbscope_load::calibrate::{Calibrated, Sample, measure};
-    use smbscope_load::run::who::Credentials;
+    use smbscope_load::run::users::Credentials;
 
     use crate::{interrupt, log_time, terminal};
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use smbscope_client::{ClientError, Host, Session};
-use smbscope_load::run::who::{Credentials, Shard, home};
+use smbscope_load::run::users::{Credentials, Shard, home};
 use smbscope_load::workload::Planner;
 use smbscope_tables::description::RunDescription;
 
