@@ -1,30 +1,9 @@
 //! The fields of the report's part on the inside of a server, object by object, as
-//! [`catalogue`](crate::catalogue) has the others, and the titles of the slices. It is data.
-
-use smbscope_tables::slice::Kind;
+//! [`catalogue`](crate::catalogue) has the others. It is data.
 
 use crate::catalogue::Rows;
 use crate::fields::Format::*;
 use crate::fields::Presence::*;
-
-/// Title of a slice.
-pub(crate) fn title(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Queue => "Queue",
-        Kind::CryptoIn => "Verify and decrypt",
-        Kind::Parse => "Parse",
-        Kind::Processing => "Processing",
-        Kind::Filesystem => "File system",
-        Kind::IoWait => "Wait for I/O thread",
-        Kind::Io => "I/O",
-        Kind::Flush => "Flush",
-        Kind::LockWait => "Locks and breaks",
-        Kind::CryptoOut => "Sign and encrypt",
-        Kind::Send => "Send",
-        Kind::Disk => "Disk",
-        Kind::Offcpu => "Off processor",
-    }
-}
 
 #[rustfmt::skip]
 pub(crate) const OBJECTS: &[Rows] = &[

@@ -7,7 +7,7 @@ mod split;
 mod spread;
 
 use hashbrown::HashMap;
-use smbscope_tables::slice::{Kind, Slice};
+use smbscope_tables::slice::{Group, Kind, Slice};
 
 use super::bins::Bins;
 use super::data::Series;
@@ -16,7 +16,7 @@ use super::{rounded, share_of};
 use crate::rows::columns::Columns;
 use crate::stats::latency::{Grain, Latency, Sample};
 use data::{Server, ServerBin, ServerCommand, ServerShare, ServerSlice, ServerSlow, ServerSplit};
-use split::{Moment, ServerPart, server_part};
+use split::Moment;
 use spread::SpreadTally;
 
 /// Most pairs of share and command.
@@ -55,7 +55,7 @@ struct CommandTally {
     turnaround: SpreadTally,
     sum: SpreadTally,
     residual: SpreadTally,
-    parts: [SpreadTally; 3],
+    groups: [SpreadTally; 3],
     slices: [Option<Box<SpreadTally>>; KINDS],
     split: ServerSplit,
 }
@@ -221,8 +221,8 @@ impl Row {
         };
         let mut sum = 0i64;
         for (&kind, value) in Kind::ALL.iter().zip(&slices) {
-            if let (Some(part), Some(value)) = (server_part(kind), value) {
-                split.add(part, *value);
+            if let (Some(group), Some(value)) = (kind.group(), value) {
+                split.add(group, *value);
                 sum = sum.saturating_add(*value);
             }
         }
@@ -234,18 +234,17 @@ impl Row {
         Some(Row { slices, turnaround, sum, residual, split })
     }
 
-    /// The time in a part; none if the operation has no slice of it.
-    fn part_ns(&self, wanted: ServerPart) -> Option<i64> {
+    /// The time in the slices of a group; `None` if the operation has no such slice.
+    fn in_group(&self, wanted: Group) -> Option<i64> {
         let slices = Kind::ALL.iter().zip(&self.slices);
-        let known = slices.filter(|&(&kind, _)| server_part(kind) == Some(wanted));
+        let known = slices.filter(|&(&kind, _)| kind.group() == Some(wanted));
         known.filter_map(|(_, value)| *value).reduce(i64::saturating_add)
     }
 }
 
 impl CommandTally {
-    /// The parts with a distribution of their own; the others have one kind of slice each.
-    const PARTS: [ServerPart; 3] =
-        [ServerPart::Queue, ServerPart::Processing, ServerPart::Filesystem];
+    /// The groups with a distribution of their own; the others have one kind each.
+    const GROUPS: [Group; 3] = [Group::Queue, Group::Processing, Group::Filesystem];
 
     fn new() -> CommandTally {
         CommandTally {
@@ -253,7 +252,7 @@ impl CommandTally {
             turnaround: SpreadTally::new(),
             sum: SpreadTally::new(),
             residual: SpreadTally::new(),
-            parts: std::array::from_fn(|_| SpreadTally::new()),
+            groups: std::array::from_fn(|_| SpreadTally::new()),
             slices: std::array::from_fn(|_| None),
             split: ServerSplit::default(),
         }
@@ -268,8 +267,8 @@ impl CommandTally {
         if let Some(residual) = row.residual {
             self.residual.record(residual);
         }
-        for (tally, part) in self.parts.iter_mut().zip(Self::PARTS) {
-            if let Some(value) = row.part_ns(part) {
+        for (tally, group) in self.groups.iter_mut().zip(Self::GROUPS) {
+            if let Some(value) = row.in_group(group) {
                 tally.record(value);
             }
         }
@@ -282,7 +281,7 @@ impl CommandTally {
     }
 
     fn finish(&self, command: String, whole: i64) -> ServerCommand {
-        let [queue, processing, filesystem] = &self.parts;
+        let [queue, processing, filesystem] = &self.groups;
         let slices = Kind::ALL.iter().zip(&self.slices);
         let slices = slices.filter_map(|(kind, tally)| {
             Some(ServerSlice { kind: kind.name(), spread: tally.as_ref()?.finish() })

@@ -7,7 +7,6 @@ use smbscope_analysis::summary::{
 };
 use smbscope_tables::slice::Kind;
 
-use crate::catalogue_server::title;
 use crate::document::{
     Block, Cell, Column, Facts, Join, Lines, Piece, Section, Stacked, Table, Timeline, TimelineRow,
     column, distribution, fact,
@@ -88,25 +87,6 @@ fn at_server(split: &ServerSplit) -> i64 {
     PLACES.iter().map(|(_, part)| part(split)).fold(0, i64::saturating_add)
 }
 
-/// The place of a slice's colour: what belongs together looks alike.
-fn colour(kind: Kind) -> usize {
-    match kind {
-        Kind::Queue => 0,
-        Kind::CryptoIn => 5,
-        Kind::Parse => 6,
-        Kind::Processing => 1,
-        Kind::Filesystem => 7,
-        Kind::IoWait => 8,
-        Kind::Io => 9,
-        Kind::Flush => 10,
-        Kind::LockWait => 2,
-        Kind::CryptoOut => 11,
-        Kind::Send => 4,
-        Kind::Disk => 12,
-        Kind::Offcpu => 13,
-    }
-}
-
 /// The colour of what no slice explains.
 const UNEXPLAINED: usize = 3;
 
@@ -132,7 +112,7 @@ fn sums(row: &ServerCommand, kinds: &[Kind]) -> Vec<f64> {
 
 fn legend(kinds: &[Kind]) -> Vec<(usize, &'static str)> {
     let residual = (UNEXPLAINED, field("server_split", "residual_ns").title);
-    kinds.iter().map(|&kind| (colour(kind), title(kind))).chain([residual]).collect()
+    kinds.iter().map(|&kind| (kind.chart_colour(), kind.title())).chain([residual]).collect()
 }
 
 fn shares_of_time(server: &Server) -> Stacked {
@@ -291,7 +271,7 @@ fn by_slice(server: &Server) -> Table {
     let mut columns = vec![
         column("server_command", "command", 0, |row: &Row| Cell::Text(row.0.command.clone())),
         column(of, "kind", 0, |row: &Row| {
-            Cell::Text(Kind::from_name(row.1.kind).map_or(row.1.kind, title).to_owned())
+            Cell::Text(Kind::from_name(row.1.kind).map_or(row.1.kind, Kind::title).to_owned())
         }),
         column("distribution", "sum_ns", 2, |row: &Row| {
             Cell::Duration(row.1.spread.distribution.sum_ns)
@@ -363,7 +343,7 @@ fn slowest(server: &Server) -> Timeline {
             pieces: row.slices.iter().map(&mut piece).collect(),
         });
     }
-    let mut parts: Vec<_> = kinds.iter().map(|&kind| (colour(kind), title(kind))).collect();
+    let mut parts: Vec<_> = kinds.iter().map(|&kind| (kind.chart_colour(), kind.title())).collect();
     if others {
         parts.push((UNEXPLAINED, "Other"));
     }

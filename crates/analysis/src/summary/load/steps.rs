@@ -10,7 +10,7 @@ use super::scenarios::StepKey;
 use crate::summary::rounded;
 
 /// The parts of one step as one. `limit` is the overload in per cent above which a step counts as
-/// overloaded; overload is that of `docs/load.md`: the larger of the share of users behind their
+/// overloaded; overload is that of `docs/method/overload.md`: the larger of the share of users behind their
 /// schedule and of the scenarios that remained undone beyond what chance explains.
 pub(super) fn joined(parts: &[&Step], run: &str, limit: Option<f64>) -> StepRow {
     let sum = |of: fn(&Step) -> u64| parts.iter().map(|part| of(part)).fold(0, u64::saturating_add);

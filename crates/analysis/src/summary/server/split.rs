@@ -1,49 +1,24 @@
-//! Parts of the server's time that a report shows: the queue, the protocol, the file system, locks,
-//! sending. Each is the sum of several kinds of slices.
+//! The server's time by group of slices: queue, processing, file system, locks, sending.
 
-use smbscope_tables::slice::Kind;
+use smbscope_tables::slice::Group;
 
 use super::data::ServerSplit;
 use crate::summary::bins::Bin;
 
-/// A part of the server's time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ServerPart {
-    Queue,
-    /// The protocol: parsing, processing, cryptography.
-    Processing,
-    /// Includes the wait for an I/O thread, which a slow file system makes longer.
-    Filesystem,
-    Locks,
-    Send,
-}
-
-/// The part that a kind of slice belongs to; none if it overlaps others.
-pub(super) fn server_part(kind: Kind) -> Option<ServerPart> {
-    Some(match kind {
-        Kind::Queue => ServerPart::Queue,
-        Kind::CryptoIn | Kind::Parse | Kind::Processing | Kind::CryptoOut => ServerPart::Processing,
-        Kind::Filesystem | Kind::IoWait | Kind::Io | Kind::Flush => ServerPart::Filesystem,
-        Kind::LockWait => ServerPart::Locks,
-        Kind::Send => ServerPart::Send,
-        Kind::Disk | Kind::Offcpu => return None,
-    })
-}
-
 impl ServerSplit {
-    /// Adds a slice.
-    pub(super) fn add(&mut self, part: ServerPart, ns: i64) {
-        let sum = match part {
-            ServerPart::Queue => &mut self.queue_ns,
-            ServerPart::Processing => &mut self.processing_ns,
-            ServerPart::Filesystem => &mut self.filesystem_ns,
-            ServerPart::Locks => &mut self.lock_wait_ns,
-            ServerPart::Send => &mut self.send_ns,
+    /// Adds a slice of that group.
+    pub(super) fn add(&mut self, group: Group, ns: i64) {
+        let sum = match group {
+            Group::Queue => &mut self.queue_ns,
+            Group::Processing => &mut self.processing_ns,
+            Group::Filesystem => &mut self.filesystem_ns,
+            Group::Locks => &mut self.lock_wait_ns,
+            Group::Send => &mut self.send_ns,
         };
         *sum = sum.saturating_add(ns);
     }
 
-    /// Adds all parts of `other`.
+    /// Adds another one.
     pub(super) fn absorb(&mut self, other: &ServerSplit) {
         for (sum, more) in [
             (&mut self.request_transfer_ns, other.request_transfer_ns),
