@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use smbscope_tables::open::{OpenLife, OpenNames, OpenTold, smb2_writes};
+use smbscope_tables::open::{CreateResult, OpenLife, OpenNames, smb2_writes};
 use smbscope_tables::operation::Operation;
 use smbscope_tables::tables::{Coverage, Handle, Session, Tree};
 use smbscope_wire::smb1;
@@ -206,7 +206,7 @@ impl HandleState {
     pub fn open(
         &mut self,
         row: &Operation,
-        told: Option<&OpenTold>,
+        told: Option<&CreateResult>,
         path: Option<&str>,
         time: i64,
     ) {
