@@ -1,7 +1,7 @@
 //! A diagnosis as text: findings for people, the most costly first.
 
 use smbscope_analysis::explain::{
-    Confidence, Culprit, Diagnosis, Example, Figure, Finding, Gain, LEAST_SHARE,
+    Confidence, Contributor, Diagnosis, Example, Figure, Finding, Gain, LEAST_SHARE,
 };
 
 use crate::format;
@@ -184,7 +184,7 @@ pub(crate) fn gain(gain: &Gain) -> String {
 /// Where it is; all of it has its connections, too.
 pub(crate) fn places(found: &Finding, is_all: bool) -> Vec<String> {
     let connections = if is_all { &found.connections[..] } else { &[] };
-    let places = [&found.clients, connections, &found.shares, &found.paths].map(culprits);
+    let places = [&found.clients, connections, &found.shares, &found.paths].map(contributors);
     places.into_iter().filter(|words| !words.is_empty()).collect()
 }
 
@@ -226,7 +226,7 @@ fn one(text: &mut String, number: usize, found: &Finding, look: Look, without: W
 }
 
 /// Names of one kind.
-fn culprits(names: &[Culprit]) -> String {
+fn contributors(names: &[Contributor]) -> String {
     let most = names.iter().take(2).map(|one| {
         format!(
             "{} ({}, {})",

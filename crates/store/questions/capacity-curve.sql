@@ -1,6 +1,6 @@
 -- Overload and response time by number of users
 -- One line for each step of a load run; machines that share a run are combined. overload_percent is
--- defined in docs/method/load.md (machines weighted by their users). scenarios_per_second counts
+-- defined in docs/method/overload.md (machines weighted by their users). scenarios_per_second counts
 -- scenarios that ended without an error. response counts from the scheduled time; late is the delay
 -- of the start.
 WITH load AS (

@@ -79,7 +79,7 @@ pub struct RunDescription {
     pub measured_ns: i64,
     /// Cool-down after the last window.
     pub cool_down_ns: i64,
-    /// Overload threshold of a step, in percent (docs/method/load.md).
+    /// Overload threshold of a step, in percent (docs/method/overload.md).
     pub overload_limit_percent: Option<f64>,
     /// The start that all machines agreed on (`--start-at`).
     pub start_at_ns: Option<i64>,

@@ -19,7 +19,7 @@ use data::{Server, ServerBin, ServerCommand, ServerShare, ServerSlice, ServerSlo
 use split::Moment;
 use spread::SpreadTally;
 
-/// Pairs of share and command that are told apart.
+/// Most pairs of share and command.
 const SHARES_MAX: usize = 512;
 
 /// Number of kinds.

@@ -225,8 +225,9 @@ fn expensive<'a>(functions: impl IntoIterator<Item = &'a str>) -> Option<String>
     let list = names.join(", ");
     let one =
         "this Samba is compiled so that a probe costs some 10 us instead of 1 at each call of";
-    (!names.is_empty())
-        .then(|| format!("{one} {list} (docs/probe.md; --no-functions does without)"))
+    (!names.is_empty()).then(|| {
+        format!("{one} {list} (docs/method/server-slices.md; --no-functions does without)")
+    })
 }
 
 /// Whether the interface alone may do better.

@@ -27,7 +27,7 @@ use crate::options::{duration, positive, size};
 /// on time starts late; it is never skipped, and its response time counts from the scheduled time.
 ///
 /// With --find-capacity, the number of users is doubled and then bisected to find the largest
-/// number that the server handles without overload (defined in docs/method/load.md).
+/// number that the server handles without overload (defined in docs/method/overload.md).
 ///
 /// The users' files must exist: create them with `smbscope load prepare`.
 #[derive(Debug, Args)]
