@@ -1,4 +1,4 @@
-//! A made-up recording from inside a server: opens that wait for the file system, reads by an I/O
+//! A synthetic recording from inside a server: opens that wait for the file system, reads by an I/O
 //! thread, and a notification, which waits by design.
 
 use std::path::Path;
@@ -21,7 +21,7 @@ pub const RECORDING: &str = "fs1.example.com";
 const COMMANDS: [u16; 4] = [5, 8, 6, 15];
 const US: i64 = 1_000;
 
-/// A finished run folder of so many operations.
+/// A finished run folder with the given number of operations.
 pub fn server(dir: &Path, operations: u64, tokenizer: Option<Tokenizer>) -> Manifest {
     let seed = ManifestSeed { created_at: 1, ..ManifestSeed::now(Kind::Record, Vec::new()) };
     let options = WriteOptions { tokenizer, ..WriteOptions::default() };

@@ -58,7 +58,7 @@ fn what_was_complete_survives_a_kill() {
         writer.part(Part::Operations(batch)).unwrap();
     }
     wait_for(dir.path(), Table::Operations, 1);
-    // Nobody calls finish, and a half-written part is left behind, as after kill -9.
+    // As after kill -9: finish is not called, and a half-written part remains.
     std::mem::forget(writer);
     std::fs::write(dir.path().join("operations/part-000009.parquet.tmp"), b"PAR1 half").unwrap();
     assert_eq!(rows(dir.path(), Table::Operations), 4000);
@@ -114,7 +114,7 @@ fn only_a_dataset_is_replaced_and_only_when_asked() {
     std::fs::create_dir(&other).unwrap();
     std::fs::write(other.join("chapter1.txt"), "...").unwrap();
     let error = create(&other, true).err().unwrap().to_string();
-    assert!(error.contains("holds no dataset"), "{error}");
+    assert!(error.contains("contains no dataset"), "{error}");
     assert!(create(&other.join("chapter1.txt"), true).is_err());
 
     let run = dir.path().join("run");
