@@ -46,7 +46,7 @@ pub fn run(args: &Run, talk: Talk) -> anyhow::Result<()> {
         .iter()
         .any(|scenario| scenario.name == "Upload" || scenario.name == "Download")
     {
-        return Err(Failure::usage("--matrix needs --workload bulk-copy"));
+        return Err(Failure::usage("--matrix copies large files: use --workload bulk-copy"));
     }
     // Once for all cells, because it may prompt for a password.
     let place = args.place.resolve()?;
