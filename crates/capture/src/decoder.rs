@@ -1,9 +1,9 @@
-//! Capture files to parts of tables, in threads of its own.
+//! Capture files to parts of tables, on background threads.
 //!
-//! One thread reads frames, follows connections, resolves names and makes the parts, which costs
-//! the least CPU: nothing but the parts goes from one processor's cache to another's. Where there
-//! are more processors it deals frames out by flow to shards that follow connections, and another
-//! thread resolves.
+//! One thread reads frames, follows connections, resolves names and builds the parts. That costs
+//! the least CPU: only the parts move from one processor's cache to another's. With more
+//! processors, the reading thread deals frames out by flow to shards that follow connections, and
+//! another thread resolves.
 
 mod progress;
 mod read_thread;
@@ -18,8 +18,8 @@ use smbscope_tables::part::Part;
 use crate::options::{Error, Input, Options};
 use crate::resolve::Resolver;
 pub use progress::Progress;
-use read_thread::Pump;
-use resolve_stage::{Gone, Resolving, To};
+use read_thread::ReadThread;
+use resolve_stage::{Disconnected, EventSink, ResolveStage};
 
 /// Decodes captures; an iterator of parts.
 pub struct Decoder {
@@ -29,46 +29,47 @@ pub struct Decoder {
     finished: bool,
 }
 
-/// Parts that wait for whoever takes them.
+/// Parts that wait for the caller.
 const PARTS: usize = 2;
 
 impl Decoder {
-    /// Opens the first input, so that what is no capture is said at once, and begins to decode.
+    /// Opens the first input, so that a file that is not a capture is reported at once, and starts
+    /// to decode.
     pub fn open(inputs: Vec<Input>, options: Options) -> Result<Decoder, Error> {
         let resolver = Resolver::new(&options)?;
         let progress = Arc::new(Progress::default());
-        let pump = Pump::open(inputs, &options, progress.clone())?;
+        let pump = ReadThread::open(inputs, &options, progress.clone())?;
         let (send, parts) = bounded(PARTS);
-        let mut resolving = Resolving::new(resolver, progress.clone(), send);
+        let mut resolve_stage = ResolveStage::new(resolver, progress.clone(), send);
         let mut threads = Vec::new();
         let mut to = match pump.is_alone() {
             // Rows stay in one processor's cache.
-            true => To::Here { resolving: Box::new(resolving), spare: Vec::new() },
+            true => EventSink::Inline { resolve_stage: Box::new(resolve_stage), spare: Vec::new() },
             false => {
                 let (events, inbox) = bounded(4);
                 let (recycle, recycled) = unbounded();
                 threads.push(thread("smbscope-resolve", move || {
                     for event in inbox {
-                        match resolving.take(event) {
-                            // The reading thread may be gone already.
+                        match resolve_stage.take(event) {
+                            // The reading thread may have ended already.
                             Ok(outputs) => drop(recycle.send(outputs)),
-                            Err(Gone) => return,
+                            Err(Disconnected) => return,
                         }
                     }
                 })?);
-                To::There { events, recycled }
+                EventSink::Thread { events, recycled }
             }
         };
         threads.push(thread("smbscope-read", move || pump.run(&mut to))?);
         Ok(Decoder { parts: Some(parts), threads, progress, finished: false })
     }
 
-    /// How far it is; can be read from any thread.
+    /// Progress, which any thread can read.
     pub fn progress(&self) -> Arc<Progress> {
         self.progress.clone()
     }
 
-    /// Waits for the threads; whether all ended well.
+    /// Waits for the threads. True if none of them panicked.
     fn join(&mut self) -> bool {
         self.threads.drain(..).fold(true, |well, thread| thread.join().is_ok() & well)
     }

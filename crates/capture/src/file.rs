@@ -1,11 +1,11 @@
-//! Capture files as a stream of chunks: large buffers and the places of the frames in them.
+//! Capture files as a stream of chunks: large buffers and the positions of the frames in them.
 //!
-//! Owns reading, decompression, the formats pcap and pcapng, and what the file says of itself.
-//! It does not own what a frame's bytes mean (`frame`) nor the order of times. Formats:
+//! Owns reading, decompression, the formats pcap and pcapng, and what the file says about itself.
+//! It does not own the meaning of a frame's bytes (`frame`) nor the order of times. Formats:
 //! draft-ietf-opsawg-pcap and draft-ietf-opsawg-pcapng.
 //!
-//! Bytes are read once, straight into the buffer that is handed out; buffers are recycled, so a
-//! steady reader neither allocates nor touches fresh pages.
+//! Bytes are read once, directly into the buffer that the caller receives; buffers are recycled, so
+//! that a steady reader neither allocates nor touches fresh pages.
 
 use std::io::Read;
 use std::path::Path;
@@ -28,7 +28,7 @@ use summary::Tally;
 /// How much is read at once and how large one record may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The usual size of a chunk; more only for a record that does not fit.
+    /// The usual size of a chunk; larger only for a record that does not fit.
     pub chunk_bytes: usize,
     /// The largest record or block; a larger one counts as corrupt.
     pub block_bytes: usize,
@@ -44,7 +44,7 @@ impl Default for Limits {
     }
 }
 
-/// One frame: its time, and where its bytes lie in its chunk.
+/// One frame: its time, and the position of its bytes in its chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameRef {
     /// Number in its file, from 1, as Wireshark counts.
@@ -57,14 +57,14 @@ pub struct FrameRef {
     pub captured: u32,
     /// Its bytes on the wire; never less than `captured`.
     pub original: u32,
-    /// What its first byte is.
+    /// Its link type.
     pub link: LinkType,
 }
 
-/// A piece of a capture file and the frames that lie in it whole.
+/// A piece of a capture file, and the frames that are completely in it.
 #[derive(Debug, Default)]
 pub struct Chunk {
-    /// File bytes: the frames and what stands between them.
+    /// File bytes: the frames and the record headers between them.
     pub bytes: Vec<u8>,
     /// The frames, in the file's order.
     pub frames: Vec<FrameRef>,
@@ -116,7 +116,7 @@ impl Reader {
     pub fn next_chunk(&mut self, recycled: Option<Chunk>) -> Result<Option<Chunk>, FileError> {
         let mut chunk = recycled.unwrap_or_default();
         if chunk.bytes.capacity() > 4 * self.limits.chunk_bytes {
-            // One giant record must not keep its memory for ever.
+            // A very large record must not keep its memory forever.
             chunk.bytes = Vec::new();
         }
         chunk.frames.clear();
@@ -136,7 +136,7 @@ impl Reader {
         Ok(Some(chunk))
     }
 
-    /// What is known of the file so far; complete once `next_chunk` has returned `None`.
+    /// The summary of the file so far; complete once `next_chunk` has returned `None`.
     pub fn summary(&self) -> &FileSummary {
         &self.summary
     }
@@ -192,7 +192,8 @@ impl Reader {
                     if filled < bytes.len() {
                         continue;
                     }
-                    // Doubling, so that a lying length costs no more than the file has bytes.
+                    // Doubles the buffer, so that a false length costs no more than the file has
+                    // bytes.
                     let room = (2 * bytes.len()).min(2 * self.limits.block_bytes);
                     bytes.resize(room.max(filled + 1), 0);
                     continue;
@@ -230,7 +231,7 @@ impl Reader {
         self.end = Some(End::Reached);
     }
 
-    /// The first reason stands.
+    /// The first reason is kept.
     fn cut_off(&mut self, reason: String) {
         let of = match self.summary.compression {
             Some(_) => " of the uncompressed data",
@@ -242,10 +243,10 @@ impl Reader {
     }
 }
 
-/// Why there is no more.
+/// Why reading ended.
 enum End {
     Reached,
-    /// To be reported once what was read before has been handed out.
+    /// Reported after everything read before has been returned.
     Failed(FileError),
 }
 
@@ -273,7 +274,7 @@ impl Parser {
     }
 }
 
-/// How far a parser came.
+/// Result of a parser.
 struct Parsed {
     /// Bytes of whole records from the beginning.
     consumed: usize,

@@ -14,7 +14,7 @@ mod tcp;
 mod udp;
 
 pub use address::Address;
-pub use flow::{FlowKey, Way};
+pub use flow::{Direction, FlowKey};
 pub use tcp::{TcpFlags, TcpOption, TcpSegment};
 pub use udp::{Udp, UdpDatagram};
 
@@ -139,7 +139,7 @@ fn loopback(bytes: &[u8], original: u32) -> Result<TcpSegment<'_>, NotTcp> {
     }
 }
 
-/// A stack of labels; what lies under it is told by its first half byte (RFC 4928).
+/// A stack of labels. The first four bits below it say what it carries (RFC 4928).
 fn mpls(bytes: &[u8], mut at: usize, original: u32) -> Result<TcpSegment<'_>, NotTcp> {
     for _ in 0..TAGS_MAX {
         let bottom = byte(bytes, at + 2)? & 1 == 1;

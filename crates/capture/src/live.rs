@@ -1,8 +1,8 @@
-//! Packets while they pass an interface, to parts of tables. Linux.
+//! Packets from a network interface to parts of tables, while they pass. Linux.
 //!
-//! Owns what is received, how much of it, and its counters. It does not own what becomes of the
-//! segments (`feed`) nor where the parts go. packet(7), and `Documentation/networking/filter.rst`
-//! of the kernel for the filter.
+//! Owns which packets are received, how much of each, and the counters. It does not own what
+//! becomes of the segments (`push_decoder`) nor where the parts go. See packet(7), and
+//! `Documentation/networking/filter.rst` of the kernel for the filter.
 
 mod dedup;
 #[cfg(target_os = "linux")]
@@ -22,16 +22,16 @@ use smbscope_tables::tables::Coverage;
 use crate::file::LinkType;
 use crate::frame::{NotTcp, TcpSegment, dissect};
 use crate::options;
-use crate::push_decoder::{Amend, Feed};
-use dedup::Again;
-use redacted_pcap::Masked;
+use crate::push_decoder::{Amend, PushDecoder};
+use dedup::Dedup;
+use redacted_pcap::RedactedPcap;
 use socket::Socket;
 #[cfg(not(target_os = "linux"))]
 use unsupported as socket;
 
-/// The name that stands for all interfaces.
+/// The name that represents all interfaces.
 pub const ANY: &str = "any";
-/// Ports that can be given; the kernel's filter jumps no further.
+/// The most ports; a jump in the kernel's filter reaches no further.
 pub const PORTS_MAX: usize = 32;
 
 /// TCP ports of SMB: by itself, and over NetBIOS.
@@ -48,9 +48,9 @@ pub struct Options {
     pub head_bytes: usize,
     /// Bytes that may wait in the kernel, with its overhead of about a kilobyte a packet.
     pub buffer_bytes: usize,
-    /// A pcap file that keeps the packets without what is in files.
+    /// A pcap file for the packets, without file contents.
     pub pcap: Option<PathBuf>,
-    /// Whether that file is replaced; otherwise it is an error that there is one.
+    /// Whether to replace that file; otherwise an existing file is an error.
     pub overwrite: bool,
 }
 
@@ -67,28 +67,28 @@ impl Default for Options {
     }
 }
 
-/// Why nothing can be recorded, or no more.
+/// Why recording cannot start or continue.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// There is none of that name.
-    #[error("{name}: no such interface; there are {existing}, and any for all of them")]
+    #[error("{name}: no such interface; there are {existing}, and `any` for all of them")]
     NoInterface {
-        /// As given.
+        /// The name that was given.
         name: String,
         /// Those that exist, with commas.
         existing: String,
     },
     /// The user may not.
     #[error(
-        "packets cannot be received without the right CAP_NET_RAW: run it as root, or give the program the right (setcap cap_net_raw+ep FILE)"
+        "receiving packets needs the capability CAP_NET_RAW: run as root, or grant it to the program (setcap cap_net_raw+ep FILE)"
     )]
     NoPermission,
     /// None, or too many.
-    #[error("{0} ports: give 1 to {PORTS_MAX}")]
+    #[error("{0} ports given; expected 1 to {PORTS_MAX}")]
     Ports(usize),
-    /// Another system.
+    /// The system is not Linux.
     #[error(
-        "live recording works on Linux only; here, record with tcpdump or Wireshark and read that: tcpdump -i IF -s 512 -U -w - port 445 | smbscope ops -"
+        "live recording works on Linux only; record with tcpdump or Wireshark instead and read its output: tcpdump -i IF -s 512 -U -w - port 445 | smbscope ops -"
     )]
     NotLinux,
     /// The interface went down, or away.
@@ -100,17 +100,17 @@ pub enum Error {
     /// The system refuses something else.
     #[error("{what}: {error}")]
     System {
-        /// What was tried.
+        /// The action that failed.
         what: &'static str,
-        /// Why it failed.
+        /// The system's reason.
         error: std::io::Error,
     },
     /// The pcap file cannot be written.
-    #[error("{}: packets cannot be written: {error}", path.display())]
+    #[error("{}: cannot write packets: {error}", path.display())]
     Pcap {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The system's reason.
         error: std::io::Error,
     },
     /// Rows cannot be made.
@@ -133,7 +133,7 @@ pub struct Counters {
     pub fragments: u64,
     /// Packets with contradicting or cut headers.
     pub malformed: u64,
-    /// Packets that were seen on another interface before; they are in no other counter.
+    /// Packets that another interface showed first; no other counter contains them.
     pub again: u64,
 }
 
@@ -156,13 +156,13 @@ pub struct Recorder {
     interface: String,
     ports: Vec<u16>,
     socket: Socket,
-    feed: Feed,
-    kept: Option<Masked>,
+    decoder: PushDecoder,
+    kept: Option<RedactedPcap>,
     /// Where there can be several interfaces.
-    again: Option<Again>,
+    again: Option<Dedup>,
     until: i64,
     counters: Counters,
-    /// Counters when the recording began, where it did not begin with all else.
+    /// Counters when the recording started, if that was later than the recorder.
     before: Counters,
     /// When it did, ns since 1970.
     began: i64,
@@ -195,19 +195,19 @@ impl Recorder {
         }
         let host = socket::addresses()?;
         let decode = options::Options { host, ..decode.clone() };
-        let feed = Feed::new(recording, &decode)?;
+        let decoder = PushDecoder::new(recording, &decode)?;
         let socket = Socket::open(options)?;
         let kept = match &options.pcap {
-            Some(path) => Some(Masked::create(path, options.overwrite)?),
+            Some(path) => Some(RedactedPcap::create(path, options.overwrite)?),
             None => None,
         };
         Ok(Recorder {
             interface: options.interface.clone(),
             ports: options.ports.clone(),
             socket,
-            feed,
+            decoder,
             kept,
-            again: (options.interface == ANY).then(Again::default),
+            again: (options.interface == ANY).then(Dedup::default),
             until: now(),
             counters: Counters::default(),
             before: Counters::default(),
@@ -215,11 +215,11 @@ impl Recorder {
         })
     }
 
-    /// Takes the packets that wait, or waits for some a quarter of a second at most. Says whether
-    /// so much is held that the parts should be taken.
+    /// Takes the packets that wait, or waits at most a quarter of a second for some. True if the
+    /// parts should be taken because enough is held.
     pub fn receive(&mut self) -> Result<bool, Error> {
         self.take(true)?;
-        Ok(self.feed.wants_out())
+        Ok(self.decoder.wants_out())
     }
 
     /// Takes some of the packets that wait, if any do; whether there were any.
@@ -232,21 +232,21 @@ impl Recorder {
         self.until
     }
 
-    /// Whether so much is held that the parts should be taken.
+    /// Whether enough is held that the parts should be taken.
     pub fn wants_out(&self) -> bool {
-        self.feed.wants_out()
+        self.decoder.wants_out()
     }
 
     fn take(&mut self, may_wait: bool) -> Result<usize, Error> {
-        let Recorder { socket, feed, kept, counters, ports, again, .. } = self;
+        let Recorder { socket, decoder, kept, counters, ports, again, .. } = self;
         let mut failed = None;
         let (begin, mut last) = (now(), 0);
         let received = socket.receive(may_wait, &mut |packet| {
             let Some(segment) = segment(&packet, ports, again, counters) else { return };
-            feed.segment(&segment, packet.time);
+            decoder.segment(&segment, packet.time);
             last = packet.time;
             if let Some(Err(error)) = kept.as_mut().map(|kept| kept.packet(&packet, &segment)) {
-                // The rows go on, and can be ended.
+                // Rows are still produced, and the recording can be ended.
                 *kept = None;
                 failed = Some(error);
             }
@@ -260,12 +260,12 @@ impl Recorder {
         }
     }
 
-    /// Parts of what ended since, after `amend` saw each row ([`Feed::parts`]).
+    /// Parts of what ended since, after `amend` saw each row ([`PushDecoder::parts`]).
     pub fn parts(&mut self, amend: Amend<'_>) -> Result<Vec<Part>, Error> {
         if let Some(kept) = &mut self.kept {
             kept.flush()?;
         }
-        Ok(self.feed.parts(amend)?)
+        Ok(self.decoder.parts(amend)?)
     }
 
     /// What was received so far.
@@ -276,25 +276,27 @@ impl Recorder {
 
     /// Operations in the parts so far.
     pub fn operations(&self) -> u64 {
-        self.feed.operations()
+        self.decoder.operations()
     }
 
-    /// A recording begins: gives the parts of what ended before. Rows carry that name from now on,
-    /// and the coverage counts anew, but what is known of sessions, trees and opens stays.
+    /// Starts a recording: returns the parts of what ended before. Later rows carry that name and
+    /// the coverage starts at zero, but what is known of sessions, trees and opens is kept.
     pub fn begin(&mut self, recording: &str, amend: Amend<'_>) -> Result<Vec<Part>, Error> {
         self.before = self.counters();
         self.began = now();
-        Ok(self.feed.begin(recording, amend)?)
+        Ok(self.decoder.begin(recording, amend)?)
     }
 
-    /// What [`Recorder::end`] would give now, while all goes on; it costs a copy of what is known.
+    /// What [`Recorder::end`] would return now, while recording continues. It copies the whole
+    /// state.
     pub fn ended(&mut self, amend: Amend<'_>) -> Result<Vec<Part>, Error> {
         let counters = self.counters().since(&self.before);
         let fill = |coverage: &mut Coverage| fill(coverage, &self.interface, &counters, self.began);
-        Ok(self.feed.ended(amend, fill)?)
+        Ok(self.decoder.ended(amend, fill)?)
     }
 
-    /// Everything ends; the last part is the coverage. What waits in the kernel is taken first.
+    /// Endpoints the recording; the last part is the coverage. Packets that wait in the kernel are taken
+    /// first.
     pub fn end(mut self, amend: Amend<'_>) -> Result<Vec<Part>, Error> {
         let mut parts = Vec::new();
         let stopped = self.socket.stop();
@@ -313,7 +315,7 @@ impl Recorder {
         }
         let counters = self.counters().since(&self.before);
         let (interface, began) = (self.interface, self.began);
-        parts.extend(self.feed.end(amend, |coverage| {
+        parts.extend(self.decoder.end(amend, |coverage| {
             fill(coverage, &interface, &counters, began);
         })?);
         Ok(parts)
@@ -322,7 +324,7 @@ impl Recorder {
     fn explain(&self, error: std::io::Error) -> Error {
         match error.kind() {
             std::io::ErrorKind::NetworkDown => Error::Down { interface: self.interface.clone() },
-            _ => Error::System { what: "packets cannot be received", error },
+            _ => Error::System { what: "cannot receive packets", error },
         }
     }
 }
@@ -332,11 +334,11 @@ fn now() -> i64 {
     since.map_or(0, |since| i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
 }
 
-/// The segment in a packet, when it is to be looked at.
+/// The segment in a packet, if it is one to decode.
 fn segment<'a>(
     packet: &Packet<'a>,
     ports: &[u16],
-    again: &mut Option<Again>,
+    again: &mut Option<Dedup>,
     counters: &mut Counters,
 ) -> Option<TcpSegment<'a>> {
     let segment = match dissect(LinkType::RAW, packet.bytes, packet.original) {
@@ -368,7 +370,7 @@ fn segment<'a>(
 }
 
 fn fill(coverage: &mut Coverage, interface: &str, counters: &Counters, began: i64) {
-    // It was listened to also before the first packet and after the last one.
+    // The recorder listened also before the first packet and after the last one.
     coverage.start = Some(coverage.start.map_or(began, |start| start.min(began)));
     coverage.end = coverage.end.max(Some(now()));
     coverage.format = match interface {

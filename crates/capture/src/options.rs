@@ -8,7 +8,7 @@ use smbscope_wire::crypto::KeyEntry;
 use crate::file::FileError;
 use crate::limits::Limits;
 
-/// Which tables are wanted; what is not wanted is not built.
+/// Which tables to build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tables {
     /// Operations.
@@ -35,7 +35,7 @@ impl Tables {
         handles: true,
         referrals: true,
     };
-    /// None but the coverage, which always comes.
+    /// No table except the coverage, which is always built.
     pub const NONE: Tables = Tables {
         operations: false,
         connections: false,
@@ -51,18 +51,18 @@ impl Tables {
 pub struct Options {
     /// Decryption keys.
     pub keys: Vec<KeyEntry>,
-    /// Threads that follow connections; 0 for what the machine has.
+    /// Threads that follow connections; 0 uses all processors.
     pub threads: usize,
-    /// Wanted columns of the operations table, as places in its schema; none for all.
+    /// Columns of the operations table to fill, as indexes into its schema; none for all.
     pub projection: Option<Vec<usize>>,
     /// Wanted tables.
     pub tables: Tables,
     /// Rows of an operations batch.
     pub batch_rows: usize,
-    /// Limits of the state that is kept.
+    /// Limits on memory.
     pub limits: Limits,
-    /// Addresses of the machine where the packets are seen, where that is known: a connection of
-    /// which one is the server was seen at the server.
+    /// Addresses of the machine that records, if known. A connection whose server has one of these
+    /// addresses was captured at the server.
     pub host: Vec<IpAddr>,
 }
 
@@ -90,7 +90,7 @@ pub enum Input {
 }
 
 impl Input {
-    /// The name that the `recording` column has: the file's without its folder.
+    /// The name in the `recording` column: the file name without its folder.
     pub fn name(&self) -> String {
         match self {
             Input::Stdin => "-".to_owned(),
@@ -109,18 +109,16 @@ impl Input {
     }
 }
 
-/// Why decoding stops.
+/// Why decoding stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The file.
+    /// A file cannot be read.
     #[error(transparent)]
     File(#[from] FileError),
     /// A batch could not be built.
     #[error("cannot build a batch of rows: {0}")]
     Batch(#[from] arrow::error::ArrowError),
-    /// A decoding thread ended without a word.
-    #[error(
-        "a decoding thread stopped unexpectedly; this is a defect of smbscope, please report it"
-    )]
+    /// A decoding thread panicked.
+    #[error("a decoding thread stopped unexpectedly; this is a bug in smbscope, please report it")]
     Thread,
 }

@@ -1,6 +1,6 @@
-//! What the flow-by-flow part of decoding hands to the part that knows names.
+//! What a shard hands to the resolver.
 //!
-//! Rows leave here with everything that one connection knows. What spans connections (sessions,
+//! Rows leave a shard with everything that one connection knows. What spans connections (sessions,
 //! trees, opens, numbers) is added by `resolve`, in the order of the packets.
 
 use std::net::SocketAddr;
@@ -17,15 +17,15 @@ pub struct Span {
     length: u32,
 }
 
-/// An operation that ended, or of which no more will be seen; its row is in [`Output::rows`].
+/// An operation that ended, or for which nothing more will come; its row is in [`Output::rows`].
 #[derive(Clone, Copy, Debug)]
-pub struct Done {
+pub struct OperationEnd {
     /// The connection, as its shard numbers it.
-    pub link: u32,
+    pub connection: u32,
     /// Global number of the packet with which it ended.
     pub order: u64,
-    /// When: end of the reply, or of the request when none came. A later member of a compound has
-    /// no times of its own in its row.
+    /// Time: end of the reply, or of the request if there is no reply. The row of a later compound
+    /// member has no times.
     pub time: i64,
     /// Number of its compound on the connection; 0 for none.
     pub chain: u64,
@@ -42,7 +42,7 @@ pub enum Effect {
     None,
     /// Opened a file: [`Output::opens`].
     Open(u32),
-    /// Closed the row's file; the size that the reply tells.
+    /// Closed the row's file, with the size from the reply.
     Close(Option<u64>),
     /// Began or continued a session: [`Output::sessions`].
     Session(u32),
@@ -58,24 +58,23 @@ pub enum Effect {
     Referrals(u32, u32),
 }
 
-/// What a session setup tells.
+/// What a session setup contains.
 #[derive(Clone, Debug, Default)]
 pub struct Session {
     /// DOMAIN\\user.
     pub user: Option<String>,
     /// The client's own name.
     pub workstation: Option<String>,
-    /// How the user proved who they are.
     pub mechanism: Option<String>,
-    /// The Kerberos ticket that they showed.
+    /// The Kerberos ticket presented.
     pub ticket: Option<TicketId>,
     /// Guest or null session.
     pub guest: Option<bool>,
     /// The server demands encryption.
     pub encrypt_data: Option<bool>,
-    /// The server refused; the user tells who was.
+    /// The server refused the logon of this user.
     pub refused: bool,
-    /// A further channel of an existing session.
+    /// It adds a channel to an existing session.
     pub binding: bool,
     /// The session that it replaces after a lost connection.
     pub previous: Option<u64>,
@@ -83,64 +82,63 @@ pub struct Session {
     pub client_guid: Option<[u8; 16]>,
 }
 
-/// A Kerberos ticket that a KDC gave out.
+/// A Kerberos ticket that a KDC issued.
 #[derive(Clone, Debug)]
 pub struct Ticket {
     /// Global number of the packet.
     pub order: u64,
-    /// Which.
+    /// Identifies the ticket.
     pub id: TicketId,
-    /// Whose: `user@REALM`.
+    /// The account, as `user@REALM`.
     pub account: Option<String>,
-    /// The ticket with which it was asked for: it is the same client's.
+    /// The ticket that was used to request it; it belongs to the same client.
     pub from: Option<TicketId>,
 }
 
-/// What a tree connect tells.
+/// What a tree connect contains.
 #[derive(Clone, Debug, Default)]
 pub struct Tree {
-    /// The share, as the client asked for it.
+    /// The share, as the client requested it.
     pub share: Option<Span>,
     /// Disk, pipe or printer.
     pub share_type: Option<String>,
-    /// ShareFlags.
     pub flags: Option<u64>,
-    /// Capabilities.
     pub capabilities: Option<u64>,
     /// Handles persist over a failover.
     pub continuous_availability: Option<bool>,
     /// The share demands encryption.
     pub encrypt_data: Option<bool>,
-    /// Nothing was connected: the server refused, or did not answer. The share tells what was asked.
+    /// No tree was connected: the server refused, or did not answer. `share` is the share
+    /// requested.
     pub refused: bool,
 }
 
 /// A connection that began to carry SMB.
 #[derive(Clone, Debug)]
-pub struct Started {
+pub struct ConnectionStart {
     /// The connection, as its shard numbers it.
-    pub link: u32,
+    pub connection: u32,
     /// Global number of the packet.
     pub order: u64,
-    /// Client and server, as far as known.
+    /// The address and port of the client.
     pub client: SocketAddr,
-    /// The server's end.
+    /// The address and port of the server.
     pub server: SocketAddr,
 }
 
 /// Which connection a row belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Ends {
-    /// The client's address and port.
+pub struct Endpoints {
+    /// The address and port of the client.
     pub client: SocketAddr,
-    /// The server's.
+    /// The address and port of the server.
     pub server: SocketAddr,
 }
 
-/// What operations tell beside their rows.
+/// Variable-length details of operations, in addition to their rows.
 #[derive(Clone, Debug, Default)]
-pub struct Told {
-    /// Names.
+pub struct Details {
+    /// The text of all spans.
     pub text: String,
     /// See [`Effect::Open`].
     pub opens: Vec<Open>,
@@ -150,7 +148,7 @@ pub struct Told {
     pub trees: Vec<Tree>,
     /// See [`Effect::Referrals`].
     pub referrals: Vec<Referral>,
-    /// What KDCs gave out.
+    /// Tickets that KDCs issued.
     pub tickets: Vec<Ticket>,
 }
 
@@ -158,14 +156,14 @@ pub struct Told {
 #[derive(Clone, Debug, Default)]
 pub struct Output {
     /// Connections that began, in order.
-    pub started: Vec<Started>,
+    pub started: Vec<ConnectionStart>,
     /// Operations that ended, in order.
-    pub done: Vec<Done>,
+    pub done: Vec<OperationEnd>,
     /// Their rows, without names and numbers: large, so that they are copied once.
     pub rows: Vec<Operation>,
-    /// What they tell.
-    pub told: Told,
-    /// Connections that ended (as the shard numbers them), with their row but for number and names.
+    /// Details of the rows.
+    pub details: Details,
+    /// Connections that ended (numbered by the shard), with their row except for number and names.
     pub ended: Vec<(u32, u64, Box<Connection>)>,
     /// Counters since the last chunk.
     pub coverage: Box<Coverage>,
@@ -179,32 +177,32 @@ impl Output {
         self.started.clear();
         self.done.clear();
         self.rows.clear();
-        self.told.text.clear();
-        self.told.opens.clear();
-        self.told.sessions.clear();
-        self.told.trees.clear();
-        self.told.referrals.clear();
-        self.told.tickets.clear();
+        self.details.text.clear();
+        self.details.opens.clear();
+        self.details.sessions.clear();
+        self.details.trees.clear();
+        self.details.referrals.clear();
+        self.details.tickets.clear();
         self.ended.clear();
         *self.coverage = Coverage::default();
     }
 
     /// Keeps what an open says.
     pub fn open(&mut self, open: Open) -> Effect {
-        self.told.opens.push(open);
-        Effect::Open(self.told.opens.len() as u32 - 1)
+        self.details.opens.push(open);
+        Effect::Open(self.details.opens.len() as u32 - 1)
     }
 
     /// Keeps what a session setup says.
     pub fn session(&mut self, session: Session) -> Effect {
-        self.told.sessions.push(session);
-        Effect::Session(self.told.sessions.len() as u32 - 1)
+        self.details.sessions.push(session);
+        Effect::Session(self.details.sessions.len() as u32 - 1)
     }
 
     /// Keeps what a tree connect says.
     pub fn tree(&mut self, tree: Tree) -> Effect {
-        self.told.trees.push(tree);
-        Effect::Tree(self.told.trees.len() as u32 - 1)
+        self.details.trees.push(tree);
+        Effect::Tree(self.details.trees.len() as u32 - 1)
     }
 
     /// Keeps the targets that answer a DFS referral request for `path`.
@@ -212,20 +210,20 @@ impl Output {
         for target in &mut targets {
             target.path.clone_from(&path);
         }
-        let (first, count) = (self.told.referrals.len() as u32, targets.len() as u32);
-        self.told.referrals.extend(targets);
+        let (first, count) = (self.details.referrals.len() as u32, targets.len() as u32);
+        self.details.referrals.extend(targets);
         Effect::Referrals(first, count)
     }
 
     /// Keeps a text.
     pub fn push_text(&mut self, text: &str) -> Span {
-        let start = self.told.text.len() as u32;
-        self.told.text.push_str(text);
+        let start = self.details.text.len() as u32;
+        self.details.text.push_str(text);
         Span { start, length: text.len() as u32 }
     }
 }
 
-impl Told {
+impl Details {
     /// A text that was kept.
     pub fn text(&self, span: Span) -> &str {
         self.text.get(span.start as usize..(span.start + span.length) as usize).unwrap_or_default()

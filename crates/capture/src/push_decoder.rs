@@ -1,7 +1,7 @@
-//! Segments to parts of tables, in the caller's thread: for what is seen while it happens.
+//! Segments to parts of tables, on the caller's thread: for live sources.
 //!
-//! Owns no file, no thread and no clock. Where segments come from is the caller's, as is what it
-//! knows of an operation beside the wire (a probe's slices).
+//! Owns no file, no thread and no clock. The caller supplies the segments, and whatever it knows of
+//! an operation in addition to the network (the slices of a probe).
 
 use smbscope_tables::operation::Operation;
 use smbscope_tables::part::Part;
@@ -11,41 +11,41 @@ use crate::tcp::Context;
 
 use crate::frame::TcpSegment;
 use crate::options::{Error, Options};
-use crate::outcome::{Ends, Output};
+use crate::outcome::{Endpoints, Output};
 use crate::resolve::Resolver;
-use crate::shard::Engine;
+use crate::shard::Shard;
 
-/// Rows after which [`Feed::wants_out`].
+/// Rows after which [`PushDecoder::wants_out`] is true.
 const ROWS: usize = 8_192;
-/// Bytes of names after which it does.
+/// The same for bytes of names.
 const TEXT_BYTES: usize = 4 << 20;
-/// Connections that began or ended, after which it does.
+/// The same for connections that began or ended.
 const CONNECTIONS: usize = 4_096;
 
 /// Sees a row before names and numbers are added.
-pub type Amend<'a> = &'a mut dyn FnMut(&mut Operation, &Ends);
+pub type Amend<'a> = &'a mut dyn FnMut(&mut Operation, &Endpoints);
 
 /// Follows connections in the caller's thread; one shard.
 #[derive(Clone)]
-pub struct Feed {
-    engine: Engine,
+pub struct PushDecoder {
+    shard: Shard,
     output: Output,
     resolver: Resolver,
     frames: u64,
     first_time: Option<i64>,
     last_time: Option<i64>,
     backwards: u64,
-    /// Segments before the recording began.
+    /// Segments before the recording started.
     frames_before: u64,
 }
 
-impl Feed {
-    /// One that saw nothing yet; `recording` is the name that all rows carry.
-    pub fn new(recording: &str, options: &Options) -> Result<Feed, Error> {
+impl PushDecoder {
+    /// A decoder without input yet; all rows carry the name `recording`.
+    pub fn new(recording: &str, options: &Options) -> Result<PushDecoder, Error> {
         let mut resolver = Resolver::new(options)?;
         resolver.begin_input(recording);
-        Ok(Feed {
-            engine: Engine::new(Context::new(options)),
+        Ok(PushDecoder {
+            shard: Shard::new(Context::new(options)),
             output: Output::default(),
             resolver,
             frames: 0,
@@ -63,7 +63,7 @@ impl Feed {
         self.backwards += u64::from(self.last_time.is_some_and(|last| time < last));
         self.first_time.get_or_insert(time);
         self.last_time = Some(time);
-        self.engine.packet(*segment, time, self.frames, &mut self.output);
+        self.shard.packet(*segment, time, self.frames, &mut self.output);
     }
 
     /// Segments so far.
@@ -76,17 +76,17 @@ impl Feed {
         self.resolver.operations()
     }
 
-    /// Whether so much is held that [`Feed::parts`] should be asked now; what is held is bounded
-    /// by nothing else.
+    /// Whether enough is held that the caller should take [`PushDecoder::parts`] now. There is no
+    /// other limit on what is held.
     #[inline]
     pub fn wants_out(&self) -> bool {
         let output = &self.output;
         output.rows.len() >= ROWS
-            || output.told.text.len() >= TEXT_BYTES
+            || output.details.text.len() >= TEXT_BYTES
             || output.started.len() + output.ended.len() >= CONNECTIONS
     }
 
-    /// Makes parts of what ended, after `amend` saw each row (in the order in which they ended)
+    /// Returns parts of what ended, after `amend` saw each row (in the order in which they ended)
     /// before names and numbers are added.
     pub fn parts(&mut self, amend: Amend<'_>) -> Result<Vec<Part>, Error> {
         self.resolve(amend)?;
@@ -95,9 +95,9 @@ impl Feed {
         Ok(self.take_parts())
     }
 
-    /// A recording begins in the midst: makes parts of what ended until now. Later rows carry
-    /// another name and the coverage counts from now on, but what is known of connections, sessions,
-    /// trees and opens stays.
+    /// Starts a recording mid-stream: returns parts of what ended until now. Later rows carry
+    /// another name and the coverage counts from now on, but what is known of connections,
+    /// sessions, trees and opens is kept.
     pub fn begin(&mut self, recording: &str, amend: Amend<'_>) -> Result<Vec<Part>, Error> {
         let parts = self.parts(amend)?;
         self.resolver.begin_recording(recording);
@@ -105,8 +105,8 @@ impl Feed {
         Ok(parts)
     }
 
-    /// What [`Feed::end`] would give now, while all goes on: the tail of a recording that ends
-    /// before what it is made of. It takes a copy of everything that is known, for a moment.
+    /// What [`PushDecoder::end`] would return now, while decoding continues: the tail of a
+    /// recording that ends before its source. It copies the whole state for a moment.
     pub fn ended(
         &self,
         amend: Amend<'_>,
@@ -115,8 +115,8 @@ impl Feed {
         self.clone().end(amend, fill)
     }
 
-    /// Everything ends. The last part is the coverage; `fill` completes it (format, counters of
-    /// the source).
+    /// Endpoints everything. The last part is the coverage; `fill` completes it (format, counters of the
+    /// source).
     pub fn end(
         mut self,
         amend: Amend<'_>,
@@ -124,7 +124,7 @@ impl Feed {
     ) -> Result<Vec<Part>, Error> {
         self.resolve(amend)?;
         self.output.order = self.frames;
-        self.engine.end(&mut self.output);
+        self.shard.end(&mut self.output);
         self.resolve(amend)?;
         let coverage = &mut *self.resolver.coverage;
         coverage.start = self.first_time;
@@ -137,11 +137,11 @@ impl Feed {
     }
 
     fn resolve(&mut self, amend: Amend<'_>) -> Result<(), Error> {
-        let Feed { output, resolver, .. } = self;
+        let PushDecoder { output, resolver, .. } = self;
         resolver.connections_started(std::slice::from_ref(output));
         output.started.clear();
         for (done, row) in output.done.iter().zip(&mut output.rows) {
-            if let Some(ends) = resolver.ends(done.link) {
+            if let Some(ends) = resolver.ends(done.connection) {
                 amend(row, &ends);
             }
         }

@@ -4,25 +4,25 @@ use std::collections::VecDeque;
 
 use hashbrown::HashMap;
 
-use crate::frame::{FlowKey, TcpFlags, TcpSegment, UdpDatagram, Way};
+use crate::frame::{Direction, FlowKey, TcpFlags, TcpSegment, UdpDatagram};
 use crate::kdc::{self, Kdc};
 use crate::outcome::Output;
 use crate::tcp::{Connection, Context, EndReason, is_usual};
 
 /// In the flow table: a flow that carries something else.
 const OTHER: u32 = u32::MAX;
-/// And one to a KDC.
+/// In the flow table: a flow to a KDC.
 const KDC: u32 = u32::MAX - 1;
-/// Flows with something else that are remembered; beyond that they are looked at anew.
+/// Flows that carry something else that are remembered; beyond that they are examined again.
 const OTHERS: usize = 1 << 18;
 
-/// Ways that are looked up without the flow table, as a power of two: connections take turns.
+/// Directions that are found without the flow table, as a power of two: connections take turns.
 const RECENT_BITS: u32 = 8;
 
-/// A way that was looked up.
+/// The connection of a direction.
 #[derive(Clone, Copy)]
 struct Recent {
-    way: Way,
+    way: Direction,
     place: u32,
     /// Which end sends: 0 for the key's lower.
     from: u32,
@@ -30,7 +30,7 @@ struct Recent {
 
 /// The connections of one shard.
 #[derive(Clone)]
-pub struct Engine {
+pub struct Shard {
     context: Context,
     flows: HashMap<FlowKey, u32, foldhash::fast::RandomState>,
     slab: Vec<Option<(FlowKey, Box<Connection>)>>,
@@ -44,10 +44,10 @@ pub struct Engine {
     next_index: u32,
 }
 
-impl Engine {
-    /// An engine without connections.
-    pub fn new(context: Context) -> Engine {
-        Engine {
+impl Shard {
+    /// A shard without connections.
+    pub fn new(context: Context) -> Shard {
+        Shard {
             context,
             flows: HashMap::default(),
             slab: Vec::new(),
@@ -62,14 +62,14 @@ impl Engine {
     }
 
     /// Takes one TCP segment; `out.order` is its global number. Inlined where packets are read, so
-    /// that a segment need not go through memory.
+    /// that a segment stays in registers.
     #[inline(always)]
     pub fn packet(&mut self, segment: TcpSegment<'_>, time: i64, frame: u64, out: &mut Output) {
-        let way = Way::of(&segment);
+        let way = Direction::of(&segment);
         let (place, from) = match self.recent.get(way.bucket(RECENT_BITS)) {
             Some(Some(recent)) if recent.way == way => (recent.place, recent.from as usize),
             _ => {
-                // What a pointer leads to cannot stay in registers: the rare ways get copies.
+                // A value behind a pointer cannot stay in a register, so the rare paths get copies.
                 let (way, segment) = (way, segment);
                 self.look_up(&way, &segment, time, out)
             }
@@ -82,22 +82,22 @@ impl Engine {
             }
             return;
         }
-        let (way, segment) = (way, segment);
-        self.unusual(&way, place, from, &segment, time, frame, out);
+        let (found, segment) = (Recent { way, place, from: from as u32 }, segment);
+        self.unusual(&found, &segment, time, frame, out);
     }
 
-    /// Takes a UDP datagram: from a KDC it may tell whose a ticket is.
+    /// Takes a UDP datagram: one from a KDC may name the account of a ticket.
     pub fn datagram(&mut self, datagram: &UdpDatagram<'_>, out: &mut Output) {
         if [datagram.source_port, datagram.destination_port].contains(&kdc::PORT) {
             self.kdc.datagram(datagram, out);
         }
     }
 
-    /// The place and the sending end of a way's connection.
+    /// The index of the connection and the sending end.
     #[cold]
     fn look_up(
         &mut self,
-        way: &Way,
+        way: &Direction,
         segment: &TcpSegment<'_>,
         time: i64,
         out: &mut Output,
@@ -114,7 +114,7 @@ impl Engine {
         (place, from as usize)
     }
 
-    /// A flow's place changes: it is looked up anew.
+    /// The index of a flow changes, so it has to be looked up again.
     fn forget_place(&mut self, key: FlowKey) {
         let way = key.forward();
         for way in [way, way.back()] {
@@ -124,27 +124,24 @@ impl Engine {
         }
     }
 
-    /// A segment that does not simply go on where the last one ended: of a connection that begins
-    /// or ends, that is not known to carry SMB, or that has holes.
+    /// A segment that does not simply continue where the last one ended: of a connection that
+    /// begins or ends, that is not known to carry SMB, or that has holes.
     #[cold]
-    #[allow(clippy::too_many_arguments)]
     fn unusual(
         &mut self,
-        way: &Way,
-        place: u32,
-        from: usize,
+        found: &Recent,
         segment: &TcpSegment<'_>,
         time: i64,
         frame: u64,
         out: &mut Output,
     ) {
-        let key = way.flow().0;
+        let (key, place, from) = (found.way.flow().0, found.place, found.from as usize);
         let Some(Some((_, connection))) = self.slab.get_mut(place as usize) else {
             out.coverage.frames_not_smb += 1;
             if place == KDC {
                 self.kdc.segment(key, segment, time, out);
             } else if segment.flags.has(TcpFlags::SYN) {
-                // The ports are used anew, perhaps for SMB.
+                // The ports are used again, perhaps for SMB.
                 self.flows.remove(&key);
                 self.forget_place(key);
             }
@@ -170,7 +167,8 @@ impl Engine {
         self.count_waiting(before, place, out);
     }
 
-    /// Counts what waits for holes to be filled, of which `before` bytes did before a packet.
+    /// Updates the total of bytes that wait behind holes; `before` is the value of this connection
+    /// before the packet.
     fn count_waiting(&mut self, before: usize, place: u32, out: &mut Output) {
         let Some(Some((_, connection))) = self.slab.get(place as usize) else { return };
         let after = connection.waiting_bytes();
@@ -251,8 +249,8 @@ impl Engine {
         self.forget_place(key);
     }
 
-    /// Makes room: those that are over go first, which stay for late packets only; if there are few,
-    /// then the eighth of the connections that was idle longest.
+    /// Makes room: closed connections go first, which are kept only for late packets; if there are
+    /// few, the eighth of the connections that was idle longest.
     fn evict(&mut self, out: &mut Output) {
         let mut idle: Vec<(bool, i64, u32)> = (self.slab.iter().zip(0..))
             .filter_map(|(slot, place)| {
@@ -272,7 +270,7 @@ impl Engine {
         }
     }
 
-    /// Too much waits for holes to be filled in all connections together.
+    /// Too much waits behind holes in all connections together.
     fn relieve(&mut self, out: &mut Output) {
         for slot in self.slab.iter_mut().flatten() {
             slot.1.skip_holes(&self.context, out);
@@ -280,9 +278,9 @@ impl Engine {
         self.waiting_bytes = 0;
     }
 
-    /// The capture ends: all connections do, in the order in which SMB began on them. Their last
-    /// operations carry that packet's number instead of one behind the end, so that the order is
-    /// the same however many shards there are.
+    /// The capture ends: all connections end, in the order in which SMB began on them. Their last
+    /// operations carry the number of that packet instead of one behind the end, so that the order
+    /// does not depend on the number of shards.
     pub fn end(&mut self, out: &mut Output) {
         let mut places: Vec<(u64, u32)> = (self.slab.iter().zip(0..))
             .filter_map(|(slot, place)| Some((slot.as_ref()?.1.began, place)))

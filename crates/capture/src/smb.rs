@@ -1,5 +1,6 @@
 //! SMB messages of one connection to operations: pairing, logons, decryption.
 
+pub mod context;
 pub mod logon;
 pub mod pairing;
 pub mod pending;

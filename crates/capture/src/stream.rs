@@ -1,7 +1,7 @@
 //! One direction of a TCP connection: segments to an ordered stream, the stream to messages.
 //!
-//! Payload is skipped by length; only what a decoder wants of a message is ever copied, and only
-//! when it does not lie in one segment.
+//! Payload is skipped by length. Only the bytes of a message that a decoder needs are ever copied,
+//! and only if they are not all in one segment.
 
 pub mod framer;
 pub mod order;
@@ -28,6 +28,11 @@ pub struct Piece<'a> {
 }
 
 impl<'a> Piece<'a> {
+    /// Bytes that were never captured.
+    pub fn lost(sequence: u32, length: u32, time: i64, frame: u64) -> Piece<'a> {
+        Piece { bytes: &[], length, time, frame, sequence, lost: true }
+    }
+
     /// The sequence number behind it.
     #[inline]
     pub fn end(&self) -> u32 {

@@ -18,10 +18,10 @@ use crate::options::Options;
 use crate::smb::secrets::Keys;
 pub use connection::Connection;
 
-/// The same segment once more within this time was recorded twice, ns.
+/// The same segment within this time was recorded twice, ns.
 const TWICE_NS: i64 = 1_000_000;
 
-/// Whether SMB is expected on a TCP port; on others it is known by its content.
+/// Whether SMB is expected on a TCP port; on other ports it is recognised by its content.
 pub fn is_usual(port: u16) -> bool {
     matches!(port, 445 | 139)
 }
@@ -29,11 +29,10 @@ pub fn is_usual(port: u16) -> bool {
 /// What is the same for all connections of a shard.
 #[derive(Clone, Debug, Default)]
 pub struct Context {
-    /// Limits.
     pub limits: Limits,
     /// Decryption keys by session.
     pub keys: Keys,
-    /// Addresses of the machine where the packets are seen.
+    /// Addresses of the machine that records.
     pub host: HashSet<IpAddr>,
 }
 
@@ -53,7 +52,7 @@ impl Context {
 pub enum EndReason {
     /// Forgotten for the limit on connections.
     Idle,
-    /// The same addresses and ports began anew.
+    /// A new connection uses the same addresses and ports.
     Reused,
     /// The capture ends.
     Capture,

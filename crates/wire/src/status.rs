@@ -94,8 +94,8 @@ impl Status {
         }
     }
 
-    /// Whether the severity is "error". A warning such as STATUS_BUFFER_OVERFLOW is none, nor is
-    /// SMB1's class of values under 0x40000000 that are errors of their own (see [`DosError`]).
+    /// Whether the severity is "error". A warning such as STATUS_BUFFER_OVERFLOW is not an error;
+    /// nor are SMB1 values under 0x40000000, which have their own error class (see [`DosError`]).
     #[inline]
     pub fn is_error(self) -> bool {
         self.severity() == Severity::Error

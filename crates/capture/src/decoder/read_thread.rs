@@ -1,4 +1,4 @@
-//! The reading thread: files to chunks, chunks to shards, what shards made to the resolver.
+//! The reading thread: files to chunks, chunks to shards, their outputs to the resolver.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -7,12 +7,12 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use smbscope_tables::tables::Coverage;
 
 use super::Progress;
-use super::resolve_stage::{Event, Gone, To};
+use super::resolve_stage::{Disconnected, Event, EventSink};
 use crate::file::{self, Chunk, FileError, FrameRef, Reader};
 use crate::frame::{FlowKey, NotTcp, Udp, dissect, dissect_plain};
 use crate::options::{Input, Options};
 use crate::outcome::Output;
-use crate::shard::Engine;
+use crate::shard::Shard;
 use crate::tcp::Context;
 
 /// Files that follow each other within this time are one recording in pieces (a ring of files),
@@ -38,23 +38,23 @@ enum Task {
     End,
 }
 
-struct Shard {
+struct ShardThread {
     tasks: Sender<Task>,
     outputs: Receiver<Output>,
     recycle: Sender<Output>,
     thread: JoinHandle<()>,
 }
 
-/// Whoever follows connections.
+/// What follows connections.
 enum Followers {
     /// This thread.
-    Here(Box<Engine>),
-    /// Threads of their own.
-    Shards(Vec<Shard>),
+    Inline(Box<Shard>),
+    /// Other threads.
+    Shards(Vec<ShardThread>),
 }
 
 /// The work of the reading thread.
-pub struct Pump {
+pub struct ReadThread {
     files: Vec<Input>,
     first: Option<Reader>,
     followers: Followers,
@@ -64,13 +64,13 @@ pub struct Pump {
     progress: Arc<Progress>,
 }
 
-impl Pump {
+impl ReadThread {
     /// Opens the first input.
     pub fn open(
         mut inputs: Vec<Input>,
         options: &Options,
         progress: Arc<Progress>,
-    ) -> Result<Pump, FileError> {
+    ) -> Result<ReadThread, FileError> {
         if inputs.len() > 1 {
             order_by_time(&mut inputs)?;
         }
@@ -91,12 +91,14 @@ impl Pump {
         let context = || Context::new(options);
         // A session's channels learn from its first one how its keys are made.
         let is_one = options.keys.iter().any(|key| key.session_key.is_some());
-        let shards = if is_one { 1 } else { shards(options.threads) };
+        let shards = if is_one { 1 } else { shard_count(options.threads) };
         let followers = match shards {
-            1 => Followers::Here(Box::new(Engine::new(context()))),
-            _ => Followers::Shards((0..shards).filter_map(|_| shard(context()).ok()).collect()),
+            1 => Followers::Inline(Box::new(Shard::new(context()))),
+            _ => {
+                Followers::Shards((0..shards).filter_map(|_| spawn_shard(context()).ok()).collect())
+            }
         };
-        Ok(Pump {
+        Ok(ReadThread {
             files: inputs,
             first,
             followers,
@@ -109,21 +111,21 @@ impl Pump {
 
     /// Whether this thread follows connections itself.
     pub fn is_alone(&self) -> bool {
-        matches!(self.followers, Followers::Here(_))
+        matches!(self.followers, Followers::Inline(_))
     }
 
-    /// Reads everything; ends early when nobody wants the rest.
-    pub fn run(mut self, to: &mut To) {
+    /// Reads everything; ends early when the receiver is gone.
+    pub fn run(mut self, to: &mut EventSink) {
         let _ = self.read_all(to);
         if let Followers::Shards(shards) = self.followers {
-            for Shard { tasks, outputs, thread, .. } in shards {
+            for ShardThread { tasks, outputs, thread, .. } in shards {
                 drop((tasks, outputs));
                 let _ = thread.join();
             }
         }
     }
 
-    fn read_all(&mut self, to: &mut To) -> Result<(), Gone> {
+    fn read_all(&mut self, to: &mut EventSink) -> Result<(), Disconnected> {
         let files = std::mem::take(&mut self.files);
         for (index, input) in files.iter().enumerate() {
             let reader = match self.first.take() {
@@ -147,8 +149,8 @@ impl Pump {
         mut reader: Reader,
         input: &Input,
         next: Option<&Input>,
-        to: &mut To,
-    ) -> Result<(), Gone> {
+        to: &mut EventSink,
+    ) -> Result<(), Disconnected> {
         let mut coverage = Box::<Coverage>::default();
         let is_live = reader.is_live();
         let failure = loop {
@@ -175,7 +177,7 @@ impl Pump {
         match failure {
             Some(error) => {
                 to.send(Event::Failed(error))?;
-                Err(Gone)
+                Err(Disconnected)
             }
             None => Ok(()),
         }
@@ -193,24 +195,24 @@ impl Pump {
         })
     }
 
-    /// A chunk that nobody looks at any more.
+    /// A chunk that is no longer in use.
     fn unused_chunk(&mut self) -> Option<Chunk> {
         let place = self.chunks.iter().position(|chunk| Arc::strong_count(chunk) == 1)?;
         Arc::into_inner(self.chunks.swap_remove(place))
     }
 
-    /// Replaces outputs that nobody needs any more by what a chunk gives.
+    /// Fills used outputs with the results of a chunk.
     fn follow(
         &mut self,
         chunk: Chunk,
         outputs: &mut Vec<Output>,
         coverage: &mut Coverage,
-    ) -> Result<(), Gone> {
+    ) -> Result<(), Disconnected> {
         let base = self.packets;
         self.packets += chunk.frames.len() as u64;
         let mut last_time = self.last_time;
         match &mut self.followers {
-            Followers::Here(engine) => {
+            Followers::Inline(shard) => {
                 let mut output = outputs.pop().unwrap_or_default();
                 output.reset();
                 for (index, frame) in chunk.frames.iter().enumerate() {
@@ -219,9 +221,9 @@ impl Pump {
                     output.order = base + index as u64;
                     match dissect_plain(frame.link, chunk.frame(frame), frame.original) {
                         Some(segment) => {
-                            engine.packet(segment, frame.time_ns, frame.number, &mut output);
+                            shard.packet(segment, frame.time_ns, frame.number, &mut output);
                         }
-                        None => other(&chunk, frame, engine, &mut output, coverage),
+                        None => other(&chunk, frame, shard, &mut output, coverage),
                     }
                 }
                 self.last_time = last_time;
@@ -257,7 +259,7 @@ impl Pump {
                         let _ = shard.recycle.send(output);
                     }
                     let job = Job { chunk: chunk.clone(), base, frames };
-                    shard.tasks.send(Task::Work(job)).map_err(|_| Gone)?;
+                    shard.tasks.send(Task::Work(job)).map_err(|_| Disconnected)?;
                 }
                 self.chunks.push(chunk);
                 *outputs = collect(shards)?;
@@ -266,16 +268,16 @@ impl Pump {
         }
     }
 
-    fn end_connections(&mut self) -> Result<Vec<Output>, Gone> {
+    fn end_connections(&mut self) -> Result<Vec<Output>, Disconnected> {
         match &mut self.followers {
-            Followers::Here(engine) => {
+            Followers::Inline(shard) => {
                 let mut output = Output { order: self.packets, ..Output::default() };
-                engine.end(&mut output);
+                shard.end(&mut output);
                 Ok(vec![output])
             }
             Followers::Shards(shards) => {
                 for shard in shards.iter() {
-                    shard.tasks.send(Task::End).map_err(|_| Gone)?;
+                    shard.tasks.send(Task::End).map_err(|_| Disconnected)?;
                 }
                 collect(shards)
             }
@@ -283,8 +285,8 @@ impl Pump {
     }
 }
 
-fn collect(shards: &[Shard]) -> Result<Vec<Output>, Gone> {
-    shards.iter().map(|shard| shard.outputs.recv().map_err(|_| Gone)).collect()
+fn collect(shards: &[ShardThread]) -> Result<Vec<Output>, Disconnected> {
+    shards.iter().map(|shard| shard.outputs.recv().map_err(|_| Disconnected)).collect()
 }
 
 /// Looks closer at a frame.
@@ -292,15 +294,15 @@ fn collect(shards: &[Shard]) -> Result<Vec<Output>, Gone> {
 fn other(
     chunk: &Chunk,
     frame: &FrameRef,
-    engine: &mut Engine,
+    shard: &mut Shard,
     output: &mut Output,
     coverage: &mut Coverage,
 ) {
     match dissect(frame.link, chunk.frame(frame), frame.original) {
-        Ok(segment) => engine.packet(segment, frame.time_ns, frame.number, output),
+        Ok(segment) => shard.packet(segment, frame.time_ns, frame.number, output),
         Err(reason) => {
             count(reason, chunk.frame(frame), coverage);
-            datagram(chunk, frame, reason, engine, output);
+            datagram(chunk, frame, reason, shard, output);
         }
     }
 }
@@ -310,13 +312,13 @@ fn datagram(
     chunk: &Chunk,
     frame: &FrameRef,
     reason: NotTcp,
-    engine: &mut Engine,
+    shard: &mut Shard,
     output: &mut Output,
 ) {
     if let NotTcp::Udp(udp) = reason
         && let Ok(datagram) = udp.datagram(chunk.frame(frame))
     {
-        engine.datagram(&datagram, output);
+        shard.datagram(&datagram, output);
     }
 }
 
@@ -332,8 +334,9 @@ fn count(reason: NotTcp, frame: &[u8], coverage: &mut Coverage) {
     }
 }
 
-/// Two cores: one makes the parts, one takes them. More: the reader deals out.
-fn shards(threads: usize) -> usize {
+/// With two cores one builds the parts and the other consumes them. With more the reader deals
+/// frames out.
+fn shard_count(threads: usize) -> usize {
     let cores = match threads {
         0 => std::thread::available_parallelism().map_or(1, usize::from).saturating_sub(1),
         threads => threads,
@@ -341,13 +344,13 @@ fn shards(threads: usize) -> usize {
     cores.clamp(1, SHARDS_MAX)
 }
 
-fn shard(context: Context) -> std::io::Result<Shard> {
+fn spawn_shard(context: Context) -> std::io::Result<ShardThread> {
     let (tasks, inbox) = bounded::<Task>(2);
     let (outbox, outputs) = bounded(2);
     let (recycle, recycled) = bounded::<Output>(8);
     let thread =
         std::thread::Builder::new().name("smbscope-follow".to_owned()).spawn(move || {
-            let mut engine = Engine::new(context);
+            let mut shard = Shard::new(context);
             let mut packets = 0;
             for task in inbox {
                 let mut output = recycled.try_recv().unwrap_or_default();
@@ -365,17 +368,17 @@ fn shard(context: Context) -> std::io::Result<Shard> {
                             match dissect(frame.link, bytes, frame.original) {
                                 Ok(segment) => {
                                     let (time, number) = (frame.time_ns, frame.number);
-                                    engine.packet(segment, time, number, &mut output);
+                                    shard.packet(segment, time, number, &mut output);
                                 }
                                 Err(reason) => {
-                                    datagram(&job.chunk, frame, reason, &mut engine, &mut output);
+                                    datagram(&job.chunk, frame, reason, &mut shard, &mut output);
                                 }
                             }
                         }
                     }
                     Task::End => {
                         output.order = packets + 1;
-                        engine.end(&mut output);
+                        shard.end(&mut output);
                     }
                 }
                 if outbox.send(output).is_err() {
@@ -383,7 +386,7 @@ fn shard(context: Context) -> std::io::Result<Shard> {
                 }
             }
         })?;
-    Ok(Shard { tasks, outputs, recycle, thread })
+    Ok(ShardThread { tasks, outputs, recycle, thread })
 }
 
 /// Time of the first frame of a file.

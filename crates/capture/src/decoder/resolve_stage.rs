@@ -1,4 +1,4 @@
-//! What the reading thread tells to parts, in that thread or another.
+//! Events of the reading thread to parts, on that thread or another.
 
 use std::sync::Arc;
 
@@ -12,11 +12,11 @@ use crate::options::Error;
 use crate::outcome::Output;
 use crate::resolve::{Resolver, add_counters};
 
-/// What the reading thread tells.
+/// What the reading thread sends.
 pub enum Event {
     /// An input begins.
     Begin(String),
-    /// What the shards made of one chunk; of a live input rows are wanted at once.
+    /// The results of one chunk. Rows of a live input are wanted at once.
     Outputs { outputs: Vec<Output>, is_live: bool },
     /// An input ends; with `last` all connections do.
     End { summary: Box<FileSummary>, coverage: Box<Coverage>, last: bool },
@@ -24,64 +24,64 @@ pub enum Event {
     Failed(FileError),
 }
 
-/// Nobody wants the rest.
-pub struct Gone;
+/// The receiver is gone, so that reading can stop.
+pub struct Disconnected;
 
 /// Where the reading thread's events go.
-pub enum To {
+pub enum EventSink {
     /// They are resolved in the reading thread.
-    Here { resolving: Box<Resolving>, spare: Vec<Output> },
+    Inline { resolve_stage: Box<ResolveStage>, spare: Vec<Output> },
     /// They are in another.
-    There { events: Sender<Event>, recycled: Receiver<Vec<Output>> },
+    Thread { events: Sender<Event>, recycled: Receiver<Vec<Output>> },
 }
 
-impl To {
+impl EventSink {
     /// Takes an event.
-    pub fn send(&mut self, event: Event) -> Result<(), Gone> {
+    pub fn send(&mut self, event: Event) -> Result<(), Disconnected> {
         match self {
-            To::Here { resolving, spare } => {
-                *spare = resolving.take(event)?;
+            EventSink::Inline { resolve_stage, spare } => {
+                *spare = resolve_stage.take(event)?;
                 Ok(())
             }
-            To::There { events, .. } => events.send(event).map_err(|_| Gone),
+            EventSink::Thread { events, .. } => events.send(event).map_err(|_| Disconnected),
         }
     }
 
-    /// Outputs that nobody needs any more, if there are.
+    /// Used outputs, if there are any.
     pub fn spare(&mut self) -> Vec<Output> {
         match self {
-            To::Here { spare, .. } => std::mem::take(spare),
-            To::There { recycled, .. } => recycled.try_recv().unwrap_or_default(),
+            EventSink::Inline { spare, .. } => std::mem::take(spare),
+            EventSink::Thread { recycled, .. } => recycled.try_recv().unwrap_or_default(),
         }
     }
 }
 
-/// Makes the parts and sends them to whoever takes them.
-pub struct Resolving {
+/// Builds the parts and sends them to the caller of the decoder.
+pub struct ResolveStage {
     resolver: Resolver,
     progress: Arc<Progress>,
     parts: Sender<Result<Part, Error>>,
 }
 
-impl Resolving {
-    /// One that took nothing yet.
+impl ResolveStage {
+    /// A stage without any input yet.
     pub fn new(
         resolver: Resolver,
         progress: Arc<Progress>,
         parts: Sender<Result<Part, Error>>,
-    ) -> Resolving {
-        Resolving { resolver, progress, parts }
+    ) -> ResolveStage {
+        ResolveStage { resolver, progress, parts }
     }
 
     /// Takes an event; its outputs come back.
-    pub fn take(&mut self, event: Event) -> Result<Vec<Output>, Gone> {
+    pub fn take(&mut self, event: Event) -> Result<Vec<Output>, Disconnected> {
         let result = self.resolve(event);
         while let Some(part) = self.resolver.next_part() {
-            self.parts.send(Ok(part)).map_err(|_| Gone)?;
+            self.parts.send(Ok(part)).map_err(|_| Disconnected)?;
         }
         result.map_err(|error| {
             let _ = self.parts.send(Err(error));
-            Gone
+            Disconnected
         })
     }
 

@@ -7,12 +7,12 @@ use hashbrown::HashMap;
 
 use crate::frame::{FlowKey, TcpFlags, TcpSegment};
 
-/// Directions that are remembered; beyond, all are learnt anew.
+/// Directions that are remembered; beyond that all are learned again.
 const HALVES_MAX: usize = 1 << 15;
 
 /// What was seen of every direction.
 #[derive(Debug, Default)]
-pub struct Again(HashMap<(FlowKey, bool), Half>);
+pub struct Dedup(HashMap<(FlowKey, bool), Half>);
 
 #[derive(Clone, Copy, Debug)]
 struct Half {
@@ -24,7 +24,7 @@ struct Half {
     syn: Option<u32>,
 }
 
-impl Again {
+impl Dedup {
     /// Whether a segment was seen on another interface before.
     pub fn is(&mut self, interface: usize, segment: &TcpSegment<'_>) -> bool {
         let end = segment.sequence.wrapping_add(segment.payload_len);
@@ -37,7 +37,7 @@ impl Again {
         }
         let half = self.0.entry(key).or_insert(new);
         if syn.is_some() && syn != half.syn {
-            // The ports are used anew.
+            // The ports are used again.
             *half = new;
             return false;
         }
@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn a_packet_counts_where_it_came_first() {
         let (syn, ack) = (TcpFlags::SYN, TcpFlags::ACK);
-        let mut again = Again::default();
+        let mut again = Dedup::default();
         let mut seen = |interface, sequence, length, acknowledgement, flags| {
             !again.is(interface, &segment(sequence, length, acknowledgement, flags))
         };
@@ -103,7 +103,7 @@ mod tests {
         assert!(!seen(3, start.wrapping_add(201), 0, 50, ack));
         assert!(seen(4, start.wrapping_add(201), 100, 50, ack), "goes another way now");
         assert!(!seen(2, start.wrapping_add(201), 100, 50, ack));
-        assert!(seen(3, 5_000, 0, 0, syn), "the ports anew, on another interface");
+        assert!(seen(3, 5_000, 0, 0, syn), "the ports again, on another interface");
         assert!(!seen(2, 5_000, 0, 0, syn));
     }
 }

@@ -1,9 +1,10 @@
-//! Packets in a pcap file without what is in files: headers and what decoding reads of a message
-//! stay (`need`), all else is zero.
+//! A pcap file without file contents: headers and the bytes of a message that decoding needs
+//! (`wanted_bytes`) are kept, all other payload is zeroed.
 //!
-//! Member by member, where decoding keeps a compound up to its last header with what was written
-//! in between. What cannot be told apart, because packets were lost, sent again or out of order,
-//! is zero too. <https://www.ietf.org/archive/id/draft-ietf-opsawg-pcap-04.html>
+//! Decoding keeps a compound up to its last header, including written data in between; here each
+//! member is handled by itself. Payload that cannot be assigned to a message, because packets were
+//! lost, retransmitted or out of order, is zeroed as well.
+//! <https://www.ietf.org/archive/id/draft-ietf-opsawg-pcap-04.html>
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -24,7 +25,7 @@ const MAGIC: u32 = 0xa1b2_3c4d;
 const SNAP_BYTES: u32 = 262_144;
 /// Bytes of a message that are kept at most.
 const HEAD_MAX: usize = 64 << 10;
-/// Directions that are followed; beyond, all are found anew at their next message.
+/// Directions that are followed; beyond that all are found again at their next message.
 const HALVES_MAX: usize = 1 << 15;
 /// Fixed parts of what is encrypted and compressed (MS-SMB2 sections 2.2.41 and 2.2.42).
 const TRANSFORM_BYTES: usize = 52;
@@ -33,16 +34,16 @@ const COMPRESSION_BYTES: usize = 16;
 const SMB1_BYTES: usize = smb1::HEADER_BYTES + 1;
 
 /// A file of packets.
-pub struct Masked {
+pub struct RedactedPcap {
     path: PathBuf,
     file: BufWriter<File>,
     halves: HashMap<(FlowKey, bool), Half>,
     bytes: Vec<u8>,
 }
 
-impl Masked {
+impl RedactedPcap {
     /// Begins a file that its owner alone can read.
-    pub fn create(path: &Path, overwrite: bool) -> Result<Masked, Error> {
+    pub fn create(path: &Path, overwrite: bool) -> Result<RedactedPcap, Error> {
         let failed = |error| Error::Pcap { path: path.to_owned(), error };
         let mut options = OpenOptions::new();
         options.write(true);
@@ -61,7 +62,7 @@ impl Masked {
         header.extend(SNAP_BYTES.to_le_bytes());
         header.extend(u32::from(LinkType::RAW.0).to_le_bytes());
         file.write_all(&header).map_err(failed)?;
-        Ok(Masked { path: path.to_owned(), file, halves: HashMap::new(), bytes: Vec::new() })
+        Ok(RedactedPcap { path: path.to_owned(), file, halves: HashMap::new(), bytes: Vec::new() })
     }
 
     /// Keeps a packet.
@@ -127,7 +128,7 @@ enum Phase {
 /// One direction of a connection.
 #[derive(Debug, Default)]
 struct Half {
-    /// The sequence number with which it goes on; none while it is not known what comes.
+    /// The next sequence number; none while the position in the stream is unknown.
     next: Option<u32>,
     phase: Phase,
     /// What is kept of the present member, as far as it was seen.
@@ -174,7 +175,8 @@ impl Half {
         }
     }
 
-    /// Goes on at `at`; how far, or none when nothing is known of what comes.
+    /// Continues at `at`. Returns the number of bytes handled, or none if the position in the
+    /// stream is unknown.
     fn step(&mut self, payload: &mut [u8], at: usize, length: usize) -> Option<usize> {
         let captured = payload.get(at..).unwrap_or_default();
         match self.phase {
@@ -244,8 +246,8 @@ impl Half {
     }
 }
 
-/// Of a member (or whole message) of at most `left` bytes that begins with `head`: how many bytes
-/// are kept, as far as `head` tells, and how long it is. None when it is no message.
+/// For a member (or whole message) of at most `left` bytes that begins with `head`: the bytes to
+/// keep, as far as `head` shows, and its length. None if it is not a message.
 fn kept(head: &[u8], left: usize) -> Option<(usize, usize)> {
     let keep = match *head {
         [0xfe, b'S', b'M', b'B', ..] => {

@@ -1,4 +1,4 @@
-//! What stands for the socket where there is none: every system but Linux.
+//! Replaces the socket on systems other than Linux: every call fails.
 
 use std::net::IpAddr;
 

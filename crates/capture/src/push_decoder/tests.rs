@@ -8,7 +8,7 @@ use smbscope_tables::code::{Source, Vantage};
 use smbscope_tables::operation::Operation;
 use smbscope_tables::tables::{Connection, Coverage, Handle, Session, Tree};
 
-use super::{Ends, Feed};
+use super::{Endpoints, PushDecoder};
 use crate::Part;
 use crate::decoder::Decoder;
 use crate::file::{self, Reader};
@@ -16,7 +16,7 @@ use crate::frame::dissect;
 use crate::options::{Input, Options};
 
 #[derive(Default)]
-struct Seen {
+struct ReplyTimes {
     operations: Vec<RecordBatch>,
     connections: Vec<Connection>,
     sessions: Vec<Session>,
@@ -25,7 +25,7 @@ struct Seen {
     coverage: Option<Coverage>,
 }
 
-impl Seen {
+impl ReplyTimes {
     fn take(&mut self, part: Part) {
         assert!(self.coverage.is_none(), "the coverage is the last part");
         match part {
@@ -48,24 +48,24 @@ fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures").join(name)
 }
 
-fn decoded(path: &Path, options: &Options) -> Seen {
-    let mut seen = Seen::default();
+fn decoded(path: &Path, options: &Options) -> ReplyTimes {
+    let mut seen = ReplyTimes::default();
     for part in Decoder::open(vec![Input::Path(path.to_owned())], options.clone()).unwrap() {
         seen.take(part.unwrap());
     }
     seen
 }
 
-/// Feeds a file; parts are asked for after every `every` segments.
+/// Decodes a file and takes parts after every `every` segments.
 fn fed(
     path: &Path,
     options: &Options,
     every: u64,
-    amend: &mut dyn FnMut(&mut Operation, &Ends),
-) -> Seen {
+    amend: &mut dyn FnMut(&mut Operation, &Endpoints),
+) -> ReplyTimes {
     let name = path.file_name().unwrap().to_str().unwrap();
-    let mut feed = Feed::new(name, options).unwrap();
-    let mut seen = Seen::default();
+    let mut feed = PushDecoder::new(name, options).unwrap();
+    let mut seen = ReplyTimes::default();
     let mut reader = Reader::open(path, file::Limits::default()).unwrap();
     while let Some(chunk) = reader.next_chunk(None).unwrap() {
         for frame in &chunk.frames {
@@ -126,7 +126,7 @@ fn segments_give_what_their_file_gives() {
 fn whoever_amends_sees_a_row_with_its_connection_and_what_it_sets_stays() {
     let options = Options { threads: 1, ..Options::default() };
     let mut seen = Vec::new();
-    let mut amend = |row: &mut Operation, ends: &Ends| {
+    let mut amend = |row: &mut Operation, ends: &Endpoints| {
         assert_eq!(row.source(), Some(Source::Capture as u64));
         assert_eq!(ends.server.port(), 445);
         seen.push((ends.client, row.tcp_sequence(), row.message_id(), row.compound_index()));
@@ -179,11 +179,11 @@ fn a_recording_in_the_midst_has_what_was_known_before_and_ends_without_an_end() 
     let options = Options { threads: 1, ..Options::default() };
     let path = fixture("smb311.pcapng");
     let whole = fed(&path, &options, u64::MAX, &mut |_, _| {});
-    let nothing: &mut dyn FnMut(&mut Operation, &Ends) = &mut |_, _| {};
-    let mut feed = Feed::new("before", &options).unwrap();
+    let nothing: &mut dyn FnMut(&mut Operation, &Endpoints) = &mut |_, _| {};
+    let mut feed = PushDecoder::new("before", &options).unwrap();
     let mut reader = Reader::open(&path, file::Limits::default()).unwrap();
     let frames = whole.coverage.as_ref().unwrap().frames;
-    let (mut before, mut seen, mut tail) = (0, Seen::default(), Seen::default());
+    let (mut before, mut seen, mut tail) = (0, ReplyTimes::default(), ReplyTimes::default());
     while let Some(chunk) = reader.next_chunk(None).unwrap() {
         for frame in &chunk.frames {
             let segment = dissect(frame.link, chunk.frame(frame), frame.original).unwrap();
@@ -217,8 +217,8 @@ fn a_recording_in_the_midst_has_what_was_known_before_and_ends_without_an_end() 
     assert!(tail.sessions[0].user.is_some());
     assert!(!tail.trees.is_empty() && tail.trees.iter().all(|row| row.recording == "midst"));
     assert_eq!(tail.connections.len(), 1);
-    // All goes on as if nothing had been.
-    let mut rest = Seen::default();
+    // Decoding continues as if nothing had happened.
+    let mut rest = ReplyTimes::default();
     feed.end(nothing, |_| {}).unwrap().into_iter().for_each(|part| rest.take(part));
     let later = rest.rows().num_rows();
     assert_eq!(before + recorded + later, whole.rows().num_rows());

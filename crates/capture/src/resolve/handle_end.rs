@@ -1,9 +1,9 @@
-//! When opens end without a Close: with their tree, their session, or its last connection, of which
-//! the server may hear from the next session only (MS-SMB2 sections 3.3.5.6, 3.3.5.8, 3.3.7.1 and
-//! 3.3.5.5.3).
+//! When opens end without a Close: with their tree, their session, or its last connection, which
+//! the server may notice only when the next session is set up (MS-SMB2 sections 3.3.5.6, 3.3.5.8,
+//! 3.3.7.1 and 3.3.5.5.3).
 //!
-//! Nobody goes through the opens of what ends: there are many, and mostly none is left. Each asks
-//! when it becomes a row.
+//! The opens of a session or tree that ends are not searched: there are many, and mostly all are
+//! closed. Each open determines its end when its row is written.
 
 use super::bounded::Entities;
 use super::entities::{HandleState, SessionState, TreeState};
@@ -17,14 +17,14 @@ pub struct Channels {
     live: u32,
     /// End of the last one that ended.
     ended: Option<i64>,
-    /// Of one it is not known whether it ended.
+    /// It is unknown whether one of them ended.
     is_unknown: bool,
     /// Another session took its place.
     replaced: Option<i64>,
 }
 
 impl Channels {
-    /// One more.
+    /// One more connection joined the session.
     pub fn join(&mut self) {
         self.live += 1;
     }
@@ -47,7 +47,7 @@ impl Channels {
     }
 }
 
-/// Ends an open that was not closed, if what it belongs to has ended.
+/// Endpoints an open that was not closed, if what it belongs to has ended.
 #[cold]
 pub fn end_open(
     open: &mut HandleState,

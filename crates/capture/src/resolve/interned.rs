@@ -8,7 +8,7 @@ use smbscope_tables::pool::Pool;
 
 /// A text and its number in the batch's pool, looked up once per batch.
 #[derive(Clone, Debug, Default)]
-pub struct Known<T = Arc<str>> {
+pub struct Interned<T = Arc<str>> {
     text: T,
     is_known: bool,
     /// One more than the pool's generation in which `number` is valid; 0 for none.
@@ -18,10 +18,10 @@ pub struct Known<T = Arc<str>> {
     pub extension: Option<u32>,
 }
 
-impl Known {
+impl Interned {
     /// Keeps a text.
-    pub fn new(text: &str) -> Known {
-        Known { text: text.into(), is_known: true, ..Known::default() }
+    pub fn new(text: &str) -> Interned {
+        Interned { text: text.into(), is_known: true, ..Interned::default() }
     }
 
     /// The text, shared.
@@ -30,7 +30,7 @@ impl Known {
     }
 }
 
-impl Known<String> {
+impl Interned<String> {
     /// Keeps another text in the same memory.
     pub fn set(&mut self, text: &str) {
         self.clear();
@@ -48,7 +48,7 @@ impl Known<String> {
     }
 }
 
-impl<T: Deref<Target = str>> Known<T> {
+impl<T: Deref<Target = str>> Interned<T> {
     /// Whether there is a text.
     #[inline]
     pub fn is_known(&self) -> bool {

@@ -1,13 +1,13 @@
-//! Blobs inside messages of either protocol: who a session belongs to, DFS referrals, GUIDs.
+//! Blobs inside messages of either protocol: the user of a session, DFS referrals, GUIDs.
 
 use smbscope_tables::tables::Referral;
 use smbscope_wire::{auth, dfs};
 
 use crate::outcome::Session;
 
-/// What a security blob tells of a session: user and workstation of an NTLMSSP AUTHENTICATE, or
-/// the mechanism alone.
-pub fn of_blob(blob: &[u8]) -> Session {
+/// Session details from a security blob: user and workstation of an NTLMSSP AUTHENTICATE, or only
+/// the mechanism.
+pub fn session_of_blob(blob: &[u8]) -> Session {
     let auth = auth::inspect(blob);
     Session {
         user: auth.account(),
@@ -22,7 +22,7 @@ pub fn of_blob(blob: &[u8]) -> Session {
     }
 }
 
-/// Targets that are kept of one referral; a server may list every one of a large namespace.
+/// Targets that are kept of one referral; a server may list every target of a large namespace.
 const REFERRALS: usize = 64;
 
 /// The targets of a DFS referral.

@@ -1,5 +1,5 @@
-//! What SMB1 and SMB2 pairing share on one connection: the busy clock, operations in flight, the
-//! round trips, and how a pair of request and reply becomes a row.
+//! What the pairing of SMB1 and of SMB2 share on one connection: the busy clock, operations in
+//! flight, round trips, and how a request and its reply become a row.
 
 mod round_trip;
 
@@ -10,21 +10,21 @@ use smbscope_tables::code::{self, Source, Vantage};
 use smbscope_tables::operation::Operation;
 use smbscope_tables::tables::Connection;
 
-use crate::outcome::{Done, Effect, Output};
-use crate::smb::pending::{Pending, Seen};
+use crate::outcome::{Effect, OperationEnd, Output};
+use crate::smb::pending::{Pending, ReplyTimes};
 use crate::smb::unanswered;
 use crate::stream::Message;
 pub use round_trip::RoundTrip;
 
-/// Times in which TCP made up for losses, of either direction: the last ones, as operations overlap with
-/// few.
+/// Times in which TCP recovered from losses, in either direction. Only the last ones are kept,
+/// because an operation overlaps with few.
 #[derive(Clone, Debug, Default)]
 pub struct Recoveries(VecDeque<(i64, i64)>);
 
 impl Recoveries {
     const MOST: usize = 256;
 
-    /// Adds one that is over.
+    /// Adds a recovery that ended.
     pub fn add(&mut self, begin: i64, end: i64) {
         if self.0.len() >= Recoveries::MOST {
             self.0.pop_front();
@@ -32,7 +32,7 @@ impl Recoveries {
         self.0.push_back((begin, end));
     }
 
-    /// How much of the time between the two it was, if any.
+    /// The recovery time between two times, if there is any.
     #[inline]
     fn within(&self, begin: i64, end: i64) -> Option<i64> {
         if self.0.is_empty() {
@@ -53,18 +53,18 @@ impl Recoveries {
     }
 }
 
-/// Where something was lost, a request is taken for answered after so many replies to others: a server
-/// that takes so long says STATUS_PENDING, where the protocol has that.
-const LOST_REPLIES: u64 = 64;
+/// If anything was lost, a request counts as answered after this number of replies to other
+/// requests. A server that needs longer sends STATUS_PENDING, in dialects that have it.
+const REPLIES_UNTIL_LOST: u64 = 64;
 
-/// What pairing knows of its connection.
+/// Pairing state of one connection.
 #[derive(Clone, Debug, Default)]
-pub struct Link {
+pub struct Pairing {
     /// Number of the connection in its shard.
     pub index: u32,
     /// See [`BusyClock`].
     pub clock: BusyClock,
-    /// Operations in flight, waiting ones not counted.
+    /// Operations in flight, without those that wait by design.
     pub in_flight: u32,
     /// End of the last reply.
     pub last_reply: Option<i64>,
@@ -74,28 +74,28 @@ pub struct Link {
     pub client_side: RoundTrip,
     /// Where the capture was taken.
     pub vantage: Option<Vantage>,
-    /// Whether the client's packets are seen at all.
+    /// Whether any packet of the client was captured.
     pub requests_seen: bool,
     /// Replies so far.
     pub replies: u64,
-    /// Whether anything of the connection was lost: then a reply may never come.
+    /// Whether anything of the connection was lost, so that a reply may never come.
     pub has_losses: bool,
-    /// Replies of the connection at which requests are looked for whose own was lost.
+    /// Number of replies at which to look again for requests whose reply was lost.
     pub next_look: u64,
-    /// The connection's row, as far as SMB fills it.
+    /// The fields of the connection's row that SMB fills.
     pub table: Box<Connection>,
     /// Negotiated dialect as the dialect column's code.
     pub dialect: Option<u64>,
-    /// What losses cost.
+    /// Times in which TCP recovered from losses.
     pub recoveries: Recoveries,
-    /// The client's ClientGuid.
     pub client_guid: Option<[u8; 16]>,
 }
 
-impl Link {
-    /// The part of a turnaround that lies behind the capture point, and its error.
+impl Pairing {
+    /// The round trip between capture point and server, which is part of a turnaround, and its
+    /// error.
     #[inline(always)]
-    fn behind(&self) -> Option<(i64, i64)> {
+    fn server_side_round_trip(&self) -> Option<(i64, i64)> {
         let (round_trip, error) = self.server_side.estimate()?;
         match self.vantage {
             Some(Vantage::Server) => Some((0, round_trip)),
@@ -103,17 +103,17 @@ impl Link {
         }
     }
 
-    /// The part of a client's gap that lies before the capture point.
+    /// The round trip between client and capture point, which is part of the client's gap.
     #[inline]
-    fn before(&self) -> Option<i64> {
+    fn client_side_round_trip(&self) -> Option<i64> {
         match self.vantage {
             Some(Vantage::Client) => Some(0),
             _ => Some(self.client_side.estimate()?.0),
         }
     }
 
-    /// Fills a request's row from its message: times, sizes, place. A member of a compound that
-    /// is not its lead gets the frame alone.
+    /// Fills a request's row from its message: times, sizes, frame. A compound member that is not
+    /// the lead gets only the frame.
     #[inline(always)]
     pub fn start(&mut self, pending: &mut Pending, message: &Message<'_>, lead: bool) {
         self.start_member(pending, message.frame, message.sequence);
@@ -130,13 +130,13 @@ impl Link {
         }
         row.set_request_wire_bytes(u64::from(message.length) + 4);
         if self.in_flight == 0
-            && let (Some(last), Some(before)) = (self.last_reply, self.before())
+            && let (Some(last), Some(before)) = (self.last_reply, self.client_side_round_trip())
         {
             row.set_client_gap_ns(message.start - last - before);
         }
     }
 
-    /// The same of a later member of a compound, whose message begins there.
+    /// Likewise for a later member of a compound, whose message begins in that frame.
     #[inline(always)]
     pub fn start_member(&mut self, pending: &mut Pending, frame: u64, sequence: u32) {
         self.requests_seen = true;
@@ -151,32 +151,32 @@ impl Link {
         }
     }
 
-    /// Counts an operation as in flight. To be called after all members of a message started.
+    /// Counts an operation as in flight. Call it after all members of a message were started.
     #[inline]
-    pub fn depart(&mut self, pending: &mut Pending) {
+    pub fn add_in_flight(&mut self, pending: &mut Pending) {
         pending.in_flight = true;
-        pending.lost_at = self.replies + LOST_REPLIES;
+        pending.lost_at = self.replies + REPLIES_UNTIL_LOST;
         pending.is_missed = false;
         self.in_flight += 1;
         let most = &mut self.table.outstanding_max;
         *most = (*most).max(u64::from(self.in_flight));
     }
 
-    /// Whether it is time to look for requests whose reply was lost, of so many that wait.
+    /// Whether it is time to look for requests whose reply was lost; `waiting` requests wait.
     #[inline]
-    pub fn looks_for_lost(&mut self, waiting: usize) -> bool {
+    pub fn should_look_for_lost(&mut self, waiting: usize) -> bool {
         let is_time = self.has_losses && self.replies >= self.next_look;
         if is_time {
-            // The more wait, the less often, so that a reply costs the same.
-            self.next_look = self.replies + LOST_REPLIES / 4 + waiting as u64 / 8;
+            // The more requests wait, the less often, so that the cost per reply is constant.
+            self.next_look = self.replies + REPLIES_UNTIL_LOST / 4 + waiting as u64 / 8;
         }
         is_time
     }
 
-    /// Replies were not captured: after so many more on the connection those that are in flight now
-    /// are taken for answered by them. None are if none is in flight.
+    /// Replies were not captured. Returns the number of replies on the connection after which the
+    /// operations that are now in flight count as answered by them; none if nothing is in flight.
     pub fn miss_replies(&mut self) -> Option<u64> {
-        // A message that is alone has been answered. Of several each may still be.
+        // A single message has been answered. With several, each may still be waiting.
         let at = match self.clock.in_flight() {
             0 => return None,
             1 => self.replies,
@@ -186,10 +186,10 @@ impl Link {
         Some(at)
     }
 
-    /// Takes an operation out of what is in flight if its reply seems lost, so that it does not stand
-    /// beside all later ones. The reply may still come. It seems lost after so many replies on the
-    /// connection, if not before.
-    pub fn arrive_lost(&mut self, at: u64, pending: &mut Pending, time: i64) {
+    /// Removes an operation from those in flight if its reply seems lost, so that it does not count
+    /// for all later ones. The reply may still come. It counts as lost at `at` replies on the
+    /// connection, if not earlier.
+    pub fn remove_if_lost(&mut self, at: u64, pending: &mut Pending, time: i64) {
         if at < pending.lost_at {
             pending.lost_at = at;
             pending.is_missed = true;
@@ -198,14 +198,14 @@ impl Link {
             && pending.row.pending_at().is_none()
             && self.replies >= pending.lost_at
         {
-            self.arrive(pending, time);
+            self.remove_in_flight(pending, time);
         }
     }
 
-    /// Takes an operation out of what is in flight and off the busy clock: it is answered, or it
+    /// Removes an operation from those in flight and from the busy clock: it is answered, or it
     /// waits by design.
     #[inline(always)]
-    pub fn arrive(&mut self, pending: &mut Pending, time: i64) {
+    pub fn remove_in_flight(&mut self, pending: &mut Pending, time: i64) {
         if pending.on_clock {
             pending.on_clock = false;
             let busy = self.clock.end(time, pending.begun);
@@ -217,44 +217,45 @@ impl Link {
         }
     }
 
-    /// Puts an operation that waited for its client back into what is in flight, as a further message
-    /// of its request comes.
+    /// Puts an operation that waited for its client back in flight, because a further message of
+    /// its request came.
     pub fn resume(&mut self, pending: &mut Pending, message: &Message<'_>) {
         pending.begun = BusyClock::resume(message.begun, pending.row.busy_ns().unwrap_or(0));
         pending.on_clock = message.begun != NOT_ON_CLOCK;
-        self.depart(pending);
+        self.add_in_flight(pending);
     }
 
-    /// Ends an operation with its reply and emits the row. `first` says that it is the first (or
-    /// only) one in the reply's message: the message's times and bytes stand on it.
+    /// Endpoints an operation with its reply and emits the row. `first` says that it is the first (or
+    /// only) one in the reply's message, whose times and bytes are stored in its row.
     #[inline(always)]
     pub fn finish(
         &mut self,
         out: &mut Output,
         pending: &mut Pending,
-        seen: &Seen,
+        times: &ReplyTimes,
         first: bool,
         effect: Effect,
     ) {
-        let end = seen.end_or_start();
-        self.arrive(pending, end);
+        let end = times.end_or_start();
+        self.remove_in_flight(pending, end);
         self.replies += 1;
         self.last_reply = Some(self.last_reply.map_or(end, |last| last.max(end)));
         let row = &mut pending.row;
-        row.set_response_frame(seen.frame);
-        // A member of a compound that is answered apart from its lead has the reply's times, but
-        // no request times and so no duration.
+        row.set_response_frame(times.frame);
+        // A compound member that is answered separately from its lead has the times of the reply,
+        // but no request times and so no duration.
         if pending.lead || first {
-            row.set_response_start(seen.start);
-            if let Some(end) = seen.end {
+            row.set_response_start(times.start);
+            if let Some(end) = times.end {
                 row.set_response_end(end);
             }
-            row.set_response_wire_bytes(row.response_wire_bytes().unwrap_or(0) + seen.wire_bytes);
+            row.set_response_wire_bytes(row.response_wire_bytes().unwrap_or(0) + times.wire_bytes);
             row.derive_durations();
         }
         if pending.lead
             && row.waits() != Some(true)
-            && let (Some(turnaround), Some((behind, error))) = (row.turnaround_ns(), self.behind())
+            && let (Some(turnaround), Some((behind, error))) =
+                (row.turnaround_ns(), self.server_side_round_trip())
         {
             row.set_server_ns(turnaround - behind);
             row.set_server_error_ns(error);
@@ -268,7 +269,7 @@ impl Link {
         self.emit(out, pending, end, effect);
     }
 
-    /// Takes a message off the busy clock that turned out to be no request.
+    /// Removes a message from the busy clock that turned out not to be a request.
     #[inline]
     pub fn unbegin(&mut self, time: i64, begun: i64) {
         if begun != NOT_ON_CLOCK {
@@ -276,29 +277,30 @@ impl Link {
         }
     }
 
-    /// Emits the row of a message that the server sent unasked.
-    pub fn notification(&mut self, out: &mut Output, row: Operation, seen: &Seen) {
+    /// Emits the row of a message that the server sent without a request.
+    pub fn notification(&mut self, out: &mut Output, row: Operation, times: &ReplyTimes) {
         let mut pending = Pending { row, ..Pending::default() };
         let row = &mut pending.row;
         row.set_source(Source::Capture as u64);
-        row.set_response_frame(seen.frame);
-        row.set_response_start(seen.start);
-        if let Some(end) = seen.end {
+        row.set_response_frame(times.frame);
+        row.set_response_start(times.start);
+        if let Some(end) = times.end {
             row.set_response_end(end);
-            row.set_response_transfer_ns(end - seen.start);
+            row.set_response_transfer_ns(end - times.start);
         }
-        row.set_response_wire_bytes(seen.wire_bytes);
+        row.set_response_wire_bytes(times.wire_bytes);
         if let Some(dialect) = self.dialect {
             row.set_dialect(dialect);
         }
-        self.emit(out, &mut pending, seen.end_or_start(), Effect::None);
+        self.emit(out, &mut pending, times.end_or_start(), Effect::None);
     }
 
-    /// Emits a row of which no (more) reply is to be expected: a Cancel, or a request at the end.
+    /// Emits a row for which no (more) reply is expected: a Cancel, or a request at the end.
     pub fn give_up(&mut self, out: &mut Output, pending: &mut Pending, time: i64) {
         let was_in_flight = pending.in_flight;
-        self.arrive(pending, time);
-        // One whose reply was missed keeps its share until then: others were not given it.
+        self.remove_in_flight(pending, time);
+        // If its reply was missed it keeps its share of busy time up to then; others were not given
+        // it.
         if was_in_flight || !pending.is_missed {
             pending.row.clear(smbscope_tables::operation::Column::busy_ns);
         }
@@ -312,7 +314,7 @@ impl Link {
         &mut self,
         out: &mut Output,
         row: Operation,
-        seen: &Seen,
+        times: &ReplyTimes,
         lead: bool,
         effect: Effect,
     ) {
@@ -321,7 +323,7 @@ impl Link {
         if let Some(dialect) = self.dialect {
             pending.row.set_dialect(dialect);
         }
-        self.finish(out, &mut pending, seen, lead, effect);
+        self.finish(out, &mut pending, times, lead, effect);
     }
 
     #[inline(always)]
@@ -341,8 +343,8 @@ impl Link {
         table.compressed += u64::from(row.compressed() == Some(true));
         let path = pending.has_name.then(|| out.push_text(&pending.name));
         out.rows.extend_from_slice(std::slice::from_ref(row));
-        out.done.push(Done {
-            link: self.index,
+        out.done.push(OperationEnd {
+            connection: self.index,
             order: out.order,
             time,
             chain: pending.chain,

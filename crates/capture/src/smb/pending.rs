@@ -16,7 +16,7 @@ pub struct Pending {
     pub on_clock: bool,
     /// Whether it counts as in flight.
     pub in_flight: bool,
-    /// Whether the message's times stand on this row (a lead, or a message of one).
+    /// Whether the times of the message are stored in this row (a lead, or the only one).
     pub lead: bool,
     /// Number of its compound on the connection; 0 for none.
     pub chain: u64,
@@ -26,14 +26,15 @@ pub struct Pending {
     pub has_name: bool,
     /// Of a session setup.
     pub session: Option<Box<Session>>,
-    /// Replies of the connection after which its own is taken for lost, where anything was lost.
+    /// Number of replies on the connection after which its own counts as lost, if anything was
+    /// lost.
     pub lost_at: u64,
-    /// Whether its reply is among those that were not captured, as it seems.
+    /// Whether its reply seems to be one of those that were not captured.
     pub is_missed: bool,
 }
 
 impl Pending {
-    /// Makes it new without giving back its buffers.
+    /// Resets it but keeps its buffers.
     pub fn reset(&mut self) {
         self.row = Operation::default();
         self.begun = 0;
@@ -49,9 +50,9 @@ impl Pending {
     }
 }
 
-/// When and where a reply was seen.
+/// Times and frame of a reply.
 #[derive(Clone, Copy, Debug)]
-pub struct Seen {
+pub struct ReplyTimes {
     /// First byte.
     pub start: i64,
     /// Last byte, if it was captured.
@@ -62,11 +63,11 @@ pub struct Seen {
     pub wire_bytes: u64,
 }
 
-impl Seen {
-    /// Of a message.
+impl ReplyTimes {
+    /// The times of a message.
     #[inline]
-    pub fn of(message: &Message<'_>) -> Seen {
-        Seen {
+    pub fn of(message: &Message<'_>) -> ReplyTimes {
+        ReplyTimes {
             start: message.start,
             end: message.end,
             frame: message.frame,
@@ -74,7 +75,7 @@ impl Seen {
         }
     }
 
-    /// The best that is known of its end.
+    /// The end, or the start if the end is unknown.
     #[inline]
     pub fn end_or_start(&self) -> i64 {
         self.end.unwrap_or(self.start)

@@ -1,9 +1,9 @@
 //! Decryption on one connection (MS-SMB2 sections 3.1.4.2 and 3.1.4.3).
 //!
-//! Keys come from the user. A session key needs the dialect and, from 3.1.1 on, the hash over
-//! the messages up to session setup, so the capture must hold them; keys of the two directions
-//! also work in mid-stream, where the cipher is found by trying. The other channels of a session are
-//! encrypted with the keys of its first one (section 3.3.5.5.3).
+//! Keys come from the user. A session key works only with the dialect and, from 3.1.1 on, with the
+//! hash over the messages up to session setup, so the capture must contain them. Keys of the two
+//! directions also work mid-stream, where the cipher is found by trying. The other channels of a
+//! session are encrypted with the keys of its first one (section 3.3.5.5.3).
 
 use std::cell::RefCell;
 
@@ -19,12 +19,12 @@ use smbscope_wire::status::Status;
 #[derive(Clone, Debug, Default)]
 pub struct Keys {
     entries: HashMap<u64, KeyEntry>,
-    /// Of these sessions the hashes that their keys are made with.
+    /// Hashes that the keys of these sessions are derived with.
     hashes: RefCell<HashMap<u64, PreauthIntegrity>>,
 }
 
 impl Keys {
-    /// Of these.
+    /// Keys by session.
     pub fn new(keys: &[KeyEntry]) -> Keys {
         let entries = keys.iter().map(|key| (key.session_id, key.clone())).collect();
         Keys { entries, hashes: RefCell::default() }
@@ -35,7 +35,7 @@ impl Keys {
         self.entries.is_empty()
     }
 
-    /// A session began on a connection, or one more connection was bound to it.
+    /// A session was set up on a connection, or bound to it.
     fn begun(&self, session_id: u64, hash: PreauthIntegrity) {
         if self.entries.contains_key(&session_id) {
             self.hashes.borrow_mut().entry(session_id).or_insert(hash);
@@ -43,19 +43,19 @@ impl Keys {
     }
 }
 
-/// Decryptors and what leads to them.
+/// Decryptors, and the negotiation state they are derived from.
 #[derive(Default)]
 pub struct Secrets {
     dialect: Option<Dialect>,
     cipher: Option<Cipher>,
     connection_hash: Option<PreauthIntegrity>,
-    /// Hashes of session setups under way, by session; 0 until the server has named it.
+    /// Hashes of session setups in progress, by session; 0 until the server has assigned its id.
     hashes: HashMap<u64, PreauthIntegrity>,
     decryptors: HashMap<(u64, bool), Option<Decryptor>>,
 }
 
 impl Clone for Secrets {
-    /// Without anything: connections are copied to be ended, not to read on, and keys that are not
+    /// Without state: connections are cloned to be ended, not to be read on, and keys that are not
     /// copied need not be wiped.
     fn clone(&self) -> Secrets {
         Secrets::default()
@@ -119,7 +119,7 @@ impl Secrets {
         }
     }
 
-    /// Opens an encrypted message into `out`; None without a key, Some(false) when no key opens it.
+    /// Decrypts a message into `out`; None without a key, Some(false) if no key decrypts it.
     pub fn open(
         &mut self,
         keys: &Keys,

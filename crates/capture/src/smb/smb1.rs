@@ -1,11 +1,11 @@
 //! SMB1 on one connection: requests and replies to operations.
 //!
-//! Owns pairing: by PID and MID (MS-CIFS section 3.2.5.1; of the PID the lower half, which old
-//! servers return alone), AndX chains, transactions in several messages, raw mode. It does not
-//! own what spans connections (`resolve`).
+//! Owns pairing by PID and MID (MS-CIFS section 3.2.5.1; only the lower half of the PID, which is
+//! all that old servers return), AndX chains, transactions in several messages, raw mode. It does
+//! not own what spans connections (`resolve`).
 //!
-//! A lock that may wait has no interim reply in SMB1. It counts as waiting (`waits`) once an
-//! operation that was sent after it is answered before it, or when it is refused after all.
+//! A lock that may wait has no interim reply in SMB1. It counts as waiting (`waits`) if an
+//! operation that was sent later is answered first, or if it is refused in the end.
 
 mod early_replies;
 mod exchange;
@@ -27,12 +27,11 @@ use smbscope_tables::operation::Column;
 use smbscope_wire::smb1::lock::LockingAndXRequest;
 use smbscope_wire::smb1::{self, Command, Header};
 
-use crate::limits::Limits;
-use crate::outcome::Output;
-use crate::smb::pairing::Link;
-use crate::smb::pending::Seen;
+use crate::smb::context::SmbContext;
+use crate::smb::pairing::Pairing;
+use crate::smb::pending::ReplyTimes;
 use crate::stream::Message;
-use early_replies::Early;
+use early_replies::EarlyReply;
 use exchange::Exchange;
 use stage::Stage;
 
@@ -42,7 +41,7 @@ pub struct Smb1 {
     waiting: HashMap<u32, u32, foldhash::fast::RandomState>,
     slab: Vec<Exchange>,
     free: Vec<u32>,
-    early: VecDeque<Early>,
+    early: VecDeque<EarlyReply>,
     sequence: u64,
     chains: u64,
     /// The Negotiate that SMB2 may answer.
@@ -59,60 +58,47 @@ pub struct Smb1 {
     owners: HashMap<u16, u16, foldhash::fast::RandomState>,
 }
 
-/// Requests of one number that wait at once. No proper client has more than one.
+/// Requests of one number that wait at once. A correct client never has more than one.
 const SAME_NUMBER: usize = 32;
 
 impl Smb1 {
     /// Takes a message with SMB1's magic, whole or from its header as far as captured.
-    pub fn message(
-        &mut self,
-        message: &Message<'_>,
-        to_server: bool,
-        link: &mut Link,
-        out: &mut Output,
-        limits: &Limits,
-    ) {
+    pub fn message(&mut self, message: &Message<'_>, to_server: bool, cx: &mut SmbContext<'_>) {
         let view = smb1::Message::new(message.bytes, message.length as usize);
         let parsed = view.and_then(|view| Some((view, view.header()?)));
         if self.is_raw(message, parsed.map(|(_, header)| header), to_server) {
-            self.raw(message, to_server, link, out);
+            self.raw(message, to_server, cx);
             return;
         }
         let Some((view, header)) = parsed else {
-            out.coverage.messages_malformed += u64::from(!message.cut);
-            link.unbegin(message.start, message.begun);
+            cx.out.coverage.messages_malformed += u64::from(!message.cut);
+            cx.pairing.unbegin(message.start, message.begun);
             return;
         };
-        // Samba's interim reply to a WriteRaw lacks the bit that says reply.
+        // Samba's interim reply to a WriteRaw lacks the reply flag.
         let answers = !to_server && !is_break(view);
         if header.is_reply() || answers && self.answers(key_of(&header), header.command) {
-            link.unbegin(message.start, message.begun);
-            self.reply(view, &header, message, link, out, limits);
+            cx.pairing.unbegin(message.start, message.begun);
+            self.reply(view, &header, message, cx);
         } else if !to_server && is_break(view) {
-            link.unbegin(message.start, message.begun);
-            self.notification(view, &header, message, link, out);
+            cx.pairing.unbegin(message.start, message.begun);
+            self.notification(view, &header, message, cx);
         } else if to_server {
-            self.request(view, &header, message, link, out, limits);
+            self.request(view, &header, message, cx);
         } else {
-            // Servers ask for nothing but breaks: data of a raw read whose request was lost.
-            out.coverage.messages_malformed += 1;
-            link.unbegin(message.start, message.begun);
+            // Servers send no requests except breaks: data of a raw read whose request was lost.
+            cx.out.coverage.messages_malformed += 1;
+            cx.pairing.unbegin(message.start, message.begun);
         }
     }
 
     /// Takes a message without magic: a block of raw mode.
-    pub fn raw(
-        &mut self,
-        message: &Message<'_>,
-        to_server: bool,
-        link: &mut Link,
-        out: &mut Output,
-    ) {
+    pub fn raw(&mut self, message: &Message<'_>, to_server: bool, cx: &mut SmbContext<'_>) {
         if to_server {
-            self.raw_to_server(message, link, out);
+            self.raw_to_server(message, cx);
         } else {
-            link.unbegin(message.start, message.begun);
-            self.raw_to_client(message, link, out);
+            cx.pairing.unbegin(message.start, message.begun);
+            self.raw_to_client(message, cx);
         }
     }
 
@@ -129,30 +115,29 @@ impl Smb1 {
     /// An SMB2 Negotiate reply that answers an SMB1 Negotiate; false when none waits.
     pub fn answered_by_smb2(
         &mut self,
-        seen: &Seen,
+        times: &ReplyTimes,
         status: u32,
-        link: &mut Link,
-        out: &mut Output,
+        cx: &mut SmbContext<'_>,
     ) -> bool {
         let Some(key) = self.negotiate.take() else { return false };
-        let Some(slot) = self.take(key, seen.start, link, out) else { return false };
+        let Some(slot) = self.take(key, times.start, cx) else { return false };
         if let Some(exchange) = self.slab.get_mut(slot as usize) {
             for member in exchange.members() {
                 member.pending.row.set_status(status);
             }
-            exchange.finish_with(seen, link, out);
+            exchange.finish_with(times, cx);
         }
         self.free.push(slot);
         true
     }
 
     /// The connection ends: everything that waits becomes a row.
-    pub fn end(&mut self, time: i64, link: &mut Link, out: &mut Output) {
-        self.expire(0, u64::MAX, link, out);
+    pub fn end(&mut self, time: i64, cx: &mut SmbContext<'_>) {
+        self.expire(0, u64::MAX, cx);
         let mut slots: Vec<u32> = self.waiting.drain().map(|(_, slot)| slot).collect();
         slots.sort_unstable_by_key(|&slot| self.sequence_of(slot));
         for slot in slots {
-            self.close(slot, time, link, out);
+            self.close(slot, time, cx);
         }
     }
 
@@ -182,28 +167,26 @@ impl Smb1 {
         view: smb1::Message<'_>,
         header: &Header,
         message: &Message<'_>,
-        link: &mut Link,
-        out: &mut Output,
-        limits: &Limits,
+        cx: &mut SmbContext<'_>,
     ) {
         let key = key_of(header);
         let time = message.end.unwrap_or(message.start);
         let is_mpx = header.command == Command::WRITE_MPX && self.answers(key, header.command);
         let is_secondary = header.command.primary() != header.command || is_mpx;
-        if is_secondary && self.secondary(view, key, message, link) {
+        if is_secondary && self.secondary(view, key, message, cx.pairing) {
             return;
         }
-        // Nothing else is sent while a raw block is awaited, but for breaks' answers.
+        // While a raw block is expected, only answers to oplock breaks are sent.
         if header.command != Command::NT_CANCEL && !is_break(view) {
             (self.raw_read, self.raw_write) = (None, None);
         }
         let older = match header.command {
             Command::NT_CANCEL => Vec::new(),
-            _ => self.supersede(key, header.command, time, link, out),
+            _ => self.supersede(key, header.command, time, cx),
         };
         let chain = if view.blocks().nth(1).is_some() {
             self.chains += 1;
-            link.table.compounds += 1;
+            cx.pairing.table.compounds += 1;
             self.chains
         } else {
             0
@@ -215,7 +198,7 @@ impl Smb1 {
         for (index, block) in view.blocks().enumerate() {
             let command = block.command();
             let member = exchange.push(member::row(header, command));
-            let stage = request::decode(block, header, chained, member, link);
+            let stage = request::decode(block, header, chained, member, cx.pairing);
             chained |= open::opens(command);
             let pending = &mut member.pending;
             pending.chain = chain;
@@ -224,8 +207,8 @@ impl Smb1 {
                 pending.row.set_compound_index(index as u16);
                 pending.row.set_related(index > 0);
             }
-            link.start(pending, message, index == 0);
-            out.coverage.commands_unknown += u64::from(command.name().is_none());
+            cx.pairing.start(pending, message, index == 0);
+            cx.out.coverage.commands_unknown += u64::from(command.name().is_none());
             exchange.stage = stage;
         }
         if is_secondary {
@@ -237,41 +220,35 @@ impl Smb1 {
                 member.pending.row.set_compound_size(size as u16);
             }
             if member.pending.row.waits() == Some(true) {
-                link.arrive(&mut member.pending, time);
+                cx.pairing.remove_in_flight(&mut member.pending, time);
                 member.pending.row.clear(Column::busy_ns);
             } else {
-                link.depart(&mut member.pending);
+                cx.pairing.add_in_flight(&mut member.pending);
             }
         }
-        self.depart(slot, time, link, out, limits);
+        self.depart(slot, time, cx);
     }
 
-    /// A number is used again. Mostly the reply to its first use was lost; but where the command
-    /// is another one the replies can be told apart, so that it may yet come. Returns who waits.
-    fn supersede(
-        &mut self,
-        key: u32,
-        by: Command,
-        time: i64,
-        link: &mut Link,
-        out: &mut Output,
-    ) -> Vec<u32> {
+    /// A number is used again. Usually the reply to its first use was lost; but if the commands
+    /// differ, the replies can be distinguished, so that it may still come. Returns the requests
+    /// that wait.
+    fn supersede(&mut self, key: u32, by: Command, time: i64, cx: &mut SmbContext<'_>) -> Vec<u32> {
         let Some(slot) = self.waiting.remove(&key) else { return Vec::new() };
         let Some(exchange) = self.slab.get_mut(slot as usize) else { return Vec::new() };
         if exchange.answers(by) || exchange.is_begun() || exchange.alone {
-            self.close(slot, time, link, out);
+            self.close(slot, time, cx);
             return Vec::new();
         }
         let mut older = std::mem::take(&mut exchange.older);
         older.push(slot);
         if older.len() >= SAME_NUMBER {
-            self.close(older.remove(0), time, link, out);
+            self.close(older.remove(0), time, cx);
         }
         older
     }
 
     /// Puts a request among those that wait for a reply.
-    fn depart(&mut self, slot: u32, time: i64, link: &mut Link, out: &mut Output, limits: &Limits) {
+    fn depart(&mut self, slot: u32, time: i64, cx: &mut SmbContext<'_>) {
         let Some(exchange) = self.slab.get_mut(slot as usize) else { return };
         let key = exchange.key;
         let is_single = exchange.members().len() == 1;
@@ -280,7 +257,7 @@ impl Smb1 {
                 if exchange.answers(Command::LOCKING_AND_X) {
                     self.acknowledged = Some(key);
                 }
-                exchange.give_up(time, link, out);
+                exchange.give_up(time, cx);
                 let mut older = std::mem::take(&mut exchange.older);
                 if let Some(latest) = older.pop() {
                     self.waiting.insert(key, latest);
@@ -297,20 +274,21 @@ impl Smb1 {
             Stage::ReadRaw => self.raw_read = Some(key),
             _ => {}
         }
-        if self.waiting.len() >= limits.pending {
-            self.discard(time, limits, link, out);
+        if self.waiting.len() >= cx.limits.pending {
+            self.discard(time, cx);
         }
         self.waiting.insert(key, slot);
     }
 
-    /// Takes out of what is in flight whose reply seems lost: see [`Link::arrive_lost`].
-    pub fn arrive_lost(&mut self, at: u64, time: i64, link: &mut Link) {
+    /// Removes requests from those in flight whose reply seems lost: see
+    /// [`Pairing::remove_if_lost`].
+    pub fn remove_if_lost(&mut self, at: u64, time: i64, pairing: &mut Pairing) {
         for &slot in self.waiting.values() {
             let Some(exchange) = self.slab.get_mut(slot as usize) else { continue };
-            exchange.arrive_lost(at, time, link);
+            exchange.remove_if_lost(at, time, pairing);
             for older in exchange.older.clone() {
                 if let Some(exchange) = self.slab.get_mut(older as usize) {
-                    exchange.arrive_lost(at, time, link);
+                    exchange.remove_if_lost(at, time, pairing);
                 }
             }
         }
@@ -318,14 +296,14 @@ impl Smb1 {
 
     /// Forgets the oldest eighth of what waits.
     #[cold]
-    fn discard(&mut self, time: i64, limits: &Limits, link: &mut Link, out: &mut Output) {
+    fn discard(&mut self, time: i64, cx: &mut SmbContext<'_>) {
         let mut held: Vec<(u64, u32, u32)> =
             self.waiting.iter().map(|(&key, &slot)| (self.sequence_of(slot), key, slot)).collect();
         held.sort_unstable();
-        for (_, key, slot) in held.into_iter().take(limits.pending / 8 + 1) {
+        for (_, key, slot) in held.into_iter().take(cx.limits.pending / 8 + 1) {
             self.waiting.remove(&key);
-            out.coverage.operations_discarded += 1;
-            self.close(slot, time, link, out);
+            cx.out.coverage.operations_discarded += 1;
+            self.close(slot, time, cx);
         }
     }
 
@@ -335,7 +313,7 @@ impl Smb1 {
         view: smb1::Message<'_>,
         key: u32,
         message: &Message<'_>,
-        link: &mut Link,
+        pairing: &mut Pairing,
     ) -> bool {
         let Some(block) = view.blocks().next() else { return false };
         let Some(exchange) = self
@@ -346,7 +324,7 @@ impl Smb1 {
         else {
             return false;
         };
-        exchange.go_on(message, link);
+        exchange.resume_request(message, pairing);
         let mut stage = std::mem::take(&mut exchange.stage);
         if let Stage::Transaction(state) = &mut stage
             && let Some(member) = exchange.members().last_mut()
@@ -363,20 +341,19 @@ impl Smb1 {
         view: smb1::Message<'_>,
         header: &Header,
         message: &Message<'_>,
-        link: &mut Link,
-        out: &mut Output,
+        cx: &mut SmbContext<'_>,
     ) {
         let Some(block) = view.blocks().next() else { return };
-        link.table.breaks += 1;
+        cx.pairing.table.breaks += 1;
         let view = LockingAndXRequest::new(block);
         let mut row = member::row(header, header.command);
         request::set_break(&mut row, &view, true);
         let owner = view.fid().and_then(|fid| self.owners.get(&fid));
-        // Servers that give out other UIDs put 0 there, too.
+        // Servers that give cx.out other UIDs put 0 there, too.
         if let (None, Some(&uid)) = (row.session_id(), owner) {
             row.set_session_id(u64::from(uid));
         }
-        link.notification(out, row, &Seen::of(message));
+        cx.pairing.notification(cx.out, row, &ReplyTimes::of(message));
     }
 
     fn allocate(&mut self, key: u32) -> u32 {

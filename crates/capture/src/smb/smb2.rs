@@ -19,23 +19,22 @@ use smbscope_tables::operation::Operation;
 use smbscope_wire::smb2::Command;
 use smbscope_wire::smb2::header::{Header, Member, members};
 
-use crate::limits::Limits;
-use crate::outcome::{Effect, Output};
-use crate::smb::pairing::Link;
-use crate::smb::pending::{Pending, Seen};
+use crate::outcome::Effect;
+use crate::smb::context::SmbContext;
+use crate::smb::pairing::Pairing;
+use crate::smb::pending::{Pending, ReplyTimes};
 use crate::stream::Message;
-use cut_compounds::{Rest, Tail, Told, next_id};
-use early_replies::Early;
+use cut_compounds::{CutReply, Rest, Tail, next_id};
+use early_replies::EarlyReply;
 use missing_ids::Gap;
+use replies::Arrival;
 pub use reply::negotiate as negotiated;
 use waiting::Waiting;
 
 /// How a message was wrapped.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Wrapping {
-    /// It was encrypted.
     pub encrypted: bool,
-    /// It was compressed.
     pub compressed: bool,
 }
 
@@ -48,7 +47,7 @@ struct Chain {
     tree_id: Option<u32>,
     /// A related member works on the file of the one before it.
     file: Option<[u8; 16]>,
-    /// How many members there are is not known: the end was not captured.
+    /// The number of members is unknown because the end was not captured.
     is_cut: bool,
 }
 
@@ -70,58 +69,57 @@ pub struct Smb2 {
     waiting: Waiting,
     slab: Vec<Pending>,
     free: Vec<u32>,
-    early: VecDeque<Early>,
+    early: VecDeque<EarlyReply>,
     chains: u64,
     /// Files that the compounds whose members were answered in several messages opened.
     chain_files: VecDeque<(u64, [u8; 16])>,
-    /// Encrypted requests that nothing could be paired with by number.
+    /// Encrypted requests, which cannot be paired by number.
     sealed: VecDeque<u32>,
-    /// The last request's end, while the next one may tell how many members that has.
+    /// The cut end of the last request; the next request shows how many members it has.
     tail: Option<Tail>,
-    /// Answered behind what was captured; by STATUS_PENDING perhaps, and the reply is yet to come.
-    told: VecDeque<Told>,
-    /// The number that the next request has if none is missing, and where it is if none is.
+    /// Requests answered in bytes that were not captured, perhaps with STATUS_PENDING, so that the
+    /// final reply is still to come.
+    cut_replies: VecDeque<CutReply>,
+    /// Number of the next request and its TCP sequence number, if nothing is missing.
     next: Option<(u64, u32)>,
-    /// Numbers that were left out.
+    /// Numbers that no captured request has.
     gaps: VecDeque<Gap>,
     credits: Option<i64>,
 }
 
 impl Smb2 {
-    /// Takes a message in clear, whole or from its header as far as captured.
-    pub fn message(
-        &mut self,
-        message: &Message<'_>,
-        wrapping: Wrapping,
-        link: &mut Link,
-        out: &mut Output,
-        limits: &Limits,
-    ) {
+    /// Takes a plaintext message, from its header as far as captured.
+    pub fn message(&mut self, message: &Message<'_>, wrapping: Wrapping, cx: &mut SmbContext<'_>) {
         let Some(first) = Header::parse(message.bytes) else {
-            out.coverage.messages_malformed += u64::from(!message.cut);
-            link.unbegin(message.start, message.begun);
+            cx.out.coverage.messages_malformed += u64::from(!message.cut);
+            cx.pairing.unbegin(message.start, message.begun);
             return;
         };
         if first.is_response() {
-            link.unbegin(message.start, message.begun);
+            cx.pairing.unbegin(message.start, message.begun);
             if first.next_command == 0 {
                 let member = Member { offset: 0, header: first, bytes: message.bytes };
-                let (seen, rest) = (Seen::of(message), None);
-                self.reply(&member, 0, &mut None, &seen, rest, wrapping, link, out, limits);
+                let times = ReplyTimes::of(message);
+                let arrival = Arrival { times, wrapping, lead: true, rest: None };
+                self.reply(&member, &arrival, &mut None, cx);
             } else {
-                self.compound_reply(message, wrapping, link, out, limits);
+                self.compound_reply(message, wrapping, cx);
             }
             if !self.early.is_empty() {
-                self.expire(limits.early, out.order.saturating_sub(EARLY_PACKETS), link, out);
+                self.expire(cx.limits.early, cx.out.order.saturating_sub(EARLY_PACKETS), cx);
             }
-            if !self.told.is_empty() {
-                self.settle(limits.early, out.order.saturating_sub(EARLY_PACKETS), link, out);
+            if !self.cut_replies.is_empty() {
+                self.settle_cut_replies(
+                    cx.limits.early,
+                    cx.out.order.saturating_sub(EARLY_PACKETS),
+                    cx,
+                );
             }
             if !self.gaps.is_empty() {
-                self.settle_gaps(out.order, link, out);
+                self.settle_gaps(cx.out.order, cx);
             }
-            if link.looks_for_lost(self.waiting.len()) {
-                self.arrive_lost(u64::MAX, message.end.unwrap_or(message.start), link);
+            if cx.pairing.should_look_for_lost(self.waiting.len()) {
+                self.remove_if_lost(u64::MAX, message.end.unwrap_or(message.start), cx.pairing);
             }
             return;
         }
@@ -129,33 +127,33 @@ impl Smb2 {
             && id != first.message_id
             && sequence != message.sequence
         {
-            self.leave_out(id, sequence, &first, message, out.order);
-            // Also where replies, which settle them in time, are not captured at all.
-            self.settle_gaps(out.order, link, out);
+            self.note_missing_ids(id, sequence, &first, message, cx.out.order);
+            // Also if replies, which settle them in time, are not captured at all.
+            self.settle_gaps(cx.out.order, cx);
         }
         if self.tail.is_some() {
-            self.count_behind(&first, message, link, out, limits);
+            self.add_cut_members(&first, message, cx);
         }
         if first.next_command == 0 {
-            self.number_on(&first, None, message);
+            self.note_next_id(&first, None, message);
             let member = Member { offset: 0, header: first, bytes: message.bytes };
             let mut chain = Chain::of(&first, 0);
-            if let Some(slot) = self.request(&member, &mut chain, message, wrapping, link, out) {
+            if let Some(slot) = self.request(&member, &mut chain, message, wrapping, cx) {
                 let time = message.end.unwrap_or(message.start);
-                self.depart(slot, &chain, time, link, out, limits);
+                self.depart(slot, &chain, time, cx);
             }
         } else {
-            self.compound_request(message, &first, wrapping, link, out, limits);
+            self.compound_request(message, &first, wrapping, cx);
         }
     }
 
-    /// Notes which number the next request has, and where it is, if none is missing; of the request at
-    /// hand `rest` was not captured, which may have numbers too.
+    /// Notes the number of the next request, and its place in the stream, if none is missing.
+    /// `rest` of the current request was not captured and may contain numbers too.
     #[inline]
-    fn number_on(&mut self, last: &Header, rest: Option<Rest>, message: &Message<'_>) {
+    fn note_next_id(&mut self, last: &Header, rest: Option<Rest>, message: &Message<'_>) {
         let end = cut_compounds::end(message).wrapping_sub(rest.map_or(0, Rest::bytes));
         let id = match self.next {
-            // It has the number of what it cancels.
+            // A Cancel has the number of the request it cancels.
             Some((next, _)) if last.command == Command::CANCEL => next,
             _ => next_id(last),
         };
@@ -167,12 +165,10 @@ impl Smb2 {
         message: &Message<'_>,
         first: &Header,
         wrapping: Wrapping,
-        link: &mut Link,
-        out: &mut Output,
-        limits: &Limits,
+        cx: &mut SmbContext<'_>,
     ) {
         self.chains += 1;
-        link.table.compounds += 1;
+        cx.pairing.table.compounds += 1;
         let mut chain = Chain::of(first, self.chains);
         let mut slots = [0_u32; MEMBERS_MAX];
         let mut count = 0_usize;
@@ -180,32 +176,32 @@ impl Smb2 {
         let mut last = *first;
         for member in members(message.bytes) {
             if member.header.is_response() {
-                out.coverage.messages_malformed += 1;
+                cx.out.coverage.messages_malformed += 1;
                 break;
             }
             last = member.header;
             let index = chain.members.saturating_add(1);
             tail = cut_compounds::after(&member, message)
                 .map(|rest| Tail::new(chain.number, next_id(&member.header), index, rest, message));
-            let slot = self.request(&member, &mut chain, message, wrapping, link, out);
+            let slot = self.request(&member, &mut chain, message, wrapping, cx);
             let Some(slot) = slot else { break };
             if let Some(place) = slots.get_mut(count) {
                 *place = slot;
                 count += 1;
             } else if let Some(pending) = self.slab.get_mut(slot as usize) {
                 // More members than any client sends: counted, not followed.
-                link.give_up(out, pending, message.start);
+                cx.pairing.give_up(cx.out, pending, message.start);
                 self.free.push(slot);
             }
         }
         chain.is_cut = tail.is_some();
-        self.number_on(&last, tail.as_ref().map(|tail| tail.rest), message);
+        self.note_next_id(&last, tail.as_ref().map(|tail| tail.rest), message);
         let time = message.end.unwrap_or(message.start);
         for &slot in slots.iter().take(count) {
-            self.depart(slot, &chain, time, link, out, limits);
+            self.depart(slot, &chain, time, cx);
         }
         if let Some(tail) = tail {
-            self.behind(&tail, 0, link, out, limits);
+            self.add_cut_member(&tail, 0, cx);
             self.tail = Some(tail);
         }
     }
@@ -218,8 +214,7 @@ impl Smb2 {
         chain: &mut Chain,
         message: &Message<'_>,
         wrapping: Wrapping,
-        link: &mut Link,
-        out: &mut Output,
+        cx: &mut SmbContext<'_>,
     ) -> Option<u32> {
         let header = &member.header;
         let index = chain.members;
@@ -248,7 +243,7 @@ impl Smb2 {
         row.set_signed(header.flags.is_signed());
         row.set_encrypted(wrapping.encrypted);
         row.set_compressed(wrapping.compressed);
-        link.start(pending, message, index == 0);
+        cx.pairing.start(pending, message, index == 0);
         let row = &mut pending.row;
         if chain.session_id != 0 {
             row.set_session_id(chain.session_id);
@@ -261,7 +256,7 @@ impl Smb2 {
             row.set_compound_index(index);
             row.set_related(is_related);
         }
-        request::decode(member, pending, link);
+        request::decode(member, pending, cx.pairing);
         if chain.number != 0 {
             match pending.row.file_id() {
                 None if is_related => {
@@ -272,22 +267,14 @@ impl Smb2 {
                 named => chain.file = named,
             }
         }
-        out.coverage.commands_unknown += u64::from(header.command.name().is_none());
+        cx.out.coverage.commands_unknown += u64::from(header.command.name().is_none());
         Some(slot)
     }
 
     /// Puts a request among those that wait for a reply.
     #[inline(always)]
-    #[allow(clippy::too_many_arguments)]
-    fn depart(
-        &mut self,
-        slot: u32,
-        chain: &Chain,
-        time: i64,
-        link: &mut Link,
-        out: &mut Output,
-        limits: &Limits,
-    ) {
+
+    fn depart(&mut self, slot: u32, chain: &Chain, time: i64, cx: &mut SmbContext<'_>) {
         let Some(pending) = self.slab.get_mut(slot as usize) else { return };
         if chain.number != 0 && !chain.is_cut {
             pending.row.set_compound_size(chain.members);
@@ -299,37 +286,38 @@ impl Smb2 {
             held - if command == Command::CANCEL { 0 } else { charge }
         });
         if command == Command::CANCEL {
-            // It has no reply; what it cancels answers with STATUS_CANCELLED.
-            link.give_up(out, pending, time);
+            // It has no reply; the request it cancels is answered with STATUS_CANCELLED.
+            cx.pairing.give_up(cx.out, pending, time);
             self.free.push(slot);
             return;
         }
         if let Some(held) = self.credits.filter(|&held| held >= 0) {
-            let least = link.table.credits_min.get_or_insert(held as u64);
+            let least = cx.pairing.table.credits_min.get_or_insert(held as u64);
             *least = (*least).min(held as u64);
         }
         if pending.row.waits() == Some(true) {
-            link.arrive(pending, time);
+            cx.pairing.remove_in_flight(pending, time);
             pending.row.clear(smbscope_tables::operation::Column::busy_ns);
         } else {
-            link.depart(pending);
+            cx.pairing.add_in_flight(pending);
         }
-        if !self.early.is_empty() && self.was_answered(id, slot, link, out) {
+        if !self.early.is_empty() && self.take_early_reply(id, slot, cx) {
             return;
         }
-        if self.waiting.len() >= limits.pending {
-            self.discard_oldest(time, link, out);
+        if self.waiting.len() >= cx.limits.pending {
+            self.discard_oldest(time, cx);
         }
         if let Some(lost) = self.waiting.insert(id, slot) {
-            self.displaced(lost, time, link, out);
+            self.displaced(lost, time, cx);
         }
     }
 
-    /// Takes out of what is in flight whose reply seems lost: see [`Link::arrive_lost`].
-    pub fn arrive_lost(&mut self, at: u64, time: i64, link: &mut Link) {
+    /// Removes requests from those in flight whose reply seems lost: see
+    /// [`Pairing::remove_if_lost`].
+    pub fn remove_if_lost(&mut self, at: u64, time: i64, pairing: &mut Pairing) {
         for slot in self.waiting.places() {
             if let Some(pending) = self.slab.get_mut(slot as usize) {
-                link.arrive_lost(at, pending, time);
+                pairing.remove_if_lost(at, pending, time);
             }
         }
     }
@@ -337,49 +325,47 @@ impl Smb2 {
     /// Makes room: the oldest eighth by number, since clients number upwards. Many at once, so that
     /// a capture without replies does not search them all for each request.
     #[cold]
-    fn discard_oldest(&mut self, time: i64, link: &mut Link, out: &mut Output) {
+    fn discard_oldest(&mut self, time: i64, cx: &mut SmbContext<'_>) {
         let oldest = self.waiting.sorted();
         for &(id, slot) in oldest.iter().take(oldest.len() / 8 + 1) {
             self.waiting.remove(id);
-            out.coverage.operations_discarded += 1;
-            self.give_up(slot, time, link, out);
+            cx.out.coverage.operations_discarded += 1;
+            self.give_up(slot, time, cx);
         }
     }
 
     /// The number is used again: the first one's reply was lost.
     #[cold]
-    fn displaced(&mut self, slot: u32, time: i64, link: &mut Link, out: &mut Output) {
+    fn displaced(&mut self, slot: u32, time: i64, cx: &mut SmbContext<'_>) {
         match self.slab.get_mut(slot as usize) {
-            // It was concluded from numbers: here is who really has this one.
+            // It was inferred from numbers; this is the request that really has this one.
             Some(pending) if pending.row.command().is_none() => {
-                link.arrive(pending, time);
+                cx.pairing.remove_in_flight(pending, time);
                 self.free.push(slot);
             }
-            _ => self.give_up(slot, time, link, out),
+            _ => self.give_up(slot, time, cx),
         }
     }
 
-    fn give_up(&mut self, slot: u32, time: i64, link: &mut Link, out: &mut Output) {
+    fn give_up(&mut self, slot: u32, time: i64, cx: &mut SmbContext<'_>) {
         if let Some(pending) = self.slab.get_mut(slot as usize) {
-            out.coverage.operations_unanswered += 1;
-            link.table.unanswered += 1;
+            cx.out.coverage.operations_unanswered += 1;
+            cx.pairing.table.unanswered += 1;
             let is_behind = pending.chain != 0 && pending.row.command().is_none();
-            out.coverage.members_not_captured += u64::from(is_behind);
-            link.give_up(out, pending, time);
+            cx.out.coverage.members_not_captured += u64::from(is_behind);
+            cx.pairing.give_up(cx.out, pending, time);
             self.free.push(slot);
         }
     }
 
-    /// An encrypted message that cannot be opened. Its number is inside; within a burst replies
-    /// are taken to come in the order of the requests.
+    /// An encrypted message that cannot be decrypted. Its number is inside; within a burst replies
+    /// are assumed to come in the order of the requests.
     pub fn sealed(
         &mut self,
         message: &Message<'_>,
         session_id: Option<u64>,
         to_server: bool,
-        link: &mut Link,
-        out: &mut Output,
-        limits: &Limits,
+        cx: &mut SmbContext<'_>,
     ) {
         if to_server {
             let slot = self.allocate();
@@ -391,44 +377,44 @@ impl Smb2 {
             if let Some(id) = session_id {
                 row.set_session_id(id);
             }
-            link.start(pending, message, true);
-            link.depart(pending);
+            cx.pairing.start(pending, message, true);
+            cx.pairing.add_in_flight(pending);
             self.sealed.push_back(slot);
-            if self.sealed.len() > limits.pending
+            if self.sealed.len() > cx.limits.pending
                 && let Some(lost) = self.sealed.pop_front()
             {
-                out.coverage.operations_discarded += 1;
-                self.give_up(lost, message.start, link, out);
+                cx.out.coverage.operations_discarded += 1;
+                self.give_up(lost, message.start, cx);
             }
             return;
         }
-        let seen = Seen::of(message);
+        let times = ReplyTimes::of(message);
         let Some((slot, pending)) = self
             .sealed
             .pop_front()
             .and_then(|slot| Some((slot, self.slab.get_mut(slot as usize)?)))
         else {
-            out.coverage.replies_unmatched += 1;
-            if !link.requests_seen {
+            cx.out.coverage.replies_unmatched += 1;
+            if !cx.pairing.requests_seen {
                 let mut row = Operation::default();
                 row.set_protocol(2);
                 row.set_encrypted(true);
                 if let Some(id) = session_id {
                     row.set_session_id(id);
                 }
-                link.reply_alone(out, row, &seen, true, Effect::None);
+                cx.pairing.reply_alone(cx.out, row, &times, true, Effect::None);
             }
             return;
         };
-        link.finish(out, pending, &seen, true, Effect::None);
+        cx.pairing.finish(cx.out, pending, &times, true, Effect::None);
         self.free.push(slot);
     }
 
     /// Credits that a reply grants outside of pairing.
-    pub fn grant(&mut self, credits: i64, link: &mut Link) {
+    pub fn grant(&mut self, credits: i64, pairing: &mut Pairing) {
         self.credits = self.credits.map(|held| held + credits);
         if let Some(held) = self.credits {
-            let most = &mut link.table.credits_max;
+            let most = &mut pairing.table.credits_max;
             *most = (*most).max(held.max(0) as u64);
         }
     }
@@ -439,14 +425,14 @@ impl Smb2 {
     }
 
     /// The connection ends: everything that waits becomes a row.
-    pub fn end(&mut self, time: i64, link: &mut Link, out: &mut Output) {
-        self.expire(0, u64::MAX, link, out);
-        self.settle(0, u64::MAX, link, out);
-        self.settle_gaps(u64::MAX, link, out);
+    pub fn end(&mut self, time: i64, cx: &mut SmbContext<'_>) {
+        self.expire(0, u64::MAX, cx);
+        self.settle_cut_replies(0, u64::MAX, cx);
+        self.settle_gaps(u64::MAX, cx);
         let mut slots = self.waiting.drain();
         slots.extend(self.sealed.drain(..).map(|slot| (0, slot)));
         for (_, slot) in slots {
-            self.give_up(slot, time, link, out);
+            self.give_up(slot, time, cx);
         }
     }
 

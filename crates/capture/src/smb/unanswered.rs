@@ -1,7 +1,8 @@
-//! What the request of an operation without reply tells of sessions and shares.
+//! What an unanswered request says about sessions and shares.
 //!
-//! Owns the operations' effects in captures of one direction and where a reply was lost. It does not
-//! own their rows (`link`), nor what a refusal tells (`smb1::reply`, `smb2::reply`).
+//! Owns the effects of such operations, in captures of one direction and where a reply was lost. It
+//! does not own their rows (`pairing`), nor the effects of a refusal (`smb1::reply`,
+//! `smb2::reply`).
 
 use smbscope_tables::operation::Operation;
 use smbscope_wire::{smb1, smb2};
@@ -9,8 +10,8 @@ use smbscope_wire::{smb1, smb2};
 use crate::outcome::{Effect, Output, Tree};
 use crate::smb::pending::Pending;
 
-/// Who logged on: a session that goes on was let in. And which share was asked for. Without its
-/// number (SMB1 gives it with the reply) a session is not found again.
+/// The effect of an unanswered logon or tree connect. A session that continues was accepted. A
+/// session without an id cannot be found again (SMB1 sends it with the reply).
 pub fn effect(out: &mut Output, pending: &mut Pending) -> Effect {
     let row = &pending.row;
     if row.session_id().is_some_and(|id| id != 0)
@@ -18,7 +19,7 @@ pub fn effect(out: &mut Output, pending: &mut Pending) -> Effect {
     {
         return out.session(*session);
     }
-    // A path is told with every row.
+    // A path is stored with every row.
     let has_share = !pending.has_name && !pending.name.is_empty();
     if has_share && is_tree_connect(row) {
         let share = Some(out.push_text(&pending.name));

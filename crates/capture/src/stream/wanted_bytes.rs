@@ -1,15 +1,15 @@
-//! How much of a message's beginning has to be kept for all that is extracted from it.
+//! How many bytes from the beginning of a message are needed to extract all columns.
 //!
-//! MS-SMB2 section 2.2 and MS-CIFS section 2.2: bulk data stands behind fixed fields, so that a
-//! 64 KiB read costs 80 bytes. In a compound everything up to the last header is kept.
+//! MS-SMB2 section 2.2 and MS-CIFS section 2.2: bulk data follows fixed fields, so that a 64 KiB
+//! read needs only 80 bytes. A compound is kept up to its last header.
 
 use smbscope_wire::read::u8_at;
 use smbscope_wire::smb1;
 use smbscope_wire::smb2::{self, header};
 
-/// Bytes wanted of a message of `length` bytes whose beginning is `message`; asked again when
-/// that many are there. More than `length` means all of it.
-pub fn of(message: &[u8], length: usize, decrypts: bool) -> usize {
+/// Bytes wanted of a message of `length` bytes whose beginning is `message`; called again when that
+/// many have arrived. More than `length` means all of it.
+pub fn of_message(message: &[u8], length: usize, decrypts: bool) -> usize {
     match u8_at(message, 0) {
         Some(0xfe) => smb2_need(message, length),
         Some(0xff) => smb1_need(message, length),
@@ -28,7 +28,7 @@ fn smb2_need(message: &[u8], length: usize) -> usize {
         let own = smb2::need(member.header.command, !member.header.is_response());
         let own = if own <= member.bytes.len() { smb2::need_more(member.bytes) } else { own };
         need = member.offset.saturating_add(own);
-        // One that leads back into its header leads nowhere, as for `members`.
+        // A NextCommand that points into its own header is invalid, as for `members`.
         let length = member.header.next_command as usize;
         if length >= smb2::HEADER_BYTES {
             let next = member.offset.saturating_add(length);

@@ -9,22 +9,24 @@ use smbscope_wire::read::u8_at;
 
 use super::half::Half;
 use super::measure::Handshake;
-use super::mirrored::Copies;
-use super::reorder::Held;
+use super::mirrored::MirrorFilter;
+use super::reorder::HeldPacket;
 use super::sink::Sink;
 use super::{Context, EndReason, TWICE_NS, is_usual};
 use crate::frame::{TcpFlags, TcpSegment};
-use crate::outcome::{Output, Started};
-use crate::smb::pairing::Link;
+use crate::outcome::{ConnectionStart, Output};
+use crate::smb::context::SmbContext;
+use crate::smb::pairing::Pairing;
 use crate::smb::secrets::Secrets;
 use crate::smb::smb1::Smb1;
 use crate::smb::smb2::{Smb2, Wrapping};
 use crate::stream::framer::is_plausible;
 use crate::stream::{Message, Piece, Verdict};
 
-/// Segments that overtake each other on the way are no further apart, ns (as Wireshark has it).
+/// Segments that overtake each other on the network are not further apart, ns (the limit of
+/// Wireshark).
 const REORDERED_NS: i64 = 3_000_000;
-/// Segments with payload without SMB after which a connection on an unusual port is none.
+/// Segments with payload but without SMB after which a connection on another port is not SMB.
 const STRIKES: u8 = 8;
 
 /// The flags of segments that do more than carry data and acknowledge it, and ACK.
@@ -34,7 +36,7 @@ const CONTROL: u8 = TcpFlags::SYN.0 | TcpFlags::RST.0 | TcpFlags::FIN.0 | TcpFla
 #[derive(Clone, Debug)]
 pub struct Connection {
     pub(super) ends: [SocketAddr; 2],
-    /// Which ends are on the machine where the packets are seen.
+    /// Which ends are on the machine that records.
     pub(super) host: [bool; 2],
     /// Which end is the client.
     pub(super) client: Option<usize>,
@@ -53,17 +55,17 @@ pub struct Connection {
     pub(super) strikes: u8,
     pub(super) resets: u64,
     pub(super) vantage_reason: &'static str,
-    pub(super) link: Link,
+    pub(super) pairing: Pairing,
     pub(super) smb1: Smb1,
     pub(super) smb2: Smb2,
     pub(super) secrets: Secrets,
     pub(super) opened: Vec<u8>,
-    /// See `hold`.
-    pub(super) held: VecDeque<Held>,
+    /// Packets that wait: see `reorder`.
+    pub(super) held: VecDeque<HeldPacket>,
     pub(super) held_bytes: usize,
     /// Once a packet was recorded twice.
-    pub(super) copies: Option<Box<Copies>>,
-    /// What the last packet that was not followed left: see [`Connection::follows`].
+    pub(super) copies: Option<Box<MirrorFilter>>,
+    /// What [`Connection::follows`] needs to know of the last packet that was not followed.
     pub(super) is_plain: bool,
 }
 
@@ -92,7 +94,7 @@ impl Connection {
             strikes: 0,
             resets: 0,
             vantage_reason: "",
-            link: Link { index, ..Link::default() },
+            pairing: Pairing { index, ..Pairing::default() },
             smb1: Smb1::default(),
             smb2: Smb2::default(),
             secrets: Secrets::default(),
@@ -104,7 +106,7 @@ impl Connection {
         }
     }
 
-    /// Whether it turned out to carry something else.
+    /// Whether it turned out not to be SMB.
     pub fn is_other(&self) -> bool {
         !self.is_smb && !self.usual_port && self.strikes >= STRIKES
     }
@@ -114,7 +116,7 @@ impl Connection {
         self.reset || self.fins[0] || self.fins[1]
     }
 
-    /// Whether a SYN begins the same addresses and ports anew.
+    /// Whether a SYN starts a new connection with the same addresses and ports.
     pub fn is_reused_by(&self, segment: &TcpSegment<'_>, from: usize) -> bool {
         let flags = segment.flags;
         if !flags.has(TcpFlags::SYN) || flags.has(TcpFlags::ACK) {
@@ -122,7 +124,7 @@ impl Connection {
         }
         match (self.handshake.syn, self.halves[from].order.next()) {
             (Some((_, sequence)), _) => sequence != segment.sequence,
-            (None, seen) => seen.is_some(),
+            (None, times) => times.is_some(),
         }
     }
 
@@ -139,7 +141,7 @@ impl Connection {
         self.halves[0].order.has_hole() || self.halves[1].order.has_hole()
     }
 
-    /// Whether a segment is one of the many in the midst of a connection: see
+    /// Whether a segment is one of the many that simply continue a connection: see
     /// [`Connection::follow`].
     #[inline]
     pub fn follows(&self, segment: &TcpSegment<'_>, from: usize) -> bool {
@@ -148,9 +150,9 @@ impl Connection {
             && !self.acknowledges_unseen(segment, from)
     }
 
-    /// Takes a packet that goes from end `from` and [`follows`](Connection::follows): what
-    /// [`Connection::packet`] does with it, without asking for what it cannot be. Returns whether
-    /// segments wait now.
+    /// Takes a packet from end `from` that [`follows`](Connection::follows). Does what
+    /// [`Connection::packet`] does, without checks for what it cannot be. Returns whether segments
+    /// wait now.
     #[inline(always)]
     pub fn follow(
         &mut self,
@@ -178,7 +180,7 @@ impl Connection {
         };
         let half = &mut self.halves[from];
         if !half.order.follow(piece.sequence, piece.length) {
-            // A copy, so that the common way's need not be in memory.
+            // A copy, so that the piece of the common path need not be in memory.
             self.data(&Piece { ..piece }, from, context, out);
             self.give_up_holes(time, frame, context, out);
             self.review();
@@ -201,9 +203,10 @@ impl Connection {
                 end: Some(time),
                 frame,
                 sequence: piece.sequence,
-                begun: if to_server { self.link.clock.begin(time) } else { NOT_ON_CLOCK },
+                begun: if to_server { self.pairing.clock.begin(time) } else { NOT_ON_CLOCK },
             };
-            self.smb2.message(&message, Wrapping::default(), &mut self.link, out, &context.limits);
+            let mut cx = SmbContext { pairing: &mut self.pairing, out, limits: &context.limits };
+            self.smb2.message(&message, Wrapping::default(), &mut cx);
             self.judge_by_data();
         } else {
             self.feed(&Piece { ..piece }, from, context, out);
@@ -238,13 +241,13 @@ impl Connection {
         self.review();
     }
 
-    /// Notes whether packets may go on plainly.
+    /// Notes whether the next packets may be followed.
     fn review(&mut self) {
         self.is_plain =
             self.is_smb && !self.has_hole() && self.held.is_empty() && self.copies.is_none();
     }
 
-    /// Takes a packet whose turn it is.
+    /// Takes the packet that is next.
     pub(super) fn take(
         &mut self,
         segment: &TcpSegment<'_>,
@@ -254,7 +257,7 @@ impl Connection {
         context: &Context,
         out: &mut Output,
     ) {
-        // A recorder's clock can step back; durations must not.
+        // The clock of a recorder can step back; durations must not be negative.
         let time = time.max(self.last);
         self.last = time;
         let flags = segment.flags;
@@ -268,7 +271,7 @@ impl Connection {
                 length: segment.payload_len,
                 time,
                 frame,
-                // Data on a SYN (RFC 7413) stands behind the SYN's own number.
+                // Data on a SYN (RFC 7413) follows the sequence number of the SYN itself.
                 sequence: segment.sequence.wrapping_add(u32::from(flags.has(TcpFlags::SYN))),
                 lost: false,
             };
@@ -295,13 +298,13 @@ impl Connection {
         match half.order.judge(piece.sequence, piece.length) {
             Verdict::Use { skip } => {
                 if half.order.has_hole() {
-                    // It fills the hole: late on the way, or sent again.
+                    // It fills the hole: it was late, or retransmitted.
                     let since = half.order.hole_since();
                     if piece.time - since < REORDERED_NS {
                         half.out_of_order += 1;
                     } else {
                         half.retransmissions += 1;
-                        self.link.recoveries.add(since, piece.time);
+                        self.pairing.recoveries.add(since, piece.time);
                         half.recovery_ns += piece.time.abs_diff(since);
                     }
                     half.bytes += u64::from(piece.length - skip);
@@ -311,7 +314,7 @@ impl Connection {
                 self.feed(&piece.skip(skip), from, context, out);
                 self.release(from, context, out);
             }
-            // The last byte alone once more: it only asks whether somebody is there (RFC 9293 section 3.8.4).
+            // The last byte alone again is a keep-alive (RFC 9293 section 3.8.4).
             Verdict::Old if piece.length == 1 && half.order.next() == Some(end) => {}
             Verdict::Old
                 if half.highest == Some(end) && piece.time - half.highest_at < TWICE_NS =>
@@ -335,14 +338,15 @@ impl Connection {
             Verdict::Jump => {
                 let Some(next) = half.order.next() else { return };
                 let lost = piece.sequence.wrapping_sub(next);
-                self.lose(from, next, lost.min(1 << 30), piece.time, piece.frame, context, out);
+                let hole = Piece::lost(next, lost.min(1 << 30), piece.time, piece.frame);
+                self.lose(from, &hole, context, out);
                 self.halves[from].order.set_next(piece.sequence.wrapping_add(piece.length));
                 self.feed(piece, from, context, out);
             }
         }
     }
 
-    /// A packet was recorded twice: from now on such are looked for.
+    /// A packet was recorded twice: from now on copies are looked for.
     #[cold]
     pub(super) fn is_copied(&mut self, out: &mut Output) {
         out.coverage.frames_repeated += 1;
@@ -368,7 +372,7 @@ impl Connection {
             self.client = Some(match is_reply {
                 Some(true) => 1 - from,
                 Some(false) => from,
-                // The lower port is mostly the server's.
+                // The lower port is usually the server's.
                 None => usize::from(self.ends[0].port() < self.ends[1].port()),
             });
         }
@@ -377,13 +381,33 @@ impl Connection {
             self.judge_vantage();
         }
         let client = self.client.unwrap_or(0);
-        out.started.push(Started {
-            link: self.link.index,
+        out.started.push(ConnectionStart {
+            connection: self.pairing.index,
             order: out.order,
             client: self.ends[client],
             server: self.ends[1 - client],
         });
         true
+    }
+
+    /// The sink for messages from end `from`, and the two directions.
+    #[inline(always)]
+    fn sink<'a>(
+        &'a mut self,
+        from: usize,
+        context: &'a Context,
+        out: &'a mut Output,
+    ) -> (Sink<'a>, &'a mut [Half; 2]) {
+        let sink = Sink {
+            to_server: self.client == Some(from),
+            cx: SmbContext { pairing: &mut self.pairing, out, limits: &context.limits },
+            smb1: &mut self.smb1,
+            smb2: &mut self.smb2,
+            secrets: &mut self.secrets,
+            opened: &mut self.opened,
+            context,
+        };
+        (sink, &mut self.halves)
     }
 
     pub(super) fn feed(
@@ -393,19 +417,10 @@ impl Connection {
         context: &Context,
         out: &mut Output,
     ) {
-        let mut sink = Sink {
-            to_server: self.client == Some(from),
-            link: &mut self.link,
-            smb1: &mut self.smb1,
-            smb2: &mut self.smb2,
-            secrets: &mut self.secrets,
-            opened: &mut self.opened,
-            context,
-            out,
-        };
-        let framer = &mut self.halves[from].framer;
+        let (mut sink, halves) = self.sink(from, context, out);
+        let framer = &mut halves[from].framer;
         framer.feed(*piece, &mut sink);
-        self.link.has_losses |= piece.lost || framer.counters.searches > 0;
+        sink.cx.pairing.has_losses |= piece.lost || framer.counters.searches > 0;
         let is_partial = (piece.bytes.len() as u32) < piece.length;
         if is_partial && framer.is_searching() && self.client == Some(1 - from) {
             self.miss_replies();
@@ -413,7 +428,7 @@ impl Connection {
         self.judge_by_data();
     }
 
-    /// The connection is over: everything that waits becomes a row, and the connection itself.
+    /// The connection ends: everything that waits becomes a row, and so does the connection.
     pub fn end(&mut self, reason: EndReason, context: &Context, out: &mut Output) {
         if !self.is_smb {
             return;
@@ -424,20 +439,12 @@ impl Connection {
             while self.halves[from].order.has_hole() {
                 self.skip_hole(from, self.last, frame, context, out);
             }
-            let mut sink = Sink {
-                to_server: self.client == Some(from),
-                link: &mut self.link,
-                smb1: &mut self.smb1,
-                smb2: &mut self.smb2,
-                secrets: &mut self.secrets,
-                opened: &mut self.opened,
-                context,
-                out,
-            };
-            self.halves[from].framer.end(&mut sink);
+            let (mut sink, halves) = self.sink(from, context, out);
+            halves[from].framer.end(&mut sink);
         }
-        self.smb1.end(self.last, &mut self.link, out);
-        self.smb2.end(self.last, &mut self.link, out);
+        let mut cx = SmbContext { pairing: &mut self.pairing, out, limits: &context.limits };
+        self.smb1.end(self.last, &mut cx);
+        self.smb2.end(self.last, &mut cx);
         let row = self.row(reason);
         let coverage = &mut *out.coverage;
         coverage.connections += 1;
@@ -452,6 +459,6 @@ impl Connection {
             coverage.resynchronised += half.framer.counters.searches;
             coverage.skipped_bytes += half.framer.counters.skipped_bytes;
         }
-        out.ended.push((self.link.index, out.order, Box::new(row)));
+        out.ended.push((self.pairing.index, out.order, Box::new(row)));
     }
 }

@@ -1,4 +1,4 @@
-//! What is known of one direction of a connection.
+//! State of one direction of a connection.
 
 use crate::limits::Limits;
 use crate::stream::{Framer, Order, Piece};
@@ -12,9 +12,9 @@ pub(super) struct Half {
     pub(super) bytes: u64,
     pub(super) retransmissions: u64,
     pub(super) recovery_ns: u64,
-    /// What was sent again waits to be acknowledged: its end.
+    /// End of a retransmission that is not yet acknowledged.
     pub(super) recovering: Option<u32>,
-    /// Since when what was sent first waits to be acknowledged: when it was sent, or the last
+    /// Since when the oldest unacknowledged data waits: when it was sent, or the last
     /// acknowledgement before it.
     pub(super) waits_since: i64,
     /// When the highest byte was sent.
@@ -26,10 +26,10 @@ pub(super) struct Half {
     pub(super) window_is_zero: bool,
     pub(super) window_max: u64,
     pub(super) window_scale: Option<u8>,
-    /// What its windows are really scaled by.
+    /// The scale that applies to its windows.
     pub(super) window_shift: u8,
     pub(super) mss: Option<u16>,
-    /// Behind the highest byte sent.
+    /// The sequence number behind the highest byte sent.
     pub(super) highest: Option<u32>,
     /// The highest acknowledgement that the other side sent for this direction.
     pub(super) acknowledged: Option<u32>,
@@ -68,7 +68,7 @@ impl Half {
         }
     }
 
-    /// Notes how far it sent.
+    /// Notes the highest byte sent.
     #[inline]
     pub(super) fn send(&mut self, piece: &Piece<'_>) {
         let end = piece.end();
@@ -85,7 +85,7 @@ impl Half {
         }
     }
 
-    /// Notes what it sent in order, for the first time but for `skip` bytes.
+    /// Notes what it sent in order, of which the first `skip` bytes are not new.
     #[inline]
     pub(super) fn take(&mut self, piece: &Piece<'_>, skip: u32) {
         if self.sample.is_none() {

@@ -1,4 +1,5 @@
-//! What was not captured of a direction's bytes: when it is given up, and how it goes on behind it.
+//! Bytes of one direction that were not captured: when they are given up, and how decoding
+//! continues behind them.
 
 use super::Context;
 use super::connection::Connection;
@@ -8,7 +9,7 @@ use crate::stream::Piece;
 impl Connection {
     pub(super) fn release(&mut self, from: usize, context: &Context, out: &mut Output) {
         while self.halves[from].order.has_hole() {
-            // The order is taken out so that its segment can be fed without a copy.
+            // The order is moved out so that its segment can be fed without a copy.
             let mut order = std::mem::take(&mut self.halves[from].order);
             let released = order.release(|piece| {
                 self.halves[from].bytes += u64::from(piece.length);
@@ -40,7 +41,7 @@ impl Connection {
         }
     }
 
-    /// Gives up the hole in one direction and goes on behind it.
+    /// Gives up the hole in one direction and continues behind it.
     pub(super) fn skip_hole(
         &mut self,
         from: usize,
@@ -49,25 +50,21 @@ impl Connection {
         context: &Context,
         out: &mut Output,
     ) {
-        if let Some((start, length)) = self.halves[from].order.hole() {
-            self.skip(from, start, length, time, frame, context, out);
+        if let Some((sequence, length)) = self.halves[from].order.hole() {
+            self.skip(from, &Piece::lost(sequence, length, time, frame), context, out);
         }
     }
 
-    /// Gives up bytes of one direction and goes on behind them.
-    #[allow(clippy::too_many_arguments)]
+    /// Gives up bytes of one direction and continues behind them.
     pub(super) fn skip(
         &mut self,
         from: usize,
-        start: u32,
-        length: u32,
-        time: i64,
-        frame: u64,
+        hole: &Piece<'_>,
         context: &Context,
         out: &mut Output,
     ) {
-        self.lose(from, start, length, time, frame, context, out);
-        self.halves[from].order.set_next(start.wrapping_add(length));
+        self.lose(from, hole, context, out);
+        self.halves[from].order.set_next(hole.end());
         self.release(from, context, out);
     }
 
@@ -82,33 +79,28 @@ impl Connection {
         }
     }
 
-    #[allow(clippy::too_many_arguments)]
     pub(super) fn lose(
         &mut self,
         from: usize,
-        sequence: u32,
-        length: u32,
-        time: i64,
-        frame: u64,
+        hole: &Piece<'_>,
         context: &Context,
         out: &mut Output,
     ) {
         let half = &mut self.halves[from];
         half.gaps += 1;
-        half.gap_bytes += u64::from(length);
+        half.gap_bytes += u64::from(hole.length);
         half.sample = None;
-        let hole = Piece { bytes: &[], length, time, frame, sequence, lost: true };
-        self.feed(&hole, from, context, out);
+        self.feed(hole, from, context, out);
     }
 
-    /// Bytes of the server were not captured in which messages began.
+    /// Bytes of the server in which messages began were not captured.
     #[cold]
     pub(super) fn miss_replies(&mut self) {
-        // When they came is not known: after a pause, perhaps, which is not to count as busy.
-        let time = self.link.clock.time();
-        if let Some(at) = self.link.miss_replies() {
-            self.smb1.arrive_lost(at, time, &mut self.link);
-            self.smb2.arrive_lost(at, time, &mut self.link);
+        // Their time is unknown: perhaps after a pause, which must not count as busy.
+        let time = self.pairing.clock.time();
+        if let Some(at) = self.pairing.miss_replies() {
+            self.smb1.remove_if_lost(at, time, &mut self.pairing);
+            self.smb2.remove_if_lost(at, time, &mut self.pairing);
         }
     }
 }

@@ -57,7 +57,7 @@ impl Connection {
                 && self.handshake.syn_ack.is_none()
                 && !self.handshake.syn_repeated
             {
-                self.link.server_side.add_handshake(time - sent);
+                self.pairing.server_side.add_handshake(time - sent);
             }
             if self.handshake.syn_ack.is_none() {
                 self.handshake.syn_ack = Some((time, segment.sequence.wrapping_add(1)));
@@ -104,7 +104,7 @@ impl Connection {
                 && number.wrapping_sub(end) as i32 >= 0
             {
                 other.recovering = None;
-                self.link.recoveries.add(other.waits_since, time);
+                self.pairing.recoveries.add(other.waits_since, time);
                 other.recovery_ns += time.abs_diff(other.waits_since);
             }
             other.waits_since = time;
@@ -113,11 +113,11 @@ impl Connection {
             && number.wrapping_sub(end) as i32 >= 0
         {
             other.sample = None;
-            // Who acknowledges is on the far side of this round trip.
+            // The end that acknowledges is on the far side of this round trip.
             if is_client {
-                self.link.client_side.add_data(time - sent);
+                self.pairing.client_side.add_data(time - sent);
             } else {
-                self.link.server_side.add_data(time - sent);
+                self.pairing.server_side.add_data(time - sent);
             }
         }
         if is_client
@@ -127,35 +127,35 @@ impl Connection {
             && !flags.has(TcpFlags::SYN)
         {
             self.handshake.done = true;
-            self.link.client_side.add_handshake(time - sent);
+            self.pairing.client_side.add_handshake(time - sent);
             self.judge_vantage();
         }
     }
 
-    /// Whether the machine where the packets are seen is an end of it.
+    /// Whether the machine that records is an end of the connection.
     pub(super) fn is_of_host(&self) -> bool {
         self.host != [false; 2]
     }
 
-    /// Where the capture was taken: as the addresses tell, or from the two round trips.
+    /// Where the capture was taken, according to the addresses or to the two round trips.
     pub(super) fn judge_vantage(&mut self) {
         const NEAR_NS: i64 = 500_000;
-        let link = &mut self.link;
+        let pairing = &mut self.pairing;
         if self.ends[0].ip() == self.ends[1].ip() || self.host == [true; 2] {
-            link.vantage = Some(Vantage::Server);
+            pairing.vantage = Some(Vantage::Server);
             self.vantage_reason = "client and server are the same machine";
             return;
         }
         if let Some(end) = self.host.iter().position(|&is_host| is_host)
             && let Some(client) = self.client
         {
-            (link.vantage, self.vantage_reason) = match end == client {
+            (pairing.vantage, self.vantage_reason) = match end == client {
                 true => (Some(Vantage::Client), "the client is the machine that recorded"),
                 false => (Some(Vantage::Server), "the server is the machine that recorded"),
             };
             return;
         }
-        let sides = link.server_side.estimate().zip(link.client_side.estimate());
+        let sides = pairing.server_side.estimate().zip(pairing.client_side.estimate());
         let Some(((server, _), (client, _))) = sides else { return };
         let (vantage, reason) = if server < NEAR_NS && server.saturating_mul(3) < client {
             (
@@ -170,15 +170,15 @@ impl Connection {
         } else {
             (Vantage::Between, "the round trips to both sides are of similar length")
         };
-        link.vantage = Some(vantage);
+        pairing.vantage = Some(vantage);
         self.vantage_reason = reason;
     }
 
-    /// Without a handshake the round trips of data have to do.
+    /// Without a handshake the round trips of data are used.
     #[inline]
     pub(super) fn judge_by_data(&mut self) {
-        if self.link.vantage.is_none()
-            && self.link.server_side.samples.min(self.link.client_side.samples) == 4
+        if self.pairing.vantage.is_none()
+            && self.pairing.server_side.samples.min(self.pairing.client_side.samples) == 4
         {
             self.judge_vantage();
         }

@@ -1,23 +1,23 @@
-//! Packets that were recorded twice: a mirror port that shows a packet as it comes in and as it goes
-//! out, or a recorder that listens where it passes several times. The second time it may come in
-//! pieces, where the network card cuts it (segmentation offload).
+//! Packets that were recorded twice: by a mirror port that shows a packet entering and leaving, or
+//! by a recorder that listens at several points of its path. The copy may be split into pieces by
+//! the network card (segmentation offload).
 //!
-//! They are looked for once one was seen. A segment that is sent again for good is so after the least
-//! retransmission timeout, or behind others; so not this soon after itself.
+//! Copies are looked for once one was found. A real retransmission comes after the minimum
+//! retransmission timeout, or behind other packets; never this soon after the original.
 
 use super::TWICE_NS;
 use crate::frame::TcpSegment;
 
-/// Packets that lie between one and its copy at most.
+/// At most this number of packets is between a packet and its copy.
 const RECENT: usize = 32;
 
-/// Packets without a copy after which none are looked for any more: it was a mistake.
-const PATIENCE: u32 = 4_096;
+/// Packets without a copy after which copies are no longer looked for: the first one was a mistake.
+const PACKETS_WITHOUT_COPY_MAX: u32 = 4_096;
 
 /// What copies have in common, and the sending end.
 type Key = (usize, u32, u32, u32, u16, u8);
 
-/// A packet that is shown once more in pieces.
+/// A packet whose copy comes in pieces.
 #[derive(Clone, Copy, Debug)]
 struct Pieces {
     from: usize,
@@ -31,7 +31,7 @@ struct Pieces {
 
 /// The last packets.
 #[derive(Clone, Debug)]
-pub(super) struct Copies {
+pub(super) struct MirrorFilter {
     recent: [(Key, i64); RECENT],
     next: usize,
     pieces: Option<Pieces>,
@@ -39,13 +39,18 @@ pub(super) struct Copies {
     single: u32,
 }
 
-impl Default for Copies {
-    fn default() -> Copies {
-        Copies { recent: [(Key::default(), i64::MIN); RECENT], next: 0, pieces: None, single: 0 }
+impl Default for MirrorFilter {
+    fn default() -> MirrorFilter {
+        MirrorFilter {
+            recent: [(Key::default(), i64::MIN); RECENT],
+            next: 0,
+            pieces: None,
+            single: 0,
+        }
     }
 }
 
-impl Copies {
+impl MirrorFilter {
     /// Whether a packet was recorded before; it is remembered.
     pub(super) fn is_copy(&mut self, segment: &TcpSegment<'_>, from: usize, time: i64) -> bool {
         let TcpSegment { sequence, acknowledgement, payload_len, window, flags, .. } = *segment;
@@ -91,7 +96,7 @@ impl Copies {
 
     /// Whether there was none for long.
     pub(super) fn are_over(&self) -> bool {
-        self.single > PATIENCE
+        self.single > PACKETS_WITHOUT_COPY_MAX
     }
 }
 
@@ -120,12 +125,12 @@ mod tests {
     #[test]
     fn a_copy_in_pieces_is_one() {
         let cut = |sequence, payload_len| TcpSegment { payload_len, ..segment(sequence) };
-        let mut copies = Copies::default();
+        let mut copies = MirrorFilter::default();
         assert!(!copies.is_copy(&cut(1_000, 3_000), 0, 0));
         assert!(copies.is_copy(&cut(1_000, 1_400), 0, 10));
         assert!(!copies.is_copy(&cut(2_400, 1_400), 1, 10));
         assert!(copies.is_copy(&cut(2_400, 1_400), 0, 20));
-        // More than was there, and what does not go on where the last piece ended, was sent again.
+        // More than the original, or not continuing the last piece, is a retransmission.
         assert!(!copies.is_copy(&cut(3_800, 1_400), 0, 30));
         assert!(!copies.is_copy(&cut(2_400, 800), 0, 30));
         assert!(copies.is_copy(&cut(3_800, 200), 0, 30));
@@ -136,12 +141,12 @@ mod tests {
 
     #[test]
     fn copies_come_soon_and_are_looked_for_as_long_as_there_are_some() {
-        let mut copies = Copies::default();
+        let mut copies = MirrorFilter::default();
         assert!(!copies.is_copy(&segment(1), 0, 0) && !copies.is_copy(&segment(11), 0, 10));
         assert!(copies.is_copy(&segment(1), 0, 20) && !copies.is_copy(&segment(1), 1, 20));
         assert!(!copies.is_copy(&segment(11), 0, TWICE_NS + 10));
-        for number in 0..=PATIENCE {
-            assert!(!copies.are_over() || number > PATIENCE - 3);
+        for number in 0..=PACKETS_WITHOUT_COPY_MAX {
+            assert!(!copies.are_over() || number > PACKETS_WITHOUT_COPY_MAX - 3);
             copies.is_copy(&segment(number * 10 + 1000), 0, 1 << 40);
         }
         assert!(copies.are_over());

@@ -1,25 +1,27 @@
-//! Packets that wait because they acknowledge what was not captured, or not yet.
+//! Packets that wait because they acknowledge bytes that were not captured, or not yet.
 //!
-//! Who acknowledges bytes has got them, so they came before: a recorder that sees them later has
-//! mixed up the order, and one that never does has lost them. Until it is known which, what follows
-//! is held. Otherwise requests would seem to be sent while replies that wait behind a hole are under
-//! way. An operation's times, the count in flight and the busy clock follow the packets' order.
+//! The end that acknowledges bytes has received them, so they came before: a recorder that shows
+//! them later has reordered packets, and one that never shows them has lost them. Until it is known
+//! which, the following packets are held. Otherwise requests would seem to be sent while replies
+//! that wait behind a hole are still in flight. The times of an operation, the count in flight and
+//! the busy clock follow the order of the packets.
 
 use super::Context;
 use super::connection::Connection;
 use crate::frame::{TcpFlags, TcpSegment};
 use crate::outcome::Output;
+use crate::stream::Piece;
 
-/// Packets that may be held for one that comes late.
-const PATIENCE: usize = 16;
-/// How long they are, ns, if there are not so many.
-const PATIENCE_NS: i64 = 2_000_000_000;
-/// An acknowledgement further ahead is of a stream that was lost sight of.
+/// Packets that are held at most for one that comes late.
+const HELD_PACKETS_MAX: usize = 16;
+/// Time for which they are held at most, ns.
+const HELD_NS_MAX: i64 = 2_000_000_000;
+/// An acknowledgement further ahead belongs to a stream that was lost track of.
 const AHEAD_BYTES: i32 = 64 << 20;
 
 /// A packet that is held.
 #[derive(Clone, Debug)]
-pub(super) struct Held {
+pub(super) struct HeldPacket {
     segment: TcpSegment<'static>,
     options: Vec<u8>,
     payload: Vec<u8>,
@@ -28,9 +30,9 @@ pub(super) struct Held {
     frame: u64,
 }
 
-impl Held {
-    fn new(segment: &TcpSegment<'_>, from: usize, time: i64, frame: u64) -> Held {
-        Held {
+impl HeldPacket {
+    fn new(segment: &TcpSegment<'_>, from: usize, time: i64, frame: u64) -> HeldPacket {
+        HeldPacket {
             segment: TcpSegment { options: &[], payload: &[], ..*segment },
             options: segment.options.to_vec(),
             payload: segment.payload.to_vec(),
@@ -51,7 +53,7 @@ impl Held {
     }
 
     fn bytes(&self) -> usize {
-        size_of::<Held>() + self.options.len() + self.payload.len()
+        size_of::<HeldPacket>() + self.options.len() + self.payload.len()
     }
 }
 
@@ -81,7 +83,7 @@ impl Connection {
         if acknowledges && self.is_unseen(1 - from, segment.acknowledgement) {
             return Some((1 - from, segment.acknowledgement));
         }
-        // It was acknowledged before it was known that anything is missing.
+        // It was acknowledged before the loss was noticed.
         (0..2).find_map(|side| {
             let half = &self.halves[side];
             let number = half.acknowledged.filter(|_| half.order.has_hole())?;
@@ -105,19 +107,19 @@ impl Connection {
         context: &Context,
         out: &mut Output,
     ) {
-        let held = Held::new(segment, from, time, frame);
+        let held = HeldPacket::new(segment, from, time, frame);
         self.held_bytes += held.bytes();
         self.held.push_back(held);
         self.settle(Some(time), context, out);
     }
 
-    /// Takes what need not be held any longer at a time; without one everything.
+    /// Takes packets that need not be held any longer at a time; without a time all of them.
     pub(super) fn settle(&mut self, now: Option<i64>, context: &Context, out: &mut Output) {
         while let Some(first) = self.held.front() {
             let latest = first.time;
             let is_over = now.is_none_or(|now| {
-                self.held.len() > PATIENCE
-                    || now - latest > PATIENCE_NS
+                self.held.len() > HELD_PACKETS_MAX
+                    || now - latest > HELD_NS_MAX
                     || self.held_bytes > context.limits.reorder_bytes
             });
             let (place, awaited) = self.next_held();
@@ -133,7 +135,7 @@ impl Connection {
             }
             let Some(held) = self.held.remove(place) else { return };
             self.held_bytes -= held.bytes();
-            // What another acknowledged came no later than that.
+            // A packet that another one acknowledges came no later than that one.
             let time = held.time.min(latest);
             self.take(&held.segment(), held.from, time, held.frame, context, out);
         }
@@ -155,16 +157,16 @@ impl Connection {
         (place, None)
     }
 
-    /// Whether bytes before a number are missing, and not only late: the same end's later ones are
-    /// here.
+    /// Whether bytes before a number are lost, and not only late: later bytes of the same end have
+    /// arrived.
     fn is_missing(&self, side: usize, until: u32) -> bool {
-        let is_later = |held: &Held| {
+        let is_later = |held: &HeldPacket| {
             held.from == side && held.segment.payload_len > 0 && !held.brings(side, until)
         };
         self.halves[side].order.has_hole() || self.held.iter().any(is_later)
     }
 
-    /// Goes on at a number, or behind what waits before it.
+    /// Continues at a number, or behind what waits before it.
     fn give_up_until(
         &mut self,
         side: usize,
@@ -179,7 +181,7 @@ impl Connection {
         {
             let left = left as u32;
             let length = self.halves[side].order.hole().map_or(left, |(_, hole)| hole.min(left));
-            self.skip(side, next, length, time, frame, context, out);
+            self.skip(side, &Piece::lost(next, length, time, frame), context, out);
         }
     }
 }

@@ -10,9 +10,9 @@ impl Connection {
     pub(super) fn row(&mut self, reason: EndReason) -> Row {
         let client = self.client.unwrap_or(0);
         let (to_server, to_client) = (&self.halves[client], &self.halves[1 - client]);
-        let (server_side, client_side) = (self.link.server_side, self.link.client_side);
+        let (server_side, client_side) = (self.pairing.server_side, self.pairing.client_side);
         let scaled = to_server.window_scale.is_some() && to_client.window_scale.is_some();
-        // Without the handshake nobody knows the scale.
+        // Without the handshake the scale is unknown.
         let known = scaled || self.handshake.syn.is_some() && self.handshake.syn_ack.is_some();
         let end_reason = match reason {
             _ if self.reset => "reset",
@@ -30,10 +30,10 @@ impl Connection {
             end: self.last,
             handshake_seen: self.handshake.syn.is_some() && self.handshake.syn_ack.is_some(),
             end_reason: end_reason.to_owned(),
-            vantage: self.link.vantage.map(|vantage| vantage.name().to_owned()),
-            vantage_reason: match self.link.vantage {
+            vantage: self.pairing.vantage.map(|vantage| vantage.name().to_owned()),
+            vantage_reason: match self.pairing.vantage {
                 Some(_) => self.vantage_reason.to_owned(),
-                None => "no round trip was seen on both sides".to_owned(),
+                None => "no round trip was times on both sides".to_owned(),
             },
             server_rtt_ns: server_side.estimate().map(|(least, _)| least),
             server_rtt_handshake_ns: server_side.handshake,
@@ -68,7 +68,7 @@ impl Connection {
             zero_windows_to_server: to_server.zero_windows,
             zero_windows_to_client: to_client.zero_windows,
             resets: self.resets,
-            ..std::mem::take(&mut *self.link.table)
+            ..std::mem::take(&mut *self.pairing.table)
         }
     }
 }

@@ -54,6 +54,7 @@ const FLOORS: &[Floors] = &[
             &["logon", "pending", "secrets"],
             &["unanswered"],
             &["pairing"],
+            &["context"],
             &["smb1", "smb2"],
         ],
     },

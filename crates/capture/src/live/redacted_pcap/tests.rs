@@ -1,4 +1,4 @@
-//! Masked packets decode to the same rows and hold nothing of what is in files.
+//! RedactedPcap packets decode to the same rows and hold nothing of what is in files.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,7 +17,7 @@ fn fixture(name: &str) -> std::path::PathBuf {
 /// Writes a capture's packets masked, each cut to `head` bytes; returns their payloads before and
 /// after by sequence number and direction.
 fn mask(name: &str, head: usize, out: &Path) {
-    let mut masked = Masked::create(out, true).unwrap();
+    let mut masked = RedactedPcap::create(out, true).unwrap();
     let mut reader = Reader::open(fixture(name), file::Limits::default()).unwrap();
     while let Some(chunk) = reader.next_chunk(None).unwrap() {
         for frame in &chunk.frames {

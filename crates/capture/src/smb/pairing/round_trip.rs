@@ -1,6 +1,6 @@
-//! What is known of the round trips on one side of the capture point.
+//! Round trips on one side of the capture point.
 
-/// The least of the round trips seen on one side of the capture point.
+/// Minimum round trip on one side of the capture point.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RoundTrip {
     /// The three least samples, ascending; `samples` says how many there are.
@@ -49,9 +49,9 @@ impl RoundTrip {
         self.samples += 1;
     }
 
-    /// The least sample and its uncertainty: the distance to the third least; while there are fewer
-    /// than three, half of it, or all of it without the handshake: what acknowledges may have waited
-    /// until the reply was ready.
+    /// The minimum and its uncertainty: the distance to the third smallest sample. With fewer than
+    /// three samples it is half the minimum, or all of it without a handshake sample, because an
+    /// acknowledgement may have waited until the reply was ready.
     #[inline]
     pub fn estimate(&self) -> Option<(i64, i64)> {
         match self.samples {

@@ -1,9 +1,9 @@
-//! Messages whose counterpart was not seen, or not yet: replies before their request, replies
-//! without one, secondary messages of a request without the first.
+//! Messages whose counterpart was not captured, or comes later: replies before their request,
+//! replies without one, secondary messages of a request without the first.
 //!
-//! Packets of the two directions can be recorded out of order. But numbers are used again and
-//! again, so that a reply whose request was lost must not be paired with the next request of that
-//! number: an early reply is paired only once no other has come.
+//! Packets of the two directions can be recorded out of order. But numbers are reused, so a reply
+//! whose request was lost must not be paired with the next request of that number: an early reply
+//! is paired only if no other one came.
 
 use smbscope_tables::operation::Column;
 use smbscope_wire::smb1::{self, Command, Header};
@@ -15,24 +15,24 @@ use super::reply::is_error;
 use super::stage::Stage;
 use super::transactions::Transaction;
 use crate::outcome::Output;
-use crate::smb::pairing::Link;
-use crate::smb::pending::Seen;
+use crate::smb::context::SmbContext;
+use crate::smb::pending::ReplyTimes;
 
 /// A reply whose request was not seen.
 #[derive(Clone, Debug)]
-pub struct Early {
+pub struct EarlyReply {
     key: u32,
     bytes: Vec<u8>,
     length: usize,
-    seen: Seen,
+    times: ReplyTimes,
     order: u64,
 }
 
-impl Early {
+impl EarlyReply {
     /// The reply as it was.
-    pub fn parts(&self) -> Option<(smb1::Message<'_>, Header, Seen)> {
+    pub fn parts(&self) -> Option<(smb1::Message<'_>, Header, ReplyTimes)> {
         let view = smb1::Message::new(&self.bytes, self.length)?;
-        Some((view, view.header()?, self.seen))
+        Some((view, view.header()?, self.times))
     }
 }
 
@@ -46,14 +46,20 @@ pub const EARLY_BYTES: usize = 512;
 
 impl Smb1 {
     /// Keeps a reply for later.
-    pub(super) fn keep(&mut self, view: smb1::Message<'_>, key: u32, seen: Seen, order: u64) {
+    pub(super) fn keep(
+        &mut self,
+        view: smb1::Message<'_>,
+        key: u32,
+        times: ReplyTimes,
+        order: u64,
+    ) {
         let bytes = view.bytes();
         let bytes = bytes.get(..EARLY_BYTES).unwrap_or(bytes).to_vec();
-        self.early.push_back(Early { key, bytes, length: view.length(), seen, order });
+        self.early.push_back(EarlyReply { key, bytes, length: view.length(), times, order });
     }
 
     /// Whether a reply says that an acknowledgement, whose row is complete, came too late (its file
-    /// was closed): it is no reply to a request that was not seen.
+    /// was closed): it does not answer a request that was not captured.
     pub(super) fn refuses_acknowledgement(&mut self, key: u32, header: &Header) -> bool {
         let refuses = header.command == Command::LOCKING_AND_X
             && is_error(header)
@@ -65,24 +71,24 @@ impl Smb1 {
     }
 
     /// Takes out the reply to an exchange that came before it.
-    pub(super) fn take_early(&mut self, slot: u32) -> Option<Early> {
+    pub(super) fn take_early(&mut self, slot: u32) -> Option<EarlyReply> {
         let exchange = self.slab.get(slot as usize).filter(|exchange| !exchange.is_begun())?;
         let at = self.early.iter().position(|early| {
             let command = early.bytes.get(4).map(|&code| Command(code));
             early.key == exchange.key
-                && command.is_some_and(|command| may_answer(exchange, command, &early.seen))
+                && command.is_some_and(|command| may_answer(exchange, command, &early.times))
         })?;
         self.early.remove(at)
     }
 
     /// Replies that waited long enough are paired now, or become rows of their own.
-    pub(super) fn expire(&mut self, keep: usize, before: u64, link: &mut Link, out: &mut Output) {
+    pub(super) fn expire(&mut self, keep: usize, before: u64, cx: &mut SmbContext<'_>) {
         while self.early.len() > keep
             || self.early.front().is_some_and(|early| early.order < before)
         {
             let Some(early) = self.early.pop_front() else { break };
-            if let Some((view, header, seen)) = early.parts() {
-                self.answer(view, &header, &seen, link, out);
+            if let Some((view, header, times)) = early.parts() {
+                self.answer(view, &header, &times, cx);
             }
         }
     }
@@ -115,13 +121,13 @@ impl Smb1 {
 }
 
 /// Whether a reply may answer an exchange.
-pub fn may_answer(exchange: &Exchange, command: Command, seen: &Seen) -> bool {
+pub fn may_answer(exchange: &Exchange, command: Command, times: &ReplyTimes) -> bool {
     exchange.answers(command)
-        && exchange.start().is_none_or(|start| start <= seen.start.saturating_add(EARLY_NS))
+        && exchange.start().is_none_or(|start| start <= times.start.saturating_add(EARLY_NS))
 }
 
-/// The first message of the request was lost: of its times only the end is known. It becomes a
-/// row if it is answered; otherwise it can as well have come after the answer.
+/// The first message of the request was lost, so that only its end is known. It becomes a row if it
+/// is answered; otherwise it may have come after the answer.
 pub fn begins_unseen(exchange: &mut Exchange, view: smb1::Message<'_>) {
     let mut state = Transaction::default();
     exchange.headless = true;

@@ -1,9 +1,9 @@
-//! One exchange: the operations of one request message, what of the request is still to come, and
-//! what was answered so far.
+//! One exchange: the operations of one request message, the parts of the request that are still to
+//! come, and the replies so far.
 //!
-//! A reply names no operation but the message's MID, so that operations of an AndX chain live and
-//! end together (MS-CIFS section 2.2.3.4), and so do the messages of a transaction (3.2.4.1.4),
-//! of an Echo (2.2.4.39) and of raw writes (2.2.4.25).
+//! A reply names only the MID of the message and not an operation, so the operations of an AndX
+//! chain live and end together (MS-CIFS section 2.2.3.4). So do the messages of a transaction
+//! (3.2.4.1.4), of an Echo (2.2.4.39) and of raw writes (2.2.4.25).
 
 use smbscope_tables::operation::{Column, Operation};
 use smbscope_wire::smb1::extent::Extent;
@@ -15,9 +15,10 @@ use super::member::{Answer, Member, answered_uid, has_tree};
 use super::open::opens;
 use super::reply;
 use super::stage::Stage;
-use crate::outcome::{Output, Tree};
-use crate::smb::pairing::Link;
-use crate::smb::pending::Seen;
+use crate::outcome::Tree;
+use crate::smb::context::SmbContext;
+use crate::smb::pairing::Pairing;
+use crate::smb::pending::ReplyTimes;
 use crate::stream::Message;
 
 /// What follows a reply.
@@ -47,14 +48,14 @@ pub struct Exchange {
     /// Exchanges with the same key that wait too, oldest first.
     pub older: Vec<u32>,
     /// The replies seen so far, as one.
-    seen: Option<Seen>,
+    times: Option<ReplyTimes>,
     /// Buffers are kept for the next exchange; `count` of them are in use.
     members: Vec<Member>,
     count: usize,
 }
 
 impl Exchange {
-    /// Makes it new without giving back its buffers.
+    /// Resets it but keeps its buffers.
     pub fn reset(&mut self, sequence: u64, key: u32) {
         self.sequence = sequence;
         self.key = key;
@@ -62,7 +63,7 @@ impl Exchange {
         self.alone = false;
         self.headless = false;
         self.older.clear();
-        self.seen = None;
+        self.times = None;
         self.count = 0;
     }
 
@@ -92,7 +93,7 @@ impl Exchange {
 
     /// Whether a part of its reply was seen.
     pub fn is_begun(&self) -> bool {
-        self.seen.is_some()
+        self.times.is_some()
     }
 
     /// When its request began; when it ended, if the beginning was not seen.
@@ -123,26 +124,26 @@ impl Exchange {
         &mut self,
         message: smb1::Message<'_>,
         header: &Header,
-        seen: &Seen,
-        link: &mut Link,
+        times: &ReplyTimes,
+        pairing: &mut Pairing,
     ) -> Progress {
         let failed = reply::is_error(header);
         if !failed && self.is_interim(message, header) {
-            self.interim(seen, link);
+            self.interim(times, pairing);
             return match self.stage {
                 Stage::WriteRaw(_) => Progress::RawBlock,
                 _ => Progress::More,
             };
         }
-        self.decode(message, header, failed, link);
-        self.seen = Some(match self.seen {
-            Some(first) => Seen {
+        self.decode(message, header, failed, pairing);
+        self.times = Some(match self.times {
+            Some(first) => ReplyTimes {
                 // Messages that overtook another one ended before it.
-                end: seen.end.map(|end| end.max(first.end_or_start())),
-                wire_bytes: first.wire_bytes + seen.wire_bytes,
+                end: times.end.map(|end| end.max(first.end_or_start())),
+                wire_bytes: first.wire_bytes + times.wire_bytes,
                 ..first
             },
-            None => *seen,
+            None => *times,
         });
         if !failed && self.more_comes(message) { Progress::More } else { Progress::Done }
     }
@@ -165,31 +166,32 @@ impl Exchange {
         }
     }
 
-    /// Takes a reply that asks for the rest of the request: until that comes it is the client's turn.
-    fn interim(&mut self, seen: &Seen, link: &mut Link) {
+    /// Takes a reply that requests the rest of the request: until that comes the server waits for
+    /// the client.
+    fn interim(&mut self, times: &ReplyTimes, pairing: &mut Pairing) {
         if let Some(lead) = self.members().first_mut() {
             let row = &mut lead.pending.row;
             let before = row.response_wire_bytes().unwrap_or(0);
-            row.set_response_wire_bytes(before + seen.wire_bytes);
+            row.set_response_wire_bytes(before + times.wire_bytes);
         }
         for member in self.members() {
-            link.arrive(&mut member.pending, seen.end_or_start());
+            pairing.remove_in_flight(&mut member.pending, times.end_or_start());
         }
     }
 
-    /// Takes a further message of the request: what was the client's turn is over.
-    pub fn go_on(&mut self, message: &Message<'_>, link: &mut Link) {
+    /// Takes a further message of the request: the wait for the client is over.
+    pub fn resume_request(&mut self, message: &Message<'_>, pairing: &mut Pairing) {
         let is_begun = self.is_begun();
         let waits = |member: &Member| member.pending.row.waits() == Some(true);
         let mut members = self.members().iter_mut();
         match members.next() {
             Some(lead) if !is_begun && !lead.pending.in_flight && !waits(lead) => {
-                link.resume(&mut lead.pending, message);
+                pairing.resume(&mut lead.pending, message);
                 for member in members.filter(|member| !waits(member)) {
-                    link.depart(&mut member.pending);
+                    pairing.add_in_flight(&mut member.pending);
                 }
             }
-            _ => link.unbegin(message.start, message.begun),
+            _ => pairing.unbegin(message.start, message.begun),
         }
         self.extend(message);
     }
@@ -199,7 +201,7 @@ impl Exchange {
         message: smb1::Message<'_>,
         header: &Header,
         failed: bool,
-        link: &mut Link,
+        pairing: &mut Pairing,
     ) {
         let Exchange { members, count, stage, .. } = self;
         let members = members.get_mut(..*count).unwrap_or_default();
@@ -218,7 +220,7 @@ impl Exchange {
             has_words = block.word_count().is_some_and(|count| count > 0);
             member.pending.row.set_status(0);
             if has_words || !failed {
-                reply::decode(block, header, member, stage, link);
+                reply::decode(block, header, member, stage, pairing);
             }
             if opens(command) {
                 file = member.pending.row.file_id();
@@ -243,8 +245,8 @@ impl Exchange {
                 member.pending.row.set_session_id(uid);
             }
         }
-        // The status is that of the last command that was carried out. One that failed has no
-        // words; where the last command of the reply has some, the one after it failed.
+        // The status is that of the last command that was executed. A command that failed has no
+        // words; if the last command of the reply has some, the one after it failed.
         let partly = Status(header.status) == Status::MORE_PROCESSING_REQUIRED;
         let at = next.saturating_sub(usize::from(!(failed && has_words && !partly)));
         let last = members.len().saturating_sub(1);
@@ -285,59 +287,59 @@ impl Exchange {
     }
 
     /// Emits the rows of an exchange that was answered.
-    pub fn finish(&mut self, link: &mut Link, out: &mut Output) {
-        let Some(seen) = self.seen.take() else { return };
-        self.finish_with(&seen, link, out);
+    pub fn finish(&mut self, cx: &mut SmbContext<'_>) {
+        let Some(times) = self.times.take() else { return };
+        self.finish_with(&times, cx);
     }
 
     /// Emits the rows with this as the reply.
-    pub fn finish_with(&mut self, seen: &Seen, link: &mut Link, out: &mut Output) {
+    pub fn finish_with(&mut self, times: &ReplyTimes, cx: &mut SmbContext<'_>) {
         if matches!(self.stage, Stage::Lock)
             && let Some(lead) = self.members().first_mut()
             && lead.pending.row.status().is_some_and(reply::is_lock_refused)
         {
-            self.wait(seen.end_or_start(), link);
+            self.mark_waiting(times.end_or_start(), cx.pairing);
         }
         let alone = self.alone;
         for (index, member) in self.members().iter_mut().enumerate() {
-            let effect = member.answer.effect(&mut member.pending, out);
+            let effect = member.answer.effect(&mut member.pending, cx.out);
             if alone {
-                link.reply_alone(out, member.pending.row, seen, index == 0, effect);
+                cx.pairing.reply_alone(cx.out, member.pending.row, times, index == 0, effect);
             } else {
-                link.finish(out, &mut member.pending, seen, index == 0, effect);
+                cx.pairing.finish(cx.out, &mut member.pending, times, index == 0, effect);
             }
         }
     }
 
     /// Emits the rows of an exchange of which no reply is to be expected.
-    pub fn give_up(&mut self, time: i64, link: &mut Link, out: &mut Output) {
+    pub fn give_up(&mut self, time: i64, cx: &mut SmbContext<'_>) {
         for member in self.members() {
-            link.give_up(out, &mut member.pending, time);
+            cx.pairing.give_up(cx.out, &mut member.pending, time);
         }
     }
 
-    /// Ends it without a row.
-    pub fn drop(&mut self, time: i64, link: &mut Link) {
+    /// Endpoints it without a row.
+    pub fn discard(&mut self, time: i64, pairing: &mut Pairing) {
         for member in self.members() {
-            link.arrive(&mut member.pending, time);
+            pairing.remove_in_flight(&mut member.pending, time);
         }
     }
 
-    /// Takes its operations out of what is in flight if their reply seems lost, which it does after so
-    /// many replies on the connection.
-    pub fn arrive_lost(&mut self, at: u64, time: i64, link: &mut Link) {
-        // One of which a part came ends by itself.
+    /// Removes its operations from those in flight if their reply seems lost, which is the case at
+    /// `at` replies on the connection.
+    pub fn remove_if_lost(&mut self, at: u64, time: i64, pairing: &mut Pairing) {
+        // A reply that has begun will end by itself.
         if !self.is_begun() {
             for member in self.members() {
-                link.arrive_lost(at, &mut member.pending, time);
+                pairing.remove_if_lost(at, &mut member.pending, time);
             }
         }
     }
 
-    /// Takes note that its operations wait by design: they are not latency.
-    pub fn wait(&mut self, time: i64, link: &mut Link) {
+    /// Marks its operations as waiting by design: they do not count as latency.
+    pub fn mark_waiting(&mut self, time: i64, pairing: &mut Pairing) {
         for member in self.members() {
-            link.arrive(&mut member.pending, time);
+            pairing.remove_in_flight(&mut member.pending, time);
             member.pending.row.set_waits(true);
             member.pending.row.clear(Column::busy_ns);
         }

@@ -11,14 +11,12 @@ use crate::smb::pending::Pending;
 /// One operation of an exchange.
 #[derive(Clone, Debug, Default)]
 pub struct Member {
-    /// Its row.
     pub pending: Pending,
     /// What its reply does beyond the row.
     pub answer: Answer,
 }
 
 impl Member {
-    /// Its command.
     pub fn command(&self) -> Command {
         Command(self.pending.row.command().unwrap_or(0) as u8)
     }
@@ -30,10 +28,9 @@ impl Member {
     }
 }
 
-/// What a reply does to sessions, trees and opens.
+/// Effect of a reply on sessions, trees and opens.
 #[derive(Clone, Debug, Default)]
 pub enum Answer {
-    /// Nothing.
     #[default]
     Nothing,
     /// Opened a file.
@@ -50,12 +47,12 @@ pub enum Answer {
     Tree(Box<Tree>),
     /// Disconnected the row's tree.
     TreeDisconnect,
-    /// Told the targets of a DFS path.
+    /// Details the targets of a DFS path.
     Referrals(Vec<Referral>),
 }
 
 impl Answer {
-    /// The same for `resolve`; what the request told is in `pending`.
+    /// The effect for `resolve`; `pending` contains what the request said.
     pub fn effect(&mut self, pending: &mut Pending, out: &mut Output) -> Effect {
         match std::mem::take(self) {
             Answer::Nothing => Effect::None,
@@ -71,9 +68,9 @@ impl Answer {
                 let session = pending.session.take().map(|held| *held).unwrap_or_default();
                 out.session(Session { refused: true, guest: None, ..session })
             }
-            Answer::Referrals(told) => {
+            Answer::Referrals(targets) => {
                 let asked = pending.has_name.then(|| pending.name.clone());
-                out.referrals(told, asked)
+                out.referrals(targets, asked)
             }
             Answer::Logoff => Effect::Logoff,
             Answer::Tree(tree) => {
@@ -85,12 +82,13 @@ impl Answer {
     }
 }
 
-/// Whether a UID names a session without doubt: before the logon it is 0 or 0xffff.
+/// Whether a UID certainly names a session: before the logon it is 0 or 0xffff.
 fn is_uid(uid: u16) -> bool {
     !matches!(uid, 0 | u16::MAX)
 }
 
-/// The session that a reply's header names. Servers with passwords for shares give everybody UID 0.
+/// The session in the header of a reply. Servers with share-level passwords give every client UID
+/// 0.
 pub fn answered_uid(header: &Header, command: Command) -> Option<u64> {
     let is_inside = match command {
         Command::SESSION_SETUP_AND_X => header.status == 0,

@@ -18,7 +18,7 @@ use super::member::{Answer, Member, answered_uid};
 use super::open::{file_bytes, is_directory, oplock};
 use super::stage::Stage;
 use crate::outcome::{Open, Tree};
-use crate::smb::pairing::Link;
+use crate::smb::pairing::Pairing;
 
 /// Whether the header says that the (last) command failed.
 pub fn is_error(header: &Header) -> bool {
@@ -28,7 +28,7 @@ pub fn is_error(header: &Header) -> bool {
     }
 }
 
-/// Sets status and, where it is no NTSTATUS, its name.
+/// Sets the status and, if it is not an NTSTATUS, its name.
 pub fn set_status(row: &mut Operation, header: &Header) {
     row.set_status(header.status);
     if header.dos_error().is_some() && header.status != 0 {
@@ -57,7 +57,7 @@ pub fn decode(
     header: &Header,
     member: &mut Member,
     stage: &Stage,
-    link: &mut Link,
+    pairing: &mut Pairing,
 ) {
     let row = &mut member.pending.row;
     match block.command() {
@@ -114,7 +114,7 @@ pub fn decode(
                 state.reply(part, member);
             }
         }
-        Command::NEGOTIATE => negotiate(block, stage, link),
+        Command::NEGOTIATE => negotiate(block, stage, pairing),
         Command::SESSION_SETUP_AND_X => {
             let guest = SessionSetupAndXResponse::new(block).is_guest();
             member.answer = Answer::Session(guest);
@@ -194,7 +194,7 @@ fn share_type(service: &str) -> String {
 }
 
 /// Takes what a Negotiate reply says of the connection.
-fn negotiate(block: Block<'_>, stage: &Stage, link: &mut Link) {
+fn negotiate(block: Block<'_>, stage: &Stage, pairing: &mut Pairing) {
     let view = NegotiateResponse::new(block);
     let offered = match stage {
         Stage::Negotiate(offered) => {
@@ -204,10 +204,10 @@ fn negotiate(block: Block<'_>, stage: &Stage, link: &mut Link) {
         _ => (block.word_count() == Some(17)).then(|| code::smb1_dialect("NT LM 0.12")),
     };
     if let Some(dialect) = offered {
-        link.dialect = Some(dialect);
-        link.table.dialect = Some(code::text(Column::dialect, dialect).into_owned());
+        pairing.dialect = Some(dialect);
+        pairing.table.dialect = Some(code::text(Column::dialect, dialect).into_owned());
     }
-    let table = &mut *link.table;
+    let table = &mut *pairing.table;
     table.max_transact_bytes = view.max_buffer_size().map(u64::from);
     table.server_capabilities = view.capabilities().map(|bits| u64::from(bits.0));
     table.signing_required =

@@ -25,7 +25,7 @@ use super::stage::{Stage, WriteRaw};
 use super::transactions::{Transaction, is_one_way};
 use crate::outcome::Session;
 use crate::smb::logon;
-use crate::smb::pairing::Link;
+use crate::smb::pairing::Pairing;
 use crate::smb::pending::Pending;
 
 /// Dialects of a Negotiate that are remembered; clients offer a dozen.
@@ -38,7 +38,7 @@ pub fn decode(
     header: &Header,
     chained: bool,
     member: &mut Member,
-    link: &mut Link,
+    pairing: &mut Pairing,
 ) -> Stage {
     let dfs = header.flags2.has(Flags2::DFS);
     let command = block.command();
@@ -122,7 +122,7 @@ pub fn decode(
             let codes = dialects.map(|name| code::smb1_dialect(&name.decode()));
             return Stage::Negotiate(codes.collect());
         }
-        Command::SESSION_SETUP_AND_X => session_setup(block, pending, link),
+        Command::SESSION_SETUP_AND_X => session_setup(block, pending, pairing),
         Command::TREE_CONNECT => share(TreeConnectRequest::new(block).path(), pending),
         Command::TREE_CONNECT_AND_X => share(TreeConnectAndXRequest::new(block).path(), pending),
         _ => {}
@@ -144,7 +144,7 @@ pub fn set_break(row: &mut Operation, view: &LockingAndXRequest<'_>, notificatio
     row.set_detail(code::detail(Detail::Break, if notification { 0 } else { 2 }));
 }
 
-/// A name that is relative to an open directory is no path from the share's root.
+/// Whether a name is a path from the share's root, not relative to an open directory.
 fn is_from_root(block: Block<'_>) -> bool {
     block.command() != Command::NT_CREATE_AND_X
         || NtCreateAndXRequest::new(block).root_directory_fid() == Some(0)
@@ -240,20 +240,20 @@ fn locking(block: Block<'_>, row: &mut Operation) -> Stage {
     if may_wait { Stage::Lock } else { Stage::Plain }
 }
 
-fn session_setup(block: Block<'_>, pending: &mut Pending, link: &mut Link) {
+fn session_setup(block: Block<'_>, pending: &mut Pending, pairing: &mut Pairing) {
     let view = SessionSetupAndXRequest::new(block);
-    link.table.client_capabilities = view.capabilities().map(|bits| u64::from(bits.0));
+    pairing.table.client_capabilities = view.capabilities().map(|bits| u64::from(bits.0));
     pending.row.set_detail(code::detail(Detail::SessionSetup, 0));
     let session = match view.security_blob() {
-        Some(blob) => logon::of_blob(blob),
+        Some(blob) => logon::session_of_blob(blob),
         None => plain_session(block, &view),
     };
     pending.session = Some(Box::new(session));
 }
 
-/// A user named in the clear, with a password or NTLM's answers beside the name.
+/// A plaintext user name, with a password or NTLM responses next to it.
 fn plain_session(block: Block<'_>, view: &SessionSetupAndXRequest<'_>) -> Session {
-    /// Bytes of an LM or NTLM answer; no password in the clear is as long.
+    /// Bytes of an LM or NTLM response; no plaintext password is as long.
     const ANSWER_BYTES: u16 = 24;
     let Some(account) = view.account_name().map(|name| name.decode()) else {
         return Session::default();

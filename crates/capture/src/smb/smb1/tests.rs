@@ -16,7 +16,8 @@ use smbscope_wire::read::u16_at;
 
 use crate::limits::Limits;
 use crate::outcome::{Effect, Output};
-use crate::smb::pairing::Link;
+use crate::smb::context::SmbContext;
+use crate::smb::pairing::Pairing;
 use crate::smb::smb1::Smb1;
 use crate::stream::{Framer, Message, MessageSink, Piece};
 
@@ -148,7 +149,7 @@ impl Row {
 /// A connection; every message comes a microsecond after the one before.
 pub struct Wire {
     pub smb1: Smb1,
-    pub link: Link,
+    pub pairing: Pairing,
     pub out: Output,
     pub limits: Limits,
     pub time: i64,
@@ -161,7 +162,7 @@ impl Default for Wire {
         let limits = Limits::default();
         Wire {
             smb1: Smb1::default(),
-            link: Link::default(),
+            pairing: Pairing::default(),
             out: Output::default(),
             limits,
             time: 1_000_000,
@@ -174,18 +175,16 @@ impl Default for Wire {
 struct Sink<'a> {
     to_server: bool,
     smb1: &'a mut Smb1,
-    link: &'a mut Link,
-    out: &'a mut Output,
-    limits: &'a Limits,
+    cx: SmbContext<'a>,
 }
 
 impl MessageSink for Sink<'_> {
     fn begin(&mut self, time: i64) -> i64 {
-        if self.to_server { self.link.clock.begin(time) } else { NOT_ON_CLOCK }
+        if self.to_server { self.cx.pairing.clock.begin(time) } else { NOT_ON_CLOCK }
     }
 
     fn unbegin(&mut self, time: i64, begun: i64) {
-        self.link.unbegin(time, begun);
+        self.cx.pairing.unbegin(time, begun);
     }
 
     fn expects_raw(&self) -> bool {
@@ -198,11 +197,11 @@ impl MessageSink for Sink<'_> {
 
     fn message(&mut self, message: Message<'_>) {
         if message.kind != Kind::SESSION_MESSAGE {
-            self.link.unbegin(message.start, message.begun);
+            self.cx.pairing.unbegin(message.start, message.begun);
         } else if message.bytes.starts_with(b"\xffSMB") {
-            self.smb1.message(&message, self.to_server, self.link, self.out, self.limits);
+            self.smb1.message(&message, self.to_server, &mut self.cx);
         } else {
-            self.smb1.raw(&message, self.to_server, self.link, self.out);
+            self.smb1.raw(&message, self.to_server, &mut self.cx);
         }
     }
 }
@@ -228,9 +227,7 @@ impl Wire {
         let mut sink = Sink {
             to_server,
             smb1: &mut self.smb1,
-            link: &mut self.link,
-            out: &mut self.out,
-            limits: &self.limits,
+            cx: SmbContext { pairing: &mut self.pairing, out: &mut self.out, limits: &self.limits },
         };
         self.framers[usize::from(to_server)].feed(piece, &mut sink);
         self.time
@@ -258,16 +255,16 @@ impl Wire {
         let out = &self.out;
         let rows = out.done.iter().zip(&out.rows).skip(self.taken).map(|(done, row)| Row {
             row: *row,
-            path: done.path.map(|path| out.told.text(path).to_owned()),
+            path: done.path.map(|path| out.details.text(path).to_owned()),
             effect: done.effect,
             share: match done.effect {
-                Effect::Tree(at) => {
-                    out.told.trees[at as usize].share.map(|share| out.told.text(share).to_owned())
-                }
+                Effect::Tree(at) => out.details.trees[at as usize]
+                    .share
+                    .map(|share| out.details.text(share).to_owned()),
                 _ => None,
             },
             user: match done.effect {
-                Effect::Session(at) => out.told.sessions[at as usize].user.clone(),
+                Effect::Session(at) => out.details.sessions[at as usize].user.clone(),
                 _ => None,
             },
         });
@@ -276,10 +273,18 @@ impl Wire {
         rows
     }
 
+    /// The pairing of SMB1, and the context that it works with.
+    pub fn parts(&mut self) -> (&mut Smb1, SmbContext<'_>) {
+        let Wire { smb1, pairing, out, limits, .. } = self;
+        (smb1, SmbContext { pairing, out, limits })
+    }
+
     /// The connection ends.
     pub fn end(&mut self) -> Vec<Row> {
-        self.smb1.end(self.time, &mut self.link, &mut self.out);
-        assert_eq!(self.link.in_flight, 0);
+        let time = self.time;
+        let (smb1, mut cx) = self.parts();
+        smb1.end(time, &mut cx);
+        assert_eq!(self.pairing.in_flight, 0);
         self.rows()
     }
 }

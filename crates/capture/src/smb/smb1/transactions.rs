@@ -93,7 +93,7 @@ impl Transaction {
         }
     }
 
-    /// What stands in the parameters of the request.
+    /// Fills the row from the parameters of the request.
     fn parameters(&self, part: Part<'_>, member: &mut Member) {
         let Some(subcommand) = self.subcommand else { return };
         let command = member.command();
@@ -108,7 +108,7 @@ impl Transaction {
                 if let Some(fid) = trans2::fid(subcommand, part) {
                     row.set_file_id(file_bytes(fid));
                 }
-                // A name that goes on in a secondary message is not to be had.
+                // A name that continues in a secondary message is not available.
                 let whole = part.counts().parameter_count >= part.counts().total_parameter_count;
                 if whole && let Some(path) = trans2::path_of(subcommand, part) {
                     self.path(subcommand, path, &mut member.pending);
@@ -132,9 +132,9 @@ impl Transaction {
 
     fn path(&self, subcommand: Trans2, path: Text<'_>, pending: &mut Pending) {
         match subcommand {
-            // The name after which the search goes on.
+            // The name after which the search continues.
             Trans2::FIND_NEXT2 => {}
-            // It begins with server and share, and stays so.
+            // A path that begins with server and share, and is kept so.
             Trans2::GET_DFS_REFERRAL | Trans2::REPORT_DFS_INCONSISTENCY => {
                 pending.name.clear();
                 path.push_to(&mut pending.name);
@@ -150,7 +150,7 @@ impl Transaction {
         if let Some(extent) = Extent::of(block, true) {
             state.sent.add(extent);
         }
-        // What waits for minutes must not count as latency because it was cut.
+        // A request that waits for minutes must not count as latency because it was cut.
         if nt_transact::is_notify_change(block) {
             let code = code::detail(Detail::NtTransact, u32::from(NtFunction::NOTIFY_CHANGE.0));
             member.pending.row.set_detail(code);
@@ -286,9 +286,9 @@ impl Transaction {
                 member.answer = Answer::Open(Box::default());
             }
             (Command::TRANSACTION2, Some(GET_DFS_REFERRAL)) => {
-                let told = logon::referrals(part.data());
-                if !told.is_empty() {
-                    member.answer = Answer::Referrals(told);
+                let targets = logon::referrals(part.data());
+                if !targets.is_empty() {
+                    member.answer = Answer::Referrals(targets);
                 }
             }
             _ => {}

@@ -1,21 +1,23 @@
-//! Later members of compounds that lie behind what was captured.
+//! Later members of compounds that were not captured.
 //!
 //! NextCommand says that a member follows (MS-SMB2 section 2.2.1), whether it was captured or not.
-//! How many do, the client's next request tells: it numbers its requests one after the other, those
-//! of a compound too (section 3.2.4.1.4). So a capture cut to headers counts every operation; of
-//! those whose header it lacks on both ways the command stays unknown.
+//! The client's next request shows how many follow, because a client numbers its requests
+//! consecutively, including those of a compound (section 3.2.4.1.4). So a capture cut to headers
+//! counts every operation; the command is unknown if neither the header of the request nor that of
+//! the reply was captured.
 //!
-//! Owns what is concluded of them and their rows; pairing with replies is `super`'s.
+//! Owns what is inferred about these members and their rows; pairing with replies is done in
+//! `smb2`.
 
 use smbscope_tables::operation::Column;
 use smbscope_wire::smb2::header::{Header, Member};
 use smbscope_wire::smb2::{Command, HEADER_BYTES};
 
 use super::{Chain, MEMBERS_MAX, Smb2};
-use crate::limits::Limits;
-use crate::outcome::{Effect, Output};
-use crate::smb::pairing::Link;
-use crate::smb::pending::{Pending, Seen};
+use crate::outcome::Effect;
+use crate::smb::context::SmbContext;
+use crate::smb::pairing::Pairing;
+use crate::smb::pending::{Pending, ReplyTimes};
 use crate::stream::Message;
 
 /// Bytes of the least member before another one: a header and four bytes, padded to eight.
@@ -26,20 +28,20 @@ pub const MEMBER_BYTES: usize = 72;
 pub struct Rest(u32);
 
 impl Rest {
-    /// How many members they have room for; at least the one that is known to be there.
+    /// The number of members that fit into it; at least the one that must be there.
     pub fn members(self) -> u64 {
         // The last one is not padded.
         ((self.0 as usize + 4) / MEMBER_BYTES).clamp(1, MEMBERS_MAX) as u64
     }
 
-    /// In bytes.
+    /// Size in bytes.
     pub fn bytes(self) -> u32 {
         self.0
     }
 }
 
-/// The bytes of a member and of all behind it, of which not even a header was captured; none where no
-/// member follows, or where its header is there.
+/// The bytes of the next member and of all behind it, if not even its header was captured; none if
+/// no member follows, or if its header is there.
 #[inline]
 pub fn after(member: &Member<'_>, message: &Message<'_>) -> Option<Rest> {
     let next = member.header.next_command as usize;
@@ -62,7 +64,7 @@ pub fn next_id(header: &Header) -> u64 {
 pub struct Tail {
     /// The compound's number on the connection.
     pub chain: u64,
-    /// MessageId of the first member that is not there, which is known to be.
+    /// MessageId of the first member that was not captured.
     pub first_id: u64,
     /// Its place in the compound.
     index: u16,
@@ -70,8 +72,8 @@ pub struct Tail {
     frame: u64,
     /// TCP sequence number of that.
     sequence: u32,
-    /// The reply that answers the compound's end, where that is not captured either.
-    answered: Option<Seen>,
+    /// The reply to the end of the compound, if that was not captured either.
+    answered: Option<ReplyTimes>,
     /// When the message was sent.
     time: i64,
     /// TCP sequence number behind the message.
@@ -97,14 +99,14 @@ impl Tail {
     }
 
     /// Fills in what is known of the member that comes `more` behind the first.
-    fn begin(&self, more: u64, pending: &mut Pending, link: &mut Link) {
+    fn begin(&self, more: u64, pending: &mut Pending, pairing: &mut Pairing) {
         pending.chain = self.chain;
         let row = &mut pending.row;
         row.set_protocol(2);
         row.set_message_id(self.first_id.wrapping_add(more));
         row.set_compound(self.chain);
         row.set_compound_index(self.index.saturating_add(more as u16));
-        link.start_member(pending, self.frame, self.sequence);
+        pairing.start_member(pending, self.frame, self.sequence);
     }
 
     /// Whether a message comes right behind, with no other between them.
@@ -112,43 +114,38 @@ impl Tail {
         self.behind == message.sequence
     }
 
-    /// Passes over a message that has no number of its own.
+    /// Skips a message without a number of its own.
     pub fn pass(&mut self, message: &Message<'_>) {
         self.behind = end(message);
     }
 
-    /// How many members there are that were not captured, when the next request has this number; 1
-    /// where numbers do not tell: one member can take several.
+    /// The number of members that were not captured, if the next request has this number; 1 if the
+    /// numbers are ambiguous, because one member can use several.
     pub fn members(&self, next_id: u64) -> u64 {
         let used = next_id.wrapping_sub(self.first_id);
         if used > self.rest.members() { 1 } else { used.max(1) }
     }
 }
 
-/// A request whose reply lies behind what was captured of a compound's.
+/// A request whose reply is in the part of a compound reply that was not captured.
 #[derive(Clone, Copy, Debug)]
-pub struct Told {
-    /// Its place.
+pub struct CutReply {
     slot: u32,
-    /// Its MessageId.
     id: u64,
-    /// The compound's reply.
-    seen: Seen,
+    times: ReplyTimes,
     /// Global number of the packet.
     order: u64,
 }
 
 impl Smb2 {
-    /// Makes rows of the further members that the request before had, now that the next one's number
-    /// tells how many.
+    /// Adds the further members of the previous request, now that the number of the next one shows
+    /// how many there are.
     #[cold]
-    pub(super) fn count_behind(
+    pub(super) fn add_cut_members(
         &mut self,
         next: &Header,
         message: &Message<'_>,
-        link: &mut Link,
-        out: &mut Output,
-        limits: &Limits,
+        cx: &mut SmbContext<'_>,
     ) {
         let Some(mut tail) = self.tail.take() else { return };
         if !tail.is_followed_by(message) {
@@ -161,20 +158,13 @@ impl Smb2 {
             return;
         }
         for more in 1..tail.members(next.message_id) {
-            self.behind(&tail, more, link, out, limits);
+            self.add_cut_member(&tail, more, cx);
         }
     }
 
-    /// Makes the row of a member that was not captured.
+    /// Adds a member that was not captured.
     #[cold]
-    pub(super) fn behind(
-        &mut self,
-        tail: &Tail,
-        more: u64,
-        link: &mut Link,
-        out: &mut Output,
-        limits: &Limits,
-    ) {
+    pub(super) fn add_cut_member(&mut self, tail: &Tail, more: u64, cx: &mut SmbContext<'_>) {
         let id = tail.first_id.wrapping_add(more);
         if self.waiting.get(id).is_some() {
             return;
@@ -182,85 +172,83 @@ impl Smb2 {
         let slot = self.allocate();
         let Some(pending) = self.slab.get_mut(slot as usize) else { return };
         pending.reset();
-        tail.begin(more, pending, link);
+        tail.begin(more, pending, cx.pairing);
         let (number, session_id) = (tail.chain, 0);
         let chain =
             Chain { number, members: 0, session_id, tree_id: None, file: None, is_cut: true };
-        self.depart(slot, &chain, tail.time, link, out, limits);
-        if let Some(seen) = tail.answered.filter(|_| self.waiting.get(id) == Some(slot)) {
-            self.tell(slot, id, seen, link, out);
+        self.depart(slot, &chain, tail.time, cx);
+        if let Some(times) = tail.answered.filter(|_| self.waiting.get(id) == Some(slot)) {
+            self.note_cut_reply(slot, id, times, cx);
         }
     }
 
-    /// Makes the row of a member that was not captured, long after its reply came if one did.
-    pub(super) fn behind_long_ago(
-        &mut self,
-        tail: &Tail,
-        more: u64,
-        link: &mut Link,
-        out: &mut Output,
-    ) {
+    /// Emits the row of a member that was not captured, after its reply, if there was one.
+    pub(super) fn emit_cut_member(&mut self, tail: &Tail, more: u64, cx: &mut SmbContext<'_>) {
         let mut pending = Pending::default();
-        tail.begin(more, &mut pending, link);
+        tail.begin(more, &mut pending, cx.pairing);
         pending.row.clear(Column::outstanding);
-        out.coverage.members_not_captured += 1;
-        if let Some(seen) = &tail.answered {
-            link.finish(out, &mut pending, seen, false, Effect::None);
+        cx.out.coverage.members_not_captured += 1;
+        if let Some(times) = &tail.answered {
+            cx.pairing.finish(cx.out, &mut pending, times, false, Effect::None);
         } else {
-            out.coverage.operations_unanswered += 1;
-            link.table.unanswered += 1;
-            link.give_up(out, &mut pending, tail.time);
+            cx.out.coverage.operations_unanswered += 1;
+            cx.pairing.table.unanswered += 1;
+            cx.pairing.give_up(cx.out, &mut pending, tail.time);
         }
     }
 
-    /// A compound's replies go on behind what was captured: what waits of the compound from a number on
-    /// is answered there.
+    /// A compound reply continues in bytes that were not captured: the members of the compound from
+    /// a number on that still wait are answered there.
     #[cold]
-    pub(super) fn answered_behind(
+    pub(super) fn note_cut_replies(
         &mut self,
         chain: u64,
         from: u64,
-        seen: &Seen,
-        link: &mut Link,
-        out: &Output,
+        times: &ReplyTimes,
+        cx: &mut SmbContext<'_>,
     ) {
         let mut id = from;
         while let Some(slot) = self.waiting.get(id)
             && let Some(pending) = self.slab.get(slot as usize).filter(|one| one.chain == chain)
         {
             let charge = pending.row.credit_charge().unwrap_or(1).max(1);
-            self.tell(slot, id, *seen, link, out);
+            self.note_cut_reply(slot, id, *times, cx);
             id = id.wrapping_add(u64::from(charge));
         }
         let in_gaps = self.gaps.iter_mut().rev().filter_map(|gap| gap.tail.as_mut());
         if let Some(tail) = self.tail.iter_mut().chain(in_gaps).find(|tail| tail.chain == chain) {
-            tail.answered = Some(*seen);
+            tail.answered = Some(*times);
         }
     }
 
-    fn tell(&mut self, slot: u32, id: u64, seen: Seen, link: &mut Link, out: &Output) {
+    fn note_cut_reply(&mut self, slot: u32, id: u64, times: ReplyTimes, cx: &mut SmbContext<'_>) {
         if let Some(pending) = self.slab.get_mut(slot as usize) {
-            link.arrive(pending, seen.end_or_start());
-            self.told.push_back(Told { slot, id, seen, order: out.order });
+            cx.pairing.remove_in_flight(pending, times.end_or_start());
+            self.cut_replies.push_back(CutReply { slot, id, times, order: cx.out.order });
         }
     }
 
-    /// Ends what was answered behind the captured bytes, if no other reply came meanwhile.
+    /// Endpoints requests that were answered in bytes that were not captured, if no other reply came
+    /// meanwhile.
     #[cold]
-    pub(super) fn settle(&mut self, keep: usize, before: u64, link: &mut Link, out: &mut Output) {
-        while self.told.len() > keep || self.told.front().is_some_and(|told| told.order < before) {
-            let Some(Told { slot, id, seen, .. }) = self.told.pop_front() else { break };
+    pub(super) fn settle_cut_replies(&mut self, keep: usize, before: u64, cx: &mut SmbContext<'_>) {
+        while self.cut_replies.len() > keep
+            || self.cut_replies.front().is_some_and(|reply| reply.order < before)
+        {
+            let Some(CutReply { slot, id, times, .. }) = self.cut_replies.pop_front() else {
+                break;
+            };
             if self.waiting.get(id) != Some(slot) {
                 continue;
             }
             let Some(pending) = self.slab.get_mut(slot as usize) else { continue };
             if pending.row.waits() == Some(true) || pending.row.pending_at().is_some() {
-                // It said there that it waits.
+                // That reply was an interim one.
                 continue;
             }
             self.waiting.remove(id);
-            out.coverage.members_not_captured += u64::from(pending.row.command().is_none());
-            link.finish(out, pending, &seen, false, Effect::None);
+            cx.out.coverage.members_not_captured += u64::from(pending.row.command().is_none());
+            cx.pairing.finish(cx.out, pending, &times, false, Effect::None);
             self.free.push(slot);
         }
     }

@@ -1,5 +1,5 @@
-//! From replies to ends of operations (MS-SMB2 section 3.2.5.1): final and interim ones, of compounds, of requests
-//! that were not captured, and what the server says unasked.
+//! Replies to ends of operations (MS-SMB2 section 3.2.5.1): final and interim replies, compound
+//! replies, replies to requests that were not captured, and notifications.
 
 use smbscope_tables::code;
 use smbscope_tables::operation::Operation;
@@ -7,29 +7,37 @@ use smbscope_wire::smb2::Command;
 use smbscope_wire::smb2::header::{Header, Member, members};
 
 use super::cut_compounds::{self, Rest};
-use super::early_replies::Early;
+use super::early_replies::EarlyReply;
 use super::reply::{self, Reply};
 use super::{Smb2, Wrapping};
-use crate::limits::Limits;
-use crate::outcome::Output;
-use crate::smb::pairing::Link;
-use crate::smb::pending::Seen;
+use crate::smb::context::SmbContext;
+use crate::smb::pairing::Pairing;
+use crate::smb::pending::ReplyTimes;
 use crate::stream::Message;
+
+/// When and how a reply came.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival {
+    pub times: ReplyTimes,
+    pub wrapping: Wrapping,
+    /// It is the first of its message.
+    pub lead: bool,
+    /// What of the compound's reply was not captured.
+    pub rest: Option<Rest>,
+}
 
 impl Smb2 {
     pub(super) fn compound_reply(
         &mut self,
         message: &Message<'_>,
         wrapping: Wrapping,
-        link: &mut Link,
-        out: &mut Output,
-        limits: &Limits,
+        cx: &mut SmbContext<'_>,
     ) {
-        let seen = Seen::of(message);
+        let times = ReplyTimes::of(message);
         let mut chain_file = None;
         for (index, member) in members(message.bytes).enumerate() {
             if !member.header.is_response() {
-                out.coverage.messages_malformed += 1;
+                cx.out.coverage.messages_malformed += 1;
                 break;
             }
             let rest = cut_compounds::after(&member, message);
@@ -37,75 +45,68 @@ impl Smb2 {
                 .and_then(|_| self.waiting.get(member.header.message_id))
                 .and_then(|slot| self.slab.get(slot as usize))
                 .map(|asked| (asked.chain, asked.row.credit_charge().unwrap_or(1).max(1)));
-            self.reply(&member, index, &mut chain_file, &seen, rest, wrapping, link, out, limits);
+            let arrival = Arrival { times, wrapping, lead: index == 0, rest };
+            self.reply(&member, &arrival, &mut chain_file, cx);
             if let Some((chain, charge)) = goes_on {
                 let next = member.header.message_id.wrapping_add(u64::from(charge));
-                self.answered_behind(chain, next, &seen, link, out);
+                self.note_cut_replies(chain, next, &times, cx);
             }
         }
     }
 
-    /// Takes one reply. `chain_file` is what the compound's replies before it opened.
+    /// Takes one reply. `chain_file` is the file that an earlier reply of the compound opened.
     #[inline(always)]
-    #[allow(clippy::too_many_arguments)]
+
     pub(super) fn reply(
         &mut self,
         member: &Member<'_>,
-        index: usize,
+        arrival: &Arrival,
         chain_file: &mut Option<[u8; 16]>,
-        seen: &Seen,
-        rest: Option<Rest>,
-        wrapping: Wrapping,
-        link: &mut Link,
-        out: &mut Output,
-        limits: &Limits,
+        cx: &mut SmbContext<'_>,
     ) {
-        let (header, lead) = (&member.header, index == 0);
-        self.grant(i64::from(header.credits), link);
+        let header = &member.header;
+        self.grant(i64::from(header.credits), cx.pairing);
         if header.message_id == u64::MAX && header.command == Command::OPLOCK_BREAK {
-            self.notification(member, seen, wrapping, link, out);
+            self.notification(member, arrival, cx);
             return;
         }
         if header.is_interim()
             && let Some(slot) = self.waiting.get(header.message_id)
         {
-            self.interim(slot, header, seen, lead, link);
+            self.interim(slot, header, arrival, cx.pairing);
             return;
         }
         let mut reply = Reply::default();
-        reply::decode(member, &mut reply, link);
+        reply::decode(member, &mut reply, cx.pairing);
         if header.command == Command::CREATE {
             *chain_file = reply.file_id;
         } else if reply.file_id.is_none() {
             reply.file_id = *chain_file;
         }
-        let early_is_full = !link.requests_seen && self.early.len() >= limits.early;
+        let early_is_full = !cx.pairing.requests_seen && self.early.len() >= cx.limits.early;
         if let Some(slot) = self.waiting.remove(header.message_id) {
-            self.answer(slot, header, seen, wrapping, &mut reply, lead, link, out);
+            self.answer(slot, header, arrival, &mut reply, cx);
         } else {
-            let (header, seen, order) = (*header, *seen, out.order);
-            let early = Early { header, seen, wrapping, reply, lead, rest, order };
+            let (header, arrival, order) = (*header, *arrival, cx.out.order);
+            let early = EarlyReply { header, arrival, reply, order };
             if early_is_full && !header.is_interim() {
-                self.unmatched(early, link, out);
+                self.unmatched(early, cx);
             } else {
                 self.early.push_back(early);
             }
         }
     }
 
-    /// Ends the request at a place, which does not wait any more, with its final reply.
+    /// Endpoints a request, which no longer waits, with its final reply.
     #[inline(always)]
-    #[allow(clippy::too_many_arguments)]
+
     pub(super) fn answer(
         &mut self,
         slot: u32,
         header: &Header,
-        seen: &Seen,
-        wrapping: Wrapping,
+        arrival: &Arrival,
         reply: &mut Reply,
-        lead: bool,
-        link: &mut Link,
-        out: &mut Output,
+        cx: &mut SmbContext<'_>,
     ) {
         let Some(pending) = self.slab.get_mut(slot as usize) else { return };
         let file_in_request = pending.row.file_id().is_some();
@@ -135,33 +136,32 @@ impl Smb2 {
         if let Some(tree) = header.tree_id().filter(|_| header.command == Command::TREE_CONNECT) {
             pending.row.set_tree_id(tree);
         }
-        if wrapping.compressed {
+        if arrival.wrapping.compressed {
             pending.row.set_compressed(true);
         }
         if pending.row.command().is_none() {
             learn(&mut pending.row, header.command);
         }
         set_reply(&mut pending.row, header, reply);
-        let effect = reply.effect(Some(pending), out);
-        link.finish(out, pending, seen, lead, effect);
+        let effect = reply.effect(Some(pending), cx.out);
+        cx.pairing.finish(cx.out, pending, &arrival.times, arrival.lead, effect);
         self.free.push(slot);
     }
 
-    /// STATUS_PENDING: the operation goes on, its final reply carries the same AsyncId.
+    /// STATUS_PENDING: the operation continues, and its final reply carries the same AsyncId.
     pub(super) fn interim(
         &mut self,
         slot: u32,
         header: &Header,
-        seen: &Seen,
-        lead: bool,
-        link: &mut Link,
+        arrival: &Arrival,
+        pairing: &mut Pairing,
     ) {
         let Some(pending) = self.slab.get_mut(slot as usize) else { return };
-        let time = seen.end_or_start();
+        let time = arrival.times.end_or_start();
         if pending.row.command().is_none() {
             learn(&mut pending.row, header.command);
             if pending.row.waits() == Some(true) {
-                link.arrive(pending, time);
+                pairing.remove_in_flight(pending, time);
             }
         }
         let row = &mut pending.row;
@@ -170,28 +170,26 @@ impl Smb2 {
             row.set_async_id(id);
         }
         row.set_credits_granted(row.credits_granted().unwrap_or(0).saturating_add(header.credits));
-        if lead && pending.lead {
-            let bytes = row.response_wire_bytes().unwrap_or(0) + seen.wire_bytes;
+        if arrival.lead && pending.lead {
+            let bytes = row.response_wire_bytes().unwrap_or(0) + arrival.times.wire_bytes;
             row.set_response_wire_bytes(bytes);
         }
         if header.command == Command::LOCK {
             // Blocked: it waits for another client, not for the server.
             row.set_waits(true);
-            link.arrive(pending, time);
+            pairing.remove_in_flight(pending, time);
             pending.row.clear(smbscope_tables::operation::Column::busy_ns);
         }
     }
 
-    /// A break that the server sends unasked: a row of its own, without a request.
+    /// A break that the server sends without a request: a row of its own.
     pub(super) fn notification(
         &mut self,
         member: &Member<'_>,
-        seen: &Seen,
-        wrapping: Wrapping,
-        link: &mut Link,
-        out: &mut Output,
+        arrival: &Arrival,
+        cx: &mut SmbContext<'_>,
     ) {
-        link.table.breaks += 1;
+        cx.pairing.table.breaks += 1;
         let mut row = Operation::default();
         row.set_protocol(2);
         row.set_command(code::command(2, member.header.command.0));
@@ -200,15 +198,15 @@ impl Smb2 {
             row.set_session_id(member.header.session_id);
         }
         row.set_signed(member.header.flags.is_signed());
-        row.set_encrypted(wrapping.encrypted);
-        row.set_compressed(wrapping.compressed);
+        row.set_encrypted(arrival.wrapping.encrypted);
+        row.set_compressed(arrival.wrapping.compressed);
         row.set_status(member.header.status_or_channel_sequence);
         smbscope_tables::message::set_break(&mut row, member.bytes, true);
-        link.notification(out, row, seen);
+        cx.pairing.notification(cx.out, row, &arrival.times);
     }
 }
 
-/// The reply tells the command of a request that was not captured.
+/// The reply names the command of a request that was not captured.
 #[cold]
 fn learn(row: &mut Operation, command: Command) {
     row.set_command(code::command(2, command.0));

@@ -25,10 +25,10 @@ use smbscope_wire::status::Status;
 
 use crate::outcome::{Effect, Open, Output, Session, Tree};
 use crate::smb::logon;
-use crate::smb::pairing::Link;
+use crate::smb::pairing::Pairing;
 use crate::smb::pending::Pending;
 
-/// What a reply tells, apart from its header.
+/// Contents of a reply, apart from its header.
 #[derive(Clone, Debug, Default)]
 pub struct Reply {
     /// The command, for [`Reply::effect`].
@@ -41,7 +41,6 @@ pub struct Reply {
     pub transferred: Option<u64>,
     /// Oplock level granted.
     pub oplock: Option<u8>,
-    /// Lease granted.
     pub lease: Option<Lease>,
     /// FSCTL that is answered.
     pub fsctl: Option<u32>,
@@ -59,7 +58,7 @@ pub struct Reply {
 
 /// Reads a final reply, as far as captured, into an empty one.
 #[inline(always)]
-pub fn decode(member: &Member<'_>, reply: &mut Reply, link: &mut Link) {
+pub fn decode(member: &Member<'_>, reply: &mut Reply, pairing: &mut Pairing) {
     let bytes = member.bytes;
     let header = &member.header;
     reply.command = header.command;
@@ -98,7 +97,7 @@ pub fn decode(member: &Member<'_>, reply: &mut Reply, link: &mut Link) {
         Command::CHANGE_NOTIFY => {
             reply.transferred = ChangeNotifyResponse(bytes).output_buffer_length().map(u64::from);
         }
-        Command::NEGOTIATE => negotiate(bytes, link),
+        Command::NEGOTIATE => negotiate(bytes, pairing),
         Command::SESSION_SETUP => reply.session = Some(SessionSetupResponse(bytes).flags()),
         Command::TREE_CONNECT => {
             let view = TreeConnectResponse(bytes);
@@ -145,17 +144,17 @@ fn create(bytes: &[u8], reply: &mut Reply) {
 }
 
 /// Takes what a Negotiate reply says of the connection.
-pub fn negotiate(bytes: &[u8], link: &mut Link) {
+pub fn negotiate(bytes: &[u8], pairing: &mut Pairing) {
     let view = NegotiateResponse(bytes);
-    let table = &mut *link.table;
+    let table = &mut *pairing.table;
     if let Some(dialect) = view.dialect() {
         let code = smbscope_tables::code::dialect(dialect);
         table.dialect = Some(
             smbscope_tables::code::text(smbscope_tables::operation::Column::dialect, code)
                 .into_owned(),
         );
-        // The wildcard is no dialect yet: the client negotiates once more.
-        link.dialect = (dialect != Dialect::SMB_2_WILDCARD).then_some(code);
+        // The wildcard is not a dialect yet: the client negotiates again.
+        pairing.dialect = (dialect != Dialect::SMB_2_WILDCARD).then_some(code);
     }
     table.max_transact_bytes = view.max_transact_size().map(u64::from);
     table.max_read_bytes = view.max_read_size().map(u64::from);
@@ -242,7 +241,7 @@ impl Reply {
         }
     }
 
-    /// A session grows over several messages: each that carries something counts, a refused one
+    /// A session is set up with several messages: each that carries something counts, a refused one
     /// does not.
     fn session_effect(&mut self, pending: Option<&mut Pending>, out: &mut Output) -> Effect {
         let mut session = match pending.and_then(|pending| pending.session.take()) {

@@ -1,4 +1,4 @@
-//! What a request's body adds to its operation beside the row's columns, which `event::message`
+//! What a request's body adds to its operation in addition to the columns that `tables::message`
 //! fills: names, sessions, and what belongs to the connection.
 
 use smbscope_tables::date::civil;
@@ -15,12 +15,12 @@ use smbscope_wire::smb2::tree::TreeConnectRequest;
 use smbscope_wire::{dfs, text};
 
 use crate::smb::logon;
-use crate::smb::pairing::Link;
+use crate::smb::pairing::Pairing;
 use crate::smb::pending::Pending;
 
 /// Fills the row from the body, as far as captured.
 #[inline]
-pub fn decode(member: &Member<'_>, pending: &mut Pending, link: &mut Link) {
+pub fn decode(member: &Member<'_>, pending: &mut Pending, pairing: &mut Pairing) {
     let bytes = member.bytes;
     let snapshot = message::request(member.header.command, bytes, &mut pending.row);
     match member.header.command {
@@ -43,8 +43,8 @@ pub fn decode(member: &Member<'_>, pending: &mut Pending, link: &mut Link) {
                 text::push_utf16le(&mut pending.name, name);
             }
         }
-        Command::NEGOTIATE => negotiate(bytes, link),
-        Command::SESSION_SETUP => session_setup(bytes, pending, link),
+        Command::NEGOTIATE => negotiate(bytes, pairing),
+        Command::SESSION_SETUP => session_setup(bytes, pending, pairing),
         Command::TREE_CONNECT => {
             if let Some(path) = TreeConnectRequest(bytes).path() {
                 text::push_utf16le(&mut pending.name, path);
@@ -64,7 +64,7 @@ fn create(bytes: &[u8], dfs: bool, snapshot: Option<u64>, pending: &mut Pending)
             strip_dfs(&mut pending.name);
         }
         if let Some(time) = snapshot {
-            // The same file as it was then is another file than the one of today.
+            // A snapshot of a file is a different file than the current one.
             let separator = if pending.name.is_empty() { "" } else { "\\" };
             pending.name.insert_str(0, &format!("{}{separator}", snapshot_token(time)));
         }
@@ -90,21 +90,21 @@ fn strip_dfs(name: &mut String) {
     *name = rest.unwrap_or_default();
 }
 
-fn negotiate(bytes: &[u8], link: &mut Link) {
+fn negotiate(bytes: &[u8], pairing: &mut Pairing) {
     let view = NegotiateRequest(bytes);
     if let Some(guid) = view.client_guid() {
-        link.client_guid = Some(guid);
-        link.table.client_guid = Some(logon::guid(&guid));
+        pairing.client_guid = Some(guid);
+        pairing.table.client_guid = Some(logon::guid(&guid));
     }
-    link.table.client_capabilities = view.capabilities().map(|bits| u64::from(bits.0));
+    pairing.table.client_capabilities = view.capabilities().map(|bits| u64::from(bits.0));
 }
 
-fn session_setup(bytes: &[u8], pending: &mut Pending, link: &Link) {
+fn session_setup(bytes: &[u8], pending: &mut Pending, pairing: &Pairing) {
     let view = SessionSetupRequest(bytes);
     let binding = view.is_binding() == Some(true);
-    let mut session = view.security_blob().map(logon::of_blob).unwrap_or_default();
+    let mut session = view.security_blob().map(logon::session_of_blob).unwrap_or_default();
     session.binding = binding;
     session.previous = view.previous_session_id().filter(|&id| id != 0);
-    session.client_guid = link.client_guid;
+    session.client_guid = pairing.client_guid;
     pending.session = Some(Box::new(session));
 }

@@ -1,7 +1,7 @@
 //! Requests that wait for their reply, by MessageId.
 //!
-//! Clients number upwards and few requests wait at a time: most have a place of their own by the
-//! number's low bits, the others are in a map.
+//! Clients number upwards and few requests wait at a time: most have a slot by the low bits of
+//! their number, the others are in a map.
 
 use hashbrown::HashMap;
 
@@ -22,7 +22,7 @@ impl Default for Waiting {
 }
 
 impl Waiting {
-    /// How many wait.
+    /// Number of requests that wait.
     #[inline]
     pub fn len(&self) -> usize {
         self.len

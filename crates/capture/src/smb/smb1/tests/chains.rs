@@ -28,7 +28,7 @@ fn members_are_rows_and_the_file_is_the_one_that_was_opened() {
     assert_eq!(rows[0].text(Column::detail), "FILE_OPEN");
     assert_eq!(rows[0].text(Column::oplock_granted), "II");
     assert!(matches!(rows[0].effect, Effect::Open(0)));
-    assert_eq!(wire.out.told.opens[0].size_bytes, Some(0x900));
+    assert_eq!(wire.out.details.opens[0].size_bytes, Some(0x900));
     assert_eq!((rows[1].row.offset(), rows[1].row.transferred_bytes()), (Some(4096), Some(512)));
     let place = |row: &Row| {
         (row.row.compound(), row.row.compound_index(), row.row.compound_size(), row.row.related())
@@ -39,7 +39,7 @@ fn members_are_rows_and_the_file_is_the_one_that_was_opened() {
     assert_eq!((rows[1].row.request_start(), rows[1].row.response_end()), (None, None));
     assert_eq!(rows[1].row.request_wire_bytes(), None);
     assert_eq!((rows[0].row.response_frame(), rows[1].row.response_frame()), (Some(2), Some(2)));
-    assert_eq!(wire.link.table.compounds, 1);
+    assert_eq!(wire.pairing.table.compounds, 1);
 }
 
 #[test]
@@ -55,9 +55,9 @@ fn a_chain_ends_where_a_command_fails() {
     assert_eq!(wire.out.coverage.operations_unanswered, 0);
 
     // Servers say which command failed, or end the chain before it.
-    let told = Smb::reply(0xa2, 2, &created(), &[]).chained(33, 0x2e, &[], &[]);
+    let whole = Smb::reply(0xa2, 2, &created(), &[]).chained(33, 0x2e, &[], &[]);
     let ended = Smb::reply(0xa2, 2, &created(), &[]);
-    for reply in [told, ended] {
+    for reply in [whole, ended] {
         wire.client(create_and_read(2));
         wire.server(reply.status(0xc000_0022));
         let rows = wire.rows();
@@ -80,10 +80,10 @@ fn logging_on_and_connecting_in_one_message() {
     wire.server(reply.chained(33, 0x75, &last(6, &[]), b"A:\0"));
     let rows = wire.rows();
     assert_eq!(rows[0].user.as_deref(), Some("LAB\\alice"));
-    assert_eq!(wire.out.told.sessions[0].guest, Some(true));
-    assert_eq!(wire.out.told.sessions[0].mechanism.as_deref(), Some("NTLM"));
+    assert_eq!(wire.out.details.sessions[0].guest, Some(true));
+    assert_eq!(wire.out.details.sessions[0].mechanism.as_deref(), Some("NTLM"));
     assert_eq!(rows[1].share.as_deref(), Some("\\\\S\\X"));
-    assert_eq!(wire.out.told.trees[0].share_type.as_deref(), Some("DISK"));
+    assert_eq!(wire.out.details.trees[0].share_type.as_deref(), Some("DISK"));
     assert_eq!((rows[0].row.session_id(), rows[1].row.session_id()), (Some(77), Some(77)));
     assert_eq!((rows[0].row.tree_id(), rows[1].row.tree_id()), (None, Some(8)));
 }
@@ -95,7 +95,7 @@ fn a_refused_logon_names_who_was_refused() {
     let row =
         wire.call(Smb::new(0x73, 1, &setup, b"eve\0LAB\0"), Smb::failed(0x73, 1, 0xc000_006d));
     assert_eq!(row.user.as_deref(), Some("LAB\\eve"));
-    assert!(wire.out.told.sessions[0].refused);
+    assert!(wire.out.details.sessions[0].refused);
 }
 
 #[test]
@@ -107,11 +107,11 @@ fn a_refused_or_unanswered_share_is_named() {
         Smb::failed(0x75, 1, 0xc000_00cc),
     );
     assert_eq!(row.share.as_deref(), Some("\\\\S\\NONE"));
-    assert!(wire.out.told.trees[0].refused);
+    assert!(wire.out.details.trees[0].refused);
     wire.client(Smb::new(0x70, 2, &[], b"\x04\\\\S\\OLD\0\x04\0\x04A:\0"));
     let rows = wire.end();
     assert_eq!(rows[0].share.as_deref(), Some("\\\\S\\OLD"));
-    assert!(wire.out.told.trees[1].refused);
+    assert!(wire.out.details.trees[1].refused);
 }
 
 #[test]

@@ -90,7 +90,7 @@ fn a_cut_notification_waits_all_the_same() {
     notify.bytes[4 + 33 + 11] = 32;
     notify.bytes[4 + 33 + 15..4 + 33 + 19].fill(0);
     wire.client_cut(notify, CAPTURED);
-    assert_eq!(wire.link.in_flight, 0);
+    assert_eq!(wire.pairing.in_flight, 0);
     wire.server_cut(nt_response(1, &[0; 24]), CAPTURED);
     let row = &wire.rows()[0];
     assert_eq!(row.text(Column::detail), "NtTransactNotifyChange");

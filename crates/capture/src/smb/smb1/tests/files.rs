@@ -5,20 +5,20 @@ use crate::smb::smb1::open::set_path;
 
 #[test]
 fn paths_are_as_smb2_has_them() {
-    let told = |path: &str, dfs| {
+    let path_of = |path: &str, dfs| {
         let mut pending = crate::smb::pending::Pending::default();
         let bytes = path.as_bytes();
         set_path(&mut pending, smbscope_wire::smb1::Text { bytes, unicode: false }, dfs);
         pending.name
     };
-    assert_eq!(told("\\a\\b", false), "a\\b");
-    assert_eq!(told("a", false), "a");
-    assert_eq!(told("\\dir\\", false), "dir");
-    assert_eq!(told("/posix/way", false), "posix\\way");
-    assert_eq!(told("", false), "\\");
-    assert_eq!(told("\\", false), "\\");
-    assert_eq!(told("\\server\\share\\a\\b", true), "a\\b");
-    assert_eq!(told("\\server\\share", true), "\\");
+    assert_eq!(path_of("\\a\\b", false), "a\\b");
+    assert_eq!(path_of("a", false), "a");
+    assert_eq!(path_of("\\dir\\", false), "dir");
+    assert_eq!(path_of("/posix/way", false), "posix\\way");
+    assert_eq!(path_of("", false), "\\");
+    assert_eq!(path_of("\\", false), "\\");
+    assert_eq!(path_of("\\server\\share\\a\\b", true), "a\\b");
+    assert_eq!(path_of("\\server\\share", true), "\\");
 }
 
 #[test]
@@ -37,7 +37,7 @@ fn opens_of_all_kinds() {
     assert_eq!(row.text(Column::detail), "FILE_OVERWRITE_IF");
     assert_eq!(row.text(Column::oplock_requested), "Batch");
     assert_eq!(row.text(Column::oplock_granted), "Batch");
-    // A name relative to an open directory is no path from the root.
+    // A name relative to an open directory is not a path from the root.
     request[11] = 9;
     let row = wire.call(Smb::new(0xa2, 2, &request, b"\\a\0"), Smb::reply(0xa2, 2, &reply, &[]));
     assert_eq!(row.path, None);
@@ -49,7 +49,7 @@ fn opens_of_all_kinds() {
     assert_eq!(row.text(Column::detail), "FILE_OPEN_IF");
     assert_eq!(row.text(Column::oplock_granted), "Exclusive");
     assert_eq!(row.row.write_through(), Some(true));
-    assert_eq!(wire.out.told.opens.last().unwrap().size_bytes, Some(5));
+    assert_eq!(wire.out.details.opens.last().unwrap().size_bytes, Some(5));
 
     let row =
         wire.call(Smb::new(0x0f, 4, &[0; 6], b"\x04\\new\0"), Smb::reply(0x0f, 4, &[9, 0], &[]));
@@ -144,7 +144,7 @@ fn an_oplock_break_and_its_answer_are_rows_without_counterpart() {
     assert_eq!(rows[1].text(Column::detail), "Oplock acknowledgement");
     assert_eq!((rows[1].row.request_frame(), rows[1].row.response_frame()), (Some(5), None));
     assert_eq!(rows[2].command(), "ReadAndX");
-    assert_eq!(wire.link.table.breaks, 1);
+    assert_eq!(wire.pairing.table.breaks, 1);
     // Only one that fails is answered.
     wire.client(Smb::new(0x24, 4, &broken, &[]));
     wire.server(Smb::failed(0x24, 4, 0xc000_0008));

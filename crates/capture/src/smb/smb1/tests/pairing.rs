@@ -57,7 +57,7 @@ fn a_number_that_is_used_again_means_a_lost_reply() {
 fn a_request_whose_reply_was_lost_is_not_in_flight_for_ever() {
     for has_losses in [true, false] {
         let mut wire = Wire::default();
-        wire.link.has_losses = has_losses;
+        wire.pairing.has_losses = has_losses;
         // Of the second, which shares its number with a Close, the reply is late and not lost.
         wire.client(read_and_x(1));
         wire.client(read_and_x(2));
@@ -88,7 +88,7 @@ fn uid_0_is_a_session_after_the_logon() {
     wire.server(reply.uid(0));
     wire.client(Smb::new(0x2b, 3, &[1, 0], b"x").uid(0));
     wire.server(Smb::reply(0x2b, 3, &[1, 0], b"x").uid(0));
-    // Nobody's, so that servers with sessions say.
+    // Of no session, which servers with sessions report.
     let (request, reply) = close(4);
     wire.client(request.uid(0xffff));
     wire.server(reply.uid(0xffff));
@@ -106,11 +106,11 @@ fn one_number_for_several_commands_pairs_by_command() {
     wire.server(closed);
     wire.server(read_and_x_reply(0));
     let rows = wire.rows();
-    let told = |row: &Row| (row.command(), row.row.request_frame(), row.row.response_frame());
-    assert_eq!(told(&rows[0]), ("Close".to_owned(), Some(1), Some(4)));
+    let summary = |row: &Row| (row.command(), row.row.request_frame(), row.row.response_frame());
+    assert_eq!(summary(&rows[0]), ("Close".to_owned(), Some(1), Some(4)));
     // What came before one that is answered is not answered any more.
-    assert_eq!(told(&rows[1]), ("TreeDisconnect".to_owned(), Some(2), None));
-    assert_eq!(told(&rows[2]), ("ReadAndX".to_owned(), Some(3), Some(5)));
+    assert_eq!(summary(&rows[1]), ("TreeDisconnect".to_owned(), Some(2), None));
+    assert_eq!(summary(&rows[2]), ("ReadAndX".to_owned(), Some(3), Some(5)));
     assert!(wire.end().is_empty());
 }
 
@@ -192,18 +192,20 @@ fn a_negotiate_tells_the_dialect_or_is_answered_by_smb2() {
     wire.server(Smb::reply(0x72, 0, &fixed, &[0; 8]));
     assert!(!wire.smb1.expects_negotiate());
     assert_eq!(wire.rows()[0].row.status(), OK);
-    assert_eq!(wire.link.table.dialect.as_deref(), Some("NT LM 0.12"));
-    assert_eq!(wire.link.table.max_transact_bytes, Some(0x4104));
-    assert_eq!(wire.link.table.signing_required, Some(true));
-    assert_eq!(wire.link.table.server_capabilities, Some(0xf3fd));
+    assert_eq!(wire.pairing.table.dialect.as_deref(), Some("NT LM 0.12"));
+    assert_eq!(wire.pairing.table.max_transact_bytes, Some(0x4104));
+    assert_eq!(wire.pairing.table.signing_required, Some(true));
+    assert_eq!(wire.pairing.table.server_capabilities, Some(0xf3fd));
     let (request, reply) = close(1);
     assert_eq!(wire.call(request, reply).row.dialect(), Some(code::smb1_dialect("NT LM 0.12")));
 
     let mut wire = Wire::default();
     wire.client(offer(0));
-    let seen = crate::smb::pending::Seen { start: 5_000_000, end: None, frame: 9, wire_bytes: 70 };
-    assert!(wire.smb1.answered_by_smb2(&seen, 0, &mut wire.link, &mut wire.out));
-    assert!(!wire.smb1.answered_by_smb2(&seen, 0, &mut wire.link, &mut wire.out));
+    let times =
+        crate::smb::pending::ReplyTimes { start: 5_000_000, end: None, frame: 9, wire_bytes: 70 };
+    let (smb1, mut cx) = wire.parts();
+    assert!(smb1.answered_by_smb2(&times, 0, &mut cx));
+    assert!(!smb1.answered_by_smb2(&times, 0, &mut cx));
     let rows = wire.rows();
     assert_eq!((rows.len(), rows[0].row.response_frame()), (1, Some(9)));
 }

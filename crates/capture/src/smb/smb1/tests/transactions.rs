@@ -232,5 +232,5 @@ fn nt_transact_opens_and_controls() {
     assert_eq!((row.path.as_deref(), row.fid()), (Some("f"), Some(8)));
     assert_eq!(row.row.desired_access(), Some(0x89));
     assert_eq!(row.text(Column::oplock_granted), "Exclusive");
-    assert_eq!(wire.out.told.opens[0].directory, Some(true));
+    assert_eq!(wire.out.details.opens[0].directory, Some(true));
 }

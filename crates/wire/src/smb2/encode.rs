@@ -1,11 +1,11 @@
 //! What a client sends: SMB2 requests as bytes, alone or in compounds.
 //!
-//! Owns: the frame (NetBIOS length, room for the encryption header, padding between members,
-//! NextCommand) and the bodies of all requests, one file per group of families. It does not sign
-//! nor encrypt (`crypto`), and knows no session. MS-SMB2 sections 2.1, 2.2.1 and 3.2.4.1.4.
+//! Owns the frame (NetBIOS length, room for the encryption header, padding between members,
+//! NextCommand) and the bodies of all requests, one file per group. It neither signs nor encrypts
+//! (`crypto`), and knows no sessions. MS-SMB2 sections 2.1, 2.2.1 and 3.2.4.1.4.
 //!
-//! What a view of this crate reads back is what was written: the tests and the fuzz target
-//! `encode` check it.
+//! A view of this crate reads back what was written: the tests and the fuzz target `encode` check
+//! it.
 
 mod file;
 mod query;
@@ -29,7 +29,7 @@ use crate::nbss;
 use crate::smb2::transform::TRANSFORM_HEADER_BYTES;
 
 /// Where the SMB2 message begins in a frame: behind the NetBIOS header and the room for the
-/// encryption header, which is left out when the message goes plain.
+/// encryption header, which is left out of a plaintext message.
 const MESSAGE: usize = nbss::HEADER_BYTES + TRANSFORM_HEADER_BYTES;
 
 /// The fields of a header that a sender sets.
@@ -150,7 +150,7 @@ impl Writer<'_> {
 #[derive(Debug, Default)]
 pub struct Frame {
     bytes: Vec<u8>,
-    /// Where each member's header stands in `bytes`.
+    /// Offset of each member's header in `bytes`.
     members: Vec<usize>,
 }
 
@@ -160,7 +160,7 @@ impl Frame {
         Frame::default()
     }
 
-    /// Begins anew; the memory stays.
+    /// Empties it; the memory is kept.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.members.clear();

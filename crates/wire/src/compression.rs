@@ -1,11 +1,11 @@
 //! Decompression of SMB2 messages behind a COMPRESSION_TRANSFORM_HEADER.
 //!
 //! MS-SMB2 section 2.2.42 (unchained: one payload behind an uncompressed start; chained: payloads
-//! with headers of their own), 3.1.4.4. The algorithms stand in files of their own: MS-XCA for
-//! LZNT1, LZ77 and LZ77+Huffman, the LZ4 block format for LZ4; Pattern_V1 is here.
+//! with headers of their own), 3.1.4.4. The algorithms are in separate files: MS-XCA for LZNT1,
+//! LZ77 and LZ77+Huffman, the LZ4 block format for LZ4; Pattern_V1 is here.
 //!
-//! Whatever the result, the output holds the bytes that could be produced: from a message that was
-//! cut by the capture, or with a low limit, the SMB2 headers at its start can still be read.
+//! Whatever the result, the output contains the bytes that could be produced: if the message was
+//! cut by the capture, or the limit is low, the SMB2 headers at its start can still be read.
 
 mod huffman;
 mod lz4;
@@ -181,7 +181,7 @@ fn chained(
     Ok(())
 }
 
-/// Bytes as they are.
+/// Bytes without compression.
 fn copy(bytes: &[u8], length: usize, out: &mut Output<'_>) -> Result<(), CompressionError> {
     out.extend(bytes.get(..length).unwrap_or(bytes))?;
     if bytes.len() < length && !out.is_full() {
