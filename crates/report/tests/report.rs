@@ -97,7 +97,7 @@ fn the_page_begins_with_what_makes_it_slow() {
     assert!(html(&sample::load::single(), &with(diagnosis())).contains(of_run));
     // One of them explains too little.
     assert_eq!(page.matches("<details").count(), 1);
-    for words in ["small reads, one at a time", "83", "frame 17", "max-read=1MiB", "&lt;script&gt;"]
+    for words in ["stop-and-wait small reads", "83", "frame 17", "max-read=1MiB", "&lt;script&gt;"]
     {
         assert!(page.contains(words), "{words}");
     }
