@@ -35,7 +35,7 @@ fn meta() -> Meta {
 /// Two findings, one of them with a name that is none.
 fn diagnosis() -> Diagnosis {
     let name = "<script>alert('1')\u{1b}[2J\u{202e}".to_owned();
-    let culprit = Contributor { name: name.clone(), operations: 40, saved_ns: 800_000_000 };
+    let contributor = Contributor { name: name.clone(), operations: 40, saved_ns: 800_000_000 };
     let found = Finding {
         trouble: Trouble::SmallReads,
         what: "Reads go one at a time".into(),
