@@ -1,7 +1,7 @@
-//! Standard output, or the file that `--out` names, as the place where an answer goes.
+//! The output of a command: standard output, or the file that `--out` names.
 //!
 //! Writers of formats wrap errors in their own ways, some only as text. Here the first error is
-//! remembered as it happened, so that a pipe whose reader left is told from a full disk.
+//! remembered as it occurred, so that a closed pipe can be distinguished from a full disk.
 
 use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind, Write};
@@ -15,7 +15,7 @@ use anyhow::Context as _;
 use crate::exit::{Code, Failure};
 use crate::terminal;
 
-/// Where an answer goes.
+/// The output of a command.
 pub struct Output {
     inner: BufWriter<Box<dyn Write + Send>>,
     watch: Watch,
@@ -67,7 +67,7 @@ impl Output {
         Output { inner, watch, terminal: false, colour: false }
     }
 
-    /// Whether a person reads along.
+    /// Whether the output is a terminal.
     pub fn is_terminal(&self) -> bool {
         self.terminal
     }
@@ -77,7 +77,7 @@ impl Output {
         if self.colour { (style.render().to_string(), "\x1b[0m") } else { (String::new(), "") }
     }
 
-    /// What headings stand in.
+    /// The style of headings.
     pub fn bold(&self) -> (String, &'static str) {
         self.style(Style::new().effects(Effects::BOLD))
     }
@@ -93,7 +93,7 @@ impl Output {
         self.watch.check(written)
     }
 
-    /// Hands everything on. To be called at the end: what fails on being dropped is not seen.
+    /// Flushes the output. Must be called at the end, because errors while dropping are lost.
     pub fn finish(mut self) -> anyhow::Result<()> {
         let flushed = self.flush();
         self.watch.check(flushed)
@@ -122,7 +122,12 @@ impl Watch {
         result
     }
 
-    /// An error of a format's writer as what it really was.
+    /// The output's own error where there was one, else the given error.
+    pub fn explain(&self, error: anyhow::Error) -> anyhow::Error {
+        self.failure().unwrap_or(error)
+    }
+
+    /// Replaces an error of a format's writer by the output's own error.
     pub fn check<T, E>(&self, result: Result<T, E>) -> anyhow::Result<T>
     where
         E: std::error::Error + Send + Sync + 'static,
@@ -131,15 +136,19 @@ impl Watch {
             Ok(value) => return Ok(value),
             Err(error) => error,
         };
-        Err(match self.failed.get() {
-            Some((ErrorKind::BrokenPipe, _)) => {
+        let other = || anyhow::Error::new(error).context(format!("{}: cannot be made", self.name));
+        Err(self.failure().unwrap_or_else(other))
+    }
+
+    fn failure(&self) -> Option<anyhow::Error> {
+        Some(match self.failed.get()? {
+            (ErrorKind::BrokenPipe, _) => {
                 Failure::new(Code::Ok, "the reader of the output left").into()
             }
-            Some((_, why)) => {
+            (_, why) => {
                 let message = format!("{}: cannot be written: {why}", self.name);
                 Failure::new(Code::Output, message).into()
             }
-            None => anyhow::Error::new(error).context(format!("{}: cannot be made", self.name)),
         })
     }
 }

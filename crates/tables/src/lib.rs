@@ -100,6 +100,7 @@ pub mod date;
 pub mod description;
 pub mod manifest;
 pub mod message;
+pub mod named_columns;
 pub mod open;
 pub mod operation;
 pub mod part;

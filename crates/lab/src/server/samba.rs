@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::error::LabError;
-use super::places::Places;
+use super::paths::Paths;
 
 const HELPER: &str = "samba-dcerpcd";
 /// Share lists (srvsvc, wkssvc), accounts by SID (lsarpc, samr), and the registry that they ask.
@@ -49,7 +49,9 @@ impl Samba {
         let Some((version, release)) = parse_version(&said) else {
             let error = String::from_utf8_lossy(&output.stderr).trim().to_owned();
             let said = if said.is_empty() { error } else { said };
-            return Err(not_samba(format!("does not tell Samba's version but says {said:?}")));
+            return Err(not_samba(format!(
+                "does not print a Samba version; its output was {said:?}"
+            )));
         };
         let helpers = helper_folders(&smbd).into_iter().find(|folder| {
             SERVICES.iter().chain([&HELPER]).all(|name| folder.join(name).is_file())
@@ -64,14 +66,14 @@ impl Samba {
 
     /// The program that starts the helpers with its arguments, after writing the scripts that they
     /// are started by. `None`: they were not found, or smbd does not need any.
-    pub fn helper(&self, places: &Places) -> Result<Option<(PathBuf, Vec<OsString>)>, LabError> {
+    pub fn helper(&self, paths: &Paths) -> Result<Option<(PathBuf, Vec<OsString>)>, LabError> {
         let Some(folder) = self.helpers.as_ref().filter(|_| self.wants_helpers()) else {
             return Ok(None);
         };
         let mut scripts = Vec::new();
         for name in SERVICES {
-            let script = places.rpc().join(name);
-            places.write(&script, &service(&folder.join(name), &places.log()), true)?;
+            let script = paths.rpc().join(name);
+            paths.write(&script, &service(&folder.join(name), &paths.log()), true)?;
             scripts.push(script.into_os_string());
         }
         Ok(Some((folder.join(HELPER), scripts)))
@@ -119,7 +121,7 @@ fn in_system() -> Result<PathBuf, LabError> {
     folders
         .map(|folder| folder.join("smbd"))
         .find(|path| path.is_file())
-        .ok_or_else(|| LabError::NoSmbd { place: "in PATH nor in /usr/sbin".to_owned() })
+        .ok_or_else(|| LabError::NoSmbd { place: "in PATH or in /usr/sbin".to_owned() })
 }
 
 /// Where the helpers of an smbd may be, nearest first.

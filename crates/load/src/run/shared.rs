@@ -9,9 +9,9 @@ use smbscope_tables::operation::Operation;
 use smbscope_tables::run::{COOL_DOWN, MEASURED, WARM_UP};
 
 use super::user;
-use super::who::Credentials;
+use super::users::Credentials;
 use crate::capacity::Book;
-use crate::perform::Trouble;
+use crate::execute::Trouble;
 use crate::recorder::Recorder;
 use crate::stats::{Failures, OperationEnd, Tally};
 use crate::workload::ClientCache;
@@ -22,7 +22,7 @@ use smbscope_client::{ClientError, Host};
 /// Different unexpected answers that are remembered for the summary.
 const UNEXPECTED_MAX: usize = 32;
 /// All that are beyond that.
-const UNEXPECTED_OTHERS: &str = "something else, of more kinds than are told apart";
+const UNEXPECTED_OTHERS: &str = "other errors (too many kinds to list)";
 
 /// What users share.
 pub struct Shared {
@@ -156,7 +156,7 @@ impl Shared {
     /// Remembers opens that outlived their connection.
     pub fn resumed(&self, opens: u64) {
         if opens > 0 {
-            self.remember_all("a durable open was taken up again".to_owned(), opens);
+            self.remember_all("a durable open was reconnected".to_owned(), opens);
         }
     }
 

@@ -15,7 +15,7 @@ use smbscope_client::{Config, Host, Session, Target};
 use smbscope_load::capacity::{Purpose, Step, StepResult};
 use smbscope_load::prepare;
 use smbscope_load::recorder::Recorder;
-use smbscope_load::run::who::{Credentials, Shard, home};
+use smbscope_load::run::users::{Credentials, Shard, home};
 use smbscope_load::run::{Engine, Pace, Parts, Progress};
 use smbscope_load::workload::{ClientCache, Planner, Workload};
 use smbscope_tables::part::Part;
@@ -79,7 +79,7 @@ pub async fn engine(
             ramp_per_second: 20.0,
             warm_up: Duration::from_secs(1),
             cool_down: Duration::ZERO,
-            patience: Pace::PATIENCE,
+            grace: Pace::GRACE,
             closed: false,
         },
         timeout: Duration::from_secs(30),
@@ -237,13 +237,13 @@ pub fn tcpdump(lab: &Samba, file: &Path) -> Option<Child> {
         .stderr(Stdio::null())
         .spawn();
     let Ok(mut child) = child else {
-        eprintln!("skipped: no tcpdump");
+        smbscope_testing::skip!("no tcpdump");
         return None;
     };
     let begin = Instant::now();
     while !file.exists() || file.metadata().unwrap().len() < 24 {
         if child.try_wait().unwrap().is_some() || begin.elapsed() > Duration::from_secs(10) {
-            eprintln!("skipped: tcpdump may not capture here (needs root)");
+            smbscope_testing::skip!("tcpdump may not capture here (needs root)");
             return None;
         }
         std::thread::sleep(Duration::from_millis(50));

@@ -6,12 +6,7 @@ use smbscope_report::format;
 use smbscope_store::Table;
 use smbscope_tables::manifest::Manifest;
 
-use crate::exit::{Code, Failure};
-
-/// The error that the dataset cannot be written.
-pub fn cannot(out: &Path) -> Failure {
-    Failure::new(Code::Output, format!("{}: cannot write the dataset", out.display()))
-}
+pub use crate::pipeline::record::folder::cannot_write as cannot;
 
 /// Rows of a table.
 pub fn rows(manifest: &Manifest, table: Table) -> u64 {

@@ -96,7 +96,7 @@ fn check(statements: Option<&[String]>, form: &Form) -> anyhow::Result<()> {
 /// The SQL of a named question.
 fn question(name: &str) -> anyhow::Result<String> {
     let question = questions::get(name).ok_or_else(|| {
-        Failure::usage(format!("{name}: no such question; `smbscope query --questions` lists them"))
+        Failure::usage(format!("{name}: unknown question; `smbscope query --questions` lists them"))
     })?;
     Ok(question.sql())
 }

@@ -8,13 +8,13 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use smbscope_client::{Config, Encryption, Kerberos, Signing};
 use smbscope_load::fileset::Scale;
-use smbscope_load::run::who::Shard;
+use smbscope_load::run::users::Shard;
 use smbscope_load::workload::{BUILT_IN, BadChange, ClientCache, Overrides, Workload};
 use smbscope_tables::quantity::parse_distance;
 use smbscope_wire::smb2::Dialect;
 use smbscope_wire::smb2::negotiate_context::{CipherId, SigningId};
 
-use super::place::Where;
+use super::target::Where;
 use crate::exit::{Code, Failure};
 use crate::format::TextFormat;
 use crate::options::{duration, positive, size};

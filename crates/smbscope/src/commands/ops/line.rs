@@ -9,12 +9,12 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::{Int64Type, UInt32Type, UInt64Type};
 use arrow::error::ArrowError;
 use smbscope_report::format::{duration, harmless};
+use smbscope_tables::named_columns::{Flags, Numbers, Text};
 
 use crate::cli::TimeForm;
-use crate::columns::{Flags, Numbers, Text};
 use crate::format::RowWriter;
+use crate::log_time::{seconds, utc};
 use crate::output::Output;
-use crate::text::{seconds, utc};
 
 /// The columns that a line needs.
 pub const COLUMNS: &[&str] = &[

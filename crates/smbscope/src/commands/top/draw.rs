@@ -13,7 +13,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::state::State;
 use super::{numbers, parts};
-use crate::commands::live::source::Seen;
+use crate::pipeline::record::source::Received;
 
 /// Lines above the rows and below them.
 const ABOVE: u16 = 5;
@@ -37,7 +37,7 @@ const COLUMNS: [(usize, Sort); 9] = [
 /// The columns in the order in which they get room.
 const WANTED: [usize; 9] = [0, 4, 6, 8, 1, 2, 3, 5, 7];
 
-/// What is said beside the numbers.
+/// Information that is shown next to the numbers.
 #[derive(Clone, Debug, Default)]
 pub struct Status {
     /// What is looked at.
@@ -45,7 +45,7 @@ pub struct Status {
     /// Since when.
     pub elapsed: Duration,
     /// What was seen since.
-    pub seen: Seen,
+    pub seen: Received,
     /// The folder that is recorded to, and since when.
     pub recording: Option<(String, Duration)>,
     /// What happened last.
@@ -58,7 +58,7 @@ pub struct Status {
 pub struct Shown<'a> {
     /// What the user chose.
     pub state: &'a State,
-    /// What is said beside.
+    /// Information that is shown next to the numbers.
     pub status: &'a Status,
     /// Of what.
     pub snapshot: &'a Snapshot,

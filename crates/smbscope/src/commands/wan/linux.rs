@@ -19,7 +19,7 @@ use crate::options::Talk;
 use crate::output::Output;
 use crate::terminal;
 
-/// Lateness at which the line is no longer what was asked (ns).
+/// Delay of packets (ns) above which the link no longer matches the request.
 const LATE_NS: u64 = 1_000_000;
 const CLEAR_LINE: &str = "\r\x1b[K";
 
@@ -30,7 +30,7 @@ pub fn run(args: &Wan, options: &Options, talk: Talk) -> anyhow::Result<()> {
     let length = length.map(Duration::from_nanos);
     let Some(name) = &args.netns else {
         let [first, second] = &args.interfaces[..] else {
-            return Err(Failure::usage("two interfaces are needed, or --netns NAME"));
+            return Err(Failure::usage("no link to emulate: give two interfaces or --netns NAME"));
         };
         let forwarder = Forwarder::open(first, second, None, options).map_err(coded)?;
         talk.say(&format!("{first} and {second} are joined ({options}); Ctrl-C ends it"));
@@ -208,7 +208,7 @@ fn merged(counters: &Counters) -> Option<String> {
     ))
 }
 
-/// What makes the line differ from what was asked.
+/// Reasons why the link differs from the request.
 fn warnings(counters: &Counters, with_merged: bool) -> Vec<String> {
     let mut list: Vec<String> = merged(counters).filter(|_| with_merged).into_iter().collect();
     for way in &counters.directions {

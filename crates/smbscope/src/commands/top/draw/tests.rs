@@ -1,4 +1,4 @@
-//! What stands on the screen, with colour and without.
+//! The screen's contents, with and without colour.
 
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -9,7 +9,7 @@ use smbscope_tables::code;
 use smbscope_tables::operation::Operation;
 
 use super::*;
-use crate::commands::live::source::Packets;
+use crate::pipeline::record::source::Packets;
 
 const S: i64 = 1_000_000_000;
 
@@ -50,7 +50,7 @@ fn status() -> Status {
     Status {
         what: "3 processes of smbd on TCP port 445".into(),
         elapsed: Duration::from_secs(3_725),
-        seen: Seen {
+        seen: Received {
             operations: 22,
             packets: Some(Packets { count: 99, bytes: 4_096, ..Packets::default() }),
             events: None,
@@ -168,7 +168,7 @@ fn what_is_wrong_or_under_way_stands_out() {
     assert!(red.contains("7 dropped"), "{red}");
     assert!(lines.iter().any(|line| line.starts_with("alice")));
     assert!(!lines.iter().any(|line| line.starts_with("bob")), "filtered");
-    // While it is typed it stands in the place of the message.
+    // While it is typed, it replaces the message.
     state.typing = true;
     assert!(text(&drawn(&mut state, &status, 120, true))[3].starts_with("/ALI"));
     state.filter = "nobody".into();
