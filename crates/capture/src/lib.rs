@@ -87,9 +87,5 @@ pub use decoder::{Decoder, Progress};
 pub use limits::Limits;
 pub use options::{Error, Input, Options, Tables};
 pub use outcome::Endpoints;
-/// The former name of [`Endpoints`].
-pub use outcome::Endpoints as Ends;
-/// The former name of [`PushDecoder`].
-pub use push_decoder::PushDecoder as Feed;
 pub use push_decoder::{Amend, PushDecoder};
 pub use smbscope_tables::part::Part;
