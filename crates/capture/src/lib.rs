@@ -38,7 +38,7 @@
 //!   carries decryption keys; [`Progress`] can be read from any thread.
 //! * [`PushDecoder`] decodes segments on the caller's thread. A probe inside a server uses it.
 //! * [`live::Recorder`] receives packets from an interface (Linux).
-//! * [`file`], [`frame`] and [`stream`] are the lower layers, public for tools and fuzz targets:
+//! * [`mod@file`], [`frame`] and [`stream`] are the lower layers, public for tools and fuzz targets:
 //!   records of a capture file, the TCP segment in a frame, and the messages in a stream.
 //!
 //! # Layers
