@@ -13,17 +13,17 @@
 //! sums over clusters, R = Σx/Σn, and its variance is the linearised one of cluster sampling
 //! (Cochran, Sampling Techniques, 3rd ed. 1977, section 6.4): m/(m-1) Σ(x-Rn)²/(Σn)².
 //!
-//! Where the clusters are worth less than eight of equal size (Kish's (Σn)²/Σn²: one connection
-//! with nearly all operations makes no eight), the recording is cut into 20 to 40 blocks of equal
-//! time instead. With enough connections and enough blocks whichever gives the larger error counts,
-//! as a slow minute makes all connections slow.
+//! Where the clusters are worth less than eight of equal size (Kish's (Σn)²/Σn²: eight connections of
+//! which one has nearly all operations are not worth eight), the recording is cut into 20 to 40 blocks of equal
+//! time instead. With enough connections and enough blocks, the larger error of the two counts,
+//! because a slow minute makes all connections slow.
 //!
 //! Tested is the logarithm of B's mean over A's (delta method: the variances over R² add), because a
 //! change of latency is a factor: interval and p-value then belong together, an interval in per
 //! cent cannot reach below -100, and exchanging A and B mirrors it. The quotient by its error is
 //! taken as t with the degrees of freedom of Welch and Satterthwaite (Welch, Biometrika 34, 1947),
-//! as the two variances differ; each side has the degrees of its effective clusters less one. With
-//! fewer than three clusters, or worth less than two, there is no interval and no p.
+//! as the two variances differ; each side has the degrees of freedom of its effective clusters minus one. With
+//! fewer than three clusters, or fewer than two effective ones, there is neither interval nor p-value.
 //!
 //! Load runs of the same workload, seed, scale and pace have the same users with the same scenarios
 //! at the same times. Users are then pairs, and so are blocks of time, which begin with the run; the
@@ -32,11 +32,10 @@
 //! out, and the interval is narrower; again the larger error of users and blocks counts.
 //!
 //! All groups of a comparison are one family for Holm's correction ([`Change::p_holm`]); the rows of
-//! the whole are one question each and are not corrected.
+//! totals are one question each and are not corrected.
 //!
-//! What no statistics of two recordings can tell: whether repeating them gives the same again. All
-//! of a recording can be slow for a reason outside of it, and clusters then agree on the wrong
-//! answer. Neighbouring blocks of time are also not quite independent, so their intervals tend to be
+//! Statistics of two recordings cannot say whether repeating them would give the same result. A whole
+//! recording can be slow for an external reason, and its clusters then agree on the wrong answer. Neighbouring blocks of time are also not quite independent, so their intervals tend to be
 //! too narrow.
 
 mod data;
@@ -81,10 +80,10 @@ pub const COLUMNS: &[&str] = &[
     "encrypted",
 ];
 
-/// Under this an adjusted p-value is significant.
+/// An adjusted p-value below this is significant.
 const SIGNIFICANT: f64 = 0.05;
 
-/// What groups are made of, beside the whole.
+/// The property that groups are made by, in addition to the total.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum By {
     /// Commands, and scenarios where both are load runs.
@@ -100,14 +99,14 @@ pub enum By {
     User,
 }
 
-/// What is compared.
+/// Options of a comparison.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// What groups are made of.
+    /// The property that groups are made by.
     pub by: By,
-    /// Whether operations of load runs count that were not measured.
+    /// Whether operations of load runs outside the measurement count, too.
     pub all_phases: bool,
-    /// Groups that are told apart, beside commands.
+    /// Most groups, except commands.
     pub groups_max: usize,
 }
 
@@ -117,7 +116,7 @@ impl Default for Options {
     }
 }
 
-/// Compares what was read.
+/// Compares two recordings after they were read.
 pub fn compare(mut a: Side, mut b: Side, options: &Options) -> Comparison {
     let paired = comparability::same_schedule(&a, &b);
     if paired {
@@ -245,7 +244,7 @@ fn matched<'a>(a: &'a Groups, b: &'a Groups) -> BTreeMap<&'a str, [Option<&'a Gr
     found
 }
 
-/// Whether no command is SMB2's, so that nobody could take one for the other.
+/// Whether all commands are SMB1's, so that their names are unambiguous.
 fn is_smb1_only(commands: &Groups) -> bool {
     let used = commands.groups.iter().filter(|(_, group)| group.operations > 0);
     used.map(|(name, _)| name).all(|name| name.ends_with(side::SMB1) || name.starts_with('('))

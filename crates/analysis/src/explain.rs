@@ -1,33 +1,33 @@
 //! The diagnosis: what makes a share slow, most costly first.
 //!
-//! [`Explain`] takes operations while they stream by, in bounded memory, and [`Explain::finish`] ranks what it
-//! found by the time that would be saved without it: each operation's own, and where the first operations are
-//! kept, by replaying them without it. Time is the busy time of connections, in which every
-//! moment is divided among the operations under way, and the clients' pauses below a second: so shares of
-//! different findings are of one whole. Findings may overlap: a repeated lookup on a slow server is both.
+//! [`Explain`] takes operations while they stream by, in bounded memory. [`Explain::finish`] ranks
+//! what it found by the time that would be saved without it: the sum of what each operation would
+//! save, and for the first operations, which are kept, the result of replaying them without it. Time
+//! is the busy time of connections, in which every moment is divided among the operations in flight,
+//! plus the clients' pauses below a second; so the shares of all findings refer to one total.
+//! Findings may overlap: a repeated lookup on a slow server is part of both.
 //!
-//! What is found stands in a file each, with the literature or specification behind it: [`blocks`],
-//! [`lines`], [`credits`], [`lookups`], [`server`], [`stragglers`], [`conflicts`], [`apart`], [`pauses`]; what has no time in
-//! [`connections`] and [`durability`].
+//! Each trouble has a file in `findings/` with its title, its remedies and the literature or
+//! specification behind it. [`sequential_blocks`], [`transfer_rates`], [`lookups`] and
+//! [`server_time`] are observations that several troubles share; [`connections`] and [`durability`]
+//! give notes about what costs no time that could be measured. `docs/adding.md` shows how to add a
+//! finding.
 
 mod attribution;
-mod blocks;
-mod conflicts;
+mod candidate;
 mod connections;
-mod credits;
 mod data;
 mod durability;
-mod lines;
+mod findings;
 mod lookups;
-mod no_compounding;
 mod operation;
-mod pauses;
+mod reply_silence;
 mod savings;
-mod server;
+mod sequential_blocks;
+mod server_time;
 mod shared_link;
-mod stragglers;
+mod transfer_rates;
 mod what_if;
-mod words;
 
 use arrow::array::RecordBatch;
 use arrow::error::ArrowError;
@@ -40,51 +40,56 @@ pub use operation::COLUMNS;
 
 use crate::rows::busy_time::BusyTime;
 use crate::rows::columns::Resolved;
-use attribution::Gathered;
-use blocks::Blocks;
-use conflicts::Conflicts;
 use connections::Connections;
-use credits::Credits;
 use durability::Durability;
-use lines::Lines;
+use findings::break_waits::BreakWaits;
+use findings::credit_starvation::CreditStarvation;
+use findings::lock_contention::LockContention;
+use findings::no_compounding::NoCompounding;
+use findings::share_conflicts::ShareConflicts;
+use findings::slow_client::SlowClient;
+use findings::stragglers::Stragglers;
 use lookups::Lookups;
-use no_compounding::Apart;
-use operation::{Act, Rows, Seen};
-use pauses::{Pauses, Replies};
-use savings::Spared;
-use server::Server;
-use stragglers::Stragglers;
-use what_if::Sample;
+use operation::{Act, Operation, Rows};
+use reply_silence::ReplySilence;
+use sequential_blocks::SequentialBlocks;
+use server_time::ServerTime;
+use transfer_rates::TransferRates;
+use what_if::ReplaySample;
 
-/// Findings below this share of the time are none.
+/// Smaller shares of the time are not reported as findings.
 pub const LEAST_SHARE: f64 = 0.05;
 
-/// A diagnosis that is being made.
+/// A diagnosis in progress.
 #[derive(Default)]
 pub struct Explain {
     recordings: HashMap<String, u32, foldhash::fast::RandomState>,
     servers: HashMap<String, u32, foldhash::fast::RandomState>,
     whole: Whole,
     span: Option<(i64, i64)>,
-    /// When anything was under way.
+    /// When any operation was in flight.
     active: BusyTime,
     elapsed: i128,
     smb1: u64,
-    /// Operations that are signed or encrypted, and whether what that costs was seen.
-    protected: (u64, bool),
-    pauses: Pauses,
-    replies: Replies,
+    /// Operations that are signed or encrypted.
+    protected: u64,
+    /// Whether any operation has slices of crypto.
+    has_crypto_slices: bool,
+    reply_silence: ReplySilence,
     connections: Connections,
-    blocks: Blocks,
-    lines: Lines,
-    credits: Credits,
+    sequential_blocks: SequentialBlocks,
+    transfer_rates: TransferRates,
+    credit_starvation: CreditStarvation,
     stragglers: Stragglers,
     durability: Durability,
-    sample: Option<Sample>,
+    sample: Option<ReplaySample>,
     lookups: Lookups,
-    server: Server,
-    conflicts: Conflicts,
-    apart: Apart,
+    server_time: ServerTime,
+    share_conflicts: ShareConflicts,
+    lock_contention: LockContention,
+    break_waits: BreakWaits,
+    no_compounding: NoCompounding,
+    slow_client: SlowClient,
 }
 
 /// The columns of the operations table that a diagnosis with gains reads.
@@ -93,18 +98,18 @@ pub fn columns_with_gains() -> Vec<&'static str> {
 }
 
 impl Explain {
-    /// Nothing yet.
+    /// A diagnosis without operations, and without replays.
     pub fn new() -> Explain {
         Explain::default()
     }
 
-    /// One that replays the first operations with remedies, to tell what these would bring; it needs
+    /// A diagnosis that replays the first operations, to compute what remedies would gain; it needs
     /// [`columns_with_gains`].
     pub fn with_gains() -> Explain {
-        Explain { sample: Some(Sample::default()), ..Explain::default() }
+        Explain { sample: Some(ReplaySample::default()), ..Explain::default() }
     }
 
-    /// Adds connections, before their operations or after them.
+    /// Adds connections, before or after their operations.
     pub fn connections(&mut self, rows: &[Connection]) {
         for row in rows {
             let recording = self.recording(&row.recording);
@@ -115,13 +120,13 @@ impl Explain {
         }
     }
 
-    /// Adds what was seen, and what was not.
+    /// Adds coverage: what the recording contains, and what it lacks.
     pub fn coverage(&mut self, rows: &[Coverage]) {
         rows.iter().for_each(|row| self.connections.add_coverage(row));
     }
 
     /// Adds operations in the order in which they ended. Columns are found by name; those that are absent
-    /// read as null. Fails only on a column of a type that cannot be cast to the schema's.
+    /// read as null. Fails only if a column has a type that cannot be cast to the schema's.
     pub fn operations(&mut self, batch: &RecordBatch) -> Result<(), ArrowError> {
         let numbers = match &mut self.sample {
             Some(sample) => sample.add(batch)?,
@@ -144,13 +149,12 @@ impl Explain {
                     *self.servers.entry_ref(name).or_insert(number)
                 })
             });
-            let mut seen = rows.seen(row, recording);
-            seen.pause_ns = self.pauses.before(&seen);
-            seen.server = server;
-            seen.number =
-                Some(numbers.start + row as u32).filter(|number| numbers.contains(number));
-            seen.silent_ns = self.replies.silent_ns(&seen);
-            self.see(&seen);
+            let mut op = rows.operation(row, recording);
+            op.pause_ns = self.slow_client.pause_before(&op);
+            op.server = server;
+            op.number = Some(numbers.start + row as u32).filter(|number| numbers.contains(number));
+            op.silent_ns = self.reply_silence.before(&op);
+            self.see(&op);
         }
         Ok(())
     }
@@ -164,50 +168,52 @@ impl Explain {
         number
     }
 
-    fn see(&mut self, seen: &Seen) {
+    fn see(&mut self, op: &Operation) {
         self.whole.operations += 1;
-        if let (Some(sample), Some(_)) = (&mut self.sample, seen.number) {
-            sample.see(seen);
+        if let (Some(sample), Some(_)) = (&mut self.sample, op.number) {
+            sample.see(op);
         }
-        // A client that knows both begins with SMB1's Negotiate.
-        let is_smb1 = seen.columns.protocol.get(seen.row) == Some(1);
-        self.smb1 += u64::from(is_smb1 && seen.act != Act::Logon);
-        let columns = seen.columns;
-        let is_protected = columns.signed.is_set(seen.row) || columns.encrypted.is_set(seen.row);
-        self.protected.0 += u64::from(is_protected);
-        self.protected.1 |= seen.slice(Kind::CryptoIn).or(seen.slice(Kind::CryptoOut)).is_some();
-        if seen.is_timed {
+        // Clients that support both begin with SMB1's Negotiate.
+        let is_smb1 = op.columns.protocol.get(op.row) == Some(1);
+        self.smb1 += u64::from(is_smb1 && op.act != Act::Logon);
+        let columns = op.columns;
+        let is_protected = columns.signed.is_set(op.row) || columns.encrypted.is_set(op.row);
+        self.protected += u64::from(is_protected);
+        self.has_crypto_slices |= op.slice(Kind::CryptoIn).or(op.slice(Kind::CryptoOut)).is_some();
+        if op.is_timed {
             let whole = &mut self.whole;
             whole.timed += 1;
             let add = |sum: &mut i64, ns: i64| *sum = sum.saturating_add(ns);
-            add(&mut whole.busy_ns, seen.busy_ns);
-            add(&mut whole.transfer_ns, seen.of_busy(seen.transfer_ns()));
-            if let Some((server, network)) = seen.split() {
-                add(&mut whole.server_ns, seen.of_busy(server));
-                add(&mut whole.network_ns, seen.of_busy(network));
+            add(&mut whole.busy_ns, op.busy_ns);
+            add(&mut whole.transfer_ns, op.of_busy(op.transfer_ns()));
+            if let Some((server, network)) = op.split() {
+                add(&mut whole.server_ns, op.of_busy(server));
+                add(&mut whole.network_ns, op.of_busy(network));
             }
-            self.elapsed += i128::from(seen.elapsed_ns);
-            if let Some(start) = seen.start {
-                let end = start.saturating_add(seen.elapsed_ns);
+            self.elapsed += i128::from(op.elapsed_ns);
+            if let Some(start) = op.start {
+                let end = start.saturating_add(op.elapsed_ns);
                 let (first, last) = self.span.unwrap_or((start, end));
                 self.span = Some((first.min(start), last.max(end)));
                 self.active.add(start, end);
             }
         }
-        self.whole.think_ns = self.whole.think_ns.saturating_add(seen.pause_ns);
-        self.blocks.see(seen);
-        self.lines.see(seen);
-        self.credits.see(seen);
-        self.stragglers.see(seen);
-        self.durability.see(seen);
-        self.lookups.see(seen);
-        self.server.see(seen);
-        self.conflicts.see(seen);
-        self.apart.see(seen);
-        self.pauses.see(seen);
+        self.whole.think_ns = self.whole.think_ns.saturating_add(op.pause_ns);
+        self.sequential_blocks.see(op);
+        self.transfer_rates.see(op);
+        self.credit_starvation.see(op);
+        self.stragglers.see(op);
+        self.durability.see(op);
+        self.lookups.see(op);
+        self.server_time.see(op);
+        self.share_conflicts.see(op);
+        self.lock_contention.see(op);
+        self.break_waits.see(op);
+        self.no_compounding.see(op);
+        self.slow_client.see(op);
     }
 
-    /// What was found. Fails as [`Explain::operations`] does.
+    /// The findings and notes. Fails as [`Explain::operations`] does.
     pub fn finish(mut self) -> Result<Diagnosis, ArrowError> {
         let notes = self.notes();
         let mut whole = self.whole;
@@ -216,36 +222,38 @@ impl Explain {
         }
         whole.lasted_ns = self.span.map_or(0, |(first, last)| last.saturating_sub(first));
         whole.active_ns = self.active.ns();
-        let blocked = self.conflicts.blocked_ns;
-        let all = [whole.busy_ns, whole.think_ns, blocked].map(|ns| ns as f64).iter().sum::<f64>();
-        let mut found = self.blocks.finish(&self.connections);
-        found.extend(self.lines.finish(&self.connections));
-        found.extend(self.credits.finish(&self.connections));
-        found.extend(self.stragglers.finish());
-        found.extend(self.lookups.finish());
-        found.extend(self.server.finish());
-        found.extend(self.conflicts.finish());
-        found.push(self.apart.finish());
-        found.push(self.pauses.finish(&whole));
-        found.iter_mut().for_each(|found| found.name(&self.connections));
+        let blocked_ns = self.lock_contention.blocked_ns;
+        let times = [whole.busy_ns, whole.think_ns, blocked_ns];
+        let all = times.map(|ns| ns as f64).iter().sum::<f64>();
+        let mut candidates = self.sequential_blocks.finish(&self.connections);
+        candidates.extend(self.transfer_rates.finish(&self.connections));
+        candidates.push(self.credit_starvation.finish(&self.connections));
+        candidates.extend(self.stragglers.finish());
+        candidates.extend(self.lookups.finish());
+        candidates.extend(self.server_time.finish());
+        candidates.push(self.share_conflicts.finish());
+        candidates.push(self.lock_contention.finish());
+        candidates.push(self.break_waits.finish());
+        candidates.push(self.no_compounding.finish());
+        candidates.push(self.slow_client.finish(&whole));
+        candidates.iter_mut().for_each(|one| one.name_connections(&self.connections));
         let least_ns = (LEAST_SHARE * all) as i64;
         if let Some(sample) = &mut self.sample {
-            for found in found.iter_mut().filter(|found| found.finding.saved_ns > least_ns) {
-                sample.replay_without(found)?;
+            for one in candidates.iter_mut().filter(|one| one.finding.saved_ns > least_ns) {
+                sample.replay_without(one)?;
             }
         }
-        let mut findings: Vec<_> = found.into_iter().map(|found| found.finding).collect();
-        out_of_line(&mut findings);
-        findings.retain(|found| found.saved_ns > 0 && all > 0.0);
-        for found in &mut findings {
-            found.share = (found.saved_ns as f64 / all).min(1.0);
-            // A few operations among many, or even one, may be chance.
-            if found.saved_error_ns >= found.saved_ns {
-                found.confidence = Confidence::Low;
-                found.because.push_str("; so few make it up that it may be chance");
+        let mut findings: Vec<_> = candidates.into_iter().map(|one| one.finding).collect();
+        subtract_stragglers(&mut findings);
+        findings.retain(|finding| finding.saved_ns > 0 && all > 0.0);
+        for finding in &mut findings {
+            finding.share = (finding.saved_ns as f64 / all).min(1.0);
+            if finding.saved_error_ns >= finding.saved_ns {
+                finding.confidence = Confidence::Low;
+                finding.because.push_str("; so few operations cause it that it may be chance");
             }
         }
-        findings.sort_by_key(|found| (std::cmp::Reverse(found.saved_ns), found.trouble));
+        findings.sort_by_key(|finding| (std::cmp::Reverse(finding.saved_ns), finding.trouble));
         if let Some(sample) = &mut self.sample {
             sample.judge(&mut findings)?;
         }
@@ -263,8 +271,8 @@ impl Explain {
             self.smb1 > 0,
             About::Smb1,
             format!(
-                "{} of {} operations use SMB1: no encryption, no pipelining worth the name, one round trip for \
-                 each block; Samba and Windows have it off by default",
+                "{} of {} operations use SMB1, which has no encryption, hardly any pipelining, and one round trip \
+                 for each block; Samba and Windows disable it by default",
                 self.smb1, self.whole.operations
             ),
         );
@@ -273,18 +281,19 @@ impl Explain {
             network_ns > busy_ns / 2 && network_ns > 0,
             About::Distance,
             format!(
-                "{:.0} % of the waiting is distance, not the server: only fewer round trips help, or a shorter way",
+                "{:.0} % of the waiting time is network round trips, not the server: only fewer round trips or a \
+                 shorter distance help",
                 100.0 * network_ns as f64 / busy_ns.max(1) as f64
             ),
         );
-        let (protected, is_seen) = self.protected;
+        let protected = self.protected;
         note(
-            protected > self.whole.operations / 2 && !is_seen,
+            protected > self.whole.operations / 2 && !self.has_crypto_slices,
             About::Protection,
             format!(
-                "{protected} of {} operations are signed or encrypted; what that costs the server cannot be seen from \
-                 outside: record inside it (smbscope record), or compare with a run without (smbscope predict --change \
-                 encryption=off)",
+                "{protected} of {} operations are signed or encrypted; what that costs the server is not visible \
+                 from outside: record inside the server (smbscope record), or predict a run without it (smbscope \
+                 predict --change encryption=off)",
                 self.whole.operations
             ),
         );
@@ -294,106 +303,41 @@ impl Explain {
     }
 }
 
-/// Takes what is out of line off what is said of the whole server.
-fn out_of_line(findings: &mut [Finding]) {
-    let late = findings.iter().find(|found| found.trouble == Trouble::Stragglers);
-    let Some(late_ns) = late.map(|found| found.saved_ns) else { return };
-    for found in findings {
-        if [Trouble::SlowFilesystem, Trouble::ServerQueueing].contains(&found.trouble) {
-            // With it goes what is said of clients, shares and files.
-            found.saved(0.0, late_ns);
+/// Subtracts the stragglers' time from the findings about the whole server, so that one slow file
+/// does not make the server slow.
+fn subtract_stragglers(findings: &mut [Finding]) {
+    let stragglers = findings.iter().find(|finding| finding.trouble == Trouble::Stragglers);
+    let Some(stragglers_ns) = stragglers.map(|finding| finding.saved_ns) else { return };
+    for finding in findings {
+        if [Trouble::SlowFilesystem, Trouble::ServerQueueing].contains(&finding.trouble) {
+            finding.scale_part(0.0, stragglers_ns);
         }
     }
 }
 
-/// A finding, and what its operations would take less without it.
-struct Found {
-    finding: Finding,
-    /// Connections, their operations, and time saved there, ns.
-    connections: Vec<((u32, u64), u64, i64)>,
-    spared: Spared,
-}
-
-impl Found {
-    /// Gives its connections their names.
-    fn name(&mut self, connections: &Connections) {
-        let named = self.connections.drain(..).map(|(key, operations, saved_ns)| Culprit {
-            name: connections.name(key),
-            operations,
-            saved_ns,
-        });
-        self.finding.connections = named.collect();
-    }
-}
-
-impl Finding {
-    /// So many times as much is saved of that part of it, ns.
-    fn saved(&mut self, times: f64, part_ns: i64) {
-        let whole_ns = self.saved_ns.max(1) as f64;
-        let share = (whole_ns - part_ns as f64 * (1.0 - times)).max(0.0) / whole_ns;
-        let culprits =
-            [&mut self.clients, &mut self.connections, &mut self.shares, &mut self.paths];
-        let culprits = culprits.into_iter().flatten().map(|one| &mut one.saved_ns);
-        for ns in culprits.chain([&mut self.saved_ns, &mut self.saved_error_ns]) {
-            *ns = (*ns as f64 * share) as i64;
-        }
-    }
-}
-
-/// A finding without figures.
-fn finding(
-    trouble: Trouble,
-    what: String,
-    gathered: Gathered,
-    confidence: Confidence,
-    because: &str,
-) -> Found {
-    let (saved_ns, saved_error_ns) = (gathered.saved_ns, gathered.error_ns());
-    let operations = gathered.operations;
-    let told = gathered.finish();
-    let finding = Finding {
-        trouble,
-        what,
-        saved_ns,
-        saved_error_ns,
-        share: 0.0,
-        confidence,
-        because: because.to_owned(),
-        operations,
-        figures: Vec::new(),
-        clients: told.clients,
-        connections: Vec::new(),
-        shares: told.shares,
-        paths: told.paths,
-        examples: told.examples,
-        remedies: trouble.remedies().to_vec(),
-        gains: Vec::new(),
-        replayed: 0,
-    };
-    Found { finding, connections: told.connections, spared: told.spared }
-}
-
-/// Bits in a second; none where no time was seen.
+/// Bits per second; none without bytes or time.
 fn rate(bytes: u64, ns: i64) -> Option<f64> {
     (bytes > 0 && ns > 0).then(|| 8e9 * bytes as f64 / ns as f64)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::attribution::Attribution;
+    use super::candidate::Candidate;
     use super::*;
 
     #[test]
-    fn what_is_out_of_line_is_taken_off_the_places_too() {
+    fn stragglers_are_subtracted_from_the_breakdown_too() {
         let one = |trouble, saved_ns| {
-            let mut found =
-                finding(trouble, String::new(), Gathered::default(), Confidence::Low, "");
-            found.finding.saved_ns = saved_ns;
-            found.finding.clients = vec![Culprit { name: "c".into(), operations: 9, saved_ns }];
-            found.finding
+            let attribution = Attribution::default();
+            let mut finding = Candidate::new(trouble, "", attribution, Confidence::Low, "").finding;
+            finding.saved_ns = saved_ns;
+            finding.clients = vec![Contributor { name: "c".into(), operations: 9, saved_ns }];
+            finding
         };
         let mut findings = [one(Trouble::SlowFilesystem, 1_000), one(Trouble::Stragglers, 900)];
-        out_of_line(&mut findings);
-        let told = findings.each_ref().map(|found| (found.saved_ns, found.clients[0].saved_ns));
-        assert_eq!(told, [(100, 100), (900, 900)]);
+        subtract_stragglers(&mut findings);
+        let saved = findings.each_ref().map(|found| (found.saved_ns, found.clients[0].saved_ns));
+        assert_eq!(saved, [(100, 100), (900, 900)]);
     }
 }

@@ -1,12 +1,12 @@
-//! What happens at the moment: operations in slots of time, by one property after the other.
+//! What happens now: operations in slots of time, grouped by each of several properties.
 //!
-//! [`Live`] takes record batches of the operations table as they come, and is told how far time has
-//! come ([`Live::advance`]): it has no clock. It keeps the last slots (of a second, say) by every
-//! [`Key`], so that another key can be looked at without waiting. An operation counts in the slot
+//! [`Live`] takes record batches of the operations table as they arrive. It has no clock: the caller
+//! advances the time ([`Live::advance`]). It keeps the last slots (of a second, say) by every
+//! [`Key`], so that the view can change to another key at once. An operation counts in the slot
 //! in which its reply ended; one whose time is not known (a member of a compound, a request without
 //! reply) where the row before it does, for rows come in the order in which operations ended.
 //!
-//! As in [`summary`](crate::summary), what waits by design (`waits`) counts but is no latency.
+//! As in [`summary`](crate::summary), operations that wait by design (`waits`) count, but not as latency.
 //! Groups are bounded ([`Options::groups_max`]); operations of later ones count together.
 
 mod data;
@@ -22,18 +22,18 @@ pub use data::{Key, Part, Row, Snapshot, Sort, Span, sort};
 use groups::Groups;
 use tally::{Facts, Tally};
 
-/// Slots after the last complete one for which rows can come: where the processor is short, time is
-/// told late.
+/// Slots after the last complete one for which rows can come: on a busy
+/// processor, the time advances late.
 const AHEAD: i64 = 10;
 
-/// How much is kept.
+/// Limits of what is kept.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// Length of a slot.
     pub slot_ns: i64,
     /// Complete slots that make the window.
     pub slots: usize,
-    /// Groups of one key that are told apart.
+    /// Most groups of one key.
     pub groups_max: usize,
 }
 
@@ -48,7 +48,7 @@ impl Default for Options {
 pub struct Live {
     slot_ns: i64,
     slots: i64,
-    /// The first slot that was seen from its begin.
+    /// The first slot that was observed from its start.
     first: i64,
     /// The last slot that is complete.
     complete: i64,
@@ -90,7 +90,7 @@ impl Live {
         let complete = until_ns.div_euclid(self.slot_ns) - 1;
         let ring = self.slots + AHEAD;
         match complete - self.complete {
-            // The clock was set back: what is kept is of a time that will not come again.
+            // The clock was set back: the slots that are kept are in the future.
             gone if gone < -ring => {
                 self.all().for_each(Groups::clear);
                 (self.first, self.complete) = (complete + 1, complete);
@@ -110,7 +110,7 @@ impl Live {
     }
 
     /// As [`Live::advance`], but by one slot, so that each can be looked at: to be called again until
-    /// it gives `false`. After a sleep of the machine it goes on with what is now.
+    /// it returns `false`. After the machine was suspended, it continues with the current time.
     pub fn step(&mut self, until_ns: i64) -> bool {
         let gone = until_ns.div_euclid(self.slot_ns) - 1 - self.complete;
         let is_asleep = gone > self.slots + AHEAD && self.total.is_empty();

@@ -7,7 +7,7 @@
 //! - Latency is `elapsed_ns` of operations that do not wait by design (`waits`); operations whose
 //!   times are not known (members of compounds, half-seen ones) count, but not as latency.
 //! - A share of time is `busy_ns` over that of all operations, so that shares add up to one.
-//! - Groups, paths, connections and bins have limits ([`Options`]); what is past them is said.
+//! - Groups, paths, connections and bins have limits ([`Options`]); the result counts what is beyond them.
 
 mod bins;
 mod cells;
@@ -54,15 +54,15 @@ use slowest::Slowest;
 use status::StatusTally;
 use tally::{CommandTally, Dimension, Whole};
 
-/// How finely commands are counted.
+/// Resolution of the distributions of commands.
 const FINE: Grain = Grain::Fine;
-/// The same of groups, connections and bins, which are many.
+/// Resolution for groups, connections and bins, of which there are many.
 const MANY: Grain = Grain::Coarse;
 
 /// Limits of a summary.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Shares, clients, users and extensions that are told apart, each; also connections.
+    /// Most shares, clients, users, extensions and connections, each.
     pub groups_max: usize,
     /// Paths that are kept for each ranking, of files and of directories.
     pub paths_max: usize,
@@ -92,7 +92,7 @@ impl Default for Options {
     }
 }
 
-/// A summary that is being made.
+/// A summary in progress.
 pub struct Summary {
     options: Options,
     coverage: Vec<Coverage>,
@@ -336,7 +336,7 @@ fn share_of(part: i64, whole: i64) -> f64 {
     part as f64 / whole as f64
 }
 
-/// To six decimals, so that text forms stay short; what is no number, which JSON has not, is 0.
+/// Rounded to six decimals, so that text stays short; 0 if it is not a number, which JSON does not have.
 fn rounded(value: f64) -> f64 {
     match value.is_finite() {
         // Too large to have decimals.

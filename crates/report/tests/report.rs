@@ -7,7 +7,7 @@ mod sample;
 
 use serde_json::Value;
 use smbscope_analysis::explain::{
-    About, Confidence, Culprit, Diagnosis, Example, Figure, Finding, Gain, Note, Trouble, Whole,
+    About, Confidence, Contributor, Diagnosis, Example, Figure, Finding, Gain, Note, Trouble, Whole,
 };
 use smbscope_analysis::predict::changes::Change;
 use smbscope_report::fields::{Format, Object, Presence, explain_objects, objects};
@@ -35,7 +35,7 @@ fn meta() -> Meta {
 /// Two findings, one of them with a name that is none.
 fn diagnosis() -> Diagnosis {
     let name = "<script>alert('1')\u{1b}[2J\u{202e}".to_owned();
-    let culprit = Culprit { name: name.clone(), operations: 40, saved_ns: 800_000_000 };
+    let culprit = Contributor { name: name.clone(), operations: 40, saved_ns: 800_000_000 };
     let found = Finding {
         trouble: Trouble::SmallReads,
         what: "Reads go one at a time".into(),
@@ -49,10 +49,10 @@ fn diagnosis() -> Diagnosis {
             Figure { name: "block", value: 4096.0, error: None, unit: "bytes" },
             Figure { name: "round", value: 20e6, error: Some(15.6e6), unit: "ns" },
         ],
-        clients: vec![culprit.clone()],
-        connections: vec![culprit.clone()],
+        clients: vec![contributor.clone()],
+        connections: vec![contributor.clone()],
         shares: vec![],
-        paths: vec![culprit],
+        paths: vec![contributor],
         examples: vec![Example {
             recording: Some(name),
             command: "Read".into(),

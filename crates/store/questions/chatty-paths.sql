@@ -1,5 +1,5 @@
 -- Chatty paths
--- Names that one client opened again and again: candidates for leases, directory caching or a
+-- Paths that one client opened again and again: candidates for leases, directory caching or a
 -- better behaved application.
 SELECT
   client,

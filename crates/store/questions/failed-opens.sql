@@ -1,6 +1,6 @@
 -- Opens that fail
--- Names that clients tried in vain, with the reason: search paths that are too long, missing
--- rights, sharing conflicts.
+-- Names that clients could not open, with the status: long search paths, missing rights, sharing
+-- conflicts.
 SELECT
   share,
   path,

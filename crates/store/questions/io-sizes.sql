@@ -1,5 +1,6 @@
 -- Sizes of reads and writes
--- Requests by size, in powers of two: how many, how long, how much was really transferred.
+-- Reads and writes by size in powers of two: their number, their duration and the bytes that were
+-- transferred.
 SELECT
   command,
   CASE WHEN requested_bytes = 0 THEN 0

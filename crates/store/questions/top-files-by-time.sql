@@ -1,5 +1,5 @@
 -- Files and directories by time
--- Where the connections' busy time went.
+-- Which files and directories took most of the connections' busy time.
 SELECT
   share,
   path,

@@ -1,6 +1,7 @@
-//! Tables with few rows (connections, handles, coverage ...): plain structs to and from Arrow.
+//! Rows of tables other than the operations: plain structs, converted to and from Arrow.
 //!
-//! The operations table, whose rows are many, has its own builder.
+//! The macro `table!` declares a row with its columns. The table `operations` has a builder of its
+//! own, because it has many more rows.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use arrow::buffer::Buffer;
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float64Type, Int64Type, UInt64Type};
 
-/// A value that can stand in a column.
+/// A type of values in a column.
 pub trait Cell: Sized {
     /// Its Arrow type.
     const TYPE: DataType;
@@ -21,9 +22,9 @@ pub trait Cell: Sized {
     const NULLABLE: bool;
     /// A column of such values.
     fn column(values: Vec<Self>) -> ArrayRef;
-    /// The value at `row` of a column that [`cast`] brought to [`Cell::TYPE`].
+    /// The value at `row` of a column of [`Cell::TYPE`].
     fn at(column: &ArrayRef, row: usize) -> Self;
-    /// What stands for a column that an older file does not have.
+    /// The value of a column that an older file does not have.
     fn absent() -> Self;
 }
 
@@ -131,8 +132,8 @@ impl Cell for [u8; 16] {
     }
 }
 
-/// The values of one column of a batch, by name; absent columns and foreign types that cannot be
-/// cast read as [`Cell::absent`].
+/// The values of one column of a batch, by name; absent columns, and types that cannot be cast,
+/// read as [`Cell::absent`].
 pub fn read_column<T: Cell>(batch: &arrow::array::RecordBatch, name: &str) -> Vec<T> {
     let rows = batch.num_rows();
     match batch.column_by_name(name).and_then(|column| cast(column, &T::TYPE).ok()) {
@@ -185,7 +186,7 @@ macro_rules! table {
                 arrow::array::RecordBatch::try_new(Self::schema(), columns)
             }
 
-            /// A batch to rows; columns that it lacks read as absent.
+            /// A batch to rows; missing columns read as absent.
             pub fn from_batch(batch: &arrow::array::RecordBatch) -> Vec<Self> {
                 let mut rows = vec![Self::default(); batch.num_rows()];
                 $(

@@ -1,13 +1,12 @@
-//! The tables of a load run: what simulated users did, at which load, and what the machines
-//! showed meanwhile.
+//! The tables of a load run, and the words in their columns.
 //!
-//! Scenarios are recorded one by one, so that every figure of a run (overload, throughput,
-//! response times) is derived from rows. A run is cut into steps of a constant number of users.
-//! What was run on what stands in the manifest ([`crate::description`]).
+//! Each scenario execution is a row, so that every figure of a run (overload, throughput, response
+//! times) is derived from rows. A run consists of steps with a constant number of users. The
+//! manifest says what was run and where ([`crate::description`]).
 
 pub use crate::tables::{Counter, Scenario, Step};
 
-/// `format` of a load run's coverage: what it counts are operations, not packets.
+/// `format` of a load run's coverage, which counts operations rather than packets.
 pub const LOAD_FORMAT: &str = "load run";
 
 /// [`Scenario::phase`] of scenarios scheduled before the measured window.
@@ -17,9 +16,9 @@ pub const MEASURED: &str = "measured";
 /// [`Scenario::phase`] of scenarios scheduled after the measured window.
 pub const COOL_DOWN: &str = "cool-down";
 
-/// [`Scenario::outcome`] of scenarios that went as the workload says.
+/// [`Scenario::outcome`] of scenarios with the results that the workload expects.
 pub const DONE: &str = "done";
-/// [`Scenario::outcome`] of scenarios of which an operation ended otherwise than expected.
+/// [`Scenario::outcome`] of scenarios with an unexpected result.
 pub const FAILED: &str = "failed";
-/// [`Scenario::outcome`] of scenarios that never began.
+/// [`Scenario::outcome`] of scenarios that never started.
 pub const NOT_STARTED: &str = "not started";

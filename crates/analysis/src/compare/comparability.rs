@@ -1,5 +1,5 @@
-//! In what two recordings are unlike, so that a difference may have another cause than the change
-//! that one wants to see.
+//! Whether two recordings are comparable: what else is different between them, so that a difference of
+//! times may have another cause than the change to measure.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ use smbscope_tables::description::{CLOSED, RunDescription};
 use super::data::{About, Warning, WarningKind};
 use super::side::Side;
 
-/// Parts of operations that differ by more than this are said.
+/// Shares of operations that differ by more than this give a warning.
 const PART: f64 = 0.05;
 
-/// The warnings, the gravest kinds first.
+/// The warnings, the most severe kinds first.
 pub(super) fn warnings(a: &Side, b: &Side) -> Vec<Warning> {
     let mut found = Vec::new();
     let mut unlike = |kind, a: String, b: String| {
@@ -58,8 +58,8 @@ pub(super) fn warnings(a: &Side, b: &Side) -> Vec<Warning> {
     found
 }
 
-/// Whether the same users do the same at the same times: the schedule follows from workload, seed
-/// and scale, and from the pace unless that is set by the server.
+/// Whether the same users do the same work at the same times: the schedule follows from workload, seed
+/// and scale, and from the pace unless the server sets that.
 pub(super) fn same_schedule(a: &Side, b: &Side) -> bool {
     let key = |run: &RunDescription| {
         let rate = run.scenarios_per_user_hour.map(f64::to_bits);
@@ -117,8 +117,8 @@ fn percent(part: f64) -> String {
     format!("{:.0} %", part * 100.0)
 }
 
-/// How much of the operations would have to be of another command for the mixes to be the same;
-/// told by the command whose part differs most.
+/// The share of operations that would have to be of another command for the mixes to be equal, with
+/// the command whose share differs most.
 fn mix(a: &Side, b: &Side) -> Option<Warning> {
     let mut parts: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
     for (name, group) in &a.commands.groups {

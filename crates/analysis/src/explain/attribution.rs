@@ -1,72 +1,72 @@
-//! Who and what a finding concerns: sums by name within a limit, and the dearest operations.
+//! Which clients, connections, shares and files a finding concerns: sums by name, within a limit,
+//! and the operations that cost most.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use hashbrown::HashMap;
 
-use super::data::{Culprit, Example};
-use super::operation::{Seen, Word};
-use super::savings::Spared;
+use super::data::{Contributor, Example};
+use super::operation::{Operation, TextId};
+use super::savings::Savings;
 
-/// Names that are told apart for each finding, by kind.
+/// Most names of one kind for which a finding keeps sums.
 const NAMES_MAX: usize = 4096;
-/// Names that are told.
-const NAMES_TOLD: usize = 5;
-/// Operations that are told.
+/// The same for observations that exist once for each connection or place, until it is known which
+/// of them become findings.
+const NAMES_FEW: usize = 64;
+/// Names of one kind that a finding lists.
+const NAMES_LISTED: usize = 5;
+/// Operations that a finding lists.
 const EXAMPLES: usize = 5;
 
-/// The same of findings that are kept for each connection or place until it is known whether they are any.
-const NAMES_FEW: usize = 64;
-
 /// Sums by name.
-struct Names {
-    sums: HashMap<Word, Sums, foldhash::fast::RandomState>,
-    most: usize,
+struct SumsByName {
+    sums: HashMap<TextId, Sums, foldhash::fast::RandomState>,
+    names_max: usize,
 }
 
-/// Those of one name.
 struct Sums {
     name: Box<str>,
     operations: u64,
     saved_ns: i64,
 }
 
-impl Default for Names {
-    fn default() -> Names {
-        Names { sums: HashMap::default(), most: NAMES_MAX }
+impl Default for SumsByName {
+    fn default() -> SumsByName {
+        SumsByName { sums: HashMap::default(), names_max: NAMES_MAX }
     }
 }
 
-impl Names {
-    fn few() -> Names {
-        Names { most: NAMES_FEW, ..Names::default() }
+impl SumsByName {
+    fn few() -> SumsByName {
+        SumsByName { names_max: NAMES_FEW, ..SumsByName::default() }
     }
 
-    fn add(&mut self, word: Word, operations: u64, saved_ns: i64, name: impl FnOnce() -> Box<str>) {
-        let has_room = self.sums.len() < self.most;
-        let sums = match self.sums.get_mut(&word) {
+    fn add(&mut self, id: TextId, operations: u64, saved_ns: i64, name: impl FnOnce() -> Box<str>) {
+        let has_room = self.sums.len() < self.names_max;
+        let sums = match self.sums.get_mut(&id) {
             Some(sums) => sums,
             None if has_room => {
-                self.sums.entry(word).or_insert(Sums { name: name(), operations: 0, saved_ns: 0 })
+                self.sums.entry(id).or_insert(Sums { name: name(), operations: 0, saved_ns: 0 })
             }
-            // Those that come first stand for all: what costs much comes early and often.
+            // The first names represent all: what costs much comes early and often.
             None => return,
         };
         sums.operations += operations;
         sums.saved_ns = sums.saved_ns.saturating_add(saved_ns);
     }
 
-    fn merge(&mut self, other: Names) {
-        for (word, Sums { name, operations, saved_ns }) in other.sums {
-            self.add(word, operations, saved_ns, || name);
+    fn merge(&mut self, other: SumsByName) {
+        for (id, Sums { name, operations, saved_ns }) in other.sums {
+            self.add(id, operations, saved_ns, || name);
         }
     }
 
-    fn finish(self) -> Vec<Culprit> {
+    fn finish(self) -> Vec<Contributor> {
         let rows = self.sums.into_iter();
         let mut rows: Vec<_> = rows
-            .map(|(_, Sums { name, operations, saved_ns })| Culprit {
+            .map(|(_, Sums { name, operations, saved_ns })| Contributor {
                 name: name.into(),
                 operations,
                 saved_ns,
@@ -79,7 +79,7 @@ impl Names {
                 &other.name,
             ))
         });
-        rows.truncate(NAMES_TOLD);
+        rows.truncate(NAMES_LISTED);
         rows
     }
 }
@@ -88,55 +88,56 @@ fn name(name: Option<&str>) -> Box<str> {
     name.unwrap_or_default().into()
 }
 
-/// An example and what it costs; the least dear is on top.
+/// An example and what it costs; the cheapest one compares as the greatest, so that a heap drops it
+/// first.
 #[derive(PartialEq, Eq)]
-struct Dear(i64, Example);
+struct RankedExample(i64, Example);
 
-impl Ord for Dear {
-    fn cmp(&self, other: &Dear) -> std::cmp::Ordering {
+impl Ord for RankedExample {
+    fn cmp(&self, other: &RankedExample) -> std::cmp::Ordering {
         other.0.cmp(&self.0).then_with(|| self.1.operation.cmp(&other.1.operation))
     }
 }
 
-impl PartialOrd for Dear {
-    fn partial_cmp(&self, other: &Dear) -> Option<std::cmp::Ordering> {
+impl PartialOrd for RankedExample {
+    fn partial_cmp(&self, other: &RankedExample) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-/// What a finding has gathered.
+/// The operations of a finding, the time that would be saved, and where.
 #[derive(Default)]
-pub(super) struct Gathered {
+pub(super) struct Attribution {
     pub(super) operations: u64,
     pub(super) saved_ns: i64,
     squares: f64,
-    clients: Names,
+    clients: SumsByName,
     connections: HashMap<(u32, u64), (u64, i64), foldhash::fast::RandomState>,
-    shares: Names,
-    paths: Names,
-    dearest: BinaryHeap<Dear>,
-    spared: Spared,
+    shares: SumsByName,
+    paths: SumsByName,
+    examples: BinaryHeap<RankedExample>,
+    savings: Savings,
 }
 
-/// The same, told.
-pub(super) struct Told {
-    pub(super) spared: Spared,
-    pub(super) clients: Vec<Culprit>,
+/// The same in the order of the time that would be saved, cut to what is listed.
+pub(super) struct Ranking {
+    pub(super) savings: Savings,
+    pub(super) clients: Vec<Contributor>,
     pub(super) connections: Vec<((u32, u64), u64, i64)>,
-    pub(super) shares: Vec<Culprit>,
-    pub(super) paths: Vec<Culprit>,
+    pub(super) shares: Vec<Contributor>,
+    pub(super) paths: Vec<Contributor>,
     pub(super) examples: Vec<Example>,
 }
 
-impl Gathered {
-    /// One of many, with fewer names.
-    pub(super) fn few() -> Gathered {
-        let [clients, shares, paths] = std::array::from_fn(|_| Names::few());
-        Gathered { clients, shares, paths, ..Gathered::default() }
+impl Attribution {
+    /// One of many, with a low limit of names.
+    pub(super) fn with_few_names() -> Attribution {
+        let [clients, shares, paths] = std::array::from_fn(|_| SumsByName::few());
+        Attribution { clients, shares, paths, ..Attribution::default() }
     }
 
-    /// Adds what another one has gathered.
-    pub(super) fn merge(&mut self, other: Gathered) {
+    /// Adds everything from `other`.
+    pub(super) fn merge(&mut self, other: Attribution) {
         self.operations += other.operations;
         self.saved_ns = self.saved_ns.saturating_add(other.saved_ns);
         self.squares += other.squares;
@@ -146,84 +147,96 @@ impl Gathered {
         }
         self.shares.merge(other.shares);
         self.paths.merge(other.paths);
-        self.spared.merge(other.spared);
-        self.dearest.extend(other.dearest);
-        while self.dearest.len() > EXAMPLES {
-            self.dearest.pop();
+        self.savings.merge(other.savings);
+        self.examples.extend(other.examples);
+        while self.examples.len() > EXAMPLES {
+            self.examples.pop();
         }
     }
 
-    /// Only this share of what it costs would be saved.
+    /// Reduces the time that would be saved to this share.
     pub(super) fn scale(&mut self, share: f64) {
         let scaled = |ns: i64| (ns as f64 * share) as i64;
         self.saved_ns = scaled(self.saved_ns);
         self.squares *= share * share;
-        self.spared.scale(share);
+        self.savings.scale(share);
         self.sums().for_each(|(_, ns)| *ns = scaled(*ns));
     }
 
-    /// The time alone: its operations count elsewhere.
-    pub(super) fn uncounted(mut self) -> Gathered {
+    /// Keeps the time and sets the numbers of operations to zero: they are counted elsewhere.
+    pub(super) fn without_operations(mut self) -> Attribution {
         self.operations = 0;
         self.sums().for_each(|(operations, _)| *operations = 0);
         self
     }
 
-    /// Without what an operation costs, so much would be saved.
-    pub(super) fn add(&mut self, seen: &Seen, saved_ns: i64) {
+    /// Adds an operation that would take `saved_ns` less of its busy time.
+    pub(super) fn add(&mut self, op: &Operation, saved_ns: i64) {
         let saved_ns = saved_ns.max(0);
-        self.spared.add(seen, saved_ns);
-        self.add_place(seen, saved_ns, 1);
+        self.savings.add(op, saved_ns);
+        self.add_place(op, saved_ns, 1);
     }
 
-    /// The same of a time in which its connection stood still, so that whatever was in flight waited.
-    /// `way` is 0 where it waited for what comes from the server; the time is the whole of it, and what would be
-    /// saved of that, ns.
-    pub(super) fn add_stop(&mut self, seen: &Seen, way: usize, begin: i64, time: (i64, i64)) {
+    /// Adds a period in which one direction of the operation's connection stood still, so that
+    /// everything in flight waited. `direction` is 0 if it waited for data from the server; the times
+    /// are the whole period and what would be saved of it, ns.
+    pub(super) fn add_stall(
+        &mut self,
+        op: &Operation,
+        direction: usize,
+        begin: i64,
+        time: (i64, i64),
+    ) {
         let (ns, saved_ns) = (time.0, time.1.max(0));
-        self.spared.add_stop(seen, way, begin, (ns, saved_ns));
-        self.add_place(seen, saved_ns, 1);
+        self.savings.add_stall(op, direction, begin, (ns, saved_ns));
+        self.add_place(op, saved_ns, 1);
     }
 
-    /// The same of so many operations, the last of which is seen, and what each takes less.
-    pub(super) fn add_many(&mut self, seen: &Seen, saved_ns: i64, operations: u64, spared: Spared) {
-        self.spared.merge(spared);
-        self.add_place(seen, saved_ns.max(0), operations);
+    /// Adds several operations, of which `op` is the last, with the savings of each.
+    pub(super) fn add_many(
+        &mut self,
+        op: &Operation,
+        saved_ns: i64,
+        operations: u64,
+        savings: Savings,
+    ) {
+        self.savings.merge(savings);
+        self.add_place(op, saved_ns.max(0), operations);
     }
 
-    /// The same of a client's pause before an operation, which has nothing to do with the file.
-    pub(super) fn add_pause(&mut self, seen: &Seen, saved_ns: i64) {
-        self.add_of_client(seen, saved_ns, 1);
+    /// Adds a client's pause before an operation; share and file are not responsible for it.
+    pub(super) fn add_pause(&mut self, op: &Operation, saved_ns: i64) {
+        self.add_client(op, saved_ns, 1);
     }
 
-    fn add_place(&mut self, seen: &Seen, saved_ns: i64, operations: u64) {
-        if let Some(share) = seen.share {
-            self.shares.add(share, operations, saved_ns, || name(seen.share_name()));
+    fn add_place(&mut self, op: &Operation, saved_ns: i64, operations: u64) {
+        if let Some(share) = op.share {
+            self.shares.add(share, operations, saved_ns, || name(op.share_name()));
         }
-        if let Some(path) = seen.path {
-            self.paths.add(path, operations, saved_ns, || name(seen.path_name()));
+        if let Some(path) = op.path {
+            self.paths.add(path, operations, saved_ns, || name(op.path_name()));
         }
-        self.add_of_client(seen, saved_ns, operations);
+        self.add_client(op, saved_ns, operations);
     }
 
-    fn add_of_client(&mut self, seen: &Seen, saved_ns: i64, operations: u64) {
+    fn add_client(&mut self, op: &Operation, saved_ns: i64, operations: u64) {
         self.operations += operations;
         self.saved_ns = self.saved_ns.saturating_add(saved_ns);
         self.squares += (saved_ns as f64).powi(2);
-        if let Some(client) = seen.client {
-            self.clients.add(client, operations, saved_ns, || name(seen.client_name()));
+        if let Some(client) = op.client {
+            self.clients.add(client, operations, saved_ns, || name(op.client_name()));
         }
-        self.add_connection((seen.recording, seen.connection), operations, saved_ns);
-        let is_full = self.dearest.len() >= EXAMPLES;
-        if saved_ns > 0 && !(is_full && self.dearest.peek().is_some_and(|one| one.0 >= saved_ns)) {
+        self.add_connection((op.recording, op.connection), operations, saved_ns);
+        let is_full = self.examples.len() >= EXAMPLES;
+        if saved_ns > 0 && !(is_full && self.examples.peek().is_some_and(|one| one.0 >= saved_ns)) {
             if is_full {
-                self.dearest.pop();
+                self.examples.pop();
             }
-            self.dearest.push(Dear(saved_ns, seen.example()));
+            self.examples.push(RankedExample(saved_ns, op.example()));
         }
     }
 
-    /// Operations and time by name.
+    /// Operations and time of every name.
     fn sums(&mut self) -> impl Iterator<Item = (&mut u64, &mut i64)> {
         let names = [&mut self.clients, &mut self.shares, &mut self.paths];
         let names = names.into_iter().flat_map(|names| names.sums.values_mut());
@@ -232,7 +245,7 @@ impl Gathered {
     }
 
     fn add_connection(&mut self, key: (u32, u64), operations: u64, saved_ns: i64) {
-        let has_room = self.connections.len() < self.clients.most;
+        let has_room = self.connections.len() < self.clients.names_max;
         let sums = match self.connections.get_mut(&key) {
             Some(sums) => sums,
             None if has_room => self.connections.entry(key).or_default(),
@@ -241,7 +254,7 @@ impl Gathered {
         *sums = (sums.0 + operations, sums.1.saturating_add(saved_ns));
     }
 
-    /// Half of the 95 % interval of the sum, as if the operations were a sample of many such.
+    /// Half of the sum's 95 % interval, with the operations taken as a sample of many similar ones.
     pub(super) fn error_ns(&self) -> i64 {
         let n = self.operations as f64;
         if self.operations < 2 {
@@ -252,23 +265,23 @@ impl Gathered {
         (crate::predict::Z_95 * (n * variance).sqrt()) as i64
     }
 
-    pub(super) fn finish(self) -> Told {
-        let mut dearest = self.dearest.into_vec();
-        dearest.sort_unstable();
+    pub(super) fn finish(self) -> Ranking {
+        let mut examples = self.examples.into_vec();
+        examples.sort_unstable();
         let connections = self.connections.into_iter();
         let mut connections: Vec<_> =
             connections.map(|(key, (operations, ns))| (key, operations, ns)).collect();
         connections.sort_unstable_by_key(|(key, operations, ns)| {
             Reverse((*ns, *operations, Reverse(*key)))
         });
-        connections.truncate(NAMES_TOLD);
-        Told {
-            spared: self.spared,
+        connections.truncate(NAMES_LISTED);
+        Ranking {
+            savings: self.savings,
             clients: self.clients.finish(),
             connections,
             shares: self.shares.finish(),
             paths: self.paths.finish(),
-            examples: dearest.into_iter().map(|one| one.1).collect(),
+            examples: examples.into_iter().map(|one| one.1).collect(),
         }
     }
 }

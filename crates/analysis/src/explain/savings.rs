@@ -1,94 +1,94 @@
-//! What each operation of the sample would take less without a trouble, so that replaying tells what its clients
-//! would gain ([`super::what_if`]).
+//! How much less time each operation of the sample would take without a trouble. Replaying the
+//! sample with that shows what its clients would gain ([`super::what_if`]).
 
 use hashbrown::HashMap;
 
-use super::operation::Seen;
+use super::operation::Operation;
 
-/// What operations would take less.
+/// Time that operations would take less.
 #[derive(Default)]
-pub(super) struct Spared {
-    /// Numbers in the sample, and time that each takes less by itself, ns.
+pub(super) struct Savings {
+    /// Numbers in the sample, and the time that each takes less by itself, ns.
     own: Vec<(u32, i64)>,
-    stops: Vec<Stop>,
-    /// Time of connections, ns, in the sample and beyond it.
+    stalls: Vec<Stall>,
+    /// Saved time of connections, ns: of the sample, and of all operations.
     pub(super) sampled_ns: i64,
     pub(super) all_ns: i64,
 }
 
-/// A connection stood still in one direction, and whatever was in flight on it waited.
-struct Stop {
-    way: usize,
+/// One direction of a connection stood still, and everything in flight on it waited.
+struct Stall {
+    direction: usize,
     /// An operation of that connection.
     number: u32,
     begin: i64,
     ns: i64,
-    /// So much shorter it would be.
+    /// How much shorter it would be.
     saved_ns: i64,
 }
 
 /// An operation of the sample.
 #[derive(Clone, Copy)]
-pub(super) struct Kept {
+pub(super) struct SampledOperation {
     connection: (u32, u64),
     start: i64,
     end: i64,
     pub(super) busy_ns: i64,
 }
 
-impl Kept {
-    pub(super) fn of(seen: &Seen) -> Kept {
-        let start = seen.start.unwrap_or(0);
-        let end = start.saturating_add(seen.elapsed_ns);
-        let connection = (seen.recording, seen.connection);
-        Kept { connection, start, end, busy_ns: seen.busy_ns }
+impl SampledOperation {
+    pub(super) fn of(op: &Operation) -> SampledOperation {
+        let start = op.start.unwrap_or(0);
+        let end = start.saturating_add(op.elapsed_ns);
+        let connection = (op.recording, op.connection);
+        SampledOperation { connection, start, end, busy_ns: op.busy_ns }
     }
 }
 
-impl Spared {
-    /// Adds an operation that takes so much less of its busy time. One without a time of its own, as a wait
-    /// by design, is not replayed.
-    pub(super) fn add(&mut self, seen: &Seen, busy_ns: i64) {
-        if let Some(number) = self.count(seen, busy_ns) {
-            self.own.push((number, seen.of_own(busy_ns)));
+impl Savings {
+    /// Adds an operation that takes `busy_ns` less of its busy time. Operations without a time of
+    /// their own, such as those that wait by design, are not replayed.
+    pub(super) fn add(&mut self, op: &Operation, busy_ns: i64) {
+        if let Some(number) = self.count(op, busy_ns) {
+            self.own.push((number, op.of_own(busy_ns)));
         }
     }
 
-    /// Adds a time in which the operation's connection stood still.
-    pub(super) fn add_stop(
+    /// Adds a period in which the operation's connection stood still.
+    pub(super) fn add_stall(
         &mut self,
-        seen: &Seen,
-        way: usize,
+        op: &Operation,
+        direction: usize,
         begin: i64,
         (ns, saved_ns): (i64, i64),
     ) {
-        if let Some(number) = self.count(seen, saved_ns) {
-            self.stops.push(Stop { way, number, begin, ns, saved_ns });
+        if let Some(number) = self.count(op, saved_ns) {
+            self.stalls.push(Stall { direction, number, begin, ns, saved_ns });
         }
     }
 
-    /// Gives its number in the sample.
-    fn count(&mut self, seen: &Seen, saved_ns: i64) -> Option<u32> {
-        if !seen.is_timed || saved_ns <= 0 {
+    /// Adds to the sums, and returns the operation's number in the sample.
+    fn count(&mut self, op: &Operation, saved_ns: i64) -> Option<u32> {
+        if !op.is_timed || saved_ns <= 0 {
             return None;
         }
         self.all_ns = self.all_ns.saturating_add(saved_ns);
-        let number = seen.number?;
+        let number = op.number?;
         self.sampled_ns = self.sampled_ns.saturating_add(saved_ns);
         Some(number)
     }
 
-    pub(super) fn merge(&mut self, other: Spared) {
+    pub(super) fn merge(&mut self, other: Savings) {
         self.all_ns = self.all_ns.saturating_add(other.all_ns);
         self.sampled_ns = self.sampled_ns.saturating_add(other.sampled_ns);
         self.own.extend(other.own);
-        self.stops.extend(other.stops);
+        self.stalls.extend(other.stalls);
     }
 
     pub(super) fn scale(&mut self, share: f64) {
         let own = self.own.iter_mut().map(|one| &mut one.1);
-        let stops = self.stops.iter_mut().map(|stop| &mut stop.saved_ns);
-        for ns in own.chain(stops).chain([&mut self.all_ns, &mut self.sampled_ns]) {
+        let stalls = self.stalls.iter_mut().map(|stall| &mut stall.saved_ns);
+        for ns in own.chain(stalls).chain([&mut self.all_ns, &mut self.sampled_ns]) {
             *ns = (*ns as f64 * share) as i64;
         }
     }
@@ -96,66 +96,69 @@ impl Spared {
     /// Operations of the sample that show it.
     pub(super) fn operations(&self) -> usize {
         let own = self.own.iter().map(|one| one.0);
-        let mut numbers: Vec<_> = own.chain(self.stops.iter().map(|stop| stop.number)).collect();
+        let mut numbers: Vec<_> = own.chain(self.stalls.iter().map(|stall| stall.number)).collect();
         numbers.sort_unstable();
         numbers.dedup();
         numbers.len()
     }
 
-    /// What each operation of the sample takes less, ns.
-    pub(super) fn less(&self, sample: &[Kept]) -> Vec<i64> {
-        let mut less = vec![0_i64; sample.len()];
+    /// By how much each operation of the sample gets shorter, ns.
+    pub(super) fn by_operation(&self, sample: &[SampledOperation]) -> Vec<i64> {
+        let mut shorter_ns = vec![0_i64; sample.len()];
         for (number, ns) in &self.own {
-            if let Some(sum) = less.get_mut(*number as usize) {
+            if let Some(sum) = shorter_ns.get_mut(*number as usize) {
                 *sum = sum.saturating_add(*ns);
             }
         }
-        let mut connections: HashMap<_, [Vec<&Stop>; 2], foldhash::fast::RandomState> =
+        let mut connections: HashMap<_, [Vec<&Stall>; 2], foldhash::fast::RandomState> =
             HashMap::default();
-        for stop in &self.stops {
-            if let Some(kept) = sample.get(stop.number as usize) {
-                let ways = connections.entry(kept.connection).or_default();
-                ways[stop.way.min(1)].push(stop);
+        for stall in &self.stalls {
+            if let Some(sampled) = sample.get(stall.number as usize) {
+                let directions = connections.entry(sampled.connection).or_default();
+                directions[stall.direction.min(1)].push(stall);
             }
         }
         let connections: HashMap<_, _, foldhash::fast::RandomState> =
-            connections.into_iter().map(|(key, ways)| (key, ways.map(Stops::of))).collect();
+            connections.into_iter().map(|(key, stalls)| (key, stalls.map(Stalls::of))).collect();
         if !connections.is_empty() {
-            for (less, kept) in less.iter_mut().zip(sample) {
-                let Some(ways) = connections.get(&kept.connection) else { continue };
-                // Both directions may stand still at once.
-                let stood = ways
-                    .each_ref()
-                    .map(|stops| stops.until(kept.end).saturating_sub(stops.until(kept.start)));
-                *less = less.saturating_add(stood[0].max(stood[1]));
+            for (shorter_ns, sampled) in shorter_ns.iter_mut().zip(sample) {
+                let Some(directions) = connections.get(&sampled.connection) else { continue };
+                // Both directions may stand still at the same time.
+                let stalled = directions.each_ref().map(|stalls| {
+                    stalls
+                        .saved_until(sampled.end)
+                        .saturating_sub(stalls.saved_until(sampled.start))
+                });
+                *shorter_ns = shorter_ns.saturating_add(stalled[0].max(stalled[1]));
             }
         }
-        less
+        shorter_ns
     }
 }
 
-/// Those of one connection in the order of their begin, each with what those before it save.
-struct Stops<'a>(Vec<(&'a Stop, i64)>);
+/// The stalls of one direction of a connection in the order of their begin, each with what the ones
+/// before it save. They do not overlap.
+struct Stalls<'a>(Vec<(&'a Stall, i64)>);
 
-impl Stops<'_> {
-    fn of(mut stops: Vec<&Stop>) -> Stops<'_> {
-        stops.sort_unstable_by_key(|stop| stop.begin);
+impl Stalls<'_> {
+    fn of(mut stalls: Vec<&Stall>) -> Stalls<'_> {
+        stalls.sort_unstable_by_key(|stall| stall.begin);
         let mut sum = 0_i64;
-        let each = stops.into_iter().map(|stop| {
+        let each = stalls.into_iter().map(|stall| {
             let before = sum;
-            sum = sum.saturating_add(stop.saved_ns);
-            (stop, before)
+            sum = sum.saturating_add(stall.saved_ns);
+            (stall, before)
         });
-        Stops(each.collect())
+        Stalls(each.collect())
     }
 
-    /// What is saved up to a point in time, ns. Those of one direction do not overlap.
-    fn until(&self, at: i64) -> i64 {
-        let over = self.0.partition_point(|(stop, _)| stop.begin <= at);
-        let Some((stop, before)) = over.checked_sub(1).and_then(|last| self.0.get(last)) else {
+    /// What is saved up to a point in time, ns.
+    fn saved_until(&self, at: i64) -> i64 {
+        let begun = self.0.partition_point(|(stall, _)| stall.begin <= at);
+        let Some((stall, before)) = begun.checked_sub(1).and_then(|last| self.0.get(last)) else {
             return 0;
         };
-        let part = at.saturating_sub(stop.begin) as f64 / stop.ns.max(1) as f64;
-        before.saturating_add((stop.saved_ns as f64 * part.min(1.0)) as i64)
+        let part = at.saturating_sub(stall.begin) as f64 / stall.ns.max(1) as f64;
+        before.saturating_add((stall.saved_ns as f64 * part.min(1.0)) as i64)
     }
 }

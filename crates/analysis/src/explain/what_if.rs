@@ -1,62 +1,63 @@
-//! What is saved without a trouble, and what remedies would bring: by replaying the recording without it, and with
-//! them ([`crate::predict::replay`]).
+//! What would be saved without a trouble, and what remedies would gain: by replaying the first
+//! operations without it, and with them ([`crate::predict::replay`]).
+
+use std::ops::Range;
 
 use arrow::array::RecordBatch;
 use arrow::error::ArrowError;
 use smbscope_tables::profile::CacheOption;
 use smbscope_tables::tables::Connection;
 
-use std::ops::Range;
-
-use super::blocks::BLOCK_SMB1;
+use super::LEAST_SHARE;
+use super::candidate::Candidate;
 use super::data::{Finding, Gain, Trouble};
-use super::operation::Seen;
-use super::savings::Kept;
-use super::{Found, LEAST_SHARE};
+use super::operation::Operation;
+use super::savings::SampledOperation;
+use super::sequential_blocks::BLOCK_SMB1;
 use crate::predict::changes::Change;
 use crate::predict::plan::Plan;
 use crate::predict::replay::{self, Lessons, Prediction, Replay, Spare};
 use crate::predict::requirements::{lacks, lacks_sizes};
 
-/// Operations that are kept for it: about 40 MB.
+/// Most operations in the sample: about 40 MB.
 const OPERATIONS_MAX: usize = 100_000;
-/// Connections that are kept for it.
+/// Most connections in the sample.
 const CONNECTIONS_MAX: usize = 20_000;
-/// Replays of one diagnosis.
+/// Most replays with remedies in one diagnosis.
 const REPLAYS_MAX: usize = 8;
-/// Samples that say something.
+/// Fewest operations to judge a remedy by.
 const OPERATIONS_LEAST: u64 = 20;
 
-/// The first operations of what is diagnosed.
+/// The first operations of the recordings, kept for replaying.
 #[derive(Default)]
-pub(super) struct Sample {
+pub(super) struct ReplaySample {
     batches: Vec<RecordBatch>,
     operations: usize,
     is_cut: bool,
     connections: Vec<Connection>,
-    /// Busy time of the operations, ns.
-    kept: Vec<Kept>,
-    /// What comes out without any change.
+    /// Times of the operations.
+    sampled: Vec<SampledOperation>,
+    /// The replay without any change.
     today: Option<Prediction>,
 }
 
-/// What the columns of a replay with any remedy are.
-fn columns() -> impl Iterator<Item = &'static str> {
+/// The columns that a replay with any remedy reads.
+fn replay_columns() -> impl Iterator<Item = &'static str> {
     static PLAN: std::sync::LazyLock<Plan> =
         std::sync::LazyLock::new(|| Plan { cache: Some(CacheOption::DirLease), ..Plan::default() });
     replay::columns(&PLAN)
 }
 
-/// Columns that a diagnosis with gains reads.
+/// The columns that a diagnosis with gains reads.
 pub(super) fn all_columns() -> Vec<&'static str> {
-    let mut all: Vec<_> = super::COLUMNS.iter().copied().chain(columns()).collect();
+    let mut all: Vec<_> = super::COLUMNS.iter().copied().chain(replay_columns()).collect();
     all.sort_unstable();
     all.dedup();
     all
 }
 
-impl Sample {
-    /// Adds operations while there is room; gives the numbers of those that it keeps.
+impl ReplaySample {
+    /// Adds operations while there is room; returns the numbers of those that it keeps.
     pub(super) fn add(&mut self, batch: &RecordBatch) -> Result<Range<u32>, ArrowError> {
         let first = self.operations as u32;
         if self.operations >= OPERATIONS_MAX {
@@ -66,17 +67,18 @@ impl Sample {
         let rows = batch.num_rows().min(OPERATIONS_MAX - self.operations);
         self.is_cut |= rows < batch.num_rows();
         let schema = batch.schema_ref();
-        let mut places: Vec<_> = columns().filter_map(|name| schema.index_of(name).ok()).collect();
-        places.sort_unstable();
-        places.dedup();
-        self.batches.push(batch.project(&places)?.slice(0, rows));
+        let mut indices: Vec<_> =
+            replay_columns().filter_map(|name| schema.index_of(name).ok()).collect();
+        indices.sort_unstable();
+        indices.dedup();
+        self.batches.push(batch.project(&indices)?.slice(0, rows));
         self.operations += rows;
         Ok(first..self.operations as u32)
     }
 
-    /// Looks at an operation that it keeps.
-    pub(super) fn see(&mut self, seen: &Seen) {
-        self.kept.push(Kept::of(seen));
+    /// Adds the times of an operation that it keeps.
+    pub(super) fn see(&mut self, op: &Operation) {
+        self.sampled.push(SampledOperation::of(op));
     }
 
     pub(super) fn connection(&mut self, row: &Connection) {
@@ -85,24 +87,24 @@ impl Sample {
         }
     }
 
-    /// Makes what is saved what the clients would wait less: an operation that nobody waits for saves nothing,
-    /// and requests that were in flight together are not later one by one.
-    pub(super) fn replay_without(&mut self, found: &mut Found) -> Result<(), ArrowError> {
-        let Found { finding, spared, .. } = found;
-        let replayed = spared.operations() as u64;
+    /// Reduces what a candidate saves to what its clients would wait less: an operation that no client
+    /// waits for saves nothing, and requests that were in flight together stay so.
+    pub(super) fn replay_without(&mut self, candidate: &mut Candidate) -> Result<(), ArrowError> {
+        let Candidate { finding, savings, .. } = candidate;
+        let replayed = savings.operations() as u64;
         let is_known = replayed >= if self.is_cut { OPERATIONS_LEAST } else { 1 };
-        if !is_known || spared.sampled_ns <= 0 {
+        if !is_known || savings.sampled_ns <= 0 {
             return Ok(());
         }
-        let less = spared.less(&self.kept);
-        let busy = self.kept.iter().map(|kept| kept.busy_ns);
-        let spared_of: Vec<_> =
-            less.into_iter().zip(busy).map(|(ns, busy_ns)| Spare { ns, busy_ns }).collect();
-        // Where it was recorded: so is the busy time.
+        let shorter_ns = savings.by_operation(&self.sampled).into_iter();
+        let busy = self.sampled.iter().map(|sampled| sampled.busy_ns);
+        let spares: Vec<_> =
+            shorter_ns.zip(busy).map(|(ns, busy_ns)| Spare { ns, busy_ns }).collect();
+        // At the capture point, as the busy time is.
         let mut replay = Replay::new(Plan::default(), Lessons::default());
-        self.feed(&mut replay, &spared_of)?;
+        self.feed(&mut replay, &spares)?;
         let saved = replay.finish().spared_busy_ns;
-        finding.saved((saved / spared.sampled_ns as f64).clamp(0.0, 1.0), spared.all_ns);
+        finding.scale_part((saved / savings.sampled_ns as f64).clamp(0.0, 1.0), savings.all_ns);
         finding.replayed = replayed;
         Ok(())
     }
@@ -115,19 +117,19 @@ impl Sample {
         Ok(self.today.insert(today))
     }
 
-    /// Adds what remedies would bring to the findings that explain enough.
+    /// Adds what remedies would gain to the findings above [`LEAST_SHARE`].
     pub(super) fn judge(&mut self, findings: &mut [Finding]) -> Result<(), ArrowError> {
         let mut replays = 0;
         let mut known: Vec<(Change, Option<Gain>)> = Vec::new();
-        for found in findings.iter_mut().filter(|found| found.share >= LEAST_SHARE) {
-            for change in remedies(found) {
+        for finding in findings.iter_mut().filter(|found| found.share >= LEAST_SHARE) {
+            for change in remedies(finding) {
                 if let Some((_, gain)) = known.iter().find(|one| one.0 == change) {
-                    found.gains.extend(gain.clone());
+                    finding.gains.extend(gain.clone());
                     continue;
                 }
                 let today = self.today()?;
-                // What needs slices that nobody recorded is not worth a replay; how often a cache would
-                // be asked only its own replay knows.
+                // A change that needs slices which the recording lacks is not worth a replay. Only the
+                // replay itself shows how often a cache would be used.
                 let is_cache = matches!(change, Change::Cache(_));
                 if !is_cache && lacks(&[change], today).is_some() {
                     continue;
@@ -138,7 +140,7 @@ impl Sample {
                 }
                 let lessons = today.lessons.clone();
                 let gain = self.gain(change, lessons)?;
-                found.gains.extend(gain.clone());
+                finding.gains.extend(gain.clone());
                 known.push((change, gain));
             }
         }
@@ -158,7 +160,7 @@ impl Sample {
             return Ok(None);
         }
         let (before_ns, after_ns) = prediction.waiting_ns;
-        // The scatter of what each operation gains, as the mean's interval has it.
+        // The interval of the mean gain of an operation, times their number.
         let error_ns = prediction.operations.change_error_ns.map(|each| {
             let all = each * prediction.operations.before.distribution.n as f64;
             all as i64
@@ -190,16 +192,16 @@ impl Sample {
     }
 }
 
-/// What can be replayed of what is to be done.
-fn remedies(found: &Finding) -> Vec<Change> {
+/// The remedies that a replay can compute.
+fn remedies(finding: &Finding) -> Vec<Change> {
     let figure = |name| {
-        let figure = found.figures.iter().find(|figure| figure.name == name);
+        let figure = finding.figures.iter().find(|figure| figure.name == name);
         figure.map(|figure| figure.value)
     };
     let block = figure("larger_block").map_or(1 << 20, |bytes| bytes as u64);
     // SMB1's raw transfers go one at a time.
     let depth = (block != BLOCK_SMB1).then_some(Change::Depth(8));
-    match found.trouble {
+    match finding.trouble {
         Trouble::SmallReads => std::iter::once(Change::ReadBlock(block)).chain(depth).collect(),
         Trouble::SmallWrites => std::iter::once(Change::WriteBlock(block)).chain(depth).collect(),
         Trouble::ServerQueueing => vec![Change::Queue(0.0), Change::Cpu(2.0)],
@@ -209,7 +211,8 @@ fn remedies(found: &Finding) -> Vec<Change> {
             vec![Change::Cache(CacheOption::DirLease)]
         }
         Trouble::NoCompounding => vec![Change::Compound(true)],
-        // What TCP and credits cost today the model takes for the line's and the client's own.
+        // The replay attributes the costs of TCP and credits to the network and the client, and none of these
+        // changes them.
         Trouble::BandwidthLimited
         | Trouble::WindowLimited
         | Trouble::CreditStarvation

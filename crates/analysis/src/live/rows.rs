@@ -1,4 +1,4 @@
-//! The walk over one batch: which groups an operation belongs to and what it adds to them. Text is
+//! The loop over one batch: which groups an operation belongs to and what it adds to them. Text is
 //! resolved once per batch and dictionary entry.
 
 use arrow::array::RecordBatch;
@@ -16,9 +16,11 @@ use crate::rows::columns::{Flags, Numbers, Resolved, Text, numbers};
 use crate::rows::status_class::StatusClass;
 use crate::stats::latency::Sample;
 
-/// What is read of a batch.
+/// The columns of a batch that are read.
 struct Columns {
     command: Text,
+    /// By key of `command`.
+    classes: Vec<CommandClass>,
     protocol: Numbers<u8>,
     encrypted: Flags,
     share: Text,
@@ -52,8 +54,10 @@ impl Columns {
                 slices.push((Part::Slice(kind), column));
             }
         }
+        let command = text("command")?;
         Ok(Columns {
-            command: text("command")?,
+            classes: command.command_classes(),
+            command,
             protocol: numbers::<UInt8Type>(batch, "protocol")?,
             encrypted: flags("encrypted")?,
             share: text("share")?,
@@ -176,7 +180,8 @@ fn facts(columns: &Columns, row: usize) -> Facts {
         Some(status) => StatusClass::of(status),
     };
     let transferred = columns.transferred_bytes.get(row).unwrap_or(0);
-    let command = columns.command.get(row).map_or(CommandClass::Other, CommandClass::of);
+    let class = columns.command.key(row).and_then(|key| columns.classes.get(key));
+    let command = class.copied().unwrap_or(CommandClass::Other);
     let waits = columns.waits.is_set(row);
     let mut facts = Facts {
         error: status == StatusClass::Error,
@@ -195,7 +200,7 @@ fn facts(columns: &Columns, row: usize) -> Facts {
     facts
 }
 
-/// Where its time went.
+/// Adds its times to the parts.
 fn spend(facts: &mut Facts, columns: &Columns, row: usize, turnaround: Option<i64>) {
     facts.spend(Part::RequestTransfer, columns.request_transfer_ns.get(row).unwrap_or(0));
     facts.spend(Part::ResponseTransfer, columns.response_transfer_ns.get(row).unwrap_or(0));

@@ -1,17 +1,17 @@
-//! How long anything was under way.
+//! Time with at least one operation in flight.
 
 use std::collections::VecDeque;
 
-/// Intervals that may still be joined by a later one, unless told otherwise: each that comes late walks through
-/// those after it.
+/// Default number of intervals that a later one may still be merged with. An interval that arrives
+/// late is compared with those after it.
 const OPEN_MAX: usize = 64;
 
-/// The length of a busy of intervals that come roughly in the order of their ends.
+/// The length of the union of intervals that arrive roughly in the order of their ends.
 pub(crate) struct BusyTime {
     /// Disjoint, in rising order.
     open: VecDeque<(i64, i64)>,
     most: usize,
-    /// What lies before all of them: from when on, until when, and how much of that is in the busy.
+    /// The time before all of them: its begin, its end, and how much of it is in the union.
     closed: Option<(i64, i64)>,
     closed_ns: i64,
 }
@@ -23,8 +23,8 @@ impl Default for BusyTime {
 }
 
 impl BusyTime {
-    /// One that joins up to so many intervals. Of a longer one that comes late, what lies before them all counts by
-    /// how much of that time was free.
+    /// Merges with up to `most` intervals. If an interval arrives late and begins before them all, its
+    /// earlier part counts by the share of that time that was free.
     pub(crate) fn of(most: usize) -> BusyTime {
         BusyTime { open: VecDeque::new(), most, closed: None, closed_ns: 0 }
     }
@@ -42,7 +42,7 @@ impl BusyTime {
             }
             begin = until;
         }
-        // Most come after all others.
+        // Most intervals come after all others.
         if self.open.back().is_none_or(|(_, last)| *last < begin) {
             self.open.push_back((begin, end));
         } else {
@@ -59,7 +59,7 @@ impl BusyTime {
         }
     }
 
-    /// Takes out what it meets, and puts aside what comes after.
+    /// Removes the intervals that overlap and merges them; moves later ones to `later`.
     fn join(&mut self, begin: &mut i64, end: &mut i64, later: &mut VecDeque<(i64, i64)>) {
         while let Some((other_begin, other_end)) = self.open.pop_back() {
             if other_begin > *end {
@@ -73,7 +73,7 @@ impl BusyTime {
         }
     }
 
-    /// Its length, ns.
+    /// The length, ns.
     pub(crate) fn ns(&self) -> i64 {
         let open = self.open.iter().map(|(begin, end)| end.saturating_sub(*begin));
         open.fold(self.closed_ns, i64::saturating_add)
@@ -91,12 +91,12 @@ mod tests {
             busy.add(begin, end);
         }
         assert_eq!(busy.ns(), 32);
-        // A long one that comes when those within it are forgotten.
+        // A long one that arrives after those within it were closed.
         let mut busy = BusyTime::of(4);
         (0..10).for_each(|n| busy.add(10 * n, 10 * n + 4));
         busy.add(0, 100);
         assert_eq!(busy.ns(), 100);
-        // Of the first half of them, half of the gaps.
+        // It covers the first half, and with it half of the gaps.
         let mut busy = BusyTime::of(4);
         (0..10).for_each(|n| busy.add(10 * n, 10 * n + 4));
         busy.add(0, 27);

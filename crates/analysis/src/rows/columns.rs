@@ -1,5 +1,5 @@
 //! One batch of operations, column by column: which columns the summary reads, and access to
-//! them that does not care whether text is dictionary-encoded, nor whether a column is there.
+//! them whether or not text is dictionary-encoded, and whether or not a column is present.
 
 use arrow::array::{Array, ArrowPrimitiveType, AsArray, BooleanArray, RecordBatch, StringArray};
 use arrow::buffer::{NullBuffer, ScalarBuffer};
@@ -7,6 +7,7 @@ use arrow::compute::cast;
 use arrow::datatypes::{ArrowNativeType, DataType, Int32Type};
 use arrow::error::ArrowError;
 use smbscope_tables::column::text_type;
+use smbscope_tables::command_class::CommandClass;
 use smbscope_tables::slice::Kind;
 
 macro_rules! columns {
@@ -122,7 +123,7 @@ columns! {
 impl Columns {
     /// The slices of the server's time, in the order of [`Kind::ALL`].
     pub(crate) fn slices(&self) -> [&Numbers<i64>; Kind::ALL.len()] {
-        // A match, so that a new kind cannot be forgotten and none be in another's place.
+        // A match, so that a new kind cannot be forgotten or get the wrong column.
         std::array::from_fn(|place| match Kind::ALL[place] {
             Kind::Queue => &self.queue_ns,
             Kind::CryptoIn => &self.crypto_in_ns,
@@ -186,7 +187,7 @@ pub(crate) fn numbers<T: ArrowPrimitiveType>(
     Ok(Numbers { nulls: nulls.cloned(), values: array.values().clone() })
 }
 
-/// A column of yes and no.
+/// A column of booleans.
 pub(crate) struct Flags(Option<BooleanArray>);
 
 impl Flags {
@@ -261,13 +262,19 @@ impl Text {
         self.text(self.key(row)?)
     }
 
-    /// How many numbers the dictionary has.
+    /// The class of each command of the dictionary, for the column `command`.
+    pub(crate) fn command_classes(&self) -> Vec<CommandClass> {
+        let classes = (0..self.keys()).map(|key| self.text(key).map(CommandClass::of));
+        classes.map(|class| class.unwrap_or(CommandClass::Other)).collect()
+    }
+
+    /// The number of entries of the dictionary.
     pub(crate) fn keys(&self) -> usize {
         self.texts.len()
     }
 }
 
-/// What the keys of one batch's dictionary mean elsewhere, found out on first use.
+/// What the keys of one batch's dictionary mean elsewhere, computed on first use.
 pub(crate) struct Resolved(Vec<u32>);
 
 impl Resolved {

@@ -1,4 +1,4 @@
-//! A mean and how certain it is, where operations are not independent: sums by connection or user,
+//! A mean and how certain it is if operations are not independent: sums by connection or user,
 //! and by block of time, and what follows from them.
 //!
 //! Owns the sums, the choice between the two kinds, and the contrast of two sides; [`crate::compare`]
@@ -10,18 +10,18 @@ use serde::Serialize;
 
 use super::student;
 
-/// Clusters that are told apart; later connections and users share them, which is no error: what
-/// is put together is still independent of the rest.
+/// Most clusters. Later connections and users share them, which is not an error: a shared cluster is
+/// still independent of the others.
 pub(crate) const CLUSTERS_MAX: usize = 1024;
 /// Blocks of time; the recording is cut into at least half as many.
 const BLOCKS_MAX: i64 = 40;
-/// Connections or users from which on they are preferred to blocks of time: eight, were it not that
-/// eight of nearly equal size are worth a little less.
+/// Effective number of connections or users from which on they are preferred to blocks of time:
+/// slightly less than eight, because eight of nearly equal size are worth a little less.
 const ENOUGH: f64 = 7.5;
 /// With fewer clusters there is no interval.
 const FEWEST: usize = 3;
 
-/// What is taken to be independent of each other.
+/// The unit that is assumed to be independent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unit {
@@ -33,12 +33,12 @@ pub enum Unit {
     Connection,
     /// Pieces of the recording of equal length.
     TimeBlock,
-    /// The same pieces of two load runs, counted from their begin.
+    /// The same pieces of two load runs, counted from the start of the run.
     TimeBlockPair,
 }
 
 impl Unit {
-    /// As it is written.
+    /// The name, as in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Unit::UserPair => "user-pair",
@@ -67,7 +67,7 @@ impl Sum {
 /// The width of blocks of time: a power of two of nanoseconds, so wide that few blocks hold all.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Clock {
-    /// From when blocks are counted: the begin of a load run.
+    /// The time from which blocks are counted: the start of a load run.
     pub(crate) origin: i64,
     shift: u32,
     seen: Option<(i64, i64)>,
@@ -172,7 +172,7 @@ pub(crate) struct Contribution {
 }
 
 impl Estimate {
-    /// The ratio of sums; none of nothing, and of a mean that is not above zero.
+    /// The ratio of sums; none without operations, and if the mean is not above zero.
     fn of(sums: impl Iterator<Item = (i64, Sum)> + Clone) -> Option<Estimate> {
         let used = sums.filter(|(_, sum)| sum.n > 0);
         let mut all = (0u64, 0i128);
@@ -223,7 +223,7 @@ impl Estimate {
         self.parts.len() >= FEWEST && self.effective() >= 2.0
     }
 
-    /// Of the logarithm of the mean.
+    /// The variance of the logarithm of the mean.
     fn variance(&self) -> f64 {
         variance(self.parts.iter().map(|part| part.influence))
     }
@@ -249,8 +249,8 @@ pub(crate) struct Estimates {
 }
 
 impl Estimates {
-    /// Connections or users where there are enough, unless time makes the mean less certain;
-    /// otherwise whichever is worth more.
+    /// Connections or users if there are enough, unless blocks of time make the mean less certain;
+    /// otherwise whichever has more effective clusters.
     fn best(&self) -> Option<(&Estimate, Unit)> {
         let member = self.member.as_ref().map(|it| (it, self.member_unit));
         let block = self.block.as_ref().map(|it| (it, Unit::TimeBlock));
@@ -273,7 +273,7 @@ pub(crate) struct Used {
     pub(crate) clusters: [u64; 2],
 }
 
-/// How B's mean stands to A's.
+/// How B's mean compares with A's.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Contrast {
     pub(crate) log_ratio: f64,
@@ -284,7 +284,7 @@ pub(crate) struct Contrast {
     pub(crate) used: Used,
 }
 
-/// Compares two means. `paired` where clusters of the same number are the same users, and blocks of
+/// Compares two means. `paired` if clusters with the same number are the same users, and blocks with
 /// the same number the same part of the schedule.
 pub(crate) fn contrast(a: &Estimates, b: &Estimates, paired: bool) -> Option<Contrast> {
     if paired {
@@ -326,7 +326,7 @@ struct Pairs {
 }
 
 impl Pairs {
-    /// None where they are too few.
+    /// None if there are too few.
     fn of(a: &Estimate, b: &Estimate, unit: Unit) -> Option<Pairs> {
         let mut pairs: BTreeMap<i64, (f64, f64)> = BTreeMap::new();
         for (side, sign) in [(a, -1.0), (b, 1.0)] {
@@ -355,7 +355,7 @@ fn judged(log_ratio: f64, variance: f64, degrees: f64, used: Used) -> Contrast {
         let interval = Some((log_ratio - reach, log_ratio + reach));
         return Contrast { log_ratio, interval, p: Some(p), degrees: Some(degrees), used };
     }
-    // No spread at all: equal is equal, and of what differs nothing can be said.
+    // No spread at all: equal means are equal, and different ones have no known error.
     let equal = log_ratio == 0.0;
     Contrast {
         log_ratio,

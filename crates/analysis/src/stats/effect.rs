@@ -1,5 +1,5 @@
-//! How large a difference is, beside how certain: Cliff's delta with its words, and Holm's
-//! correction for looking at many groups at once.
+//! How large a difference is, in addition to how certain: Cliff's delta with its labels, and Holm's
+//! correction for testing many groups at once.
 //!
 //! Cliff, Dominance statistics, Psychological Bulletin 114 (1993); the thresholds of the words are
 //! those of Romano, Kromrey, Coraggio and Skowronek, Appropriate statistics for ordinal level data,
@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::stats::latency::Latency;
 
-/// What Cliff's delta is called.
+/// The label of Cliff's delta.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Effect {
@@ -25,7 +25,7 @@ pub enum Effect {
 }
 
 impl Effect {
-    /// The word for a delta.
+    /// The label for a delta.
     pub fn of(delta: f64) -> Effect {
         match delta.abs() {
             size if size < 0.147 => Effect::Negligible,
@@ -35,7 +35,7 @@ impl Effect {
         }
     }
 
-    /// As it is written.
+    /// The name, as in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Effect::Negligible => "negligible",
@@ -46,10 +46,10 @@ impl Effect {
     }
 }
 
-/// The probability that a value of `b` is larger than one of `a`, less the reverse: from -1 to 1.
-/// None where one of them is empty.
+/// The probability that a value of `b` is larger than one of `a`, minus the reverse: from -1 to 1.
+/// None if one of them is empty.
 pub(crate) fn cliffs_delta(a: &Latency, b: &Latency) -> Option<f64> {
-    // What is exact on one side only must not win or lose against its own bucket.
+    // If only one side is exact, its values must not win or lose against their own bucket.
     let exact = a.is_exact() && b.is_exact();
     let [a, b] = [a, b].map(|side| if exact { side.values() } else { side.buckets() });
     let total = |side: &[(i64, u32)]| side.iter().map(|&(_, n)| u128::from(n)).sum::<u128>();

@@ -41,8 +41,8 @@ pub const BOUNDS_NS: [i64; 25] = [
     100_000_000_000,
 ];
 
-/// One duration's distribution. Percentiles are of the nearest rank: exact if `exact`, else
-/// within a thousandth (commands, totals) or a hundredth (all else).
+/// One duration's distribution. Percentiles are nearest-rank: exact if `exact`, otherwise
+/// within 0.1 % (commands, totals) or 1 % (everything else).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[allow(missing_docs)]
 pub struct Distribution {
@@ -229,7 +229,7 @@ impl Latency {
         self.values_as(middle)
     }
 
-    /// The same, with what stands for a bucket.
+    /// The same, with one value for each bucket.
     fn values_as(&self, of: fn(u32, u32) -> i64) -> Vec<(i64, u32)> {
         if !self.spilled {
             let mut values: Vec<_> = self.few.iter().map(|&value| (value, 1)).collect();
@@ -265,7 +265,7 @@ impl Latency {
         }
     }
 
-    /// The nearest-rank percentiles: the least value that so many per cent of all do not exceed.
+    /// The nearest-rank percentiles: the smallest value that the given percentage of all values does not exceed.
     fn ranks<const N: usize>(&self, values: &[(i64, u32)], per_cent: [u64; N]) -> [i64; N] {
         per_cent.map(|per_cent| {
             let rank = (u128::from(self.n) * u128::from(per_cent)).div_ceil(100) as u64;
@@ -317,7 +317,7 @@ impl Counts {
         }
     }
 
-    /// What stands for the buckets that are not empty, rising.
+    /// The representative values of the buckets that are not empty, rising.
     fn values(&self, grain: Grain, of: fn(u32, u32) -> i64) -> Vec<(i64, u32)> {
         let used = (self.first..).zip(&self.counts).filter(|(_, n)| **n > 0);
         used.map(|(bucket, &n)| (of(bucket, grain.bits()), n)).collect()
@@ -338,8 +338,8 @@ fn middle(bucket: u32, bits: u32) -> i64 {
     i64::try_from(least + wide / 2).unwrap_or(i64::MAX)
 }
 
-/// The greatest value of a bucket. Round bounds lie within buckets, and clocks tick in round times: what is
-/// exactly a bound counts above it.
+/// The greatest value of a bucket. Round bounds lie within buckets, and clocks tick in round times: a value
+/// exactly on a bound counts above it.
 fn last(bucket: u32, bits: u32) -> i64 {
     let (least, wide) = extent(bucket, bits);
     i64::try_from(least + wide).unwrap_or(i64::MAX)

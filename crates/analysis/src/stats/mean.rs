@@ -16,12 +16,12 @@ impl Mean {
         self.squares += before * (value - self.mean);
     }
 
-    /// The same value so many times.
+    /// Adds the same value `n` times.
     pub(crate) fn add_many(&mut self, value: f64, n: u64) {
         self.merge(&Mean { n, mean: value, squares: 0.0 });
     }
 
-    /// Adds others (T. F. Chan, G. H. Golub, R. J. LeVeque 1979).
+    /// Adds the values of `other` (T. F. Chan, G. H. Golub, R. J. LeVeque 1979).
     pub(crate) fn merge(&mut self, other: &Mean) {
         let n = (self.n + other.n).max(1) as f64;
         let apart = other.mean - self.mean;

@@ -1,6 +1,6 @@
-//! What a summary says, as plain data. The names are the report's JSON interface: units stand in
-//! them (`_ns`, `_bytes`), every distribution carries its `n`, and what is not known is null.
-//! Titles and explanations of all fields stand in the `report` crate's `fields.rs`.
+//! The summary as plain data. The names are the report's JSON interface: they contain their units
+//! (`_ns`, `_bytes`), every distribution has its `n`, and unknown values are null. The `report` crate
+//! has titles and explanations of all fields.
 
 #![allow(missing_docs)]
 
@@ -39,9 +39,9 @@ pub struct Report {
     pub breaks: Breaks,
     pub connections: Connections,
     pub slowest: Vec<Slow>,
-    /// Null where there is no load run.
+    /// Null without a load run.
     pub load: Option<super::load::data::Load>,
-    /// Null where no operation has slices of the server's time.
+    /// Null if no operation has slices of the server's time.
     pub server: Option<super::server::data::Server>,
 }
 
@@ -107,7 +107,7 @@ pub struct Groups {
     pub distinct: u64,
     pub limit: u64,
     pub rows: Vec<Group>,
-    /// Operations whose group came after the limit was reached.
+    /// Operations of groups beyond the limit.
     pub others: Option<Tally>,
 }
 

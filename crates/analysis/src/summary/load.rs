@@ -29,7 +29,7 @@ use scenarios::ScenarioTally;
 
 /// Steps that are kept; a run has tens.
 const STEPS_MAX: usize = 4096;
-/// Parts of runs that are told apart.
+/// Most parts of runs.
 const PARTS_MAX: usize = 1024;
 
 /// Which operations of a load run count.
@@ -62,11 +62,11 @@ pub(crate) struct LoadTally {
     scenarios_of: HashMap<String, u64, foldhash::fast::RandomState>,
     counters: CounterTally,
     pub(crate) phases: Phases,
-    /// Recordings of which a scenario counts; of others all operations do.
+    /// Recordings with a scenario that counts; in other recordings, all operations count.
     counting: HashSet<u32, foldhash::fast::RandomState>,
     operations: BTreeMap<&'static str, (u64, u64)>,
     left_out: (u64, u64),
-    /// Busy time of what is left out.
+    /// Busy time of the operations that do not count.
     pub(crate) left_out_busy_ns: i64,
     operations_counted: u64,
     statuses: StatusTally,
@@ -179,7 +179,7 @@ impl LoadTally {
         (phase, phase == Phase::Measured || !self.counting.contains(&recording))
     }
 
-    /// Whether anything of a load run was seen, so that operations have to be told apart.
+    /// Whether there is anything from a load run, so that operations have to be separated by phase.
     #[inline]
     pub(crate) fn is_load(&self) -> bool {
         !self.scenarios_of.is_empty()
@@ -321,7 +321,7 @@ fn by_step(tally: &ScenarioTally, steps: &[data::StepRow]) -> Vec<data::Scenario
     rows
 }
 
-/// Scenarios of some steps together; of all where there are no rows of steps.
+/// Scenarios of some steps together; of all steps if there are no rows of steps.
 fn best(tally: &ScenarioTally, wanted: &[data::StepName]) -> Vec<data::ScenarioRow> {
     let mut merged: BTreeMap<&str, scenarios::Cell> = BTreeMap::new();
     for ((run, step), cells) in &tally.cells {

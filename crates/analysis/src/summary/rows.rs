@@ -1,4 +1,4 @@
-//! The walk over one batch: what a row means for each part of the summary. Text is resolved once
+//! The loop over one batch: what a row means for each part of the summary. Text is resolved once
 //! per batch and dictionary entry, so that a row costs vector look-ups and no hashing of text.
 
 use arrow::array::RecordBatch;
@@ -95,7 +95,7 @@ fn command(keys: &mut Keys, columns: &Columns, row: usize, commands: &mut Comman
     }
 }
 
-/// Gives the row's command and share; none of an operation that does not count.
+/// Returns the row's command and share; none if the operation does not count.
 #[inline(always)]
 fn add_row(
     summary: &mut Summary,
@@ -190,7 +190,7 @@ fn class(command: CommandClass, columns: &Columns, row: usize) -> CommandClass {
     }
 }
 
-/// Adds a row to its connection and gives that.
+/// Adds a row to its connection and returns that.
 #[inline(always)]
 fn connection<'a>(
     links: &'a mut LinkTally,
@@ -218,7 +218,7 @@ fn connection<'a>(
     Some(link)
 }
 
-/// Adds a row to what is shown over time; gives the operations that were in flight.
+/// Adds a row to the series over time; returns the operations that were in flight.
 #[inline(always)]
 fn over_time(
     summary: &mut Summary,
@@ -251,8 +251,8 @@ fn chain(columns: &Columns, recording: u32, row: usize) -> Option<chains::Key> {
     Some((recording, columns.connection.get(row), columns.compound.get(row)?))
 }
 
-/// Whether an operation of a load run counts. One that does not is still shown over time and in its
-/// connection, and its status is counted apart.
+/// Whether an operation of a load run counts. One that does not count is still in the series over time and
+/// in its connection, and its status is counted separately.
 fn counts(
     summary: &mut Summary,
     columns: &Columns,
@@ -347,7 +347,7 @@ struct PathInBatch {
     share: u32,
     key: usize,
     all: PathSums,
-    /// Of them those that list the path as a directory.
+    /// Those that list the path as a directory.
     listing: PathSums,
 }
 
@@ -419,7 +419,7 @@ impl BatchPaths {
             let Some(name) = text.text(path.key) else {
                 continue;
             };
-            // The root is a directory, whether or not anybody says so.
+            // The root is a directory even if no operation shows it.
             let is_root = directory(name).is_empty();
             let all = PathSums { directory: path.all.directory || is_root, ..path.all };
             summary.files.add(path.share, name, &all);

@@ -7,7 +7,7 @@ mod split;
 mod spread;
 
 use hashbrown::HashMap;
-use smbscope_tables::slice::{Kind, Slice};
+use smbscope_tables::slice::{Group, Kind, Slice};
 
 use super::bins::Bins;
 use super::data::Series;
@@ -16,10 +16,10 @@ use super::{rounded, share_of};
 use crate::rows::columns::Columns;
 use crate::stats::latency::{Grain, Latency, Sample};
 use data::{Server, ServerBin, ServerCommand, ServerShare, ServerSlice, ServerSlow, ServerSplit};
-use split::{Moment, Place, place};
+use split::Moment;
 use spread::SpreadTally;
 
-/// Pairs of share and command that are told apart.
+/// Most pairs of share and command.
 const SHARES_MAX: usize = 512;
 
 /// Number of kinds.
@@ -55,7 +55,7 @@ struct CommandTally {
     turnaround: SpreadTally,
     sum: SpreadTally,
     residual: SpreadTally,
-    places: [SpreadTally; 3],
+    groups: [SpreadTally; 3],
     slices: [Option<Box<SpreadTally>>; KINDS],
     split: ServerSplit,
 }
@@ -221,8 +221,8 @@ impl Row {
         };
         let mut sum = 0i64;
         for (&kind, value) in Kind::ALL.iter().zip(&slices) {
-            if let (Some(place), Some(value)) = (place(kind), value) {
-                split.add(place, *value);
+            if let (Some(group), Some(value)) = (kind.group(), value) {
+                split.add(group, *value);
                 sum = sum.saturating_add(*value);
             }
         }
@@ -234,17 +234,17 @@ impl Row {
         Some(Row { slices, turnaround, sum, residual, split })
     }
 
-    /// The time in some places; null where the operation has no slice of them.
-    fn in_place(&self, wanted: Place) -> Option<i64> {
+    /// The time in the slices of a group; `None` if the operation has no such slice.
+    fn in_group(&self, wanted: Group) -> Option<i64> {
         let slices = Kind::ALL.iter().zip(&self.slices);
-        let known = slices.filter(|&(&kind, _)| place(kind) == Some(wanted));
+        let known = slices.filter(|&(&kind, _)| kind.group() == Some(wanted));
         known.filter_map(|(_, value)| *value).reduce(i64::saturating_add)
     }
 }
 
 impl CommandTally {
-    /// The places with a distribution of their own; the others have one kind each.
-    const PLACES: [Place; 3] = [Place::Queue, Place::Processing, Place::Filesystem];
+    /// The groups with a distribution of their own; the others have one kind each.
+    const GROUPS: [Group; 3] = [Group::Queue, Group::Processing, Group::Filesystem];
 
     fn new() -> CommandTally {
         CommandTally {
@@ -252,7 +252,7 @@ impl CommandTally {
             turnaround: SpreadTally::new(),
             sum: SpreadTally::new(),
             residual: SpreadTally::new(),
-            places: std::array::from_fn(|_| SpreadTally::new()),
+            groups: std::array::from_fn(|_| SpreadTally::new()),
             slices: std::array::from_fn(|_| None),
             split: ServerSplit::default(),
         }
@@ -267,8 +267,8 @@ impl CommandTally {
         if let Some(residual) = row.residual {
             self.residual.record(residual);
         }
-        for (tally, place) in self.places.iter_mut().zip(Self::PLACES) {
-            if let Some(value) = row.in_place(place) {
+        for (tally, group) in self.groups.iter_mut().zip(Self::GROUPS) {
+            if let Some(value) = row.in_group(group) {
                 tally.record(value);
             }
         }
@@ -281,7 +281,7 @@ impl CommandTally {
     }
 
     fn finish(&self, command: String, whole: i64) -> ServerCommand {
-        let [queue, processing, filesystem] = &self.places;
+        let [queue, processing, filesystem] = &self.groups;
         let slices = Kind::ALL.iter().zip(&self.slices);
         let slices = slices.filter_map(|(kind, tally)| {
             Some(ServerSlice { kind: kind.name(), spread: tally.as_ref()?.finish() })

@@ -6,7 +6,7 @@ use super::data::{Count, Status, Statuses};
 use super::share_of;
 use crate::rows::status_class::StatusClass;
 
-/// Most pairs of status and command that are told apart.
+/// Most pairs of status and command.
 const PAIRS_MAX: usize = 4096;
 
 /// The replies seen so far.

@@ -290,7 +290,7 @@ impl Dimension {
         }
     }
 
-    /// Adds what was counted elsewhere.
+    /// Adds counts from elsewhere.
     pub(crate) fn absorb(&mut self, number: u32, other: &Tally) {
         if let Some((_, tally)) = self.groups.get_mut(number as usize) {
             tally.absorb(other);

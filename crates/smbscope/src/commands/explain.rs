@@ -7,18 +7,15 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use clap::ValueEnum;
-use smbscope_analysis::explain::{Confidence, Diagnosis, Explain, LEAST_SHARE, columns_with_gains};
+use smbscope_analysis::explain::{Confidence, LEAST_SHARE};
 use smbscope_report::Look;
-use smbscope_store::source::{Request, Source};
-use smbscope_store::{Part, Table};
-use smbscope_tables::operation;
 
 use crate::exit::{Code, Failure};
 use crate::format::TextFormat;
 use crate::options::{Anonymize, Decode, Talk, input_name};
 use crate::output::Output;
-use crate::progress::Shown;
-use crate::{interrupt, terminal};
+use crate::pipeline::diagnose::diagnose;
+use crate::terminal;
 
 /// Columns and lines of a diagnosis that does not go to a terminal.
 const WIDTH: usize = 100;
@@ -85,7 +82,7 @@ impl From<Sure> for Confidence {
 pub fn run(args: &Args, talk: Talk) -> anyhow::Result<()> {
     let tokenizer = args.anonymize.tokenizer()?;
     let source = args.decode.reading.open(&args.decode.inputs, tokenizer.clone())?;
-    let diagnosis = diagnose(&source, talk)?;
+    let diagnosis = diagnose(&source, &talk)?;
     let mut output = Output::open(args.out.as_ref())?;
     match args.format {
         TextFormat::Text => {
@@ -121,24 +118,4 @@ pub fn run(args: &Args, talk: Talk) -> anyhow::Result<()> {
         }
         None => Ok(()),
     }
-}
-
-fn diagnose(source: &Source, talk: Talk) -> anyhow::Result<Diagnosis> {
-    let schema = operation::schema();
-    let names = columns_with_gains();
-    let places = names.iter().map(|name| schema.index_of(name)).collect::<Result<_, _>>()?;
-    let tables = vec![Table::Connections, Table::Coverage, Table::Operations];
-    let parts = source.parts(&Request { tables, projection: Some(places) })?;
-    let _shown = Shown::begin(talk, parts.progress());
-    let mut explain = Explain::with_gains();
-    for part in parts {
-        match part? {
-            Part::Operations(batch) => explain.operations(&batch)?,
-            Part::Connections(rows) => explain.connections(&rows),
-            Part::Coverage(row) => explain.coverage(std::slice::from_ref(&row)),
-            _ => {}
-        }
-        interrupt::check()?;
-    }
-    Ok(explain.finish()?)
 }

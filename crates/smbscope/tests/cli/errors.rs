@@ -73,7 +73,7 @@ fn an_empty_result_is_reported() {
     };
     assert!(said(&["ops", empty.to_str().unwrap()]).contains("no SMB operations"));
     let unmet = said(&["ops", &capture(), "--where", "operation < 0"]);
-    assert!(unmet.contains("no operation meets the condition"), "{unmet}");
+    assert!(unmet.contains("no operation matches the condition"), "{unmet}");
     assert_eq!(said(&["ops", &capture(), "--limit", "0"]), "");
     assert_eq!(said(&["ops", empty.to_str().unwrap(), "--quiet"]), "");
 }

@@ -1,11 +1,11 @@
 //! `smbscope schema`, `doctor`, `completions`, `man`.
 
-use super::{answer, complaint, folder};
+use super::{answer, capture, complaint, folder};
 
 #[test]
 fn schema_describes_every_column() {
     let text = answer(["schema", "operations"]);
-    assert!(text.contains("server_ns") && text.contains("Turnaround less the round trip"));
+    assert!(text.contains("server_ns") && text.contains("Turnaround minus the round trip"));
     let json: serde_json::Value =
         serde_json::from_str(&answer(["schema", "--format", "json"])).unwrap();
     for table in json["tables"].as_array().unwrap() {
@@ -17,6 +17,27 @@ fn schema_describes_every_column() {
     assert!(complaint(2, ["schema", "nonsense"]).contains("operations"));
     let report: serde_json::Value = serde_json::from_str(&answer(["schema", "report"])).unwrap();
     assert!(report["$schema"].is_string());
+}
+
+#[test]
+fn every_table_is_in_the_registry_the_schema_and_the_dataset() {
+    let registry = smbscope_tables::Table::ALL.map(smbscope_tables::Table::name);
+    let json: serde_json::Value =
+        serde_json::from_str(&answer(["schema", "--format", "json"])).unwrap();
+    let schema = json["tables"].as_array().unwrap().iter();
+    assert!(schema.map(|table| table["name"].as_str().unwrap()).eq(registry));
+
+    let (_guard, dir) = folder();
+    let dataset = dir.join("dataset");
+    answer(["import", &capture(), "--out", dataset.to_str().unwrap(), "--quiet"]);
+    let entries = std::fs::read_dir(dataset).unwrap().map(Result::unwrap);
+    let folders = entries.filter(|entry| entry.path().is_dir());
+    let mut folders: Vec<_> =
+        folders.map(|entry| entry.file_name().into_string().unwrap()).collect();
+    folders.sort();
+    let mut names = registry.to_vec();
+    names.sort_unstable();
+    assert_eq!(folders, names);
 }
 
 #[test]

@@ -199,7 +199,7 @@ fn impossible_recordings_are_refused() {
     std::fs::write(taken.join("letter.txt"), "kept").unwrap();
     let arguments = ["record", "--interface", "no-such0", "--out", taken.to_str().unwrap()];
     let said = complaint(5, arguments);
-    assert!(said.contains("is not empty and holds no dataset"), "{said}");
+    assert!(said.contains("is not empty and contains no dataset"), "{said}");
     assert!(taken.join("letter.txt").exists());
 
     let said = complaint(4, ["record", "--interface", "no-such0", "--out", out]);

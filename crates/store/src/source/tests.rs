@@ -2,9 +2,9 @@
 
 use super::*;
 use crate::Part;
-use crate::synthetic_load::load;
-use crate::synthetic_rest::{capture, dataset};
-use crate::synthetic_server::{RECORDING, server};
+use crate::synthetic::load::load;
+use crate::synthetic::rest::{capture, dataset};
+use crate::synthetic::server::{RECORDING, server};
 use smbscope_tables::operation::Column;
 use smbscope_tables::slice::Slice;
 use std::collections::BTreeMap;
@@ -30,13 +30,13 @@ fn what_is_no_input_is_one_clear_sentence() {
     let error = |name: &str| open(&[&path(name)]).unwrap_err().to_string();
     assert!(error("absent").contains("no such file"));
     std::fs::write(path("empty.pcap"), "").unwrap();
-    std::fs::write(path("letter.pcap"), "Dear Sir, ".repeat(30)).unwrap();
+    std::fs::write(path("letter.pcap"), "To whom it may concern, ".repeat(30)).unwrap();
     for name in ["empty.pcap", "letter.pcap"] {
         let error = error(name);
         assert!(error.contains(name) && error.lines().count() == 1, "{error}");
     }
     let folder = error("");
-    assert!(folder.contains("folder without a dataset"), "{folder}");
+    assert!(folder.contains("contains no dataset"), "{folder}");
     assert!(open(&["-", "-"]).is_err());
 }
 

@@ -11,12 +11,12 @@ table! {
     /// One slice of one operation at the server.
     Slice, "slices" {
         recording: Arc<str>, None, Machine, "The recording that the row belongs to.";
-        operation: u64, None, Public, "Number of the operation; within a recording rows are in this order.";
+        operation: u64, None, Public, "Number of the operation; rows of a recording are in this order.";
         kind: Cow<'static, str>, None, Public, "What the server did: queue, crypto_in, parse, processing, filesystem, io_wait, io, flush, lock_wait, crypto_out, send; within these disk, offcpu.";
         start: i64, Time, Public, "When it began, on the recording's clock.";
-        duration_ns: i64, Nanoseconds, Public, "How long it lasted. A slice whose time lies within another one's of the operation is a part of that.";
-        cpu_ns: Option<i64>, Nanoseconds, Public, "Processor time of it.";
-        cycles: Option<u64>, Count, Public, "Processor cycles of it.";
-        hits: Option<u64>, Count, Public, "How often it happened, where one row stands for several.";
+        duration_ns: i64, Nanoseconds, Public, "Duration. A slice whose time lies within that of another slice of the operation is a part of it.";
+        cpu_ns: Option<i64>, Nanoseconds, Public, "Processor time.";
+        cycles: Option<u64>, Count, Public, "Processor cycles.";
+        hits: Option<u64>, Count, Public, "How often it happened, if one row represents several.";
     }
 }

@@ -184,7 +184,7 @@ fn a_slow_part_of_the_schedule_falls_out_of_pairs_and_one_that_only_b_has_does_n
             member_unit: Unit::User,
         }
     };
-    // The run begins at another time, in the midst of a block were these absolute.
+    // The run begins at another time, which would be in the middle of an absolute block.
     let (a, b, c) = (of(0, 1000..1400), of(777_777, 1000..1400), of(0, 2000..2500));
     let same = contrast(&a, &b, true).unwrap();
     assert_eq!((same.p, same.interval), (Some(1.0), Some((0.0, 0.0))));

@@ -10,7 +10,7 @@ use crate::summary::slowest::Slowest;
 /// Slices of one operation that are kept.
 const SLICES_MAX: usize = 64;
 
-/// An operation with its slices one behind the other, as far as its row tells.
+/// An operation with its slices one after the other, as far as its row has them.
 pub(super) fn slow(
     columns: &Columns,
     row: usize,

@@ -8,13 +8,13 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use smbscope_client::{Config, Encryption, Kerberos, Signing};
 use smbscope_load::fileset::Scale;
-use smbscope_load::run::who::Shard;
+use smbscope_load::run::users::Shard;
 use smbscope_load::workload::{BUILT_IN, BadChange, ClientCache, Overrides, Workload};
 use smbscope_tables::quantity::parse_distance;
 use smbscope_wire::smb2::Dialect;
 use smbscope_wire::smb2::negotiate_context::{CipherId, SigningId};
 
-use super::place::Where;
+use super::target::Where;
 use crate::exit::{Code, Failure};
 use crate::format::TextFormat;
 use crate::options::{duration, positive, size};
@@ -27,7 +27,7 @@ use crate::options::{duration, positive, size};
 /// on time starts late; it is never skipped, and its response time counts from the scheduled time.
 ///
 /// With --find-capacity, the number of users is doubled and then bisected to find the largest
-/// number that the server handles without overload (defined in docs/method/load.md).
+/// number that the server handles without overload (defined in docs/method/overload.md).
 ///
 /// The users' files must exist: create them with `smbscope load prepare`.
 #[derive(Debug, Args)]

@@ -1,0 +1,217 @@
+//! Inputs of any kind as one set of tables.
+//!
+//! An input is recognised by its content: a capture, a run folder, a Parquet file of smbscope, or a
+//! stream (`-`, a pipe), which must be a capture. Several inputs are one set of tables. Nothing is
+//! kept in memory: every pass ([`Source::parts`]) decodes or reads again, and columns that are not
+//! requested cost nothing.
+
+mod input;
+mod parts;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use smbscope_tables::anonymize::Tokenizer;
+use smbscope_tables::description::RunDescription;
+use smbscope_tables::manifest::{InputFile, Kind};
+
+use crate::Table;
+use crate::capture;
+use crate::dataset::{Dataset, DatasetWriter, ManifestSeed, WriteOptions};
+use crate::error::{Error, Result};
+
+pub use input::Input;
+pub use parts::{Parts, Progress};
+
+/// How inputs are opened.
+#[derive(Clone, Default)]
+pub struct OpenOptions {
+    /// How captures are decoded. Each pass replaces its projection and tables.
+    pub decode: capture::Options,
+    /// Replaces names by tokens in everything that the source returns.
+    pub tokenizer: Option<Tokenizer>,
+}
+
+/// What a pass yields.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Request {
+    /// The tables.
+    pub tables: Vec<Table>,
+    /// Columns of the operations, as indexes into their schema; `None` for all. The other tables have
+    /// all columns.
+    pub projection: Option<Vec<usize>>,
+}
+
+impl Request {
+    /// All columns of all tables.
+    pub fn all() -> Request {
+        Request { tables: Table::ALL.to_vec(), projection: None }
+    }
+}
+
+/// Which inputs a pass reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Inputs {
+    /// All inputs.
+    All,
+    /// Captures and streams only.
+    Captures,
+    /// Datasets and Parquet files only.
+    Datasets,
+}
+
+/// Opened inputs.
+pub struct Source {
+    inputs: Vec<Input>,
+    options: OpenOptions,
+    consumed: AtomicBool,
+    latest: Mutex<Option<Arc<Progress>>>,
+    spool: Option<tempfile::TempDir>,
+}
+
+impl Source {
+    /// Recognises `inputs`: paths, or `-` for standard input.
+    pub fn open(inputs: &[String], options: OpenOptions) -> Result<Source> {
+        let inputs = inputs.iter().map(|input| Input::recognise(input));
+        let inputs = inputs.collect::<Result<Vec<_>>>()?;
+        if inputs.iter().filter(|input| input.is_stream()).count() > 1 {
+            return Err(Error::Streams);
+        }
+        Ok(Source {
+            inputs,
+            options,
+            consumed: AtomicBool::new(false),
+            latest: Mutex::new(None),
+            spool: None,
+        })
+    }
+
+    /// The inputs.
+    pub fn inputs(&self) -> &[Input] {
+        &self.inputs
+    }
+
+    /// Names, sizes and formats, for a manifest.
+    pub fn describe(&self) -> Vec<InputFile> {
+        self.inputs.iter().map(Input::describe).collect()
+    }
+
+    /// The load runs in the inputs as their manifests describe them, and whether each folder is
+    /// complete. Names are tokens if the source has a tokenizer.
+    pub fn runs(&self) -> Vec<(RunDescription, bool)> {
+        let mut runs = Vec::new();
+        for input in &self.inputs {
+            let Input::Dataset(dataset) = input else { continue };
+            let described = dataset.manifest().into_iter().flat_map(|manifest| &manifest.runs);
+            runs.extend(described.map(|run| {
+                let mut run = run.clone();
+                if let Some(tokenizer) = &self.options.tokenizer {
+                    run.anonymize(tokenizer);
+                }
+                (run, dataset.is_complete())
+            }));
+        }
+        runs
+    }
+
+    /// The options with which it was opened.
+    pub fn options(&self) -> &OpenOptions {
+        &self.options
+    }
+
+    /// Whether it can be read only once, because one of the inputs is a stream.
+    pub fn is_stream(&self) -> bool {
+        self.inputs.iter().any(Input::is_stream)
+    }
+
+    /// One pass over all inputs: rows of each input in the order of time, its coverage last. For
+    /// a load run, steps, scenarios and counters come before operations, so that a reader knows the
+    /// scenario of an operation.
+    pub fn parts(&self, request: &Request) -> Result<Parts> {
+        self.parts_of(Inputs::All, request)
+    }
+
+    /// One pass over some inputs.
+    pub fn parts_of(&self, inputs: Inputs, request: &Request) -> Result<Parts> {
+        let wanted = |input: &&Input| match inputs {
+            Inputs::All => true,
+            Inputs::Captures => input.is_capture(),
+            Inputs::Datasets => !input.is_capture(),
+        };
+        let inputs: Vec<_> = self.inputs.iter().filter(wanted).collect();
+        let streams = inputs.iter().any(|input| input.is_stream());
+        if streams && self.consumed.swap(true, Ordering::Relaxed) {
+            return Err(Error::Internal("a stream was read twice"));
+        }
+        let parts = Parts::new(&inputs, &self.options, request)?;
+        *self.latest.lock().unwrap_or_else(PoisonError::into_inner) = Some(parts.progress());
+        Ok(parts)
+    }
+
+    /// Progress of the latest pass.
+    pub fn progress(&self) -> Option<Arc<Progress>> {
+        self.latest.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The Parquet files of a table.
+    pub fn files(&self, table: Table) -> Vec<PathBuf> {
+        let files = self.inputs.iter().flat_map(|input| match input {
+            Input::Dataset(dataset) => dataset.parts(table).to_vec(),
+            Input::File { path, info } if info.table == table => vec![path.clone()],
+            _ => Vec::new(),
+        });
+        files.collect()
+    }
+
+    /// Whether any input has to be decoded.
+    pub fn has_captures(&self) -> bool {
+        self.inputs.iter().any(Input::is_capture)
+    }
+
+    /// Makes several passes possible: a stream is imported into a temporary folder, which is
+    /// deleted with the source.
+    pub fn spool(&mut self) -> Result<()> {
+        let Some(place) = self.inputs.iter().position(Input::is_stream) else {
+            return Ok(());
+        };
+        if self.consumed.swap(true, Ordering::Relaxed) {
+            return Err(Error::Internal("a stream was read twice"));
+        }
+        let temporary = std::env::temp_dir();
+        let dir = tempfile::Builder::new()
+            .prefix("smbscope-")
+            .tempdir_in(&temporary)
+            .map_err(Error::io(&temporary))?;
+        let stream: Vec<_> = self.inputs.iter().skip(place).take(1).collect();
+        // Names are not replaced here: the source replaces them when the folder is read.
+        let options = OpenOptions { decode: self.options.decode.clone(), tokenizer: None };
+        let parts = Parts::new(&stream, &options, &Request::all())?;
+        import(parts, dir.path(), &stream)?;
+        if let Some(input) = self.inputs.get_mut(place) {
+            *input = Input::Dataset(Dataset::open(dir.path())?);
+        }
+        self.spool = Some(dir);
+        self.consumed.store(false, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+impl std::fmt::Debug for Source {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Source").field("inputs", &self.inputs).finish_non_exhaustive()
+    }
+}
+
+fn import(parts: Parts, dir: &Path, inputs: &[&Input]) -> Result<()> {
+    let inputs = inputs.iter().map(|input| input.describe()).collect();
+    let seed = ManifestSeed::now(Kind::Import, inputs);
+    let mut writer = DatasetWriter::create(dir, seed, WriteOptions::default())?;
+    for part in parts {
+        writer.part(part?)?;
+    }
+    writer.finish(true).map(drop)
+}
+
+#[cfg(test)]
+mod tests;
