@@ -104,10 +104,10 @@ fn the_page_begins_with_what_makes_it_slow() {
     assert_eq!(page.matches("<script").count(), 1);
     assert!(!page.contains(['\u{1b}', '\u{202e}']));
     let sound = html(&sample::report(100), &with(Diagnosis::default()));
-    assert!(sound.contains("nothing can be said"));
+    assert!(sound.contains("there is no diagnosis"));
     let look = Look { width: 80, height: 24, bold: ("", ""), all: true };
     let text = explain_text(&diagnosis(), "x", look);
-    assert!(text.contains("That brings: with max-read=1MiB") && !text.contains('\u{1b}'), "{text}");
+    assert!(text.contains("Effect: with max-read=1MiB") && !text.contains('\u{1b}'), "{text}");
 }
 
 #[test]
@@ -278,7 +278,7 @@ fn what_took_longer_than_the_last_bound_has_its_place_in_the_histograms() {
 }
 
 #[test]
-fn nothing_is_said_of_replies_that_nobody_read() {
+fn replies_with_unknown_status_are_not_called_successes() {
     let said = |success, unknown| {
         let mut report = sample::report(60);
         let statuses = &mut report.statuses;
@@ -286,21 +286,21 @@ fn nothing_is_said_of_replies_that_nobody_read() {
         statuses.rows.clear();
         text(&report, &meta(), 100)
     };
-    assert!(said(60, 0).contains("Every reply seen was a success."));
-    assert!(said(20, 40).contains("Every reply whose status is known was a success."));
-    assert!(said(0, 60).contains("No reply has a status that is known."));
+    assert!(said(60, 0).contains("Every recorded reply was a success."));
+    assert!(said(20, 40).contains("Every reply with a known status was a success."));
+    assert!(said(0, 60).contains("No reply has a known status."));
 }
 
 #[test]
-fn what_the_recorder_dropped_was_lost() {
+fn dropped_packets_are_reported_as_lost() {
     for inputs in [1, 9] {
         let mut report = sample::report(60);
         let mut one = smbscope_tables::tables::Coverage::default();
         (one.frames, one.frames_dropped) = (500, Some(7));
         report.coverage = vec![one; inputs];
         let text = text(&report, &meta(), 100);
-        assert!(text.contains("Lost, cut or not understood"), "{text}");
-        assert!(!text.contains("Nothing was lost"), "{text}");
+        assert!(text.contains("Lost, truncated or undecodable"), "{text}");
+        assert!(!text.contains("No data was lost"), "{text}");
         assert!(inputs == 1 || text.contains("63"), "{text}");
     }
 }
@@ -335,7 +335,7 @@ fn a_bar_is_as_long_as_its_share_where_the_round_trip_was_estimated_too_long() {
 #[test]
 fn an_empty_summary_can_be_shown() {
     let report = smbscope_report::Report::default();
-    assert!(text(&report, &meta(), 80).contains("No coverage record"));
+    assert!(text(&report, &meta(), 80).contains("no coverage record"));
     assert!(html(&report, &meta()).ends_with("</html>\n"));
     check(&json(&report, &meta()).unwrap(), "report", "$");
 }

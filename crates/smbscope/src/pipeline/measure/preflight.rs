@@ -1,40 +1,40 @@
-//! A look at the server before the run: whether users can log on and their files are there.
+//! Checks before a run that users can log on and that their files exist.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use smbscope_client::{ClientError, Host, Session};
-use smbscope_load::run::users::{Credentials, home};
+use smbscope_load::run::users::{Credentials, Shard, home};
 use smbscope_load::workload::Planner;
 use smbscope_tables::description::RunDescription;
 
-use super::args::Run;
 use crate::exit::{Code, Failure};
 
-/// A user who logs on once before the run.
-struct Scout<'a> {
-    args: &'a Run,
+/// Checks users, each over a connection of its own.
+struct Preflight<'a> {
+    timeout: Duration,
     host: Arc<Host>,
     credentials: &'a Credentials,
     planner: &'a Planner,
 }
 
-impl Scout<'_> {
-    /// Logs on as user `number` and looks whether their files are there, so that a wrong password
-    /// or missing files are told at once.
-    async fn look(
+impl Preflight<'_> {
+    /// Logs on as user `number` and checks that their files exist, so that a wrong password or missing files are
+    /// reported at once.
+    async fn check(
         &self,
         number: u64,
         description: Option<&mut RunDescription>,
     ) -> anyhow::Result<bool> {
         let credential = self.credentials.of(number);
-        let limit = self.args.client.timeout;
+        let limit = self.timeout;
         let host = self.host.clone();
         let place = self.host.target.address();
         let name = credential.name();
         let connected = Session::connect(limit, host, &credential, 0, None).await;
         let mut session = connected.map_err(|failed| {
             let context = match failed.error {
-                // Who got so far is logged on.
+                // A session that gets this far is logged on.
                 ClientError::Share { .. } => format!("user {name} at {place}"),
                 _ => format!("user {name} cannot log on at {place}"),
             };
@@ -62,7 +62,7 @@ impl Scout<'_> {
                 let names = entries.iter().flatten().map(|entry| entry.name.as_str());
                 if let Some(options) = self.planner.files().prepared_otherwise(names) {
                     let message = format!(
-                        "{}\\{home}: the files of user {number} were made with {options}: give the run the same, or make them again with `smbscope load prepare` and the run's options",
+                        "{}\\{home}: the files of user {number} were created with {options}: use the same options for the run, or create the files again with `smbscope load prepare` and the run's options",
                         self.host.target.unc()
                     );
                     return Err(Failure::new(Code::Input, message).into());
@@ -75,36 +75,36 @@ impl Scout<'_> {
         Ok(there)
     }
 
-    /// The same, with an error when the files are not there.
+    /// Likewise, with an error if the files do not exist.
     async fn need(&self, number: u64) -> anyhow::Result<()> {
-        if self.look(number, None).await? {
+        if self.check(number, None).await? {
             return Ok(());
         }
         let home = home(&self.host.target.folder, number);
         let message = format!(
-            "{}\\{home}: the files of user {number} are not there; make them with `smbscope load prepare --users {number}` and the same workload, --seed and --scale, or ask for fewer users",
+            "{}\\{home}: the files of user {number} do not exist; create them with `smbscope load prepare --users {number}` and the same workload, --seed and --scale, or use fewer users",
             self.host.target.unc()
         );
         Err(Failure::new(Code::Input, message).into())
     }
 
-    /// How many users have their files: doubles, then bisects.
+    /// The number of users whose files exist, found by doubling and bisecting.
     async fn prepared(&self) -> anyhow::Result<u64> {
         self.need(1).await?;
         let most = match self.credentials {
             Credentials::List(list) => list.len() as u64,
             Credentials::Pattern(..) => 1 << 20,
         };
-        // A user who cannot log on is none.
+        // A user who cannot log on does not count.
         let (mut there, mut missing) = (1, 2);
-        while missing <= most && self.look(missing, None).await.unwrap_or(false) {
+        while missing <= most && self.check(missing, None).await.unwrap_or(false) {
             there = missing;
             missing *= 2;
         }
         missing = missing.min(most + 1);
         while missing - there > 1 {
             let middle = there + (missing - there) / 2;
-            match self.look(middle, None).await.unwrap_or(false) {
+            match self.check(middle, None).await.unwrap_or(false) {
                 true => there = middle,
                 false => missing = middle,
             }
@@ -113,19 +113,28 @@ impl Scout<'_> {
     }
 }
 
-/// Looks at the server before a table, which only the first user measures.
-pub async fn scout_first(
-    args: &Run,
+/// The users that a run needs.
+#[derive(Clone, Copy, Debug)]
+pub enum Needed {
+    /// A fixed number.
+    Users(u64),
+    /// As many as have their files.
+    AllPrepared,
+}
+
+/// Checks the first user before a matrix, which no other user measures.
+pub async fn check_first(
+    timeout: Duration,
     host: Host,
     credentials: &Credentials,
     planner: &Planner,
 ) -> anyhow::Result<()> {
-    Scout { args, host: Arc::new(host), credentials, planner }.need(1).await
+    Preflight { timeout, host: Arc::new(host), credentials, planner }.need(1).await
 }
 
-/// Looks at the server before the run; the most users of the run.
-pub async fn scout(
-    args: &Run,
+/// Checks the server before the run; returns the largest number of users of the run.
+pub async fn check_users(
+    (timeout, shard, needed): (Duration, Shard, Needed),
     host: &Host,
     credentials: &Credentials,
     planner: &Planner,
@@ -133,24 +142,23 @@ pub async fn scout(
 ) -> anyhow::Result<u64> {
     let quiet =
         Host::find(host.target.clone(), host.config.clone(), host.clock.clone(), false).await?;
-    let scout = Scout { args, host: Arc::new(quiet), credentials, planner };
-    scout.look(args.course.shard.index, Some(description)).await?;
-    let most = match (args.search.find_capacity, args.search.max_users) {
-        (false, _) => args.course.users,
-        (true, Some(most)) => most,
-        (true, None) => return scout.prepared().await,
+    let preflight = Preflight { timeout, host: Arc::new(quiet), credentials, planner };
+    preflight.check(shard.index, Some(description)).await?;
+    let most = match needed {
+        Needed::Users(most) => most,
+        Needed::AllPrepared => return preflight.prepared().await,
     };
     if let Credentials::List(list) = credentials
         && (list.len() as u64) < most
     {
         let message = format!(
-            "the list has {} users, the run {most}: add users, or ask for fewer",
+            "the list has {} users, but the run needs {most}: add users, or use fewer",
             list.len()
         );
         return Err(Failure::usage(message));
     }
-    if let Some(last) = args.course.shard.users(most).last() {
-        scout.need(last).await?;
+    if let Some(last) = shard.users(most).last() {
+        preflight.need(last).await?;
     }
     Ok(most)
 }
