@@ -1,4 +1,4 @@
-//! Any bytes as what the probe tells: events of a few threads and sockets, in any order.
+//! Any bytes as events of the probe: of a few threads and sockets, in any order.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

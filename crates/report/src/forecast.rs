@@ -8,7 +8,6 @@ use smbscope_tables::profile::CacheOption;
 use smbscope_tables::protection::Protection;
 use smbscope_tables::slice::Kind;
 
-use crate::catalogue_server;
 use crate::format;
 
 /// A part of a scenario: what lies between its operations.
@@ -127,7 +126,7 @@ pub(crate) fn title(part: &str) -> String {
         "replica" => "Second server".to_owned(),
         BETWEEN => "Between operations".to_owned(),
         slice => match Kind::ALL.iter().find(|kind| kind.name() == slice) {
-            Some(kind) => format!("Server: {}", catalogue_server::title(*kind)),
+            Some(kind) => format!("Server: {}", kind.title()),
             None => slice.to_owned(),
         },
     }

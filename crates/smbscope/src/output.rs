@@ -122,7 +122,12 @@ impl Watch {
         result
     }
 
-    /// An error of a format's writer as what it really was.
+    /// The output's own error where there was one, else the given error.
+    pub fn explain(&self, error: anyhow::Error) -> anyhow::Error {
+        self.failure().unwrap_or(error)
+    }
+
+    /// Replaces an error of a format's writer by the output's own error.
     pub fn check<T, E>(&self, result: Result<T, E>) -> anyhow::Result<T>
     where
         E: std::error::Error + Send + Sync + 'static,
@@ -131,15 +136,19 @@ impl Watch {
             Ok(value) => return Ok(value),
             Err(error) => error,
         };
-        Err(match self.failed.get() {
-            Some((ErrorKind::BrokenPipe, _)) => {
+        let other = || anyhow::Error::new(error).context(format!("{}: cannot be made", self.name));
+        Err(self.failure().unwrap_or_else(other))
+    }
+
+    fn failure(&self) -> Option<anyhow::Error> {
+        Some(match self.failed.get()? {
+            (ErrorKind::BrokenPipe, _) => {
                 Failure::new(Code::Ok, "the reader of the output left").into()
             }
-            Some((_, why)) => {
+            (_, why) => {
                 let message = format!("{}: cannot be written: {why}", self.name);
                 Failure::new(Code::Output, message).into()
             }
-            None => anyhow::Error::new(error).context(format!("{}: cannot be made", self.name)),
         })
     }
 }

@@ -1,6 +1,7 @@
 //! The progress of long work on a terminal's standard error: bytes done of total, rate, operations
 //! found, time left. Where standard error is no terminal there is none.
 
+use std::any::Any;
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
@@ -11,7 +12,8 @@ use smbscope_report::format;
 use smbscope_store::source::Progress;
 
 use crate::options::Talk;
-use crate::terminal;
+use crate::pipeline::pass::Monitor;
+use crate::{interrupt, terminal};
 
 const REFRESH: Duration = Duration::from_millis(100);
 const TOTAL_KNOWN: &str =
@@ -60,6 +62,17 @@ impl Shown {
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
+    }
+}
+
+/// Shows a pass on the terminal, and cancels it when the user asks to end.
+impl Monitor for Talk {
+    fn begin(&self, progress: Arc<Progress>) -> Box<dyn Any> {
+        Box::new(Shown::begin(*self, progress))
+    }
+
+    fn check(&self) -> anyhow::Result<()> {
+        interrupt::check()
     }
 }
 

@@ -1,14 +1,9 @@
 //! `smbscope report`: one pass over the inputs, summed up and shown as text, JSON or HTML.
 
 use anyhow::Context as _;
-use smbscope_analysis::explain::{Diagnosis, Explain, columns_with_gains};
-use smbscope_analysis::summary::{COLUMNS, Counted, Options, Summary};
+use smbscope_analysis::summary::{Counted, Options};
 use smbscope_report::Meta;
-use smbscope_store::Part;
-use smbscope_store::source::{Request, Source};
 use smbscope_tables::anonymize::Tokenizer;
-use smbscope_tables::operation;
-use smbscope_tables::slice::Slice;
 
 use crate::cli::{PhaseCounted, Report};
 use crate::commands::predict::forecast::Forecast;
@@ -16,8 +11,8 @@ use crate::exit::Failure;
 use crate::format::TextFormat;
 use crate::options::{Talk, input_name};
 use crate::output::Output;
-use crate::progress::Shown;
-use crate::{interrupt, terminal};
+use crate::pipeline::summarize::summarize;
+use crate::terminal;
 
 /// Columns of a report that does not go to a terminal.
 const WIDTH: usize = 100;
@@ -41,9 +36,9 @@ pub fn run(args: &Report, talk: Talk) -> anyhow::Result<()> {
         (None, PhaseCounted::Measured) => Counted::Measured,
         (None, PhaseCounted::All) => Counted::All,
     };
-    // It stands at the top of the page.
-    let explain = html.is_some().then(Explain::with_gains);
-    let (report, diagnosis) = summarize(&source, counted, explain, talk)?;
+    let options = Options { counted, ..Options::default() };
+    // The page shows the diagnosis at its top.
+    let (report, diagnosis) = summarize(&source, options, html.is_some(), &talk)?;
     meta.diagnosis = diagnosis;
     if let Some(step) = args.step {
         has_step(&report, step)?;
@@ -83,59 +78,6 @@ fn has_step(report: &smbscope_report::Report, step: u64) -> anyhow::Result<()> {
         )),
         _ => Failure::usage(format!("--step {step}: the inputs hold no steps of a load run")),
     })
-}
-
-fn summarize(
-    source: &Source,
-    counted: Counted,
-    mut explain: Option<Explain>,
-    talk: Talk,
-) -> anyhow::Result<(smbscope_report::Report, Option<Diagnosis>)> {
-    let schema = operation::schema();
-    let more = if explain.is_some() { columns_with_gains() } else { Vec::new() };
-    let mut places: Vec<_> = COLUMNS
-        .iter()
-        .copied()
-        .chain(more)
-        .map(|name| schema.index_of(name))
-        .collect::<Result<_, _>>()?;
-    places.sort_unstable();
-    places.dedup();
-    let parts = source.parts(&Request { projection: Some(places), ..Request::all() })?;
-    let _shown = Shown::begin(talk, parts.progress());
-    let mut summary = Summary::new(Options { counted, ..Options::default() });
-    for (run, complete) in source.runs() {
-        summary.run(&run, complete);
-    }
-    for part in parts {
-        let part = part?;
-        if let Some(explain) = &mut explain {
-            match &part {
-                Part::Operations(batch) => explain.operations(batch)?,
-                Part::Connections(rows) => explain.connections(rows),
-                Part::Coverage(row) => explain.coverage(std::slice::from_ref(row)),
-                _ => {}
-            }
-        }
-        match part {
-            Part::Operations(batch) => summary.operations(&batch)?,
-            Part::Connections(rows) => summary.connections(&rows),
-            Part::Sessions(rows) => summary.sessions(&rows),
-            Part::Trees(rows) => summary.trees(&rows),
-            Part::Handles(rows) => summary.handles(&rows),
-            Part::Coverage(row) => summary.coverage(&row),
-            Part::Steps(rows) => summary.steps(&rows),
-            Part::Scenarios(rows) => summary.scenarios(&rows),
-            Part::Counters(rows) => summary.counters(&rows),
-            Part::Slices(batch) => summary.slices(&Slice::from_batch(&batch)),
-            // The report says nothing about single referrals.
-            Part::Referrals(_) => {}
-        }
-        // A report of a part would be read as one of the whole.
-        interrupt::check()?;
-    }
-    let diagnosis = explain.map(Explain::finish).transpose()?;
-    Ok((summary.finish(), diagnosis))
 }
 
 fn meta(inputs: &[String], tokenizer: Option<&Tokenizer>) -> Meta {

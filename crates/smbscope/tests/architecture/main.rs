@@ -24,7 +24,7 @@ const EDGES: [(&str, &[&str]); 13] = [
     ("smbscope-lab", &["smbscope-tables", "smbscope-wire"]),
     ("smbscope-load", &["smbscope-client", "smbscope-lab", "smbscope-tables", "smbscope-wire"]),
     ("smbscope-store", &["smbscope-capture", "smbscope-tables"]),
-    ("smbscope-analysis", &["smbscope-tables"]),
+    ("smbscope-analysis", &["smbscope-tables", "smbscope-wire"]),
     ("smbscope-report", &["smbscope-analysis", "smbscope-tables"]),
     (
         "smbscope",

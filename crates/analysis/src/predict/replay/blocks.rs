@@ -13,7 +13,7 @@
 use std::collections::BTreeMap;
 
 use super::Map;
-use crate::summary::latency::{Grain, Latency, Sample};
+use crate::stats::latency::{Grain, Latency, Sample};
 
 /// Opens that are followed at once.
 pub(super) const STREAMS_MAX: usize = 1 << 16;

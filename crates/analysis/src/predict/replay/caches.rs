@@ -17,7 +17,7 @@ use smbscope_tables::profile::CacheOption;
 use super::Map;
 use super::opens::{Opens, Use};
 use super::role::Role;
-use crate::opening::Opening;
+use crate::rows::create_intent::CreateIntent as Opening;
 
 type Set<T> = hashbrown::HashSet<T, foldhash::fast::RandomState>;
 
@@ -252,7 +252,7 @@ impl Caches {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::opening::DIRECTORY_FILE;
+    const DIRECTORY_FILE: u32 = smbscope_wire::smb2::create::CreateOptions::DIRECTORY_FILE.0;
 
     const HOME: Place = Place { own: 1, parent: 0 };
     const FILE: Place = Place { own: 2, parent: 1 };

@@ -10,7 +10,7 @@ use super::network::Link;
 use super::opens::Opens;
 use super::protection::Protected;
 use crate::predict::Z_95;
-use crate::summary::Distribution;
+use crate::stats::latency::Distribution;
 
 /// What an operation's time is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -282,7 +282,7 @@ mod tests {
             let change = change(spec.example).unwrap();
             assert_eq!(change.name(), spec.name);
             assert!(!change.assumption().is_empty());
-            assert_eq!(super::changes(&change.to_string()), Ok(change), "{change}");
+            assert_eq!(super::change(&change.to_string()), Ok(change), "{change}");
         }
     }
 

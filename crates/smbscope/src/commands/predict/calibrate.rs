@@ -75,7 +75,7 @@ fn measured(args: &Calibrate, talk: Talk) -> anyhow::Result<(Calibration, Vec<Me
     use smbscope_load::calibrate::{Calibrated, Sample, measure};
     use smbscope_load::run::users::Credentials;
 
-    use crate::{interrupt, terminal, text};
+    use crate::{interrupt, log_time, terminal};
 
     let folder = tempfile::tempdir().context("no folder for a Samba of one's own")?;
     // Root's lab serves another system user, who walks down to the share, whatever the umask says.
@@ -129,7 +129,7 @@ fn measured(args: &Calibrate, talk: Talk) -> anyhow::Result<(Calibration, Vec<Me
         machine: processor(),
         server: format!("Samba {}", lab.samba),
         client: format!("smbscope {}{unoptimised}", env!("CARGO_PKG_VERSION")),
-        measured_at: text::utc(Clock::start().now()),
+        measured_at: log_time::utc(Clock::start().now()),
         costs: costs.collect(),
     };
     Ok((calibration, measured))

@@ -1,0 +1,52 @@
+//! `smbscope export`: operations for other programs to show, so far for Perfetto (ui.perfetto.dev).
+
+use std::path::PathBuf;
+
+use smbscope_report::export::perfetto::PerfettoTrace;
+
+use crate::options::{Anonymize, Decode, Talk};
+use crate::output::Output;
+use crate::pipeline;
+
+/// Export operations to the format of another program.
+///
+/// --perfetto writes a trace for ui.perfetto.dev (drop the file on the page; it is not uploaded). Each
+/// connection is a track and each operation a slice, from the first byte of the request to the last
+/// byte of the reply; operations in flight at the same time are shown below each other. Select an
+/// operation to see its path, status, bytes and so on. In a recording from inside a server, the server's
+/// slices are nested in the operation. An operation without request or reply is shown as an instant. An
+/// operation that is not the first of a compound has no times of its own; it is shown only if it has
+/// server slices. The number of omitted operations is reported at the end.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  smbscope export --perfetto recording/ --out recording.pftrace
+  smbscope export --perfetto capture.pcapng --anonymize > capture.pftrace")]
+pub struct Export {
+    /// Write a Perfetto trace (protobuf).
+    #[arg(long, required = true)]
+    pub perfetto: bool,
+    /// Write to this file instead of standard output.
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    #[command(flatten)]
+    pub decode: Decode,
+    #[command(flatten)]
+    pub anonymize: Anonymize,
+}
+
+/// Writes the trace.
+pub fn run(args: &Export, talk: Talk) -> anyhow::Result<()> {
+    Output::check(args.out.as_ref(), true)?;
+    let tokenizer = args.anonymize.tokenizer()?;
+    let source = args.decode.reading.open(&args.decode.inputs, tokenizer)?;
+    let output = Output::open(args.out.as_ref())?;
+    let watch = output.watch();
+    let mut trace = PerfettoTrace::new(output);
+    let exported = pipeline::export::to_perfetto(&source, &mut trace, &talk);
+    let orphans = exported.map_err(|error| watch.explain(error))?;
+    let (output, counts) = trace.finish();
+    output.finish()?;
+    talk.say(&counts.text(orphans));
+    Ok(())
+}

@@ -1,0 +1,34 @@
+//! What makes a share slow: a pass that ends in a diagnosis.
+
+use smbscope_analysis::explain::{Diagnosis, Explain, columns_with_gains};
+use smbscope_store::source::Source;
+use smbscope_store::{Part, Table};
+
+use super::pass::{Analysis, Monitor, pass};
+
+/// Diagnoses the inputs, with the gain of each remedy where it can be replayed.
+pub fn diagnose(source: &Source, monitor: &dyn Monitor) -> anyhow::Result<Diagnosis> {
+    let mut explain = Explain::with_gains();
+    pass(source, &mut [&mut explain], monitor)?;
+    Ok(explain.finish()?)
+}
+
+impl Analysis for Explain {
+    fn tables(&self) -> Vec<Table> {
+        vec![Table::Connections, Table::Coverage, Table::Operations]
+    }
+
+    fn columns(&self) -> Vec<&'static str> {
+        columns_with_gains()
+    }
+
+    fn part(&mut self, part: &Part) -> anyhow::Result<()> {
+        match part {
+            Part::Operations(batch) => self.operations(batch)?,
+            Part::Connections(rows) => self.connections(rows),
+            Part::Coverage(row) => self.coverage(std::slice::from_ref(row)),
+            _ => {}
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,55 @@
+//! Operations for other programs: one pass that writes as it reads.
+
+mod slices;
+
+use std::io::Write;
+
+use smbscope_report::export::perfetto::{self, PerfettoTrace};
+use smbscope_store::source::Source;
+use smbscope_store::{Part, Table};
+
+use super::pass::{Analysis, Monitor, pass};
+use slices::SliceFeed;
+
+/// Writes all operations to a trace. Returns the number of slices whose operation was not found.
+pub fn to_perfetto<W: Write>(
+    source: &Source,
+    trace: &mut PerfettoTrace<W>,
+    monitor: &dyn Monitor,
+) -> anyhow::Result<u64> {
+    let mut export = Export { trace, slices: SliceFeed::new(source)? };
+    pass(source, &mut [&mut export], monitor)?;
+    Ok(export.slices.orphans()?)
+}
+
+struct Export<'a, W> {
+    trace: &'a mut PerfettoTrace<W>,
+    slices: SliceFeed,
+}
+
+impl<W: Write> Analysis for Export<'_, W> {
+    fn tables(&self) -> Vec<Table> {
+        vec![Table::Operations]
+    }
+
+    fn columns(&self) -> Vec<&'static str> {
+        perfetto::COLUMNS.to_vec()
+    }
+
+    fn part(&mut self, part: &Part) -> anyhow::Result<()> {
+        let Part::Operations(batch) = part else { return Ok(()) };
+        let rows = perfetto::rows(batch)?;
+        for row in 0..rows.count {
+            let slices = match rows.operation.get(row) {
+                Some(number) => {
+                    let recording = rows.recording.get(row).unwrap_or_default();
+                    self.slices.read_to(recording, number)?;
+                    self.slices.take(recording, number)
+                }
+                None => Vec::new(),
+            };
+            self.trace.operation(&rows, row, &slices)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,60 @@
+//! Where the time goes: a pass that ends in the summary that a report shows.
+
+use smbscope_analysis::explain::{Diagnosis, Explain};
+use smbscope_analysis::summary::{COLUMNS, Options, Report, Summary};
+use smbscope_store::source::Source;
+use smbscope_store::{Part, Table};
+use smbscope_tables::description::RunDescription;
+use smbscope_tables::slice::Slice;
+
+use super::pass::{Analysis, Monitor, pass};
+
+/// Sums up the inputs; in the same pass diagnoses them, if wanted.
+pub fn summarize(
+    source: &Source,
+    options: Options,
+    with_diagnosis: bool,
+    monitor: &dyn Monitor,
+) -> anyhow::Result<(Report, Option<Diagnosis>)> {
+    let mut summary = Summary::new(options);
+    let mut explain = with_diagnosis.then(Explain::with_gains);
+    let mut analyses: Vec<&mut dyn Analysis> = vec![&mut summary];
+    if let Some(explain) = &mut explain {
+        analyses.push(explain);
+    }
+    pass(source, &mut analyses, monitor)?;
+    let diagnosis = explain.map(Explain::finish).transpose()?;
+    Ok((summary.finish(), diagnosis))
+}
+
+impl Analysis for Summary {
+    fn tables(&self) -> Vec<Table> {
+        Table::ALL.to_vec()
+    }
+
+    fn columns(&self) -> Vec<&'static str> {
+        COLUMNS.to_vec()
+    }
+
+    fn run(&mut self, run: &RunDescription, is_complete: bool) {
+        Summary::run(self, run, is_complete);
+    }
+
+    fn part(&mut self, part: &Part) -> anyhow::Result<()> {
+        match part {
+            Part::Operations(batch) => self.operations(batch)?,
+            Part::Connections(rows) => self.connections(rows),
+            Part::Sessions(rows) => self.sessions(rows),
+            Part::Trees(rows) => self.trees(rows),
+            Part::Handles(rows) => self.handles(rows),
+            Part::Coverage(row) => self.coverage(row),
+            Part::Steps(rows) => self.steps(rows),
+            Part::Scenarios(rows) => self.scenarios(rows),
+            Part::Counters(rows) => self.counters(rows),
+            Part::Slices(batch) => self.slices(&Slice::from_batch(batch)),
+            // The report does not list single referrals.
+            _ => {}
+        }
+        Ok(())
+    }
+}
