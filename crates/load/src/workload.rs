@@ -1,6 +1,6 @@
 //! Workloads as data: what users do, how often, with which files.
 //!
-//! Owns the language (TOML, described in `docs/workloads.md`), the built-in workloads, and the
+//! Owns the language (TOML, described in `docs/method/workloads.md`), the built-in workloads, and the
 //! planning of executions. All of it is pure: no network, no clock, no files but the one that
 //! [`Workload::load`] reads. Who sends what is planned is the client.
 

@@ -7,10 +7,13 @@
 //! - [`pass`]: one pass over recorded inputs, shared by all analyses that want their rows
 //! - [`diagnose`], [`summarize`], [`compare`]: the analyses behind `explain`, `report` and `compare`
 //! - [`export`]: operations written for other programs
+//! - [`record`]: live sources to a run folder, for `record` and `top`
+//! - [`measure`]: parts of a load run
 
 pub mod compare;
 pub mod diagnose;
 pub mod export;
+pub mod measure;
 pub mod pass;
 pub mod record;
 pub mod summarize;

@@ -1,6 +1,6 @@
 //! A workload from TOML: its head, pacing, files and scenarios. Requests read `parse_request`.
 //!
-//! The language is described in `docs/workloads.md`.
+//! The language is described in `docs/method/workloads.md`.
 
 use std::ops::Range;
 

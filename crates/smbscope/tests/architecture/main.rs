@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod floors;
+mod rendering;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

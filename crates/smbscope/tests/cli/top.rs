@@ -233,7 +233,7 @@ fn an_interval_without_traffic_is_printed() {
         smbscope_testing::skip!("no CAP_NET_RAW");
         return;
     }
-    assert!(output.status.success() && said.contains("looking at TCP port 1 on lo"), "{said}");
+    assert!(output.status.success() && said.contains("observing TCP port 1 on lo"), "{said}");
     let printed = String::from_utf8(output.stdout).unwrap();
     let lines: Vec<_> = printed.lines().filter(|line| !line.is_empty()).collect();
     assert_eq!(lines.len(), 2, "{printed}");

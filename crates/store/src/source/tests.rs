@@ -2,9 +2,9 @@
 
 use super::*;
 use crate::Part;
-use crate::synthetic_load::load;
-use crate::synthetic_rest::{capture, dataset};
-use crate::synthetic_server::{RECORDING, server};
+use crate::synthetic::load::load;
+use crate::synthetic::rest::{capture, dataset};
+use crate::synthetic::server::{RECORDING, server};
 use smbscope_tables::operation::Column;
 use smbscope_tables::slice::Slice;
 use std::collections::BTreeMap;
