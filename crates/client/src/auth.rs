@@ -14,7 +14,7 @@ use super::credential::Credential;
 use super::error::ClientError;
 use super::kerberos::{Kerberos, TicketLogon};
 
-/// One logon while it goes on.
+/// A logon in progress.
 pub struct Logon(Mechanism);
 
 enum Mechanism {

@@ -3,7 +3,7 @@
 use smbscope_wire::smb2::Command;
 use smbscope_wire::status::Status;
 
-/// Why the client cannot go on. An operation's own failure is no error but a status.
+/// Why the client cannot continue. An operation's own failure is a status, not an error.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// No TCP connection.

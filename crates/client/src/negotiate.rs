@@ -41,7 +41,7 @@ pub struct Negotiated {
     pub server_clock: Option<ServerClock>,
 }
 
-/// What SystemTime of the reply tells of the server's clock.
+/// The server's clock, from SystemTime in the Negotiate reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServerClock {
     /// How far it is ahead of the middle between request and reply, in nanoseconds.

@@ -152,7 +152,7 @@ impl Lab {
     }
 }
 
-/// A lab that runs, and goes on when this is dropped ([`Running::guard`] ends it).
+/// A lab that runs, and continues when this is dropped ([`Running::guard`] ends it).
 #[derive(Clone, Debug)]
 pub struct Running {
     record: Record,

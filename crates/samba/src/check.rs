@@ -138,7 +138,7 @@ fn is_whole(map: &str) -> bool {
     map.trim().is_empty() || map.split_whitespace().eq(["0", "0", "4294967295"])
 }
 
-/// The kernel tells of processes by its own numbers, /proc by those of its reader.
+/// The kernel reports processes by its own numbers, /proc by those of its reader.
 fn processes() -> Fact {
     let own = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
     if own.as_os_str().is_empty() || own.as_os_str() == FIRST_PROCESSES {

@@ -127,7 +127,7 @@ impl WireRows {
         let seen = self.connections.get_mut(&key(&inside)).and_then(VecDeque::pop_front);
         let Some(seen) = seen else { return inside };
         self.connections_held -= 1;
-        // What SMB says is told inside in clear, with numbers that the rows have.
+        // What SMB says is told inside in plaintext, with numbers that the rows have.
         Connection {
             recording: inside.recording,
             connection: inside.connection,

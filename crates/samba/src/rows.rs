@@ -1,7 +1,7 @@
 //! From what the BPF part tells to parts of tables.
 //!
 //! Owns the order of messages and what a row of the probe says beside its messages. The messages go
-//! through `capture`'s decoder as segments of two streams in clear (`assemble`). It does not own the
+//! through `capture`'s decoder as segments of two streams in plaintext (`assemble`). It does not own the
 //! kernel's side nor clocks (`recording`).
 
 use std::collections::BTreeMap;
@@ -191,7 +191,7 @@ impl RowMaker {
         Ok(parts)
     }
 
-    /// A recording begins in the midst: parts of what ended until now. See [`PushDecoder::begin`].
+    /// A recording begins mid-stream: parts of what ended until now. See [`PushDecoder::begin`].
     pub fn begin(&mut self, recording: &str) -> Result<Vec<Part>, Error> {
         let RowMaker { feed, context, .. } = self;
         let mut parts = feed.begin(recording, &mut |row, ends| context.amend(row, ends))?;

@@ -81,7 +81,7 @@ pub(super) fn start(line: &Line, paths: &Paths, record: &mut Record) -> Result<(
     let program = words.next().cloned().unwrap_or_default();
     let mut command = Command::new(&program);
     command.args(words).current_dir("/").stdin(Stdio::null()).stdout(stdout).stderr(stderr);
-    // Ctrl-C on the terminal is not for it: it goes on when `lab up` is done.
+    // Ctrl-C on the terminal is not for it: it continues when `lab up` is done.
     command.process_group(0);
     // A process is in the namespace of the thread that starts it.
     let spawned = netns::inside(&namespaces.line(), || command.spawn())?;

@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use super::options::OptionsError;
 
-/// Why a line cannot be made or go on.
+/// Why a link cannot be created or stopped working.
 #[derive(Debug, Error)]
 pub enum Error {
     /// The description of the line is wrong.

@@ -195,7 +195,7 @@ impl Forwarder {
             .receive(headers, |age_ns, frame| way.take_in(clock().saturating_sub(age_ns), frame));
         match received {
             Ok(count) => Ok(count == BATCH),
-            // The kernel tells once that the interface went down; reading goes on when it is up.
+            // The kernel tells once that the interface went down; reading continues when it is up.
             Err(error) if error.raw_os_error() == Some(Errno::ENETDOWN as i32) => {
                 check(port)?;
                 Ok(false)

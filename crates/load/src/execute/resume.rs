@@ -46,7 +46,7 @@ impl Claim {
 }
 
 impl Performer {
-    /// Whether the execution that was cut off can go on over another connection.
+    /// Whether the execution that was cut off can continue over another connection.
     pub fn may_resume(&self) -> bool {
         let mut durable = 0;
         for handle in &self.handles {

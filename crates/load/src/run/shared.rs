@@ -92,7 +92,7 @@ impl Running {
         self.stopped.store(time, Ordering::Relaxed);
     }
 
-    /// When the step ended; after everything while it goes on.
+    /// When the step ended; after everything while it continues.
     pub fn stopped(&self) -> i64 {
         self.stopped.load(Ordering::Relaxed)
     }

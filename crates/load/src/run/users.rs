@@ -53,7 +53,7 @@ pub enum Credentials {
     /// All by a name with their number in it, and one password (and domain, where the name has
     /// none).
     Pattern(NamePattern, Credential),
-    /// Each by a line of a list; the list begins anew when there are more users.
+    /// Each by a line of a list; the list begins again when there are more users.
     List(Vec<Credential>),
 }
 
