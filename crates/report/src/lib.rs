@@ -12,7 +12,7 @@ mod document;
 mod explain;
 pub mod export;
 pub mod fields;
-mod forecast;
+pub mod forecast;
 pub mod format;
 mod html;
 mod json;

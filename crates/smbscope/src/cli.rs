@@ -216,7 +216,7 @@ pub struct Report {
     pub step: Option<u64>,
     /// What changes would bring. Of load runs, what was measured counts, all steps together.
     #[command(flatten)]
-    pub asked: crate::commands::predict::forecast::Asked,
+    pub prediction: crate::commands::predict::args::PredictionArgs,
     #[command(flatten)]
     pub anonymize: Anonymize,
 }

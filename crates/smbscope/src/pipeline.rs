@@ -6,10 +6,12 @@
 //!
 //! - [`pass`]: one pass over recorded inputs, shared by all analyses that want their rows
 //! - [`diagnose`], [`summarize`], [`compare`]: the analyses behind `explain`, `report` and `compare`
+//! - [`forecast`]: what changes would bring, by replaying the recorded operations
 //! - [`export`]: operations written for other programs
 
 pub mod compare;
 pub mod diagnose;
 pub mod export;
+pub mod forecast;
 pub mod pass;
 pub mod summarize;

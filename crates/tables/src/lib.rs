@@ -26,6 +26,7 @@ pub mod pool;
 pub mod profile;
 pub mod protection;
 pub mod quantity;
+pub mod readable;
 pub mod run;
 pub mod slice;
 pub mod table;

@@ -15,8 +15,8 @@ use super::spared::Kept;
 use super::{Found, LEAST_SHARE};
 use crate::predict::changes::Change;
 use crate::predict::plan::Plan;
-use crate::predict::replay::{self, Lessons, Prediction, Replay, Spare};
-use crate::predict::requirements::{lacks, lacks_sizes};
+use crate::predict::replay::{self, Baseline, Prediction, Replay, Saving};
+use crate::predict::requirements::{unanswered, unlearnt_sizes};
 
 /// Operations that are kept for it: about 40 MB.
 const OPERATIONS_MAX: usize = 100_000;
@@ -97,9 +97,9 @@ impl Sample {
         let less = spared.less(&self.kept);
         let busy = self.kept.iter().map(|kept| kept.busy_ns);
         let spared_of: Vec<_> =
-            less.into_iter().zip(busy).map(|(ns, busy_ns)| Spare { ns, busy_ns }).collect();
+            less.into_iter().zip(busy).map(|(ns, busy_ns)| Saving { ns, busy_ns }).collect();
         // Where it was recorded: so is the busy time.
-        let mut replay = Replay::new(Plan::default(), Lessons::default());
+        let mut replay = Replay::new(Plan::default(), Baseline::default());
         self.feed(&mut replay, &spared_of)?;
         let saved = replay.finish().spared_busy_ns;
         finding.saved((saved / spared.sampled_ns as f64).clamp(0.0, 1.0), spared.all_ns);
@@ -110,7 +110,7 @@ impl Sample {
     fn today(&mut self) -> Result<&Prediction, ArrowError> {
         let today = match self.today.take() {
             Some(today) => today,
-            None => self.replay(&Plan::default(), Lessons::default())?,
+            None => self.replay(&Plan::default(), Baseline::default())?,
         };
         Ok(self.today.insert(today))
     }
@@ -128,16 +128,16 @@ impl Sample {
                 let today = self.today()?;
                 // What needs slices that nobody recorded is not worth a replay; how often a cache would
                 // be asked only its own replay knows.
-                let is_cache = matches!(change, Change::Cache(_));
-                if !is_cache && lacks(&[change], today).is_some() {
+                let is_cache = change.cache_option().is_some();
+                if !is_cache && unanswered(&[change], today).is_some() {
                     continue;
                 }
                 replays += 1;
                 if replays > REPLAYS_MAX {
                     return Ok(());
                 }
-                let lessons = today.lessons.clone();
-                let gain = self.gain(change, lessons)?;
+                let baseline = today.baseline.clone();
+                let gain = self.gain(change, baseline)?;
                 found.gains.extend(gain.clone());
                 known.push((change, gain));
             }
@@ -145,16 +145,16 @@ impl Sample {
         Ok(())
     }
 
-    fn gain(&self, change: Change, lessons: Lessons) -> Result<Option<Gain>, ArrowError> {
-        if lacks_sizes(&[change], lessons.sizes).is_some() {
+    fn gain(&self, change: Change, baseline: Baseline) -> Result<Option<Gain>, ArrowError> {
+        if unlearnt_sizes(&[change], baseline.sizes).is_some() {
             return Ok(None);
         }
         let mut plan = Plan::default();
         change.plan(&mut plan);
-        let prediction = self.replay(&plan, lessons)?;
-        let is_unknown = plan.is_other_line() && prediction.without_rtt == prediction.timed;
+        let prediction = self.replay(&plan, baseline)?;
+        let is_unknown = plan.is_other_network() && prediction.without_rtt == prediction.timed;
         let is_little = prediction.timed < OPERATIONS_LEAST;
-        if is_unknown || is_little || lacks(&[change], &prediction).is_some() {
+        if is_unknown || is_little || unanswered(&[change], &prediction).is_some() {
             return Ok(None);
         }
         let (before_ns, after_ns) = prediction.waiting_ns;
@@ -173,14 +173,14 @@ impl Sample {
         }))
     }
 
-    fn replay(&self, plan: &Plan, lessons: Lessons) -> Result<Prediction, ArrowError> {
-        let mut replay = Replay::new(plan.clone(), lessons);
+    fn replay(&self, plan: &Plan, baseline: Baseline) -> Result<Prediction, ArrowError> {
+        let mut replay = Replay::new(plan.clone(), baseline);
         replay.connections(&self.connections);
         self.feed(&mut replay, &[])?;
         Ok(replay.finish())
     }
 
-    fn feed(&self, replay: &mut Replay, spared: &[Spare]) -> Result<(), ArrowError> {
+    fn feed(&self, replay: &mut Replay, spared: &[Saving]) -> Result<(), ArrowError> {
         let mut first = 0;
         for batch in &self.batches {
             replay.operations_less(batch, spared.get(first..).unwrap_or_default())?;
@@ -206,7 +206,7 @@ fn remedies(found: &Finding) -> Vec<Change> {
         Trouble::SlowFilesystem => vec![Change::Filesystem(4.0), Change::CacheHit(1.0)],
         Trouble::SlowFlush => vec![Change::WriteThrough(false)],
         Trouble::RepeatedLookups | Trouble::RepeatedListings | Trouble::FailingLookups => {
-            vec![Change::Cache(CacheOption::DirLease)]
+            vec![Change::DirLease(())]
         }
         Trouble::NoCompounding => vec![Change::Compound(true)],
         // What TCP and credits cost today the model takes for the line's and the client's own.

@@ -1,6 +1,6 @@
 //! What a command means for a replay.
 
-use super::blocks::Direction;
+use crate::predict::plan::Direction;
 use crate::summary::kind::{Kind, kind};
 
 /// What a command does.

@@ -225,7 +225,10 @@ fn tables_are_what_the_code_computes() {
         std::fs::write(&path, &fresh).unwrap();
         return;
     }
-    assert!(text == fresh, "docs/method/workloads.md is old: INSTA_UPDATE=always writes its tables anew");
+    assert!(
+        text == fresh,
+        "docs/method/workloads.md is old: INSTA_UPDATE=always writes its tables anew"
+    );
 }
 
 #[test]
