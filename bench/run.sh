@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Prints the table of docs/benchmarks.md: cat, a bare walk (the limit), tshark, and smbscope, all in one run.
+# Prints the table of docs/measurements/benchmarks.md: cat, a bare walk (the limit), tshark, and smbscope, all in one run.
 #   bench/run.sh [REPETITIONS]     (5; the least CPU time of them counts, because the machine is shared)
 set -euo pipefail
 cd "$(dirname "$0")/.."

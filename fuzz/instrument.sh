@@ -1,6 +1,6 @@
 #!/bin/sh
-# Stands between cargo and rustc (RUSTC_WRAPPER): our own crates are compiled so that libFuzzer
-# sees which branches an input takes; everything else is left as it is, which halves the build.
+# A wrapper that cargo calls instead of rustc (RUSTC_WRAPPER): our own crates are compiled so that libFuzzer
+# sees which branches an input takes; dependencies are not instrumented, which halves the build.
 rustc=$1
 shift
 case "$CARGO_PKG_NAME/$CARGO_CRATE_NAME" in

@@ -98,7 +98,14 @@ def c_like(text, line_comment, nested, strings):
     length = len(text)
     at = 0
     comment_end = None  # where the last line comment ended, so that the next line continues it
+    # What can begin a comment or a literal; everything before it is code.
+    start = re.compile("|".join(["/\\*", "'", *([re.escape(line_comment)] if line_comment else []),
+                                 *(['\"', '[bc]?r#*\"'] if strings else [])]))
     while at < length:
+        found = start.search(text, at)
+        if found is None:
+            break
+        at = found.start()
         if line_comment and text.startswith(line_comment, at):
             end = text.find("\n", at)
             end = length if end < 0 else end
@@ -246,18 +253,15 @@ def line_starts(text):
 def flatten(mask):
     """White space and breaks as one character each, with the offset in the file of every character that is left."""
     flat, offsets = [], []
-    blank_lines = {m.start() for m in re.finditer(r"\n(?=[ \t]*\n)", "".join(mask.chars))}
-    for at, char in enumerate(mask.chars):
-        if at in blank_lines:
-            char = BREAK
-        elif char.isspace():
-            char = " "
-        if flat and char in (" ", BREAK) and flat[-1] in (" ", BREAK):
-            if char == BREAK:
-                flat[-1] = BREAK
-            continue
-        flat.append(char)
-        offsets.append(at)
+    for match in re.finditer(r"[\s\x00]+|[^\s\x00]+", "".join(mask.chars)):
+        piece = match[0]
+        if piece[0] == BREAK or piece[0].isspace():
+            is_break = BREAK in piece or re.search(r"\n[ \t]*\n", piece)
+            flat.append(BREAK if is_break else " ")
+            offsets.append(match.start())
+        else:
+            flat.append(piece)
+            offsets.extend(range(match.start(), match.end()))
     return "".join(flat), offsets
 
 
@@ -381,10 +385,15 @@ def main():
     files = tracked([relative(p) for p in args.paths])
     if args.paths and not files:
         stop(f"no file to check below {' '.join(args.paths)}")
-    found = []
+    found, unused = [], set(allowed.lines)
     for path in files:
         text = (ROOT / path).read_text(encoding="utf-8", errors="replace")
-        found += [f for f in check_text(path, text, words) if (f.hash, path) not in allowed.lines]
+        for finding in check_text(path, text, words):
+            key = (finding.hash, path)
+            if key in allowed.lines:
+                unused.discard(key)
+            else:
+                found.append(finding)
     if args.summary:
         return summary(found)
     if args.paths:
@@ -392,6 +401,10 @@ def main():
             print(finding, f"  [line:{finding.hash} {finding.path} REASON]" if args.hash else "")
         print(f"prose: {len(found)} findings in {len(files)} files", file=sys.stderr)
         return 1 if found else 0
+    for key in sorted(unused):
+        print(f"prose: line:{key[0]} {key[1]} permits nothing any more: remove it (scripts/prose.py --update)", file=sys.stderr)
+        if args.update:
+            del allowed.lines[key]
     return ratchet(found, allowed, args.update)
 
 

@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# Checks the prose: constructions that are hard to read (scripts/prose.txt), and spelling (typos).
+# Checks the prose: constructions that are hard to read (scripts/prose.txt), references to files that do
+# not exist, and spelling (typos).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cache=${SMBSCOPE_CACHE:-$HOME/.cache/smbscope}
+python3 scripts/prose.py --self-test
 python3 scripts/prose.py
 typos=$(command -v typos || echo "$cache/venv/bin/typos")
 if [ -x "$typos" ]; then

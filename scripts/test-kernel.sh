@@ -1,8 +1,8 @@
 #!/bin/sh
-# The probe on another kernel than this machine's: a recording of a load run has the run's operations.
-# scripts/test-kernel.sh [PACKAGE, default what linux-image-amd64 is of this Debian] [TEST]
-# Boots the package's kernel in QEMU (emulated: /dev/kvm inside a virtual machine cannot be relied on)
-# with this machine's files. Times are not to be judged there; rows are. Needs root and apt-get.
+# Tests the probe on another kernel than this machine's: a recording of a load run must have the run's operations.
+# scripts/test-kernel.sh [PACKAGE (default: the kernel of this Debian)] [TEST]
+# Boots the package's kernel in QEMU (emulated: /dev/kvm inside a virtual machine is not reliable) with this
+# machine's files. It checks rows, not times. Needs root and apt-get.
 set -eu
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -17,7 +17,7 @@ mkdir -p "$work" && cd "$work"
 [ -e "boot/vmlinuz-$release" ] || { apt-get download "$package" && dpkg-deb -x "$package"_*.deb .; }
 mkdir -p /lib/modules
 [ -e "/lib/modules/$release" ] || ln -s "$work/lib/modules/$release" "/lib/modules/$release"
-# Also one that a run before left, which was killed.
+# Also removes a link that a killed run left.
 [ ! -L "/lib/modules/$release" ] || trap 'rm -f "/lib/modules/$release"' EXIT
 depmod "$release"
 
@@ -26,7 +26,7 @@ export CARGO_TARGET_DIR="$work/target"
 binary=$(cargo test --locked -p smbscope-samba --features bpf --test truth --no-run --message-format=json |
     sed -n 's/.*"executable":"\([^"]*truth-[^"]*\)".*/\1/p' | tail -n 1)
 
-# A share needs extended attributes, which the machine's files as QEMU passes them have not.
+# A share needs extended attributes, which the files that QEMU passes through do not have.
 truncate -s 1G "$work/ext4.img" && mkfs.ext4 -q -F "$work/ext4.img"
 cat >"$work/inside.sh" <<END
 exec >"$work/log" 2>&1

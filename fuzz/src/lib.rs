@@ -32,7 +32,7 @@ pub fn small_limits() -> Limits {
     }
 }
 
-/// Decodes a capture and checks what must hold of any; none when it is no capture.
+/// Decodes a capture and checks what must hold for any capture; none if it is not a capture.
 pub fn decode(capture: &[u8], limits: Limits, threads: usize) -> Option<Decoded> {
     let path = scratch();
     std::fs::write(&path, capture).expect("the scratch file can be written");

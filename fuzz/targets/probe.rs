@@ -1,17 +1,17 @@
-//! Any bytes as what the probe tells: events of a few threads and sockets, in any order.
+//! Any bytes as events of the probe: of a few threads and sockets, in any order.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use smbscope_capture::Options;
 use smbscope_tables::part::Part;
-use smbscope_samba::follow::Follow;
-use smbscope_samba::raw::Counted;
+use smbscope_samba::rows::RowMaker;
+use smbscope_samba::ring_event::Counted;
 
 /// Where an event's kind, time and identities lie (crates/samba/src/bpf/event.h).
 const HEAD_BYTES: usize = 24;
 
 fuzz_target!(|bytes: &[u8]| {
-    let mut follow = Follow::new("fuzz", 0, &Options::default()).expect("a schema");
+    let mut rows = RowMaker::new("fuzz", 0, &Options::default()).expect("a schema");
     let (mut rest, mut time) = (bytes, 1_000_u64);
     while let Some((&[kind, step, length, more], after)) = rest.split_first_chunk() {
         let length = usize::from(length) + 256 * usize::from(more % 16);
@@ -26,9 +26,9 @@ fuzz_target!(|bytes: &[u8]| {
         event.extend_from_slice(&u16::from(kind % 16).to_le_bytes());
         event.extend_from_slice(&[0; 6]);
         event.extend_from_slice(body);
-        follow.event(&event);
+        rows.event(&event);
     }
-    let ended = follow.end(Counted::default(), 0).expect("parts");
+    let ended = rows.end(Counted::default(), 0).expect("parts");
     let rows = ended.parts.iter().map(|part| match part {
         Part::Operations(batch) => batch.num_rows() as u64,
         _ => 0,

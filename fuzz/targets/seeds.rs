@@ -1,8 +1,7 @@
 //! Makes the seeds of all targets from captures: `seeds FOLDER FILE...`. Key lists (`*.keys`) are
-//! taken as they are. It is no target itself, but linked as one: the instrumented crates want
-//! libFuzzer beside them.
+//! copied. It is not a fuzz target, but linked like one: the instrumented crates need libFuzzer.
 #![no_main]
-// Behind the exit stands what the macro adds.
+// The macro adds code after the exit.
 #![allow(unreachable_code)]
 
 use std::collections::HashMap;
@@ -64,7 +63,7 @@ impl Seeds {
         self.add("split", &[], &records);
     }
 
-    /// The message as the probe tells of it (crates/samba/src/bpf/event.h): as a request that is
+    /// The message as events of the probe (crates/samba/src/bpf/event.h): as a request that is
     /// read, dispatched and done, and as a reply that is sent.
     fn probe(&mut self, message: &[u8]) {
         let head = &message[..message.len().min(600)];

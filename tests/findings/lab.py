@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Each trouble of `smbscope explain`, made for real: `make verify-findings`.
+"""Provokes each finding of `smbscope explain`: `make verify-findings`.
 
     tests/findings/lab.py --smbscope PATH [--case small-reads ...] [--markdown] [--keep DIR] [--record-fixtures]
 
@@ -603,7 +603,7 @@ def main():
     os.nice(-15)
     folder = args.keep or tempfile.mkdtemp(prefix="smbscope-findings-")
     os.makedirs(folder, exist_ok=True)
-    # Samba goes there as nobody.
+    # Samba uses it as the user `nobody`.
     os.chmod(folder, 0o755)
     bench = benches.Bench(args, os.path.abspath(folder))
     rows = []

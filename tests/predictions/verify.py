@@ -2,7 +2,7 @@
 """Predictions against the truth: `make verify-predictions`.
 
     tests/predictions/verify.py --smbscope PATH [--case distance,...] [--users 20] [--seconds 90]
-                                [--out docs/predictions-measured.md]
+                                [--out FILE]
 
 For each case: a baseline is recorded on a private Samba (`smbscope lab`); the predictions are written to a
 file, from that recording alone; then each change is really made, in a way that the model never reads, the
@@ -333,7 +333,7 @@ def distance(bench):
 
 @case
 def storage(bench):
-    """Calls of the file system take 1 ms, then twice and four times as long: a FUSE mount under the share, told so
+    """Calls of the file system take 1 ms, then twice and four times as long: a FUSE mount under the share, adjusted so
     that a stat takes exactly that. As the recorder inside Samba sees it."""
     changes = {"filesystem=0.5x": 2, "filesystem=0.25x": 4}
     with Lab(bench) as lab:
@@ -821,7 +821,7 @@ def main():
         raise SystemExit("root is needed, for network namespaces")
     folder = args.keep or tempfile.mkdtemp(prefix="smbscope-predict-")
     os.makedirs(folder, exist_ok=True)
-    # Samba goes there as nobody.
+    # Samba uses it as the user `nobody`.
     os.chmod(folder, 0o755)
     bench = Bench(args, folder)
     bench.wake()

@@ -90,22 +90,22 @@ INTRODUCTION = """# Fixtures
 Recorded by `tests/samba/record.py` from a private Samba (never the machine's own), one server
 start per file. This file is written by `tests/samba/facts.py`; do not edit it by hand.
 
-- `sudo tests/samba/record.py` records all again, `--only NAME` one of them; `--list` names them.
-- `tests/samba/facts.py` counts again with tshark and fails if a fixture is malformed, lacks a
-  command that it is there for, or does not decrypt with its keys.
+- `sudo tests/samba/record.py` records all of them again, `--only NAME` one; `--list` lists them.
+- `tests/samba/facts.py` counts messages with tshark and fails if a fixture is malformed, lacks a
+  command that it is meant to contain, or does not decrypt with its keys.
 - `*.keys` are in the format of Wireshark's `smb2_seskey_list`: session id, session key,
   server-to-client key, client-to-server key. `X.keys` has the session key alone,
   `X.direction.keys` the two direction keys alone. The accounts and keys exist only here.
 - Recorded on `lo` (segments up to 64 KiB, checksums not filled in) unless the row says veth:
-  there a pair of interfaces at MTU 1500 with all offloads off.
+  then a pair of interfaces at MTU 1500 with all offloads off.
 - Variants (loss, reordering, snap lengths, VLAN, other link types and file formats ...) are
   not kept: `tests/samba/mutate.py` makes them at test time from a seed; see its `--list`.
-- `findings/NAME.pcap.gz` shows the trouble NAME of `smbscope explain`, `NAME-not.pcap.gz` nearly does:
-  `sudo tests/findings/lab.py --smbscope PATH --record-fixtures [--case NAME]` (with `--python` one that has
-  mfusepy), each from a Samba of its own. The case's function there says what is done.
+- `findings/NAME.pcap.gz` shows the finding NAME of `smbscope explain`, `NAME-not.pcap.gz` is a near miss.
+  `sudo tests/findings/lab.py --smbscope PATH --record-fixtures [--case NAME]` records them, each from a
+  Samba of its own (`--python` names an interpreter with mfusepy). The function of each case describes it.
 
-`a/b` counts requests/responses as tshark sees them (an interim STATUS_PENDING is a response of
-its own, a break notification is a response without request); in an AndX chain every member
+`a/b` counts requests/responses as tshark shows them (an interim STATUS_PENDING is a response of
+its own, a break notification is a response without a request); in an AndX chain every member
 counts. Counts of encrypted fixtures are with their keys.
 """
 

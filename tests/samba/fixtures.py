@@ -197,7 +197,7 @@ FIXTURES = [
             format="pcapng.gz", expect=("Read", "Write")),
     Fixture("pipe", "share list through a named pipe",
             [client("", "-L", "{address}")], expect=("Ioctl",)),
-    Fixture("dfs", "DFS: referrals asked for and a link followed",
+    Fixture("dfs", "DFS: referrals requested and a link followed",
             [client("ls; cd link; ls; get behind-the-link.txt got.txt", share="dfs")],
             expect=("Ioctl",)),
     Fixture("ioctl", "resume keys, copychunk, zero data, network interfaces",

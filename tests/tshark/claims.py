@@ -52,9 +52,9 @@ def section(results):
     yield ""
     yield (
         f"- Its response time runs from the last byte of the request to the last byte of the reply: "
-        f"that definition, computed from smbscope's four times, gives its numbers in all "
-        f"{times} comparisons but those explained above. A large read's time is then mostly "
-        f"transfer; `server_ns` and `response_transfer_ns` keep the two apart."
+        f"this definition, computed from smbscope's four times, gives its numbers in all "
+        f"{times} comparisons except those explained above. The time of a large read is then mostly "
+        f"transfer; `server_ns` and `response_transfer_ns` separate the two."
     )
     yield (
         f"- Every member of a compound gets the time of the whole message: {total['member like lead']}"
@@ -71,13 +71,13 @@ def section(results):
             if name == "Write" and cut < whole:
                 yield (
                     f"- `-z smb2,srt` on `{result.file}` cut to 256 bytes counts {cut} of {whole} "
-                    f"Writes; smbscope has a row for each of them, from its reply where the "
-                    f"request's header is not there."
+                    f"Writes; smbscope has a row for each of them, from its reply if the "
+                    f"request's header is missing."
                 )
     for result in results:
         if result.claims["one direction"] and not result.srt:
             yield (
-                f"- `-z smb2,srt` prints no row for `{result.file}`, a capture of one direction: "
+                f"- `-z smb2,srt` prints no row for `{result.file}`, a capture of one direction with "
                 f"{result.claims['one direction']} operations."
             )
     yield ""

@@ -96,7 +96,7 @@ class Comparison:
         return self.unlocked
 
     def has_header(self, row, frame, response):
-        """Whether the header of the row's message stands in the frame's bytes."""
+        """Whether the header of the row's message is in the frame's bytes."""
         if not hasattr(self, "headers"):
             self.headers = cut.headers_in(self.path)
         found = self.headers[row.stream, row.protocol, row.message_id]
@@ -205,7 +205,7 @@ class Comparison:
             self.differ(kind, what, mine, theirs, **context)
 
     def names(self, what, row, operation, context):
-        """Names are compared where both tell one."""
+        """Names are compared if both have one."""
         request = operation.request
         if request is not None and request.path is not None:
             wanted = explain.path(request.path)
@@ -234,7 +234,7 @@ class Comparison:
 
 
 def keys_of(path):
-    """Keys of a capture: beside it, or in its folder's README."""
+    """Keys of a capture: in a file next to it, or in its folder's README."""
     beside = path.with_name(path.name.split(".")[0] + ".keys")
     if beside.exists():
         return [line.strip() for line in beside.read_text().splitlines() if line.strip()]

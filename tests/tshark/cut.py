@@ -1,14 +1,14 @@
 """Captures cut to headers: whether smbscope finds every operation whose header is still there.
 
-The headers are looked up in the bytes of the uncut frames, so that an operation which nobody can
-see any more (a later member of a compound, a message that begins at the end of a long segment) is
+The headers are looked up in the bytes of the uncut frames, so that an operation which cannot be
+seen any more (a later member of a compound, a message that begins at the end of a long segment) is
 not called lost, and one that can be seen is not excused. Of SMB1 there are three special cases:
 
 - a ReadRaw is answered by a block without header: it is there when its NetBIOS length is;
-- a transaction's secondary request tells of a transaction whose first message is not there, if it
+- a transaction's secondary request proves a transaction whose first message is missing, if it
   is answered;
-- Samba's interim replies and oplock breaks lack the bit that says reply: what the server sends is
-  no request.
+- Samba's interim replies and oplock breaks lack the reply flag: what the server sends is not
+  a request.
 """
 
 import subprocess
@@ -157,8 +157,8 @@ def behind(row, headers, snap):
 
 def find(rows, headers, snap, found):
     """The operations that are expected of a cut capture, as far as they are missing, and those that it
-    shows and should not. How many members of a compound lie behind the cut the next request's number
-    tells, if it is there: of those only the first, of which the header before it tells, must be."""
+    shows and should not. The next request's number, if it is there, shows how many members of a compound lie behind the
+    cut: only the first of them, which the header before it proves, must be found."""
     expected, tolerated, told = Counter(), [], set()
     for row in rows:
         known = behind(row, headers, snap)

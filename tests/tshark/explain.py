@@ -1,7 +1,7 @@
-"""Differences that are understood: who is right, and why.
+"""Explained differences: which program is right, and why.
 
-Each entry covers as little as its reason does: it asks tshark again, or computes what tshark must
-show if the reason is true. What no entry covers is a failure.
+Each entry covers no more than its reason does: it runs tshark again, or computes what tshark must
+show if the reason is true. A difference that no entry covers is a failure.
 """
 
 import re
@@ -125,7 +125,7 @@ def sealed_interim(difference, comparison):
 
 
 def header_before_gap(difference, comparison):
-    """smbscope has a message whose end was not captured; its header stands in that frame."""
+    """smbscope has a message whose end was not captured; its header is in that frame."""
     row, operation = difference.row, difference.operation
     if row is None or difference.ours is None or difference.theirs is not None:
         return False
@@ -289,7 +289,7 @@ def other_transaction(difference, comparison):
 
 
 def split_header(difference, comparison):
-    """A header in several segments, which tshark does not put together."""
+    """A header in several segments, which tshark does not reassemble."""
     row = difference.row
     if difference.theirs is not None or row is None or row.sent is None:
         return False
@@ -311,7 +311,7 @@ EXPLANATIONS = [
     Explanation(
         "smb2-answers-smb1",
         "smbscope",
-        "A Negotiate of SMB1 that offers SMB2 is answered by an SMB2 message (MS-SMB2 3.3.5.3.1). "
+        "An SMB1 Negotiate that offers SMB2 is answered by an SMB2 message (MS-SMB2 3.3.5.3.1). "
         "It is one operation; tshark shows a request without reply and a reply without request, "
         "and gives it no time.",
         answered_by_smb2,
@@ -319,7 +319,7 @@ EXPLANATIONS = [
     Explanation(
         "datagram",
         "by design",
-        "SMB1 in a UDP datagram (a mailslot of the browser protocol) is no operation on a share; "
+        "SMB1 in a UDP datagram (a mailslot of the browser protocol) is not an operation on a share; "
         "smbscope reads TCP only.",
         datagram,
     ),
@@ -334,8 +334,8 @@ EXPLANATIONS = [
         "late-member",
         "by design",
         "A member of a compound that was answered after the others, in a message of its own. "
-        "A compound's times stand on its lead; the member's row has its own interim time, status "
-        "and frame.",
+        "A compound's times are in the row of its first member; the late member's row has its own "
+        "interim time, status and frame.",
         late_member,
     ),
     Explanation(
@@ -348,8 +348,8 @@ EXPLANATIONS = [
     Explanation(
         "interim-replies-under-encryption",
         "by design",
-        "Without keys an interim reply (STATUS_PENDING) cannot be told from a final one. As many "
-        "replies as there are interim ones (counted with the keys) are left without a request; "
+        "Without keys an interim reply (STATUS_PENDING) cannot be distinguished from a final one. As "
+        "many replies as there are interim ones (counted with the keys) remain without a request; "
         "smbscope counts them in `coverage.replies_unmatched`.",
         sealed_interim,
     ),
@@ -357,7 +357,7 @@ EXPLANATIONS = [
         "header-before-a-gap",
         "smbscope",
         "A segment of the message was not captured, but its header was: tshark shows nothing, "
-        "smbscope has the operation. Looked up in the frame's bytes.",
+        "smbscope has the operation. Checked in the frame's bytes.",
         header_before_gap,
     ),
     Explanation(
@@ -369,44 +369,44 @@ EXPLANATIONS = [
     Explanation(
         "orphan-secondary",
         "by design",
-        "A secondary request of a transaction that is whole already, or whose first message is not "
-        "there, and that nobody answers: it is no operation of its own.",
+        "A secondary request of a transaction that is already complete, or whose first message is "
+        "missing, without an answer: it is not an operation of its own.",
         orphan_secondary,
     ),
     Explanation(
         "secondary-without-first",
         "smbscope",
-        "A transaction answered although its first message is not there: tshark does not pair "
+        "A transaction that is answered although its first message is missing: tshark does not pair "
         "the reply with the secondary requests.",
         secondary_alone,
     ),
     Explanation(
         "broken-framing",
         "smbscope",
-        "NetBIOS lengths that lie (a fuzzed capture): smbscope goes on at the next header that "
-        "stands in the bytes, tshark waits for the end of a message that never comes. Looked up in "
-        "the frame's bytes.",
+        "Wrong NetBIOS lengths (a fuzzed capture): smbscope continues at the next header in the "
+        "bytes, tshark waits for the end of a message that never comes. Checked in the frame's "
+        "bytes.",
         broken_framing,
     ),
     Explanation(
         "clock-goes-back",
         "by design",
-        "Times in the file go back from one frame to the next; smbscope's do not, it keeps the "
-        "latest one.",
+        "Times in the file go back from one frame to the next; smbscope keeps the latest time "
+        "instead.",
         clock_goes_back,
     ),
     Explanation(
         "raw-block",
         "smbscope",
         "ReadRaw and WriteRaw move data in a message without SMB header. It belongs to the request; "
-        "tshark leaves it out, or takes its bytes for a message of its own, and takes the server's "
-        "permission to send it for a further request.",
+        "tshark ignores it, or reads its bytes as a message of its own, and reads the server's "
+        "permission to send it as another request.",
         raw_block,
     ),
     Explanation(
         "several-replies",
         "by definition",
-        "An Echo asks for several replies: the operation ends with the last one, to which tshark "
+        "An Echo requests several replies: the operation ends with the last one, to which tshark "
         "gives no time.",
         several_replies,
     ),
@@ -420,29 +420,29 @@ EXPLANATIONS = [
     Explanation(
         "reply-without-bit",
         "smbscope",
-        "A message of the server with the number and the command of a request that waits, without "
-        "the flag that says reply: smbscope takes it for the reply, tshark for a request.",
+        "A message of the server with the number and the command of a waiting request, but without "
+        "the reply flag: smbscope treats it as the reply, tshark as a request.",
         reply_without_bit,
     ),
     Explanation(
         "andx-behind-malformed",
         "smbscope",
-        "tshark stops in an AndX chain at a block that it calls malformed (data behind the next "
+        "In an AndX chain tshark stops at a block that it calls malformed (data after the next "
         "block), and shows the rest of the chain in the reply only.",
         chain_that_ends_early,
     ),
     Explanation(
         "other-transaction",
         "smbscope",
-        "Secondary requests of one kind behind a first message of another, as an exploit sends "
-        "them: tshark measures from that first message, which the reply does not name.",
+        "Secondary requests of one kind after a first message of another, as an exploit sends "
+        "them: tshark measures from that first message, to which the reply does not belong.",
         other_transaction,
     ),
     Explanation(
         "split-header",
         "smbscope",
         "Requests whose NetBIOS header is sent in several segments, which tshark does not show. "
-        "Looked up in the stream's bytes.",
+        "Checked in the stream's bytes.",
         split_header,
     ),
     Explanation(

@@ -2,7 +2,7 @@
 
 Owns: running tshark, reading its PDML (which keeps the fields of each message of a frame apart),
 and pairing messages into operations by MS-SMB2 3.2.5.1 and MS-CIFS 3.2.4.1.2, without help from
-smbscope. tshark's own pairing (smb2.response_to, smb2.time) is kept beside it. Does not own the
+smbscope. tshark's own pairing (smb2.response_to, smb2.time) is kept as well. Does not own the
 comparison (compare.py).
 """
 
@@ -175,7 +175,7 @@ class Capture:
 
 
 def environment():
-    """Settings of whoever runs this must not matter."""
+    """An environment without personal settings."""
     if not hasattr(environment, "folder"):
         environment.folder = tempfile.TemporaryDirectory(prefix="tshark-settings-")
     return os.environ | {
@@ -254,9 +254,9 @@ def is_in_tunnel(path, frame):
 
 
 def request_in_stream(path, row):
-    """Whether a row's SMB1 request stands in its stream, whatever the segments."""
+    """Whether a row's SMB1 request is in its stream, whatever the segments."""
     lines = run(["-n", "-r", str(path), "-q", "-z", f"follow,tcp,raw,{row.stream}"]).splitlines()
-    # The first direction's bytes stand at the margin, the other's behind a tab.
+    # The first direction's bytes begin at the margin, the other direction's after a tab.
     sent = bytes.fromhex("".join(line for line in lines if re.fullmatch("([0-9a-f]{2})+", line)))
     numbers = set()
     at = sent.find(b"\xffSMB")
@@ -273,7 +273,7 @@ def messages_of(path, options):
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment()
     ) as process:
         for line in process.stdout:
-            # Most lines are leaves that nobody asks for; to parse them takes most of the time.
+            # Most lines are leaves that are not needed; parsing them would take most of the time.
             leaf = line.rstrip().endswith(b"/>") and LEAF.match(line)
             if leaf and leaf.group(1) not in WANTED:
                 continue
@@ -514,7 +514,7 @@ class Pairing:
     def from_server(self, message, before):
         """What a server sends without the reply flag."""
         if message.protocol == 1 and message.command == 0x24:
-            # An oplock break (MS-CIFS 3.3.4.2) tells, as SMB2's notification does.
+            # An oplock break (MS-CIFS 3.3.4.2) is a notification, like SMB2's.
             self.start(message, reply=message)
         elif message.protocol == 1 and message.command == 0x1D and before is not None:
             # Samba's permission to send the raw block.

@@ -31,7 +31,7 @@ KNOWN = {
     ("smb1-port139-out-of-order.pcap", "writes of 8192 bytes", 1, 0): READS,
     ("smb1-smbclient.pcap", "writes of 15 bytes", 1, 0): READS,
     ("smb1-osx.pcap", "SMB1 Negotiate", 2, 3): "the third one (frame 9) arrives late; tshark too "
-    "shows it when told to put segments in order",
+    "shows it when it puts segments in order",
 }
 
 

@@ -60,7 +60,7 @@ class Row:
 
     @property
     def sent(self):
-        """End of the request; a compound's stands on its lead."""
+        """End of the request; a compound's is that of its lead."""
         if self.request_end is None and self.lead is not None:
             return self.lead.request_end
         return self.request_end

@@ -1,5 +1,5 @@
 //! Signing and encryption by the libraries to choose from: RustCrypto, aws-lc-rs, ring, and what
-//! `smbscope_wire::crypto` made of it. Prints the table of docs/benchmarks.md.
+//! `smbscope_wire::crypto` made of it. Prints the table of docs/measurements/crypto.md.
 //!
 //! The unit is nanoseconds per message on one thread; the least of many short rounds counts,
 //! because the machines are shared. Keys are set up beforehand, as in a session.

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
-use smbscope_client::channel::Transport;
+use smbscope_client::transport::Transport;
 use smbscope_client::{Ask, Host, Session};
 use smbscope_wire::smb2::encode::Echo;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};

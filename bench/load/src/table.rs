@@ -1,4 +1,4 @@
-//! All cases, one after the other, and the tables of `docs/benchmarks.md`.
+//! All cases, one after the other, and the tables of `docs/measurements/load-client.md`.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;

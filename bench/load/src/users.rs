@@ -8,7 +8,7 @@ use smbscope_client::Credential;
 use smbscope_load::fileset::Scale;
 use smbscope_load::recorder::Recorder;
 use smbscope_load::run::user::{Files, User};
-use smbscope_load::run::who::{Credentials, Shard};
+use smbscope_load::run::users::{Credentials, Shard};
 use smbscope_load::run::{Engine, Pace, Parts};
 use smbscope_load::workload::{ClientCache, Planner, Workload};
 use tokio::time::Instant;
@@ -38,7 +38,7 @@ pub async fn run(case: Arc<Case>) -> Figures {
             ramp_per_second: 1000.0,
             warm_up: Duration::ZERO,
             cool_down: Duration::ZERO,
-            patience: Pace::PATIENCE,
+            grace: Pace::GRACE,
             closed: false,
         },
         timeout: Duration::from_secs(60),
@@ -61,7 +61,7 @@ pub async fn run(case: Arc<Case>) -> Figures {
             files: Files::AsPlanned,
             restores: 0,
         };
-        tokio::spawn(user.live());
+        tokio::spawn(user.run());
         if number == 1 {
             connected(1).await;
             before = resident_kb();

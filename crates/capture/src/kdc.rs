@@ -1,17 +1,18 @@
-//! What KDCs answer: the names of the clients that they give tickets to.
+//! Replies of KDCs: the names of the clients that tickets are issued to.
 //!
-//! A Kerberos logon on a server shows a ticket in which the client's name is encrypted; the KDC's
-//! reply that brought the ticket names the client in clear (RFC 4120 section 5.4.2), or the one that
-//! brought the ticket with which it was asked for. Where a capture holds these, the session has a
-//! user. Owns the messages' framing over TCP (section 7.2.2) and UDP, and which tickets are whose.
+//! A Kerberos logon shows a ticket in which the client's name is encrypted. The KDC's reply that
+//! brought the ticket names the client in plaintext (RFC 4120 section 5.4.2), or the reply that
+//! brought the ticket used to request it does. If a capture contains these replies, the session has
+//! a user. Owns the framing of messages over TCP (section 7.2.2) and UDP, and which ticket belongs
+//! to which account.
 
 use std::collections::VecDeque;
 
 use hashbrown::HashMap;
 use smbscope_wire::auth::kerberos::{Kerberos, Kind, TicketId};
 
-use crate::frame::{FlowKey, TcpFlags, TcpSegment, UdpDatagram, Way};
-use crate::output::{Output, Ticket};
+use crate::frame::{Direction, FlowKey, TcpFlags, TcpSegment, UdpDatagram};
+use crate::outcome::{Output, Ticket};
 use crate::stream::{Order, Piece, Verdict};
 
 /// The port of Kerberos (section 7.2).
@@ -20,7 +21,7 @@ pub const PORT: u16 = 88;
 const EXCHANGES: usize = 256;
 /// Bytes of one message that are kept; the names and the ticket's start are well before.
 const KEPT_BYTES: usize = 8 << 10;
-/// A longer message is none.
+/// A longer message is not Kerberos.
 const MESSAGE_BYTES: u32 = 1 << 20;
 /// Bytes that wait for a hole to be filled; beyond, the connection is forgotten.
 const WAITING_BYTES: usize = 32 << 10;
@@ -33,7 +34,7 @@ pub struct Kdc {
     begun: VecDeque<FlowKey>,
 }
 
-/// What is asked and answered between two ports.
+/// Requests and replies between two ports.
 #[derive(Clone, Debug, Default)]
 struct Exchange {
     asking: Stream,
@@ -91,13 +92,13 @@ impl Kdc {
 
     /// Takes a datagram to or from port 88.
     pub fn datagram(&mut self, datagram: &UdpDatagram<'_>, out: &mut Output) {
-        let (key, _) = Way::of_datagram(datagram).flow();
+        let (key, _) = Direction::of_datagram(datagram).flow();
         self.exchange(key).asked.message(datagram.payload, out);
     }
 
     fn exchange(&mut self, key: FlowKey) -> &mut Exchange {
         if !self.exchanges.contains_key(&key) {
-            // Those that ended are still in the list, which is no longer for it.
+            // Exchanges that ended are still in the list, which is then longer than the map.
             if self.begun.len() >= EXCHANGES
                 && let Some(oldest) = self.begun.pop_front()
             {
@@ -110,7 +111,7 @@ impl Kdc {
 }
 
 impl Asked {
-    /// Takes a message, of which perhaps the start only is there.
+    /// Takes a message, of which perhaps only the start was captured.
     fn message(&mut self, bytes: &[u8], out: &mut Output) {
         let Some(message) = Kerberos::parse(bytes) else { return };
         match message.kind {
@@ -118,7 +119,7 @@ impl Asked {
             Kind::AS_REP | Kind::TGS_REP => {
                 let Some(id) = message.ticket else { return };
                 let is_hidden = message.is_anonymous();
-                out.told.tickets.push(Ticket {
+                out.details.tickets.push(Ticket {
                     order: out.order,
                     id,
                     account: message.account().filter(|_| !is_hidden),
@@ -131,7 +132,7 @@ impl Asked {
 }
 
 impl Stream {
-    /// Takes a segment; returns whether what follows may still be understood.
+    /// Takes a segment; returns whether the stream can still be decoded.
     fn take(&mut self, piece: &Piece<'_>, asked: &mut Asked, out: &mut Output) -> bool {
         match self.order.judge(piece.sequence, piece.length) {
             Verdict::Use { skip } => {
@@ -145,7 +146,7 @@ impl Stream {
             }
             Verdict::Old => true,
             Verdict::Early => {
-                // What is missing may never come, and the ticket be used at once.
+                // The missing bytes may never come, and the ticket may be used at once.
                 asked.message(&self.message, out);
                 self.order.keep(piece);
                 self.order.waiting_bytes() <= WAITING_BYTES
@@ -195,29 +196,29 @@ const TICKETS: usize = 16_384;
 /// Bytes of a name that is remembered.
 const ACCOUNT_BYTES: usize = 512;
 
-/// Whose tickets are.
+/// Accounts by ticket.
 #[derive(Clone, Debug, Default)]
 pub struct Tickets {
     accounts: HashMap<TicketId, String>,
-    told: VecDeque<TicketId>,
+    order_learned: VecDeque<TicketId>,
 }
 
 impl Tickets {
-    /// Remembers one.
+    /// Remembers the account of a ticket.
     pub fn learn(&mut self, ticket: Ticket) {
         let account = ticket.account.or_else(|| self.accounts.get(&ticket.from?).cloned());
         let Some(account) = account.filter(|name| name.len() <= ACCOUNT_BYTES) else { return };
         if self.accounts.insert(ticket.id, account).is_none() {
-            self.told.push_back(ticket.id);
+            self.order_learned.push_back(ticket.id);
         }
-        if self.told.len() > TICKETS
-            && let Some(oldest) = self.told.pop_front()
+        if self.order_learned.len() > TICKETS
+            && let Some(oldest) = self.order_learned.pop_front()
         {
             self.accounts.remove(&oldest);
         }
     }
 
-    /// Whose one is, if a KDC was seen to say so.
+    /// The account of a ticket, if a KDC's reply was captured.
     pub fn account(&self, id: &TicketId) -> Option<&str> {
         self.accounts.get(id).map(String::as_str)
     }

@@ -1,13 +1,13 @@
-//! What decoding may hold at once. Whatever is discarded for a limit is counted in the coverage.
+//! Limits on the state of a decoder. The coverage counts what a limit discarded.
 
 /// Limits of the decoder's state.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// SMB connections followed at once; the longest idle ones are forgotten beyond that.
+    /// SMB connections followed at once; beyond that the longest idle ones are forgotten.
     pub connections: usize,
-    /// Connections on unusual ports that may yet turn out to be SMB.
+    /// Connections on other ports that may turn out to be SMB.
     pub candidates: usize,
-    /// Bytes that wait in one direction of a connection for a hole to be filled.
+    /// Bytes that wait behind a hole in one direction of a connection.
     pub reorder_bytes: usize,
     /// Bytes that wait on all connections together.
     pub reorder_bytes_total: usize,

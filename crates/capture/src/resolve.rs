@@ -1,14 +1,14 @@
 //! What spans connections: numbers, sessions with their channels, trees, opens and names.
 //!
-//! Takes what the shards made, in the order of the packets, so that the result does not depend on
-//! how many shards there were. Everything kept is bounded; what is forgotten is counted.
+//! Takes the outputs of the shards in the order of the packets, so that the result does not depend
+//! on the number of shards. All state is bounded; what is forgotten is counted.
 
 mod bounded;
-mod ends;
+mod connections;
 mod entities;
 mod files;
-mod known;
-mod links;
+mod handle_end;
+mod interned;
 mod sessions;
 mod vantage;
 
@@ -22,19 +22,17 @@ use smbscope_tables::operation::Operation;
 use smbscope_tables::part::Part;
 use smbscope_tables::tables::{Coverage, Referral, Session, Tree};
 
-use crate::connection::has_ended;
-use crate::decoder::Options;
-use crate::feed::Ends;
 use crate::kdc::Tickets;
 use crate::limits::Limits;
-use crate::output::{self, Done, Effect, Output, Told};
+use crate::options::{Options, Tables};
+use crate::outcome::{self, Details, Effect, Endpoints, OperationEnd, Output};
 use bounded::Entities;
-use ends::end_open;
+use connections::{ConnectionKey, ConnectionState, Connections};
 pub use entities::add_counters;
 use entities::{Closed, HandleState, SessionState, TreeState};
 use files::Durable;
-use known::Known;
-use links::{Link, LinkKey, Links};
+use handle_end::end_open;
+use interned::Interned;
 use vantage::Vantages;
 
 type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
@@ -49,13 +47,13 @@ const TEXT_BYTES: usize = 4 << 20;
 pub struct Resolver {
     limits: Limits,
     batch_rows: usize,
-    tables: crate::decoder::Tables,
+    tables: Tables,
     builder: OperationBuilder,
-    recording: Known,
-    capture_file: Known,
+    recording: Interned,
+    capture_file: Interned,
     /// The next input begins a recording; otherwise it continues the one before.
     recording_over: bool,
-    links: Links,
+    live: Connections,
     by_guid: Map<([u8; 16], u64), u32>,
     by_address: Map<(IpAddr, IpAddr, u64), u32>,
     sessions: Entities<SessionState>,
@@ -97,10 +95,10 @@ impl Resolver {
             batch_rows: options.batch_rows.max(1),
             tables: options.tables,
             builder: OperationBuilder::new(wanted)?,
-            recording: Known::default(),
-            capture_file: Known::default(),
+            recording: Interned::default(),
+            capture_file: Interned::default(),
             recording_over: true,
-            links: Links::default(),
+            live: Connections::default(),
             by_guid: Map::default(),
             by_address: Map::default(),
             sessions: Entities::new(options.limits.sessions),
@@ -132,23 +130,23 @@ impl Resolver {
     }
 
     /// Rows come from this input from now on. Inputs that continue each other are one recording
-    /// with the first one's name, so that an operation, its connection and its open, which began
-    /// and end in different files, have the same key.
+    /// with the name of the first, so that an operation, its connection and its open have the same
+    /// key even if they began and ended in different files.
     pub fn begin_input(&mut self, name: &str) {
         if self.recording_over {
-            self.recording = Known::new(name);
+            self.recording = Interned::new(name);
             self.closed.recording = name.into();
         }
-        self.capture_file = Known::new(name);
+        self.capture_file = Interned::new(name);
         *self.coverage = Coverage::default();
         self.vantages = Vantages::default();
     }
 
-    /// Another recording begins in the midst of an input; nothing may wait to be flushed. What is
-    /// known stays.
+    /// Starts another recording in the middle of an input; no rows may wait to be flushed. The
+    /// state is kept.
     pub fn begin_recording(&mut self, name: &str) {
-        self.recording = Known::new(name);
-        self.capture_file = Known::new(name);
+        self.recording = Interned::new(name);
+        self.capture_file = Interned::new(name);
         self.closed.recording = name.into();
         self.closed.forgotten = 0;
         *self.coverage = Coverage::default();
@@ -162,10 +160,10 @@ impl Resolver {
             [output] => self.in_order(output)?,
             _ => self.merge(outputs)?,
         }
-        let mut ended: Vec<(u64, LinkKey, &smbscope_tables::tables::Connection)> = Vec::new();
+        let mut ended: Vec<(u64, ConnectionKey, &smbscope_tables::tables::Connection)> = Vec::new();
         for (shard, output) in outputs.iter().enumerate() {
-            for (link, order, row) in &output.ended {
-                ended.push((*order, (shard as u32, *link), row));
+            for (connection, order, row) in &output.ended {
+                ended.push((*order, (shard as u32, *connection), row));
             }
             add_counters(&mut self.coverage, &output.coverage);
         }
@@ -186,34 +184,35 @@ impl Resolver {
     }
 
     /// The ends of a connection of the only shard.
-    pub fn ends(&self, link: u32) -> Option<Ends> {
-        let link = self.links.get((0, link))?;
-        Some(Ends {
-            client: SocketAddr::new(link.client, link.client_port),
-            server: SocketAddr::new(link.server, link.server_port),
+    pub fn ends(&self, connection: u32) -> Option<Endpoints> {
+        let connection = self.live.get((0, connection))?;
+        Some(Endpoints {
+            client: SocketAddr::new(connection.client, connection.client_port),
+            server: SocketAddr::new(connection.server, connection.server_port),
         })
     }
 
     /// Numbers the connections that began; [`Resolver::take`] does so too.
     pub fn connections_started(&mut self, outputs: &[Output]) {
-        let mut started: Vec<(u64, u32, &output::Started)> = Vec::new();
+        let mut started: Vec<(u64, u32, &outcome::ConnectionStart)> = Vec::new();
         for (shard, output) in outputs.iter().enumerate() {
             started.extend(output.started.iter().map(|one| (one.order, shard as u32, one)));
         }
         started.sort_by_key(|&(order, shard, _)| (order, shard));
         for (_, shard, one) in started {
             self.connections_seen += 1;
-            self.links.insert((shard, one.link), Link::new(self.connections_seen, one));
+            self.live
+                .insert((shard, one.connection), ConnectionState::new(self.connections_seen, one));
         }
     }
 
-    /// Logons by Kerberos get the names that KDCs told, in this chunk or before.
+    /// Names users of Kerberos logons by the tickets that KDCs issued, in this chunk or before.
     fn name_by_tickets(&mut self, outputs: &mut [Output]) {
-        let told = outputs.iter_mut().flat_map(|output| output.told.tickets.drain(..));
-        let mut told: Vec<_> = told.collect();
-        told.sort_by_key(|ticket| ticket.order);
-        told.into_iter().for_each(|ticket| self.tickets.learn(ticket));
-        for session in outputs.iter_mut().flat_map(|output| &mut output.told.sessions) {
+        let tickets = outputs.iter_mut().flat_map(|output| output.details.tickets.drain(..));
+        let mut tickets: Vec<_> = tickets.collect();
+        tickets.sort_by_key(|ticket| ticket.order);
+        tickets.into_iter().for_each(|ticket| self.tickets.learn(ticket));
+        for session in outputs.iter_mut().flat_map(|output| &mut output.details.sessions) {
             if session.user.is_none()
                 && let Some(ticket) = &session.ticket
             {
@@ -229,7 +228,7 @@ impl Resolver {
             let count = self.room().min(rows.len());
             let (group, later) = rows.split_at_mut(count);
             for (done, row) in done.iter().zip(group.iter_mut()) {
-                self.operation(0, done, row, &output.told);
+                self.operation(0, done, row, &output.details);
             }
             self.append(group)?;
             (done, rows) = (done.get(count..).unwrap_or_default(), later);
@@ -251,13 +250,13 @@ impl Resolver {
                     .filter_map(|(shard, (output, &at))| Some((output.done.get(at)?.order, shard)))
                     .min();
                 let Some((_, shard)) = earliest else { break };
-                let (Some(Output { done, rows, told, .. }), Some(at)) =
+                let (Some(Output { done, rows, details, .. }), Some(at)) =
                     (outputs.get_mut(shard), next.get_mut(shard))
                 else {
                     break;
                 };
                 if let (Some(done), Some(row)) = (done.get(*at), rows.get_mut(*at)) {
-                    self.operation(shard as u32, done, row, told);
+                    self.operation(shard as u32, done, row, details);
                     group.push((shard, *at));
                 }
                 *at += 1;
@@ -285,7 +284,7 @@ impl Resolver {
         let is_full = self.builder.len() >= self.batch_rows;
         if is_full || self.builder.names.text_bytes() > TEXT_BYTES {
             let batch = self.builder.finish()?;
-            // Also where nobody wants the rows: their names must not pile up.
+            // Also if the rows are not wanted: their names must not pile up.
             if self.tables.operations {
                 self.parts.push_back(Part::Operations(batch));
             }
@@ -295,53 +294,59 @@ impl Resolver {
 
     /// Adds to an operation's row what spans connections.
     #[inline]
-    fn operation(&mut self, shard: u32, done: &Done, row: &mut Operation, told: &Told) {
+    fn operation(
+        &mut self,
+        shard: u32,
+        done: &OperationEnd,
+        row: &mut Operation,
+        details: &Details,
+    ) {
         self.operations += 1;
         self.coverage.operations += 1;
-        let key = (shard, done.link);
+        let key = (shard, done.connection);
         let names = &mut self.builder.names;
         let recording = self.recording.in_pool(names, |names| &mut names.recording);
         let file = self.capture_file.in_pool(names, |names| &mut names.capture_file);
         row.set_operation(self.operations);
         row.set_recording(recording);
         row.set_capture_file(file);
-        let Some((place, mut link)) = self.links.take(key) else { return };
+        let Some((place, mut connection)) = self.live.take(key) else { return };
         let names = &mut self.builder.names;
-        let client = link.client_name.in_pool(names, |names| &mut names.client);
-        let server = link.server_name.in_pool(names, |names| &mut names.server);
-        row.set_connection(link.number);
+        let client = connection.client_name.in_pool(names, |names| &mut names.client);
+        let server = connection.server_name.in_pool(names, |names| &mut names.server);
+        row.set_connection(connection.number);
         row.set_client(client);
-        row.set_client_port(link.client_port);
+        row.set_client_port(connection.client_port);
         row.set_server(server);
-        row.set_server_port(link.server_port);
+        row.set_server_port(connection.server_port);
         if done.chain != 0 {
-            // Unique in the recording without any table: a connection numbers its own.
-            row.set_compound(link.number << 32 | done.chain & 0xffff_ffff);
+            // Unique in the recording without a table: each connection numbers its own compounds.
+            row.set_compound(connection.number << 32 | done.chain & 0xffff_ffff);
         }
-        let session = self.session(&mut link, done, told, row);
-        let tree = self.tree(&mut link, session, done, told, row);
-        self.file(&mut link, session, tree, done, told, row);
-        self.links.put(place, link);
+        let session = self.session(&mut connection, done, details, row);
+        let tree = self.tree(&mut connection, session, done, details, row);
+        self.file(&mut connection, session, tree, done, details, row);
+        self.live.put(place, connection);
         if let Effect::Referrals(first, count) = done.effect {
-            self.referrals(row, told, first, count);
+            self.referrals(row, details, first, count);
         }
     }
 
-    fn referrals(&mut self, row: &Operation, told: &Told, first: u32, count: u32) {
+    fn referrals(&mut self, row: &Operation, details: &Details, first: u32, count: u32) {
         let range = first as usize..(first as usize).saturating_add(count as usize);
-        for told in told.referrals.get(range).unwrap_or_default() {
+        for target in details.referrals.get(range).unwrap_or_default() {
             self.rows.referrals.push(Referral {
                 recording: self.recording.text().to_owned(),
                 operation: row.operation().unwrap_or_default(),
-                ..told.clone()
+                ..target.clone()
             });
         }
     }
 
-    fn connection_ended(&mut self, key: LinkKey, row: &smbscope_tables::tables::Connection) {
-        let Some(link) = self.links.remove(key) else { return };
-        let ended = has_ended(row).then_some(row.end);
-        for &(id, place, _) in &link.sessions {
+    fn connection_ended(&mut self, key: ConnectionKey, row: &smbscope_tables::tables::Connection) {
+        let Some(connection) = self.live.remove(key) else { return };
+        let ended = row.has_ended().then_some(row.end);
+        for &(id, place, _) in &connection.sessions {
             if let Some(session) = self.sessions.get_mut(place).filter(|session| session.id == id) {
                 session.channels.leave(ended);
             }
@@ -350,13 +355,13 @@ impl Resolver {
         if self.tables.connections {
             self.rows.connections.push(smbscope_tables::tables::Connection {
                 recording: self.recording.text().to_owned(),
-                connection: link.number,
+                connection: connection.number,
                 ..row.clone()
             });
         }
     }
 
-    /// Makes parts of the small tables that have so many rows.
+    /// Makes parts of the small tables that have at least that many rows.
     pub fn emit_tables(&mut self, at_least: usize) {
         fn emit<T>(rows: &mut Vec<T>, at_least: usize, part: fn(Vec<T>) -> Part) -> Option<Part> {
             (rows.len() >= at_least).then(|| part(std::mem::take(rows)))
@@ -386,7 +391,7 @@ impl Resolver {
             self.durable = Durable::default();
             self.by_guid.clear();
             self.by_address.clear();
-            self.links = Links::default();
+            self.live = Connections::default();
         }
         self.flush()?;
         if !self.tables.sessions {

@@ -214,6 +214,6 @@ fn a_forgotten_session_does_not_become_the_one_that_takes_its_place() {
     let decoded = decoded(&Sending::default().aligned(&talk), limits);
     let rows = decoded.by_id();
     assert_eq!(rows["12"]["user"], "bob");
-    // Bob's session has Ada's place by now: whose this is nobody knows any more.
+    // By now Bob's session has Ada's slot: the user of this operation is unknown.
     assert_eq!(rows["13"].get("user"), None);
 }

@@ -1,4 +1,4 @@
-//! When an open begins and ends (MS-SMB2 sections 3.3.5.9 to 3.3.5.10), and what is none.
+//! When an open begins and ends (MS-SMB2 sections 3.3.5.9 to 3.3.5.10), and what is not an open.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -110,7 +110,7 @@ fn an_open_lives_as_long_as_one_channel_of_its_session() {
 #[test]
 fn a_durable_open_that_is_taken_up_again_is_the_same() {
     const AGAIN: u64 = SESSION + 9;
-    // FileIds stand there in a Create's reply and in a Close.
+    // Offsets of the FileId in a Create's reply and in a Close.
     const REPLY: usize = 64 + 64;
     const CLOSE: usize = 64 + 8;
     let mut talk = Talk::new();

@@ -94,7 +94,7 @@ fn a_keep_alive_is_no_retransmission() {
     assert_eq!(retransmissions(Some(again)), 1);
 }
 
-/// All packets, where those from that place on come so much later.
+/// All packets; those from that index on come later by `ns`.
 fn later(packets: &[Packet], from: usize, ns: i64) -> Vec<Packet> {
     let late = |(index, one): (usize, &Packet)| match index < from {
         true => one.clone(),
@@ -119,7 +119,7 @@ fn what_losses_cost_stands_on_the_operation() {
         (told, [row.recovery_ns_to_server, row.recovery_ns_to_client], row.clone())
     };
     assert_eq!(rows_with_recovery(&packets).0, []);
-    // Seen before it is lost: the request is sent again, and answered then.
+    // ReplyTimes before it is lost: the request is sent again, and answered then.
     let place = packets.iter().rposition(|one| one.to_server && one.payload.len() > 1).unwrap();
     let mut again = later(&packets, place + 1, LATE_NS);
     let repeated = Packet { time: packets[place].time + LATE_NS, ..packets[place].clone() };
@@ -132,7 +132,7 @@ fn what_losses_cost_stands_on_the_operation() {
     let mut twice = packets.clone();
     twice.insert(place + 1, packets[place].clone());
     assert_eq!(rows_with_recovery(&twice).0, []);
-    // Seen behind the loss: a part of a reply comes after those that follow it.
+    // ReplyTimes behind the loss: a part of a reply comes after those that follow it.
     let is_long = |place: usize| {
         (place..place + 3).all(|one| !packets[one].to_server && packets[one].payload.len() > 1000)
     };
@@ -703,7 +703,7 @@ fn numbers_that_one_request_takes_are_no_operations() {
     let whole = decode(&pcap(&packets, ALL, false), &single()).numbers("message_id");
     let cut = decode(&pcap(&packets, 256, false), &single()).numbers("message_id");
     for id in &cut {
-        assert!(whole.contains(id), "{id:?} is no operation's");
+        assert!(whole.contains(id), "{id:?} does not belong to an operation");
     }
     // One of each compound's is known to follow.
     assert!(cut.len() + 9 >= whole.len(), "{} of {}", cut.len(), whole.len());
@@ -817,7 +817,7 @@ fn smb_is_recognised_on_any_port_and_nothing_else_is() {
     let left_out = &["client_port", "server_port", "request_frame", "response_frame"];
     let mut plain = rows_of(&sent(&talk), left_out);
     plain.truncate(EVERYTHING);
-    assert_same(&plain, &rows_of(&both, left_out), "beside other traffic");
+    assert_same(&plain, &rows_of(&both, left_out), "among other traffic");
 }
 
 #[test]
@@ -840,7 +840,8 @@ fn port_139_begins_with_a_session_request() {
 
 #[test]
 fn busy_shares_add_up_to_the_busy_time() {
-    // A blocked lock is none of it, and takes its share with it; so without.
+    // A blocked lock does not count, and removes its share of busy time; so this test runs without
+    // one.
     let talk = everything(noise());
     let decoded = decode(&pcap(&sent(&talk), ALL, false), &single());
     let (starts, ends) = (decoded.numbers("request_start"), decoded.numbers("response_end"));

@@ -70,7 +70,7 @@ fn boundaries(bytes: &[u8]) -> Vec<usize> {
     all.into_iter().step_by(step).collect()
 }
 
-/// The project's own fixtures are many and alike: every so many bytes will do.
+/// The project's own fixtures are many and alike: one cut every this number of bytes is enough.
 const FIXTURE_STEP: usize = 61;
 
 fn cuts(bytes: &[u8], is_fixture: bool) -> Vec<usize> {
@@ -82,7 +82,7 @@ fn cuts(bytes: &[u8], is_fixture: bool) -> Vec<usize> {
     out
 }
 
-/// Operations of a file; none when it is no capture, which only a beginning may be.
+/// Operations of a file; none if it is not a capture, which only a truncated file may be.
 fn operations(path: &Path, length: usize) -> Option<u64> {
     match decode_files(vec![path.to_owned()], &options()) {
         Ok(decoded) => {

@@ -1,4 +1,4 @@
-//! Packets that may carry SMB where nobody looks: coverage says so.
+//! Packets that may carry SMB but are not decoded: the coverage counts them.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 

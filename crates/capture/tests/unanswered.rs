@@ -1,4 +1,4 @@
-//! What requests tell that the server refused or that nobody answered.
+//! What requests show that the server refused or did not answer.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 

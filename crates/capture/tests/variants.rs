@@ -1,6 +1,6 @@
-//! Variants of the fixtures by program (`tests/samba/mutate.py`): loss, reordering, duplication,
-//! snap lengths, tags, link types, file formats. What each must give stands in that program's
-//! `--list`. Needs Python 3; says so and passes without.
+//! Variants of the fixtures by a program (`tests/samba/mutate.py`): loss, reordering, duplication,
+//! snap lengths, tags, link types, file formats. That program's `--list` has the expected results.
+//! Needs Python 3; without it the tests report that and pass.
 
 // A test may panic.
 #![allow(clippy::unwrap_used)]
@@ -77,7 +77,7 @@ fn without_times(decoded: &Decoded) -> Vec<Row> {
     rows
 }
 
-/// Rows that are no later members of a compound.
+/// Rows that are not later members of a compound.
 fn leads(decoded: &Decoded) -> Vec<Row> {
     let mut rows = decoded.rows();
     rows.retain(|row| row.get("compound_index").is_none_or(|index| index == "0"));
@@ -103,8 +103,8 @@ fn key(row: &Row) -> [Option<String>; 4] {
     ["client_port", "protocol", "message_id", "command"].map(|column| row.get(column).cloned())
 }
 
-/// Raw data of nt1-raw-mode imitate an Echo. When the request that announces them is lost, nobody
-/// can tell.
+/// Raw data of nt1-raw-mode imitates an Echo. If the request that announces it is lost, it cannot
+/// be distinguished.
 fn imitates(row: &Row) -> bool {
     let is = |column: &str, value: &str| row.get(column).is_some_and(|known| known == value);
     is("command", "Echo") && is("message_id", "0") && is("request_wire_bytes", "237")
@@ -135,11 +135,11 @@ fn assert_none_invented(original: &Decoded, variant: &Decoded, what: &str, named
         }
         assert!(
             same.iter().any(|other| columns.iter().all(|column| agree(column, other))),
-            "{what}: {row:?} is none of {same:?}"
+            "{what}: {row:?} is not one of {same:?}"
         );
     }
-    // An encrypted interim reply cannot be told from a final one: without its request it is a row.
-    // So does one that says to go on, where what went on was lost.
+    // An encrypted interim reply cannot be distinguished from a final one: without its request it
+    // is a row. So is a raw-mode reply that requests the rest, if the rest was lost.
     let unmatched = |decoded: &Decoded| decoded.coverage[0].replies_unmatched as usize;
     let more = unmatched(original).max(unmatched(variant));
     let found = variant.rows().iter().filter(|row| !imitates(row)).count();

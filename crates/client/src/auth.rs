@@ -4,57 +4,15 @@
 //! key; Kerberos is in `kerberos`. NTLM's tokens are plain NTLMSSP without SPNEGO around them, which
 //! MS-SMB2 servers take (MS-SMB2 section 3.3.5.5.3, MS-NLMP).
 
-use std::fmt;
-
 use smbscope_wire::crypto::Key;
 use sspi::{
-    AuthIdentity, BufferType, ClientRequestFlags, CredentialUse, DataRepresentation, Ntlm, Secret,
+    AuthIdentity, BufferType, ClientRequestFlags, CredentialUse, DataRepresentation, Ntlm,
     SecurityBuffer, SecurityStatus, Sspi, SspiImpl, Username,
 };
 
+use super::credential::Credential;
 use super::error::ClientError;
 use super::kerberos::{Kerberos, TicketLogon};
-
-/// Who logs on. The password appears in no output.
-#[derive(Clone)]
-pub struct Credential {
-    /// The account's name.
-    pub user: String,
-    /// Its domain or realm; empty for the server's own accounts.
-    pub domain: String,
-    /// Its password; of no use where a keytab has its key.
-    pub password: Secret<String>,
-}
-
-impl fmt::Debug for Credential {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Credential({}\\{})", self.domain, self.user)
-    }
-}
-
-impl Credential {
-    /// A credential of `DOMAIN\user`, `user@domain` or `user`.
-    pub fn new(name: &str, password: &str) -> Credential {
-        let (domain, user) = match (name.split_once('\\'), name.split_once('@')) {
-            (Some((domain, user)), _) => (domain, user),
-            (None, Some((user, domain))) => (domain, user),
-            (None, None) => ("", name),
-        };
-        Credential {
-            user: user.to_owned(),
-            domain: domain.to_owned(),
-            password: Secret::new(password.to_owned()),
-        }
-    }
-
-    /// The name as the `user` column has it: `DOMAIN\user`, or the user alone.
-    pub fn name(&self) -> String {
-        match self.domain.as_str() {
-            "" => self.user.clone(),
-            domain => format!("{domain}\\{}", self.user),
-        }
-    }
-}
 
 /// One logon while it goes on.
 pub struct Logon(Mechanism);
@@ -189,16 +147,6 @@ impl NtlmLogon {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_are_told_apart_and_passwords_do_not_show() {
-        let credential = Credential::new("LAB\\alice", "secret");
-        assert_eq!((credential.user.as_str(), credential.domain.as_str()), ("alice", "LAB"));
-        assert_eq!(credential.name(), "LAB\\alice");
-        assert_eq!(Credential::new("bob@lab.test", "x").name(), "lab.test\\bob");
-        assert_eq!(Credential::new("carol", "x").name(), "carol");
-        assert!(!format!("{credential:?}").contains("secret"));
-    }
 
     #[test]
     fn the_first_token_is_an_ntlmssp_negotiate() {

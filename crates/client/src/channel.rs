@@ -19,18 +19,12 @@ use smbscope_wire::crypto::{Decryptor, Encryptor, Signer};
 use smbscope_wire::smb2::Dialect;
 use smbscope_wire::smb2::encode::Frame;
 use smbscope_wire::smb2::oplock::OplockBreak;
-use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::error::ClientError;
-use super::host::RoundTrip;
 use super::reply::{Reply, Want};
+use super::transport::{Endpoints, RoundTrip, Transport};
 use crate::clock::Clock;
 use crate::row::{LinkNames, Row};
-
-/// What a connection runs over: TCP, or in tests a pipe in memory.
-pub trait Transport: AsyncRead + AsyncWrite + Send + Sync + Unpin {}
-
-impl<T: AsyncRead + AsyncWrite + Send + Sync + Unpin> Transport for T {}
 
 /// Buffers larger than this are given back when the connection is idle.
 const IDLE_BYTES: usize = 2 << 10;
@@ -133,45 +127,28 @@ pub struct Channel {
     pub large_mtu: bool,
 }
 
-/// Who is at the ends of a connection.
-#[derive(Clone, Debug)]
-pub struct Ends {
-    /// Its number in the recording.
-    pub connection: u64,
-    /// Its place among the session's channels.
-    pub channel: u32,
-    /// Ports of client and server.
-    pub ports: (u16, u16),
-    /// Nanoseconds from SYN to SYN-ACK as the connect call showed them.
-    pub connect_ns: Option<i64>,
-    /// The least of all connections to that address.
-    pub round_trip: Arc<RoundTrip>,
-    /// Texts of its rows.
-    pub names: Arc<LinkNames>,
-}
-
 impl Channel {
     /// A connection before its Negotiate; it holds one credit.
     pub fn new(
         stream: Box<dyn Transport>,
-        ends: Ends,
+        endpoints: Endpoints,
         clock: Clock,
         credits_wanted: u16,
         record: bool,
     ) -> Channel {
         let start = clock.now();
         let table = Connection {
-            connection: ends.connection,
-            client: ends.names.client.clone(),
-            client_port: u64::from(ends.ports.0),
-            server: ends.names.server.clone(),
-            server_port: u64::from(ends.ports.1),
+            connection: endpoints.connection,
+            client: endpoints.names.client.clone(),
+            client_port: u64::from(endpoints.ports.0),
+            server: endpoints.names.server.clone(),
+            server_port: u64::from(endpoints.ports.1),
             start,
-            handshake_seen: ends.connect_ns.is_some(),
+            handshake_seen: endpoints.connect_ns.is_some(),
             vantage: Some(Vantage::Client.name().to_owned()),
             vantage_reason: "the load generator is the client".into(),
-            server_rtt_handshake_ns: ends.connect_ns,
-            server_rtt_samples: u64::from(ends.connect_ns.is_some()),
+            server_rtt_handshake_ns: endpoints.connect_ns,
+            server_rtt_samples: u64::from(endpoints.connect_ns.is_some()),
             client_rtt_ns: Some(0),
             ..Connection::default()
         };
@@ -196,11 +173,11 @@ impl Channel {
             rows: record.then(Vec::new),
             in_session: 0,
             in_tree: 0,
-            number: ends.connection,
-            place: ends.channel,
-            ports: ends.ports,
-            names: ends.names,
-            round_trip: ends.round_trip,
+            number: endpoints.connection,
+            place: endpoints.channel,
+            ports: endpoints.ports,
+            names: endpoints.names,
+            round_trip: endpoints.round_trip,
             table: Box::new(table),
             protection: Protection::default(),
             scene: Scene::default(),

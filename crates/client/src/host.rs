@@ -4,14 +4,14 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::net::TcpStream;
 
-use super::channel::{Ends, Transport};
 use super::config::{Config, Target};
 use super::delay::Delayed;
 use super::error::ClientError;
+use super::transport::{Endpoints, RoundTrip, Transport};
 use crate::clock::{Clock, nanoseconds};
 use crate::row::LinkNames;
 
@@ -33,28 +33,6 @@ pub struct Host {
     round_trips: Vec<Arc<RoundTrip>>,
     /// What connects instead of TCP.
     dial: Option<Dial>,
-}
-
-/// The least time in which a connection to an address was made, or a request answered: no reply comes
-/// sooner than the network takes. That of one connection also holds how long its task waited for the
-/// processor, on a busy client or on one that has to wake up first.
-#[derive(Debug)]
-pub struct RoundTrip(AtomicI64);
-
-impl RoundTrip {
-    fn new() -> RoundTrip {
-        RoundTrip(AtomicI64::new(i64::MAX))
-    }
-
-    /// Takes that of one more, ns.
-    pub fn took(&self, ns: i64) {
-        self.0.fetch_min(ns, Ordering::Relaxed);
-    }
-
-    /// The least so far, ns; none without any.
-    pub fn least_ns(&self) -> Option<i64> {
-        Some(self.0.load(Ordering::Relaxed)).filter(|ns| *ns != i64::MAX)
-    }
 }
 
 /// Makes the transports of a host that is no network place.
@@ -115,12 +93,13 @@ impl Host {
     pub(super) async fn connect(
         &self,
         channel: u32,
-    ) -> Result<(Box<dyn Transport>, Ends), ClientError> {
+    ) -> Result<(Box<dyn Transport>, Endpoints), ClientError> {
         let server = || self.target.address();
         if let Some(Dial(dial)) = &self.dial {
             let failed = |error| ClientError::Connect { server: server(), error };
-            let ends = self.ends(channel, (0, 0), (None, Arc::new(RoundTrip::new())), ["", ""]);
-            return Ok((dial().map_err(failed)?, ends));
+            let endpoints =
+                self.endpoints(channel, (0, 0), (None, Arc::new(RoundTrip::new())), ["", ""]);
+            return Ok((dial().map_err(failed)?, endpoints));
         }
         // IPv4 and IPv6 of one name are tried in turn for the first channel.
         let mut last = io::Error::other("the name has no address");
@@ -147,8 +126,8 @@ impl Host {
             let local = stream.local_addr().map_err(failed)?;
             let ports = (local.port(), address.port());
             let texts = [local.ip().to_string(), address.ip().to_string()];
-            round_trip.took(took);
-            let ends = self.ends(channel, ports, (Some(took), round_trip.clone()), texts);
+            round_trip.add_sample(took);
+            let endpoints = self.endpoints(channel, ports, (Some(took), round_trip.clone()), texts);
             let stream: Box<dyn Transport> = match self.config.delay.is_zero() {
                 true => Box::new(stream),
                 false => {
@@ -156,21 +135,21 @@ impl Host {
                     Box::new(Delayed::new(stream, delay, credits, self.clock.clone()))
                 }
             };
-            return Ok((stream, ends));
+            return Ok((stream, endpoints));
         }
         Err(ClientError::Connect { server: server(), error: last })
     }
 
-    fn ends(
+    fn endpoints(
         &self,
         channel: u32,
         ports: (u16, u16),
         (connect_ns, round_trip): (Option<i64>, Arc<RoundTrip>),
         [client, server]: [impl Into<String>; 2],
-    ) -> Ends {
+    ) -> Endpoints {
         let names =
             LinkNames { client: client.into(), server: server.into(), ..LinkNames::default() };
         let connection = self.connections.fetch_add(1, Ordering::Relaxed);
-        Ends { connection, channel, ports, connect_ns, round_trip, names: Arc::new(names) }
+        Endpoints { connection, channel, ports, connect_ns, round_trip, names: Arc::new(names) }
     }
 }

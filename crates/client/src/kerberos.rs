@@ -19,7 +19,7 @@ use sspi::{
     NetworkProtocol, NetworkRequest, SecurityBuffer, SecurityStatus, Sspi, SspiImpl, Username,
 };
 
-use super::auth::Credential;
+use super::credential::Credential;
 use super::error::ClientError;
 use kdc::KdcAddress;
 use keytab::Keytab;

@@ -17,33 +17,34 @@ use smbscope_wire::smb2::session::{
 use smbscope_wire::smb2::{Command, Dialect};
 use smbscope_wire::status::Status;
 
-use super::auth::{Credential, Logon};
+use super::auth::Logon;
 use super::channel::{Ask, Channel, Protection, Seal};
 use super::config::{Encryption, Signing};
+use super::credential::Credential;
 use super::error::ClientError;
 use super::host::Host;
 use super::negotiate::{Negotiated, exchange};
-use super::reply::Want;
+use super::reply::{Reply, Want};
 
-/// A session that a channel is bound to.
+/// The session to which a further channel is bound.
 pub(super) struct Binding {
     pub session_id: u64,
     pub signer: Option<Arc<Signer>>,
     pub seal: Option<Seal>,
 }
 
-/// What a logon gives.
+/// The result of a logon.
 pub(super) struct LoggedOn {
     pub session_id: u64,
     pub signer: Option<Arc<Signer>>,
     pub authenticated: bool,
-    /// Whether the server demands encryption in the session.
+    /// Whether the server requires encryption in the session.
     pub encrypt_data: bool,
-    /// Ciphers that are not used yet: the share may demand them.
-    pub spare: Option<Seal>,
+    /// Ciphers not used yet: the share may require encryption.
+    pub unused_seal: Option<Seal>,
 }
 
-/// Logs on, or binds the channel to a session; its protection is set up then.
+/// Logs on, or binds the channel to a session; sets up the channel's protection.
 pub(super) async fn log_on(
     channel: &mut Channel,
     host: &Host,
@@ -54,52 +55,21 @@ pub(super) async fn log_on(
     binding: Option<Binding>,
 ) -> Result<LoggedOn, ClientError> {
     let mut logon = Logon::new(credential, &host.target.host, host.config.kerberos.as_deref())?;
-    let dialect = negotiated.dialect;
-    let mut session_id = 0;
-    let mut flags = SessionSetupFlags::default();
     if let Some(binding) = &binding {
-        session_id = binding.session_id;
-        flags = SessionSetupFlags::BINDING;
         channel.protection.signer = binding.signer.clone();
         channel.protection.seal = binding.seal.clone();
         channel.protection.is_binding = true;
     }
-    let security_mode = match host.config.signing {
-        Signing::Required => SessionSecurityMode::SIGNING_REQUIRED,
-        Signing::Auto | Signing::Off => SessionSecurityMode::SIGNING_ENABLED,
-    };
-    let mut token = logon.step(&[]).await?;
-    let reply = loop {
-        let body = SessionSetup {
-            flags,
-            security_mode,
-            capabilities: Capabilities::default(),
-            previous_session_id,
-            blob: &token,
-        };
-        let ask = Ask { want: Want::Message, sign: binding.is_some(), ..Ask::default() };
-        let reply = exchange(channel, session_id, &body, ask, &mut preauth).await?;
-        session_id = reply.session_id;
-        let view = SessionSetupResponse(&reply.message);
-        match reply.status {
-            Status::SUCCESS => break reply,
-            Status::MORE_PROCESSING_REQUIRED => {
-                preauth.update(&reply.message);
-                token = logon.step(view.security_blob().unwrap_or_default()).await?;
-            }
-            Status::ACCESS_DENIED
-                if binding.as_ref().is_some_and(|binding| binding.seal.is_some()) =>
-            {
-                return Err(ClientError::Protocol(
-                    "the server lets no further connection into a session that must be encrypted (Samba, where encryption is required): leave out --channels, or let encryption be desired there"
-                        .into(),
-                ));
-            }
-            status => {
-                return Err(ClientError::Refused { command: Command::SESSION_SETUP, status });
-            }
-        }
-    };
+    let reply = exchange_tokens(
+        channel,
+        host.config.signing,
+        &mut logon,
+        &mut preauth,
+        previous_session_id,
+        binding.as_ref(),
+    )
+    .await?;
+    let session_id = reply.session_id;
     let session_flags = SessionSetupResponse(&reply.message).flags().unwrap_or_default();
     let guest = session_flags.contains(SessionFlags::IS_GUEST)
         || session_flags.contains(SessionFlags::IS_NULL);
@@ -111,36 +81,107 @@ pub(super) async fn log_on(
             signer: None,
             authenticated: false,
             encrypt_data,
-            spare: None,
+            unused_seal: None,
         });
     }
     let last = SessionSetupResponse(&reply.message).security_blob().unwrap_or_default();
     logon.finish(last).await?;
-    // Session.FullSessionKey (MS-SMB2 section 3.2.5.3.1): what takes only 16 bytes of it cuts it.
+    // Session.FullSessionKey (MS-SMB2 section 3.2.5.3.1); algorithms that use 16 bytes truncate it.
     let key = logon.session_key()?;
-    let broken = || ClientError::Protocol("no keys for this dialect".into());
-    let signing_key = derive_signing_key(dialect.0, &key, Some(&preauth)).ok_or_else(broken)?;
-    let signer = Arc::new(Signer::new(negotiated.signing, &signing_key).ok_or_else(broken)?);
-    // The last reply is signed with the key that it establishes; without signing from 3.1.1 on
-    // only, since nobody could tell a forged one there.
-    if dialect == Dialect::SMB_3_1_1 && !signer.verify(&reply.message) {
-        return Err(ClientError::Unverified("the last SessionSetup reply"));
-    }
+    let signer = Arc::new(verified_signer(negotiated, &key, &preauth, &reply.message)?);
     let sign_all = host.config.signing == Signing::Required || negotiated.signing_required();
     channel.protection =
         Protection { signer: Some(signer.clone()), sign_all, ..Protection::default() };
-    let mut spare = None;
+    let mut unused_seal = None;
     if binding.is_none()
         && let Some(cipher) = negotiated.cipher
     {
-        let seal = seal(dialect, cipher, &key, &preauth).ok_or_else(broken)?;
+        let seal = seal(negotiated.dialect, cipher, &key, &preauth).ok_or_else(no_keys)?;
         if encrypt_data || host.config.encryption == Encryption::Required {
             channel.protection.seal = Some(seal);
         } else {
-            spare = Some(seal);
+            unused_seal = Some(seal);
         }
     }
-    Ok(LoggedOn { session_id, signer: Some(signer), authenticated: true, encrypt_data, spare })
+    Ok(LoggedOn {
+        session_id,
+        signer: Some(signer),
+        authenticated: true,
+        encrypt_data,
+        unused_seal,
+    })
+}
+
+/// SESSION_SETUP requests and replies until the server accepts: its last reply.
+async fn exchange_tokens(
+    channel: &mut Channel,
+    signing: Signing,
+    logon: &mut Logon,
+    preauth: &mut PreauthIntegrity,
+    previous_session_id: u64,
+    binding: Option<&Binding>,
+) -> Result<Reply, ClientError> {
+    let flags = match binding {
+        Some(_) => SessionSetupFlags::BINDING,
+        None => SessionSetupFlags::default(),
+    };
+    let security_mode = match signing {
+        Signing::Required => SessionSecurityMode::SIGNING_REQUIRED,
+        Signing::Auto | Signing::Off => SessionSecurityMode::SIGNING_ENABLED,
+    };
+    let mut session_id = binding.map_or(0, |binding| binding.session_id);
+    let mut token = logon.step(&[]).await?;
+    loop {
+        let body = SessionSetup {
+            flags,
+            security_mode,
+            capabilities: Capabilities::default(),
+            previous_session_id,
+            blob: &token,
+        };
+        let ask = Ask { want: Want::Message, sign: binding.is_some(), ..Ask::default() };
+        let reply = exchange(channel, session_id, &body, ask, preauth).await?;
+        session_id = reply.session_id;
+        match reply.status {
+            Status::SUCCESS => return Ok(reply),
+            Status::MORE_PROCESSING_REQUIRED => {
+                preauth.update(&reply.message);
+                let view = SessionSetupResponse(&reply.message);
+                token = logon.step(view.security_blob().unwrap_or_default()).await?;
+            }
+            Status::ACCESS_DENIED if binding.is_some_and(|binding| binding.seal.is_some()) => {
+                return Err(ClientError::Protocol(
+                    "the server refuses a further connection to a session that requires encryption (Samba does, if encryption is required): omit --channels, or configure encryption as desired on the server"
+                        .into(),
+                ));
+            }
+            status => {
+                return Err(ClientError::Refused { command: Command::SESSION_SETUP, status });
+            }
+        }
+    }
+}
+
+/// The session's signer, after it has verified the server's last reply.
+fn verified_signer(
+    negotiated: &Negotiated,
+    key: &Key,
+    preauth: &PreauthIntegrity,
+    last_reply: &[u8],
+) -> Result<Signer, ClientError> {
+    let dialect = negotiated.dialect;
+    let signing_key = derive_signing_key(dialect.0, key, Some(preauth)).ok_or_else(no_keys)?;
+    let signer = Signer::new(negotiated.signing, &signing_key).ok_or_else(no_keys)?;
+    // The last reply is signed with the key that it establishes. Before 3.1.1 an unsigned session
+    // need not sign it, so a missing signature does not prove a forgery.
+    if dialect == Dialect::SMB_3_1_1 && !signer.verify(last_reply) {
+        return Err(ClientError::Unverified("the last SessionSetup reply"));
+    }
+    Ok(signer)
+}
+
+fn no_keys() -> ClientError {
+    ClientError::Protocol("no keys can be derived for the negotiated dialect".into())
 }
 
 /// Ciphers of both directions of a session.

@@ -18,15 +18,16 @@ use smbscope_wire::smb2::oplock::{LeaseBreakFlags, OplockBreak};
 use smbscope_wire::smb2::tree::{ShareCapabilities, ShareFlags, ShareType, TreeConnectResponse};
 use smbscope_wire::status::Status;
 
-use super::auth::Credential;
-use super::channel::{Ask, Channel, Ends, Protection, Seal, Transport};
+use super::channel::{Ask, Channel, Protection, Seal};
 use super::config::Encryption;
+use super::credential::Credential;
 use super::error::ClientError;
 use super::host::Host;
 use super::lease::Leases;
 use super::logon::{Binding, log_on};
 use super::negotiate::{Negotiated, negotiate};
 use super::reply::{Reply, Want};
+use super::transport::{Endpoints, Transport};
 use super::validate;
 use crate::row::{LinkNames, Row};
 pub use ended::{Ended, Failed};
@@ -82,9 +83,10 @@ impl Session {
         handles_from: u64,
         previous: Option<Previous>,
     ) -> Result<Session, Failed> {
-        let (stream, ends) = host.connect(0).await?;
+        let (stream, endpoints) = host.connect(0).await?;
         // In boxes: a user who waits need not carry the room that a logon takes.
-        let opening = Session::over(limit, host, stream, ends, credential, handles_from, previous);
+        let opening =
+            Session::over(limit, host, stream, endpoints, credential, handles_from, previous);
         let mut session = Box::pin(opening).await?;
         for channel in 1..session.host.config.channels {
             let binding = Box::pin(session.bind(u32::from(channel), credential));
@@ -100,7 +102,7 @@ impl Session {
         limit: Duration,
         host: Arc<Host>,
         stream: Box<dyn Transport>,
-        ends: Ends,
+        endpoints: Endpoints,
         credential: &Credential,
         handles_from: u64,
         previous: Option<Previous>,
@@ -111,12 +113,17 @@ impl Session {
             None => getrandom::fill(&mut client_guid)
                 .map_err(|error| ClientError::Logon(format!("no random bytes: {error}")))?,
         }
-        let names = LinkNames { user: credential.name(), ..LinkNames::clone(&ends.names) };
-        let mut ends = ends;
-        ends.names = Arc::new(names);
+        let names = LinkNames { user: credential.name(), ..LinkNames::clone(&endpoints.names) };
+        let mut endpoints = endpoints;
+        endpoints.names = Arc::new(names);
         let config = &host.config;
-        let mut channel =
-            Channel::new(stream, ends.clone(), host.clock.clone(), config.credits, host.record);
+        let mut channel = Channel::new(
+            stream,
+            endpoints.clone(),
+            host.clock.clone(),
+            config.credits,
+            host.record,
+        );
         let logged_on = within(limit, async {
             let mut preauth = PreauthIntegrity::new();
             let negotiated =
@@ -146,7 +153,7 @@ impl Session {
             tree: None,
             leases: Leases::default(),
         };
-        match within(limit, session.connect_tree(ends.names, logon.spare)).await {
+        match within(limit, session.connect_tree(endpoints.names, logon.unused_seal)).await {
             Ok(()) => Ok(session),
             Err(error) => Err(session.failed(error)),
         }
@@ -168,13 +175,13 @@ impl Session {
             ));
         }
         let host = self.host.clone();
-        let (stream, mut ends) = host.connect(number).await?;
+        let (stream, mut endpoints) = host.connect(number).await?;
         let Some(first) = self.channels.first() else {
             return Err(ClientError::Protocol("the session has no connection".into()));
         };
         let names =
-            LinkNames { client: ends.names.client.clone(), ..LinkNames::clone(first.names()) };
-        ends.names = Arc::new(names);
+            LinkNames { client: endpoints.names.client.clone(), ..LinkNames::clone(first.names()) };
+        endpoints.names = Arc::new(names);
         let seal = first.protection.seal.clone();
         let sign_all = first.protection.sign_all;
         let (guid, signer) = (self.client_guid, self.session_signer.clone());
@@ -182,7 +189,7 @@ impl Session {
         // The session's at once, so that nothing it did is lost when it is refused.
         self.channels.push(Channel::new(
             stream,
-            ends,
+            endpoints,
             host.clock.clone(),
             host.config.credits,
             host.record,

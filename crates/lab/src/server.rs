@@ -23,7 +23,7 @@ mod error;
 mod line;
 mod listen;
 mod options;
-mod places;
+mod paths;
 mod process;
 mod record;
 mod samba;
@@ -39,15 +39,17 @@ use nix::unistd::{Uid, User, geteuid};
 pub use accounts::{USER_PATTERN, user_name};
 pub use conf::parse_setting;
 pub use error::LabError;
-pub use line::{Line, LineRecord, NAMESPACES};
-pub use options::{Cipher, Dialect, Encryption, Options, Signing, SigningAlgorithm, USERS_MOST};
-pub use places::default_dir;
+pub use line::NAMESPACES;
+pub use options::{
+    Cipher, Dialect, Encryption, Line, Options, Signing, SigningAlgorithm, USERS_MOST,
+};
+pub use paths::default_dir;
 pub use process::Process;
-pub use record::Record;
+pub use record::{LineRecord, Record};
 
 use conf::Accounts;
 use error::At as _;
-use places::Places;
+use paths::Paths;
 use samba::Samba;
 
 /// Whom guests are, the first that is there and is not the owner. Every Linux has these.
@@ -61,14 +63,14 @@ impl Lab {
     pub fn up(options: &Options) -> Result<Running, LabError> {
         let options = &line::place(options)?;
         let dir = options.dir.clone().unwrap_or_else(default_dir);
-        let places = Places::new(&dir)?;
+        let paths = Paths::new(&dir)?;
         let samba = Samba::find(options.samba.as_deref())?;
         options.check(samba.release)?;
         let (accounts, owner) = accounts_of(options)?;
         if owner.uid != geteuid() {
-            places::check_passable(&places.dir, &owner)?;
+            paths::check_passable(&paths.dir, &owner)?;
         }
-        refuse_second(&places)?;
+        refuse_second(&paths)?;
         let port = match options.port {
             Some(port) if options.enter.is_empty() && options.line.is_none() => {
                 listen::check(options.address, port)?;
@@ -78,11 +80,11 @@ impl Lab {
             None if options.line.is_some() => line::PORT,
             None => listen::free(options.address)?,
         };
-        match attempt(options, &places, &samba, &accounts, &owner, port) {
+        match attempt(options, &paths, &samba, &accounts, &owner, port) {
             // Somebody was faster; a second one asks the kernel.
             Err(LabError::Port { .. }) if options.port.is_none() && options.line.is_none() => {
                 let port = listen::any(options.address)?;
-                attempt(options, &places, &samba, &accounts, &owner, port)
+                attempt(options, &paths, &samba, &accounts, &owner, port)
             }
             result => result,
         }
@@ -91,13 +93,13 @@ impl Lab {
     /// Ends the lab in a folder and removes what it made: its processes, its files, the files in
     /// its share, and the folder if it made that. Files of others stay.
     pub fn down(dir: &Path) -> Result<Removed, LabError> {
-        let places = Places::new(dir)?;
-        if fs::symlink_metadata(&places.dir).is_err() {
-            return Err(LabError::NotALab { dir: places.dir });
+        let paths = Paths::new(dir)?;
+        if fs::symlink_metadata(&paths.dir).is_err() {
+            return Err(LabError::NotALab { dir: paths.dir });
         }
-        places.check_ours()?;
-        let record = Record::read(&places)?;
-        remove(&places, &record)
+        paths.check_ours()?;
+        let record = Record::read(&paths)?;
+        remove(&paths, &record)
     }
 
     /// The labs of all users whose folders this user may read: those whose smbd runs, and the one
@@ -108,7 +110,7 @@ impl Lab {
             .filter(|conf| conf.file_name().is_some_and(|name| name == "smb.conf"))
             .filter_map(|conf| conf.parent().map(Path::to_owned))
             .collect();
-        folders.extend(Places::new(dir).ok().map(|places| places.dir));
+        folders.extend(Paths::new(dir).ok().map(|paths| paths.dir));
         folders.sort();
         folders.dedup();
         folders.iter().filter_map(|folder| Lab::status(folder).ok()).collect()
@@ -116,12 +118,12 @@ impl Lab {
 
     /// The lab in one folder.
     pub fn status(dir: &Path) -> Result<Status, LabError> {
-        let places = Places::new(dir)?;
-        let record = Record::read(&places)?;
-        let running = record.running(&places);
+        let paths = Paths::new(dir)?;
+        let record = Record::read(&paths)?;
+        let running = record.running(&paths);
         let smbd = record.processes.iter().find(|started| started.name == "smbd");
         let state = match smbd {
-            Some(smbd) if running.iter().any(|it| same(it, smbd)) => State::Running,
+            Some(smbd) if running.iter().any(|it| it.is_same(smbd)) => State::Running,
             None if !running.is_empty() => State::Starting,
             _ => State::Dead,
         };
@@ -137,16 +139,16 @@ impl Lab {
 
     /// The users' password of the lab in a folder.
     pub fn password(dir: &Path) -> Result<String, LabError> {
-        let places = Places::new(dir)?;
-        let record = Record::read(&places)?;
+        let paths = Paths::new(dir)?;
+        let record = Record::read(&paths)?;
         Running { record }.password()
     }
 
     /// smb.conf of the lab in a folder.
     pub fn configuration(dir: &Path) -> Result<String, LabError> {
-        let places = Places::new(dir)?;
-        Record::read(&places)?;
-        fs::read_to_string(places.conf()).at(&places.conf(), "cannot be read")
+        let paths = Paths::new(dir)?;
+        Record::read(&paths)?;
+        fs::read_to_string(paths.conf()).at(&paths.conf(), "cannot be read")
     }
 }
 
@@ -166,22 +168,22 @@ impl Running {
 
     /// The file that holds the password, and nothing else.
     pub fn password_file(&self) -> PathBuf {
-        self.places().password()
+        self.paths().password()
     }
 
     /// The file with the first user's name and the password that `smbclient -A` reads.
     pub fn credentials_file(&self) -> PathBuf {
-        self.places().credentials()
+        self.paths().credentials()
     }
 
     /// smbd's log.
     pub fn log_file(&self) -> PathBuf {
-        self.places().smbd_log()
+        self.paths().smbd_log()
     }
 
     /// The share's folder on this machine.
     pub fn share_dir(&self) -> PathBuf {
-        self.places().share()
+        self.paths().share()
     }
 
     /// Bytes free where the share lies.
@@ -197,8 +199,8 @@ impl Running {
         Guard(self)
     }
 
-    fn places(&self) -> Places {
-        Places { dir: self.record.dir.clone() }
+    fn paths(&self) -> Paths {
+        Paths { dir: self.record.dir.clone() }
     }
 }
 
@@ -273,13 +275,13 @@ pub struct Removed {
 /// Makes the folder, starts Samba in it, and takes all of it back when that fails.
 fn attempt(
     options: &Options,
-    places: &Places,
+    paths: &Paths,
     samba: &Samba,
     accounts: &Accounts,
     owner: &User,
     port: u16,
 ) -> Result<Running, LabError> {
-    let made_dir = places.make(owner.uid != geteuid())?;
+    let made_dir = paths.make(owner.uid != geteuid())?;
     let mut record = Record {
         samba: samba.version.clone(),
         smbd: samba.smbd.clone(),
@@ -289,18 +291,18 @@ fn attempt(
         users: options.users,
         owner: owner.name.clone(),
         settings: conf::summary(options),
-        ..Record::new(places, made_dir)
+        ..Record::new(paths, made_dir)
     };
     let result = record
-        .write(places)
-        .and_then(|()| furnish(options, places, samba, accounts, owner, port))
-        .and_then(|()| start::start(options, samba, places, &mut record))
-        .and_then(|()| record.write(places));
+        .write(paths)
+        .and_then(|()| furnish(options, paths, samba, accounts, owner, port))
+        .and_then(|()| start::start(options, samba, paths, &mut record))
+        .and_then(|()| record.write(paths));
     match result {
         Ok(()) => Ok(Running { record }),
         Err(error) => {
             // What went wrong first is what the user needs to know.
-            let _ = remove(places, &record);
+            let _ = remove(paths, &record);
             Err(error)
         }
     }
@@ -309,31 +311,31 @@ fn attempt(
 /// Writes all that smbd needs before it starts.
 fn furnish(
     options: &Options,
-    places: &Places,
+    paths: &Paths,
     samba: &Samba,
     accounts: &Accounts,
     owner: &User,
     port: u16,
 ) -> Result<(), LabError> {
-    places.make_folders()?;
+    paths.make_folders()?;
     let password = match &options.password {
         Some(password) => password.clone(),
-        None => accounts::random_password().at(&places.dir, "no random password")?,
+        None => accounts::random_password().at(&paths.dir, "no random password")?,
     };
-    let conf = conf::text(options, places, port, accounts, samba.wants_helpers());
+    let conf = conf::text(options, paths, port, accounts, samba.wants_helpers());
     let uid = owner.uid.as_raw();
     let smbpasswd = accounts::smbpasswd(&accounts.owner, uid, &password);
     let tickets = options.set.iter().any(|(name, _)| name.eq_ignore_ascii_case("realm"));
     for (path, text) in [
-        (places.conf(), conf),
-        (places.users_map(), accounts::username_map(&accounts.owner, options.users, tickets)),
-        (places.dir.join("private/smbpasswd"), smbpasswd),
-        (places.credentials(), accounts::credentials(&password)),
-        (places.password(), password + "\n"),
+        (paths.conf(), conf),
+        (paths.users_map(), accounts::username_map(&accounts.owner, options.users, tickets)),
+        (paths.dir.join("private/smbpasswd"), smbpasswd),
+        (paths.credentials(), accounts::credentials(&password)),
+        (paths.password(), password + "\n"),
     ] {
-        places.write(&path, &text, false)?;
+        paths.write(&path, &text, false)?;
     }
-    let share = places.share();
+    let share = paths.share();
     if owner.uid != geteuid() {
         std::os::unix::fs::chown(&share, Some(uid), Some(owner.gid.as_raw()))
             .at(&share, "cannot be given to the users' system user")?;
@@ -342,12 +344,12 @@ fn furnish(
 }
 
 /// Ends the processes, then removes the line and the files; without the former the latter stay.
-fn remove(places: &Places, record: &Record) -> Result<Removed, LabError> {
-    let processes = process::end(|| record.running(places))
-        .map_err(|pid| LabError::Stuck { dir: places.dir.clone(), pid })?;
+fn remove(paths: &Paths, record: &Record) -> Result<Removed, LabError> {
+    let processes = process::end(|| record.running(paths))
+        .map_err(|pid| LabError::Stuck { dir: paths.dir.clone(), pid })?;
     let inside = line::remove(record)?;
-    for name in places::MADE.into_iter().chain(["lab.json.part"]) {
-        let path = places.dir.join(name);
+    for name in paths::MADE.into_iter().chain(["lab.json.part"]) {
+        let path = paths.dir.join(name);
         // A link among them is removed, not followed.
         let result = match fs::symlink_metadata(&path) {
             Ok(found) if found.is_dir() => fs::remove_dir_all(&path),
@@ -361,18 +363,18 @@ fn remove(places: &Places, record: &Record) -> Result<Removed, LabError> {
             _ => {}
         }
     }
-    let dir_removed = record.made_dir && fs::remove_dir(&places.dir).is_ok();
-    let left = match fs::read_dir(&places.dir) {
+    let dir_removed = record.made_dir && fs::remove_dir(&paths.dir).is_ok();
+    let left = match fs::read_dir(&paths.dir) {
         Ok(entries) if !dir_removed => entries.flatten().map(|entry| entry.path()).collect(),
         _ => Vec::new(),
     };
-    Ok(Removed { dir: places.dir.clone(), processes, dir_removed, left, inside })
+    Ok(Removed { dir: paths.dir.clone(), processes, dir_removed, left, inside })
 }
 
 /// That no lab is in the folder already.
-fn refuse_second(places: &Places) -> Result<(), LabError> {
-    let Ok(status) = Lab::status(&places.dir) else { return Ok(()) };
-    let dir = places.dir.display();
+fn refuse_second(paths: &Paths) -> Result<(), LabError> {
+    let Ok(status) = Lab::status(&paths.dir) else { return Ok(()) };
+    let dir = paths.dir.display();
     let why = match status.state {
         State::Running => format!(
             "a lab runs here already, at {}: end it with `smbscope lab down --dir {dir}`, or start \
@@ -385,7 +387,7 @@ fn refuse_second(places: &Places) -> Result<(), LabError> {
              --dir {dir}`"
         ),
     };
-    Err(LabError::folder(&places.dir, why))
+    Err(LabError::folder(&paths.dir, why))
 }
 
 /// The system users of a lab: whose rights the users get, and who guests are.
@@ -412,8 +414,4 @@ fn accounts_of(options: &Options) -> Result<(Accounts, User), LabError> {
     let guest = GUESTS.iter().find(|name| **name != owner.name && by_name(name).is_some());
     let guest = guest.ok_or_else(|| wrong("no system user is left for guests".to_owned()))?;
     Ok((Accounts { owner: owner.name.clone(), guest: (*guest).to_owned() }, owner))
-}
-
-fn same(one: &Process, other: &Process) -> bool {
-    one.pid == other.pid && one.start_ticks == other.start_ticks
 }

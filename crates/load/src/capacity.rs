@@ -1,7 +1,7 @@
 //! How many users a server carries without overload.
 //!
 //! Owns the definition of overload (`overload`, in words in docs/load.md), the book that is kept
-//! of every user's schedule (`book`), the early end of a step (`early`), the search for the
+//! of every user's schedule (`book`), the early end of a step (`early_stop`), the search for the
 //! highest number of users (`search`, with its `step`s and its `answer`) with the answer's interval
 //! (`interval`), and FSCT's
 //! table (`table`). All of it is arithmetic: no network, no clock. It does not own who runs the
@@ -9,7 +9,7 @@
 
 pub mod answer;
 pub mod book;
-pub mod early;
+pub mod early_stop;
 pub mod interval;
 pub mod overload;
 pub mod search;
@@ -20,7 +20,7 @@ pub mod table;
 
 pub use answer::{Answer, StopReason};
 pub use book::Book;
-pub use early::{Certain, Early};
+pub use early_stop::{Certain, Early};
 pub use interval::Interval;
 pub use overload::{Judgement, Rule, Snapshot};
 pub use search::Search;

@@ -19,7 +19,6 @@ pub use content::content;
 pub use restore::Restore;
 pub use scale::{BadScale, Scale};
 
-use crate::workload::Workload;
 use random::{Stream, mix};
 
 /// Bytes of a block of [`Sizes::Blocks`], and the block of the published workload.
@@ -167,15 +166,23 @@ const PURPOSE_NEW: u64 = 3;
 const PURPOSE_NAME: u64 = 4;
 
 impl FileSet {
-    /// The file set of a workload. `seed` and `scale` must be those of the run that uses it.
-    pub fn new(workload: &Workload, seed: u64, scale: Scale) -> FileSet {
-        let pools: Vec<Pool> = workload.pools.iter().map(|pool| scale.apply(pool)).collect();
-        let mut folders = BTreeSet::new();
-        for path in workload.folders.iter().chain(pools.iter().flat_map(|pool| &pool.folders)) {
+    /// The files of `pools` and the `folders` without a pool, for the workload of that name. `seed`
+    /// and `scale` must be those of the run that uses it; see also
+    /// [`crate::workload::Workload::file_set`].
+    pub fn new(
+        workload: &str,
+        folders: &[String],
+        pools: &[Pool],
+        seed: u64,
+        scale: Scale,
+    ) -> FileSet {
+        let pools: Vec<Pool> = pools.iter().map(|pool| scale.apply(pool)).collect();
+        let mut all = BTreeSet::new();
+        for path in folders.iter().chain(pools.iter().flat_map(|pool| &pool.folders)) {
             let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
-            folders.extend(ends.filter(|&end| end > 0).map(|end| path[..end].replace('/', "\\")));
+            all.extend(ends.filter(|&end| end > 0).map(|end| path[..end].replace('/', "\\")));
         }
-        let (workload, folders) = (workload.name.clone(), folders.into_iter().collect());
+        let (workload, folders) = (workload.to_owned(), all.into_iter().collect());
         FileSet { workload, pools, folders, seed, scale }
     }
 

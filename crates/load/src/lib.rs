@@ -8,11 +8,11 @@
 #[cfg(target_os = "linux")]
 pub mod calibrate;
 pub mod capacity;
+pub mod execute;
 pub mod fileset;
-pub mod perform;
 pub mod prepare;
 pub mod recorder;
 pub mod run;
+pub mod self_check;
 pub mod stats;
-pub mod watch;
 pub mod workload;

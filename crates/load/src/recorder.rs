@@ -3,7 +3,7 @@
 //! Users hand over their rows when a scenario ends. Rows wait in a few shards, so that users do
 //! not wait for each other, and become a batch when there are enough of them or a second passed.
 //! Whoever writes takes the parts from a bounded channel: when the disk cannot keep up, the
-//! generator becomes slow, which it notices itself (`watch`), rather than losing rows.
+//! generator becomes slow, which it notices itself (`self_check`), rather than losing rows.
 
 mod opens;
 

@@ -5,7 +5,8 @@
 
 mod shared;
 pub mod user;
-pub mod who;
+pub mod users;
+mod window;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
@@ -13,25 +14,26 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use smbscope_tables::part::Part;
-use smbscope_tables::run::{COOL_DOWN, MEASURED, Step as StepRow, WARM_UP};
+use smbscope_tables::run::Step as StepRow;
 use tokio::sync::watch as signal;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
+use tokio::time::{Instant, sleep_until};
 
 use crate::capacity::table::Row as TableRow;
-use crate::capacity::{Book, Early, Rule, Snapshot, Step, StepResult};
+use crate::capacity::{Book, Rule, Snapshot, Step, StepResult};
 use crate::recorder::Recorder;
+use crate::self_check::{ClientLoad, SelfCheck};
 use crate::stats::Tally;
-use crate::watch::{ClientLoad, Watch};
 use crate::workload::{ClientCache, Planner, UserPlans};
 pub use shared::{Moved, Running, Shared, operation_end};
 use smbscope_client::Host;
 use smbscope_client::clock::nanoseconds;
 use user::{Files, User};
-use who::{Credentials, Shard, home};
+use users::{Credentials, Shard, home};
+use window::{Timeline, Window, WindowOutcome};
 
-/// Time for users to leave when a step is over and what they were doing has ended.
-const FAREWELL: Duration = Duration::from_secs(10);
+/// Time for users to log off after their last execution has ended.
+const LOGOFF_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long the parts of a step last, and how users come.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -44,16 +46,16 @@ pub struct Pace {
     pub cool_down: Duration,
     /// Back to back instead of by schedule.
     pub closed: bool,
-    /// For an execution that is under way when the step ends. Without any it is broken off, which is
-    /// then no trouble: who asks so is after operations, not executions.
-    pub patience: Duration,
+    /// For an execution in flight when the step ends. Zero aborts it, which does not count as a
+    /// failure: such a run measures operations, not executions.
+    pub grace: Duration,
 }
 
 impl Pace {
-    /// How long an execution is waited for whose answers may still come.
-    pub const PATIENCE: Duration = Duration::from_secs(20);
-    /// The same when somebody waits for the run to end.
-    const HURRIED: Duration = Duration::from_secs(2);
+    /// Usual grace for executions in flight.
+    pub const GRACE: Duration = Duration::from_secs(20);
+    /// Limit on the grace after an interruption: the user waits for the run to end.
+    const INTERRUPTED_GRACE: Duration = Duration::from_secs(2);
 }
 
 /// What is told while a step runs, about once a second.
@@ -86,7 +88,7 @@ pub struct Engine {
     run: String,
     pace: Pace,
     rule: Rule,
-    watch: Arc<Watch>,
+    self_check: Arc<SelfCheck>,
     plans: BTreeMap<u64, UserPlans>,
     /// What is known of the files of users who were there; nothing of others'.
     files: BTreeMap<u64, Files>,
@@ -151,7 +153,7 @@ impl Engine {
             run: parts.run,
             pace: parts.pace,
             rule,
-            watch: Arc::new(Watch::new(parts.threads)),
+            self_check: Arc::new(SelfCheck::new(parts.threads)),
             plans: BTreeMap::new(),
             files: BTreeMap::new(),
             interrupted: parts.interrupted,
@@ -186,173 +188,123 @@ impl Engine {
         *self.interrupted.borrow()
     }
 
-    /// How long what is under way at the end of a step may still take.
-    fn patience(&self) -> Duration {
+    /// How long an execution in flight at the end of a step may still take.
+    fn grace(&self) -> Duration {
         match self.interrupted() {
-            true => self.pace.patience.min(Pace::HURRIED),
-            false => self.pace.patience,
+            true => self.pace.grace.min(Pace::INTERRUPTED_GRACE),
+            false => self.pace.grace,
         }
     }
 
-    /// Runs one step and tells about it once a second. An interruption ends it early; what was
+    /// Runs one step and reports progress once a second. An interruption ends it early; what was
     /// measured until then counts.
     pub async fn step(
         &mut self,
         step: Step,
         cut_short: bool,
-        mut tell: impl FnMut(&Progress),
+        mut report: impl FnMut(&Progress),
     ) -> StepResult {
-        let clock = self.shared.clock.clone();
-        let start = Instant::now();
-        let numbers: Vec<u64> = self.shard.users(step.users).collect();
-        let ramp = Duration::from_secs_f64(step.users as f64 / self.pace.ramp_per_second.max(0.01));
-        let window = start + ramp + self.pace.warm_up;
-        let window_ns = step.duration_ns.max(1);
-        let length = Duration::from_nanos(window_ns as u64);
+        let timeline = Timeline::new(&self.pace, &step, Instant::now());
         let (stop, stopped) = signal::channel(None);
+        let mut users = self.start_users(&step, &timeline, &stopped);
+        let self_check = tokio::spawn({
+            let (self_check, clock) = (self.self_check.clone(), self.shared.clock.clone());
+            async move { self_check.probe(&clock).await }
+        });
+        let window = Window::new(self, &users, step, timeline, cut_short).run(&mut report).await;
+        self_check.abort();
+        let stopped_at = Instant::now();
+        let now = self.shared.clock.at(stopped_at);
+        users.running.end_window(now);
+        users.running.stop(now);
+        self.close(&mut users, &stop, stopped_at).await;
+        self.shared.recorder.flush();
+        self.into_result(&users, window, stopped_at)
+    }
 
-        // The users' begins, such that each goes on with its schedule where it was.
-        let mut users = Vec::with_capacity(numbers.len());
-        for (place, &number) in numbers.iter().enumerate() {
-            let plans = self
-                .plans
-                .remove(&number)
-                .unwrap_or_else(|| self.planner.user(number, &home(&self.folder, number)));
-            // The ramp goes over all machines' users in the order of their numbers.
-            let log_on = start + ramp.mul_f64((number - 1) as f64 / step.users.max(1) as f64);
-            let first = self.planner.schedule(number, plans.run());
-            let passed = match plans.run() {
-                0 => Duration::ZERO,
-                run => self.planner.schedule(number, run - 1).min(first),
-            };
-            // An instant is not less than zero: what a user did long ago lies before the begin.
-            let begin = log_on.checked_sub(passed).unwrap_or(log_on);
-            let files = self.files.remove(&number).unwrap_or(Files::Unseen);
-            users.push(User {
-                shared: self.shared.clone(),
-                number,
-                place,
-                plans,
-                begin,
-                log_on,
-                stop: stopped.clone(),
-                lost: None,
-                files,
-                restores: files.restores(),
-            });
-        }
-        let dues: Vec<i64> =
-            users.iter().map(|user| clock.at(user.begin + user.plans.due())).collect();
-        let begins: Vec<Instant> = users.iter().map(|user| user.begin).collect();
-        let runs: Vec<u64> = users.iter().map(|user| user.plans.run()).collect();
-        let book = Book::new(self.rule.interval_ns, dues);
-        let measured = (clock.at(window), clock.at(window + length));
+    /// Starts the users' tasks. Each continues with its schedule where it was.
+    fn start_users(
+        &mut self,
+        step: &Step,
+        timeline: &Timeline,
+        stopped: &signal::Receiver<Option<Duration>>,
+    ) -> Users {
+        let numbers: Vec<u64> = self.shard.users(step.users).collect();
+        let users: Vec<User> = numbers
+            .iter()
+            .enumerate()
+            .map(|(place, &number)| self.user(place, number, step.users, timeline, stopped.clone()))
+            .collect();
+        let clock = &self.shared.clock;
+        let dues = users.iter().map(|user| clock.at(user.begin + user.plans.due()));
+        let book = Book::new(self.rule.interval_ns, dues.collect::<Vec<i64>>());
+        let measured = (clock.at(timeline.window), clock.at(timeline.window_end()));
         let running = Arc::new(Running::new(step.step, book, measured));
         *self.shared.step.write().unwrap_or_else(PoisonError::into_inner) = running.clone();
         self.shared.take_tally();
+        let begins = users.iter().map(|user| user.begin).collect();
+        let runs = users.iter().map(|user| user.plans.run()).collect();
         let mut tasks = JoinSet::new();
         for user in users {
             let number = user.number;
-            tasks.spawn(async move { (number, user.live().await) });
+            tasks.spawn(async move { (number, user.run().await) });
         }
-        let probe = tokio::spawn({
-            let (watch, clock) = (self.watch.clone(), clock.clone());
-            async move { watch.probe(&clock).await }
-        });
+        Users { numbers, begins, runs, running, tasks }
+    }
 
-        let planner = &self.planner;
-        let snapshot = |time: Instant| {
-            running.book.snapshot(clock.at(time), |user, number, _| {
-                let begin = *begins.get(user)?;
-                let run = runs.get(user)? + number + 1;
-                Some(clock.at(begin + planner.schedule(*numbers.get(user)?, run)))
-            })
+    /// A user as the step begins.
+    fn user(
+        &mut self,
+        place: usize,
+        number: u64,
+        all: u64,
+        timeline: &Timeline,
+        stop: signal::Receiver<Option<Duration>>,
+    ) -> User {
+        let plans = self
+            .plans
+            .remove(&number)
+            .unwrap_or_else(|| self.planner.user(number, &home(&self.folder, number)));
+        // The ramp covers the users of all machines in the order of their numbers.
+        let log_on =
+            timeline.start + timeline.ramp.mul_f64((number - 1) as f64 / all.max(1) as f64);
+        let first = self.planner.schedule(number, plans.run());
+        let passed = match plans.run() {
+            0 => Duration::ZERO,
+            run => self.planner.schedule(number, run - 1).min(first),
         };
-        let mut phase = Phase::WarmUp;
-        let mut before = snapshot(start);
-        let mut begun = before;
-        let mut troubles = self.shared.troubles();
-        let mut early = None;
-        let mut end: Option<(Snapshot, Instant)> = None;
-        let mut ended_early = false;
-        let mut result_tally = None;
-        let mut ticks = interval(Duration::from_secs(1));
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        self.watch.begin();
-        let window_end = window + length;
-        let stop_at = window_end + self.pace.cool_down;
-        loop {
-            let wake = match phase {
-                Phase::WarmUp => window,
-                Phase::Measured => window_end,
-                Phase::CoolDown => stop_at,
-            };
-            let mut interrupted = self.interrupted.clone();
-            tokio::select! {
-                _ = ticks.tick() => {}
-                () = sleep_until(wake) => {}
-                _ = interrupted.wait_for(|asked| *asked) => {}
-            }
-            let now_at = Instant::now();
-            let now = snapshot(now_at);
-            let interrupted = self.interrupted();
-            if phase == Phase::WarmUp && now_at >= window {
-                phase = Phase::Measured;
-                begun = now;
-                troubles = self.shared.troubles();
-                self.shared.take_tally();
-                self.watch.begin();
-                early = Some(Early::new(self.rule, now, window_ns, step.may_end_early));
-            } else if phase == Phase::Measured {
-                let certain = early.as_mut().and_then(|early| early.look(&now));
-                ended_early = cut_short && !self.pace.closed && certain.is_some();
-                if now_at >= window_end || ended_early || interrupted {
-                    let tally = self.shared.take_tally();
-                    let client = self.watch.load(&tally);
-                    result_tally = Some((tally, client));
-                    end = Some((now, now_at));
-                    running.end_window(clock.at(now_at));
-                    phase = Phase::CoolDown;
-                }
-            }
-            self.shared.recorder.flush();
-            let tally = self.shared.peek_tally();
-            let client = self.watch.load(&tally);
-            let (elapsed, whole) = match phase {
-                Phase::WarmUp => (now_at - start, ramp + self.pace.warm_up),
-                Phase::Measured => (now_at - window, length),
-                Phase::CoolDown => {
-                    (now_at.saturating_duration_since(window_end), self.pace.cool_down)
-                }
-            };
-            let begun_users = numbers.len() as f64 * (now_at - start).as_secs_f64()
-                / ramp.as_secs_f64().max(1e-9);
-            tell(&Progress {
-                step,
-                phase: phase.name(),
-                elapsed,
-                length: whole,
-                users: (begun_users as u64).min(numbers.len() as u64),
-                now,
-                tally,
-                client,
-            });
-            before = now;
-            if interrupted || phase == Phase::CoolDown && (now_at >= stop_at || ended_early) {
-                break;
-            }
+        // An `Instant` cannot be negative: a long schedule may reach back before the clock's zero.
+        let begin = log_on.checked_sub(passed).unwrap_or(log_on);
+        let files = self.files.remove(&number).unwrap_or(Files::Unknown);
+        User {
+            shared: self.shared.clone(),
+            number,
+            place,
+            plans,
+            begin,
+            log_on,
+            stop,
+            lost: None,
+            files,
+            restores: files.restores(),
         }
-        probe.abort();
-        let stopped_at = Instant::now();
-        running.end_window(clock.at(stopped_at));
-        running.stop(clock.at(stopped_at));
-        stop.send_replace(Some(self.patience()));
+    }
+
+    /// Stops the users and keeps their plans and files for the next step. Executions in flight get
+    /// [`Engine::grace`] to end.
+    async fn close(
+        &mut self,
+        users: &mut Users,
+        stop: &signal::Sender<Option<Duration>>,
+        stopped_at: Instant,
+    ) {
+        stop.send_replace(Some(self.grace()));
         let mut interrupted = self.interrupted.clone();
-        let mut give_up_at = stopped_at + self.patience() + FAREWELL;
+        let mut give_up_at = stopped_at + self.grace() + LOGOFF_TIMEOUT;
         let mut is_patient = !self.interrupted();
         loop {
             tokio::select! {
-                ended = tasks.join_next() => match ended {
+                ended = users.tasks.join_next() => match ended {
                     Some(Ok((number, (plans, files)))) => {
                         self.plans.insert(number, plans);
                         self.files.insert(number, files);
@@ -362,47 +314,54 @@ impl Engine {
                 },
                 Ok(_) = interrupted.wait_for(|asked| *asked), if is_patient => {
                     is_patient = false;
-                    stop.send_replace(Some(self.patience()));
-                    give_up_at = Instant::now() + self.patience() + FAREWELL;
+                    stop.send_replace(Some(self.grace()));
+                    give_up_at = Instant::now() + self.grace() + LOGOFF_TIMEOUT;
                 }
                 () = sleep_until(give_up_at) => {
-                    tasks.abort_all();
+                    users.tasks.abort_all();
                     break;
                 }
             }
         }
-        // Who was not done even then begins the next step where the schedule is, with files as
-        // prepare makes them.
-        for (place, &number) in numbers.iter().enumerate() {
+        // Users that were aborted begin the next step at the schedule's position, and their files
+        // are prepared again.
+        for (place, &number) in users.numbers.iter().enumerate() {
             if !self.plans.contains_key(&number) {
                 let mut plans = self.planner.user(number, &home(&self.folder, number));
-                plans.skip_to(runs.get(place).unwrap_or(&0) + running.book.begun(place));
+                let run = users.runs.get(place).unwrap_or(&0);
+                plans.skip_to(run + users.running.book.begun(place));
                 self.plans.insert(number, plans);
-                self.files.insert(number, Files::Astray);
+                self.files.insert(number, Files::Dirty);
             }
         }
-        self.shared.recorder.flush();
+    }
 
+    /// Judges the window, writes the step's row, and makes its result.
+    fn into_result(
+        &self,
+        users: &Users,
+        outcome: WindowOutcome,
+        stopped_at: Instant,
+    ) -> StepResult {
+        let WindowOutcome { step, timeline, begun, last, troubles, end, cut_short } = outcome;
         // Interrupted before the window: nothing was measured, whatever the warm-up has shown.
         let is_measured = end.is_some();
-        let (end, end_at) = end.unwrap_or((before, stopped_at));
-        ended_early |= end_at < window_end;
-        let begun = if is_measured { begun } else { end };
-        let window = if is_measured { window } else { stopped_at };
-        let (tally, client) = result_tally.unwrap_or_else(|| {
+        let (tally, client, end, end_at) = end.unwrap_or_else(|| {
             let warm_up = self.shared.take_tally();
-            (Tally::new(0), self.watch.load(&warm_up))
+            (Tally::new(0), self.self_check.load(&warm_up), last, stopped_at)
         });
+        let ended_early = cut_short || end_at < timeline.window_end();
+        let begun = if is_measured { begun } else { end };
+        let start = if is_measured { timeline.window } else { stopped_at };
         let judgement =
             if self.pace.closed { Default::default() } else { self.rule.judge(&begun, &end) };
-        let measured_ns = nanoseconds(end_at.saturating_duration_since(window));
         let workload = self.planner.workload();
         let names: Vec<&str> =
             workload.scenarios.iter().map(|scenario| scenario.name.as_str()).collect();
-        // Back to back nobody asks for so and so many.
+        // A closed loop has no scheduled rate.
         let rate = match self.pace.closed {
             true => 0.0,
-            false => numbers.len() as f64 * 1e9 / self.rule.interval_ns as f64,
+            false => users.numbers.len() as f64 * 1e9 / self.rule.interval_ns as f64,
         };
         let row = TableRow {
             step: step.step,
@@ -410,36 +369,37 @@ impl Engine {
             overload_percent: judgement.overload_percent,
             overloaded: judgement.overloaded,
             scheduled_per_second: rate,
-            duration_ns: measured_ns,
+            duration_ns: nanoseconds(end_at.saturating_duration_since(start)),
             ended_early,
             limited_by_client: client.limited(),
             limited_reason: client.reason(),
             ..TableRow::default()
         }
         .with_tally(&tally, &names);
-        let step_row = StepRow {
-            recording: self.shared.recorder.recording().to_owned(),
-            run: self.run.clone(),
-            step: step.step,
-            users: step.users,
-            users_here: numbers.len() as u64,
-            rate,
-            start: clock.at(window),
-            end: clock.at(end_at),
-            scheduled: running.measured(),
-            started: end.begun - begun.begun.min(end.begun),
-            on_time: end.on_time - begun.on_time.min(end.on_time),
-            completed: tally.ended(),
-            failed: tally.failed(),
-            users_overloaded: judgement.users_behind,
-            overload_percent: judgement.overload_percent,
-            client_cpu_percent: client.cpu_percent,
-            client_late_ns: client.late_ns,
-            limited_by_client: client.limited(),
-            overloaded: judgement.overloaded,
-            ended_early,
-        };
         if is_measured {
+            let clock = &self.shared.clock;
+            let step_row = StepRow {
+                recording: self.shared.recorder.recording().to_owned(),
+                run: self.run.clone(),
+                step: step.step,
+                users: step.users,
+                users_here: users.numbers.len() as u64,
+                rate,
+                start: clock.at(start),
+                end: clock.at(end_at),
+                scheduled: users.running.measured(),
+                started: end.begun - begun.begun.min(end.begun),
+                on_time: end.on_time - begun.on_time.min(end.on_time),
+                completed: tally.ended(),
+                failed: tally.failed(),
+                users_overloaded: judgement.users_behind,
+                overload_percent: judgement.overload_percent,
+                client_cpu_percent: client.cpu_percent,
+                client_late_ns: client.late_ns,
+                limited_by_client: client.limited(),
+                overloaded: judgement.overloaded,
+                ended_early,
+            };
             self.shared.recorder.part(Part::Steps(vec![step_row]));
         }
         StepResult {
@@ -448,7 +408,7 @@ impl Engine {
             ended: tally.ended(),
             failed: tally.failed(),
             limited_by_client: client.limited(),
-            // While nobody gets a connection nothing ends, not even as failed.
+            // While all connection attempts fail, nothing ends, not even as failed.
             server_gone: tally.failed() == tally.ended()
                 && (tally.ended() > 0 || self.shared.troubles() > troubles),
             ended_early,
@@ -457,19 +417,12 @@ impl Engine {
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Phase {
-    WarmUp,
-    Measured,
-    CoolDown,
-}
-
-impl Phase {
-    fn name(self) -> &'static str {
-        match self {
-            Phase::WarmUp => WARM_UP,
-            Phase::Measured => MEASURED,
-            Phase::CoolDown => COOL_DOWN,
-        }
-    }
+/// The users of the step that runs.
+struct Users {
+    numbers: Vec<u64>,
+    /// When each begins, and the number of its first execution in the step.
+    begins: Vec<Instant>,
+    runs: Vec<u64>,
+    running: Arc<Running>,
+    tasks: JoinSet<(u64, (UserPlans, Files))>,
 }

@@ -18,7 +18,7 @@ use smbscope_client::Session;
 use smbscope_load::fileset::Scale;
 use smbscope_load::prepare;
 use smbscope_load::run::Pace;
-use smbscope_load::run::who::{Shard, home};
+use smbscope_load::run::users::{Shard, home};
 use smbscope_load::workload::{Planner, Workload};
 use smbscope_tables::run::DONE;
 use support::{LOGON, Samba, samba};
@@ -100,7 +100,7 @@ fn run(lab: &Samba, users: u64, seconds: u64) -> Shown {
             warm_up: Duration::from_secs(1),
             window: Duration::from_secs(seconds),
             closed: false,
-            patience: Pace::PATIENCE,
+            grace: Pace::GRACE,
             timeout: Duration::from_secs(10),
         };
         engine::run(asked, |_| ()).await

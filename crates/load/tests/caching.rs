@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use smbscope_client::clock::Clock;
 use smbscope_client::{Ask, Config, Credential, Host, Session, Target};
+use smbscope_load::execute::Performer;
 use smbscope_load::fileset::Scale;
-use smbscope_load::perform::Performer;
 use smbscope_load::prepare;
 use smbscope_load::workload::{ClientCache, Planner, UserPlans, Workload, counts};
 use smbscope_wire::smb2::access::{AccessMask, FileAttributes, ShareAccess};

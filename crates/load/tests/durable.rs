@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use smbscope_client::clock::Clock;
 use smbscope_client::{ClientError, Config, Credential, Host, Session, Target};
+use smbscope_load::execute::{Outcome, Performer};
 use smbscope_load::fileset::Scale;
-use smbscope_load::perform::{Outcome, Performer};
 use smbscope_load::prepare;
 use smbscope_load::workload::{ClientCache, Overrides, Plan, Planner, Workload};
 use smbscope_wire::smb2::Dialect;

@@ -23,7 +23,7 @@ use engine::Asked;
 use fake::Fake;
 use smbscope_load::fileset::Scale;
 use smbscope_load::run::Pace;
-use smbscope_load::run::who::{Credentials, Shard};
+use smbscope_load::run::users::{Credentials, Shard};
 use smbscope_load::workload::{Planner, Workload};
 use smbscope_tables::run::DONE;
 use tokio::time::Instant;
@@ -99,7 +99,7 @@ async fn run(shard: Shard, done: &mut Done) {
         warm_up: Duration::from_secs(1),
         window: Duration::from_secs(60),
         closed: false,
-        patience: Pace::PATIENCE,
+        grace: Pace::GRACE,
         timeout: Duration::from_secs(5),
     };
     let shown = engine::run(asked, |_| ()).await;

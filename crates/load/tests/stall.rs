@@ -20,7 +20,7 @@ use engine::Asked;
 use fake::{Fake, Fault};
 use smbscope_load::fileset::Scale;
 use smbscope_load::run::Pace;
-use smbscope_load::run::who::{Credentials, Shard};
+use smbscope_load::run::users::{Credentials, Shard};
 use smbscope_load::workload::{Planner, Workload};
 use smbscope_tables::run::{
     DONE, FAILED, MEASURED, NOT_STARTED, Scenario, WARM_UP as WARM_UP_PHASE,
@@ -102,15 +102,15 @@ async fn run_until(
     end: Option<Duration>,
     change: impl FnOnce(&mut Fake, Instant),
 ) -> Shown {
-    run_patient(users, closed, end, Pace::PATIENCE, change).await
+    run_with_grace(users, closed, end, Pace::GRACE, change).await
 }
 
-/// The same with so much patience in the end.
-async fn run_patient(
+/// Likewise with the given grace at the end.
+async fn run_with_grace(
     users: u64,
     closed: bool,
     end: Option<Duration>,
-    patience: Duration,
+    grace: Duration,
     change: impl FnOnce(&mut Fake, Instant),
 ) -> Shown {
     let start = Instant::now();
@@ -129,7 +129,7 @@ async fn run_patient(
         warm_up: WARM_UP,
         window: WINDOW,
         closed,
-        patience,
+        grace,
         timeout: Duration::from_secs(5),
     };
     let run = engine::run_until(asked, end, |_| ()).await;
@@ -463,13 +463,13 @@ async fn who_interrupts_a_run_does_not_wait_for_a_server_that_hangs() {
 
 /// A cell of a matrix ended with "no reply within 20s" when its file took longer.
 #[tokio::test(start_paused = true)]
-async fn without_patience_what_is_under_way_in_the_end_is_no_trouble() {
+async fn without_grace_an_execution_in_flight_at_the_end_is_no_failure() {
     let begin = Instant::now();
     let end = RAMP + WARM_UP + WINDOW;
     let stall = |server: &mut Fake, start: Instant| {
         server.stall = Some((start + end - INTERVAL, start + end + 20 * STALL));
     };
-    let shown = run_patient(USERS, true, None, Duration::ZERO, stall).await;
+    let shown = run_with_grace(USERS, true, None, Duration::ZERO, stall).await;
     assert!(begin.elapsed() < end + Duration::from_secs(1), "{:?}", begin.elapsed());
     assert_eq!(shown.unexpected, []);
     let broken_off = shown.scenarios.iter().filter(|row| row.outcome == FAILED).count();

@@ -23,7 +23,7 @@ use smbscope_load::fileset::Scale;
 use smbscope_load::prepare::{self, PrepareError};
 use smbscope_load::run::Pace;
 use smbscope_load::run::Progress;
-use smbscope_load::run::who::{Credentials, Shard, home};
+use smbscope_load::run::users::{Credentials, Shard, home};
 use smbscope_load::workload::{Planner, Workload};
 use smbscope_tables::run::{DONE, FAILED, MEASURED, NOT_STARTED, Scenario};
 use support::{LOGON, Samba, samba};
@@ -105,7 +105,7 @@ fn run(lab: &Samba, credentials: Credentials, seconds: u64, tell: impl FnMut(&Pr
             warm_up: Duration::from_secs(1),
             window: Duration::from_secs(seconds),
             closed: false,
-            patience: Pace::PATIENCE,
+            grace: Pace::GRACE,
             timeout: Duration::from_secs(10),
         };
         engine::run(asked, tell).await

@@ -260,7 +260,7 @@ pub(crate) struct Stacked {
     /// The place of each part's colour, and its name.
     pub(crate) parts: Vec<(usize, &'static str)>,
     pub(crate) rows: Vec<(String, Vec<f64>)>,
-    /// Every bar is as long as there is room, and these words stand beside them instead of sums.
+    /// If set, all bars have the full width, and these words are printed next to them instead of sums.
     pub(crate) beside: Option<Vec<String>>,
 }
 
@@ -309,7 +309,7 @@ pub(crate) struct Lines {
     pub(crate) unit: String,
     /// Stands after values: "/s".
     pub(crate) per: String,
-    /// How neighbours become one where there is no room.
+    /// How neighbouring values are combined if there is not enough room.
     pub(crate) join: Join,
     pub(crate) start_ns: i64,
     pub(crate) bin_ns: i64,
@@ -317,12 +317,12 @@ pub(crate) struct Lines {
     pub(crate) lines: Vec<(String, Vec<f64>)>,
 }
 
-/// Values over a quantity that is no time: points, and lines between them.
+/// Values over a quantity other than time: points, and lines between them.
 #[derive(Clone, Debug)]
 pub(crate) struct Curve {
     pub(crate) caption: String,
     pub(crate) help: String,
-    /// What stands on the horizontal axis: "users".
+    /// The quantity on the horizontal axis: "users".
     pub(crate) over: &'static str,
     pub(crate) format: Format,
     /// A value from which on it is too much.
@@ -365,7 +365,7 @@ pub(crate) enum Block {
     Histograms(Histograms),
     Waterfall(Waterfall),
     Note(String),
-    /// A note that nobody is to overlook.
+    /// A note that must not be overlooked.
     Warn(String),
 }
 

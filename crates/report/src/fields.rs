@@ -1,9 +1,12 @@
-//! Every field of the report, once: title, unit and one sentence of help. The text and HTML
-//! reports take their headings from here, the JSON Schema is made from it, and a test compares it
-//! with the real output, so that the four cannot drift.
+//! Every field of the report, defined once: title, unit and one sentence of help. The text and HTML
+//! reports take their headings from here, the JSON Schema is generated from it, and a test compares it
+//! with the real output, so that the four cannot drift apart.
 //!
-//! Columns of the tables (`coverage`, `connections`) are described by the `tables` crate; their
-//! titles are made from their names.
+//! The fields themselves are in [`catalogue`]. Columns of the tables `coverage` and `connections` are described by
+//! the `tables` crate; their titles are derived from their names.
+
+pub(crate) mod catalogue;
+mod spec;
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -11,136 +14,26 @@ use std::sync::OnceLock;
 use smbscope_tables::column::{ColumnSpec, Unit};
 use smbscope_tables::tables::{Connection, Coverage};
 
-use crate::catalogue::{OBJECTS, Rows};
-use crate::{catalogue_explain, catalogue_forecast, catalogue_load, catalogue_server};
+use catalogue::{findings, forecast, load, server, summary};
+use spec::made;
 
-/// What a field holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// Text.
-    Text,
-    /// A Wireshark filter, a file name: text that is typed as it is.
-    Code,
-    /// A number of things.
-    Count,
-    /// A number without unit.
-    Number,
-    /// Bytes.
-    Bytes,
-    /// Nanoseconds.
-    Duration,
-    /// Nanoseconds since 1970-01-01 00:00 UTC.
-    Time,
-    /// A part of a whole, from 0 to 1.
-    Share,
-    /// Yes or no.
-    Flag,
-    /// A list of numbers.
-    Counts,
-    /// A list of numbers without unit, null where there is none.
-    Values,
-    /// A list of words.
-    Texts,
-    /// Another object.
-    Object(&'static str),
-    /// A list of other objects.
-    List(&'static str),
-}
-
-/// Whether a field always has a value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Presence {
-    /// Always.
-    Always,
-    /// Null when not known.
-    Nullable,
-    /// Left out when not asked for.
-    Optional,
-}
-
-/// One field.
-#[derive(Clone, Debug)]
-pub struct Field {
-    /// Its name in JSON: a stable interface.
-    pub name: &'static str,
-    /// Its title in tables.
-    pub title: &'static str,
-    /// What it holds, which says its unit.
-    pub format: Format,
-    /// Whether it always has a value.
-    pub presence: Presence,
-    /// One sentence on its meaning.
-    pub help: &'static str,
-}
-
-/// Fields that stand together.
-#[derive(Clone, Debug)]
-pub struct Object {
-    /// Its name in the JSON Schema.
-    pub name: &'static str,
-    /// One sentence on its meaning.
-    pub help: &'static str,
-    /// Other objects whose fields stand among its own.
-    pub includes: &'static [&'static str],
-    /// Its own fields.
-    pub fields: Vec<Field>,
-}
-
-impl Format {
-    /// The unit in words; empty for what has none.
-    pub fn unit(self) -> &'static str {
-        match self {
-            Format::Bytes => "bytes",
-            Format::Duration => "ns",
-            Format::Time => "ns since 1970",
-            Format::Share => "0 to 1",
-            Format::Count | Format::Counts => "count",
-            _ => "",
-        }
-    }
-
-    /// Whether values are numbers, to be aligned to the right.
-    pub fn is_number(self) -> bool {
-        !matches!(
-            self,
-            Format::Text
-                | Format::Code
-                | Format::Flag
-                | Format::Counts
-                | Format::Values
-                | Format::Texts
-                | Format::Object(_)
-                | Format::List(_)
-        )
-    }
-}
-
-fn made(&(name, help, includes, fields): &Rows) -> Object {
-    let fields = fields.iter().map(|&(name, title, format, presence, help)| Field {
-        name,
-        title,
-        format,
-        presence,
-        help,
-    });
-    Object { name, help, includes, fields: fields.collect() }
-}
+pub use spec::{Field, Format, Object, Presence};
 
 /// The objects of a diagnosis; the first is the diagnosis itself.
 pub fn explain_objects() -> &'static [Object] {
     static ALL: OnceLock<Vec<Object>> = OnceLock::new();
-    ALL.get_or_init(|| catalogue_explain::OBJECTS.iter().map(made).collect())
+    ALL.get_or_init(|| findings::OBJECTS.iter().map(made).collect())
 }
 
 /// All objects; the first is the report itself.
 pub fn objects() -> &'static [Object] {
     static ALL: OnceLock<Vec<Object>> = OnceLock::new();
     ALL.get_or_init(|| {
-        let mut objects: Vec<_> = OBJECTS
+        let mut objects: Vec<_> = summary::OBJECTS
             .iter()
-            .chain(catalogue_load::OBJECTS)
-            .chain(catalogue_server::OBJECTS)
-            .chain(catalogue_forecast::OBJECTS)
+            .chain(load::OBJECTS)
+            .chain(server::OBJECTS)
+            .chain(forecast::OBJECTS)
             .map(made)
             .collect();
         objects.push(table(

@@ -15,7 +15,6 @@ use smbscope_analysis::predict::forecast::RecordedForecast;
 use smbscope_analysis::predict::replay::{self, Part};
 use smbscope_tables::slice::Kind;
 
-use crate::catalogue_server;
 use crate::table::{Column, lines};
 
 /// The part of a scenario between its operations.
@@ -159,7 +158,7 @@ pub(crate) fn title(part: &str) -> String {
         "replica" => "Second server".to_owned(),
         BETWEEN => "Between operations".to_owned(),
         slice => match Kind::ALL.iter().find(|kind| kind.name() == slice) {
-            Some(kind) => format!("Server: {}", catalogue_server::title(*kind)),
+            Some(kind) => format!("Server: {}", kind.title()),
             None => slice.to_owned(),
         },
     }

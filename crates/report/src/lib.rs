@@ -1,30 +1,27 @@
 //! Summaries as text, as JSON with a published schema, and as one self-contained HTML file.
 //!
-//! Owns how things are shown: every field's title, unit and explanation stand once, in
-//! [`fields`]. It computes nothing but the layout; the numbers come from `analysis`.
+//! Owns everything that is rendered, for people ([`text()`], [`html()`], [`pages`], [`table`]) and for other programs
+//! ([`json()`], [`export`]). The title, unit and explanation of each field are defined once, in [`fields`]. It
+//! computes nothing but the layout; the numbers come from `analysis`.
 
-mod catalogue;
-mod catalogue_explain;
-mod catalogue_forecast;
-mod catalogue_load;
-mod catalogue_server;
 mod document;
-mod explain;
 pub mod export;
 pub mod fields;
 pub mod forecast;
 pub mod format;
 mod html;
 mod json;
+pub mod pages;
 mod sections;
 pub mod table;
 mod text;
 mod waterfall;
 
-pub use explain::{Look, explain_text};
 pub use forecast::{ChangeRow, Forecast, ForecastPart, ForecastRow};
 pub use html::html;
 pub use json::{explain_schema, json, schema};
+pub use pages::comparison::{comparison_text, comparison_warnings};
+pub use pages::findings::{Look, explain_text};
 use smbscope_analysis::explain::Diagnosis;
 pub use smbscope_analysis::summary::Report;
 pub use text::text;

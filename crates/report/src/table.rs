@@ -212,7 +212,7 @@ mod tests {
     fn the_last_column_wraps_to_the_width() {
         let columns = [Column::left("n"), Column::left("text")];
         let rows = [vec!["1".into(), "words that need more than one line".into()]];
-        let text = lines(&columns, &rows, ("", ""), Some(23));
+        let text = lines(&columns, &rows, ("", ""), Some(25));
         assert_eq!(text, "n  text\n1  words that need more\n   than one line\n");
     }
 

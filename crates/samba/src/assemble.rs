@@ -3,14 +3,14 @@
 //! What happened on smbd's threads, in its order, becomes the messages that the clients and the
 //! server exchanged, in clear, and beside them where the time of each request went. Messages are
 //! decoded by `capture`, so that a row says what a capture's row says; their slices are found by the
-//! place of the request in its connection's stream ([`Place`]).
+//! place of the request in its connection's stream ([`RequestKey`]).
 //!
 //! Streams are counted anew from a connection's first message (one in clear is shorter than its
 //! encrypted one); the sequence number of the wire is kept beside. Everything is bounded; what is
 //! given up is counted.
 
+mod async_io;
 mod clear;
-mod elsewhere;
 mod reply;
 #[cfg(test)]
 mod tests;
@@ -19,31 +19,35 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 
 use smbscope_wire::smb2::Command;
-use smbscope_wire::smb2::header::{Header, members};
+use smbscope_wire::smb2::header::{self, Header, members};
 
 use clear::Clear;
-use reply::{Sending, Times, joined};
+use reply::{Sending, SentReply, Times, joined};
 
-use crate::raw::{Ends, Event, Head, Io, Message, Pieces, Within, Work};
-use crate::serving::{Member, Serving};
+use crate::operation::{RequestKey, ServerSide};
+use crate::request::{Member, ServedRequest};
+use crate::ring_event::{Ends, Event, Head, Io, Message, Pieces, Work};
 use crate::slices::{Kind, Slices};
 
 /// Keys that come from outside; nobody can guess where they go.
 pub(crate) type HashMap<K, V> = std::collections::HashMap<K, V, foldhash::fast::RandomState>;
+
+/// How much longer an encrypted message is than its plaintext: the SMB2 TRANSFORM_HEADER.
+const ENCRYPTION_BYTES: u32 = 52;
 
 /// Requests that are served at a time, and operations whose row is awaited.
 const KEPT_MAX: usize = 1 << 17;
 
 /// A message in one direction of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct StreamMessage {
     /// The client.
     pub client: SocketAddr,
     /// The server.
     pub server: SocketAddr,
     /// Whose it is.
     pub from_client: bool,
-    /// Place of its NetBIOS header in the stream.
+    /// RequestKey of its NetBIOS header in the stream.
     pub sequence: u32,
     /// Its bytes without that header.
     pub length: u32,
@@ -57,46 +61,6 @@ pub struct Told {
     pub begins: bool,
     /// The connection ends with it; then it has no bytes.
     pub ends: bool,
-}
-
-/// Where an operation's request stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Place {
-    /// The client.
-    pub client: SocketAddr,
-    /// The server.
-    pub server: SocketAddr,
-    /// Of the message, as in [`Told::sequence`].
-    pub sequence: u32,
-    /// Which member of a compound.
-    pub index: u16,
-}
-
-/// What is known of an operation beside its messages.
-#[derive(Clone, Debug, Default)]
-pub struct Inside {
-    /// Where the time went.
-    pub slices: Slices,
-    /// What time was spent on within them.
-    pub within: Within,
-    /// Process that served it.
-    pub process: u32,
-    /// Thread that dispatched it.
-    pub thread: u32,
-    /// Processor that did.
-    pub cpu: u16,
-    /// Sequence number of the wire.
-    pub tcp_sequence: u32,
-    /// Whether the request was encrypted.
-    pub encrypted: bool,
-    /// What the encrypted request was longer than the one in clear.
-    pub more_bytes: u32,
-    /// When the request's first byte came, CLOCK_MONOTONIC ns; when it was read, if that is not known.
-    pub first: u64,
-    /// When its last byte did.
-    pub arrived: u64,
-    /// Whether that is not known: then it is when the first one was read.
-    pub without_arrival: bool,
 }
 
 /// What was given up or not understood.
@@ -121,39 +85,41 @@ struct Connection {
     server_next: u32,
     sending: Option<Sending>,
     /// Replies of which some waits in the kernel, and the sequence number behind each.
-    leaving: VecDeque<(Told, u32)>,
+    leaving: VecDeque<(StreamMessage, u32)>,
     /// Operations whose reply was not sent, by MessageId.
-    unsent: HashMap<u64, (Place, u64)>,
+    unsent: HashMap<u64, (RequestKey, u64)>,
 }
 
 /// Puts events together.
 #[derive(Clone, Default)]
 pub struct Assembler {
     connections: HashMap<u64, Connection>,
-    serving: HashMap<(u32, u64), Serving>,
-    /// The request whose work is with another thread.
-    elsewhere: HashMap<(u32, Io, u64), u64>,
+    /// Requests that are being served, by process and address.
+    served: HashMap<(u32, u64), ServedRequest>,
+    /// Requests whose read or write another thread does, by its buffer.
+    async_io: HashMap<(u32, Io, u64), u64>,
     /// Requests whose flush is with another thread, by process.
     flushes: HashMap<u32, Vec<u64>>,
     /// Replies in clear that were not sent, by thread.
     clear: HashMap<u32, VecDeque<Clear>>,
-    inside: HashMap<Place, Inside>,
-    order: VecDeque<Place>,
+    server_sides: HashMap<RequestKey, ServerSide>,
+    order: VecDeque<RequestKey>,
     /// What was lost so far.
     pub losses: Losses,
     /// Nothing tells that a request is done but its reply: Samba's functions are not seen.
     pub by_reply: bool,
     /// Requests by socket and MessageId, then.
-    asked: HashMap<(u64, u64), (u32, u64)>,
+    awaiting_reply: HashMap<(u64, u64), (u32, u64)>,
 }
 
 impl Assembler {
-    /// Takes an event; what it completes goes to `tell`.
-    pub fn event(&mut self, head: Head, event: Event<'_>, tell: &mut dyn FnMut(Told)) {
+    /// Takes an event; what it completes goes to `deliver`.
+    pub fn event(&mut self, head: Head, event: Event<'_>, deliver: &mut dyn FnMut(StreamMessage)) {
         match event {
             Event::Dispatch { request, crypto_in, message, encrypted, members } => match message {
                 Some(message) => {
-                    self.begin(head, request, crypto_in, message, encrypted, members, tell);
+                    let dispatch = Dispatch { request, crypto_in, message, encrypted, members };
+                    self.begin(head, dispatch, deliver);
                 }
                 None => self.again(head, request),
             },
@@ -179,158 +145,162 @@ impl Assembler {
                 pieces,
             } => {
                 let times = Times { waits, ..Times::new(head, first_at, last_at) };
-                let beside = (crypto_out, arrived_at);
-                self.sent(head, socket, total, left, times, beside, pieces, tell);
+                let reply =
+                    SentReply { socket, total, left, times, crypto_out, arrived_at, pieces };
+                self.sent(head, reply, deliver);
             }
             Event::SentMore { socket, first_at, last_at, left, waits } => {
                 let times = Times { waits, ..Times::new(head, first_at, last_at) };
-                self.sent_more(socket, times, left, tell);
+                self.sent_more(socket, times, left, deliver);
             }
-            Event::Left { socket, until } => self.left(socket, until, head.time, tell),
+            Event::Left { socket, until } => self.left(socket, until, head.time, deliver),
             Event::Exit => self.exit(head.process),
-            Event::Closed { socket } => self.end(socket, head.time, tell),
+            Event::Closed { socket } => self.end(socket, head.time, deliver),
         }
     }
 
     /// Nothing more will be told: what waits in the kernel was sent all the same.
-    pub fn end_all(&mut self, tell: &mut dyn FnMut(Told)) {
+    pub fn end_all(&mut self, deliver: &mut dyn FnMut(StreamMessage)) {
         for connection in self.connections.values_mut() {
-            connection.leaving.drain(..).for_each(|(told, _)| tell(told));
+            connection.leaving.drain(..).for_each(|(message, _)| deliver(message));
         }
     }
 
     /// What is known of an operation whose row is made; it is forgotten then.
-    pub fn inside(&mut self, place: &Place) -> Option<Inside> {
-        self.inside.remove(place)
+    pub fn take_server_side(&mut self, key: &RequestKey) -> Option<ServerSide> {
+        self.server_sides.remove(key)
     }
 
-    #[expect(clippy::too_many_arguments, reason = "the fields of one event")]
+    /// A request is dispatched for the first time.
     fn begin(
         &mut self,
         head: Head,
-        request: u64,
-        crypto_in: u64,
-        message: Message,
-        encrypted: bool,
-        pieces: Pieces<'_>,
-        tell: &mut dyn FnMut(Told),
+        dispatch: Dispatch<'_>,
+        deliver: &mut dyn FnMut(StreamMessage),
     ) {
+        let Dispatch { request, crypto_in, message, encrypted, members } = dispatch;
         let ends = message.ends;
         if self.connections.get(&ends.socket).is_some_and(|known| known.ends != ends) {
-            // The kernel uses the socket's memory anew.
-            self.end(ends.socket, head.time, tell);
+            // The kernel reused the socket's memory.
+            self.end(ends.socket, head.time, deliver);
         }
-        let is_new = !self.connections.contains_key(&ends.socket);
-        let connection = self.connections.entry(ends.socket).or_insert_with(|| Connection {
-            ends,
-            // Those that have the same ports one after the other begin elsewhere.
-            client_next: message.sequence,
-            server_next: 1,
-            sending: None,
-            leaving: VecDeque::new(),
-            unsent: HashMap::default(),
-        });
-        let more_bytes = if encrypted { 52 } else { 0 };
+        let more_bytes = if encrypted { ENCRYPTION_BYTES } else { 0 };
         let length = message.length.saturating_sub(more_bytes);
-        let bytes = joined(pieces.iter(), length);
-        let mut members: Vec<_> = members(&bytes).map(|member| of(&member.header)).collect();
-        let sequence = connection.client_next;
-        connection.client_next = sequence.wrapping_add(4 + length);
-        let read = message.read_at;
-        let arrived = if message.arrived_at == 0 { read } else { message.arrived_at };
-        let first = if message.first_at == 0 { arrived } else { message.first_at.min(arrived) };
-        let (client, server) = (ends.client, ends.server);
-        tell(Told {
-            client,
-            server,
-            from_client: true,
-            sequence,
-            length,
-            first,
-            last: arrived,
-            begins: is_new && is_first(&bytes),
-            bytes,
-            ends: false,
-        });
-        let mut slices = Slices::default();
-        if message.arrived_at != 0 {
-            slices.add(Kind::Queue, arrived, read.saturating_sub(arrived));
-        }
-        // A large write is read while it still comes.
-        let read = read.max(arrived);
-        let parse = head.time.saturating_sub(read);
-        let crypto = crypto_in.min(parse);
-        if crypto > 0 {
-            slices.add(Kind::CryptoIn, read, crypto);
-        }
-        slices.add(Kind::Parse, read + crypto, parse - crypto);
-        let place = Place { client, server, sequence, index: 0 };
-        let inside = Inside {
+        let bytes = joined(members.iter(), length);
+        let mut members: Vec<_> =
+            header::members(&bytes).map(|it| command_and_id(&it.header)).collect();
+        let times = ArrivalTimes::new(&message);
+        let key = self.deliver_request(ends, message.sequence, length, bytes, &times, deliver);
+        let slices = times.slices(head.time, crypto_in);
+        let server_side = ServerSide {
             process: head.process,
             thread: head.thread,
             cpu: head.cpu,
             tcp_sequence: message.sequence,
             encrypted,
             more_bytes,
-            first,
-            arrived,
-            without_arrival: message.arrived_at == 0,
-            ..Inside::default()
+            first: times.first,
+            arrived: times.arrived,
+            without_arrival: !times.is_known,
+            ..ServerSide::default()
         };
         if matches!(*members, [(Command::CANCEL, _)]) {
-            // It is never done, and has no reply.
-            self.keep(place, Inside { slices, ..inside });
+            // A Cancel has no reply, and Samba never calls its `done`.
+            self.keep(key, ServerSide { slices, ..server_side });
             return;
         }
         if self.by_reply {
-            // All members are worked on at once, as far as is seen.
+            // Without Samba's functions, the members of a compound cannot be separated.
             members.truncate(1);
             let Some(&(_, id)) = members.first() else {
-                // It is encrypted: nothing will tell which reply is its.
-                return self.keep(place, inside);
+                // Encrypted: without Samba's functions its reply cannot be recognized.
+                return self.keep(key, server_side);
             };
-            if self.asked.len() >= KEPT_MAX {
-                self.losses.given_up += self.asked.len() as u64;
-                self.asked.clear();
-            }
-            self.asked.insert((ends.socket, id), (head.process, request));
+            self.await_reply(ends.socket, id, (head.process, request));
         }
-        // Should another process end it (a Negotiate of a further channel), this much is known.
-        self.keep(place, inside.clone());
-        let serving = Serving {
+        // If another process ends the request (Negotiate on a further channel), this much is known.
+        self.keep(key, server_side.clone());
+        let served = ServedRequest {
             socket: ends.socket,
-            place,
+            key,
             members,
             member: Some(Member::new(slices, head.time)),
-            inside,
+            server_side,
         };
-        if self.serving.len() >= KEPT_MAX {
-            self.losses.given_up += self.serving.len() as u64;
-            self.serving.clear();
+        if self.served.len() >= KEPT_MAX {
+            self.losses.given_up += self.served.len() as u64;
+            self.served.clear();
         }
-        self.serving.insert((head.process, request), serving);
+        self.served.insert((head.process, request), served);
+    }
+
+    /// Adds the request's message to its connection's stream, and returns the operation's key.
+    fn deliver_request(
+        &mut self,
+        ends: Ends,
+        wire_sequence: u32,
+        length: u32,
+        bytes: Vec<u8>,
+        times: &ArrivalTimes,
+        deliver: &mut dyn FnMut(StreamMessage),
+    ) -> RequestKey {
+        let is_new = !self.connections.contains_key(&ends.socket);
+        let connection = self.connections.entry(ends.socket).or_insert_with(|| Connection {
+            ends,
+            // Consecutive connections with the same ports begin at different positions.
+            client_next: wire_sequence,
+            server_next: 1,
+            sending: None,
+            leaving: VecDeque::new(),
+            unsent: HashMap::default(),
+        });
+        let sequence = connection.client_next;
+        connection.client_next = sequence.wrapping_add(4 + length);
+        let (client, server) = (ends.client, ends.server);
+        deliver(StreamMessage {
+            client,
+            server,
+            from_client: true,
+            sequence,
+            length,
+            first: times.first,
+            last: times.arrived,
+            begins: is_new && is_first(&bytes),
+            bytes,
+            ends: false,
+        });
+        RequestKey { client, server, sequence, index: 0 }
+    }
+
+    /// Remembers a request that ends with its reply.
+    fn await_reply(&mut self, socket: u64, message_id: u64, request: (u32, u64)) {
+        if self.awaiting_reply.len() >= KEPT_MAX {
+            self.losses.given_up += self.awaiting_reply.len() as u64;
+            self.awaiting_reply.clear();
+        }
+        self.awaiting_reply.insert((socket, message_id), request);
     }
 
     /// A request is dispatched that was before: the next member of a compound, or the same one
     /// after it waited for something.
     fn again(&mut self, head: Head, request: u64) {
-        let Some(serving) = self.serving.get_mut(&(head.process, request)) else {
+        let Some(served) = self.served.get_mut(&(head.process, request)) else {
             self.losses.without_message += 1;
             return;
         };
-        let waits = serving.waits();
-        match &mut serving.member {
+        let waits = served.waits();
+        match &mut served.member {
             Some(member) => member.wake(head.time, waits),
             None => {
-                serving.place.index = serving.place.index.saturating_add(1);
-                serving.member = Some(Member::new(Slices::default(), head.time));
+                served.key.index = served.key.index.saturating_add(1);
+                served.member = Some(Member::new(Slices::default(), head.time));
             }
         }
     }
 
     fn park(&mut self, head: Head, work: Work) {
-        let Some(serving) = self.serving.get_mut(&(head.process, work.request)) else { return };
-        let Some(member) = &mut serving.member else { return };
+        let Some(served) = self.served.get_mut(&(head.process, work.request)) else { return };
+        let Some(member) = &mut served.member else { return };
         member.is_beside = false;
         if member.handed_over.is_none() {
             member.pause(head.time, work.crypto, work.busy);
@@ -340,8 +310,8 @@ impl Assembler {
 
     fn done(&mut self, head: Head, work: Work, in_dispatch: bool) {
         let key = (head.process, work.request);
-        let Some(serving) = self.serving.get_mut(&key) else { return };
-        let Some(mut member) = serving.member.take() else { return };
+        let Some(served) = self.served.get_mut(&key) else { return };
+        let Some(mut member) = served.member.take() else { return };
         // What no thread's system call has ended: an ambiguous flush, or it went another way.
         match member.handed_over {
             Some((Io::Flush, _)) => {
@@ -351,8 +321,8 @@ impl Assembler {
             }
             Some((what, place)) => {
                 let key = (head.process, what, place);
-                if self.elsewhere.get(&key) == Some(&work.request) {
-                    self.elsewhere.remove(&key);
+                if self.async_io.get(&key) == Some(&work.request) {
+                    self.async_io.remove(&key);
                 }
             }
             None => {}
@@ -360,41 +330,41 @@ impl Assembler {
         // It waited until the thread woke last, or, when that did not sleep, until its read ended.
         let woke = if work.woke > member.since && !in_dispatch { work.woke } else { 0 };
         let woke = woke.max(member.io_ended).min(head.time);
-        let waits = serving.waits();
+        let waits = served.waits();
         member.wake(if woke == 0 { head.time } else { woke }, waits);
         member.work(head.time, work.crypto, work.busy);
         if !member.is_beside {
             member.within += work.within;
         }
-        let (socket, place) = (serving.socket, serving.place);
-        let index = usize::from(place.index);
-        let mut inside = serving.inside.clone();
-        inside.slices = std::mem::take(&mut member.slices);
-        inside.within = member.within;
-        let message_id = serving.members.get(index).map(|(_, id)| *id);
-        if index + 1 >= serving.members.len() {
-            self.serving.remove(&key);
+        let (socket, key_in_stream) = (served.socket, served.key);
+        let index = usize::from(key_in_stream.index);
+        let mut server_side = served.server_side.clone();
+        server_side.slices = std::mem::take(&mut member.slices);
+        server_side.within = member.within;
+        let message_id = served.members.get(index).map(|(_, id)| *id);
+        if index + 1 >= served.members.len() {
+            self.served.remove(&key);
         }
-        self.keep(place, inside);
+        self.keep(key_in_stream, server_side);
         if let (Some(connection), Some(id)) = (self.connections.get_mut(&socket), message_id) {
             if connection.unsent.len() >= KEPT_MAX {
                 connection.unsent.clear();
                 self.losses.given_up += 1;
             }
-            connection.unsent.insert(id, (place, head.time));
+            connection.unsent.insert(id, (key_in_stream, head.time));
         }
     }
 
-    fn keep(&mut self, place: Place, inside: Inside) {
-        if self.inside.insert(place, inside).is_none() {
-            self.order.push_back(place);
+    fn keep(&mut self, key: RequestKey, server_side: ServerSide) {
+        if self.server_sides.insert(key, server_side).is_none() {
+            self.order.push_back(key);
         }
         while self.order.len() > KEPT_MAX {
             if let Some(oldest) = self.order.pop_front()
-                && let Some(inside) = self.inside.remove(&oldest)
+                && let Some(server_side) = self.server_sides.remove(&oldest)
             {
                 // One that still waits is kept anew when it is done.
-                self.losses.given_up += u64::from(!inside.slices.0.is_empty());
+                self.losses.given_up += u64::from(!server_side.slices.0.is_empty());
             }
         }
     }
@@ -403,7 +373,7 @@ impl Assembler {
     fn answered(&mut self, head: Head, socket: u64, reply: &[u8]) {
         for member in members(reply).filter(|member| !member.header.is_interim()) {
             let key = (socket, member.header.message_id);
-            if let Some((process, request)) = self.asked.remove(&key) {
+            if let Some((process, request)) = self.awaiting_reply.remove(&key) {
                 let work = Work { request, ..Work::default() };
                 self.done(Head { process, ..head }, work, false);
             }
@@ -412,21 +382,21 @@ impl Assembler {
 
     /// A process ended: what it served will not be done.
     fn exit(&mut self, process: u32) {
-        self.serving.retain(|(owner, _), _| *owner != process);
-        self.elsewhere.retain(|(owner, _, _), _| *owner != process);
-        self.asked.retain(|_, (owner, _)| *owner != process);
+        self.served.retain(|(owner, _), _| *owner != process);
+        self.async_io.retain(|(owner, _, _), _| *owner != process);
+        self.awaiting_reply.retain(|_, (owner, _)| *owner != process);
         self.flushes.remove(&process);
         // The thread that sends has the process' number.
         self.clear.remove(&process);
     }
 
-    fn end(&mut self, socket: u64, time: u64, tell: &mut dyn FnMut(Told)) {
+    fn end(&mut self, socket: u64, time: u64, deliver: &mut dyn FnMut(StreamMessage)) {
         let Some(connection) = self.connections.remove(&socket) else { return };
-        connection.leaving.into_iter().for_each(|(told, _)| tell(told));
+        connection.leaving.into_iter().for_each(|(message, _)| deliver(message));
         if let Some(sending) = connection.sending {
-            tell(sending.told);
+            deliver(sending.message);
         }
-        tell(Told {
+        deliver(StreamMessage {
             client: connection.ends.client,
             server: connection.ends.server,
             from_client: false,
@@ -441,6 +411,51 @@ impl Assembler {
     }
 }
 
+/// The fields of [`Event::Dispatch`] with a message.
+struct Dispatch<'a> {
+    request: u64,
+    crypto_in: u64,
+    message: Message,
+    encrypted: bool,
+    members: Pieces<'a>,
+}
+
+/// When a request arrived and was read, CLOCK_MONOTONIC ns.
+struct ArrivalTimes {
+    first: u64,
+    /// Arrival of the last byte; the time it was read if that is not known.
+    arrived: u64,
+    read: u64,
+    is_known: bool,
+}
+
+impl ArrivalTimes {
+    fn new(message: &Message) -> ArrivalTimes {
+        let read = message.read_at;
+        let is_known = message.arrived_at != 0;
+        let arrived = if is_known { message.arrived_at } else { read };
+        let first = if message.first_at == 0 { arrived } else { message.first_at.min(arrived) };
+        ArrivalTimes { first, arrived, read, is_known }
+    }
+
+    /// The slices until the dispatch.
+    fn slices(&self, dispatched: u64, crypto_in: u64) -> Slices {
+        let mut slices = Slices::default();
+        if self.is_known {
+            slices.add(Kind::Queue, self.arrived, self.read.saturating_sub(self.arrived));
+        }
+        // Samba starts to read a large write before all of it has arrived.
+        let read = self.read.max(self.arrived);
+        let parse = dispatched.saturating_sub(read);
+        let crypto = crypto_in.min(parse);
+        if crypto > 0 {
+            slices.add(Kind::CryptoIn, read, crypto);
+        }
+        slices.add(Kind::Parse, read + crypto, parse - crypto);
+        slices
+    }
+}
+
 /// Whether a connection begins with this message: a Negotiate that is its first, of SMB2 or of SMB1
 /// (MS-SMB2 3.2.4.2.2).
 fn is_first(message: &[u8]) -> bool {
@@ -451,6 +466,6 @@ fn is_first(message: &[u8]) -> bool {
     }
 }
 
-fn of(header: &Header) -> (Command, u64) {
+fn command_and_id(header: &Header) -> (Command, u64) {
     (header.command, header.message_id)
 }

@@ -1,20 +1,21 @@
 //! eBPF inside a running, unmodified Samba to operations with server slices.
 //!
 //! Owns: finding smbd and its functions (`find`, `symbols`), the BPF part and its loader (feature
-//! `bpf`), and the way from what it tells to messages and slices (`raw`, `assemble`). Messages are
+//! `bpf`), and the way from what it tells to messages and slices (`ring_event`, `assemble`). Messages are
 //! decoded by `capture`, so that what a probe says of an operation is what a capture says of it.
 
 pub mod assemble;
 pub mod check;
-pub mod classes;
 pub mod find;
-pub mod follow;
+pub mod join;
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 pub mod loader;
-pub mod raw;
+pub mod operation;
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 pub mod recording;
-mod serving;
+mod request;
+pub mod ring_event;
+pub mod rows;
 pub mod slices;
 pub mod symbols;
-pub mod wire;
+pub mod syscalls;

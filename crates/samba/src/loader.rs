@@ -15,10 +15,10 @@ use libbpf_rs::{
 use rustix::time::{ClockId, DynamicClockId, clock_gettime, clock_gettime_dynamic};
 
 use crate::check;
-use crate::classes::CLASSES;
 use crate::find::{Found, Library, born_since};
-use crate::raw::Counted;
+use crate::ring_event::Counted;
 use crate::symbols::{Function, SymbolError, Symbols};
+use crate::syscalls::CLASSES;
 
 #[allow(missing_docs, unsafe_code, clippy::all, clippy::unwrap_used)]
 mod skel {

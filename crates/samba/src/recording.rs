@@ -1,5 +1,5 @@
 //! A running recording: the probe, the ring buffer's reader, and the clock between the kernel's
-//! monotonic time and the rows' epoch. What events mean is `follow`'s.
+//! monotonic time and the rows' epoch. What events mean is `rows`'s.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -12,10 +12,10 @@ use smbscope_tables::tables::Coverage;
 use crate::assemble::Losses;
 use crate::check::{Fact, obstacle};
 use crate::find::{Choice, FindError, Found, find};
-use crate::follow::Follow;
+use crate::join::WireRows;
 use crate::loader::{LoadError, LoadOptions, Probe};
-use crate::raw::Counted;
-use crate::wire::Wire;
+use crate::ring_event::Counted;
+use crate::rows::RowMaker;
 
 /// Parts are handed over at least so often, unless it is said otherwise.
 const PARTS_EVERY: Duration = Duration::from_secs(1);
@@ -72,7 +72,7 @@ pub struct Progress {
 pub struct Recording {
     probe: Probe,
     found: Found,
-    follow: Follow,
+    rows: RowMaker,
     wire: Option<live::Recorder>,
     interface: String,
     /// Until when all messages were fed, ns since 1970.
@@ -103,7 +103,7 @@ impl Recording {
             return Err(RecordError::Machine(fact));
         }
         let found = find(choice)?;
-        let mut follow = Follow::new(name, offset(), decode)?;
+        let mut rows = RowMaker::new(name, offset(), decode)?;
         let mut interface_name = String::new();
         let wire = match interface {
             Some(mut options) => {
@@ -111,7 +111,7 @@ impl Recording {
                     options.ports = found.ports.iter().copied().collect();
                 }
                 interface_name.clone_from(&options.interface);
-                follow.join(Wire::new(options.pcap.is_some()));
+                rows.join(WireRows::new(options.pcap.is_some()));
                 // Its rows are joined, not kept.
                 let tables = Tables {
                     operations: false,
@@ -128,16 +128,16 @@ impl Recording {
         // A service that is started again is the same one, as long as no other was chosen.
         let follow_new = choice.is_any();
         let probe = Probe::attach(&found, LoadOptions { follow_new, ..load })?;
-        follow.measures(load.off_cpu, load.disk);
+        rows.measures(load.off_cpu, load.disk);
         if probe.without_functions.is_some() {
-            follow.without_functions();
+            rows.without_functions();
         }
-        follow.began(clock(ClockId::Realtime));
+        rows.began(clock(ClockId::Realtime));
         let now = Instant::now();
         let mut recording = Recording {
             probe,
             found,
-            follow,
+            rows,
             wire,
             interface: interface_name,
             until: 0,
@@ -151,7 +151,7 @@ impl Recording {
         };
         // It was listened to while the probe was attached, which takes seconds.
         recording.hear()?;
-        if let Some(wire) = recording.follow.wire() {
+        if let Some(wire) = recording.rows.wire() {
             wire.begin();
         }
         Ok(recording)
@@ -192,42 +192,42 @@ impl Recording {
     pub fn poll(&mut self) -> Result<(Option<Vec<Part>>, bool), RecordError> {
         if self.compared.elapsed() >= CLOCKS_EVERY {
             self.compared = Instant::now();
-            self.follow.set_offset(offset());
+            self.rows.set_offset(offset());
         }
         if self.drops {
             // What is not heard of the wire the kernel drops, and counts.
             self.shed += self.probe.read(|_| ())? as u64;
-            return Ok((Some(self.follow.parts()?), true));
+            return Ok((Some(self.rows.parts()?), true));
         }
         let mut until = monotonic();
         if let Some(heard) = self.hear()? {
             until = until.min(heard);
         }
-        let follow = &mut self.follow;
-        let read = self.probe.read(|event| follow.event(event))?;
+        let rows = &mut self.rows;
+        let read = self.probe.read(|event| rows.event(event))?;
         self.events += read as u64;
         let few = read < EVENTS_MANY;
         if !few {
-            until = until.min(follow.seen());
+            until = until.min(rows.seen());
         }
         let until = until.saturating_sub(ORDER_WITHIN_NS);
-        follow.feed_until(until);
-        self.until = self.until.max(until as i64 + follow.offset());
-        if !follow.wants_out() && self.parted.elapsed() < self.parts_every {
+        rows.feed_until(until);
+        self.until = self.until.max(until as i64 + rows.offset());
+        if !rows.wants_out() && self.parted.elapsed() < self.parts_every {
             return Ok((None, few));
         }
         self.parted = Instant::now();
-        Ok((Some(self.follow.parts()?), few))
+        Ok((Some(self.rows.parts()?), few))
     }
 
     /// How far it is.
     pub fn progress(&mut self) -> Progress {
         Progress {
-            operations: self.follow.operations(),
+            operations: self.rows.operations(),
             events: self.events,
             counted: self.counted_so_far(),
-            losses: self.follow.losses(),
-            without_slices: self.follow.without_slices(),
+            losses: self.rows.losses(),
+            without_slices: self.rows.without_slices(),
             wire: self.wire.as_mut().map(live::Recorder::counters),
             wire_only: 0,
         }
@@ -236,17 +236,17 @@ impl Recording {
     /// Takes the packets that came; until when that were all, CLOCK_MONOTONIC ns. None without an
     /// interface.
     fn hear(&mut self) -> Result<Option<u64>, RecordError> {
-        let Recording { wire: Some(recorder), follow, .. } = self else { return Ok(None) };
+        let Recording { wire: Some(recorder), rows, .. } = self else { return Ok(None) };
         for _ in 0..PACKETS_AT_ONCE {
             if !recorder.receive_now()? || recorder.wants_out() {
                 break;
             }
         }
-        if let Some(wire) = follow.wire() {
+        if let Some(wire) = rows.wire() {
             let parts = recorder.parts(&mut |row, ends| wire.row(row, ends))?;
             keep_connections(wire, parts);
         }
-        Ok(Some(recorder.until().saturating_sub(follow.offset()).max(0) as u64))
+        Ok(Some(recorder.until().saturating_sub(rows.offset()).max(0) as u64))
     }
 
     /// A recording begins in the midst: parts of what ended until now. Rows carry that name from now
@@ -255,25 +255,25 @@ impl Recording {
         self.hear()?;
         self.before = self.counted_so_far();
         self.parted = Instant::now();
-        if let (Some(recorder), Some(wire)) = (&mut self.wire, self.follow.wire()) {
+        if let (Some(recorder), Some(wire)) = (&mut self.wire, self.rows.wire()) {
             let parts = recorder.begin(name, &mut |row, ends| wire.row(row, ends))?;
             keep_connections(wire, parts);
         }
-        let parts = self.follow.begin(name)?;
-        self.follow.began(clock(ClockId::Realtime));
+        let parts = self.rows.begin(name)?;
+        self.rows.began(clock(ClockId::Realtime));
         Ok(parts)
     }
 
     /// What [`Recording::end`] would give now, while all goes on; it costs a copy of what is known.
     pub fn ended(&mut self) -> Result<Vec<Part>, RecordError> {
         let counted = self.counted();
-        let mut follow = self.follow.clone();
+        let mut rows = self.rows.clone();
         let mut of_wire = None;
-        if let (Some(recorder), Some(wire)) = (&mut self.wire, follow.wire()) {
+        if let (Some(recorder), Some(wire)) = (&mut self.wire, rows.wire()) {
             let parts = recorder.ended(&mut |row, ends| wire.row(row, ends))?;
             of_wire = keep_connections(wire, parts);
         }
-        let mut ended = follow.end(counted, clock(ClockId::Realtime))?;
+        let mut ended = rows.end(counted, clock(ClockId::Realtime))?;
         let interface = &self.interface;
         ended.parts.extend(of_wire.map(|row| of_interface(row, interface, ended.wire_only)));
         Ok(ended.parts)
@@ -284,9 +284,9 @@ impl Recording {
         let time = clock(ClockId::Realtime);
         // The probes go before the rest is worked on: smbd is free of them, and nothing comes after.
         self.probe.detach();
-        let follow = &mut self.follow;
+        let rows = &mut self.rows;
         loop {
-            let read = self.probe.read(|event| follow.event(event))?;
+            let read = self.probe.read(|event| rows.event(event))?;
             self.events += read as u64;
             if read == 0 {
                 break;
@@ -294,11 +294,11 @@ impl Recording {
         }
         let (mut progress, counted) = (self.progress(), self.counted());
         let mut of_wire = None;
-        if let (Some(recorder), Some(wire)) = (self.wire.take(), self.follow.wire()) {
+        if let (Some(recorder), Some(wire)) = (self.wire.take(), self.rows.wire()) {
             let parts = recorder.end(&mut |row, ends| wire.row(row, ends))?;
             of_wire = keep_connections(wire, parts);
         }
-        let mut ended = self.follow.end(counted, time)?;
+        let mut ended = self.rows.end(counted, time)?;
         let interface = &self.interface;
         ended.parts.extend(of_wire.map(|row| of_interface(row, interface, ended.wire_only)));
         progress.operations = ended.operations;
@@ -333,7 +333,7 @@ fn of_interface(mut coverage: Box<Coverage>, interface: &str, wire_only: u64) ->
 }
 
 /// Keeps what the wire showed of connections; its coverage.
-fn keep_connections(wire: &mut Wire, parts: Vec<Part>) -> Option<Box<Coverage>> {
+fn keep_connections(wire: &mut WireRows, parts: Vec<Part>) -> Option<Box<Coverage>> {
     let mut found = None;
     for part in parts {
         match part {

@@ -1,67 +1,80 @@
-//! The command line: commands, options, their help.
+//! The command line: commands, options and their help.
 //!
-//! Flags and their meaning are a stable interface; the prose is not. What the options do stands in
-//! `options.rs`, `commands/` and `format/`.
+//! Flags and their meaning are a stable interface; the prose is not. Options that several commands
+//! share are defined in `options.rs`, output formats in `format/`, and the options of larger
+//! commands next to their code in `commands/`.
 
 use std::path::PathBuf;
 
+use clap::builder::Styles;
 use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::exit::Code;
 use crate::format::{RowFormat, TextFormat};
 use crate::options::{Anonymize, Decode, Reading, Talk};
 
-/// Where the time goes on an SMB file share.
+/// Measure and explain the performance of SMB file shares.
 ///
-/// smbscope decodes SMB captures into one row per operation and answers questions about them.
-/// INPUT is recognised by what it holds: a capture (pcap, pcapng, also gzip or zstd of them), a
-/// dataset that `smbscope import` wrote, or `-` for a capture on standard input. Several inputs
-/// are one table. The answer goes to standard output, talk to standard error.
+/// smbscope turns SMB traffic into one row per operation and answers questions about those rows.
+/// INPUT is a capture (pcap or pcapng, optionally compressed with gzip or zstd), a dataset written
+/// by `smbscope import`, a folder written by `smbscope record` or `smbscope load`, or `-` for a
+/// capture on standard input. The type of an input is detected from its contents; several inputs
+/// are read as one. Results go to standard output, messages to standard error.
 #[derive(Debug, Parser)]
-#[command(name = "smbscope", version, max_term_width = 100, after_long_help = footer())]
+#[command(name = "smbscope", version, max_term_width = 100)]
+#[command(help_template = help_template(), after_long_help = footer())]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
-    /// How much to say.
+    /// Verbosity and colour.
     #[command(flatten)]
     pub talk: Talk,
 }
 
-/// A command.
+/// A command. The order is that of [`GROUPS`].
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    // What a variant says would hide what its struct says.
-    Ops(Ops),
-    Query(Query),
-    Import(Import),
-    Report(Report),
-    Export(crate::commands::export::Export),
-    Explain(crate::commands::explain::Args),
-    Compare(crate::commands::compare::args::Compare),
-    Predict(crate::commands::predict::args::Predict),
+    // A doc comment on a variant would replace the help of its struct.
     Record(crate::commands::record::args::Record),
-    Top(crate::commands::top::args::Top),
+    Import(Import),
     Load(Box<crate::commands::load::args::Load>),
     #[cfg(target_os = "linux")]
     Lab(crate::commands::lab::args::Lab),
     Wan(crate::commands::wan::Wan),
+    Report(Report),
+    Explain(crate::commands::explain::Args),
+    Compare(crate::commands::compare::args::Compare),
+    Predict(crate::commands::predict::args::Predict),
+    Top(crate::commands::top::args::Top),
+    Ops(Ops),
+    Query(Query),
+    Export(crate::commands::export::Export),
     Schema(Schema),
     Doctor(Doctor),
     Completions(Completions),
     Man(Man),
-    /// Decode into memory, write nothing and count: what `make bench` measures.
+    /// Decode into memory, count, and write nothing (measured by `make bench`).
     #[command(hide = true)]
     Decode(Decode),
 }
 
-/// List operations, one line each.
+/// The commands as `smbscope --help` groups them.
+const GROUPS: [(&str, &[&str]); 4] = [
+    ("Get data", &["record", "import", "load", "lab", "wan"]),
+    ("Ask questions", &["report", "explain", "compare", "predict", "top", "ops", "query"]),
+    ("Export", &["export"]),
+    ("Other", &["schema", "doctor", "completions", "man"]),
+];
+
+/// List operations, one per line.
 ///
-/// A line reads like a log: time of the request's first byte, client, command, detail (information
-/// class, FSCTL, disposition ...), status unless it is success, path, offset+length in bytes, time
-/// from first request byte to last reply byte and in brackets the server's part of it, frames of
-/// request and reply. Lines are in the order in which operations ended. What is not known reads
-/// `-`. With --columns, or in another format, there is one row per operation.
+/// Each line shows the time of the first request byte, the client, the command, its detail
+/// (information class, FSCTL, disposition ...), the status unless it is success, the path, the
+/// range as offset+length in bytes, the time from the first request byte to the last reply byte, in
+/// brackets the part spent in the server, and the frame numbers of request and reply. Lines are in
+/// the order in which the operations ended. Unknown values are shown as `-`. With --columns, or in
+/// another format than text, the output is a table with one row per operation.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -70,52 +83,53 @@ Examples:
   smbscope ops monday/ tuesday/ --columns path,offset,elapsed_ns --format csv
   tcpdump -i eth0 -s 256 -w - port 445 | smbscope ops -")]
 pub struct Ops {
-    #[command(flatten)]
-    pub decode: Decode,
-    /// Show operations only for which this SQL expression over the columns is true.
+    /// Show only operations that match this SQL expression over the columns.
     #[arg(long = "where", value_name = "SQL")]
     pub condition: Option<String>,
-    /// Show these columns (names as in `smbscope schema operations`), separated by commas.
+    /// Show these columns, separated by commas (`smbscope schema operations` lists them).
     #[arg(long, value_name = "A,B,...", value_delimiter = ',')]
     pub columns: Option<Vec<String>>,
-    /// End after so many operations.
+    /// Stop after N operations.
     #[arg(long, value_name = "N")]
     pub limit: Option<u64>,
-    /// How lines show the time.
-    #[arg(long, value_enum, value_name = "FORM", default_value_t)]
+    /// How to show the time of an operation.
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     pub time: TimeForm,
-    /// Form of the output; json is one object per line, without the columns that are not known.
+    /// Output format; json omits unknown values.
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     pub format: RowFormat,
     /// Write to this file instead of standard output.
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
     #[command(flatten)]
+    pub decode: Decode,
+    #[command(flatten)]
     pub anonymize: Anonymize,
 }
 
-/// How lines show the time.
+/// How `ops` shows times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum TimeForm {
     /// ISO 8601 in UTC with microseconds.
     #[default]
     Utc,
-    /// Seconds since the first operation that is shown.
+    /// Seconds since the first operation shown.
     Relative,
     /// Seconds since 1970-01-01 00:00 UTC.
     Epoch,
 }
 
-/// Ask in SQL.
+/// Query the operations with SQL.
 ///
-/// The tables are operations, connections, sessions, trees, handles, referrals and coverage, and of
-/// load runs scenarios, steps and counters, of recorded servers slices (see `smbscope schema`). All
-/// times are integers in nanoseconds, sizes are in bytes. percentile(elapsed_ns, 0.95) is the
-/// percentile that the report has (the nearest rank). The query runs straight on captures,
-/// reading only what it needs, and in the same way on datasets. The last argument is the
-/// SQL when it begins like a query (select, with, explain, describe, show ...) and no file has that
-/// name. Without SQL a prompt opens; when standard input is no terminal, statements are read from
-/// there.
+/// Captures and datasets are queried in the same way; of a capture only the needed columns are
+/// decoded. The tables are operations, connections, sessions, trees, handles, referrals and
+/// coverage; load runs add scenarios, steps and counters, recordings from inside a server add
+/// slices. `smbscope schema` describes them. Times are integers in nanoseconds, sizes are in bytes.
+/// percentile(column, 0.95) computes percentiles as the report does (nearest rank).
+///
+/// The last argument is the SQL if it begins like a query (select, with, explain, describe, show
+/// ...) and no file has that name. Without SQL an interactive prompt opens, or, if standard input
+/// is not a terminal, statements are read from there.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -124,72 +138,74 @@ Examples:
   smbscope query dataset/ --file question.sql --format parquet --out answer.parquet
   smbscope query dataset/")]
 pub struct Query {
-    /// Capture files, datasets, or `-` for a capture on standard input; then the SQL.
+    /// Capture files, datasets, or `-` for a capture on standard input, followed by the SQL.
     #[arg(value_name = "INPUT... [SQL]", required_unless_present = "questions")]
     pub arguments: Vec<String>,
     /// Read the SQL from this file.
     #[arg(long, value_name = "FILE", conflicts_with = "question")]
     pub file: Option<PathBuf>,
-    /// Ask a question that has a name (see --questions).
+    /// Run a named query (--questions lists them).
     #[arg(long, value_name = "NAME")]
     pub question: Option<String>,
-    /// List the questions that have a name.
+    /// List the named queries.
     #[arg(long, conflicts_with_all = ["arguments", "file", "question"])]
     pub questions: bool,
-    #[command(flatten)]
-    pub reading: Reading,
-    /// Form of the output; json is one object per line.
+    /// Output format.
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     pub format: RowFormat,
     /// Write to this file instead of standard output.
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
     #[command(flatten)]
+    pub reading: Reading,
+    #[command(flatten)]
     pub anonymize: Anonymize,
 }
 
-/// Write a Parquet dataset.
+/// Convert captures to a Parquet dataset.
 ///
-/// The dataset is a folder with a manifest and Parquet parts for each table (zstd, in the order in
-/// which operations ended), which DuckDB, pyarrow and Spark read as they are and smbscope reads
-/// faster than the capture. Parts are complete when they have their name, and at least every ten
-/// seconds one is: after Ctrl-C the dataset holds everything that was read, after a kill it lacks
-/// seconds.
+/// A dataset is a folder with a manifest and, for each table, Parquet files (zstd) in the order in
+/// which the operations ended. DuckDB, pyarrow and Spark can read it, and smbscope reads it faster
+/// than the capture. A file gets its final name when it is complete, at the latest after ten
+/// seconds: if you stop the import with Ctrl-C, the dataset holds everything that was read so far;
+/// if the process is killed, at most the last seconds are missing.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   smbscope import capture.pcapng --out dataset
   smbscope import day1.pcap.gz day2.pcap.zst --out week --anonymize")]
 pub struct Import {
-    #[command(flatten)]
-    pub decode: Decode,
-    /// Folder to write: a new or an empty one.
+    /// Folder to write to; it must be empty or not exist.
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
-    /// Replace a dataset that is in the folder.
+    /// Replace an existing dataset in the folder.
     #[arg(long)]
     pub force: bool,
+    #[command(flatten)]
+    pub decode: Decode,
     #[command(flatten)]
     pub anonymize: Anonymize,
 }
 
 /// Show where the time goes.
 ///
-/// The report tells first what was seen, lost and not understood and where the capture was taken;
-/// then commands with latency percentiles split into server and transfer, errors, shares, clients,
-/// users, files, the course over time, connections, and the slowest operations with a Wireshark
-/// filter for each. Latency leaves out what waits by design (notifications, blocked locks), and a
-/// share of time is busy time divided among the operations in flight, so that shares add up.
+/// The report begins with what was captured, what was lost or not understood, and where the capture
+/// was taken. Then follow commands with latency percentiles, split into server and transfer time,
+/// errors, shares, clients, users, files, the course over time, connections, and the slowest
+/// operations with a Wireshark filter for each. Latency excludes operations that wait by design
+/// (change notifications, blocked locks). Shares of time divide the busy time among the operations
+/// in flight, so that they add up to 100 %.
 ///
-/// Of a load run (`smbscope load --out`) it also shows what was run, the capacity table and curve,
-/// response times of scenarios, and counters of client and server. The folders of machines that
-/// shared a run (--shard) are read as one run; what does not belong together is said.
+/// For a load run (`smbscope load --out`) the report also shows the parameters of the run, the
+/// capacity table and curve, the response times of scenarios, and the counters of client and
+/// server. Folders from machines that shared a run (--shard) are read as one run; the report says
+/// if folders do not belong together.
 ///
-/// Of a recording from inside a server it also shows the server's time slice by slice: by command,
-/// by share, over time, and of the operations that were longest there.
+/// For a recording from inside a server it also shows the server's time slice by slice: by command,
+/// by share, over time, and for the operations that took longest in the server.
 ///
-/// With --change it also shows what a change would bring, as `smbscope predict` does: before and after
-/// by command and scenario, and from today's time to the predicted one part by part.
+/// With --change it also shows what a change would bring, like `smbscope predict`: times before and
+/// after by command and scenario, and which parts of the time make up the difference.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -200,23 +216,23 @@ Examples:
   smbscope report run-1of3/ run-2of3/ run-3of3/ --step 4
   smbscope report run/ --change rtt=20ms --html far.html")]
 pub struct Report {
-    #[command(flatten)]
-    pub decode: Decode,
-    /// Write one self-contained HTML page to this file, instead of text.
+    /// Write a self-contained HTML page to this file instead of text to standard output.
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// Form of what goes to standard output; with --html nothing goes there unless this is given.
+    /// Format of standard output [default: text; with --html no output].
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub format: Option<TextFormat>,
-    /// Which operations of load runs to count.
+    /// Operations of load runs to include.
     #[arg(long, value_enum, value_name = "PHASE", default_value_t, conflicts_with = "changes")]
     pub phase: PhaseCounted,
-    /// Of load runs, count operations of the measured window of this step only.
+    /// Include only operations from the measured window of step N of a load run.
     #[arg(long, value_name = "N", conflicts_with_all = ["phase", "changes"])]
     pub step: Option<u64>,
-    /// What changes would bring. Of load runs, what was measured counts, all steps together.
+    /// Changes to predict. Predictions from a load run use the measured windows of all steps.
     #[command(flatten)]
     pub prediction: crate::commands::predict::args::PredictionArgs,
+    #[command(flatten)]
+    pub decode: Decode,
     #[command(flatten)]
     pub anonymize: Anonymize,
 }
@@ -224,18 +240,18 @@ pub struct Report {
 /// Which operations of load runs a report counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum PhaseCounted {
-    /// Those of scenarios that were scheduled in a measured window.
+    /// Operations of scenarios scheduled in a measured window.
     #[default]
     Measured,
-    /// Also those of warm-up and cool-down, and logons.
+    /// Also operations of warm-up and cool-down, and logons.
     All,
 }
 
-/// Explain tables and columns.
+/// Describe tables and columns.
 ///
-/// For each column: its type, its unit (ns: nanoseconds; "ns since 1970": a point in time, UTC;
-/// bytes; count), whom its values could identify (person, machine, path; that is what --anonymize
-/// replaces), and its meaning.
+/// Shows for each column its type, its unit (ns: nanoseconds; "ns since 1970": a point in time in
+/// UTC; bytes; count), what its values can identify (a person, a machine or a path; --anonymize
+/// replaces these values), and its meaning.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -243,31 +259,33 @@ Examples:
   smbscope schema operations
   smbscope schema --format json | jq '.tables[].name'")]
 pub struct Schema {
-    /// One table; all without. `report` gives the JSON Schema of `smbscope report --format json`.
+    /// Table to describe, or `report` for the JSON Schema of `smbscope report --format json`
+    /// [default: all tables].
     #[arg(value_name = "TABLE")]
     pub table: Option<String>,
-    /// Form of the output.
+    /// Output format.
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     pub format: TextFormat,
 }
 
-/// Check what this machine has for smbscope.
+/// Check whether this machine has what smbscope needs.
 ///
-/// Each line says whether something is as it should be, and if not, what to do about it. The exit
-/// code is 0 unless something is missing without which smbscope does not work.
+/// Each line shows the result of one check and, if something is missing, how to fix it. The exit
+/// code is 0 unless something is missing that smbscope cannot work without.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Example:
-  smbscope doctor")]
+Examples:
+  smbscope doctor
+  smbscope doctor --format json")]
 pub struct Doctor {
-    /// Form of the output.
+    /// Output format.
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     pub format: TextFormat,
 }
 
-/// Write completions for a shell.
+/// Write a shell completion script.
 ///
-/// The script goes to standard output; where it belongs depends on the shell.
+/// The script goes to standard output. The examples show where common shells look for it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -275,35 +293,57 @@ Examples:
   smbscope completions zsh > ~/.zfunc/_smbscope
   smbscope completions fish > ~/.config/fish/completions/smbscope.fish")]
 pub struct Completions {
-    /// The shell.
+    /// Shell to write the script for.
     #[arg(value_enum, value_name = "SHELL")]
     pub shell: clap_complete::Shell,
 }
 
-/// Write the manual pages.
+/// Write manual pages.
 ///
-/// Without --dir the main page goes to standard output; with it there is one page for each command.
+/// Without --dir the main page goes to standard output.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   smbscope man | man -l -
   smbscope man --dir ~/.local/share/man/man1")]
 pub struct Man {
-    /// Write all pages into this folder.
+    /// Write the main page and one page per command to this folder.
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
 }
 
-/// What help and the main manual page end with.
+/// The layout of `smbscope --help`: clap cannot group subcommands, so the template holds the list.
+fn help_template() -> String {
+    let styles = Styles::styled();
+    let (header, literal) = (styles.get_header(), styles.get_literal());
+    let commands = Command::augment_subcommands(clap::Command::new("smbscope"));
+    let mut text = String::from("{about-with-newline}\n{usage-heading} {usage}\n");
+    for (title, names) in GROUPS {
+        text.push_str(&format!("\n{header}{title}:{header:#}\n"));
+        // A command that this platform does not have is skipped.
+        for command in names.iter().filter_map(|name| commands.find_subcommand(name)) {
+            let name = command.get_name();
+            let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+            text.push_str(&format!("  {literal}{name:<11}{literal:#}  {about}\n"));
+        }
+    }
+    text.push_str("\n`smbscope COMMAND --help` describes a command and shows examples.\n");
+    text.push_str(&format!("\n{header}Options:{header:#}\n{{options}}{{after-help}}"));
+    text
+}
+
+/// The end of `smbscope --help` and of the main manual page.
 fn footer() -> String {
     let mut text = String::from("Exit codes:\n");
     for (code, meaning) in Code::ALL {
         text.push_str(&format!("  {:>3}  {meaning}\n", code as u8));
     }
     text.push_str(
-        "\nEnvironment:\n  SMBSCOPE_KEYS  file with decryption keys, as --keys\n  \
-         NO_COLOR       no colour\n  COLUMNS        width of the terminal\n  \
-         TMPDIR         where a stream is kept that is read more than once\n",
+        "\nEnvironment:\n  SMBSCOPE_KEYS      file with decryption keys, like --keys\n  \
+         SMBSCOPE_PASSWORD  password of the users of `smbscope load`\n  \
+         NO_COLOR           disable colour\n  \
+         COLUMNS            width of the terminal in columns\n  \
+         TMPDIR             folder for temporary copies of standard input\n",
     );
     text
 }
@@ -316,5 +356,26 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn help_lists_every_command_once_in_the_order_of_the_enum() {
+        let command = Cli::command();
+        let visible = command.get_subcommands().filter(|command| !command.is_hide_set());
+        let names: Vec<&str> = visible.map(clap::Command::get_name).collect();
+        let mut listed: Vec<&str> =
+            GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        if cfg!(not(target_os = "linux")) {
+            listed.retain(|name| *name != "lab");
+        }
+        assert_eq!(names, listed);
+    }
+
+    #[test]
+    fn help_s_list_of_commands_fits_80_columns() {
+        for line in help_template().lines() {
+            let width = anstream::adapter::strip_str(line).to_string().chars().count();
+            assert!(width <= 80, "{line}");
+        }
     }
 }

@@ -1,7 +1,7 @@
-//! Exit codes: all of them, what they mean, and which one an error gets.
+//! Exit codes: the complete list, their meanings, and the code for each error.
 //!
-//! They are a stable interface (README, `smbscope --help`, the man pages). Nothing else in the
-//! program knows the numbers.
+//! They are a stable interface (README, `smbscope --help`, manual pages). No other file contains
+//! the numbers.
 
 use std::io::ErrorKind;
 
@@ -13,38 +13,38 @@ use smbscope_store as store;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Code {
-    /// Everything was done; also when the reader of a pipe left early.
+    /// Success; also if the reader of a pipe closed it early.
     Ok = 0,
-    /// Something went wrong that no other code names.
+    /// An error without a code of its own.
     Runtime = 1,
     /// The command line is wrong.
     Usage = 2,
     /// An input is neither a capture nor a dataset.
     NotRecognised = 3,
-    /// An input is not there or cannot be read.
+    /// An input does not exist or cannot be read.
     Input = 4,
-    /// The output cannot be written.
+    /// The output exists or cannot be written.
     Output = 5,
     /// The query is wrong.
     Query = 6,
-    /// What was asked for was found.
+    /// `explain --fail-on` found something.
     Found = 7,
     /// Ended by Ctrl-C or a signal.
     Interrupted = 130,
 }
 
 impl Code {
-    /// Every code with its meaning, as help and man pages show them.
+    /// Every code with its meaning, as shown in help and manual pages.
     pub const ALL: [(Code, &'static str); 9] = [
-        (Code::Ok, "success, also when the reader of a pipe stopped reading"),
-        (Code::Runtime, "an error that no other code names"),
+        (Code::Ok, "success, also if the reader of a pipe closed it early"),
+        (Code::Runtime, "any other error"),
         (Code::Usage, "the command line is wrong"),
-        (Code::NotRecognised, "an input is neither a capture nor a dataset of smbscope"),
+        (Code::NotRecognised, "an input is neither a capture nor a dataset"),
         (Code::Input, "an input does not exist or cannot be read"),
         (Code::Output, "the output exists already or cannot be written"),
-        (Code::Query, "the SQL is wrong, or it could not be answered"),
-        (Code::Found, "explain --fail-on: there is such a finding"),
-        (Code::Interrupted, "interrupted; what was written until then is valid"),
+        (Code::Query, "the SQL is wrong or could not be executed"),
+        (Code::Found, "explain --fail-on: there is a finding of this confidence"),
+        (Code::Interrupted, "interrupted; the output written so far is valid"),
     ];
 }
 
@@ -54,7 +54,8 @@ impl From<Code> for std::process::ExitCode {
     }
 }
 
-/// An error that names its exit code. As context of another error it overrides that one's code.
+/// An error with an exit code. Added as context to another error, it overrides the code of that
+/// error.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct Failure {
@@ -63,20 +64,20 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// What went wrong, where, and what to do, in one line.
+    /// `message` says in one line what is wrong, where, and what to do.
     pub fn new(code: Code, message: impl Into<String>) -> Failure {
         Failure { code, message: message.into() }
     }
 
-    /// The command line is wrong in a way that clap cannot know.
+    /// An error in the command line that clap cannot detect.
     pub fn usage(message: impl Into<String>) -> anyhow::Error {
         Failure::new(Code::Usage, message).into()
     }
 }
 
-/// The code of an error: the first in its chain of causes that names one.
+/// The code of an error: that of the first cause in its chain that has one.
 pub fn code_of(error: &anyhow::Error) -> Code {
-    // anyhow finds a context by its type only from the outside, not in the chain.
+    // anyhow finds a context by type on the error itself, but not in its chain.
     if let Some(failure) = error.downcast_ref::<Failure>() {
         return failure.code;
     }
@@ -121,7 +122,7 @@ fn code_of_file(error: &FileError) -> Code {
         | FileError::NotACapture { .. }
         | FileError::NothingInside { .. }
         | FileError::Unsupported { .. } => Code::NotRecognised,
-        // It is not there, may not be read, or reading failed.
+        // The file does not exist, must not be read, or reading failed.
         _ => Code::Input,
     }
 }

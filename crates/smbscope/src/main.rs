@@ -3,21 +3,21 @@
 //! The program's frame: reads the command line, runs a command, turns its error into one line on
 //! standard error and an exit code. Commands stand in [`commands`].
 
+#[cfg(target_os = "linux")]
+mod capabilities;
 mod cli;
+mod clock_sync;
 mod commands;
 mod exit;
 mod format;
 mod interrupt;
+mod log_time;
 mod options;
 mod output;
 mod pipeline;
-mod program;
 mod progress;
-#[cfg(target_os = "linux")]
-mod rights;
+mod subprocess;
 mod terminal;
-mod text;
-mod wall_clock;
 
 use std::process::ExitCode;
 
@@ -26,7 +26,7 @@ use clap::Parser as _;
 use crate::exit::{Code, code_of};
 
 /// Rows are 600 bytes, live for a moment, and often end in another thread than they began in: what
-/// the C library's allocator is slowest at (docs/benchmarks.md).
+/// the C library's allocator is slowest at (docs/measurements/benchmarks.md).
 #[cfg(target_os = "linux")]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;

@@ -1,4 +1,5 @@
-//! Options that several commands have, and what they make: opened inputs, keys, tokens for names.
+//! Options shared by several commands, and what they produce: opened inputs, keys, tokens for
+//! names.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -22,50 +23,50 @@ pub struct Decode {
     /// Capture files, datasets, or `-` for a capture on standard input.
     #[arg(value_name = "INPUT", required = true)]
     pub inputs: Vec<String>,
-    /// How they are read.
+    /// How the inputs are read.
     #[command(flatten)]
     pub reading: Reading,
 }
 
 /// How inputs are read.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Reading")]
+#[command(next_help_heading = "Input options")]
 pub struct Reading {
-    /// Decrypt with the keys in this file (Wireshark's smb2_seskey_list: session id, session key or
-    /// the keys of both directions).
+    /// Decrypt with the keys in this file, in the format of Wireshark's smb2_seskey_list: session
+    /// ID, then the session key or one key for each direction.
     #[arg(long, value_name = "FILE", env = "SMBSCOPE_KEYS", hide_env_values = true)]
     pub keys: Option<PathBuf>,
-    /// Decrypt with this key, written like a line of such a file. Everybody on this machine can read
-    /// command lines, and the shell keeps them: prefer --keys.
+    /// Decrypt with this key, written like a line of a --keys file. Prefer --keys: command lines
+    /// are visible to other users of this machine and stay in the shell's history.
     #[arg(long = "key", value_name = "ID,KEY")]
     pub key: Vec<String>,
-    /// Threads that decode; 0 takes as many as the machine has.
+    /// Number of decoding threads; 0 uses one per processor.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub threads: usize,
 }
 
-/// Tokens instead of names.
+/// Replacement of names by tokens.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Privacy")]
+#[command(next_help_heading = "Privacy options")]
 pub struct Anonymize {
-    /// Replace names of persons, machines and paths by tokens, before anything looks at them: the
-    /// same name gives the same token.
+    /// Replace the names of people, machines and paths with tokens. The same name always gets the
+    /// same token.
     #[arg(long)]
     pub anonymize: bool,
-    /// Make the tokens with the key in this file (64 hexadecimal digits), so that they are the same
-    /// next time; without it the key is random and forgotten.
+    /// Derive the tokens from the key in this file (64 hexadecimal digits), so that they are the
+    /// same in every run. Without this option the key is random and discarded.
     #[arg(long, value_name = "FILE", requires = "anonymize")]
     pub anonymize_key: Option<PathBuf>,
 }
 
-/// How much to say beside the answer.
+/// What is written to standard error in addition to the result, and colour.
 #[derive(Clone, Copy, Debug, Args)]
-#[command(next_help_heading = "Talk")]
+#[command(next_help_heading = "Global options")]
 pub struct Talk {
-    /// Say nothing on standard error but errors.
+    /// Write only errors to standard error.
     #[arg(long, short, global = true)]
     pub quiet: bool,
-    /// Show no progress (there is none anyway when standard error is no terminal).
+    /// Do not show progress. Progress is shown only if standard error is a terminal.
     #[arg(long, global = true)]
     pub no_progress: bool,
     /// When to use colour.
@@ -74,7 +75,7 @@ pub struct Talk {
 }
 
 impl Talk {
-    /// Says a line on standard error.
+    /// Writes a line to standard error unless `--quiet` is given.
     pub fn say(&self, line: &str) {
         if !self.quiet {
             anstream::eprintln!("{line}");
@@ -83,18 +84,18 @@ impl Talk {
 }
 
 impl Reading {
-    /// Opens `inputs`. Names are replaced as they are read when there is a tokenizer.
+    /// Opens `inputs`. With a tokenizer, names are replaced while they are read.
     pub fn open(&self, inputs: &[String], tokenizer: Option<Tokenizer>) -> anyhow::Result<Source> {
         if inputs.iter().filter(|input| *input == "-").count() > 1 {
-            return Err(Failure::usage("`-` can be given once only: there is one standard input"));
+            return Err(Failure::usage("`-` (standard input) can be given once only"));
         }
         let mut seen = HashMap::new();
         for input in inputs {
-            // What is not there is told of when it is opened.
+            // A missing input is reported when it is opened.
             let Ok(path) = std::fs::canonicalize(input) else { continue };
             if let Some(first) = seen.insert(path, input) {
                 return Err(Failure::usage(format!(
-                    "{input}: is given twice (first as {first}); all that is in it would count twice"
+                    "{input}: is given twice (first as {first}); its operations would be counted twice"
                 )));
             }
         }
@@ -124,7 +125,7 @@ impl Reading {
 }
 
 impl Anonymize {
-    /// Makes the tokens, when they are wanted.
+    /// The tokenizer, if names are to be replaced.
     pub fn tokenizer(&self) -> anyhow::Result<Option<Tokenizer>> {
         match &self.anonymize_key {
             _ if !self.anonymize => Ok(None),
@@ -132,18 +133,20 @@ impl Anonymize {
                 let text = read_text(path)?;
                 let key = parse_hex_key(text.trim()).ok_or_else(|| {
                     Failure::usage(format!(
-                        "{}: is not a key of 64 hexadecimal digits; `openssl rand -hex 32` makes one",
+                        "{}: not a key of 64 hexadecimal digits; create one with `openssl rand -hex 32`",
                         path.display()
                     ))
                 })?;
                 Ok(Some(Tokenizer::new(key)))
             }
-            None => Ok(Some(Tokenizer::random().context("no random key for --anonymize")?)),
+            None => {
+                Ok(Some(Tokenizer::random().context("cannot create a random key for --anonymize")?))
+            }
         }
     }
 }
 
-/// What an input is called, or its token.
+/// The name of an input, or its token.
 pub fn input_name(input: &str, tokenizer: Option<&Tokenizer>) -> String {
     match tokenizer {
         Some(tokenizer) => tokenizer.text("recording", Sensitivity::Machine, input),
@@ -153,26 +156,23 @@ pub fn input_name(input: &str, tokenizer: Option<&Tokenizer>) -> String {
 
 /// Reads a small file that an option names.
 pub fn read_text(path: &Path) -> anyhow::Result<String> {
-    std::fs::read_to_string(path)
-        .with_context(|| Failure::new(Code::Input, format!("{}: cannot be read", path.display())))
+    std::fs::read_to_string(path).with_context(|| {
+        Failure::new(Code::Input, format!("{}: cannot read the file", path.display()))
+    })
 }
 
-/// A number above zero, for clap.
+/// Parses a number above zero.
 pub fn positive(text: &str) -> Result<f64, String> {
-    let number: f64 = text.parse().map_err(|_| "this is no number".to_owned())?;
-    if number.is_finite() && number > 0.0 {
-        Ok(number)
-    } else {
-        Err("it must be above zero".into())
-    }
+    let number: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
+    if number.is_finite() && number > 0.0 { Ok(number) } else { Err("must be above zero".into()) }
 }
 
-/// A duration that an option takes: 60s, 10m, 250ms.
+/// Parses a duration: 60s, 10m, 250ms.
 pub fn duration(text: &str) -> Result<Duration, String> {
     parse_duration(text).map(Duration::from_nanos).map_err(|error| error.to_string())
 }
 
-/// A size that an option takes: 4096, 64KiB.
+/// Parses a size in bytes: 4096, 64KiB.
 pub fn size(text: &str) -> Result<u64, String> {
     parse_size(text).map_err(|error| error.to_string())
 }
@@ -184,7 +184,7 @@ fn parse_hex_key(text: &str) -> Option<[u8; 32]> {
     }
     for (place, byte) in key.iter_mut().enumerate() {
         let digits = text.get(place * 2..place * 2 + 2)?;
-        // from_str_radix takes a sign, which is no digit.
+        // from_str_radix accepts a sign.
         *byte = u8::from_str_radix(digits, 16).ok().filter(|_| !digits.starts_with('+'))?;
     }
     Some(key)

@@ -14,4 +14,5 @@ pub mod diagnose;
 pub mod export;
 pub mod forecast;
 pub mod pass;
+pub mod record;
 pub mod summarize;

@@ -1,8 +1,8 @@
 //! What the terminal is like: whether there is one, how large, and whether colour is wanted.
 //!
 //! Size and colour exist on terminals only, so that a pipe or a file gets the same bytes
-//! everywhere. `NO_COLOR` (no-color.org), `CLICOLOR`, `CLICOLOR_FORCE` and `TERM=dumb` are
-//! honoured by anstream.
+//! everywhere. `NO_COLOR` (no-color.org), `CLICOLOR`, `CLICOLOR_FORCE` and `TERM=dumb` are honoured
+//! by anstream.
 
 use std::io::IsTerminal;
 
@@ -12,7 +12,7 @@ use clap::ValueEnum;
 /// `--color`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Color {
-    /// On a terminal, unless NO_COLOR or CLICOLOR=0 is set.
+    /// If the output is a terminal, unless NO_COLOR or CLICOLOR=0 is set.
     #[default]
     Auto,
     /// Always.

@@ -1,7 +1,7 @@
 -- Oplock and lease breaks
--- Which files' caching rights the server took back, from what state to what: files that several
--- clients want at once. A lease break names no file: it is the lease key's of an earlier open. What
--- clients answer is left out.
+-- Which files lost caching rights (oplock or lease state before and after the break): files that
+-- several clients use at the same time. A lease break contains no file name; the file is that of an
+-- earlier open with the same lease key. Acknowledgments are left out.
 WITH leases AS (
   SELECT recording, client, lease_key, max(share) AS share, max(path) AS path
   FROM operations

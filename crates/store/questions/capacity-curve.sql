@@ -1,7 +1,8 @@
--- Users against overload and response time
--- One line for each step of a load run, machines that share a run together. overload_percent as
--- docs/load.md has it (machines weighted by their users); scenarios_per_second: those that ended
--- without an error; response: from the time for which a scenario was scheduled; late: begin after it.
+-- Overload and response time by number of users
+-- One line for each step of a load run; machines that share a run are combined. overload_percent is
+-- defined in docs/method/overload.md (machines weighted by their users). scenarios_per_second counts
+-- scenarios that ended without an error. response counts from the scheduled time; late is the delay
+-- of the start.
 WITH load AS (
   SELECT
     run, step,

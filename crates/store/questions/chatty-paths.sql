@@ -1,5 +1,5 @@
 -- Chatty paths
--- Names that one client opened again and again: candidates for leases, directory caching or a
+-- Paths that one client opened again and again: candidates for leases, directory caching or a
 -- better behaved application.
 SELECT
   client,
@@ -10,7 +10,9 @@ SELECT
   (max(response_end) - min(response_end)) / (count(response_end) - 1) AS interval_ns_mean,
   sum(busy_ns) AS busy_ns
 FROM operations
-WHERE command IN ('Create', 'NtCreateAndX', 'OpenAndX', 'Open') AND path IS NOT NULL
+WHERE path IS NOT NULL
+  AND (command IN ('Create', 'NtCreateAndX', 'OpenAndX', 'Open', 'CreateNew', 'CreateTemporary')
+    OR detail LIKE 'Trans2Open2%' OR detail = 'NtTransactCreate')
 GROUP BY client, share, path
 HAVING count(response_end) > 2
 ORDER BY opens DESC, client, share, path

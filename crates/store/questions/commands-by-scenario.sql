@@ -1,7 +1,7 @@
--- Operations of one execution, by scenario
--- How many operations of each command a scenario puts on the wire in one execution on average, how
--- many of them are members of a compound other than its first, and how long they take together.
--- Executions that failed or never began are left out.
+-- Operations per scenario execution
+-- Mean number of operations of each command in one execution of a scenario, how many of them are
+-- later members of a compound, and how long they take in total. Executions that failed or never
+-- started are left out.
 WITH done AS (
   SELECT recording, scenario_run, scenario FROM scenarios WHERE outcome = 'done'
 ),

@@ -1,6 +1,6 @@
 -- Compounds
--- What clients send in one message, by the commands of the chain: a compound saves a round trip for
--- every member but its first.
+-- What clients send in one message, by the commands in the chain. A compound saves one round trip
+-- for every member after the first.
 WITH chains AS (
   SELECT
     recording,

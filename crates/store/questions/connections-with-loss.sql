@@ -1,6 +1,7 @@
 -- Connections with loss
--- Connections on which packets were lost, repeated or late, or a window was closed: their latency
--- is the network's or the receiver's, not the server's. Gaps are what the capture itself lacks.
+-- Connections with lost, retransmitted or late packets or a closed receive window: their latency
+-- comes from the network or the receiver, not from the server. Gaps are bytes that the capture
+-- itself lacks.
 SELECT
   recording,
   connection,

@@ -1,7 +1,7 @@
 -- Counters of server and client by load
--- The mean of every counter in the measured window of each step, so that what grows with the users
--- and what has reached its end can be told apart. Growth that stops while response times rise marks
--- the part that is full.
+-- The mean of every counter in the measured window of each step. Counters that grow with the users
+-- differ from those at their limit: a counter that stops growing while response times rise marks
+-- the saturated resource.
 SELECT
   c.recording,
   c.source,

@@ -1,5 +1,5 @@
 -- Counters of server and client over time
--- In pieces of ten seconds: mean and extremes of every counter, on the clock of the run.
+-- Mean, minimum and maximum of every counter in intervals of ten seconds, on the clock of the run.
 SELECT
   to_timestamp_seconds(time / 10000000000 * 10) AS ten_seconds,
   recording,

@@ -1,6 +1,6 @@
 -- Credits
--- By connection: what clients asked for and got, and whether credits held them back. credits_min
--- near zero while outstanding_max is high means that a client waited for credits.
+-- Credits that clients requested and received on each connection, and whether credits limited them.
+-- A client waited for credits if credits_min is near zero while outstanding_max is high.
 SELECT
   c.recording,
   c.connection,

@@ -1,6 +1,6 @@
--- Scenarios that failed or never began
--- By load, phase, scenario and the status (or trouble of the connection) that made them fail, with
--- the users whom it hit and the first time.
+-- Scenarios that failed or never started
+-- By load, phase, scenario and the status or connection error that made them fail, with the
+-- affected users and the time of the first failure.
 SELECT
   t.users,
   s.phase,

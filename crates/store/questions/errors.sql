@@ -1,6 +1,6 @@
--- Replies that are no success
--- Every other NTSTATUS by command, most frequent first. Not all are failures: a listing ends
--- with STATUS_NO_MORE_FILES, and many clients try names that do not exist as a matter of course.
+-- Responses other than success
+-- Every other NTSTATUS by command, most frequent first. Not all are failures: a directory listing
+-- ends with STATUS_NO_MORE_FILES, and many clients routinely try names that do not exist.
 -- STATUS_MORE_PROCESSING_REQUIRED, a step of every logon, is left out.
 SELECT
   command,

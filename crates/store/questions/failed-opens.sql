@@ -1,6 +1,6 @@
 -- Opens that fail
--- Names that clients tried in vain, with the reason: search paths that are too long, missing
--- rights, sharing conflicts.
+-- Names that clients could not open, with the status: long search paths, missing rights, sharing
+-- conflicts.
 SELECT
   share,
   path,
@@ -10,7 +10,8 @@ SELECT
   count(DISTINCT "user") AS users,
   sum(busy_ns) AS busy_ns
 FROM operations
-WHERE command IN ('Create', 'NtCreateAndX', 'OpenAndX', 'Open')
+WHERE (command IN ('Create', 'NtCreateAndX', 'OpenAndX', 'Open', 'CreateNew', 'CreateTemporary')
+    OR detail LIKE 'Trans2Open2%' OR detail = 'NtTransactCreate')
   AND (status >= 3221225472 OR status_name LIKE 'ERR%')
 GROUP BY share, path, status_name
 ORDER BY operations DESC, share, path, status_name

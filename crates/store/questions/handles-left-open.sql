@@ -1,6 +1,6 @@
 -- Handles left open
--- Opens that no Close ended, longest open first: still open at the end, or ended by a TreeDisconnect,
--- a Logoff or the end of the connection. Some are normal: the recording ended, or a client keeps a
+-- Opens without a Close, longest open first: still open at the end, or ended by a TreeDisconnect, a
+-- Logoff or the end of the connection. Some are normal: the recording ended, or a client keeps a
 -- handle under a lease.
 SELECT
   h.client,

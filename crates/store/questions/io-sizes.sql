@@ -1,5 +1,6 @@
 -- Sizes of reads and writes
--- Requests by size, in powers of two: how many, how long, how much was really transferred.
+-- Reads and writes by size in powers of two: their number, their duration and the bytes that were
+-- transferred.
 SELECT
   command,
   CASE WHEN requested_bytes = 0 THEN 0
@@ -11,6 +12,7 @@ SELECT
   percentile(elapsed_ns, 0.95) AS elapsed_ns_p95
 FROM operations
 WHERE requested_bytes IS NOT NULL
-  AND command IN ('Read', 'Write', 'ReadAndX', 'WriteAndX', 'ReadRaw', 'WriteRaw')
+  AND command IN ('Read', 'ReadAndX', 'ReadRaw', 'ReadMpx', 'LockAndRead',
+    'Write', 'WriteAndX', 'WriteRaw', 'WriteMpx', 'WriteAndUnlock', 'WriteAndClose')
 GROUP BY 1, 2
 ORDER BY 1, 2

@@ -1,7 +1,7 @@
 -- Latency by client
--- Which client machines take the time and how they fare.
--- busy_percent: share of the connections' busy time; timed: operations with times of their own
--- (later members of a compound have none). Notifications and blocked locks are left out.
+-- Which clients take the time, and their latency. busy_percent is the share of the connections'
+-- busy time. timed counts operations with times of their own (later members of a compound have
+-- none). Notifications and blocked locks are left out.
 SELECT
   client,
   count(*) AS operations,

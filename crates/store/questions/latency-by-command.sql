@@ -1,7 +1,7 @@
 -- Latency by command
--- Which commands take the time, with percentiles from request to reply and of the server alone.
--- busy_percent: share of the connections' busy time; timed: operations with times of their own
--- (later members of a compound have none). Notifications and blocked locks are left out.
+-- Which commands take the time, with percentiles from request to response and of the server alone.
+-- busy_percent is the share of the connections' busy time. timed counts operations with times of
+-- their own (later members of a compound have none). Notifications and blocked locks are left out.
 SELECT
   command,
   count(*) AS operations,

@@ -1,8 +1,8 @@
 -- Latency by share
--- Which shares take the time. No share: before a tree was connected, or when that was not seen.
--- busy_percent: share of the connections' busy time; timed: operations with times of their own
--- (later members of a compound have none). Notifications and blocked locks are left out. Names that
--- differ in case alone are one.
+-- Which shares take the time. The share is null before a tree connect, or if the tree connect was
+-- not captured. busy_percent is the share of the connections' busy time. timed counts operations
+-- with times of their own (later members of a compound have none). Notifications and blocked locks
+-- are left out. Names that differ only in case are combined.
 SELECT
   min(share) AS share,
   count(*) AS operations,

@@ -1,8 +1,8 @@
 -- Latency by user
--- Which users take the time and how they fare. No user: the logon was not seen.
--- busy_percent: share of the connections' busy time; timed: operations with times of their own
--- (later members of a compound have none). Notifications and blocked locks are left out. Names that
--- differ in case alone are one.
+-- Which users take the time, and their latency. The user is null if the logon was not captured.
+-- busy_percent is the share of the connections' busy time. timed counts operations with times of
+-- their own (later members of a compound have none). Notifications and blocked locks are left out.
+-- Names that differ only in case are combined.
 SELECT
   min("user") AS "user",
   count(*) AS operations,

@@ -1,8 +1,8 @@
 -- What makes slow scenarios slow
--- The slowest twentieth of each scenario's executions beside the faster half: operations and their
--- time in one execution, by command. Where slow_ns is far above usual_ns, that command makes the
--- difference; extra_percent is its part of all that the slow ones take more. A scenario that ran once
--- has no slow executions.
+-- Compares the slowest 5 % of the executions of each scenario with the faster half: operations per
+-- execution and their time, by command. The commands where slow_ns is far above usual_ns make the
+-- difference; extra_percent is the command's share of the additional time. Scenarios with a single
+-- execution are left out.
 WITH ranked AS (
   SELECT
     recording, scenario_run, scenario,

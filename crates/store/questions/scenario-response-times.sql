@@ -1,6 +1,6 @@
 -- Response times by scenario and load
--- Scenarios scheduled in measured windows, by the number of users. Response counts from the time for
--- which a scenario was scheduled, late is the part of it before it began. timed: scenarios that ended.
+-- Scenarios scheduled in measured windows, by number of users. response counts from the scheduled
+-- time; late is the part of it before the start. timed counts scenarios that ended.
 SELECT
   t.users,
   s.scenario,

@@ -1,6 +1,6 @@
 -- Scenarios over time
--- In pieces of ten seconds by the time for which they were scheduled: how many, how many of those
--- failed, how late they began and how long users waited. A server that stalls shows where it stalled.
+-- In intervals of ten seconds by scheduled time: number of scenarios, failures, delay of the start
+-- and response time. Shows when a server stalled.
 SELECT
   to_timestamp_seconds(s.scheduled_at / 10000000000 * 10) AS ten_seconds,
   max(t.users) AS users,

@@ -1,27 +1,24 @@
 -- Server time by command and share
--- Whether the time at a server goes to the queue, to its own processing (with parsing and
--- cryptography), to the file system (with the wait for an I/O thread, I/O and flushing), to locks
--- and breaks, or to the wire (transfer of request and reply, and sending). Parts are in per cent of
--- the time from the first byte of the request to the last byte of the reply; unexplained is the
--- turnaround less all slices. server_percent: share of the time of all slices. Of recordings from
--- inside a server; what waits by design is left out.
+-- Whether the time at the server goes to the queue, to its own processing (with parsing and
+-- cryptography), to the file system (with waiting for an I/O thread, I/O and flushing), to locks
+-- and breaks, or to the wire (sending, and transfer of request and response). Parts are in percent
+-- of the time from the first byte of the request to the last byte of the response. unexplained is
+-- the turnaround minus all slices. server_percent is the share of the time of all slices. Needs a
+-- recording from inside a server. Operations that wait by design are left out.
 WITH parts AS (
   SELECT
     command, share,
     -- The lead of a compound has the turnaround of the whole chain.
     CASE WHEN compound IS NULL THEN turnaround_ns END AS turnaround_ns,
-    coalesce(queue_ns, 0) AS queue,
-    coalesce(crypto_in_ns, 0) + coalesce(parse_ns, 0) + coalesce(processing_ns, 0)
-      + coalesce(crypto_out_ns, 0) AS processing,
-    coalesce(filesystem_ns, 0) + coalesce(io_wait_ns, 0) + coalesce(io_ns, 0)
-      + coalesce(flush_ns, 0) AS filesystem,
-    coalesce(lock_wait_ns, 0) AS locks,
-    coalesce(send_ns, 0) AS send,
+    {queue} AS queue,
+    {processing} AS processing,
+    {filesystem} AS filesystem,
+    {locks} AS locks,
+    {send} AS send,
     coalesce(request_transfer_ns, 0) + coalesce(response_transfer_ns, 0) AS transfer
   FROM operations
   WHERE waits IS NOT TRUE
-    AND coalesce(queue_ns, crypto_in_ns, parse_ns, processing_ns, filesystem_ns, io_wait_ns, io_ns,
-      flush_ns, lock_wait_ns, crypto_out_ns, send_ns) IS NOT NULL
+    AND coalesce({part_columns}) IS NOT NULL
 ), sums AS (
   SELECT
     *, queue + processing + filesystem + locks + send AS server,

@@ -1,6 +1,6 @@
 -- Slowest operations
--- The operations that took longest from first byte of the request to last byte of the reply, with
--- the frames to look at in Wireshark. Notifications and blocked locks are left out.
+-- The operations with the longest time from the first byte of the request to the last byte of the
+-- response, with the frames to look at in Wireshark. Notifications and blocked locks are left out.
 SELECT
   recording, operation, capture_file, command, detail, status_name, client, share, path,
   elapsed_ns, server_ns, request_transfer_ns, response_transfer_ns, outstanding,

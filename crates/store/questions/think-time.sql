@@ -1,6 +1,6 @@
 -- Think time by client
--- How long clients pause between a reply and their next request while nothing is in flight: time
--- that no faster server would save.
+-- How long clients pause between a response and their next request while nothing is in flight: time
+-- that a faster server would not save.
 SELECT
   client,
   count(*) AS operations,

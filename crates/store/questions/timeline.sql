@@ -1,7 +1,7 @@
 -- Operations over time
--- Second by second: operations that ended, bytes, errors (as in the report: neither names that do not
--- exist nor usual replies), latency, and the most in flight on one connection. Seconds without any
--- operation do not appear.
+-- For each second: operations that ended, bytes, errors (as in the report, without names that do
+-- not exist and without expected statuses), latency, and the maximum of operations in flight on one
+-- connection. Seconds without operations are left out.
 SELECT
   to_timestamp_seconds(response_end / 1000000000) AS second,
   count(*) AS operations,

@@ -1,6 +1,6 @@
 -- Users who fell behind their schedule
--- The users whose scenarios began latest in measured windows, by step: when nobody is behind for
--- long, the server keeps up. A few users far behind point at their files or their connection.
+-- The users with the latest starts in measured windows, by step. If no user is behind for long, the
+-- server keeps up. If only a few users are far behind, look at their files or their connection.
 SELECT
   t.users,
   s.step,

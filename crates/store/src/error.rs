@@ -1,4 +1,4 @@
-//! What can go wrong here, in one sentence that says what, where and what to do.
+//! Errors of this crate. Each message says what is wrong, where, and what to do.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use smbscope_tables::manifest::ManifestError;
 /// Result of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What went wrong.
+/// An error of this crate.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -19,18 +19,18 @@ pub enum Error {
     NotRecognised {
         /// The input.
         path: PathBuf,
-        /// What it is instead.
+        /// Why.
         what: String,
     },
-    /// The folder to be written exists.
+    /// The output folder exists.
     #[error("{}: {what}", .path.display())]
     Exists {
         /// The folder.
         path: PathBuf,
-        /// What it holds and what to do.
+        /// What it contains and what to do.
         what: &'static str,
     },
-    /// The operating system refused.
+    /// An error of the operating system.
     #[error("{}: {error}", .path.display())]
     Io {
         /// The file or folder.
@@ -82,7 +82,7 @@ pub enum Error {
     #[cfg(feature = "sql")]
     #[error("{0}")]
     Query(String),
-    /// Something that must not happen.
+    /// A bug.
     #[error("internal error: {0}; please report it")]
     Internal(&'static str),
 }

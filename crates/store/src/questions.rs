@@ -1,14 +1,24 @@
-//! The questions that have a name: `.sql` files in `questions/`, part of the program.
+//! Named questions: `.sql` files in `questions/`, compiled into the program.
 //!
 //! A file begins with comment lines: the first is the title, the others say what the answer shows.
+//! The SQL may contain placeholders in braces for lists of slice kinds ([`smbscope_tables::slice`]),
+//! so that a new kind needs no change here:
+//!
+//! | placeholder | replaced by |
+//! |---|---|
+//! | `{queue}`, `{processing}`, `{filesystem}`, `{locks}`, `{send}` | the sum of the columns of that group |
+//! | `{parts}` | the sum of the columns of all disjoint parts of the turnaround |
+//! | `{part_columns}` | the names of these columns, separated by commas |
+//! | `{slice_columns}` | the names of the columns of all kinds |
+
+use smbscope_tables::slice::{Group, Kind};
 
 /// One named question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Question {
-    /// Its name: the file's without the ending.
+    /// Its name: the file's name without the extension.
     pub name: &'static str,
-    /// The file.
-    pub sql: &'static str,
+    template: &'static str,
 }
 
 impl Question {
@@ -22,14 +32,35 @@ impl Question {
         self.comments().skip(1).collect::<Vec<_>>().join(" ")
     }
 
-    fn comments(&self) -> impl Iterator<Item = &'static str> + use<> {
-        self.sql.lines().map_while(|line| line.strip_prefix("--")).map(str::trim)
+    /// The SQL.
+    pub fn sql(&self) -> String {
+        let names = |kinds: &mut dyn Iterator<Item = Kind>| {
+            kinds.map(Kind::column_name).collect::<Vec<_>>().join(", ")
+        };
+        let mut sql = self.template.to_owned();
+        for group in Group::ALL {
+            let kinds = Kind::parts().filter(|kind| kind.group() == Some(group));
+            sql = sql.replace(&format!("{{{}}}", group.name()), &sum(kinds));
+        }
+        sql.replace("{parts}", &sum(Kind::parts()))
+            .replace("{part_columns}", &names(&mut Kind::parts()))
+            .replace("{slice_columns}", &names(&mut Kind::ALL.iter().copied()))
     }
+
+    fn comments(&self) -> impl Iterator<Item = &'static str> + use<> {
+        self.template.lines().map_while(|line| line.strip_prefix("--")).map(str::trim)
+    }
+}
+
+/// The sum of the columns of `kinds`, as SQL; a kind that an operation does not have counts as 0.
+fn sum(kinds: impl Iterator<Item = Kind>) -> String {
+    let terms = kinds.map(|kind| format!("coalesce({}, 0)", kind.column_name()));
+    terms.collect::<Vec<_>>().join(" + ")
 }
 
 macro_rules! questions {
     ($($name:literal)*) => {
-        &[$(Question { name: $name, sql: include_str!(concat!("../questions/", $name, ".sql")) },)*]
+        &[$(Question { name: $name, template: include_str!(concat!("../questions/", $name, ".sql")) },)*]
     };
 }
 
@@ -67,7 +98,7 @@ const QUESTIONS: &[Question] = questions! {
     "users-behind-schedule"
 };
 
-/// All questions, by name.
+/// All questions, sorted by name.
 pub fn list() -> &'static [Question] {
     QUESTIONS
 }

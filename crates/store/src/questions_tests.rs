@@ -7,9 +7,10 @@ use crate::synthetic_load::load;
 use crate::synthetic_rest::{capture, dataset};
 use crate::synthetic_server::server;
 use arrow::util::pretty::pretty_format_batches_with_schema;
+use smbscope_tables::command_class::CommandClass;
 
 fn answer(engine: &Engine, question: &Question) -> (usize, String) {
-    let answer = engine.query(question.sql).unwrap_or_else(|e| panic!("{}: {e}", question.name));
+    let answer = engine.query(&question.sql()).unwrap_or_else(|e| panic!("{}: {e}", question.name));
     let schema = answer.schema();
     let batches: Vec<_> = answer.map(|batch| batch.unwrap()).collect();
     let rows = batches.iter().map(|batch| batch.num_rows()).sum();
@@ -30,8 +31,42 @@ fn every_file_is_listed_and_says_what_it_shows() {
         assert!(!question.title().is_empty() && question.title().len() < 50, "{}", question.name);
         assert!(question.help().len() > 20, "{}", question.name);
         assert_eq!(get(question.name), Some(question));
+        assert!(!question.sql().contains(['{', '}']), "{}: a placeholder is left", question.name);
     }
     assert_eq!(get("no such question"), None);
+}
+
+#[test]
+fn questions_about_a_server_name_every_kind_of_slice() {
+    let [server, slow] = ["server", "slow-server"].map(|name| get(name).unwrap().sql());
+    for kind in Kind::ALL {
+        let column = kind.column_name();
+        assert!(slow.contains(column), "slow-server: {column}");
+        assert_eq!(server.contains(&format!("coalesce({column}, 0)")), kind.is_part(), "{column}");
+    }
+}
+
+#[test]
+fn lists_of_commands_are_those_of_their_class() {
+    let mut lists = 0;
+    for question in list() {
+        for rest in question.sql().split("command IN (").skip(1) {
+            let (names, _) = rest.split_once(')').unwrap();
+            let names: Vec<_> =
+                names.split(',').map(|name| name.trim().trim_matches('\'')).collect();
+            for class in [CommandClass::Open, CommandClass::Read, CommandClass::Write] {
+                let all = class.commands();
+                let listed = all.iter().filter(|name| names.contains(name)).count();
+                assert!(
+                    listed == 0 || listed == all.len(),
+                    "{}: {class:?} {names:?}",
+                    question.name
+                );
+                lists += usize::from(listed > 0);
+            }
+        }
+    }
+    assert!(lists > 10, "{lists}");
 }
 
 #[test]
@@ -65,7 +100,7 @@ fn a_scenario_that_ran_once_is_answered() {
     let engine = Engine::new(Source::open(&inputs, OpenOptions::default()).unwrap()).unwrap();
     let once = "WHERE scenario_run = (SELECT min(scenario_run) FROM scenarios WHERE phase = 'measured' \
                 AND response_ns IS NOT NULL) AND";
-    let sql = get("operations-of-slow-scenarios").unwrap().sql.replacen("WHERE", once, 1);
+    let sql = get("operations-of-slow-scenarios").unwrap().sql().replacen("WHERE", once, 1);
     let rows: usize = engine.query(&sql).unwrap().map(|batch| batch.unwrap().num_rows()).sum();
     assert!(rows > 0);
 }
@@ -83,7 +118,7 @@ fn a_share_or_user_is_one_line_however_it_is_written() {
              ('a\\home', 2), (NULL, 3)))"
         );
         let question = get(&format!("latency-by-{name}")).unwrap();
-        let sql = question.sql.replacen("FROM operations", &rows, 1);
+        let sql = question.sql().replacen("FROM operations", &rows, 1);
         let rows: usize = engine.query(&sql).unwrap().map(|batch| batch.unwrap().num_rows()).sum();
         assert_eq!(rows, 2, "{name}");
     }

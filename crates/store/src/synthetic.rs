@@ -1,5 +1,5 @@
-//! Operations and other rows made up for tests and for measuring: the shape of a metadata
-//! workload (opens, closes, queries, some reads and writes) without a capture.
+//! Synthetic operations for tests and measurements: a metadata workload (opens, closes, queries, some
+//! reads and writes).
 
 use smbscope_tables::builder::OperationBuilder;
 use smbscope_tables::code;
@@ -8,7 +8,7 @@ use smbscope_tables::operation::Operation;
 /// Time of the first row.
 pub const START: i64 = 1_700_000_000_000_000_000;
 
-/// Batches of made-up operations, in order of `response_end`.
+/// Batches of synthetic operations, in the order of `response_end`.
 pub struct Synthetic {
     builder: OperationBuilder,
     next: u64,
@@ -41,7 +41,7 @@ impl Synthetic {
         let command = COMMANDS[(number % 10) as usize];
         let connection = number % 7;
         let handle = number / 5;
-        // One file that everybody wants, and many others.
+        // One popular file, and many others.
         let file =
             if handle.is_multiple_of(4) { 7 } else { handle.wrapping_mul(2_654_435_761) % 5000 };
         let names = &mut self.builder.names;

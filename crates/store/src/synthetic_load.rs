@@ -1,5 +1,5 @@
-//! A made-up load run: three steps of 20, 40 and 80 users against a server that carries 40, one
-//! part of it for each machine.
+//! A synthetic load run: three steps of 20, 40 and 80 users against a server that sustains 40, with one
+//! part per machine.
 
 use std::path::Path;
 
@@ -14,9 +14,9 @@ use smbscope_tables::run::{
 };
 use smbscope_tables::tables::Coverage;
 
+use crate::Part;
 use crate::dataset::{DatasetWriter, ManifestSeed, WriteOptions};
 use crate::synthetic::START;
-use crate::table::Part;
 
 const SECOND: i64 = 1_000_000_000;
 const STEPS: [(u64, u64); 3] = [(1, 20), (2, 40), (3, 80)];
@@ -101,7 +101,7 @@ fn window(step: u64) -> i64 {
 
 fn scenario(recording: &str, scenario_run: u64, step: u64, user: u64, turn: u64) -> Scenario {
     let overloaded = step == 3;
-    // Fixed places, so that the answers of questions can be checked by hand.
+    // Fixed values, so that the answers of questions can be checked by hand.
     let at = window(step) - 6 * SECOND + turn as i64 * 11 * SECOND + user as i64 * 50_000_000;
     let late = if overloaded { turn as i64 * 2 * SECOND } else { 0 };
     let spent = (100 + 10 * (user % 10) as i64) * 1_000_000 * step as i64;
@@ -135,7 +135,7 @@ fn scenario(recording: &str, scenario_run: u64, step: u64, user: u64, turn: u64)
     }
 }
 
-/// Create, Read and Close; the Create takes what the others leave.
+/// Create, Read and Close; the Create takes the remaining time.
 fn add_operations(builder: &mut OperationBuilder, scenario: &Scenario) {
     let (Some(started), Some(ended)) = (scenario.started_at, scenario.ended_at) else { return };
     let bounds = [started, ended - 2_000_000, ended - 1_000_000, ended];

@@ -1,11 +1,11 @@
-//! Rows of the other tables of a made-up recording.
+//! Rows of the other tables of a synthetic recording.
 
 use smbscope_tables::tables::{Connection, Coverage, Handle, Session, Tree};
 
+use crate::Part;
 use crate::synthetic::START;
-use crate::table::Part;
 
-/// The other tables of a made-up recording.
+/// The other tables of a synthetic recording.
 pub fn rest(rows: u64) -> Vec<Part> {
     let recording = || "synthetic.pcap".to_owned();
     let connections = (0..7).map(|connection| Connection {
@@ -70,7 +70,7 @@ pub fn rest(rows: u64) -> Vec<Part> {
     ]
 }
 
-/// A finished run folder of `rows` made-up operations.
+/// A finished run folder with `rows` synthetic operations.
 pub fn dataset(dir: &std::path::Path, rows: u64) -> smbscope_tables::manifest::Manifest {
     use crate::dataset::{DatasetWriter, ManifestSeed, WriteOptions};
     let seed = ManifestSeed { created_at: 1, ..ManifestSeed::now(Default::default(), Vec::new()) };
@@ -89,7 +89,7 @@ pub fn dataset(dir: &std::path::Path, rows: u64) -> smbscope_tables::manifest::M
     writer.finish(true).unwrap()
 }
 
-/// A capture of the repository's fixtures or the shared captures; says so when it is not there.
+/// A capture of the repository's fixtures or the shared captures; prints a message if it is missing.
 pub fn capture(name: &str) -> Option<String> {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let shared = std::env::var_os("SMBSCOPE_SHARED")

@@ -1,4 +1,4 @@
-//! A made-up recording from inside a server: opens that wait for the file system, reads by an I/O
+//! A synthetic recording from inside a server: opens that wait for the file system, reads by an I/O
 //! thread, and a notification, which waits by design.
 
 use std::path::Path;
@@ -11,9 +11,9 @@ use smbscope_tables::operation::Operation;
 use smbscope_tables::slice::{self, Slice};
 use smbscope_tables::tables::Coverage;
 
+use crate::Part;
 use crate::dataset::{DatasetWriter, ManifestSeed, WriteOptions};
 use crate::synthetic::START;
-use crate::table::Part;
 
 /// Name of its rows.
 pub const RECORDING: &str = "fs1.example.com";
@@ -21,7 +21,7 @@ pub const RECORDING: &str = "fs1.example.com";
 const COMMANDS: [u16; 4] = [5, 8, 6, 15];
 const US: i64 = 1_000;
 
-/// A finished run folder of so many operations.
+/// A finished run folder with the given number of operations.
 pub fn server(dir: &Path, operations: u64, tokenizer: Option<Tokenizer>) -> Manifest {
     let seed = ManifestSeed { created_at: 1, ..ManifestSeed::now(Kind::Record, Vec::new()) };
     let options = WriteOptions { tokenizer, ..WriteOptions::default() };

@@ -1,9 +1,9 @@
 //! Names of persons, machines and paths as keyed tokens.
 //!
-//! A token is the head of an HMAC-SHA256 (RFC 2104) over the kind of name and the name: the same
-//! name gives the same token wherever it stands, without the key nobody can test a guess. Which
-//! columns are concerned stands in the schema ([`Sensitivity`]), so a new column cannot be
-//! forgotten here. Paths are replaced component by component, so that depth, directories shared by
+//! A token is the beginning of an HMAC-SHA256 (RFC 2104) over the kind of name and the name. The same
+//! name gives the same token everywhere, and a guess cannot be tested without the key. The schema
+//! says which columns are sensitive ([`Sensitivity`]), so a new column cannot be missed here. Paths
+//! are replaced component by component, so that depth, directories shared by
 //! files and repeated names stay visible. Numbers (ports, ids, sizes, times) are left alone.
 
 use std::net::IpAddr;
@@ -17,12 +17,10 @@ use sha2::Sha256;
 
 use crate::builder::extension_of;
 use crate::column::{SENSITIVITY_KEY, Sensitivity};
-use crate::run::{Counter, Scenario, Step};
-use crate::tables::{Connection, Coverage, Handle, Referral, Session, Tree};
 
 /// Hexadecimal digits of a person's or machine's token.
 const SHORT: usize = 8;
-/// Of a file name's, of which a recording can have millions.
+/// Hexadecimal digits of a file name's token; a recording can have millions of names.
 const LONG: usize = 12;
 
 /// Replaces names by tokens under one key.
@@ -30,24 +28,6 @@ const LONG: usize = 12;
 pub struct Tokenizer {
     keyed: Hmac<Sha256>,
 }
-
-/// A table's row that can be made anonymous by its schema.
-pub trait Anonymize: Sized {
-    /// The rows with tokens for names.
-    fn anonymize(rows: &[Self], tokenizer: &Tokenizer) -> Result<Vec<Self>, ArrowError>;
-}
-
-macro_rules! anonymize_rows {
-    ($($table:ident)*) => {$(
-        impl Anonymize for $table {
-            fn anonymize(rows: &[Self], tokenizer: &Tokenizer) -> Result<Vec<Self>, ArrowError> {
-                Ok(Self::from_batch(&tokenizer.batch(&Self::to_batch(rows)?)?))
-            }
-        }
-    )*};
-}
-
-anonymize_rows! { Connection Session Tree Handle Referral Scenario Step Counter Coverage }
 
 impl Tokenizer {
     /// Tokens under `key`: equal keys give equal tokens.
@@ -58,7 +38,7 @@ impl Tokenizer {
         Tokenizer { keyed: Hmac::new(&block.into()) }
     }
 
-    /// Tokens under a key that nobody knows.
+    /// Tokens under a random key that is not stored.
     pub fn random() -> Result<Tokenizer, std::io::Error> {
         let mut key = [0; 32];
         getrandom::fill(&mut key).map_err(|error| std::io::Error::other(error.to_string()))?;
@@ -86,7 +66,7 @@ impl Tokenizer {
         }
         match sensitivity {
             Sensitivity::Public => text.to_owned(),
-            // Servers take any case: one user is one token.
+            // Servers ignore case: one user is one token.
             Sensitivity::Person => self.token("user", SHORT, &text.to_lowercase()),
             Sensitivity::Machine if matches!(name, "recording" | "capture_file" | "run") => {
                 self.token("recording", SHORT, text)
@@ -172,7 +152,7 @@ impl Tokenizer {
             if !component.is_empty() {
                 match (unc, place) {
                     (true, 0) => out.push_str(&self.machine(&component.to_lowercase())),
-                    // A share is one, too, however it is written.
+                    // Shares ignore case, too.
                     (true, 1) if !is_known(&KNOWN_NAMES, component) => {
                         self.component(&component.to_lowercase(), &mut out);
                     }
@@ -214,7 +194,7 @@ fn is_known(list: &[&str], text: &str) -> bool {
     list.iter().any(|known| known.eq_ignore_ascii_case(text))
 }
 
-/// Names that SMB and NTFS give, not people (MS-SRVS, MS-FSCC section 2.1.5.1, [MS-DSSP]).
+/// Names that SMB and NTFS define, not users (MS-SRVS, MS-FSCC section 2.1.5.1, [MS-DSSP]).
 const KNOWN_NAMES: [&str; 12] = [
     "IPC$",
     "ADMIN$",
@@ -230,7 +210,7 @@ const KNOWN_NAMES: [&str; 12] = [
     "desktop.ini",
 ];
 
-/// Extensions so common that they say nothing about whose file it is.
+/// Extensions so common that they identify no one.
 const KNOWN_EXTENSIONS: [&str; 132] = [
     "7z", "accdb", "ai", "aif", "asp", "aspx", "avi", "bak", "bat", "bin", "blend", "bmp", "bz2",
     "c", "cab", "cfg", "chm", "class", "cmd", "com", "conf", "cpp", "crt", "cs", "css", "csv",
@@ -250,6 +230,8 @@ mod tests {
     use super::*;
     use crate::builder::OperationBuilder;
     use crate::operation::Operation;
+    use crate::registry::Part;
+    use crate::tables::Handle;
     use arrow::array::cast::as_dictionary_array;
     use arrow::datatypes::Int32Type;
 
@@ -358,8 +340,8 @@ mod tests {
             operations: 4,
             ..Handle::default()
         };
-        let rows = Anonymize::anonymize(&[handle], &tokenizer()).unwrap();
-        let row: &Handle = &rows[0];
+        let part = Part::Handles(vec![handle]).anonymize(&tokenizer()).unwrap();
+        let row = &Handle::from_batch(&part.to_batch().unwrap())[0];
         assert_eq!(row.path.as_deref(), Some(path("a\\b.txt").as_str()));
         assert_eq!((row.operations, row.share.as_deref()), (4, None));
         let user = tokenizer().text("user", Sensitivity::Person, "alice");

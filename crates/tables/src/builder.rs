@@ -1,7 +1,7 @@
-//! Rows to Arrow record batches.
+//! Builds Arrow record batches from rows.
 //!
-//! Rows come in small groups while they are still in the cache; every wanted column takes its
-//! value from each. Columns that are not wanted cost nothing, columns without any value little.
+//! Rows are appended in small groups while they are in the cache, and every requested column takes
+//! its values. Columns that are not requested cost nothing, columns without values little.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::values::{Build, GROUP, Zeros, nulls, transpose};
 /// The texts that rows of one batch refer to by number.
 #[derive(Clone, Default)]
 pub struct Names {
-    /// Raised when the pools are emptied: a number is valid in its generation only.
+    /// Incremented when the pools are emptied: a number is valid only in its generation.
     pub generation: u64,
     /// Of the `recording` column.
     pub recording: Pool,
@@ -58,10 +58,10 @@ impl Names {
     }
 }
 
-/// The end of a file's name after its last dot, as the `extension` column has it: at most 16
-/// characters, none for a name that only begins with a dot. Lower case is up to the caller.
+/// The file extension after the last dot, at most 16 characters; `None` for a name whose only dot is
+/// its first character. The caller converts it to lower case.
 pub fn extension_of(path: &str) -> Option<&str> {
-    // Every open has a path: bytes from its end are looked at once.
+    // Hot: called for every open. Looks at each byte from the end once.
     let bytes = path.as_bytes();
     let (mut end, mut dot) = (bytes.len(), None);
     let mut start = 0;
@@ -88,8 +88,8 @@ pub fn extension_of(path: &str) -> Option<&str> {
 pub struct OperationBuilder {
     schema: SchemaRef,
     columns: Vec<Build>,
-    /// Places in `columns`, in the order in which their values lie in a row: a group of rows is a
-    /// little larger than a first-level cache.
+    /// Indexes into `columns` in the order of the values in a row, because a group of rows is a little
+    /// larger than the first-level cache.
     order: Vec<usize>,
     zeros: Zeros,
     len: usize,
@@ -130,8 +130,8 @@ impl OperationBuilder {
         self.len == 0
     }
 
-    /// Appends rows, whose names are numbers in [`OperationBuilder::names`]. Best [`BLOCK`] at
-    /// once, while they are in the cache.
+    /// Appends rows whose names are numbers in [`OperationBuilder::names`]. Fastest with [`BLOCK`]
+    /// rows at a time, while they are in the cache.
     pub fn append<R: AsRef<Operation>>(&mut self, rows: &[R]) {
         for block in rows.chunks(BLOCK) {
             let mut known = [[[0; GROUP]; 2]; BLOCK / GROUP];
@@ -156,7 +156,7 @@ impl OperationBuilder {
         }
     }
 
-    /// The batch of everything appended; the builder and its names start anew.
+    /// Returns the batch of all appended rows and empties the builder and its names.
     pub fn finish(&mut self) -> Result<RecordBatch, ArrowError> {
         let rows = std::mem::take(&mut self.len);
         let mut arrays = Vec::with_capacity(self.columns.len());

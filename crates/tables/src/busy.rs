@@ -1,17 +1,20 @@
-//! The busy clock of a connection, which the `busy_ns` column is read from.
+//! The busy clock of a connection: the source of the column `busy_ns`.
 
-/// Divides every moment among the messages in flight in it (processor sharing): the share of a
-/// request is the clock's reading at its reply less that at its start, however many were in flight.
+/// Reading of a message that is not on the clock: its share is not counted.
+pub const NOT_ON_CLOCK: i64 = i64::MIN;
+
+/// Divides time among the messages in flight (processor sharing). The share of a request is the
+/// clock's reading at its response minus the reading at its start, however many were in flight.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BusyClock {
     in_flight: u32,
     time: i64,
-    /// Nanoseconds in 1/1024, so that division loses nothing that counts.
+    /// In 1/1024 ns, so that division loses nothing significant.
     reading: i64,
 }
 
 impl BusyClock {
-    /// Moves to `time`, which never goes back.
+    /// Advances to `time`; an earlier time changes nothing.
     #[inline]
     fn advance(&mut self, time: i64) {
         let passed = time.saturating_sub(self.time);
@@ -19,7 +22,7 @@ impl BusyClock {
             let passed = passed.saturating_mul(1024);
             self.reading = self.reading.wrapping_add(match self.in_flight {
                 0 => 0,
-                // Mostly, and a division takes long.
+                // The usual case; a division is slow.
                 1 => passed,
                 several => passed / i64::from(several),
             });
@@ -27,7 +30,7 @@ impl BusyClock {
         }
     }
 
-    /// When something last began or ended.
+    /// Time of the last begin or end, ns.
     pub fn time(&self) -> i64 {
         self.time
     }
@@ -37,7 +40,7 @@ impl BusyClock {
         self.in_flight
     }
 
-    /// A request message begins; the clock's reading.
+    /// Begins a request and returns the clock's reading.
     #[inline]
     pub fn begin(&mut self, time: i64) -> i64 {
         self.advance(time);
@@ -45,13 +48,13 @@ impl BusyClock {
         self.reading
     }
 
-    /// What a request that goes on after a pause began with: the clock's reading now and its share so
-    /// far, in nanoseconds.
+    /// The reading with which a request continues after a pause: from the present reading and the
+    /// request's share so far, in nanoseconds.
     pub fn resume(reading: i64, share: i64) -> i64 {
         reading.wrapping_sub(share.saturating_mul(1024))
     }
 
-    /// It ended, or waits by design; its share in nanoseconds.
+    /// Ends a request (also one that begins to wait by design) and returns its share in nanoseconds.
     #[inline]
     pub fn end(&mut self, time: i64, begun: i64) -> i64 {
         self.advance(time);

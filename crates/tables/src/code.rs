@@ -1,5 +1,5 @@
-//! Codes of the operation row as text. A row keeps the integer, so that unknown codes survive;
-//! here they get their names: MS-SMB2, MS-CIFS, MS-FSCC and MS-ERREF.
+//! Names for the codes of the operation row, from MS-SMB2, MS-CIFS, MS-FSCC and MS-ERREF. A row
+//! keeps the integer, so that unknown codes survive.
 
 use std::borrow::Cow;
 
@@ -38,7 +38,7 @@ pub const SMB1_DIALECTS: [&str; 9] = [
     "NT LM 0.12",
 ];
 
-/// The dialect column's code of an SMB1 dialect string; "SMB1" when it is none of the usual ones.
+/// The dialect column's code of an SMB1 dialect string; "SMB1" for an unusual one.
 pub fn smb1_dialect(name: &str) -> u64 {
     SMB1_DIALECTS.iter().position(|&known| known == name).unwrap_or(0) as u64 | 0x1_0000
 }
@@ -49,7 +49,7 @@ pub fn status_name(status: u32) -> u64 {
     u64::from(status)
 }
 
-/// The status column's code of an SMB1 error that is no NTSTATUS: `field` is the four bytes of
+/// The status column's code of an SMB1 error in DOS format (not an NTSTATUS): `field` is the four bytes of
 /// the header's status, as the row's `status` keeps them (class | code << 16).
 #[inline]
 pub fn dos_status_name(field: u32) -> u64 {
@@ -68,19 +68,19 @@ pub enum Detail {
     Information,
     /// CreateDisposition (MS-SMB2 2.2.13).
     Disposition,
-    /// Subcommand of an SMB1 Transaction (MS-CIFS 2.2.5) in the lower 16 bits; the upper say on
-    /// what: 0 a pipe, 1 a mailslot, 2 the function is one of `\\PIPE\\LANMAN` (MS-RAP 2.5).
+    /// Subcommand of an SMB1 Transaction (MS-CIFS 2.2.5) in the lower 16 bits; the upper 16 bits
+    /// say on what: 0 a pipe, 1 a mailslot, 2 a function of `\\PIPE\\LANMAN` (MS-RAP 2.5).
     Transaction,
     /// Subcommand of an SMB1 Transaction2 (upper 16 bits) and its information level (lower; 0: none).
     Transaction2,
     /// Function of an SMB1 NtTransact (MS-CIFS 2.2.7).
     NtTransact,
-    /// What an OplockBreak is: 0 an oplock's and 1 a lease's notification, 2 and 3 their
-    /// acknowledgements.
+    /// OplockBreak: 0 oplock notification, 1 lease notification, 2 oplock acknowledgment, 3 lease
+    /// acknowledgment.
     Break,
     /// Lock: 0 locks, 1 unlocks, 2 both.
     Lock,
-    /// 1 binds a session to a further connection, 0 is a plain logon.
+    /// SessionSetup: 1 binds a session to another connection, 0 is a logon.
     SessionSetup,
 }
 
@@ -90,7 +90,7 @@ pub fn detail(kind: Detail, code: u32) -> u64 {
     (kind as u64) << 32 | u64::from(code)
 }
 
-/// The oplock columns' code; SMB1 levels are given as their SMB2 equals.
+/// The oplock columns' code; SMB1 levels are mapped to those of SMB2.
 #[inline]
 pub fn oplock(level: u8) -> u64 {
     u64::from(level)
@@ -102,7 +102,7 @@ pub fn lease(state: u32) -> u64 {
     u64::from(state & 7)
 }
 
-/// What made a row.
+/// The source of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Source {
@@ -114,7 +114,7 @@ pub enum Source {
     Load,
 }
 
-/// Where a row was seen.
+/// Where a row was recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Vantage {
@@ -169,7 +169,7 @@ pub fn text(column: Column, code: u64) -> Cow<'static, str> {
     }
 }
 
-// Bits of MS-SMB2 2.2.13.2.8 in the order in which people write them.
+// Bits of MS-SMB2 2.2.13.2.8 in the usual order, R H W.
 const LEASES: [&str; 8] = ["None", "R", "H", "RH", "W", "RW", "HW", "RHW"];
 
 fn named(name: Option<&'static str>, code: u32, digits: usize) -> Cow<'static, str> {
@@ -262,7 +262,7 @@ fn transaction2_text(subcommand: u16, level: u16) -> Cow<'static, str> {
     }
 }
 
-/// What the table of trees calls a kind of share.
+/// The kind of a share as the table `trees` names it.
 pub fn share_type(kind: ShareType) -> String {
     kind.name().map_or_else(|| format!("0x{:02x}", kind.0), str::to_owned)
 }

@@ -1,12 +1,12 @@
-//! What a column is: type, unit, meaning and how sensitive it is. Stands in the Arrow field's
-//! metadata, so that a dataset explains itself.
+//! The description of a column: type, unit, meaning and sensitivity. It is stored in the metadata of
+//! the Arrow field, so that a dataset documents itself.
 
 use arrow::datatypes::{DataType, Field};
 
-/// Whom a column's values could identify.
+/// What a column's values could identify.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sensitivity {
-    /// Nobody.
+    /// Nothing.
     Public,
     /// A person (a user's name).
     Person,
@@ -14,7 +14,7 @@ pub enum Sensitivity {
     Machine,
     /// A path or share name; its components can name persons and projects.
     Path,
-    /// The end of a file's name; kept where it is a well-known one.
+    /// A file extension; well-known extensions are kept.
     Extension,
 }
 
@@ -81,7 +81,7 @@ pub struct ColumnSpec {
     pub nullable: bool,
     /// Its unit.
     pub unit: Unit,
-    /// Whom it could identify.
+    /// What its values could identify.
     pub sensitivity: Sensitivity,
     /// One sentence on its meaning.
     pub doc: &'static str,

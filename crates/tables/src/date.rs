@@ -1,7 +1,7 @@
-//! Calendar dates of the times in rows.
+//! Calendar dates.
 
-/// Year, month and day (UTC) of a day counted from 1970-01-01, by counting in eras of 400 years
-/// from March on.
+/// Year, month and day (UTC) of a day counted from 1970-01-01. Counts in eras of 400 years that
+/// begin in March.
 pub fn civil(day: i64) -> (i64, i64, i64) {
     let shifted = day + 719_468;
     let (era, in_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));

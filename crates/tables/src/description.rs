@@ -1,9 +1,9 @@
-//! The full description of a load run: what was run, on what, by which machine, and what came out.
+//! The description of a load run: workload, target, machine and result.
 //!
-//! It stands in the run folder's manifest ([`crate::manifest`]). Machines that share a run
+//! It is part of the run folder's manifest ([`crate::manifest`]). Machines that share a run
 //! (`--shard 3/8`) each write one; [`RunDescription::identify`] gives all of them the same name.
-//! Secrets never stand here: whoever fills [`RunDescription::command_line`] leaves them out. Names
-//! of machines and users become tokens with `--anonymize`. It does not own the run's rows (`run`).
+//! It contains no secrets: the caller leaves them out of [`RunDescription::command_line`]. Names of
+//! machines and users become tokens with `--anonymize`. The rows of the run are in [`crate::run`].
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -11,9 +11,9 @@ use sha2::{Digest, Sha256};
 use crate::anonymize::Tokenizer;
 use crate::column::Sensitivity;
 
-/// Pacing by a schedule.
+/// Open loop: a schedule sets the pace.
 pub const OPEN: &str = "open";
-/// Pacing by the server: who is answered sooner does more.
+/// Closed loop: the server sets the pace; faster responses lead to more requests.
 pub const CLOSED: &str = "closed";
 
 /// One machine's part of a load run.
@@ -38,16 +38,16 @@ pub struct RunDescription {
     pub users_from: u64,
     /// Last user of this machine.
     pub users_to: u64,
-    /// From one user of this machine to its next: 1 for neighbours, the number of parts where they
-    /// are dealt out one by one; 0 reads as 1.
+    /// Difference between the numbers of two successive users of this machine: 1 if they are
+    /// contiguous, the number of parts if users are distributed round-robin; 0 reads as 1.
     pub users_every: u64,
-    /// Most users of the whole run, all machines together.
+    /// Maximum number of users of the whole run, on all machines.
     pub users_total: u64,
-    /// How users are named, such as `user{:05}`.
+    /// Pattern of the user names, such as `user{:05}`.
     pub user_names: Option<String>,
-    /// Which part of the run this machine has, from 1.
+    /// This machine's part of the run, counted from 1.
     pub shard: u64,
-    /// Parts that the run has; 1 when one machine did everything.
+    /// Number of parts of the run; 1 for a single machine.
     pub shards: u64,
     /// The server, as given.
     pub server: String,
@@ -55,7 +55,7 @@ pub struct RunDescription {
     pub server_port: u64,
     /// The share's name.
     pub share: String,
-    /// Dialect that was negotiated, such as 3.1.1.
+    /// Negotiated dialect, such as 3.1.1.
     pub dialect: Option<String>,
     /// Signing algorithm, or off.
     pub signing: Option<String>,
@@ -65,13 +65,13 @@ pub struct RunDescription {
     pub channels: u64,
     /// How the client caches directories: published, collapse or dirlease.
     pub client_cache: String,
-    /// Other settings that change what is on the wire: write-through, durable handles ...
+    /// Other settings that change the traffic: write-through, durable handles ...
     pub settings: Vec<Setting>,
     /// When users begin scenarios: open (by the schedule) or closed (back to back).
     pub pacing: String,
-    /// Scenarios that the schedule asks of one user in an hour; none when it is closed.
+    /// Scenarios per hour that the schedule requires of one user; `None` for a closed loop.
     pub scenarios_per_user_hour: Option<f64>,
-    /// Users that begin in a second while the load grows.
+    /// Users that start per second during the ramp.
     pub ramp_users_per_second: Option<f64>,
     /// Warm-up before each measured window.
     pub warm_up_ns: i64,
@@ -79,29 +79,29 @@ pub struct RunDescription {
     pub measured_ns: i64,
     /// Cool-down after the last window.
     pub cool_down_ns: i64,
-    /// A step with more overload than this is overloaded, in per cent (docs/load.md).
+    /// Overload threshold of a step, in percent (docs/method/overload.md).
     pub overload_limit_percent: Option<f64>,
     /// The start that all machines agreed on (`--start-at`).
     pub start_at_ns: Option<i64>,
-    /// When this machine began.
+    /// Start on this machine.
     pub start_ns: i64,
-    /// When it ended; none while it runs and after a kill.
+    /// End; `None` while it runs and after a kill.
     pub end_ns: Option<i64>,
-    /// Round trip that was added inside the client (`load --rtt`): convenient, not a line.
+    /// Round trip added inside the client (`load --rtt`); unlike a network path it delays no packets.
     pub emulated_rtt_ns: Option<i64>,
-    /// The line of packets between client and server (`smbscope wan`), in words.
+    /// The emulated network path between client and server (`smbscope wan`), in words.
     pub line: Option<String>,
     /// Whether the load generator, not the server, was the limit.
     pub limited_by_client: bool,
-    /// How that is known.
+    /// How that was determined.
     pub limited_reason: Option<String>,
-    /// Where counters were read: /proc, the address of an endpoint.
+    /// Sources of counters: /proc, the address of an endpoint.
     pub counter_sources: Vec<String>,
-    /// Samples of counters that could not be had.
+    /// Samples of counters that failed.
     pub counters_missed: u64,
-    /// The answer of `--find-capacity`.
+    /// The result of `--find-capacity`.
     pub capacity: Option<Capacity>,
-    /// Name of the machine that made the load.
+    /// Host name of the load generator.
     pub hostname: String,
     /// Its operating system and kernel.
     pub kernel: String,
@@ -111,22 +111,22 @@ pub struct RunDescription {
     pub cpu_model: Option<String>,
     /// Its memory.
     pub memory_bytes: Option<u64>,
-    /// Version of the smbscope that ran.
+    /// Version of smbscope.
     pub smbscope_version: String,
-    /// The command line, word by word, without secrets.
+    /// The arguments of the command line, without secrets.
     pub command_line: Vec<String>,
-    /// Whether the machine's clock was synchronised, as chrony or systemd say; none when neither does.
+    /// Whether the machine's clock was synchronised, according to chrony or systemd; `None` if neither reports it.
     pub clock_synchronised: Option<bool>,
-    /// How wrong the clock could be, as the machine says itself.
+    /// Maximum error of the clock as reported by the machine.
     pub clock_error_ns: Option<i64>,
-    /// How far the server's clock was ahead of this machine's: SystemTime of its Negotiate reply
-    /// (MS-SMB2 section 2.2.4) less the middle between request and reply.
+    /// How far the server's clock was ahead of this machine's: SystemTime of its Negotiate response
+    /// (MS-SMB2 section 2.2.4) minus the middle between request and response.
     pub server_clock_ahead_ns: Option<i64>,
     /// Uncertainty of that: half the round trip and the resolution of the server's time stamp.
     pub server_clock_error_ns: Option<i64>,
 }
 
-/// A setting that has no field of its own.
+/// A setting without a field of its own.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Setting {
@@ -136,26 +136,26 @@ pub struct Setting {
     pub value: String,
 }
 
-/// How many users the server carries.
+/// Number of users that the server sustains.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Capacity {
-    /// Most users without overload; none when even the fewest were too many.
+    /// Maximum number of users without overload; `None` if even the smallest step was overloaded.
     pub users: Option<u64>,
-    /// Lower end of the interval; none when every load was too much.
+    /// Lower end of the interval; `None` if every step was overloaded.
     pub low: Option<u64>,
-    /// Upper end of the interval; none when no load was too much.
+    /// Upper end of the interval; `None` if no step was overloaded.
     pub high: Option<u64>,
-    /// Probability that the interval holds the true value, from 0 to 1.
+    /// Probability that the interval contains the true value, 0 to 1.
     pub confidence: Option<f64>,
     /// Why the search ended.
     pub reason: String,
 }
 
 impl RunDescription {
-    /// Fills [`RunDescription::run`] with a name that follows from what all machines of a run
-    /// share: workload, seed, scale, users, target, number of parts, and the agreed start (a run
-    /// of one machine: its own start).
+    /// Sets [`RunDescription::run`] to a name that is computed from what all machines of a run have
+    /// in common: workload, seed, scale, users, target, number of parts, and the agreed start (for
+    /// a single machine, its own start).
     pub fn identify(&mut self) {
         let start = match self.shards {
             0 | 1 => Some(self.start_ns),
@@ -177,8 +177,8 @@ impl RunDescription {
         self.run = format!("run-{digits}");
     }
 
-    /// Replaces what names a person, a machine or a path. The text of a workload that is not built
-    /// in may name anything and goes.
+    /// Replaces names of persons, machines and paths by tokens. The text of a workload that is not
+    /// built in may contain any name and is removed.
     pub fn anonymize(&mut self, tokenizer: &Tokenizer) {
         let machine = |name: &str, text: &mut String| {
             *text = tokenizer.text(name, Sensitivity::Machine, text);
@@ -200,7 +200,7 @@ impl RunDescription {
         self.anonymize_command_line(tokenizer);
     }
 
-    /// Options keep their names, and their values where those are a quantity or one of our words.
+    /// Options keep their names; values are kept if they are quantities or known words.
     fn anonymize_command_line(&mut self, tokenizer: &Tokenizer) {
         let mut option = String::new();
         for (place, word) in self.command_line.iter_mut().enumerate() {
@@ -224,7 +224,7 @@ impl RunDescription {
     }
 }
 
-/// Words of the command line that name nobody.
+/// Words of the command line that are not names.
 const OUR_WORDS: [&str; 24] = [
     "load",
     "prepare",
@@ -252,7 +252,7 @@ const OUR_WORDS: [&str; 24] = [
     "json",
 ];
 
-/// Options whose values are quantities; numbers elsewhere can be somebody's name.
+/// Options whose values are quantities; a number elsewhere can be a name.
 const QUANTITIES: [&str; 26] = [
     "--seed",
     "--scale",
@@ -342,7 +342,7 @@ mod tests {
         assert_eq!(named(&|it| (it.shard, it.start_ns) = (2, 99)), one);
         assert_ne!(named(&|it| it.seed = 1), one);
         assert_ne!(named(&|it| it.start_at_ns = Some(7)), one);
-        // A run of one machine is itself only.
+        // The name of a run of one machine depends on its own start.
         let alone = |start| named(&|it| (it.shards, it.start_ns) = (1, start));
         assert_ne!(alone(5), alone(6));
     }

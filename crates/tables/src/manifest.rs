@@ -1,10 +1,9 @@
-//! The manifest of a run folder (`manifest.json`): what was run or imported, on which clocks, and
-//! which complete Parquet parts hold which rows.
+//! The manifest of a run folder (`manifest.json`): what was run or imported, the clocks, and the
+//! complete Parquet files with their rows.
 //!
-//! It is written anew after each part, so it never names a part that is not complete. It is an
-//! index, not the truth: a folder without it, or with parts that it does not name yet, is still
-//! readable. It does not own the files themselves (`store`). Reading tolerates fields that it does
-//! not know; [`fix_up`] brings manifests of older schemas to the present one.
+//! It is replaced after each completed file, so it never names an incomplete one. It is only an
+//! index: a folder without it, or with files that it does not name yet, is still readable. `store`
+//! owns the files. Unknown fields are ignored; [`fix_up`] converts manifests of older schemas.
 
 use std::collections::BTreeMap;
 
@@ -24,22 +23,22 @@ pub const FILE_NAME: &str = "manifest.json";
 #[derive(Debug, thiserror::Error)]
 pub enum ManifestError {
     /// Not JSON, or not a manifest.
-    #[error("not a manifest: {0}")]
+    #[error("not a valid manifest: {0}")]
     Json(#[from] serde_json::Error),
     /// Written by a newer smbscope.
     #[error(
-        "written with schema version {found}, this smbscope reads versions up to {SCHEMA_VERSION}: use a newer smbscope"
+        "written with schema version {found}, but this smbscope reads only versions up to {SCHEMA_VERSION}: use a newer smbscope"
     )]
     Newer {
         /// The version that it says.
         found: u64,
     },
-    /// No schema version: some other program's file.
-    #[error("not a manifest of smbscope: it has no schema_version")]
+    /// No schema version: a file of another program.
+    #[error("not a manifest of smbscope: schema_version is missing")]
     NoVersion,
 }
 
-/// What made the folder.
+/// How the folder was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -67,17 +66,17 @@ pub struct InputFile {
     pub format: String,
 }
 
-/// One clock that time stamps were taken from.
+/// A clock that time stamps were taken from.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Clock {
     /// Its name: the recording's, or a machine's.
     pub name: String,
-    /// How far it is ahead of the folder's first clock.
+    /// Offset ahead of the folder's first clock.
     pub offset_ns: i64,
-    /// By how much faster it runs than the first, in parts per thousand million.
+    /// Drift against the first clock, in parts per billion; positive if it runs faster.
     pub drift_ppb: i64,
-    /// Uncertainty of the offset; null when it was not measured.
+    /// Uncertainty of the offset; null if it was not measured.
     pub error_ns: Option<u64>,
     /// Resolution of its time stamps.
     pub resolution_ns: Option<u64>,
@@ -93,11 +92,9 @@ pub struct PartFile {
     pub rows: u64,
     /// Its size.
     pub size_bytes: u64,
-    /// Earliest time of its rows: of operations the least `response_end`, of the others the least
-    /// begin. Null when no row has one.
+    /// Earliest value of the table's time column; null if no row has one.
     pub time_min: Option<i64>,
-    /// Latest time of its rows: of operations the greatest `response_end`, of the others the
-    /// greatest begin.
+    /// Latest value of the table's time column.
     pub time_max: Option<i64>,
 }
 
@@ -109,15 +106,15 @@ pub struct Manifest {
     pub schema_version: u32,
     /// Version of the smbscope that wrote it.
     pub smbscope_version: String,
-    /// When the folder was made: nanoseconds since 1970-01-01 00:00 UTC.
+    /// When the folder was created: nanoseconds since 1970-01-01 00:00 UTC.
     pub created_at: i64,
-    /// What made it.
+    /// How it was created.
     pub kind: Kind,
-    /// Whether it was finished; false while it is written and after a kill.
+    /// Whether writing was finished; false while it is being written and after a kill.
     pub complete: bool,
-    /// What was imported.
+    /// Imported files.
     pub inputs: Vec<InputFile>,
-    /// The load runs whose rows the folder holds: one, or several after an import of several.
+    /// The load runs whose rows the folder contains; several after an import of several runs.
     pub runs: Vec<RunDescription>,
     /// Clocks.
     pub clocks: Vec<Clock>,
@@ -128,7 +125,7 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    /// An empty manifest of the present version.
+    /// An empty manifest of the current version.
     pub fn new(kind: Kind, created_at: i64) -> Manifest {
         Manifest {
             schema_version: SCHEMA_VERSION,
@@ -158,8 +155,8 @@ impl Manifest {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
 
-    /// Replaces the names of inputs, clocks and in descriptions of runs by tokens. Coverage comes
-    /// from rows, which are anonymised where they are made.
+    /// Replaces names in inputs, clocks and descriptions of runs by tokens. Coverage is copied from
+    /// rows, which already contain tokens.
     pub fn anonymize(&mut self, tokenizer: &Tokenizer) {
         let names = self.inputs.iter_mut().map(|input| &mut input.name);
         for name in names.chain(self.clocks.iter_mut().map(|clock| &mut clock.name)) {
@@ -168,7 +165,7 @@ impl Manifest {
         self.runs.iter_mut().for_each(|run| run.anonymize(tokenizer));
     }
 
-    /// Adds the description of a run, or replaces what was said of the same recording.
+    /// Adds the description of a run, or replaces that of the same recording.
     pub fn describe(&mut self, run: RunDescription) {
         match self.runs.iter_mut().find(|known| known.recording == run.recording) {
             Some(known) => *known = run,

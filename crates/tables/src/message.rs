@@ -1,8 +1,8 @@
-//! What an SMB2 request's body says of its operation (MS-SMB2 section 2.2, the requests).
+//! Columns of an operation that an SMB2 request determines (MS-SMB2 section 2.2).
 //!
-//! One place for all sources: a capture reads what it saw, a load client what it sends, a probe
-//! what the server got, so that the same operation has the same columns. Names (paths, shares) are
-//! up to the source, which knows where text goes. What replies say belongs to the sources too.
+//! All sources use it (captures, the load client, the probe), so that the same operation has the
+//! same columns. The source sets names (paths, shares), because it knows where text is stored, and
+//! the columns that responses determine.
 
 use smbscope_wire::smb2::close::CloseRequest;
 use smbscope_wire::smb2::create::{CreateOptions, CreateRequest};
@@ -22,8 +22,8 @@ use smbscope_wire::smb2::{Command, FileId};
 use crate::code::{self, Detail};
 use crate::operation::Operation;
 
-/// Fills the row from a request, whose bytes begin with its SMB2 header, as far as they are there.
-/// Gives the snapshot that a Create opens (100 ns since 1601), which belongs to its path.
+/// Fills the row from a request as far as its bytes are present; they begin with the SMB2 header.
+/// Returns the snapshot that a Create opens (100 ns since 1601), which belongs to its path.
 #[inline]
 pub fn request(command: Command, bytes: &[u8], row: &mut Operation) -> Option<u64> {
     match command {
@@ -94,7 +94,7 @@ pub fn request(command: Command, bytes: &[u8], row: &mut Operation) -> Option<u6
     None
 }
 
-/// A file id as the `file_id` column has it: as on the wire.
+/// A file id as stored in the column `file_id`: its bytes on the wire.
 pub fn file_bytes(file: FileId) -> [u8; 16] {
     let mut bytes = [0; 16];
     bytes[..8].copy_from_slice(&file.persistent.to_le_bytes());
@@ -186,7 +186,7 @@ fn lock(bytes: &[u8], row: &mut Operation) {
     }
 }
 
-/// Fills the row of an oplock or lease break in either direction.
+/// Fills the row from an oplock or lease break in either direction.
 pub fn set_break(row: &mut Operation, bytes: &[u8], notification: bool) {
     let Some(message) = OplockBreak::parse(bytes) else { return };
     let mut kind = if notification { 0 } else { 2 };

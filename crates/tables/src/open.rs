@@ -1,7 +1,6 @@
-//! One open from Create to Close, as the operations on it tell: what becomes a row of `handles`.
+//! One open from Create to Close, tracked from its operations: the source of a row of `handles`.
 //!
-//! Every source of operations counts opens with this; how an open is found again is its own
-//! business.
+//! All sources of operations use it. Finding the open of an operation is up to the source.
 
 use std::sync::Arc;
 
@@ -9,22 +8,22 @@ use crate::code;
 use crate::operation::{Column, Operation};
 use crate::tables::Handle;
 
-/// What a Create's reply tells beside the columns of its operation.
+/// Values of a Create response that are not columns of the operation.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OpenTold {
     /// Whether it is a directory.
     pub directory: Option<bool>,
     /// Size of the file.
     pub size_bytes: Option<u64>,
-    /// Granted as durable.
+    /// Whether a durable handle was granted.
     pub durable: Option<bool>,
-    /// Granted as persistent.
+    /// Whether a persistent handle was granted.
     pub persistent: Option<bool>,
     /// The file's number on disk.
     pub disk_file_id: Option<u64>,
 }
 
-/// An open while it lives.
+/// An open and its counts so far.
 #[derive(Clone, Debug, Default)]
 pub struct OpenLife {
     /// Its number.
@@ -33,7 +32,7 @@ pub struct OpenLife {
     session_id: Option<u64>,
     tree_id: Option<u32>,
     opened: Option<Opened>,
-    /// When, and by which operation if by one.
+    /// End: time, and the operation if one ended it.
     closed: Option<(i64, Option<u64>)>,
     size_bytes: Option<u64>,
     operations: u64,
@@ -41,7 +40,7 @@ pub struct OpenLife {
     transfers: [(u64, u64); 2],
 }
 
-/// What a Create tells of an open.
+/// Values from a Create.
 #[derive(Clone, Debug)]
 struct Opened {
     at: i64,
@@ -71,14 +70,14 @@ pub struct OpenNames {
 }
 
 impl OpenLife {
-    /// An open with the number `handle` that `row` is the first operation of.
+    /// An open with number `handle` whose first operation is `row`.
     pub fn new(handle: u64, row: &Operation) -> OpenLife {
         let mut life = OpenLife::default();
         life.begin(handle, row);
         life
     }
 
-    /// Makes it another open, as [`OpenLife::new`] does, in its place.
+    /// Replaces it by another open, as [`OpenLife::new`] would create it, without an allocation.
     pub fn begin(&mut self, handle: u64, row: &Operation) {
         let OpenLife {
             handle: number,
@@ -98,7 +97,7 @@ impl OpenLife {
         (*operations, *transfers) = (0, [(0, 0); 2]);
     }
 
-    /// Takes what its Create tells, which ended at `time`.
+    /// Takes the values of its Create, which ended at `time`.
     pub fn open(&mut self, row: &Operation, told: OpenTold, time: i64) {
         self.size_bytes = told.size_bytes;
         self.opened = Some(Opened {
@@ -114,7 +113,8 @@ impl OpenLife {
         });
     }
 
-    /// Counts an operation on it; `writes` when it moves data, and which way.
+    /// Counts an operation on it. `writes` is `Some` for an operation that moves data: true for a
+    /// write.
     #[inline]
     pub fn count(&mut self, row: &Operation, writes: Option<bool>) {
         self.operations += 1;
@@ -125,7 +125,7 @@ impl OpenLife {
         }
     }
 
-    /// Whether it ended.
+    /// Whether it has ended.
     pub fn is_closed(&self) -> bool {
         self.closed.is_some()
     }
@@ -146,14 +146,14 @@ impl OpenLife {
         self.connection
     }
 
-    /// Takes what its Close tells, which ended at `time`.
+    /// Takes the values of its Close, which ended at `time`.
     pub fn close(&mut self, row: &Operation, size_bytes: Option<u64>, time: i64) {
         self.closed = Some((time, row.operation()));
         self.size_bytes = size_bytes.or(self.size_bytes);
     }
 
-    /// It ended without a Close: with its tree or its session, which that operation ended, or with
-    /// its connection.
+    /// Ends it without a Close: with its tree or session, which `operation` ended, or with its
+    /// connection.
     pub fn end(&mut self, time: i64, operation: Option<u64>) {
         self.closed.get_or_insert((time, operation));
     }

@@ -1,8 +1,8 @@
 //! The operation row: one SMB operation, from any source.
 //!
-//! [`Operation`] is the row while it is being made: plain integers and a bit per column that says
-//! whether the value is known, so that a row costs a few hundred bytes and no allocation. Text
-//! stands in the batch's [`Pool`](crate::pool::Pool)s (a number here) or is a code that
+//! [`Operation`] is the row before it becomes Arrow: plain integers and a bit per column that says
+//! whether the value is known, so that a row takes a few hundred bytes and no allocation. Text is
+//! a number in the batch's [`Pool`](crate::pool::Pool)s or a code that
 //! [`code`](crate::code) names. [`OperationBuilder`](crate::builder::OperationBuilder) turns rows
 //! into Arrow. The columns are listed once, below; names follow MS-SMB2, Wireshark and Zeek.
 
@@ -146,7 +146,7 @@ macro_rules! operation_columns {
                 (self as usize / 8, 1 << (self as usize % 8))
             }
 
-            /// Where its value lies in [`Operation`].
+            /// Offset of its value in [`Operation`].
             pub(crate) fn offset(self) -> usize {
                 match self { $(Column::$name => std::mem::offset_of!(Operation, $name),)* }
             }
@@ -182,8 +182,8 @@ macro_rules! operation_columns {
         /// One operation. A value that was not set is null.
         #[derive(Clone, Copy, Debug, Default, PartialEq)]
         pub struct Operation {
-            /// A bit for each column. In bytes: they are set and asked one by one, and a processor
-            /// that reads a word of which it just wrote a byte waits for that to reach the cache.
+            /// A bit for each column, in bytes: bits are set and tested one by one, and reading a word
+            /// just after writing one of its bytes stalls the processor.
             pub(crate) present: [u8; 16],
             $($name: storage!($kind),)*
         }
@@ -209,81 +209,81 @@ macro_rules! operation_columns {
 }
 
 operation_columns! {
-    recording, set_recording: name, None, Machine, "The recording that the row belongs to, part of every key: a run's name, or a file's; of files that continue each other the first one's.";
+    recording, set_recording: name, None, Machine, "The recording that the row belongs to, part of every key: the name of a run or of a file. Files that continue each other share the name of the first one.";
     operation, set_operation: u64, None, Public, "Number of the operation, unique in its recording, in the order in which operations ended.";
-    scenario_run, set_scenario_run: u64, None, Public, "Run of a load scenario that the operation belongs to.";
-    handle, set_handle: u64, None, Public, "Number of the open that the operation works on (table handles).";
-    compound, set_compound: u64, None, Public, "Number of the compound chain; null for a message of one operation.";
-    compound_index, set_compound_index: u16, None, Public, "Place in the compound chain, 0 for the lead.";
-    compound_size, set_compound_size: u16, Count, Public, "Operations in the compound chain; null where its end was not captured.";
-    related, set_related: bool, None, Public, "Whether a member takes session, tree and file from the member before it.";
+    scenario_run, set_scenario_run: u64, None, Public, "Scenario execution that the operation belongs to (table scenarios, load runs).";
+    handle, set_handle: u64, None, Public, "Number of the open that the operation uses (table handles).";
+    compound, set_compound: u64, None, Public, "Number of the compound chain; null if the message has a single operation.";
+    compound_index, set_compound_index: u16, None, Public, "Position in the compound chain, 0 for the first operation.";
+    compound_size, set_compound_size: u16, Count, Public, "Operations in the compound chain; null if its end was not captured.";
+    related, set_related: bool, None, Public, "Whether the operation takes session, tree and file from the operation before it in the chain (SMB2_FLAGS_RELATED_OPERATIONS).";
 
     connection, set_connection: u64, None, Public, "Number of the TCP connection (table connections).";
-    channel, set_channel: u32, None, Public, "Place of the connection among its session's channels, 0 for the first.";
+    channel, set_channel: u32, None, Public, "Index of the connection among the channels of its session, 0 for the first.";
     client, set_client: name, None, Machine, "The client's address.";
     client_port, set_client_port: u16, None, Public, "The client's TCP port.";
     server, set_server: name, None, Machine, "The server's address.";
     server_port, set_server_port: u16, None, Public, "The server's TCP port.";
     session_id, set_session_id: u64, None, Public, "SMB2 SessionId, or SMB1 UID.";
-    user, set_user: name, None, Person, "User of the session: DOMAIN\\name, or name@REALM by Kerberos, where the capture shows a KDC (port 88) give the ticket.";
+    user, set_user: name, None, Person, "User of the session: DOMAIN\\name, or name@REALM for Kerberos if the capture shows a KDC (port 88) issuing the ticket.";
     tree_id, set_tree_id: u32, None, Public, "TreeId (SMB1: TID).";
     share, set_share: name, None, Path, "The share, as \\\\server\\share.";
-    dialect, set_dialect: code, None, Public, "Negotiated dialect: 2.0.2, 2.1, 3.0, 3.0.2, 3.1.1, or SMB1's name.";
+    dialect, set_dialect: code, None, Public, "Negotiated dialect: 2.0.2, 2.1, 3.0, 3.0.2, 3.1.1, or the name of an SMB1 dialect.";
     pid, set_pid: u32, None, Public, "Process that served the operation (probe).";
     tid, set_tid: u32, None, Public, "Thread that served the operation (probe).";
     cpu, set_cpu: u32, None, Public, "Processor that began to serve the operation (probe).";
 
     protocol, set_protocol: u8, None, Public, "1 for SMB1, 2 for SMB2 and SMB3.";
     command, set_command: code, None, Public, "Command; null when the message was encrypted and not decrypted.";
-    detail, set_detail: code, None, Public, "What the command alone does not say: information class, FSCTL, disposition, transaction.";
-    message_id, set_message_id: u64, None, Public, "MessageId (SMB1: MID), unique on its connection only.";
-    async_id, set_async_id: u64, None, Public, "AsyncId of an operation that was answered STATUS_PENDING first.";
-    status, set_status: u32, None, Public, "NTSTATUS of the final reply; null without one.";
+    detail, set_detail: code, None, Public, "Details of the command: information class, FSCTL, create disposition, transaction.";
+    message_id, set_message_id: u64, None, Public, "MessageId (SMB1: MID), unique only on its connection.";
+    async_id, set_async_id: u64, None, Public, "AsyncId of an operation with an interim response (STATUS_PENDING).";
+    status, set_status: u32, None, Public, "NTSTATUS of the final response; null without a response.";
     status_name, set_status_name: code, None, Public, "Name of the status.";
 
     file_id, set_file_id: bytes16, None, Public, "FileId (persistent and volatile, as on the wire; SMB1: FID in the first two bytes).";
     path, set_path: name, None, Path, "File or directory, relative to the share.";
-    extension, set_extension: name, None, Extension, "End of the file's name after the last dot, in lower case.";
+    extension, set_extension: name, None, Extension, "File extension after the last dot, in lower case.";
     desired_access, set_desired_access: u32, None, Public, "Create: DesiredAccess.";
     share_access, set_share_access: u32, None, Public, "Create: ShareAccess.";
     create_options, set_create_options: u32, None, Public, "Create: CreateOptions.";
-    oplock_requested, set_oplock_requested: code, None, Public, "Create: oplock level asked for.";
-    oplock_granted, set_oplock_granted: code, None, Public, "Create: oplock level granted. OplockBreak: the new level.";
+    oplock_requested, set_oplock_requested: code, None, Public, "Create: requested oplock level.";
+    oplock_granted, set_oplock_granted: code, None, Public, "Create: granted oplock level. OplockBreak: the new level.";
     lease_key, set_lease_key: bytes16, None, Public, "Lease key of an open or of a lease break.";
     parent_lease_key, set_parent_lease_key: bytes16, None, Public, "Key of the parent directory's lease.";
-    lease_requested, set_lease_requested: code, None, Public, "Lease state asked for: R read, H handle, W write. LeaseBreak: the state before.";
-    lease_granted, set_lease_granted: code, None, Public, "Lease state granted. LeaseBreak: the new state.";
+    lease_requested, set_lease_requested: code, None, Public, "Requested lease state: R read, H handle, W write. Lease break: the state before.";
+    lease_granted, set_lease_granted: code, None, Public, "Granted lease state. Lease break: the new state.";
 
     offset, set_offset: u64, Bytes, Public, "Read, Write, Lock: offset in the file.";
-    requested_bytes, set_requested_bytes: u64, Bytes, Public, "Bytes that the client asked to read, write, lock, or accepts at most.";
-    transferred_bytes, set_transferred_bytes: u64, Bytes, Public, "Bytes of file or answer data that were really transferred.";
-    request_wire_bytes, set_request_wire_bytes: u64, Bytes, Public, "Bytes of the request with its NetBIOS header; a compound's stand on its lead.";
-    response_wire_bytes, set_response_wire_bytes: u64, Bytes, Public, "Bytes of the final and interim replies with their NetBIOS headers; a compound's stand on its lead.";
-    write_through, set_write_through: bool, None, Public, "Whether the write, or the open, asks for stable storage.";
-    unbuffered, set_unbuffered: bool, None, Public, "Whether the read or write asks to pass the cache by.";
+    requested_bytes, set_requested_bytes: u64, Bytes, Public, "Bytes that the client asked to read, write or lock, or the longest response that it accepts.";
+    transferred_bytes, set_transferred_bytes: u64, Bytes, Public, "Bytes of file or response data that were actually transferred.";
+    request_wire_bytes, set_request_wire_bytes: u64, Bytes, Public, "Bytes of the request with its NetBIOS header; for a compound, all bytes are on its first operation.";
+    response_wire_bytes, set_response_wire_bytes: u64, Bytes, Public, "Bytes of the final and interim responses with their NetBIOS headers; for a compound, all bytes are on its first operation.";
+    write_through, set_write_through: bool, None, Public, "Whether the write or the open requests stable storage.";
+    unbuffered, set_unbuffered: bool, None, Public, "Whether the read or write requests to bypass the cache.";
 
     credit_charge, set_credit_charge: u16, Count, Public, "CreditCharge of the request.";
-    credits_requested, set_credits_requested: u16, Count, Public, "Credits that the client asked for.";
-    credits_granted, set_credits_granted: u16, Count, Public, "Credits that the server granted, interim reply included.";
-    outstanding, set_outstanding: u32, Count, Public, "Operations in flight on the connection when this one was sent, itself not counted; waiting notifications, blocked locks and SMB1 requests whose rest the server has asked for are not counted.";
+    credits_requested, set_credits_requested: u16, Count, Public, "Credits that the client requested.";
+    credits_granted, set_credits_granted: u16, Count, Public, "Credits that the server granted, including the interim response.";
+    outstanding, set_outstanding: u32, Count, Public, "Operations in flight on the connection when this one was sent, without itself. Pending notifications, blocked locks and SMB1 requests whose remaining data the server has requested are not counted.";
 
-    scheduled_at, set_scheduled_at: i64, Time, Public, "When a load user was to send the operation.";
+    scheduled_at, set_scheduled_at: i64, Time, Public, "When a simulated user was scheduled to send the operation.";
     request_start, set_request_start: i64, Time, Public, "First byte of the request.";
     request_end, set_request_end: i64, Time, Public, "Last byte of the request.";
-    pending_at, set_pending_at: i64, Time, Public, "Interim reply (STATUS_PENDING).";
-    response_start, set_response_start: i64, Time, Public, "First byte of the final reply.";
-    response_end, set_response_end: i64, Time, Public, "Last byte of the final reply.";
+    pending_at, set_pending_at: i64, Time, Public, "Interim response (STATUS_PENDING).";
+    response_start, set_response_start: i64, Time, Public, "First byte of the final response.";
+    response_end, set_response_end: i64, Time, Public, "Last byte of the final response.";
 
-    elapsed_ns, set_elapsed_ns: i64, Nanoseconds, Public, "First byte of the request to last byte of the reply.";
+    elapsed_ns, set_elapsed_ns: i64, Nanoseconds, Public, "First byte of the request to last byte of the response.";
     request_transfer_ns, set_request_transfer_ns: i64, Nanoseconds, Public, "First to last byte of the request.";
-    turnaround_ns, set_turnaround_ns: i64, Nanoseconds, Public, "Last byte of the request to first byte of the final reply, as seen.";
-    response_transfer_ns, set_response_transfer_ns: i64, Nanoseconds, Public, "First to last byte of the final reply.";
-    server_ns, set_server_ns: i64, Nanoseconds, Public, "Turnaround less the round trip behind the capture point; null without an estimate of that, and never clamped at zero.";
+    turnaround_ns, set_turnaround_ns: i64, Nanoseconds, Public, "Last byte of the request to first byte of the final response, as captured.";
+    response_transfer_ns, set_response_transfer_ns: i64, Nanoseconds, Public, "First to last byte of the final response.";
+    server_ns, set_server_ns: i64, Nanoseconds, Public, "Turnaround minus the round trip between the capture point and the server; null if that is unknown. Not clamped at zero.";
     server_error_ns, set_server_error_ns: i64, Nanoseconds, Public, "Uncertainty of server_ns.";
-    client_gap_ns, set_client_gap_ns: i64, Nanoseconds, Public, "Think time: end of the last reply to this request while nothing was in flight on the connection, less the round trip between capture point and client.";
-    busy_ns, set_busy_ns: i64, Nanoseconds, Public, "The operation's share of its connection's busy time: every moment is divided among the operations in flight in it, so that shares add up. One whose reply was not captured has what it had when that showed.";
-    recovery_ns, set_recovery_ns: i64, Nanoseconds, Public, "Time within the operation in which TCP made up for lost segments; null without any.";
-    waits, set_waits: bool, None, Public, "Waits by design (a notification, a blocked lock): not to be read as latency.";
+    client_gap_ns, set_client_gap_ns: i64, Nanoseconds, Public, "Think time: end of the last response to this request while nothing was in flight on the connection, minus the round trip between the capture point and the client.";
+    busy_ns, set_busy_ns: i64, Nanoseconds, Public, "The operation's share of its connection's busy time: at any time, the time is divided among the operations in flight, so that shares add up. If the response was not captured, the share up to the point where that became known.";
+    recovery_ns, set_recovery_ns: i64, Nanoseconds, Public, "Time within the operation in which TCP recovered lost segments; null if there was none.";
+    waits, set_waits: bool, None, Public, "Whether the operation waits by design (change notification, blocked lock): its time is not latency.";
 
     queue_ns, set_queue_ns: i64, Nanoseconds, Public, "Server: arrival to start of processing (probe).";
     parse_ns, set_parse_ns: i64, Nanoseconds, Public, "Server: parsing (probe).";
@@ -301,13 +301,13 @@ operation_columns! {
 
     signed, set_signed: bool, None, Public, "Whether the request was signed.";
     encrypted, set_encrypted: bool, None, Public, "Whether the request was encrypted.";
-    compressed, set_compressed: bool, None, Public, "Whether the request or the reply was compressed.";
+    compressed, set_compressed: bool, None, Public, "Whether the request or the response was compressed.";
 
-    source, set_source: code, None, Public, "What made the row: capture, probe or load.";
-    vantage, set_vantage: code, None, Public, "Where the row was seen: client, server, between, inside.";
-    capture_file, set_capture_file: name, None, Machine, "The capture file in which the operation ended; other than the recording where files continue each other.";
-    request_frame, set_request_frame: u64, None, Public, "Frame of the request's first byte, counted from 1 in its file (which may be the one before capture_file).";
-    response_frame, set_response_frame: u64, None, Public, "Frame of the final reply's first byte.";
+    source, set_source: code, None, Public, "What produced the row: capture, probe or load.";
+    vantage, set_vantage: code, None, Public, "Where the row was recorded: client, server, between, inside.";
+    capture_file, set_capture_file: name, None, Machine, "The capture file in which the operation ended; differs from recording if files continue each other.";
+    request_frame, set_request_frame: u64, None, Public, "Frame of the request's first byte, counted from 1 in its file (which may be the file before capture_file).";
+    response_frame, set_response_frame: u64, None, Public, "Frame of the final response's first byte.";
     tcp_sequence, set_tcp_sequence: u32, None, Public, "TCP sequence number of the request's first byte (its NetBIOS header).";
 }
 
@@ -349,6 +349,16 @@ impl Operation {
         if let (Some(start), Some(end)) = (request_start, response_end) {
             self.set_elapsed_ns(end - start);
         }
+    }
+}
+
+impl Operation {
+    /// The table's name in SQL and in file names.
+    pub const TABLE: &'static str = "operations";
+
+    /// The Arrow schema: see [`schema`].
+    pub fn schema() -> SchemaRef {
+        schema()
     }
 }
 

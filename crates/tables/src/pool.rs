@@ -1,12 +1,12 @@
-//! The distinct texts of one column in one batch. Bounded by the batch, so that a recording with
-//! endlessly many names needs no more memory than one with few.
+//! The distinct texts of one column in one batch. A pool lives as long as a batch, so that memory
+//! does not grow with the number of names in a recording.
 
 use std::hash::BuildHasher;
 
 use arrow::array::{ArrayRef, StringBuilder};
 use hashbrown::HashTable;
 
-/// Distinct texts, numbered in the order in which they came.
+/// Distinct texts, numbered in the order of their first use.
 #[derive(Clone, Debug, Default)]
 pub struct Pool {
     hasher: foldhash::fast::RandomState,
@@ -16,7 +16,7 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// The number of `text`, given on first sight.
+    /// The number of `text`, assigned at its first use.
     pub fn intern(&mut self, text: &str) -> u32 {
         let hash = self.hasher.hash_one(text);
         let short = hash as u32;
@@ -72,7 +72,7 @@ impl Pool {
         array
     }
 
-    /// Forgets all texts.
+    /// Removes all texts.
     pub fn clear(&mut self) {
         self.index.clear();
         self.bytes.clear();

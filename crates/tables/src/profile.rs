@@ -1,15 +1,15 @@
-//! What a recording is reduced to before anything is predicted from it: what one operation costs
-//! the server, and how many of which one execution of a scenario needs.
+//! A profile: the summary of a recording that predictions start from. It has the server's cost of one
+//! operation, and the operations of one execution of a scenario.
 //!
-//! The same shape holds a published model's tables and what one's own recordings say. Times are
-//! seconds, as the model's arithmetic is; what was not measured is not there, never zero. As a file
-//! it is JSON, and holds no names of files, users or machines.
+//! Published models and own recordings have the same form. Times are seconds, the unit of the
+//! model's arithmetic. Values that were not measured are absent, never zero. The file format is
+//! JSON, without names of files, users or machines.
 
 use serde::{Deserialize, Serialize};
 
 use crate::slice::Kind;
 
-/// Version of the file's shape.
+/// Version of the file format.
 pub const VERSION: u32 = 1;
 
 /// A workload on a server over a network.
@@ -23,45 +23,45 @@ pub struct Profile {
     pub source: String,
     /// Round trip between client and server, s.
     pub rtt_s: f64,
-    /// Bytes to the server and to the clients, where that was measured.
+    /// Bytes to the server and to the clients, if measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rates: Option<[RateProfile; 2]>,
-    /// What operations cost, by command.
+    /// Cost of operations by command.
     pub commands: Vec<CommandProfile>,
-    /// What users do.
+    /// Scenarios of the users.
     pub scenarios: Vec<ScenarioProfile>,
 }
 
-/// How fast bytes went in one direction.
+/// Throughput in one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RateProfile {
     /// Mean of the whole recording, bytes/s.
     pub mean: f64,
-    /// Most in one second, bytes.
+    /// Maximum in one second, bytes.
     pub most: f64,
 }
 
-/// What one operation of a command costs.
+/// Cost of one operation of a command.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CommandProfile {
-    /// As in the table of operations.
+    /// Its name, as in the table `operations`.
     pub command: String,
     /// What it costs.
     #[serde(flatten)]
     pub cost: Cost,
-    /// The same for reads and writes by size, where there are several.
+    /// Cost by size, for reads and writes of several sizes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sizes: Vec<SizeProfile>,
 }
 
-/// What operations of one kind cost.
+/// Cost of operations of one kind.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
-    /// Operations that were measured.
+    /// Number of measured operations.
     pub count: u64,
-    /// Parts of the time at the server; what was not measured is left out.
+    /// Parts of the server time; parts that were not measured are left out.
     pub parts: Vec<PartProfile>,
-    /// What is neither the server's nor the network's distance: the client, and sending the bytes, s.
+    /// Time that is neither server time nor round trip: the client, and transferring the bytes, s.
     pub constant_s: f64,
 }
 
@@ -72,12 +72,12 @@ impl Cost {
     }
 }
 
-/// What reads or writes of like size cost.
+/// Cost of reads or writes of similar size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SizeProfile {
-    /// Least that one moved, bytes.
+    /// Smallest transfer, bytes.
     pub least_bytes: u64,
-    /// Most that one moved, bytes.
+    /// Largest transfer, bytes.
     pub most_bytes: u64,
     /// What it costs.
     #[serde(flatten)]
@@ -87,19 +87,19 @@ pub struct SizeProfile {
 /// One part of an operation's time at the server.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PartProfile {
-    /// Which; none is the server's time that is in no slice.
+    /// The kind of slice; `None` for server time outside of slices.
     #[serde(with = "part")]
     pub part: Option<Kind>,
     /// Mean, s.
     pub mean_s: f64,
     /// Standard deviation, s.
     pub stddev_s: f64,
-    /// 95th percentile of those that have it, s.
+    /// 95th percentile of the operations with this part, s.
     pub p95_s: f64,
 }
 
 impl PartProfile {
-    /// It takes so many times as long.
+    /// Multiplies its times by `factor`.
     pub fn scale(&mut self, factor: f64) {
         self.mean_s *= factor;
         self.stddev_s *= factor;
@@ -125,43 +125,45 @@ mod part {
         match Kind::from_name(&name) {
             None if name == SERVER => Ok(None),
             Some(kind) if kind.is_part() => Ok(Some(kind)),
-            _ => Err(D::Error::custom(format!("`{name}` is no part of the server's time"))),
+            _ => Err(D::Error::custom(format!("`{name}` is not a part of the server time"))),
         }
     }
 }
 
-/// What one execution of a scenario needs.
+/// Operations of one execution of a scenario.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ScenarioProfile {
     /// Its name.
     pub scenario: String,
-    /// How often a user does it, 1/h.
+    /// Executions per user, 1/h.
     pub runs_per_hour: f64,
-    /// In each of the ways that are known, today's first.
+    /// Known variants, the recorded one first.
     pub variants: Vec<Variant>,
 }
 
-/// A scenario with one option of the protocol.
+/// A scenario with one directory caching mode.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Variant {
     /// Which.
     pub option: CacheOption,
     /// Round trips that it waits for, one after another.
     pub round_trips: f64,
-    /// Operations, in the order of [`Profile::commands`]. Of a recording, a compound counts as its
-    /// first one, which has the time of all.
+    /// Operations, in the order of [`Profile::commands`]. A compound in a recording counts as its
+    /// first operation, which has the time of the whole chain.
     pub operations: Vec<f64>,
-    /// What is left of its time, s: pauses between operations; below zero where they were under way
-    /// side by side.
+    /// Remaining time, s: pauses between operations; negative if operations overlapped.
     #[serde(default)]
     pub between_s: f64,
 }
 
 impl Profile {
-    /// What makes a file that was read unusable, in words.
+    /// The reason why a profile that was read cannot be used, in words.
     pub fn wrong(&self) -> Option<String> {
         if self.version != VERSION {
-            return Some(format!("has version {}, and {VERSION} is understood", self.version));
+            return Some(format!(
+                "has version {}; this smbscope reads version {VERSION}",
+                self.version
+            ));
         }
         let costs = self.commands.iter().flat_map(|command| {
             std::iter::once(&command.cost).chain(command.sizes.iter().map(|size| &size.cost))
@@ -180,25 +182,23 @@ impl Profile {
             .chain(variants.clone().map(|variant| variant.between_s));
         let is_usual = |value: f64| value.is_finite() && value.abs() < 1e15;
         if !amounts.all(|value| is_usual(value) && value >= 0.0) || !residuals.all(is_usual) {
-            return Some("holds a time or a number that cannot be".to_owned());
+            return Some("contains an impossible time or number".to_owned());
         }
         if variants.clone().any(|variant| variant.operations.len() != self.commands.len()) {
-            return Some(
-                "holds scenarios with other commands than it tells the costs of".to_owned(),
-            );
+            return Some("contains scenarios with commands whose cost it does not list".to_owned());
         }
         if self.scenarios.iter().any(|scenario| scenario.variants.is_empty()) {
-            return Some("holds a scenario without operations".to_owned());
+            return Some("contains a scenario without operations".to_owned());
         }
         None
     }
 }
 
-/// How much a client keeps of directories.
+/// How a client caches directories.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CacheOption {
-    /// As the clients of a recording did.
+    /// As recorded.
     Recorded,
     /// SMB 2.1: opens are not shared among applications.
     Smb21,
@@ -209,11 +209,11 @@ pub enum CacheOption {
 }
 
 impl CacheOption {
-    /// All, from the least.
+    /// All modes, from the least caching to the most.
     pub const ALL: [CacheOption; 4] =
         [CacheOption::Recorded, CacheOption::Smb21, CacheOption::DirCache, CacheOption::DirLease];
 
-    /// The word for programs.
+    /// The name in files and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             CacheOption::Recorded => "recorded",
@@ -223,7 +223,7 @@ impl CacheOption {
         }
     }
 
-    /// The words for people.
+    /// The name in reports.
     pub fn title(self) -> &'static str {
         match self {
             CacheOption::Recorded => "as recorded",

@@ -1,6 +1,6 @@
 //! How messages are protected: signed, encrypted, or neither (MS-SMB2 sections 3.1.4.1 and 3.1.4.3).
 
-/// One way.
+/// One algorithm, or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[allow(missing_docs)]
 pub enum Protection {
@@ -27,7 +27,7 @@ impl Protection {
         Protection::Aes256Gcm,
     ];
 
-    /// As it is written on the command line.
+    /// The name used on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Protection::None => "off",
@@ -41,7 +41,7 @@ impl Protection {
         }
     }
 
-    /// By its name, in any case.
+    /// The protection of that name, ignoring case.
     pub fn of_name(name: &str) -> Option<Protection> {
         Protection::ALL.into_iter().find(|one| one.name().eq_ignore_ascii_case(name))
     }
@@ -56,7 +56,7 @@ impl Protection {
         !matches!(self, Protection::None) && !self.is_signing()
     }
 
-    /// How a connection of that dialect signs: what was negotiated, or what the dialect says.
+    /// The signing algorithm of a connection: the negotiated one, or the default of the dialect.
     pub fn signing(dialect: Option<&str>, negotiated: Option<&str>) -> Protection {
         negotiated.and_then(Protection::of_name).filter(|one| one.is_signing()).unwrap_or(
             match dialect {
@@ -66,7 +66,7 @@ impl Protection {
         )
     }
 
-    /// How a connection encrypts: the cipher that was negotiated, or that of SMB 3.0.
+    /// The cipher of a connection: the negotiated one, or that of SMB 3.0.
     pub fn encryption(negotiated: Option<&str>) -> Protection {
         let cipher = negotiated.and_then(Protection::of_name).filter(|one| one.is_encryption());
         cipher.unwrap_or(Protection::Aes128Ccm)

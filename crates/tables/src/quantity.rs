@@ -1,23 +1,22 @@
-//! Times, rates, sizes, shares and distances as people write them: `20ms`, `45mbit`, `256KiB`,
+//! Times, rates, sizes, shares and distances as written on command lines and in files: `20ms`, `45mbit`, `256KiB`,
 //! `0.1%`, `2795km`.
 //!
-//! Owns: reading them from a command line or a file, writing them back, and what to say when one
-//! is wrong. Values are integers (nanoseconds, bits per second, bytes, metres) read without
+//! Owns: parsing, writing, and error messages. Values are integers (nanoseconds, bits per second, bytes, metres) read without
 //! rounding by floating point. Where usage differs on what a unit means (`mbps`, `64k`) the unit is
 //! refused with both readings; a bare number is taken for zero only. Prefixes are those of SI
 //! (k = 1000) and IEC 80000-13 (Ki = 1024).
 
 use thiserror::Error;
 
-/// What is wrong with a quantity, and how it is written.
+/// The error of a quantity that cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("`{text}` is not a {kind}: {why}")]
 pub struct UnitError {
-    /// What was to be read.
+    /// The text.
     pub text: String,
     /// `time`, `rate`, `size`, `share` or `distance`.
     pub kind: &'static str,
-    /// The reason and the remedy.
+    /// The reason, and what to write instead.
     pub why: String,
 }
 
@@ -94,7 +93,7 @@ pub fn parse_rate(text: &str) -> Result<u64, UnitError> {
     let bare = bare.strip_suffix("bit/s").map(|front| format!("{front}bit"));
     let rate = KIND.whole(text, bare.as_deref().unwrap_or(text.trim()))?;
     match rate {
-        0 => Err(KIND.error(text, "a line without rate carries nothing; leave the rate away")),
+        0 => Err(KIND.error(text, "the rate must be above zero; omit it for no limit")),
         rate => Ok(rate),
     }
 }
@@ -175,11 +174,11 @@ const TOO_LARGE: &str = "it is too large";
 const BIT_OR_BYTE: &str = "this unit is read as bits by some and as bytes by others; write mbit for bits or MB/s for bytes";
 const K_OR_KI: &str = "this unit is read as 1000 by some and as 1024 by others; write kB or KiB";
 
-/// What a quantity may be written in.
+/// A kind of quantity and its units.
 struct Kind {
     name: &'static str,
     units: &'static [(&'static str, u64)],
-    /// Units that would be misread, and what to say.
+    /// Ambiguous units, with the message that rejects them.
     refused: &'static [(&'static str, &'static str)],
     examples: &'static str,
     exact_case: bool,
@@ -196,11 +195,11 @@ impl Kind {
     fn whole(&self, text: &str, rest: &str) -> Result<u64, UnitError> {
         match self.part(text, rest)? {
             (value, "") => Ok(value),
-            (_, left) => Err(self.error(text, &format!("`{left}` stands after its unit"))),
+            (_, left) => Err(self.error(text, &format!("unexpected `{left}` after its unit"))),
         }
     }
 
-    /// The number and unit at the beginning of `rest`, and what stands after them.
+    /// The number and unit at the beginning of `rest`, and the remaining text.
     fn part<'a>(&self, text: &str, rest: &'a str) -> Result<(u64, &'a str), UnitError> {
         let digits_end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
         let (number, rest) = rest.split_at(digits_end);
@@ -211,7 +210,7 @@ impl Kind {
         if number.is_empty() {
             let why = match rest.starts_with('-') {
                 true => "it is negative".to_owned(),
-                false => format!("it begins without a number; write for example {}", self.examples),
+                false => format!("it does not begin with a number; for example {}", self.examples),
             };
             return Err(self.error(text, &why));
         }
@@ -237,8 +236,8 @@ impl Kind {
         let names: Vec<_> = self.units.iter().map(|(name, _)| *name).collect();
         let shown: String = unit.chars().take(20).flat_map(char::escape_debug).collect();
         Err(match unit.is_empty() {
-            true => format!("its unit is missing; write for example {}", self.examples),
-            false => format!("`{shown}` is none of its units: {}", names.join(", ")),
+            true => format!("its unit is missing; for example {}", self.examples),
+            false => format!("unknown unit `{shown}`; expected one of {}", names.join(", ")),
         })
     }
 }
@@ -331,12 +330,15 @@ mod tests {
     fn errors_say_what_to_write() {
         assert_eq!(
             why(parse_duration("20")),
-            "`20` is not a time: its unit is missing; write for example 20ms, 1.5s, 10m"
+            "`20` is not a time: its unit is missing; for example 20ms, 1.5s, 10m"
         );
-        assert!(why(parse_duration("20 parsecs")).contains("`parsecs` is none of its units: ns"));
+        assert!(
+            why(parse_duration("20 parsecs"))
+                .contains("unknown unit `parsecs`; expected one of ns")
+        );
         assert!(why(parse_duration("20M")).contains("`m` for minutes"));
         assert!(why(parse_duration("-1s")).contains("negative"));
-        assert!(why(parse_duration("")).contains("begins without a number"));
+        assert!(why(parse_duration("")).contains("does not begin with a number"));
         assert!(why(parse_duration("1..2s")).contains("decimal"));
         assert!(why(parse_duration("999999999999h")).contains("too large"));
         assert!(why(parse_rate("45mbps")).contains("as bits by some and as bytes by others"));

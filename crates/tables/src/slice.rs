@@ -1,40 +1,65 @@
-//! Slices of the server's time: what a probe inside the server saw an operation do, and when.
+//! Kinds of slices: what a server spent the time of an operation on, as seen from inside it.
 //!
-//! The sums by kind are columns of the operation too ([`Kind::column`]). The first eleven kinds are
-//! disjoint parts of the turnaround ([`Kind::PARTS`]); `disk` and `offcpu` lie within those and say
-//! what a part was spent on. In the table a slice may lie within another one of the same operation:
-//! which one follows from the times.
+//! [`Kind`] is generated from one list. A row of that list has everything that depends on the kind:
+//! its name, the operation's column with its sum, its group (the disjoint part of the turnaround
+//! that it belongs to), and its title, legend and colours in reports. The named questions `server`
+//! and `slow-server` are generated from it, too.
+//!
+//! Kinds with a group are disjoint parts of the turnaround; `disk` and `offcpu` lie within those and
+//! say what a part was spent on. In the table `slices` a slice may lie within another one of the
+//! same operation: the times say in which.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray, UInt64Array, new_null_array};
 use arrow::error::ArrowError;
 
 use crate::operation::{Column, Operation};
-use crate::table::table;
+pub use crate::tables::Slice;
 
-table! {
-    /// One slice of one operation at the server.
-    Slice, "slices" {
-        recording: Arc<str>, None, Machine, "The recording that the row belongs to.";
-        operation: u64, None, Public, "Number of the operation; within a recording rows are in this order.";
-        kind: Cow<'static, str>, None, Public, "What the server did: queue, crypto_in, parse, processing, filesystem, io_wait, io, flush, lock_wait, crypto_out, send; within these disk, offcpu.";
-        start: i64, Time, Public, "When it began, on the recording's clock.";
-        duration_ns: i64, Nanoseconds, Public, "How long it lasted. A slice whose time lies within another one's of the operation is a part of that.";
-        cpu_ns: Option<i64>, Nanoseconds, Public, "Processor time of it.";
-        cycles: Option<u64>, Count, Public, "Processor cycles of it.";
-        hits: Option<u64>, Count, Public, "How often it happened, where one row stands for several.";
+/// What a server does with a group of slices: the parts into which reports divide its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Group {
+    /// Waiting to be processed.
+    Queue,
+    /// The protocol: parsing, processing, cryptography.
+    Processing,
+    /// File-system calls, I/O and flushing. The wait for an I/O thread belongs here, because it is
+    /// as long as the file system is slow.
+    Filesystem,
+    /// Waiting for locks and for other clients to acknowledge breaks.
+    Locks,
+    /// Handing the response to the network.
+    Send,
+}
+
+impl Group {
+    /// All groups, in the order in which an operation comes to them.
+    pub const ALL: [Group; 5] =
+        [Group::Queue, Group::Processing, Group::Filesystem, Group::Locks, Group::Send];
+
+    /// The word for the group in SQL: the columns of the named question `server` begin with it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Group::Queue => "queue",
+            Group::Processing => "processing",
+            Group::Filesystem => "filesystem",
+            Group::Locks => "locks",
+            Group::Send => "send",
+        }
     }
 }
 
 macro_rules! kinds {
-    ($($kind:ident, $name:literal, $column:ident, $set:ident;)*) => {
+    ($($(#[doc = $doc:literal])* $kind:ident {
+        $name:literal, $column:ident, $set:ident, $group:expr,
+        title $title:literal, legend $letter:literal $legend:literal,
+        colours $chart:literal $terminal:literal
+    })*) => {
         /// What a slice was spent on, in the order in which an operation usually comes to it.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        #[allow(missing_docs)]
         pub enum Kind {
-            $($kind,)*
+            $($(#[doc = $doc])* $kind,)*
         }
 
         impl Kind {
@@ -51,46 +76,147 @@ macro_rules! kinds {
                 match self { $(Kind::$kind => Column::$column,)* }
             }
 
-            /// Puts the sum into that column.
+            /// The name of that column.
+            pub fn column_name(self) -> &'static str {
+                match self { $(Kind::$kind => stringify!($column),)* }
+            }
+
+            /// Puts the sum into that column, ns.
             pub fn set(self, row: &mut Operation, sum_ns: i64) {
                 match self { $(Kind::$kind => row.$set(sum_ns),)* }
+            }
+
+            /// The group that the kind belongs to; `None` if it lies within slices of other kinds.
+            pub const fn group(self) -> Option<Group> {
+                match self { $(Kind::$kind => $group,)* }
+            }
+
+            /// Its title in reports.
+            pub fn title(self) -> &'static str {
+                match self { $(Kind::$kind => $title,)* }
+            }
+
+            /// What the kind means, in one sentence.
+            pub fn explanation(self) -> &'static str {
+                match self { $(Kind::$kind => concat!($($doc),*).trim_ascii(),)* }
+            }
+
+            /// The letter in a bar of `smbscope top`, and the words of its legend.
+            pub fn legend(self) -> (char, &'static str) {
+                match self { $(Kind::$kind => ($letter, $legend),)* }
+            }
+
+            /// The number of its colour in the report's charts. 3 is the colour of what no slice
+            /// explains.
+            pub fn chart_colour(self) -> usize {
+                match self { $(Kind::$kind => $chart,)* }
+            }
+
+            /// The name of its colour in a terminal, as ANSI terminals have them.
+            pub fn terminal_colour(self) -> &'static str {
+                match self { $(Kind::$kind => $terminal,)* }
             }
         }
     };
 }
 
+// Disjoint parts of the turnaround (with a group) come first, then what lies within them.
+// Related kinds have similar colours, neighbours different ones.
 kinds! {
-    Queue, "queue", queue_ns, set_queue_ns;
-    CryptoIn, "crypto_in", crypto_in_ns, set_crypto_in_ns;
-    Parse, "parse", parse_ns, set_parse_ns;
-    Processing, "processing", processing_ns, set_processing_ns;
-    Filesystem, "filesystem", filesystem_ns, set_filesystem_ns;
-    IoWait, "io_wait", io_wait_ns, set_io_wait_ns;
-    Io, "io", io_ns, set_io_ns;
-    Flush, "flush", flush_ns, set_flush_ns;
-    LockWait, "lock_wait", lock_wait_ns, set_lock_wait_ns;
-    CryptoOut, "crypto_out", crypto_out_ns, set_crypto_out_ns;
-    Send, "send", send_ns, set_send_ns;
-    Disk, "disk", disk_ns, set_disk_ns;
-    Offcpu, "offcpu", offcpu_ns, set_offcpu_ns;
+    /// Waiting until the server begins to process the request.
+    Queue {
+        "queue", queue_ns, set_queue_ns, Some(Group::Queue),
+        title "Queue", legend 'Q' "queue", colours 0 "yellow"
+    }
+    /// Verifying the signature of the request and decrypting it.
+    CryptoIn {
+        "crypto_in", crypto_in_ns, set_crypto_in_ns, Some(Group::Processing),
+        title "Verify and decrypt", legend 'c' "verify, decrypt", colours 5 "magenta"
+    }
+    /// Parsing the request.
+    Parse {
+        "parse", parse_ns, set_parse_ns, Some(Group::Processing),
+        title "Parse", legend 'p' "parse", colours 6 "light blue"
+    }
+    /// The server's own work on the request.
+    Processing {
+        "processing", processing_ns, set_processing_ns, Some(Group::Processing),
+        title "Processing", legend 'P' "processing", colours 1 "blue"
+    }
+    /// File-system calls other than reading, writing and flushing.
+    Filesystem {
+        "filesystem", filesystem_ns, set_filesystem_ns, Some(Group::Filesystem),
+        title "File system", legend 'F' "file system", colours 7 "green"
+    }
+    /// Waiting for an I/O thread.
+    IoWait {
+        "io_wait", io_wait_ns, set_io_wait_ns, Some(Group::Filesystem),
+        title "Wait for I/O thread", legend 'w' "I/O wait", colours 8 "light cyan"
+    }
+    /// Reading and writing files.
+    Io {
+        "io", io_ns, set_io_ns, Some(Group::Filesystem),
+        title "I/O", legend 'I' "I/O", colours 9 "light green"
+    }
+    /// Flushing files to disk.
+    Flush {
+        "flush", flush_ns, set_flush_ns, Some(Group::Filesystem),
+        title "Flush", legend 'f' "flush", colours 10 "cyan"
+    }
+    /// Waiting for locks and for other clients to acknowledge breaks.
+    LockWait {
+        "lock_wait", lock_wait_ns, set_lock_wait_ns, Some(Group::Locks),
+        title "Locks and breaks", legend 'L' "locks", colours 2 "red"
+    }
+    /// Signing and encrypting the response.
+    CryptoOut {
+        "crypto_out", crypto_out_ns, set_crypto_out_ns, Some(Group::Processing),
+        title "Sign and encrypt", legend 'C' "sign, encrypt", colours 11 "magenta"
+    }
+    /// Handing the response to the network.
+    Send {
+        "send", send_ns, set_send_ns, Some(Group::Send),
+        title "Send", legend 's' "send", colours 4 "light magenta"
+    }
+    /// Waiting for the disk. Lies within the slices above.
+    Disk {
+        "disk", disk_ns, set_disk_ns, None,
+        title "Disk", legend '?' "unexplained", colours 12 "gray"
+    }
+    /// Not running on a processor. Lies within the slices above.
+    Offcpu {
+        "offcpu", offcpu_ns, set_offcpu_ns, None,
+        title "Off processor", legend '?' "unexplained", colours 13 "gray"
+    }
 }
 
 impl Kind {
     /// How many of [`Kind::ALL`], from the first, are disjoint parts of the turnaround.
-    pub const PARTS: usize = 11;
+    pub const PARTS: usize = {
+        let mut parts = 0;
+        while parts < Kind::ALL.len() && Kind::ALL[parts].is_part() {
+            parts += 1;
+        }
+        parts
+    };
 
     /// The kind of that name.
     pub fn from_name(name: &str) -> Option<Kind> {
         Kind::ALL.iter().copied().find(|kind| kind.name() == name)
     }
 
-    /// Whether it is a part of the turnaround, not what a part was spent on.
-    pub fn is_part(self) -> bool {
-        (self as usize) < Kind::PARTS
+    /// The kinds that are disjoint parts of the turnaround.
+    pub fn parts() -> impl Iterator<Item = Kind> + Clone {
+        Kind::ALL.iter().copied().filter(|kind| kind.is_part())
+    }
+
+    /// Whether the kind is a disjoint part of the turnaround; otherwise it lies within such parts.
+    pub const fn is_part(self) -> bool {
+        self.group().is_some()
     }
 }
 
-/// Rows of one recording by column: they are many.
+/// Rows of one recording, stored by column because they are many.
 #[derive(Clone, Default)]
 pub struct Rows {
     operation: Vec<u64>,
@@ -108,7 +234,7 @@ impl Rows {
         self.duration_ns.push(duration_ns);
     }
 
-    /// The rows so far as a batch of [`Slice::schema`]; then there are none.
+    /// Returns the rows as a batch of [`Slice::schema`] and empties the builder.
     pub fn finish(&mut self, recording: &str) -> Result<RecordBatch, ArrowError> {
         let mut rows = std::mem::take(self);
         let count = rows.operation.len();
@@ -139,6 +265,9 @@ mod tests {
         let doc = Slice::specs().into_iter().find(|spec| spec.name == "kind").unwrap().doc;
         for &kind in Kind::ALL {
             assert_eq!(specs[kind.column() as usize].name, format!("{}_ns", kind.name()));
+            assert_eq!(kind.column_name(), format!("{}_ns", kind.name()));
+            assert!(kind.explanation().ends_with('.'), "{}", kind.explanation());
+            assert!(!kind.title().is_empty() && kind.chart_colour() != 3);
             assert_eq!(Kind::from_name(kind.name()), Some(kind));
             assert!(doc.contains(kind.name()), "{}", kind.name());
             let mut row = Operation::default();
@@ -146,6 +275,10 @@ mod tests {
             assert!(row.has(kind.column()), "{} sets another column", kind.name());
         }
         assert!(Kind::Send.is_part() && !Kind::Disk.is_part());
+        assert!(Kind::parts().eq(Kind::ALL[..Kind::PARTS].iter().copied()), "parts come first");
+        for group in Group::ALL {
+            assert!(Kind::parts().any(|kind| kind.group() == Some(group)), "{}", group.name());
+        }
         assert_eq!(Kind::from_name("nonsense"), None);
     }
 

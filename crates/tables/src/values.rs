@@ -1,8 +1,8 @@
-//! The values of one column while a batch is being built, and which of them are known.
+//! The values of one column while a batch is built, and a bit for each that says whether it is known.
 //!
-//! Rows come in blocks of groups of at most [`GROUP`], so that what is known of a group is one word
-//! for each column. A column lags behind until a block has a value for it: columns without any value
-//! cost nothing.
+//! Rows come in blocks of groups of at most [`GROUP`], so that the bits of a group are one word per
+//! column. A column is extended only when a block has a value for it: columns without values cost
+//! nothing.
 
 use std::sync::Arc;
 
@@ -22,10 +22,10 @@ use crate::code;
 use crate::operation::{Column, Operation};
 use crate::pool::Pool;
 
-/// Rows of which it is one word what is known of a column.
+/// Rows of a group: the bits of a column for a group are one word.
 pub(crate) const GROUP: usize = u64::BITS as usize;
 
-/// Rows that a column is given at once, as going to the next column takes its time: groups.
+/// Rows that a column takes at once (several groups), because switching columns is slow.
 pub const BLOCK: usize = 4 * GROUP;
 
 /// A list of bits that grows by up to a word at a time.
@@ -107,7 +107,7 @@ pub(crate) enum Values {
 }
 
 impl Values {
-    /// Appends what stands for unknown up to `len` values.
+    /// Appends placeholders for unknown values up to `len` values.
     pub(crate) fn extend_to(&mut self, len: usize) {
         match self {
             Values::U64(values) => values.resize(len, 0),
@@ -155,13 +155,13 @@ impl Values {
     }
 }
 
-/// Keys to a dictionary: one value and how often, as long as all that are known are the same. Most
-/// columns of most recordings are so, and an array of it need not be made value by value.
+/// Keys to a dictionary: one value and its count as long as all known values are equal. That is the
+/// usual case, and such an array need not be built value by value.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Uniform<T> {
     only: Option<T>,
     len: usize,
-    /// Once they differ: the keys of all.
+    /// The keys of all rows, once they differ.
     keys: Vec<i32>,
 }
 
@@ -243,7 +243,7 @@ impl Zeros {
         Ok(Zeros(DictionaryArray::try_new(Int32Array::from_value(0, len), only(""))?))
     }
 
-    /// An array of so many times a text, but for `nulls`.
+    /// An array that repeats a text, except for `nulls`.
     fn dictionary(
         &mut self,
         len: usize,
@@ -264,12 +264,12 @@ impl Zeros {
     }
 }
 
-/// Codes as numbers in a dictionary that lasts for several batches: there are few.
+/// Codes as keys of a dictionary that several batches share, because distinct codes are few.
 #[derive(Clone, Debug)]
 pub(crate) struct Codes {
     values: Uniform<u64>,
     dictionary: Dictionary,
-    /// The text of a code that was a whole batch's.
+    /// The text of a code that filled a whole batch.
     one: Option<(u64, ArrayRef)>,
 }
 
@@ -278,7 +278,7 @@ struct Dictionary {
     column: Column,
     pool: Pool,
     known: HashMap<u64, i32, foldhash::fast::RandomState>,
-    /// Of the last codes, by a few of their bits.
+    /// Cache of the last codes, indexed by a few of their bits.
     recent: [(u64, i32); RECENT],
     texts: Option<ArrayRef>,
 }
@@ -286,7 +286,7 @@ struct Dictionary {
 /// A power of two.
 const RECENT: usize = 64;
 
-/// Codes of a dictionary; beyond that it begins anew with the next batch.
+/// Maximum number of codes in a dictionary; beyond it the next batch starts an empty one.
 const CODES: usize = 4_096;
 
 impl Codes {
@@ -327,7 +327,7 @@ impl Dictionary {
             column,
             pool: Pool::default(),
             known: HashMap::default(),
-            // No code is so large.
+            // No code has this value.
             recent: [(u64::MAX, 0); RECENT],
             texts: None,
         }

@@ -183,7 +183,7 @@ impl<'a> Referral<'a> {
         }
     }
 
-    /// The namespace path that the target stands for.
+    /// The namespace path that the target serves.
     pub fn dfs_path(&self) -> Option<String> {
         self.path_at(16, 12)
     }
@@ -230,7 +230,8 @@ impl<'a> Referral<'a> {
         self.0.get(..size).unwrap_or(self.0)
     }
 
-    /// The string whose offset from the entry's start stands at one of two places by version.
+    /// The string whose offset from the entry's start is at one of two places, depending on the
+    /// version.
     fn path_at(&self, version_2: usize, version_3: usize) -> Option<String> {
         let offset_at = match self.version()? {
             2 => version_2,

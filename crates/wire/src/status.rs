@@ -51,6 +51,7 @@ impl Status {
     pub const FILE_CLOSED: Status = Status(0xc000_0128);
     pub const USER_SESSION_DELETED: Status = Status(0xc000_0203);
     pub const INSUFF_SERVER_RESOURCES: Status = Status(0xc000_0205);
+    pub const NOT_FOUND: Status = Status(0xc000_0225);
     pub const PATH_NOT_COVERED: Status = Status(0xc000_0257);
     pub const NETWORK_SESSION_EXPIRED: Status = Status(0xc000_035c);
 }
@@ -93,8 +94,8 @@ impl Status {
         }
     }
 
-    /// Whether the severity is "error". A warning such as STATUS_BUFFER_OVERFLOW is none, nor is
-    /// SMB1's class of values under 0x40000000 that are errors of their own (see [`DosError`]).
+    /// Whether the severity is "error". A warning such as STATUS_BUFFER_OVERFLOW is not an error;
+    /// nor are SMB1 values under 0x40000000, which have their own error class (see [`DosError`]).
     #[inline]
     pub fn is_error(self) -> bool {
         self.severity() == Severity::Error

@@ -49,7 +49,7 @@ pub fn utf16le_terminated(bytes: &[u8]) -> (&[u8], usize) {
     (bytes.get(..at).unwrap_or(bytes), bytes.len())
 }
 
-/// Appends single-byte OEM text; ASCII as it is, other bytes as ISO 8859-1 (the code page of an
+/// Appends single-byte OEM text; ASCII unchanged, other bytes as ISO 8859-1 (the code page of an
 /// SMB1 connection is not on the wire).
 pub fn push_oem(out: &mut String, bytes: &[u8]) {
     out.extend(bytes.iter().map(|&byte| char::from(byte)));

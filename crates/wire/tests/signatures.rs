@@ -1,9 +1,9 @@
 //! Signatures and keys of a real Samba: every signed message of the project's fixtures verifies
 //! with the key that its capture leads to, and signing it again gives the same bytes.
 //!
-//! The accounts of the fixtures have one known password, so that their session keys follow from
-//! the NTLM messages (MS-NLMP section 3.4.5.1) and no key has to stand beside a capture. The walk
-//! over frames is naive on purpose (pcapng, Ethernet, IPv4, segments in order).
+//! The accounts of the fixtures have one known password, so that their session keys follow from the
+//! NTLM messages (MS-NLMP section 3.4.5.1) and no key needs to be stored next to a capture. The
+//! walk over frames is naive on purpose (pcapng, Ethernet, IPv4, segments in order).
 
 #![cfg(feature = "crypto")]
 // The lint's exception for tests does not reach their helpers.

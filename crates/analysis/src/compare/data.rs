@@ -3,8 +3,8 @@
 use serde::Serialize;
 use smbscope_tables::description::RunDescription;
 
-use super::clusters::Unit;
-use super::effect::Effect;
+use crate::stats::clusters::Unit;
+use crate::stats::effect::Effect;
 
 /// Two recordings side by side.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -13,11 +13,11 @@ pub struct Comparison {
     pub a: About,
     /// The second.
     pub b: About,
-    /// What makes them unlike, so that a difference may have another cause; the gravest first.
+    /// What else is different between them, so that a difference may have another cause; the most severe first.
     pub warnings: Vec<Warning>,
-    /// Whether both are load runs in which the same users do the same, so that users are paired.
+    /// Whether both are load runs of the same users with the same schedule, so that users are paired.
     pub paired: bool,
-    /// The whole first, then groups, those with the most time first.
+    /// The total first, then groups, those with the most time first.
     pub rows: Vec<Row>,
 }
 
@@ -26,7 +26,7 @@ pub struct Comparison {
 pub struct About {
     /// Operations that count.
     pub operations: u64,
-    /// Of them, those whose time is known and that do not wait by design.
+    /// Of these, operations whose time is known and that do not wait by design.
     pub timed: u64,
     /// Operations of load runs that were not measured, and therefore do not count.
     pub left_out: u64,
@@ -36,23 +36,23 @@ pub struct About {
     pub end_ns: Option<i64>,
     /// TCP connections.
     pub connections: u64,
-    /// Simulated users of which a scenario counts.
+    /// Simulated users with a scenario that counts.
     pub users: Option<u64>,
     /// Where it was taken: client, server, between, inside ...
     pub vantages: Vec<String>,
-    /// Dialects of most operations first.
+    /// Dialects, those with most operations first.
     pub dialects: Vec<String>,
-    /// Part of the operations that was signed, 0 to 1.
+    /// Share of the operations that were signed, 0 to 1.
     pub signed: f64,
-    /// Part of the operations that was encrypted, 0 to 1.
+    /// Share of the operations that were encrypted, 0 to 1.
     pub encrypted: f64,
     /// Descriptions of load runs.
     pub runs: Vec<RunDescription>,
-    /// Whether a run goes on, or was ended before it was complete.
+    /// Whether a run is still in progress, or ended before it was complete.
     pub incomplete: bool,
-    /// Executions of scenarios that found no room; their operations do not count.
+    /// Executions of scenarios beyond the limit; their operations do not count.
     pub executions_forgotten: u64,
-    /// Operations of groups that came after the limit on their number; they are put together.
+    /// Operations of groups beyond the limit on their number; they are combined.
     pub operations_of_others: u64,
 }
 
@@ -64,10 +64,10 @@ impl About {
     }
 }
 
-/// How the recordings are unlike.
+/// One difference between the recordings that is not the one to measure.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Warning {
-    /// In what.
+    /// The kind.
     pub kind: WarningKind,
     /// What A has.
     pub a: String,
@@ -75,7 +75,7 @@ pub struct Warning {
     pub b: String,
 }
 
-/// In what recordings are unlike.
+/// In what way recordings are not comparable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WarningKind {
@@ -95,17 +95,17 @@ pub enum WarningKind {
     Pacing,
     /// The dialect.
     Dialect,
-    /// Signing, as a part of the operations or by its algorithm.
+    /// Signing, as a share of the operations or by its algorithm.
     Signing,
     /// Encryption.
     Encryption,
     /// How often each command occurs: the total differs by that alone.
     Mix,
-    /// A run goes on, or ended early.
+    /// A run is still in progress, or ended early.
     Incomplete,
     /// A load generator was the limit.
     LimitedByClient,
-    /// Executions of scenarios found no room.
+    /// There were more executions of scenarios than the limit.
     Forgotten,
 }
 
@@ -115,7 +115,7 @@ pub enum WarningKind {
 pub enum RowKind {
     /// All operations.
     Total,
-    /// All operations of commands that both have, with the commands as frequent as in A.
+    /// All operations of commands that both have, weighted as in A.
     TotalAtMixOfA,
     /// Operations of a command.
     Command,
@@ -132,7 +132,7 @@ pub enum RowKind {
 }
 
 impl RowKind {
-    /// As it is written.
+    /// The name, as in JSON.
     pub fn name(self) -> &'static str {
         match self {
             RowKind::Total => "total",
@@ -152,13 +152,13 @@ impl RowKind {
 pub struct Row {
     /// What it is.
     pub kind: RowKind,
-    /// The group's name; none of operations that have no such property.
+    /// The group's name; none for operations without that property.
     pub name: Option<String>,
     /// In A.
     pub a: Measured,
     /// In B.
     pub b: Measured,
-    /// From A to B; none where one of them has no mean above zero.
+    /// From A to B; none if one of them has no mean above zero.
     pub change: Option<Change>,
 }
 
@@ -167,7 +167,7 @@ pub struct Row {
 pub struct Measured {
     /// Operations, or executions of a scenario.
     pub operations: u64,
-    /// Of them, those that the times are of.
+    /// Of these, those with a time.
     pub timed: u64,
     /// Arithmetic mean.
     pub mean_s: Option<f64>,
@@ -177,37 +177,37 @@ pub struct Measured {
     pub p95_s: Option<f64>,
     /// 99th percentile.
     pub p99_s: Option<f64>,
-    /// Mean of the server's time, of the operations of which it is known.
+    /// Mean of the server's time, over operations for which it is known.
     pub server_mean_s: Option<f64>,
     /// Bytes of file data read and written.
     pub bytes_per_operation: Option<f64>,
-    /// Part that ended with an error, 0 to 1; of scenarios, that failed or never began.
+    /// Share that ended with an error, 0 to 1; for scenarios, that failed or never began.
     pub errors_per_operation: Option<f64>,
     /// Over the time from the recording's first request to its last reply.
     pub operations_per_second: Option<f64>,
-    /// What was taken to be independent of each other.
+    /// The unit that was assumed to be independent.
     pub unit: Option<Unit>,
-    /// How many of those there are.
+    /// The number of these units.
     pub clusters: Option<u64>,
 }
 
 /// From A to B.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Change {
-    /// B's mean over A's, less one.
+    /// B's mean over A's, minus one.
     pub percent: f64,
-    /// Lower end of the 95 % interval; null where there are too few clusters.
+    /// Lower end of the 95 % interval; null if there are too few clusters.
     pub low_percent: Option<f64>,
     /// Upper end.
     pub high_percent: Option<f64>,
-    /// Probability that an operation of B takes longer than one of A, less the reverse.
+    /// Probability that an operation of B takes longer than one of A, minus the reverse.
     pub cliffs_delta: Option<f64>,
-    /// The word for it.
+    /// Its label.
     pub effect: Option<Effect>,
-    /// Probability of a difference at least this large if there were none; null where there are
+    /// Probability of a difference at least this large if there were none; null if there are
     /// too few clusters.
     pub p: Option<f64>,
-    /// The same, corrected for the number of groups (Holm); rows of the whole are not.
+    /// The same, corrected for the number of groups (Holm); rows of totals are not.
     pub p_holm: Option<f64>,
     /// Whether that is under 0.05.
     pub significant: bool,

@@ -1,5 +1,5 @@
-//! Which user of a load run an operation belongs to, and whether it was measured: what the
-//! scenarios say of their executions' numbers, kept in two bytes each.
+//! Which user of a load run an operation belongs to, and whether it was measured: from the
+//! numbers of the scenarios' executions, in two bytes each.
 
 use hashbrown::HashMap;
 
@@ -22,7 +22,7 @@ pub(super) struct Execution {
 #[derive(Default)]
 pub(super) struct Executions {
     blocks: HashMap<(u32, u64), Box<[u16; BLOCK as usize]>, foldhash::fast::RandomState>,
-    /// Those that found no room.
+    /// Executions beyond the limit.
     pub(super) forgotten: u64,
 }
 

@@ -1,11 +1,11 @@
-//! What is counted of one group of operations (or executions of a scenario) in one recording, and
+//! The counters of one group of operations (or executions of a scenario) in one recording, and
 //! groups by name with their limit.
 
 use hashbrown::HashMap;
 
-use super::clusters::{Clock, Clusters, Estimates, Unit};
 use super::data::Measured;
-use crate::summary::latency::{Grain, Latency, Sample};
+use crate::stats::clusters::{Clock, Clusters, Estimates, Unit};
+use crate::stats::latency::{Grain, Latency, Sample};
 
 /// What one operation adds.
 #[derive(Clone, Copy, Default)]
@@ -104,8 +104,8 @@ impl Group {
     }
 }
 
-/// Groups by name. The first is of operations without one, the second of those that came after the
-/// limit was reached.
+/// Groups by name. The first is for operations without a name, the second for those beyond
+/// the limit.
 pub(super) struct Groups {
     pub(super) groups: Vec<(String, Group)>,
     index: HashMap<String, u32, foldhash::fast::RandomState>,

@@ -6,42 +6,42 @@ use std::collections::BTreeMap;
 use arrow::array::RecordBatch;
 use arrow::error::ArrowError;
 use hashbrown::{HashMap, HashSet};
+use smbscope_tables::command_class::CommandClass;
 use smbscope_tables::description::RunDescription;
 use smbscope_tables::run::{DONE, MEASURED, Scenario};
 use smbscope_tables::tables::Coverage;
 
-use super::clusters::{CLUSTERS_MAX, Clock, Unit};
 use super::data::About;
 use super::executions::{Execution, Executions};
 use super::group::{Fact, Groups};
 use super::{By, Options};
-use crate::summary::columns::{Columns, Resolved, Text};
-use crate::summary::kind::{Kind, kind};
-use crate::summary::latency::{Grain, Sample};
-use crate::summary::{StatusClass, class};
+use crate::rows::columns::{Columns, Resolved, Text};
+use crate::rows::status_class::StatusClass;
+use crate::stats::clusters::{CLUSTERS_MAX, Clock, Unit};
+use crate::stats::latency::{Grain, Sample};
 
-/// Commands that are told apart; there are under 100 named ones.
+/// Most commands with counters of their own; fewer than 100 have a name.
 const COMMANDS_MAX: usize = 160;
-/// Dialects that are told apart.
+/// Most dialects that are counted.
 const DIALECTS_MAX: usize = 64;
-/// Recordings, and descriptions of runs, that are told apart.
+/// Most recordings, and descriptions of runs, that are kept.
 const RECORDINGS_MAX: usize = 1024;
-/// Connections and users that are told apart.
+/// Most connections and users that are followed.
 const MEMBERS_MAX: usize = 1 << 20;
-/// What marks SMB1's commands, which have names that SMB2's have too.
+/// Suffix of SMB1's commands: some have the same names as SMB2's.
 pub(super) const SMB1: &str = " (SMB1)";
 
-/// A recording that is being read.
+/// One recording while it is read.
 pub struct Side {
     options: Options,
     pub(super) about: About,
     pub(super) commands: Groups,
-    /// By another property.
+    /// Groups by a property other than the command.
     pub(super) others: Groups,
     /// Response times of scenarios.
     pub(super) scenarios: Groups,
     pub(super) clock: Clock,
-    /// Of scenarios, which begin and end at other times.
+    /// The clock of scenarios, which begin and end at other times than operations.
     pub(super) scenario_clock: Clock,
     executions: Executions,
     /// Recordings with an execution that was measured.
@@ -56,7 +56,7 @@ pub struct Side {
 }
 
 impl Side {
-    /// A recording of which nothing was read yet.
+    /// A recording before anything was read.
     pub fn new(options: &Options) -> Side {
         Side {
             options: options.clone(),
@@ -80,7 +80,7 @@ impl Side {
     /// Adds the description of one machine's part of a load run, before any of its rows.
     pub fn run(&mut self, run: &RunDescription, complete: bool) {
         self.about.incomplete |= !complete;
-        // Blocks of time count from the begin of the run, of which machines share one.
+        // Blocks of time count from the start of the run, which its machines share.
         let origin = match self.about.runs.is_empty() {
             true => run.start_ns,
             false => run.start_ns.min(self.clock.origin),
@@ -91,7 +91,7 @@ impl Side {
         }
     }
 
-    /// Adds where the recording was taken.
+    /// Adds the vantage point of the recording.
     pub fn coverage(&mut self, row: &Coverage) {
         let vantages = &mut self.about.vantages;
         if let Some(vantage) = &row.vantage
@@ -101,7 +101,7 @@ impl Side {
         }
     }
 
-    /// Adds executions of scenarios, before the operations: they say which of those count.
+    /// Adds executions of scenarios, before the operations: they decide which operations count.
     pub fn scenarios(&mut self, rows: &[Scenario]) {
         for row in rows {
             let recording = self.recording(&row.recording);
@@ -141,6 +141,7 @@ impl Side {
         let columns = Columns::of(batch)?;
         let resolved = |text: &Text| Resolved::new(text.keys());
         let mut commands = [resolved(&columns.command), resolved(&columns.command)];
+        let classes = columns.command.command_classes();
         let mut recordings = resolved(&columns.recording);
         let by = match self.options.by {
             By::Command | By::Scenario => None,
@@ -159,7 +160,7 @@ impl Side {
                 self.about.left_out += 1;
                 continue;
             };
-            let fact = self.fact(&columns, row, cluster);
+            let fact = self.fact(&columns, &classes, row, cluster);
             let number = self.command(&columns, &mut commands, row);
             self.commands.add(number, &fact, &self.clock);
             if let Some((text, keys)) = &mut groups {
@@ -185,13 +186,13 @@ impl Side {
         number
     }
 
-    /// The cluster of the operation's user or connection; none when it does not count.
+    /// The cluster of the operation's user or connection; none if the operation does not count.
     #[inline]
     fn member(&mut self, columns: &Columns, recording: u32, row: usize) -> Option<u16> {
         let execution =
             columns.scenario_run.get(row).and_then(|run| self.executions.get(recording, run));
-        let told_apart = !self.options.all_phases && self.measured.contains(&recording);
-        if told_apart && !execution.is_some_and(|execution| execution.measured) {
+        let by_phase = !self.options.all_phases && self.measured.contains(&recording);
+        if by_phase && !execution.is_some_and(|execution| execution.measured) {
             return None;
         }
         if let Some(execution) = execution {
@@ -209,7 +210,13 @@ impl Side {
     }
 
     #[inline]
-    fn fact(&mut self, columns: &Columns, row: usize, cluster: u16) -> Fact {
+    fn fact(
+        &mut self,
+        columns: &Columns,
+        classes: &[CommandClass],
+        row: usize,
+        cluster: u16,
+    ) -> Fact {
         let waits = columns.waits.is_set(row);
         let (start, end) = (columns.request_start.get(row), columns.response_end.get(row));
         let about = &mut self.about;
@@ -220,7 +227,7 @@ impl Side {
         if let Some(last) = end.or(start) {
             about.end_ns = Some(about.end_ns.map_or(last, |known| known.max(last)));
         }
-        // By the begin, which the schedule of a load run sets, not by how long it took.
+        // By its start, which the schedule of a load run sets, not by its end.
         let at = start.or(end);
         if let Some(at) = at {
             self.clock.see(at);
@@ -239,10 +246,10 @@ impl Side {
         }
         let error = match columns.status.get(row) {
             None | Some(0) => false,
-            Some(status) => class(status) == StatusClass::Error,
+            Some(status) => StatusClass::of(status) == StatusClass::Error,
         };
-        let moves = columns.command.get(row).map(kind);
-        let moves = matches!(moves, Some(Kind::Read | Kind::Write));
+        let moves = columns.command.key(row).and_then(|key| classes.get(key));
+        let moves = matches!(moves, Some(CommandClass::Read | CommandClass::Write));
         let timed = |value: Option<i64>| if waits { None } else { value };
         Fact {
             at,
@@ -272,7 +279,7 @@ impl Side {
         }
     }
 
-    /// Says what was read, once everything is.
+    /// Completes the facts about the recording after everything was read.
     pub(super) fn finish(&mut self) {
         self.commands.finish(&self.clock);
         self.others.finish(&self.clock);
@@ -292,7 +299,7 @@ impl Side {
         (about.signed, about.encrypted) = (part(self.signed), part(self.encrypted));
     }
 
-    /// Whether a scenario of simulated users counts.
+    /// Whether it has simulated users with a scenario that counts.
     pub(super) fn has_users(&self) -> bool {
         !self.users.is_empty()
     }

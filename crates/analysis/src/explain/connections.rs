@@ -1,48 +1,48 @@
-//! What rows of connections and coverage tell: the facts that findings need of a connection, and notes on
-//! what has no time of its own.
+//! Rows of connections and coverage: the facts about a connection that findings need, and notes about
+//! what costs no time that could be measured.
 
 use hashbrown::HashMap;
 use smbscope_tables::tables::{Connection, Coverage};
+use smbscope_wire::smb2::negotiate::Capabilities;
 
 use super::data::About;
 
-/// So many segments lost that it is worth a note.
-const LOST: f64 = 0.001;
-/// Reads and writes of at most this are small for a server, bytes.
+/// Share of segments sent again from which on a note is worthwhile.
+const RETRANSMITTED_LEAST: f64 = 0.001;
+/// A negotiated maximum of at most this is small, bytes.
 const SMALL_MAXIMUM: u64 = 64 << 10;
-/// Connections whose facts are known; of others it is taken that they allow what their dialect does.
+/// Most connections whose facts are kept; others are taken to allow what their dialect allows.
 const CONNECTIONS_MAX: usize = 1_000_000;
-/// SMB2_GLOBAL_CAP_MULTI_CHANNEL (MS-SMB2 section 2.2.3).
-const MULTI_CHANNEL: u64 = 8;
-/// So many bytes that a second connection would be worth its setup.
+const MULTI_CHANNEL: u64 = Capabilities::MULTI_CHANNEL.0 as u64;
+/// From this many bytes on, a second connection is worth its setup.
 const MANY_BYTES: u64 = 64 << 20;
-/// One of so many connections stands out.
-const MANY_CONNECTIONS: u64 = 4;
+/// Fewest connections for a note that one of them carries nearly everything.
+const CONNECTIONS_LEAST: u64 = 4;
 
-/// What findings need of a connection.
+/// Facts about a connection. Pairs are in the order: to the client (reads), to the server (writes).
 #[derive(Clone, Debug, Default)]
-pub(super) struct Known {
-    /// Largest read and write.
-    pub(super) most: [Option<u64>; 2],
-    /// Least round trip between client and server, ns.
+pub(super) struct ConnectionFacts {
+    /// Largest read and write that were negotiated.
+    pub(super) blocks_max: [Option<u64>; 2],
+    /// Shortest round trip between client and server, ns.
     pub(super) rtt_ns: Option<i64>,
-    /// Largest receive window for what is read (the client's), and for what is written.
+    /// Largest receive window of the client, for reads, and of the server, for writes.
     pub(super) windows: [Option<u64>; 2],
-    /// Whether no line is between client and server.
+    /// Whether client and server are on one machine.
     pub(super) is_one_machine: bool,
-    /// Largest segment of both, bytes.
+    /// Largest segment that both ends accept, bytes.
     pub(super) segment: Option<u64>,
-    /// Segments sent again, and all, to the client and to the server.
-    pub(super) sent: [(u64, u64); 2],
-    /// Time in which that way stood still for what was lost, ns.
-    pub(super) stood_ns: [u64; 2],
-    /// Fewest and most credits that the client held.
+    /// Segments sent again, and all segments.
+    pub(super) retransmitted: [(u64, u64); 2],
+    /// Time in which the stream stood still because of losses, ns.
+    pub(super) stalled_ns: [u64; 2],
+    /// Fewest and most credits that the client had.
     pub(super) credits: Option<(u64, u64)>,
     /// Addresses and ports of both ends.
     name: Box<str>,
 }
 
-/// A client, as far as it tells who it is, and the server.
+/// Recording, client (its GUID if known, otherwise its address) and server.
 type Pair = (u32, String, String);
 
 /// Connections of one client to one server.
@@ -53,18 +53,18 @@ struct Channels {
     are_offered: bool,
 }
 
-/// All of them.
+/// All connections.
 #[derive(Default)]
 pub(super) struct Connections {
-    known: HashMap<(u32, u64), Known, foldhash::fast::RandomState>,
+    facts: HashMap<(u32, u64), ConnectionFacts, foldhash::fast::RandomState>,
     pairs: HashMap<Pair, Channels, foldhash::fast::RandomState>,
     packets: u64,
     retransmissions: u64,
     gaps: u64,
     zero_windows: u64,
-    /// Connections that negotiated so little, of so many that negotiated.
+    /// Connections with a small negotiated maximum, and all that negotiated.
     small: (u64, u64),
-    /// Connections that carried something, all bytes, and the most of one.
+    /// Connections with any bytes, the bytes of all, and those of the largest.
     carried: (u64, u64, u64),
     unread: u64,
 }
@@ -72,9 +72,9 @@ pub(super) struct Connections {
 impl Connections {
     pub(super) fn add(&mut self, recording: u32, row: &Connection) {
         let (to_client, to_server) = (row.bytes_to_client, row.bytes_to_server);
-        if self.known.len() < CONNECTIONS_MAX {
-            let known = Known {
-                most: [row.max_read_bytes, row.max_write_bytes],
+        if self.facts.len() < CONNECTIONS_MAX {
+            let facts = ConnectionFacts {
+                blocks_max: [row.max_read_bytes, row.max_write_bytes],
                 rtt_ns: row
                     .server_rtt_ns
                     .zip(row.client_rtt_ns)
@@ -82,11 +82,11 @@ impl Connections {
                 windows: [row.client_window_max, row.server_window_max],
                 is_one_machine: row.client == row.server,
                 segment: row.client_mss.into_iter().chain(row.server_mss).min(),
-                sent: [
+                retransmitted: [
                     (row.retransmissions_to_client, row.packets_to_client),
                     (row.retransmissions_to_server, row.packets_to_server),
                 ],
-                stood_ns: [row.recovery_ns_to_client, row.recovery_ns_to_server],
+                stalled_ns: [row.recovery_ns_to_client, row.recovery_ns_to_server],
                 credits: row.credits_min.map(|least| (least, row.credits_max)),
                 name: format!(
                     "{} > {}",
@@ -95,7 +95,7 @@ impl Connections {
                 )
                 .into(),
             };
-            self.known.insert((recording, row.connection), known);
+            self.facts.insert((recording, row.connection), facts);
         }
         let sums = [
             (&mut self.packets, [row.packets_to_client, row.packets_to_server]),
@@ -134,33 +134,33 @@ impl Connections {
         self.unread = self.unread.saturating_add(unread);
     }
 
-    pub(super) fn get(&self, connection: (u32, u64)) -> Option<&Known> {
-        self.known.get(&connection)
+    pub(super) fn get(&self, connection: (u32, u64)) -> Option<&ConnectionFacts> {
+        self.facts.get(&connection)
     }
 
-    /// A connection by its ends.
+    /// The name of a connection: its ends.
     pub(super) fn name(&self, connection: (u32, u64)) -> String {
         match self.get(connection) {
-            Some(known) => known.name.to_string(),
+            Some(facts) => facts.name.to_string(),
             None => format!("connection {}", connection.1),
         }
     }
 
-    /// Segments that were sent again, of all.
-    pub(super) fn lost(&self) -> (u64, u64) {
+    /// Segments that were sent again, and all segments.
+    pub(super) fn retransmitted(&self) -> (u64, u64) {
         (self.retransmissions, self.packets)
     }
 
-    /// What is worth knowing; `is_smb1` where that explains the small sizes.
+    /// Notes; `is_smb1` if SMB1 explains the small sizes.
     pub(super) fn notes(&self, is_smb1: bool, note: &mut impl FnMut(bool, About, String)) {
         let percent = |part: u64, of: u64| 100.0 * part as f64 / of.max(1) as f64;
-        let (sent_again, packets) = self.lost();
+        let (sent_again, packets) = self.retransmitted();
         note(
-            sent_again as f64 > LOST * packets as f64 && sent_again > 1,
+            sent_again as f64 > RETRANSMITTED_LEAST * packets as f64 && sent_again > 1,
             About::Loss,
             format!(
-                "{sent_again} segments of {packets} were sent again ({:.2} %): the line, a switch or a network \
-                 card loses packets",
+                "{sent_again} of {packets} segments were sent again ({:.2} %): a link, a switch or a network card \
+                 loses packets",
                 percent(sent_again, packets)
             ),
         );
@@ -168,7 +168,7 @@ impl Connections {
             self.zero_windows > 0,
             About::ZeroWindows,
             format!(
-                "{} times a receiver said that it can take no more: its program did not read",
+                "{} times a receiver closed its TCP window: its program did not read fast enough",
                 self.zero_windows
             ),
         );
@@ -176,7 +176,8 @@ impl Connections {
             self.small.0 > 0 && !is_smb1,
             About::SmallMaximum,
             format!(
-                "{} of {} connections agreed on reads and writes of 64 KiB at most: large MTU needs dialect 2.1",
+                "{} of {} connections negotiated reads and writes of at most 64 KiB: large MTU needs dialect 2.1 or \
+                 later",
                 self.small.0, self.small.1
             ),
         );
@@ -187,18 +188,18 @@ impl Connections {
             unused > 0,
             About::MultichannelUnused,
             format!(
-                "{unused} of {} clients and their servers both offer multichannel, and yet all goes over one \
-                 connection: it needs several network cards, or one with RSS on both sides",
+                "for {unused} of {} clients, both client and server offer SMB Multichannel, but all data uses one \
+                 connection: it needs several network cards, or one with RSS, on both sides",
                 self.pairs.len()
             ),
         );
         let (count, all, most) = self.carried;
         note(
-            count >= MANY_CONNECTIONS && most > MANY_BYTES && most as f64 > 0.9 * all as f64,
+            count >= CONNECTIONS_LEAST && most > MANY_BYTES && most as f64 > 0.9 * all as f64,
             About::OneConnection,
             format!(
-                "one of {count} connections carries {:.0} % of the bytes: one processor on each side, and one TCP \
-                 window, serve it",
+                "one of {count} connections carries {:.0} % of the bytes: it has one processor on each side and one \
+                 TCP window",
                 percent(most, all)
             ),
         );
@@ -206,7 +207,7 @@ impl Connections {
             self.gaps > 0,
             About::Unseen,
             format!(
-                "{} pieces of the streams are missing in the recording: some operations were not seen",
+                "{} parts of the TCP streams are missing from the recording: some operations are not in it",
                 self.gaps
             ),
         );
@@ -214,7 +215,7 @@ impl Connections {
             self.unread > 0,
             About::Unseen,
             format!(
-                "{} messages are encrypted and were not read: what they do is not known (--keys)",
+                "{} messages are encrypted and were not decrypted: pass their keys with --keys",
                 self.unread
             ),
         );

@@ -1,58 +1,58 @@
-//! What a diagnosis says, as plain data: the JSON interface of `smbscope explain`. Units stand in the
-//! names.
+//! The diagnosis as plain data: the JSON interface of `smbscope explain`. Names contain their units.
 
 use serde::Serialize;
 
-/// What can be wrong. A closed list: each has its words and remedies in [`Trouble::words`].
+/// What can be wrong. A closed list: each has its [title](Trouble::title) and
+/// [remedies](Trouble::remedies) in a file of its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Trouble {
-    /// Reads go one at a time, in blocks so small that the distance counts more than the bytes.
+    /// Reads go one at a time, in blocks so small that the round trip counts more than the bytes.
     SmallReads,
-    /// Writes do.
+    /// The same for writes.
     SmallWrites,
-    /// The line is full.
+    /// The network link is saturated.
     BandwidthLimited,
-    /// The receiver's TCP window is too small for the distance.
+    /// The receiver's TCP window is too small for the round-trip time.
     WindowLimited,
-    /// Packets are lost, and sent again.
+    /// Packets are lost and sent again.
     Loss,
     /// Requests wait at the server before it begins to work on them.
     ServerQueueing,
     /// The server's file system is slow.
     SlowFilesystem,
-    /// Logging on takes long.
+    /// Logging on is slow.
     SlowLogon,
-    /// Making bytes stable is slow.
+    /// Writing to stable storage is slow.
     SlowFlush,
-    /// Signing and encryption take the server's processor.
+    /// Signing and encryption use the server's processor.
     Protection,
-    /// What was looked up is looked up again.
+    /// The same files are looked up again.
     RepeatedLookups,
-    /// Folders are listed again.
+    /// The same folders are listed again.
     RepeatedListings,
-    /// Names that are not there are looked for again.
+    /// Missing files are looked up again.
     FailingLookups,
-    /// Files are opened and closed, and nothing is done in between.
+    /// Files are opened and closed without being used.
     OpenCloseChurn,
-    /// Requests on one open go one by one.
+    /// Related requests on one open go one at a time.
     NoCompounding,
-    /// An open fails because somebody else has the file.
+    /// Opens fail because another program has the file open.
     ShareConflicts,
-    /// Ranges of files are locked by somebody else.
+    /// Byte ranges are locked by other clients.
     LockContention,
-    /// Opens wait until other clients give back what they cache.
+    /// Opens wait until other clients give up what they cache.
     BreakWaits,
-    /// The server lets clients send so few requests at once.
+    /// The server grants too few credits.
     CreditStarvation,
-    /// One file, client or moment is out of line with the rest.
+    /// One file, folder, client or second is far slower than the rest.
     Stragglers,
-    /// The client takes its time between requests.
+    /// The client pauses between requests.
     SlowClient,
 }
 
 impl Trouble {
-    /// All.
+    /// All troubles.
     pub const ALL: [Trouble; 21] = [
         Trouble::SmallReads,
         Trouble::SmallWrites,
@@ -82,9 +82,9 @@ impl Trouble {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Confidence {
-    /// It may also be something else.
+    /// Another cause is possible.
     Low,
-    /// Figures agree, but a part was estimated.
+    /// The figures agree, but a part is estimated.
     Medium,
     /// It was measured.
     High,
@@ -93,86 +93,84 @@ pub enum Confidence {
 /// One thing that costs time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
-    /// Which.
+    /// The kind of trouble.
     pub trouble: Trouble,
-    /// In a sentence that somebody understands who does not know the protocol.
+    /// A sentence for readers who do not know the protocol.
     pub what: String,
-    /// Time that would be saved without it, ns; of all connections together.
+    /// Time that would be saved without it, ns: the sum over all connections.
     pub saved_ns: i64,
-    /// Half of its 95 % interval, by the scatter of operations, ns.
+    /// Half of its 95 % interval, from the scatter of operations, ns.
     pub saved_error_ns: i64,
-    /// Of all time in which somebody waited or was about to ask.
+    /// Share of all time in which clients waited or paused.
     pub share: f64,
     /// How much evidence there is.
     pub confidence: Confidence,
-    /// What that rests on.
+    /// What the confidence is based on.
     pub because: String,
     /// Operations that it concerns.
     pub operations: u64,
     /// Figures that prove it.
     pub figures: Vec<Figure>,
-    /// Where, most time first.
-    pub clients: Vec<Culprit>,
-    /// Where, most time first.
-    pub connections: Vec<Culprit>,
-    /// Where, most time first.
-    pub shares: Vec<Culprit>,
-    /// Where, most time first.
-    pub paths: Vec<Culprit>,
-    /// The operations that cost most by it.
+    /// Most time first.
+    pub clients: Vec<Contributor>,
+    /// Most time first.
+    pub connections: Vec<Contributor>,
+    /// Most time first.
+    pub shares: Vec<Contributor>,
+    /// Most time first.
+    pub paths: Vec<Contributor>,
+    /// The operations that it costs most.
     pub examples: Vec<Example>,
     /// What to do.
     pub remedies: Vec<Remedy>,
-    /// What that would bring, where the recording can be replayed with it.
+    /// What remedies would gain, for those that a replay can compute.
     pub gains: Vec<Gain>,
-    /// Operations of it that were replayed without it, to tell what is saved; without any it is the sum of what
-    /// each would save.
+    /// Operations of it that were replayed without it to compute what is saved. If 0, `saved_ns` is the
+    /// sum of what each operation would save.
     pub replayed: u64,
 }
 
-/// The recording once more, with a remedy.
+/// A replay of the recording with a remedy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Gain {
-    /// As `smbscope predict --change` takes it.
+    /// The change, as `smbscope predict --change` takes it.
     pub change: String,
-    /// Time in which clients' operations were under way, ns.
+    /// Time in which clients waited for operations, ns.
     pub waiting_before_ns: i64,
     /// The same with the change.
     pub waiting_after_ns: i64,
-    /// Half of the 95 % interval of the difference that the operations' scatter allows, ns.
+    /// Half of the 95 % interval of the difference, from the scatter of operations, ns.
     pub error_ns: Option<i64>,
     /// Operations that were replayed.
     pub operations: u64,
-    /// Whether they are the first ones of more.
+    /// Whether the recording has more operations than were replayed.
     pub is_part: bool,
 }
 
-/// A figure.
+/// A number that supports a finding.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Figure {
-    /// What it is, as a word for programs.
+    /// Its name, for programs.
     pub name: &'static str,
     /// The value, in `unit`.
     pub value: f64,
-    /// What may be added to it or taken away, if that is known (95 %).
+    /// Half of the 95 % interval, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<f64>,
-    /// ns, bytes, bits/s, share (a part of one), or nothing for a number.
+    /// ns, bytes, bits/s, share (from 0 to 1), or empty for a plain number.
     pub unit: &'static str,
 }
 
-/// Who or what is concerned.
+/// A client, connection, share or file that contributes to a finding.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Culprit {
-    /// Its name.
+pub struct Contributor {
     pub name: String,
-    /// Operations.
     pub operations: u64,
     /// Time that would be saved there, ns.
     pub saved_ns: i64,
 }
 
-/// An operation to look at.
+/// An operation to look at, for example in Wireshark.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Example {
     /// Its recording.
@@ -183,7 +181,7 @@ pub struct Example {
     pub command: String,
     /// The path.
     pub path: Option<String>,
-    /// How long it took, ns; none of a later member of a compound, whose time its lead has.
+    /// How long it took, ns; none for a later member of a compound, whose time is that of the lead.
     pub elapsed_ns: Option<i64>,
     /// The frame of its request in the capture.
     pub request_frame: Option<u64>,
@@ -194,20 +192,20 @@ pub struct Example {
 /// What to do, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Remedy {
-    /// Samba, Windows server, client, application, network.
+    /// Where: Samba, Windows, client, application, network ...
     pub at: &'static str,
-    /// Exactly what.
+    /// What to do, as exactly as possible.
     pub action: &'static str,
 }
 
-/// All that was found.
+/// All findings, with totals.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Diagnosis {
     /// Most time first.
     pub findings: Vec<Finding>,
-    /// Worth knowing, though its time is not known.
+    /// Facts worth knowing whose cost in time is not known.
     pub notes: Vec<Note>,
-    /// Figures of the whole.
+    /// Totals.
     pub whole: Whole,
 }
 
@@ -216,21 +214,21 @@ pub struct Diagnosis {
 pub struct Whole {
     /// Operations.
     pub operations: u64,
-    /// Of them those with a time.
+    /// Operations with a time.
     pub timed: u64,
-    /// Time with something under way, over all connections, ns.
+    /// Time with an operation in flight, summed over all connections, ns.
     pub busy_ns: i64,
-    /// Of it, bytes under way.
+    /// Part of `busy_ns`: transfer of bytes.
     pub transfer_ns: i64,
-    /// Of it, the server's, where that is known apart.
+    /// Part of `busy_ns`: the server, where it can be distinguished from the network.
     pub server_ns: i64,
-    /// Of it, the distance, where that is known apart.
+    /// Part of `busy_ns`: network round trips, where they can be distinguished from the server.
     pub network_ns: i64,
     /// Pauses of clients of less than a second, ns.
     pub think_ns: i64,
     /// Mean time of an operation, ns.
     pub elapsed_ns_mean: i64,
-    /// Time with something under way on any connection, ns.
+    /// Time with an operation in flight on any connection, ns.
     pub active_ns: i64,
     /// From the first request to the last reply, ns.
     pub lasted_ns: i64,
@@ -239,7 +237,7 @@ pub struct Whole {
 /// Something worth knowing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Note {
-    /// Which.
+    /// The subject.
     pub about: About,
     /// A sentence.
     pub what: String,
@@ -253,28 +251,28 @@ pub enum About {
     Smb1,
     /// Segments were lost.
     Loss,
-    /// Receive windows were closed.
+    /// TCP receive windows were closed.
     ZeroWindows,
     /// The largest read or write is small.
     SmallMaximum,
-    /// Writes are stable before they are answered, throughout.
+    /// All writes request stable storage.
     WriteThrough,
-    /// Messages are signed or encrypted, and nobody saw what that costs.
+    /// Messages are signed or encrypted, at a cost that the recording does not show.
     Protection,
-    /// What must survive a power failure was never made stable.
+    /// Files that must survive a power failure were not written to stable storage.
     NotStable,
-    /// Client and server offer several connections for a session, and use one.
+    /// Client and server offer SMB Multichannel and use one connection.
     MultichannelUnused,
-    /// One of many connections carries nearly everything.
+    /// One of several connections carries nearly all bytes.
     OneConnection,
-    /// Most of the time is distance.
+    /// Most of the time is network round trips.
     Distance,
-    /// Part of the traffic was not seen or not understood.
+    /// Part of the traffic is missing or could not be decrypted.
     Unseen,
 }
 
 impl About {
-    /// All.
+    /// All subjects.
     pub const ALL: [About; 11] = [
         About::Smb1,
         About::Loss,

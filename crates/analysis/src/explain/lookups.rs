@@ -1,129 +1,141 @@
-//! What clients look up once more, although nobody else changed it since: names that are not there, opens
-//! that only ask, listings; and opens with which nothing is done. A client that held a directory lease would
-//! know most of it (MS-SMB2 section 3.2.4.3.8; Lovinger and Kruse, SDC 2010).
+//! What clients look up again although no other client changed it in between: missing names, opens
+//! that only query, listings; and opens that nothing uses. A client with a directory lease would know
+//! most of it (MS-SMB2 section 3.2.4.3.8; Lovinger and Kruse, SDC 2010).
+//!
+//! One observation for four troubles, because they share what is known about names and opens.
 
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 
-use super::culprits::Gathered;
-use super::data::{Confidence, Figure, Trouble};
-use super::operation::{Act, Seen, Word, word};
-use super::spared::Spared;
-use super::{Found, finding};
-use crate::summary::{StatusClass, class};
+use super::attribution::Attribution;
+use super::candidate::Candidate;
+use super::findings::{failing_lookups, open_close_churn, repeated_listings, repeated_lookups};
+use super::operation::{Act, Operation, TextId, text_id};
+use super::savings::Savings;
+use crate::rows::status_class::StatusClass;
 
-/// Names, and opens, that are known at once; beyond that all are forgotten.
+/// Most names, and opens, that are remembered; when there are more, all are forgotten.
 const KNOWN_MAX: usize = 131_072;
-/// As long as Windows' own cache of names and directories, ns.
-const SOON_NS: i64 = 10_000_000_000;
-/// A listing is expected to be good for longer where nobody changes the folder, ns.
-const LISTED_NS: i64 = 60_000_000_000;
+/// The lifetime of Windows' own cache of names and directories, ns.
+const NAME_LIFETIME_NS: i64 = 10_000_000_000;
+/// A listing should stay valid for longer if the folder does not change, ns.
+const LISTING_LIFETIME_NS: i64 = 60_000_000_000;
 
 type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
 
-/// Who changed a path, and when.
+/// What a client asked about a name.
+#[derive(Clone, Copy)]
+#[repr(u8)]
+enum Question {
+    Missing,
+    Query,
+    Listing,
+}
+
+/// The last change of a path.
 #[derive(Clone, Copy)]
 struct Change {
-    client: Option<Word>,
+    client: Option<TextId>,
     at: i64,
-    /// When somebody else did.
+    /// The last change by any other client.
     by_others: Option<i64>,
 }
 
 impl Change {
-    /// Whether what the client learnt then may be wrong: of its own changes it knows.
-    fn outdates(self, client: Option<Word>, learnt: i64) -> bool {
+    /// Whether what the client learned at that time may be outdated. It knows about its own changes.
+    fn outdates(self, client: Option<TextId>, learned_at: i64) -> bool {
         let last = if self.client == client { self.by_others } else { Some(self.at) };
-        last.is_some_and(|at| at >= learnt)
+        last.is_some_and(|at| at >= learned_at)
     }
 }
 
 /// One open.
 #[derive(Default)]
 struct Open {
-    /// Whether the client had opened the same shortly before.
+    /// Whether the client had opened the same path shortly before.
     is_repeat: bool,
-    /// Whether more was done than asked: the open itself may make the file, or delete it.
+    /// Whether it did more than query; an open that creates or deletes the file is a use by itself.
     is_used: bool,
-    /// Whether its listing is one more of the same.
+    /// Whether its listing repeats an earlier one; none before it lists.
     lists_again: Option<bool>,
-    asked: u64,
+    queries: u64,
     cost_ns: i64,
-    /// What all of it takes.
-    spared: Spared,
+    /// The time of all its operations.
+    savings: Savings,
     start: Option<i64>,
 }
 
-/// All of it.
+/// Names, changes and opens that are remembered, and what was found.
 #[derive(Default)]
 pub(super) struct Lookups {
-    /// When a name was asked for last, by what was asked.
-    names: Map<Word, i64>,
+    /// When a client last asked a question about a path.
+    names: Map<TextId, i64>,
     /// By recording, share and path.
-    changes: Map<Word, Change>,
+    changes: Map<TextId, Change>,
     opens: Map<(u32, u64), Open>,
-    failing: Gathered,
-    /// All that failed, once or more.
+    failing: Attribution,
+    /// All lookups that failed, the first ones too.
     missing: u64,
-    repeated: Gathered,
-    listings: Gathered,
-    churn: Gathered,
+    repeated: Attribution,
+    listings: Attribution,
+    unused: Attribution,
 }
 
-/// A path of a share.
-fn place(seen: &Seen, path: Word) -> Word {
-    word((seen.recording, seen.share, path))
+/// The path of an operation's share.
+fn path_of_share(op: &Operation, path: TextId) -> TextId {
+    text_id((op.recording, op.share, path))
 }
 
 impl Lookups {
-    /// Whether the client asked the same of the path no longer ago than that; it is asked now.
-    fn is_again(&mut self, seen: &Seen, what: u8, within_ns: i64) -> bool {
-        let (Some(path), Some(start)) = (seen.path, self.start(seen)) else { return false };
-        // An open may ask for anything; without one, each question is another.
-        let level = seen.columns.detail.get(seen.row).filter(|_| seen.act == Act::Query);
-        let name = word((seen.recording, what, seen.client, seen.share, path, level));
+    /// Whether the client asked the same question about the path within that time; remembers that it
+    /// asked now.
+    fn is_repeat(&mut self, op: &Operation, question: Question, within_ns: i64) -> bool {
+        let (Some(path), Some(start)) = (op.path, self.start(op)) else { return false };
+        // An open may query anything; without an open, each information level is its own question.
+        let level = op.columns.detail.get(op.row).filter(|_| op.act == Act::Query);
+        let name = text_id((op.recording, question as u8, op.client, op.share, path, level));
         if self.names.len() >= KNOWN_MAX {
             self.names.clear();
         }
         let before = match self.names.entry(name) {
-            Entry::Vacant(place) => {
-                place.insert(start);
+            Entry::Vacant(entry) => {
+                entry.insert(start);
                 return false;
             }
-            Entry::Occupied(mut place) => {
-                // Side by side they end in another order than they began.
-                let before = *place.get();
-                place.insert(before.max(start));
+            Entry::Occupied(mut entry) => {
+                // Requests in parallel end in another order than they began.
+                let before = *entry.get();
+                entry.insert(before.max(start));
                 before
             }
         };
         if start.saturating_sub(before).saturating_abs() >= within_ns {
             return false;
         }
-        let change = self.changes.get(&place(seen, path));
-        !change.is_some_and(|change| change.outdates(seen.client, before))
+        let change = self.changes.get(&path_of_share(op, path));
+        !change.is_some_and(|change| change.outdates(op.client, before))
     }
 
-    /// A member of a compound has no time of its own.
-    fn start(&self, seen: &Seen) -> Option<i64> {
-        seen.start.or_else(|| {
-            let open = seen.handle.and_then(|handle| self.opens.get(&handle));
+    /// When an operation started. A later member of a compound has no time of its own: its open's.
+    fn start(&self, op: &Operation) -> Option<i64> {
+        op.start.or_else(|| {
+            let open = op.handle.and_then(|handle| self.opens.get(&handle));
             open.and_then(|open| open.start)
         })
     }
 
-    /// The client changes a path, and so what its folder lists.
-    fn changed(&mut self, seen: &Seen) {
-        let (Some(path), Some(at)) = (seen.path, self.start(seen)) else { return };
+    /// Records that the client changes a path, and with it the listing of the folder.
+    fn record_change(&mut self, op: &Operation) {
+        let (Some(path), Some(at)) = (op.path, self.start(op)) else { return };
         if self.changes.len() >= KNOWN_MAX {
-            // What was learnt before them may be wrong.
+            // What clients learned before these changes may be outdated.
             self.changes.clear();
             self.names.clear();
         }
-        let folder = seen.folder.unwrap_or_else(|| word("\\"));
+        let folder = op.folder.unwrap_or_else(|| text_id("\\"));
         for path in [path, folder] {
-            let change = Change { client: seen.client, at, by_others: None };
-            let known = self.changes.entry(place(seen, path)).or_insert(change);
+            let change = Change { client: op.client, at, by_others: None };
+            let known = self.changes.entry(path_of_share(op, path)).or_insert(change);
             if known.client != change.client {
                 *known = Change { by_others: Some(known.at), ..change };
             }
@@ -131,137 +143,118 @@ impl Lookups {
         }
     }
 
-    pub(super) fn see(&mut self, seen: &Seen) {
-        match seen.act {
-            Act::Open => self.open(seen),
-            Act::Close => self.close(seen),
-            Act::Query | Act::List => self.ask(seen),
+    pub(super) fn see(&mut self, op: &Operation) {
+        match op.act {
+            Act::Open => self.open(op),
+            Act::Close => self.close(op),
+            Act::Query | Act::List => self.query(op),
             _ => {
-                if matches!(seen.act, Act::Write | Act::Change) {
-                    self.changed(seen);
+                if matches!(op.act, Act::Write | Act::Change) {
+                    self.record_change(op);
                 }
-                if let Some(open) = seen.handle.and_then(|handle| self.opens.get_mut(&handle)) {
+                if let Some(open) = op.handle.and_then(|handle| self.opens.get_mut(&handle)) {
                     open.is_used = true;
                 }
             }
         }
     }
 
-    fn open(&mut self, seen: &Seen) {
-        if self.fails(seen) {
+    fn open(&mut self, op: &Operation) {
+        if self.is_missing(op) {
             return;
         }
-        let (Some(handle), Some(0)) = (seen.handle, seen.status) else { return };
-        let changes = !seen.only_opens || seen.opening.deletes();
-        let is_repeat = self.is_again(seen, 1, SOON_NS) && !changes && seen.opening.only_looks();
+        let (Some(handle), Some(0)) = (op.handle, op.status) else { return };
+        let changes = !op.opens_existing || op.intent.deletes();
+        let is_repeat = self.is_repeat(op, Question::Query, NAME_LIFETIME_NS)
+            && !changes
+            && op.intent.only_looks();
         if changes {
-            self.changed(seen);
+            self.record_change(op);
         }
         if self.opens.len() >= KNOWN_MAX {
             self.opens.clear();
         }
-        let cost_ns = seen.busy_ns;
-        let start = seen.start;
-        let mut spared = Spared::default();
-        spared.add(seen, cost_ns);
-        let open = Open { is_repeat, is_used: changes, cost_ns, spared, start, ..Open::default() };
+        let cost_ns = op.busy_ns;
+        let start = op.start;
+        let mut savings = Savings::default();
+        savings.add(op, cost_ns);
+        let open = Open { is_repeat, is_used: changes, cost_ns, savings, start, ..Open::default() };
         self.opens.insert(handle, open);
     }
 
-    /// Whether the name is not there.
-    fn fails(&mut self, seen: &Seen) -> bool {
-        let is_missing =
-            seen.status.is_some_and(|status| status != 0 && class(status) == StatusClass::NotFound);
+    /// Whether the name does not exist; counts it.
+    fn is_missing(&mut self, op: &Operation) -> bool {
+        let is_missing = op
+            .status
+            .is_some_and(|status| status != 0 && StatusClass::of(status) == StatusClass::NotFound);
         if is_missing {
             self.missing += 1;
-            if self.is_again(seen, 0, SOON_NS) {
-                self.failing.add(seen, seen.busy_ns);
+            if self.is_repeat(op, Question::Missing, NAME_LIFETIME_NS) {
+                self.failing.add(op, op.busy_ns);
             }
         }
         is_missing
     }
 
-    fn ask(&mut self, seen: &Seen) {
-        let Some(handle) = seen.handle else { return self.ask_path(seen) };
-        if seen.act == Act::List
+    fn query(&mut self, op: &Operation) {
+        let Some(handle) = op.handle else { return self.query_path(op) };
+        if op.act == Act::List
             && self.opens.get(&handle).is_some_and(|open| open.lists_again.is_none())
         {
-            let again = self.is_again(seen, 2, LISTED_NS);
+            let again = self.is_repeat(op, Question::Listing, LISTING_LIFETIME_NS);
             if let Some(open) = self.opens.get_mut(&handle) {
                 open.lists_again = Some(again);
             }
         }
         let Some(open) = self.opens.get_mut(&handle) else { return };
-        open.asked += 1;
-        if seen.act == Act::List && open.lists_again == Some(true) {
-            self.listings.add(seen, seen.busy_ns);
+        open.queries += 1;
+        if op.act == Act::List && open.lists_again == Some(true) {
+            self.listings.add(op, op.busy_ns);
         } else {
-            open.cost_ns = open.cost_ns.saturating_add(seen.busy_ns);
-            open.spared.add(seen, seen.busy_ns);
+            open.cost_ns = open.cost_ns.saturating_add(op.busy_ns);
+            open.savings.add(op, op.busy_ns);
         }
     }
 
-    /// SMB1 asks about paths without an open.
-    fn ask_path(&mut self, seen: &Seen) {
-        let is_list = seen.act == Act::List;
-        let (what, within_ns) = if is_list { (2, LISTED_NS) } else { (1, SOON_NS) };
-        if !self.fails(seen) && seen.path.is_some() && self.is_again(seen, what, within_ns) {
+    /// SMB1 queries paths without an open.
+    fn query_path(&mut self, op: &Operation) {
+        let is_list = op.act == Act::List;
+        let (question, within_ns) = match is_list {
+            true => (Question::Listing, LISTING_LIFETIME_NS),
+            false => (Question::Query, NAME_LIFETIME_NS),
+        };
+        if !self.is_missing(op) && op.path.is_some() && self.is_repeat(op, question, within_ns) {
             let again = if is_list { &mut self.listings } else { &mut self.repeated };
-            again.add(seen, seen.busy_ns);
+            again.add(op, op.busy_ns);
         }
     }
 
-    fn close(&mut self, seen: &Seen) {
-        let Some(mut open) = seen.handle.and_then(|handle| self.opens.remove(&handle)) else {
+    fn close(&mut self, op: &Operation) {
+        let Some(mut open) = op.handle.and_then(|handle| self.opens.remove(&handle)) else {
             return;
         };
-        let cost_ns = open.cost_ns.saturating_add(seen.busy_ns);
-        open.spared.add(seen, seen.busy_ns);
-        let spared = open.spared;
-        match (open.is_used, open.lists_again, open.is_repeat, open.asked) {
+        let cost_ns = open.cost_ns.saturating_add(op.busy_ns);
+        open.savings.add(op, op.busy_ns);
+        let savings = open.savings;
+        match (open.is_used, open.lists_again, open.is_repeat, open.queries) {
             (true, ..) => {}
-            // Listings count one by one; of a compound, all of its time is the open's.
-            (false, Some(true), ..) => self.listings.add_many(seen, cost_ns, 2, spared),
+            // Listings count one by one; in a compound, all of the time is the open's.
+            (false, Some(true), ..) => self.listings.add_many(op, cost_ns, 2, savings),
             (false, Some(false), ..) => {}
-            (false, None, true, asked) => self.repeated.add_many(seen, cost_ns, 2 + asked, spared),
-            (false, None, false, 0) => self.churn.add_many(seen, cost_ns, 2, spared),
+            (false, None, true, queries) => {
+                self.repeated.add_many(op, cost_ns, 2 + queries, savings);
+            }
+            (false, None, false, 0) => self.unused.add_many(op, cost_ns, 2, savings),
             (false, None, false, _) => {}
         }
     }
 
-    pub(super) fn finish(self) -> Vec<Found> {
-        let all =
-            Figure { name: "failed_lookups", value: self.missing as f64, error: None, unit: "" };
-        let mut failing = finding(
-            Trouble::FailingLookups,
-            "Names that do not exist are looked for again and again".to_owned(),
-            self.failing,
-            Confidence::High,
-            "each was asked for by the same client within ten seconds, and was not there then either",
-        );
-        failing.finding.figures.push(all);
-        let repeated = finding(
-            Trouble::RepeatedLookups,
-            "The same files and folders are opened again only to ask what was asked before"
-                .to_owned(),
-            self.repeated,
-            Confidence::High,
-            "the same client opened each within ten seconds before, did nothing but ask, and nobody else changed it since",
-        );
-        let listings = finding(
-            Trouble::RepeatedListings,
-            "The same folders are listed again and again".to_owned(),
-            self.listings,
-            Confidence::Medium,
-            "the same client listed each within a minute before, and nobody else was seen to change it since",
-        );
-        let churn = finding(
-            Trouble::OpenCloseChurn,
-            "Files are opened and closed, and nothing is done in between".to_owned(),
-            self.churn,
-            Confidence::Medium,
-            "nothing was sent on the open; who wanted to know whether the file is there does need it",
-        );
-        vec![failing, repeated, listings, churn]
+    pub(super) fn finish(self) -> [Candidate; 4] {
+        [
+            failing_lookups::finish(self.failing, self.missing),
+            repeated_lookups::finish(self.repeated),
+            repeated_listings::finish(self.listings),
+            open_close_churn::finish(self.unused),
+        ]
     }
 }

@@ -1,17 +1,19 @@
-//! One operation as the findings look at it.
+//! One operation as the findings see it: a row of a batch with its texts as numbers and its times
+//! within limits.
 
 use std::hash::{BuildHasher as _, Hash};
 use std::num::NonZeroU64;
 
 use arrow::array::RecordBatch;
 use arrow::error::ArrowError;
+use smbscope_tables::command_class::CommandClass;
 use smbscope_tables::slice::Kind;
 
 use super::data::Example;
-use crate::opening::Opening;
-use crate::summary::columns::{Resolved, Text};
+use crate::rows::columns::{Resolved, Text};
+use crate::rows::create_intent::CreateIntent;
 
-crate::summary::columns::columns! {
+crate::rows::columns::columns! {
     recording: text,
     operation: u64,
     connection: u64,
@@ -63,18 +65,18 @@ crate::summary::columns::columns! {
     response_frame: u64,
 }
 
-/// Beyond these is nonsense that a damaged file holds.
+/// Values beyond these limits come from damaged files.
 const DURATION_MAX_NS: i64 = 1_000_000_000_000_000;
 const TIME_MAX_NS: i64 = 4_000_000_000_000_000_000;
 const BYTES_MAX: u64 = 1 << 30;
-/// Messages of so many bytes show what the line carries.
+/// Messages of at least this size show the rate of the network.
 const LONG_BYTES: u64 = 12 << 10;
 
 fn duration(ns: i64) -> i64 {
     ns.clamp(0, DURATION_MAX_NS)
 }
 
-/// What a command does, as far as findings care.
+/// What a command does, as far as findings distinguish it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Act {
     Read,
@@ -82,12 +84,12 @@ pub(super) enum Act {
     Open,
     Close,
     List,
-    /// Asks about an open or a path.
+    /// Queries an open or a path.
     Query,
     Flush,
     Lock,
     Break,
-    /// Agrees on a dialect, logs on or off, connects to a share or leaves it.
+    /// Negotiates, logs on or off, connects to a share or disconnects.
     Logon,
     /// Changes a file's attributes, size or name.
     Change,
@@ -110,94 +112,81 @@ impl Act {
         Act::Other,
     ];
 
-    /// By the command's name (MS-SMB2 section 2.2.1, MS-CIFS section 2.2.2.1).
-    fn of(command: &str) -> Act {
-        match command {
-            "Read" | "ReadAndX" | "ReadRaw" | "ReadMpx" | "LockAndRead" => Act::Read,
-            "Write" | "WriteAndX" | "WriteRaw" | "WriteMpx" | "WriteAndUnlock"
-            | "WriteAndClose" => Act::Write,
-            "Create" | "NtCreateAndX" | "OpenAndX" => Act::Open,
-            "Close" => Act::Close,
-            "QueryDirectory" => Act::List,
-            "QueryInfo" | "QueryInformation" | "QueryInformation2" | "CheckDirectory" => Act::Query,
-            "Flush" => Act::Flush,
-            "Lock" | "LockingAndX" => Act::Lock,
-            "OplockBreak" => Act::Break,
-            "Negotiate" | "SessionSetup" | "SessionSetupAndX" | "TreeConnect"
-            | "TreeConnectAndX" | "TreeDisconnect" | "Logoff" | "LogoffAndX" => Act::Logon,
-            "SetInfo" | "Rename" | "Delete" => Act::Change,
-            _ => Act::Other,
-        }
-    }
-
-    /// Of a Transaction2, by its subcommand (MS-SMB section 2.2.6).
-    fn of_transaction2(detail: &str) -> Act {
-        let starts = |names: &[&str]| names.iter().any(|name| detail.starts_with(name));
-        if starts(&["Trans2Find"]) {
-            Act::List
-        } else if starts(&["Trans2QueryPath", "Trans2QueryFile"]) {
-            Act::Query
-        } else if starts(&["Trans2SetPath", "Trans2SetFile"]) {
-            Act::Change
-        } else if starts(&["Trans2Open2"]) {
-            Act::Open
-        } else {
-            Act::Other
+    fn of(class: CommandClass) -> Act {
+        match class {
+            CommandClass::Read => Act::Read,
+            CommandClass::Write => Act::Write,
+            CommandClass::Open => Act::Open,
+            CommandClass::Close => Act::Close,
+            CommandClass::List => Act::List,
+            CommandClass::Query => Act::Query,
+            CommandClass::Flush => Act::Flush,
+            CommandClass::Lock => Act::Lock,
+            CommandClass::Break => Act::Break,
+            CommandClass::Session => Act::Logon,
+            CommandClass::Set | CommandClass::Namespace => Act::Change,
+            CommandClass::Ioctl
+            | CommandClass::Notify
+            | CommandClass::Cancel
+            | CommandClass::Transaction
+            | CommandClass::Other => Act::Other,
         }
     }
 }
 
-/// A text's number in every batch and recording: comparing numbers is cheaper than comparing texts.
-pub(super) type Word = NonZeroU64;
+/// A number that is the same for a text in every batch and recording: comparing numbers is cheaper
+/// than comparing texts.
+pub(super) type TextId = NonZeroU64;
 
-/// The same in every run.
+/// Fixed, so that every run gives the same numbers.
 const SEED: u64 = 0x6578_706c_6169_6e00;
 
-/// One number of several texts or numbers.
-pub(super) fn word(of: impl Hash) -> Word {
+/// The number of a text, or of several texts and numbers together.
+pub(super) fn text_id(of: impl Hash) -> TextId {
     let hash = foldhash::fast::FixedState::with_seed(SEED).hash_one(of);
-    Word::new(hash).unwrap_or(Word::MIN)
+    TextId::new(hash).unwrap_or(TextId::MIN)
 }
 
-/// The numbers of a column's texts in one batch, found out on first use.
-struct Words(Vec<Option<Word>>);
+/// The numbers of a column's texts in one batch, computed on first use.
+struct TextIds(Vec<Option<TextId>>);
 
-impl Words {
-    fn new(column: &Text) -> Words {
-        Words(vec![None; column.keys()])
+impl TextIds {
+    fn new(column: &Text) -> TextIds {
+        TextIds(vec![None; column.keys()])
     }
 
-    fn get(&mut self, column: &Text, row: usize) -> Option<Word> {
+    fn get(&mut self, column: &Text, row: usize) -> Option<TextId> {
         self.get_of(column, row, |text| Some(text))
     }
 
-    /// That of a part of the text.
+    /// The number of a part of the text.
     fn get_of(
         &mut self,
         column: &Text,
         row: usize,
         part: impl FnOnce(&str) -> Option<&str>,
-    ) -> Option<Word> {
+    ) -> Option<TextId> {
         let key = column.key(row)?;
         let known = self.0.get_mut(key)?;
         if known.is_none() {
-            *known = part(column.text(key)?).map(word);
+            *known = part(column.text(key)?).map(text_id);
         }
         *known
     }
 }
 
-/// A batch, and what its texts mean.
+/// A batch, with what its texts mean.
 pub(super) struct Rows {
     pub(super) columns: Columns,
-    clients: Words,
-    shares: Words,
-    paths: Words,
-    folders: Words,
-    /// By command; none of a Transaction2, where the detail tells.
+    clients: TextIds,
+    shares: TextIds,
+    paths: TextIds,
+    folders: TextIds,
+    /// By command; no act for a transaction, whose detail decides.
     acts: Vec<Option<Option<Act>>>,
+    /// By detail: whether an open with it opens an existing file only.
     opens: Resolved,
-    /// Numbers in [`Act::ALL`] of Transaction2's subcommands.
+    /// By detail: the number in [`Act::ALL`] of a transaction's subcommand.
     transactions: Resolved,
 }
 
@@ -207,7 +196,7 @@ impl Rows {
         let acts = vec![None; columns.command.keys()];
         let [opens, transactions] = [(); 2].map(|()| Resolved::new(columns.detail.keys()));
         let [clients, shares, paths, folders] =
-            [&columns.client, &columns.share, &columns.path, &columns.path].map(Words::new);
+            [&columns.client, &columns.share, &columns.path, &columns.path].map(TextIds::new);
         Ok(Rows { columns, clients, shares, paths, folders, acts, opens, transactions })
     }
 
@@ -215,37 +204,41 @@ impl Rows {
         let Rows { columns, acts, transactions, .. } = self;
         let Some(key) = columns.command.key(row) else { return Act::Other };
         let Some(known) = acts.get_mut(key) else { return Act::Other };
-        let act = *known.get_or_insert_with(|| match columns.command.text(key).unwrap_or("") {
-            "Transaction2" => None,
-            command => Some(Act::of(command)),
+        let act = *known.get_or_insert_with(|| {
+            match CommandClass::of(columns.command.text(key).unwrap_or("")) {
+                CommandClass::Transaction => None,
+                class => Some(Act::of(class)),
+            }
         });
         act.unwrap_or_else(|| {
             let Some(key) = columns.detail.key(row) else { return Act::Other };
-            let number = transactions
-                .get(key, || Act::of_transaction2(columns.detail.text(key).unwrap_or("")) as u32);
+            let number = transactions.get(key, || {
+                let detail = columns.detail.text(key).unwrap_or("");
+                Act::of(CommandClass::of_subcommand(detail)) as u32
+            });
             Act::ALL.get(number as usize).copied().unwrap_or(Act::Other)
         })
     }
 
-    /// Whether an open only opens what is there.
-    fn only_opens(&mut self, row: usize) -> bool {
+    /// Whether an open opens an existing file only.
+    fn opens_existing(&mut self, row: usize) -> bool {
         let Rows { columns, opens, .. } = self;
         columns.detail.key(row).is_some_and(|key| {
             opens.get(key, || u32::from(columns.detail.text(key) == Some("FILE_OPEN"))) == 1
         })
     }
 
-    /// The operation of a row; `recording` is its number.
-    pub(super) fn seen(&mut self, row: usize, recording: u32) -> Seen<'_> {
+    /// The operation in a row; `recording` is the number of its recording.
+    pub(super) fn operation(&mut self, row: usize, recording: u32) -> Operation<'_> {
         let act = self.act(row);
-        let only_opens = act == Act::Open && self.only_opens(row);
+        let opens_existing = act == Act::Open && self.opens_existing(row);
         let Rows { columns, clients, shares, paths, folders, .. } = self;
         let columns = &*columns;
         let has_time = !columns.waits.is_set(row) && columns.elapsed_ns.get(row).is_some();
         let or_none = |ns: Option<i64>| duration(ns.unwrap_or(0));
         let elapsed_ns = or_none(columns.elapsed_ns.get(row));
         let busy_ns = or_none(columns.busy_ns.get(row)).min(elapsed_ns);
-        Seen {
+        Operation {
             columns,
             row,
             recording,
@@ -254,8 +247,11 @@ impl Rows {
             path: paths.get(&columns.path, row),
             folder: folders.get_of(&columns.path, row, |path| Some(path.rsplit_once('\\')?.0)),
             act,
-            only_opens,
-            opening: Opening::new(columns.desired_access.get(row), columns.create_options.get(row)),
+            opens_existing,
+            intent: CreateIntent::new(
+                columns.desired_access.get(row),
+                columns.create_options.get(row),
+            ),
             is_timed: has_time,
             elapsed_ns,
             busy_ns: if has_time { busy_ns } else { 0 },
@@ -273,32 +269,33 @@ impl Rows {
 }
 
 /// One operation.
-pub(super) struct Seen<'a> {
+pub(super) struct Operation<'a> {
     pub(super) columns: &'a Columns,
     pub(super) row: usize,
     pub(super) recording: u32,
-    /// What stands for the texts of these columns.
-    pub(super) client: Option<Word>,
-    pub(super) share: Option<Word>,
-    pub(super) path: Option<Word>,
-    pub(super) folder: Option<Word>,
+    /// The texts of these columns as numbers.
+    pub(super) client: Option<TextId>,
+    pub(super) share: Option<TextId>,
+    pub(super) path: Option<TextId>,
+    pub(super) folder: Option<TextId>,
     pub(super) act: Act,
-    /// Of an open: whether it takes what is there, and what it asks for.
-    pub(super) only_opens: bool,
-    pub(super) opening: Opening,
-    /// Whether it has a time of its own that is no wait by design.
+    /// For an open: whether it opens an existing file only, and the access and options that it requests.
+    pub(super) opens_existing: bool,
+    pub(super) intent: CreateIntent,
+    /// Whether it has a time of its own, and does not wait by design.
     pub(super) is_timed: bool,
     pub(super) elapsed_ns: i64,
     pub(super) busy_ns: i64,
     pub(super) connection: u64,
     pub(super) handle: Option<(u32, u64)>,
     pub(super) status: Option<u32>,
-    /// How long its client had nothing under way before it, as far as that is no rest, ns.
+    /// How long its client had nothing in flight before it, unless that is long enough to be a person's
+    /// pause, ns.
     pub(super) pause_ns: i64,
-    /// How long its connection was silent before its reply, ns: with many requests in flight, the time of one
-    /// is that of the replies before it.
+    /// How long its connection was silent before its reply, ns: with many requests in flight, the wait
+    /// for one of them includes the replies before it.
     pub(super) silent_ns: i64,
-    /// The server's number in all recordings.
+    /// The number of its server, across recordings.
     pub(super) server: u32,
     /// Its number among the operations that are kept for replaying.
     pub(super) number: Option<u32>,
@@ -306,7 +303,7 @@ pub(super) struct Seen<'a> {
     pub(super) bytes: u64,
 }
 
-impl Seen<'_> {
+impl Operation<'_> {
     pub(super) fn client_name(&self) -> Option<&str> {
         self.columns.client.get(self.row)
     }
@@ -319,21 +316,22 @@ impl Seen<'_> {
         self.columns.path.get(self.row)
     }
 
-    /// How much of the time in which anybody waited a duration within the operation is: where several
-    /// operations are under way, they share it.
+    /// The busy time that corresponds to a part of the operation's own time. Operations in flight
+    /// together share the time of their connection.
     pub(super) fn of_busy(&self, ns: i64) -> i64 {
         let ns = ns.clamp(0, self.elapsed_ns);
         match (self.elapsed_ns, self.busy_ns.checked_mul(ns)) {
             (0, _) => 0,
             (elapsed, Some(product)) => product / elapsed,
-            // Division of 128 bits takes long, and is seldom needed.
+            // 128-bit division is slow and rarely needed.
             (elapsed, None) => {
                 (i128::from(self.busy_ns) * i128::from(ns) / i128::from(elapsed)) as i64
             }
         }
     }
 
-    /// How much of its own time a part of its busy time is: the reverse of [`Seen::of_busy`].
+    /// The operation's own time that corresponds to a part of its busy time: the reverse of
+    /// [`Operation::of_busy`].
     pub(super) fn of_own(&self, busy_ns: i64) -> i64 {
         if self.busy_ns <= 0 {
             return 0;
@@ -342,8 +340,8 @@ impl Seen<'_> {
         ns.clamp(0, i128::from(self.elapsed_ns)) as i64
     }
 
-    /// Bytes and time of the reply, and of the request, where they are so long that they show at which rate
-    /// bytes go.
+    /// Bytes and time of the reply and of the request, each if it is long enough to show the rate of
+    /// the network.
     pub(super) fn long_messages(&self) -> [Option<(u64, i64)>; 2] {
         let columns = self.columns;
         [
@@ -356,13 +354,13 @@ impl Seen<'_> {
         })
     }
 
-    /// When a message began that took so long; `place` is 0 for the reply.
-    pub(super) fn message_begin(&self, place: usize, ns: i64) -> i64 {
+    /// When a message that took `ns` began; `direction` is 0 for the reply.
+    pub(super) fn message_begin(&self, direction: usize, ns: i64) -> i64 {
         let start = self.start.unwrap_or(0);
-        if place == 0 { start.saturating_add(self.elapsed_ns - ns) } else { start }
+        if direction == 0 { start.saturating_add(self.elapsed_ns - ns) } else { start }
     }
 
-    /// When the server had been silent for so long before its reply.
+    /// The time `ns` before the first byte of the reply.
     pub(super) fn silent_from(&self, ns: i64) -> i64 {
         self.message_begin(0, self.reply_ns()).saturating_sub(ns)
     }
@@ -382,20 +380,20 @@ impl Seen<'_> {
         Some(duration(self.columns.turnaround_ns.get(self.row)?).min(self.elapsed_ns))
     }
 
-    /// The server's part of the turnaround, and the distance's; without what losses cost.
+    /// The server's and the network's part of the turnaround, without the recovery from losses.
     pub(super) fn split(&self) -> Option<(i64, i64)> {
         let turnaround = self.turnaround_ns()?;
         let server = duration(self.columns.server_ns.get(self.row)?).min(turnaround);
         let recovery = match self.recovery_ns() {
             0 => return Some((server, turnaround - server)),
-            // Within the bytes of request and reply, as far as those took that long.
+            // The recovery is part of the transfer times, as far as those are long enough.
             recovery => (recovery - self.transfer_ns()).max(0),
         };
-        let distance = turnaround - server;
-        Some(((server - recovery).max(0), distance - (recovery - server).clamp(0, distance)))
+        let network = turnaround - server;
+        Some(((server - recovery).max(0), network - (recovery - server).clamp(0, network)))
     }
 
-    /// Time in which TCP made up for losses.
+    /// Time in which TCP recovered from losses.
     pub(super) fn recovery_ns(&self) -> i64 {
         duration(self.columns.recovery_ns.get(self.row).unwrap_or(0)).min(self.elapsed_ns)
     }

@@ -1,10 +1,10 @@
-//! What can be asked of the moment, and the answer.
+//! What a live view can be asked for, and the answer.
 
 use std::cmp::Ordering;
 
 use smbscope_tables::slice::Kind;
 
-use crate::summary::Distribution;
+use crate::stats::latency::Distribution;
 
 /// What operations are grouped by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,7 +20,7 @@ pub enum Key {
     File,
     /// The session's user.
     User,
-    /// The process that served it, which only a probe knows.
+    /// The process that served it, which only a recording from inside the server knows.
     Process,
 }
 
@@ -29,7 +29,7 @@ impl Key {
     pub const ALL: [Key; 6] =
         [Key::Command, Key::Share, Key::Client, Key::File, Key::User, Key::Process];
 
-    /// The word for it.
+    /// Its label.
     pub fn name(self) -> &'static str {
         match self {
             Key::Command => "command",
@@ -42,13 +42,13 @@ impl Key {
     }
 }
 
-/// Of which time.
+/// The period of a snapshot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Span {
     /// The last complete slot.
     #[default]
     Slot,
-    /// All that are kept.
+    /// All slots that are kept.
     Window,
 }
 
@@ -62,12 +62,12 @@ pub enum Part {
     Slice(Kind),
     /// Turnaround that no slice explains, of operations that have some.
     Unexplained,
-    /// At the server, where nothing more is known: turnaround less the round trip behind the capture
+    /// The server, if it is not known in more detail: turnaround minus the round trip behind the capture
     /// point.
     Server,
     /// That round trip.
     Network,
-    /// Turnaround of which it is not known what the server took of it.
+    /// Turnaround whose server part is not known.
     Turnaround,
     /// First to last byte of the reply.
     ResponseTransfer,
@@ -90,7 +90,7 @@ impl Part {
         std::iter::once(Part::RequestTransfer).chain(slices).chain(rest)
     }
 
-    /// The word for it; of slices the table's.
+    /// Its name; for slices, the name in the slices table.
     pub fn name(self) -> &'static str {
         match self {
             Part::RequestTransfer => "request_transfer",
@@ -120,15 +120,15 @@ impl Part {
 /// Operations that have something in common.
 #[derive(Clone, Debug, Default)]
 pub struct Row {
-    /// What they have in common; none for operations of which it is not known.
+    /// What they have in common; none for operations for which it is not known.
     pub name: Option<String>,
     /// Operations.
     pub operations: u64,
-    /// Of them, those that failed.
+    /// Operations that failed.
     pub errors: u64,
-    /// Of them, those that looked for what is not there.
+    /// Operations that looked up a name that does not exist.
     pub not_found: u64,
-    /// Of them, those that wait by design; they are in no time.
+    /// Operations that wait by design; they count in no time.
     pub waits: u64,
     /// Bytes of files that were read.
     pub read_bytes: u64,
@@ -151,12 +151,12 @@ impl Row {
     }
 }
 
-/// What happened in a span.
+/// What happened in a period.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     /// What rows have in common.
     pub key: Key,
-    /// Length of the span; less than was asked for in the beginning.
+    /// Length of the period; shorter than requested at the beginning.
     pub span_ns: i64,
     /// Its end.
     pub end_ns: i64,
@@ -164,7 +164,7 @@ pub struct Snapshot {
     pub total: Row,
     /// Groups in no order.
     pub rows: Vec<Row>,
-    /// Operations whose group came after the limit was reached.
+    /// Operations of groups beyond the limit.
     pub others: Option<Row>,
     /// Whether slices at the server were seen, now or earlier.
     pub has_slices: bool,
@@ -173,7 +173,7 @@ pub struct Snapshot {
     pub late: u64,
 }
 
-/// What rows are ordered by; the greatest comes first, but names rise.
+/// The order of rows: the greatest first, but names ascending.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sort {
     /// Operations.
@@ -212,7 +212,7 @@ impl Sort {
     ];
 }
 
-/// Puts rows in order. Equal ones are in the order of their names, so that they stay in place.
+/// Sorts rows. Equal ones are in the order of their names, so that they keep their places.
 pub fn sort(rows: &mut [Row], by: Sort, reverse: bool) {
     let falls = |value: fn(&Row) -> Option<i128>| move |a: &Row, b: &Row| value(b).cmp(&value(a));
     let order = |a: &Row, b: &Row| -> Ordering {

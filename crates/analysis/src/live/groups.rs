@@ -9,13 +9,13 @@ use super::{Facts, Tally};
 
 /// Operations of which the property is not known.
 pub(super) const NONE: u32 = 0;
-/// Operations whose group came after the limit was reached.
+/// Operations of groups beyond the limit.
 pub(super) const OTHERS: u32 = 1;
 
 /// One group's slots.
 #[derive(Clone)]
 struct Group {
-    /// Without one it is none or others, which stay.
+    /// None for operations without the property, and for those beyond the limit; both stay.
     name: Option<Arc<str>>,
     slots: Vec<Option<Box<Tally>>>,
     /// Slots that are filled.

@@ -1,24 +1,26 @@
-//! The walk over one batch: which groups an operation belongs to and what it adds to them. Text is
+//! The loop over one batch: which groups an operation belongs to and what it adds to them. Text is
 //! resolved once per batch and dictionary entry.
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{Int64Type, UInt8Type, UInt32Type, UInt64Type};
 use arrow::error::ArrowError;
 use hashbrown::HashMap;
+use smbscope_tables::command_class::CommandClass;
 use smbscope_tables::operation;
 use smbscope_tables::slice::Kind as SliceKind;
 
 use super::data::{Key, PARTS, Part};
 use super::groups::{Groups, NONE};
 use super::{AHEAD, Facts, Live};
-use crate::summary::columns::{Flags, Numbers, Resolved, Text, numbers};
-use crate::summary::kind::{Kind, kind};
-use crate::summary::latency::Sample;
-use crate::summary::{StatusClass, class};
+use crate::rows::columns::{Flags, Numbers, Resolved, Text, numbers};
+use crate::rows::status_class::StatusClass;
+use crate::stats::latency::Sample;
 
-/// What is read of a batch.
+/// The columns of a batch that are read.
 struct Columns {
     command: Text,
+    /// By key of `command`.
+    classes: Vec<CommandClass>,
     protocol: Numbers<u8>,
     encrypted: Flags,
     share: Text,
@@ -52,8 +54,10 @@ impl Columns {
                 slices.push((Part::Slice(kind), column));
             }
         }
+        let command = text("command")?;
         Ok(Columns {
-            command: text("command")?,
+            classes: command.command_classes(),
+            command,
             protocol: numbers::<UInt8Type>(batch, "protocol")?,
             encrypted: flags("encrypted")?,
             share: text("share")?,
@@ -173,17 +177,18 @@ fn named(found: &mut Resolved, text: &Text, row: usize, groups: &mut Groups) -> 
 fn facts(columns: &Columns, row: usize) -> Facts {
     let status = match columns.status.get(row) {
         None | Some(0) => StatusClass::Usual,
-        Some(status) => class(status),
+        Some(status) => StatusClass::of(status),
     };
     let transferred = columns.transferred_bytes.get(row).unwrap_or(0);
-    let kind = columns.command.get(row).map_or(Kind::Other, kind);
+    let class = columns.command.key(row).and_then(|key| columns.classes.get(key));
+    let command = class.copied().unwrap_or(CommandClass::Other);
     let waits = columns.waits.is_set(row);
     let mut facts = Facts {
         error: status == StatusClass::Error,
         not_found: status == StatusClass::NotFound,
         waits,
-        read_bytes: if kind == Kind::Read { transferred } else { 0 },
-        written_bytes: if kind == Kind::Write { transferred } else { 0 },
+        read_bytes: if command == CommandClass::Read { transferred } else { 0 },
+        written_bytes: if command == CommandClass::Write { transferred } else { 0 },
         turnaround: None,
         parts_ns: [0; PARTS],
     };
@@ -195,7 +200,7 @@ fn facts(columns: &Columns, row: usize) -> Facts {
     facts
 }
 
-/// Where its time went.
+/// Adds its times to the parts.
 fn spend(facts: &mut Facts, columns: &Columns, row: usize, turnaround: Option<i64>) {
     facts.spend(Part::RequestTransfer, columns.request_transfer_ns.get(row).unwrap_or(0));
     facts.spend(Part::ResponseTransfer, columns.response_transfer_ns.get(row).unwrap_or(0));

@@ -1,7 +1,7 @@
 //! The counters of one group in one slot.
 
 use super::data::{PARTS, Part, Row};
-use crate::summary::latency::{Grain, Latency, Sample};
+use crate::stats::latency::{Grain, Latency, Sample};
 
 /// What one operation adds to each of its groups.
 #[derive(Clone, Debug, Default)]

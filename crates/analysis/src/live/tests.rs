@@ -277,7 +277,7 @@ fn rows_are_ordered_by_a_column_and_then_by_name() {
     let row = |name: &str, operations, p99| Row {
         name: Some(name.into()),
         operations,
-        turnaround: crate::summary::Distribution { p99_ns: p99, ..Default::default() },
+        turnaround: crate::stats::latency::Distribution { p99_ns: p99, ..Default::default() },
         ..Row::default()
     };
     let mut rows =

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 /// Width of the first bins.
 pub(crate) const FIRST_BIN_NS: i64 = 1_000_000;
 
-/// What stands in a bin.
+/// The content of a bin.
 pub(crate) trait Bin: Clone {
     /// Of no values.
     fn empty() -> Self;

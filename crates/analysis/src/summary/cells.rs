@@ -2,8 +2,8 @@
 
 use hashbrown::HashMap;
 
-use super::latency::Grain;
 use super::tally::{Dimension, Facts, Tally};
+use crate::stats::latency::Grain;
 
 /// Numbers of share, client and user in their dimensions.
 pub(crate) type Key = [u32; 3];

@@ -10,7 +10,7 @@ use super::share_of;
 
 /// Chains that may wait for members at a time.
 const WAITING_MAX: usize = 1024;
-/// Patterns that are told apart.
+/// Most patterns.
 const PATTERNS_MAX: usize = 512;
 /// Members of a pattern that are named.
 const NAMED_MAX: usize = 64;
@@ -37,7 +37,7 @@ impl Begins {
         }
     }
 
-    /// Takes a member of so many, with its own time if it has one.
+    /// Adds a member of a chain of `size`, with its own time if it has one.
     pub(crate) fn see(&mut self, key: Key, own: Option<i64>, size: Option<u16>) {
         match (&mut self.last, own) {
             (Some((last, _, left)), _) if *last == key => *left = left.saturating_sub(1),

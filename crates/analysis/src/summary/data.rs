@@ -1,11 +1,14 @@
-//! What a summary says, as plain data. The names are the report's JSON interface: units stand in
-//! them (`_ns`, `_bytes`), every distribution carries its `n`, and what is not known is null.
-//! Titles and explanations of all fields stand in the `report` crate's `fields.rs`.
+//! The summary as plain data. The names are the report's JSON interface: they contain their units
+//! (`_ns`, `_bytes`), every distribution has its `n`, and unknown values are null. The `report` crate
+//! has titles and explanations of all fields.
 
 #![allow(missing_docs)]
 
 use serde::Serialize;
 use smbscope_tables::tables::{Connection, Coverage};
+
+pub use crate::rows::status_class::StatusClass;
+pub use crate::stats::latency::Distribution;
 
 /// Everything that a report shows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -36,28 +39,10 @@ pub struct Report {
     pub breaks: Breaks,
     pub connections: Connections,
     pub slowest: Vec<Slow>,
-    /// Null where there is no load run.
+    /// Null without a load run.
     pub load: Option<super::load::data::Load>,
-    /// Null where no operation has slices of the server's time.
+    /// Null if no operation has slices of the server's time.
     pub server: Option<super::server::data::Server>,
-}
-
-/// One duration's distribution. Percentiles are of the nearest rank: exact while `exact`, else
-/// within a thousandth (commands, totals) or a hundredth (all else).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Distribution {
-    pub n: u64,
-    pub negative: u64,
-    pub sum_ns: i64,
-    pub mean_ns: Option<i64>,
-    pub min_ns: Option<i64>,
-    pub p50_ns: Option<i64>,
-    pub p95_ns: Option<i64>,
-    pub p99_ns: Option<i64>,
-    pub max_ns: Option<i64>,
-    pub exact: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub histogram: Option<Vec<u64>>,
 }
 
 /// Counters and times of a group of operations.
@@ -122,7 +107,7 @@ pub struct Groups {
     pub distinct: u64,
     pub limit: u64,
     pub rows: Vec<Group>,
-    /// Operations whose group came after the limit was reached.
+    /// Operations of groups beyond the limit.
     pub others: Option<Tally>,
 }
 
@@ -132,18 +117,6 @@ pub struct Group {
     pub name: Option<String>,
     #[serde(flatten)]
     pub tally: Tally,
-}
-
-/// How a status is to be read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum StatusClass {
-    /// The protocol works by it: more data, end of a listing, next step of a logon.
-    Usual,
-    /// The name asked for does not exist.
-    NotFound,
-    /// The operation failed.
-    Error,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]

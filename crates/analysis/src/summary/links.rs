@@ -6,10 +6,10 @@ use smbscope_tables::tables::{Connection, Handle, Session, Tree};
 use super::data::{
     self, ConnectionRow, Connections, Count, Distribution, Handles, Sessions, Trees,
 };
-use super::latency::{Grain, Latency, Sample};
 use super::series::SeriesTally;
 use super::tally::{Facts, Whole};
 use super::{share_of, tally::Dimension};
+use crate::stats::latency::{Grain, Latency, Sample};
 
 /// Words counted in lists of words (states, dialects, mechanisms).
 const WORDS_MAX: usize = 64;

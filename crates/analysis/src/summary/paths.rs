@@ -185,7 +185,7 @@ impl Sketch {
         }
     }
 
-    /// The first `rows` of each ranking; with `files_only` without what is known as a directory.
+    /// The first `rows` of each ranking; with `files_only` without known directories.
     pub(crate) fn finish(
         &self,
         rows: usize,

@@ -1,20 +1,21 @@
-//! The walk over one batch: what a row means for each part of the summary. Text is resolved once
+//! The loop over one batch: what a row means for each part of the summary. Text is resolved once
 //! per batch and dictionary entry, so that a row costs vector look-ups and no hashing of text.
 
 use arrow::array::RecordBatch;
 use arrow::error::ArrowError;
 use hashbrown::HashMap;
+use smbscope_tables::command_class::CommandClass;
 
 use super::chains::Member;
-use super::columns::{Columns, Resolved, Text};
-use super::data::StatusClass;
-use super::kind::{Commands, Kind};
-use super::latency::Sample;
+use super::commands::Commands;
 use super::links::{Link, LinkTally};
 use super::paths::{PathSums, directory, parent};
 use super::tally::{Dimension, Facts, Parts};
-use super::{Summary, chains, slowest, status};
-use crate::opening::Opening;
+use super::{Summary, chains, slowest};
+use crate::rows::columns::{Columns, Resolved, Text};
+use crate::rows::create_intent::CreateIntent;
+use crate::rows::status_class::StatusClass;
+use crate::stats::latency::Sample;
 
 /// Adds a batch.
 pub(crate) fn add(summary: &mut Summary, batch: &RecordBatch) -> Result<(), ArrowError> {
@@ -94,7 +95,7 @@ fn command(keys: &mut Keys, columns: &Columns, row: usize, commands: &mut Comman
     }
 }
 
-/// Gives the row's command and share; none of an operation that does not count.
+/// Returns the row's command and share; none if the operation does not count.
 #[inline(always)]
 fn add_row(
     summary: &mut Summary,
@@ -104,11 +105,11 @@ fn add_row(
     row: usize,
 ) -> Option<(u32, u32)> {
     let number = command(keys, columns, row, &mut summary.commands);
-    let kind = summary.commands.kind(number);
-    let (facts, parts) = facts(columns, row, kind);
+    let class = class(summary.commands.class(number), columns, row);
+    let (facts, parts) = facts(columns, row, class);
     let recording = group(&mut keys.recording, &columns.recording, row, &mut summary.recordings);
     if summary.load.is_load() && !counts(summary, columns, recording, number, &facts, row) {
-        connection(&mut summary.links, columns, recording, kind, &facts, row);
+        connection(&mut summary.links, columns, recording, class, &facts, row);
         return None;
     }
     summary.commands.add(number, &facts, &parts);
@@ -119,7 +120,7 @@ fn add_row(
     let share = group(&mut keys.share, &columns.share, row, &mut summary.shares);
     let client = group(&mut keys.client, &columns.client, row, &mut summary.clients);
     let user = group(&mut keys.user, &columns.user, row, &mut summary.users);
-    let mut link = connection(&mut summary.links, columns, recording, kind, &facts, row);
+    let mut link = connection(&mut summary.links, columns, recording, class, &facts, row);
     let mut no_hint = 0;
     let hint = link.as_mut().map_or(&mut no_hint, |link| &mut link.cell);
     if !summary.cells.add([share, client, user], hint, &facts) {
@@ -132,7 +133,7 @@ fn add_row(
     let dialect = group(&mut keys.dialect, &columns.dialect, row, &mut summary.dialects);
     summary.dialects.count(dialect);
     if let Some(key) = columns.path.key(row) {
-        paths.add(share, key, columns, row, kind, &facts);
+        paths.add(share, key, columns, row, class, &facts);
     }
 
     let outstanding = over_time(summary, columns, recording, &facts, row);
@@ -163,27 +164,39 @@ fn add_row(
             command: number,
         });
     }
-    match kind {
-        Kind::Read | Kind::Write => {
-            let sizes = match kind {
-                Kind::Read => &mut summary.reads,
+    match class {
+        CommandClass::Read | CommandClass::Write => {
+            let sizes = match class {
+                CommandClass::Read => &mut summary.reads,
                 _ => &mut summary.writes,
             };
             sizes.record(columns.requested_bytes.get(row), columns.transferred_bytes.get(row));
         }
-        Kind::Break => lease_break(summary, columns, row),
+        CommandClass::Break => lease_break(summary, columns, row),
         _ => {}
     }
     Some((number, share))
 }
 
-/// Adds a row to its connection and gives that.
+/// The class of a row's command; of SMB1's transactions the subcommands that open a file are known.
+#[inline(always)]
+fn class(command: CommandClass, columns: &Columns, row: usize) -> CommandClass {
+    if command != CommandClass::Transaction {
+        return command;
+    }
+    match columns.detail.get(row).map(CommandClass::of_subcommand) {
+        Some(CommandClass::Open) => CommandClass::Open,
+        _ => command,
+    }
+}
+
+/// Adds a row to its connection and returns that.
 #[inline(always)]
 fn connection<'a>(
     links: &'a mut LinkTally,
     columns: &Columns,
     recording: u32,
-    kind: Kind,
+    class: CommandClass,
     facts: &Facts,
     row: usize,
 ) -> Option<&'a mut Link> {
@@ -194,7 +207,7 @@ fn connection<'a>(
         columns.credits_granted.get(row),
     ];
     link.add(facts, credits);
-    if kind == Kind::Create {
+    if class == CommandClass::Open {
         if let Some(oplock) = columns.oplock_granted.get(row) {
             link.oplocks.add(oplock);
         }
@@ -205,7 +218,7 @@ fn connection<'a>(
     Some(link)
 }
 
-/// Adds a row to what is shown over time; gives the operations that were in flight.
+/// Adds a row to the series over time; returns the operations that were in flight.
 #[inline(always)]
 fn over_time(
     summary: &mut Summary,
@@ -238,8 +251,8 @@ fn chain(columns: &Columns, recording: u32, row: usize) -> Option<chains::Key> {
     Some((recording, columns.connection.get(row), columns.compound.get(row)?))
 }
 
-/// Whether an operation of a load run counts. One that does not is still shown over time and in its
-/// connection, and its status is counted apart.
+/// Whether an operation of a load run counts. One that does not count is still in the series over time and
+/// in its connection, and its status is counted separately.
 fn counts(
     summary: &mut Summary,
     columns: &Columns,
@@ -260,7 +273,7 @@ fn counts(
 
 /// What a row adds to its groups.
 #[inline(always)]
-fn facts(columns: &Columns, row: usize, kind: Kind) -> (Facts, Parts) {
+fn facts(columns: &Columns, row: usize, command: CommandClass) -> (Facts, Parts) {
     let waits = columns.waits.is_set(row);
     let elapsed = columns.elapsed_ns.get(row);
     let status = columns.status.get(row);
@@ -274,19 +287,19 @@ fn facts(columns: &Columns, row: usize, kind: Kind) -> (Facts, Parts) {
     let wire = columns.request_wire_bytes.get(row).unwrap_or(0);
     let class = match status {
         None | Some(0) => StatusClass::Usual,
-        Some(status) => status::class(status),
+        Some(status) => StatusClass::of(status),
     };
     let timed = |value: Option<i64>| if waits { None } else { value };
     let facts = Facts {
-        unanswered: !replied && kind != Kind::Cancel,
-        request_unseen: !requested && kind != Kind::Break,
+        unanswered: !replied && command != CommandClass::Cancel,
+        request_unseen: !requested && command != CommandClass::Break,
         error: class == StatusClass::Error,
         not_found: class == StatusClass::NotFound,
         waits,
         waiting_ns: if waits { elapsed.unwrap_or(0) } else { 0 },
         busy_ns: columns.busy_ns.get(row).unwrap_or(0),
-        read_bytes: if kind == Kind::Read { transferred } else { 0 },
-        written_bytes: if kind == Kind::Write { transferred } else { 0 },
+        read_bytes: if command == CommandClass::Read { transferred } else { 0 },
+        written_bytes: if command == CommandClass::Write { transferred } else { 0 },
         wire_bytes: wire.saturating_add(columns.response_wire_bytes.get(row).unwrap_or(0)),
         elapsed: timed(elapsed).map(Sample::new),
         server: timed(columns.server_ns.get(row)).map(Sample::new),
@@ -334,7 +347,7 @@ struct PathInBatch {
     share: u32,
     key: usize,
     all: PathSums,
-    /// Of them those that list the path as a directory.
+    /// Those that list the path as a directory.
     listing: PathSums,
 }
 
@@ -356,7 +369,7 @@ impl BatchPaths {
         key: usize,
         columns: &Columns,
         row: usize,
-        kind: Kind,
+        class: CommandClass,
         facts: &Facts,
     ) {
         let next = self.sums.len() as u32;
@@ -380,9 +393,10 @@ impl BatchPaths {
         let Some(path) = self.sums.get_mut(place as usize) else {
             return;
         };
+        let lists = matches!(class, CommandClass::List | CommandClass::Notify);
         let opens_directory = || {
-            let opening = Opening::new(None, columns.create_options.get(row));
-            kind == Kind::Create && opening.is_of_directory()
+            let intent = CreateIntent::new(None, columns.create_options.get(row));
+            class == CommandClass::Open && intent.is_of_directory()
         };
         let sums = PathSums {
             operations: 1,
@@ -391,10 +405,10 @@ impl BatchPaths {
             written_bytes: facts.written_bytes,
             errors: facts.error.into(),
             not_found: facts.not_found.into(),
-            directory: kind == Kind::Listing || opens_directory(),
+            directory: lists || opens_directory(),
         };
         path.all.add(&sums);
-        if kind == Kind::Listing {
+        if lists {
             path.listing.add(&sums);
         }
     }
@@ -405,7 +419,7 @@ impl BatchPaths {
             let Some(name) = text.text(path.key) else {
                 continue;
             };
-            // The root is a directory, whether or not anybody says so.
+            // The root is a directory even if no operation shows it.
             let is_root = directory(name).is_empty();
             let all = PathSums { directory: path.all.directory || is_root, ..path.all };
             summary.files.add(path.share, name, &all);

@@ -8,8 +8,8 @@ use std::collections::VecDeque;
 
 use super::bins::FIRST_BIN_NS;
 use super::data::{self, Series};
-use super::latency::{Grain, Latency};
 use super::tally::Facts;
+use crate::stats::latency::{Grain, Latency};
 
 #[derive(Clone, Debug)]
 struct Bin {
@@ -204,7 +204,7 @@ mod tests {
             series.record(
                 Some(at),
                 &Facts {
-                    elapsed: Some(super::super::latency::Sample::new(at)),
+                    elapsed: Some(crate::stats::latency::Sample::new(at)),
                     ..Facts::default()
                 },
                 Some(3),

@@ -4,7 +4,7 @@ use hashbrown::HashMap;
 
 use super::data::{SizeClass, SizeCount, Sizes};
 
-/// Exact sizes that are told apart.
+/// Most exact sizes.
 const SIZES_MAX: usize = 4096;
 /// Exact sizes that are reported.
 const SIZES_SHOWN: usize = 20;
@@ -35,7 +35,7 @@ impl SizeTally {
         }
     }
 
-    /// Counts a read or write by what was requested, or transferred where that is not known.
+    /// Counts a read or write by the requested bytes, or by the transferred ones if those are not known.
     pub(crate) fn record(&mut self, requested: Option<u64>, transferred: Option<u64>) {
         self.operations += 1;
         self.transferred = self.transferred.saturating_add(transferred.unwrap_or(0));

@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::columns::Columns;
 use super::data::Slow;
+use crate::rows::columns::Columns;
 
 /// The slowest operations so far.
 pub(crate) struct Slowest<T> {
@@ -58,7 +58,7 @@ impl<T> Slowest<T> {
 
 /// A row as data. Its command gets its name when all are known.
 pub(crate) fn slow(columns: &Columns, row: usize, elapsed_ns: i64) -> Slow {
-    let text = |column: &super::columns::Text| column.get(row).map(str::to_owned);
+    let text = |column: &crate::rows::columns::Text| column.get(row).map(str::to_owned);
     let (protocol, client_port) = (columns.protocol.get(row), columns.client_port.get(row));
     let (message_id, frames) = (
         columns.message_id.get(row),

@@ -1,12 +1,12 @@
-//! Replies by NTSTATUS and command, and how a status is to be read: MS-ERREF section 2.3, with
-//! MS-SMB2 section 3.3 for those by which the protocol works.
+//! Replies by NTSTATUS and command.
 
 use hashbrown::HashMap;
 
-use super::data::{Count, Status, StatusClass, Statuses};
+use super::data::{Count, Status, Statuses};
 use super::share_of;
+use crate::rows::status_class::StatusClass;
 
-/// Most pairs of status and command that are told apart.
+/// Most pairs of status and command.
 const PAIRS_MAX: usize = 4096;
 
 /// The replies seen so far.
@@ -71,7 +71,7 @@ impl StatusTally {
             let row = rows.entry(status).or_insert_with(|| Status {
                 status,
                 name: self.names.get(&status).cloned().unwrap_or_default(),
-                class: class(status),
+                class: StatusClass::of(status),
                 operations: 0,
                 operations_share: 0.0,
                 commands: Vec::new(),
@@ -89,48 +89,9 @@ impl StatusTally {
     }
 }
 
-/// How a status is to be read.
-pub fn class(status: u32) -> StatusClass {
-    match status {
-        // SMB1's error class and code (MS-CIFS section 2.2.2.4) where no NTSTATUS was agreed on:
-        // the class in the lowest byte, the code in the upper half, which no success of NTSTATUS
-        // that SMB uses has.
-        0x0002_0001 | 0x0003_0001 => StatusClass::NotFound, // ERRbadfile, ERRbadpath
-        0x0012_0001 => StatusClass::Usual,                  // ERRnofiles: the end of a search
-        _ if status >> 30 == 0 && status >> 16 != 0 && status & 0xff00 == 0 => StatusClass::Error,
-        // Success, informational and warning severities carry an answer.
-        _ if status >> 30 != 3 => StatusClass::Usual,
-        0xc000_0016 // MORE_PROCESSING_REQUIRED: next step of a logon
-        | 0xc000_0011 // END_OF_FILE: a read at the end
-        | 0xc000_0120 // CANCELLED: the client asked for it
-        => StatusClass::Usual,
-        0xc000_000f // NO_SUCH_FILE
-        | 0xc000_0034 // OBJECT_NAME_NOT_FOUND
-        | 0xc000_003a // OBJECT_PATH_NOT_FOUND
-        | 0xc000_0225 // NOT_FOUND
-        => StatusClass::NotFound,
-        _ => StatusClass::Error,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn tells_errors_from_usual_replies() {
-        for usual in [0x103, 0x10c, 0x0012_0001, 0x8000_0005, 0x8000_0006, 0xc000_0016, 0xc000_0011]
-        {
-            assert_eq!(class(usual), StatusClass::Usual, "{usual:x}");
-        }
-        for missing in [0xc000_0034, 0xc000_003a, 0xc000_000f, 0x0002_0001] {
-            assert_eq!(class(missing), StatusClass::NotFound, "{missing:x}");
-        }
-        for error in [0xc000_0022, 0xc000_0043, 0xc000_010a, 0xc0ff_ffff, 0x0006_0001, 0x0005_0002]
-        {
-            assert_eq!(class(error), StatusClass::Error, "{error:x}");
-        }
-    }
 
     #[test]
     fn counts_pairs_and_keeps_the_first_name() {

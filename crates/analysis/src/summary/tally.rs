@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use hashbrown::HashMap;
 
 use super::data::{self, BusySplit, Distribution, Groups};
-use super::latency::{Grain, Latency, Sample};
 use super::share_of;
+use crate::stats::latency::{Grain, Latency, Sample};
 
 /// What one operation adds to every group that it belongs to.
 #[derive(Clone, Copy, Debug, Default)]
@@ -290,7 +290,7 @@ impl Dimension {
         }
     }
 
-    /// Adds what was counted elsewhere.
+    /// Adds counts from elsewhere.
     pub(crate) fn absorb(&mut self, number: u32, other: &Tally) {
         if let Some((_, tally)) = self.groups.get_mut(number as usize) {
             tally.absorb(other);

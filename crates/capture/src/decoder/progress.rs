@@ -1,4 +1,4 @@
-//! How far decoding is.
+//! Progress of decoding.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 

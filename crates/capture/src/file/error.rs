@@ -1,6 +1,6 @@
 //! Why a capture file could not be read: what, where, and what to do about it.
 //!
-//! A file that ends early is none of these: it is read up to there (`FileSummary::cut_off`).
+//! A file that ends early is not an error: it is read up to its end (`FileSummary::cut_off`).
 
 use std::io;
 
@@ -21,28 +21,30 @@ pub enum FileError {
         name: String,
     },
     /// A folder where a file was expected.
-    #[error("{name}: is a folder, expected a capture file")]
+    #[error("{name}: is a folder; expected a capture file")]
     IsFolder {
         /// The path as given.
         name: String,
     },
     /// The file could not be opened for another reason.
-    #[error("{name}: cannot be opened: {source}")]
+    #[error("{name}: cannot open: {source}")]
     Open {
         /// The path as given.
         name: String,
         /// The system's reason.
         source: io::Error,
     },
-    /// Not one byte.
-    #[error("{name}: is empty, expected a capture (pcap, pcapng, gzip or zstd of them)")]
+    /// An empty file.
+    #[error(
+        "{name}: is empty; expected a capture (pcap or pcapng, plain or compressed with gzip or zstd)"
+    )]
     Empty {
         /// The path as given.
         name: String,
     },
     /// Neither a capture nor another known format.
     #[error(
-        "{name}: is no capture{inside} (first bytes {first}; expected pcap, pcapng, gzip or zstd \
+        "{name}: not a capture{inside} (first bytes {first}; expected pcap, pcapng, gzip or zstd \
          of them)"
     )]
     NotACapture {
@@ -53,8 +55,8 @@ pub enum FileError {
         /// The first bytes in hexadecimal and as text.
         first: String,
     },
-    /// Compressed data of which nothing, or too little to tell, could be unpacked.
-    #[error("{name}: the {compression} data hold no capture: {reason}")]
+    /// Compressed data of which nothing, or too little to recognise a format, could be unpacked.
+    #[error("{name}: the {compression} data does not contain a capture: {reason}")]
     NothingInside {
         /// The path as given.
         name: String,
@@ -64,7 +66,7 @@ pub enum FileError {
         reason: String,
     },
     /// Another known format, with the tool that converts it.
-    #[error("{name}: is {what}, which is not read; {advice}")]
+    #[error("{name}: is {what}, which is not supported; {advice}")]
     Unsupported {
         /// The path as given.
         name: String,
@@ -73,8 +75,8 @@ pub enum FileError {
         /// What to do.
         advice: &'static str,
     },
-    /// The system failed to read on.
-    #[error("{name}: reading failed at byte {offset}: {source}")]
+    /// The system failed to continue reading.
+    #[error("{name}: cannot read at byte {offset}: {source}")]
     Read {
         /// The path as given.
         name: String,

@@ -1,7 +1,7 @@
-//! The vocabulary of link-layer types: what a frame's first byte is.
+//! Link-layer types: what a frame begins with.
 //!
-//! Owns the numbers, not the layouts behind them (`frame`). Numbers: the tcpdump.org list of
-//! LINKTYPE_ values, which pcap and pcapng share.
+//! Owns the numbers, not the layouts (`frame`). Numbers: the tcpdump.org list of LINKTYPE_ values,
+//! which pcap and pcapng share.
 
 /// A LINKTYPE_ number as the file gives it; an unknown number survives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,13 +1,13 @@
-//! What a file is, by its first bytes alone; its name has no say.
+//! The type of a file by its first bytes; its name is ignored.
 //!
-//! Owns the magic numbers, of what is read and of what people bring instead. ETL's marker:
-//! SYSTEM_TRACE_HEADER in ntwmi.h; ERF has no magic and is guessed from its record header
-//! (Endace's ERF types document).
+//! Owns the magic numbers of supported formats and of common unsupported ones. ETL's marker:
+//! SYSTEM_TRACE_HEADER in ntwmi.h; ERF has no magic and is guessed from its record header (Endace's
+//! ERF types document).
 
 use super::pcap::Layout;
 use super::summary::{ByteOrder, Compression};
 
-/// How many bytes are enough to tell.
+/// Number of bytes that are enough to recognise a format.
 pub(super) const HEAD_BYTES: usize = 128;
 
 /// What the first bytes say.
@@ -19,7 +19,7 @@ pub(super) enum Found {
     Unknown,
 }
 
-/// A capture format that is read here.
+/// A supported capture format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Pcap(Layout),

@@ -252,7 +252,7 @@ impl PcapNg {
         Ok(None)
     }
 
-    /// Statistics of an unknown interface harm nothing and are passed over.
+    /// Statistics of an unknown interface are harmless and skipped.
     fn statistics(&self, block: &[u8], summary: &mut FileSummary) -> Result<Found, String> {
         let interface = word(block, 8, self.order)
             .and_then(|number| self.interfaces.get(number as usize))

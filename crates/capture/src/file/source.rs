@@ -1,7 +1,7 @@
-//! Where bytes come from: a file, standard input or any reader, unpacked if need be.
+//! Sources of bytes: a file, standard input or any reader, decompressed if necessary.
 //!
-//! Owns opening, recognising by content, decompression, and telling a failing device from damaged
-//! data. It does not own the formats (`pcap`, `pcapng`).
+//! Owns opening, recognition by content, decompression, and the distinction between a failing
+//! device and damaged data. It does not own the formats (`pcap`, `pcapng`).
 
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read};
@@ -19,9 +19,9 @@ pub(super) struct Source {
     gauge: Arc<Gauge>,
     total: Option<u64>,
     compression: Option<Compression>,
-    /// A pipe: what it has so far is worth having, the rest may be long in coming.
+    /// A pipe: the data so far is useful now, and the rest may take long to arrive.
     pub(super) is_live: bool,
-    /// Why the decompressor gave up; asked again, it might claim a regular end.
+    /// Why the decompressor failed; if called again, it might report a regular end.
     damage: Option<String>,
 }
 
@@ -66,7 +66,7 @@ impl Source {
         }
     }
 
-    /// Reads the beginning, putting a decompressor in between where one is needed.
+    /// Reads the beginning, and inserts a decompressor if one is needed.
     pub(super) fn recognise(&mut self) -> Result<Head, FileError> {
         let mut bytes = self.head().map_err(|cause| self.fatal(cause))?;
         if bytes.is_empty() {
@@ -161,7 +161,7 @@ impl Source {
         };
         bytes.truncate(filled);
         match result {
-            // What was unpacked before the damage may be enough; the damage shows again.
+            // The data unpacked before the damage may be enough; the damage is found again later.
             Err(Cause::Damaged(_)) if filled > 0 => Ok(bytes),
             Err(cause) => Err(cause),
             Ok(_) => Ok(bytes),
@@ -224,7 +224,7 @@ fn label(compression: Compression) -> &'static str {
 fn standard_input() -> Result<Source, FileError> {
     use std::os::fd::AsFd;
     let name = "standard input".to_owned();
-    // The descriptor itself: no second buffer, and a redirected file tells its size.
+    // The descriptor itself: no second buffer, and the size of a redirected file is known.
     match io::stdin().as_fd().try_clone_to_owned() {
         Ok(descriptor) => Source::of_file(File::from(descriptor), name),
         Err(source) => Err(FileError::Open { name, source }),
@@ -236,7 +236,7 @@ fn standard_input() -> Result<Source, FileError> {
     Ok(Source::new(Box::new(io::stdin()), "standard input".to_owned(), None))
 }
 
-/// What has happened beneath the decompressor.
+/// What happened below the decompressor.
 #[derive(Default)]
 struct Gauge {
     consumed: AtomicU64,

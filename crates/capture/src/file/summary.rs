@@ -68,7 +68,7 @@ pub struct Interface {
     pub name: Option<String>,
     /// The link layer of its frames.
     pub link: LinkType,
-    /// The longest captured length it was set to; 0 is no limit.
+    /// The snap length it was set to; 0 means no limit.
     pub snaplen: u32,
     /// Timestamp ticks per second; its resolution is the inverse.
     pub ticks_per_second: u64,

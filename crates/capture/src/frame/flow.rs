@@ -1,47 +1,47 @@
-//! What a segment's TCP connection is known by: both endpoints, in the packet's order or in one
-//! order whichever way it goes.
+//! What identifies the TCP connection of a segment: both endpoints, either in the packet's order or
+//! in an order that does not depend on the direction.
 
 use std::hash::{Hash, Hasher};
 use std::net::SocketAddr;
 
 use super::{Address, TcpSegment, UdpDatagram};
 
-/// A number without a pattern, to mix words by multiplication (the golden ratio's fraction).
+/// A multiplier without a bit pattern, for mixing words (the golden ratio's fraction).
 const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// One direction of a connection: the two endpoints as a packet names them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Way {
+pub struct Direction {
     source: Address,
     destination: Address,
     ports: u32,
 }
 
-impl Way {
-    /// The segment's.
+impl Direction {
+    /// The direction of a segment.
     #[inline]
-    pub fn of(segment: &TcpSegment<'_>) -> Way {
-        Way {
+    pub fn of(segment: &TcpSegment<'_>) -> Direction {
+        Direction {
             source: segment.source,
             destination: segment.destination,
             ports: u32::from(segment.source_port) << 16 | u32::from(segment.destination_port),
         }
     }
 
-    /// A datagram's.
-    pub fn of_datagram(datagram: &UdpDatagram<'_>) -> Way {
+    /// The direction of a datagram.
+    pub fn of_datagram(datagram: &UdpDatagram<'_>) -> Direction {
         let UdpDatagram { source, destination, source_port, destination_port, .. } = *datagram;
         let ports = u32::from(source_port) << 16 | u32::from(destination_port);
-        Way { source, destination, ports }
+        Direction { source, destination, ports }
     }
 
-    /// The way back.
-    pub fn back(self) -> Way {
-        let Way { source, destination, ports } = self;
-        Way { source: destination, destination: source, ports: ports.rotate_left(16) }
+    /// The opposite direction.
+    pub fn back(self) -> Direction {
+        let Direction { source, destination, ports } = self;
+        Direction { source: destination, destination: source, ports: ports.rotate_left(16) }
     }
 
-    /// A number below 2^`bits` that is cheap rather than even, for a small table.
+    /// A number below 2^`bits` that is cheap rather than evenly distributed, for a small table.
     #[inline]
     pub fn bucket(&self, bits: u32) -> usize {
         let ([s1, s0], [d1, d0]) = (self.source.0, self.destination.0);
@@ -49,7 +49,7 @@ impl Way {
         (mixed.wrapping_mul(ODD) >> (u64::BITS - bits)) as usize
     }
 
-    /// The connection, and whether this way goes from its lower to its higher endpoint.
+    /// The connection, and whether this direction runs from its lower to its higher endpoint.
     pub fn flow(&self) -> (FlowKey, bool) {
         let source = (self.source, (self.ports >> 16) as u16);
         let destination = (self.destination, self.ports as u16);
@@ -59,24 +59,24 @@ impl Way {
             false => (destination, source),
         };
         let ports = u32::from(lower.1) << 16 | u32::from(higher.1);
-        (FlowKey(Way { source: lower.0, destination: higher.0, ports }), forward)
+        (FlowKey(Direction { source: lower.0, destination: higher.0, ports }), forward)
     }
 }
 
-/// Two endpoints: the way from the lower (by address, then port) to the higher.
+/// Two endpoints: the direction from the lower (by address, then port) to the higher.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct FlowKey(Way);
+pub struct FlowKey(Direction);
 
 impl FlowKey {
     /// The segment's connection, and whether the segment goes from its lower to its higher
     /// endpoint.
     #[inline]
     pub fn of(segment: &TcpSegment<'_>) -> (FlowKey, bool) {
-        Way::of(segment).flow()
+        Direction::of(segment).flow()
     }
 
-    /// The way from the lower to the higher endpoint.
-    pub fn forward(&self) -> Way {
+    /// The direction from the lower to the higher endpoint.
+    pub fn forward(&self) -> Direction {
         self.0
     }
 

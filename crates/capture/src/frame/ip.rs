@@ -13,7 +13,7 @@ const UDP: u8 = 17;
 const TUNNELS: [u8; 4] = [4, 41, 47, 50];
 const EXTENSIONS_MAX: usize = 16;
 
-/// Raw IP tells its version itself.
+/// A raw IP header contains its version.
 pub(super) fn any(bytes: &[u8], at: usize, original: u32) -> Result<TcpSegment<'_>, NotTcp> {
     match byte(bytes, at)? >> 4 {
         4 => v4(bytes, at, original),
@@ -22,7 +22,7 @@ pub(super) fn any(bytes: &[u8], at: usize, original: u32) -> Result<TcpSegment<'
     }
 }
 
-// Once for every packet, and what it returns is large: it had better not go through memory.
+// Called for every packet, and its result is large: inlined so that the result stays in registers.
 #[inline(always)]
 pub(super) fn v4(bytes: &[u8], at: usize, original: u32) -> Result<TcpSegment<'_>, NotTcp> {
     let header = bytes.get(at..).and_then(<[u8]>::first_chunk::<20>);

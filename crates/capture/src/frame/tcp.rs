@@ -1,7 +1,7 @@
 //! TCP's header and options.
 //!
-//! Owns one segment as it stands in a frame; sequence arithmetic and order are the stream's.
-//! RFC 9293 section 3, RFC 7323 (window scale, timestamps), RFC 2018 (SACK).
+//! Owns one segment as it is in a frame; sequence arithmetic and order are the stream's. RFC 9293
+//! section 3, RFC 7323 (window scale, timestamps), RFC 2018 (SACK).
 
 use super::{Address, NotTcp};
 
@@ -71,7 +71,7 @@ pub struct TcpSegment<'a> {
     pub payload_len: u32,
 }
 
-/// One TCP option that is told apart.
+/// One TCP option that is decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TcpOption<'a> {
     /// Maximum segment size, in bytes.
@@ -176,7 +176,7 @@ impl<'a> TcpOption<'a> {
     }
 }
 
-/// Where TCP lies in a frame, as the IP header tells.
+/// Where TCP is in a frame, according to the IP header.
 pub(super) struct Packet {
     pub(super) source: Address,
     pub(super) destination: Address,

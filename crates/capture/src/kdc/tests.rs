@@ -7,9 +7,10 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::Part;
-use crate::decoder::{Decoder, Input, Options};
+use crate::decoder::Decoder;
 use crate::file::{self, Reader};
 use crate::frame::{NotTcp, dissect};
+use crate::options::{Input, Options};
 
 fn fixture() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/kerberos.pcapng")
@@ -124,7 +125,7 @@ fn accounts(sent: &[Sent]) -> Vec<String> {
         let segment = dissect(file::LinkType::RAW, &frame, original).unwrap();
         kdc.segment(FlowKey::of(&segment).0, &segment, 0, &mut out);
     }
-    out.told.tickets.drain(..).for_each(|ticket| tickets.learn(ticket));
+    out.details.tickets.drain(..).for_each(|ticket| tickets.learn(ticket));
     let mut accounts: Vec<_> = tickets.accounts.into_values().collect();
     accounts.sort();
     accounts
@@ -178,7 +179,7 @@ proptest! {
 }
 
 #[test]
-fn cut_to_headers_the_names_are_there_or_nobody_is_named() {
+fn a_capture_cut_to_headers_has_the_name_or_none() {
     // Ethernet, IP and TCP take 66 bytes of a snap length of 512 and of 256.
     for (snap, expected) in [(446, &BOTH[..]), (190, &[])] {
         let mut sent = sent(1_460, 0);
@@ -202,7 +203,7 @@ fn a_lost_end_costs_no_name_and_a_lost_start_makes_none_up() {
 }
 
 #[test]
-fn without_what_tells_whose_the_first_ticket_is_nobody_is_named() {
+fn without_the_reply_to_the_first_request_no_user_is_named() {
     let mut sent = sent(1_460, 0);
     let request = sent.iter().rposition(|one| !one.answers).unwrap();
     assert!(accounts(&sent.split_off(request)).is_empty());

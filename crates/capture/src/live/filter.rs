@@ -10,7 +10,7 @@ pub struct Instruction {
     pub code: u16,
     /// Instructions to skip when the comparison holds.
     pub jump_true: u8,
-    /// And when not.
+    /// Instructions to skip if not.
     pub jump_false: u8,
     /// Operand.
     pub k: u32,
@@ -27,12 +27,12 @@ const JUMP_EQUAL: u16 = 0x15;
 const JUMP_ANY_BIT: u16 = 0x45;
 const RETURN: u16 = 0x06;
 
-// What the kernel knows beside the bytes (SKF_AD_OFF and linux/filter.h).
-const BESIDE: u32 = 0xffff_f000;
-const PROTOCOL: u32 = BESIDE;
-const PACKET_TYPE: u32 = BESIDE + 4;
-const INTERFACE: u32 = BESIDE + 8;
-const HARDWARE_TYPE: u32 = BESIDE + 28;
+// What the kernel knows in addition to the bytes (SKF_AD_OFF and linux/filter.h).
+const METADATA: u32 = 0xffff_f000;
+const PROTOCOL: u32 = METADATA;
+const PACKET_TYPE: u32 = METADATA + 4;
+const INTERFACE: u32 = METADATA + 8;
+const HARDWARE_TYPE: u32 = METADATA + 28;
 
 const PACKET_OUTGOING: u32 = 4;
 const ARPHRD_LOOPBACK: u32 = 772;
@@ -114,7 +114,7 @@ impl Program {
     }
 }
 
-/// Lets nothing pass.
+/// A filter that rejects every packet.
 pub fn nothing() -> Vec<Instruction> {
     vec![Instruction { code: RETURN, jump_true: 0, jump_false: 0, k: 0 }]
 }

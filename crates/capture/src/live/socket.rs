@@ -26,7 +26,7 @@ use super::{ANY, Error, Options, Packet};
 
 /// Packets that are received at once.
 pub const BATCH: usize = 64;
-const NOT_RECEIVED: &str = "packets cannot be received";
+const NOT_RECEIVED: &str = "cannot receive packets";
 /// How long to wait for one.
 const WAIT_MS: i64 = 250;
 /// The kernel doubles it in an int.
@@ -67,7 +67,7 @@ impl Socket {
         let socket = socket(AddressFamily::Packet, SockType::Datagram, flags, protocol);
         let socket = socket2::Socket::from(socket.map_err(|errno| match errno {
             Errno::EPERM | Errno::EACCES => Error::NoPermission,
-            errno => system("a packet socket cannot be opened")(errno),
+            errno => system("cannot open a packet socket")(errno),
         })?);
         let head_bytes = options.head_bytes.max(128);
         let buffer = vec![0; BATCH * head_bytes];
@@ -75,14 +75,15 @@ impl Socket {
         out.attach(&filter::nothing())?;
         out.drain().map_err(system(NOT_RECEIVED))?;
         let socket = &out.socket;
-        setsockopt(socket, ReceiveTimestampns, &true).map_err(system("no times of packets"))?;
+        setsockopt(socket, ReceiveTimestampns, &true)
+            .map_err(system("cannot enable packet timestamps"))?;
         // More than the system's limit is for who may administer the network.
         let bytes = options.buffer_bytes.min(BUFFER_MAX);
         if setsockopt(socket, RcvBufForce, &bytes).is_err() {
             setsockopt(socket, RcvBuf, &bytes).map_err(system("no buffer"))?;
         }
         if let Some(index) = interface {
-            // Tells when it goes down; the filter would do for the rest. Interfaces without
+            // Reports when it goes down; the filter would be enough otherwise. Interfaces without a
             // hardware address (tunnels) are not listed with one and stay unbound.
             if let Some(link) = link_address(index) {
                 bind(socket.as_raw_fd(), &link).map_err(system("cannot listen"))?;
@@ -95,7 +96,7 @@ impl Socket {
         out.attach(&filter::of(interface, &options.ports))?;
         out.dropped();
         out.dropped = 0;
-        out.wait(WAIT_MS).map_err(|error| system("no time limit")(error))?;
+        out.wait(WAIT_MS).map_err(|error| system("cannot set a receive timeout")(error))?;
         Ok(out)
     }
 
@@ -110,7 +111,8 @@ impl Socket {
             let mut slices: Vec<[IoSliceMut<'_>; 1]> = (self.buffer.chunks_mut(self.head_bytes))
                 .map(|chunk| [IoSliceMut::new(chunk)])
                 .collect();
-            // Anew each time: the kernel writes lengths into them that would limit the next ones.
+            // Set up again each time: the kernel writes lengths into them that would limit the next
+            // messages.
             let control = nix::cmsg_space!(TimeSpec);
             let mut headers = MultiHeaders::<LinkAddr>::preallocate(BATCH, Some(control));
             let waits = if may_wait { MsgFlags::MSG_WAITFORONE } else { MsgFlags::MSG_DONTWAIT };
@@ -161,7 +163,7 @@ impl Socket {
 
     fn attach(&self, program: &[Instruction]) -> Result<(), Error> {
         let attached = self.socket.attach_filter(&instructions(program));
-        attached.map_err(|error| Error::System { what: "no filter for packets", error })
+        attached.map_err(|error| Error::System { what: "cannot attach the packet filter", error })
     }
 
     fn wait(&self, milliseconds: i64) -> nix::Result<()> {
@@ -185,7 +187,7 @@ impl Socket {
 
 /// Addresses of this machine.
 pub fn addresses() -> Result<Vec<IpAddr>, Error> {
-    let all = getifaddrs().map_err(system("interfaces cannot be listed"))?;
+    let all = getifaddrs().map_err(system("cannot list interfaces"))?;
     let addresses = all.filter_map(|interface| {
         let address = interface.address?;
         let v4 = address.as_sockaddr_in().map(|address| IpAddr::V4(address.ip()));

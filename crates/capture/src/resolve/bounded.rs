@@ -21,7 +21,7 @@ pub trait Entity: Default {
 #[derive(Clone, Default)]
 struct Slot<E> {
     entity: E,
-    /// Told apart from an earlier entity in the same slot by the queue.
+    /// Details apart from an earlier entity in the same slot by the queue.
     stamp: u64,
     is_live: bool,
 }

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use smbscope_tables::open::{OpenLife, OpenNames, OpenTold, smb2_writes};
 use smbscope_tables::operation::Operation;
 use smbscope_tables::tables::{Coverage, Handle, Session, Tree};
+use smbscope_wire::smb1;
 
 use super::bounded::Entity;
-use super::ends::{Channels, Ending};
-use super::known::Known;
-use crate::output;
+use super::handle_end::{Channels, Ending};
+use super::interned::Interned;
+use crate::outcome;
 
 /// A session while it lives.
 #[derive(Clone, Default)]
@@ -19,15 +20,13 @@ pub struct SessionState {
     key: u64,
     /// Its row so far, without names that others share.
     pub row: Session,
-    /// The client's address.
     pub client: Arc<str>,
     /// DOMAIN\user.
-    pub user: Known,
+    pub user: Interned,
     /// It ended by a logoff; its number may be given to another.
     pub ended: Option<Ending>,
-    /// Its connections.
     pub channels: Channels,
-    /// The server refused the logon: it is no session.
+    /// The server refused the logon, so there is no session.
     pub is_refused: bool,
 }
 
@@ -53,22 +52,22 @@ impl SessionState {
             Session { session_id: id, connection, start: time, end: time, ..Session::default() };
     }
 
-    /// Takes what a session setup tells.
-    pub fn learn(&mut self, told: &output::Session) {
-        if let Some(user) = &told.user {
-            self.user = Known::new(user);
+    /// Takes what a session setup says.
+    pub fn learn(&mut self, answer: &outcome::Session) {
+        if let Some(user) = &answer.user {
+            self.user = Interned::new(user);
         }
         let row = &mut self.row;
-        if told.workstation.is_some() {
-            row.workstation.clone_from(&told.workstation);
+        if answer.workstation.is_some() {
+            row.workstation.clone_from(&answer.workstation);
         }
-        if told.mechanism.is_some() {
-            row.mechanism.clone_from(&told.mechanism);
+        if answer.mechanism.is_some() {
+            row.mechanism.clone_from(&answer.mechanism);
         }
         // The reply to a further channel's setup says nothing of them (Samba's has no flags).
-        if !told.binding {
-            row.guest = told.guest.or(row.guest);
-            row.encrypt_data = told.encrypt_data.or(row.encrypt_data);
+        if !answer.binding {
+            row.guest = answer.guest.or(row.guest);
+            row.encrypt_data = answer.encrypt_data.or(row.encrypt_data);
         }
     }
 
@@ -94,7 +93,7 @@ pub struct TreeState {
     /// Its row so far.
     pub row: Tree,
     /// `\\server\share`.
-    pub share: Known,
+    pub share: Interned,
 }
 
 impl Entity for TreeState {
@@ -124,17 +123,17 @@ impl TreeState {
         };
     }
 
-    /// Takes what a tree connect tells.
-    pub fn learn(&mut self, told: &output::Tree, share: Option<&str>) {
+    /// Takes what a tree connect says.
+    pub fn learn(&mut self, answer: &outcome::Tree, share: Option<&str>) {
         if let Some(share) = share {
-            self.share = Known::new(share);
+            self.share = Interned::new(share);
         }
         let row = &mut self.row;
-        row.share_type.clone_from(&told.share_type);
-        row.share_flags = told.flags;
-        row.capabilities = told.capabilities;
-        row.continuous_availability = told.continuous_availability;
-        row.encrypt_data = told.encrypt_data;
+        row.share_type.clone_from(&answer.share_type);
+        row.share_flags = answer.flags;
+        row.capabilities = answer.capabilities;
+        row.continuous_availability = answer.continuous_availability;
+        row.encrypt_data = answer.encrypt_data;
     }
 
     /// Its row.
@@ -164,7 +163,7 @@ pub struct HandleState {
     /// What its operations tell.
     pub life: OpenLife,
     /// File or directory.
-    pub path: Known<String>,
+    pub path: Interned<String>,
     /// Names of client, user and share, where the table of handles is wanted.
     pub names: [Option<Arc<str>>; 3],
 }
@@ -201,18 +200,18 @@ impl HandleState {
         self.file_id
     }
 
-    /// Takes what a create tells.
+    /// Takes what a create says.
     pub fn open(
         &mut self,
         row: &Operation,
-        told: Option<&OpenTold>,
+        answer: Option<&OpenTold>,
         path: Option<&str>,
         time: i64,
     ) {
         if let Some(path) = path {
             self.name(path);
         }
-        self.life.open(row, told.copied().unwrap_or_default(), time);
+        self.life.open(row, answer.copied().unwrap_or_default(), time);
     }
 
     /// Its path from now on; one that no server opens is not remembered.
@@ -227,7 +226,7 @@ impl HandleState {
     #[inline]
     pub fn count(&mut self, row: &Operation) {
         let writes = match row.command() {
-            Some(command) if self.protocol == 1 => crate::smb1::data_direction(command as u8),
+            Some(command) if self.protocol == 1 => smb1::Command(command as u8).writes_data(),
             _ => smb2_writes(row),
         };
         self.life.count(row, writes);
@@ -247,9 +246,7 @@ impl HandleState {
 pub struct Closed {
     /// Whether the table is wanted.
     pub is_wanted: bool,
-    /// The recording.
     pub recording: Arc<str>,
-    /// Rows.
     pub rows: Vec<Handle>,
     /// Opens that were forgotten before their Close.
     pub forgotten: u64,
@@ -270,7 +267,7 @@ impl Closed {
     }
 }
 
-/// Adds one set of counters to another; what is no counter stays.
+/// Adds one set of counters to another; other fields are unchanged.
 pub fn add_counters(sum: &mut Coverage, more: &Coverage) {
     macro_rules! add {
         ($($counter:ident)*) => { $(sum.$counter += more.$counter;)* };

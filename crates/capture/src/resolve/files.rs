@@ -6,37 +6,37 @@ use smbscope_tables::builder::{Names, extension_of};
 use smbscope_tables::operation::{Column, Operation};
 use smbscope_wire::status::Status;
 
-use super::ends::end_open;
-use super::known::Known;
-use super::links::Link;
+use super::connections::ConnectionState;
+use super::handle_end::end_open;
+use super::interned::Interned;
 use super::{Map, Resolver};
-use crate::output::{Done, Effect, Told};
+use crate::outcome::{Details, Effect, OperationEnd};
 
 impl Resolver {
     pub(super) fn file(
         &mut self,
-        link: &mut Link,
+        connection: &mut ConnectionState,
         session: Option<(u32, u64)>,
         tree: Option<u32>,
-        done: &Done,
-        told: &Told,
+        done: &OperationEnd,
+        details: &Details,
         row: &mut Operation,
     ) {
-        let path = done.path.map(|path| told.text(path));
+        let path = done.path.map(|path| details.text(path));
         let handle = if let Effect::Open(index) = done.effect
             && let (Some(session), Some(file)) = (session, row.file_id())
         {
             let key = (session.1, file);
-            let told = told.opens.get(index as usize);
-            let taken_up = self.durable.find(link.server, file);
+            let opened = details.opens.get(index as usize);
+            let taken_up = self.durable.find(connection.server, file);
             let taken_up =
                 taken_up.filter(|&place| self.take_up(place, key, session.0, tree, path));
             Some(taken_up.unwrap_or_else(|| {
                 let place = self.begin_handle(key, session.0, tree, row);
                 if let Some(state) = self.handles.get_mut(place) {
-                    state.open(row, told, path, done.time);
+                    state.open(row, opened, path, done.time);
                     if state.life.is_durable() {
-                        self.durable.add(link.server, file, place, self.limits.handles);
+                        self.durable.add(connection.server, file, place, self.limits.handles);
                     }
                 }
                 place
@@ -44,7 +44,7 @@ impl Resolver {
         } else if let (Some(session), Some(file)) = (session, row.file_id()) {
             // One that was opened before the capture began gets a number and no path.
             let key = (session.1, file);
-            let known = self.handles.find(&key, link.handle);
+            let known = self.handles.find(&key, connection.handle);
             known.or_else(|| {
                 may_be_open(row, file).then(|| self.begin_unseen(key, session.0, tree, row))
             })
@@ -55,27 +55,27 @@ impl Resolver {
         if let Some(place) = handle
             && let Some(state) = self.handles.get_mut(place)
         {
-            link.handle = place;
+            connection.handle = place;
             row.set_handle(state.life.handle);
             state.count(row);
             let opened = matches!(done.effect, Effect::Open(_));
             if (opened || path.is_none()) && state.path.is_known() {
                 set_path(row, names, &mut state.path);
                 if opened && done.chain != 0 {
-                    link.chain = done.chain;
-                    link.chain_path.set(state.path.text());
+                    connection.chain = done.chain;
+                    connection.chain_path.set(state.path.text());
                 }
             }
             match done.effect {
                 Effect::Close(size) => {
                     state.life.close(row, size, done.time);
                     if state.life.is_durable() {
-                        self.durable.remove(link.server, state.file_id());
+                        self.durable.remove(connection.server, state.file_id());
                     }
                     self.handles.retire(place, &mut |state| self.closed.take(state));
                     return;
                 }
-                Effect::Rename(name) => state.name(told.text(name)),
+                Effect::Rename(name) => state.name(details.text(name)),
                 _ => {}
             }
         }
@@ -84,17 +84,17 @@ impl Resolver {
         }
         if let Some(path) = path {
             let known = match done.chain {
-                0 => &mut link.path,
+                0 => &mut connection.path,
                 chain => {
-                    link.chain = chain;
-                    &mut link.chain_path
+                    connection.chain = chain;
+                    &mut connection.chain_path
                 }
             };
             known.set(path);
             set_path(row, names, known);
-        } else if done.chain != 0 && link.chain == done.chain {
+        } else if done.chain != 0 && connection.chain == done.chain {
             // Members of a compound work on its file even where it could not be opened.
-            set_path(row, names, &mut link.chain_path);
+            set_path(row, names, &mut connection.chain_path);
         }
     }
 
@@ -211,7 +211,7 @@ fn may_be_open(row: &Operation, file: [u8; 16]) -> bool {
     !denied
 }
 
-fn set_path(row: &mut Operation, names: &mut Names, path: &mut Known<String>) {
+fn set_path(row: &mut Operation, names: &mut Names, path: &mut Interned<String>) {
     let fresh = path.generation() != names.generation + 1;
     row.set_path(path.in_pool(names, |names| &mut names.path));
     if fresh {

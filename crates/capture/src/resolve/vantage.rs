@@ -1,10 +1,10 @@
-//! Where a capture was taken, from what its connections say.
+//! Where a capture was taken, according to its connections.
 
 use smbscope_tables::tables::{Connection, Coverage};
 
 use super::Map;
 
-/// Different answers that are told apart.
+/// Different answers that are counted separately.
 const ANSWERS: usize = 64;
 
 /// Vantages and their reasons, with the operations of the connections that say so.

@@ -9,18 +9,18 @@ use smbscope_wire::nbss::{self, Kind};
 use smbscope_wire::read::{array_at, u8_at, u16_at};
 
 use super::Piece;
-use crate::need;
+use super::wanted_bytes;
 
 /// A message of one direction.
 #[derive(Clone, Copy, Debug)]
 pub struct Message<'a> {
-    /// Its beginning, from the protocol's magic: all that is wanted of it, as far as captured.
+    /// Its beginning, from the protocol's magic: the bytes that are needed, as far as captured.
     pub bytes: &'a [u8],
-    /// Its length without the NetBIOS header, as that says.
+    /// Its length without the NetBIOS header, according to that header.
     pub length: u32,
     /// Type in the NetBIOS header.
     pub kind: Kind,
-    /// Whether something that is wanted was not captured.
+    /// Whether a byte that is needed was not captured.
     pub cut: bool,
     /// First byte (of the NetBIOS header).
     pub start: i64,
@@ -34,17 +34,17 @@ pub struct Message<'a> {
     pub begun: i64,
 }
 
-/// What takes the messages of one direction.
+/// Receives the messages of one direction.
 pub trait MessageSink {
     /// A message begins: its length is known, nothing else.
     fn begin(&mut self, time: i64) -> i64;
-    /// Takes back a begin whose message turned out to be none.
+    /// Cancels a begin whose message turned out not to be one.
     fn unbegin(&mut self, time: i64, begun: i64);
-    /// Whether a message without magic is to be expected (SMB1 raw mode).
+    /// Whether a message without magic is expected (SMB1 raw mode).
     fn expects_raw(&self) -> bool;
     /// Whether whole encrypted messages are wanted.
     fn decrypts(&self) -> bool;
-    /// A message, complete or as far as it goes.
+    /// A message, complete or as far as it was captured.
     fn message(&mut self, message: Message<'_>);
 }
 
@@ -53,7 +53,7 @@ pub trait MessageSink {
 pub struct Counters {
     /// Times the next message had to be searched for.
     pub searches: u64,
-    /// Bytes passed over in searches.
+    /// Bytes skipped in searches.
     pub skipped_bytes: u64,
 }
 
@@ -64,9 +64,9 @@ enum State {
     Search,
 }
 
-/// How a message of SMB1 begins; the others' first byte is less by 1 to 3.
+/// How a message of SMB1 begins; the first byte of the other protocols is less by 1 to 3.
 const SMB1: u32 = 0xff53_4d42;
-/// How a message of SMB2 in clear begins: 0xfe, 'S', 'M', 'B'.
+/// How a plaintext message of SMB2 begins: 0xfe, 'S', 'M', 'B'.
 const SMB2: u32 = 0xfe53_4d42;
 /// Bytes that must be there to judge whether a message begins.
 const PLAUSIBLE_BYTES: usize = 10;
@@ -117,8 +117,8 @@ impl Framer {
         }
     }
 
-    /// The SMB2 message that a piece is, if it is one and nothing else: what most are. It is taken
-    /// without a [`MessageSink`]; any other piece is still to be fed.
+    /// The SMB2 message in a piece, if the piece is exactly one message, as most are. It is taken
+    /// without a [`MessageSink`]; any other piece still has to be fed.
     #[inline]
     pub fn whole_smb2<'a>(&mut self, piece: &Piece<'a>) -> Option<&'a [u8]> {
         let (header, bytes) = piece.bytes.split_first_chunk::<{ nbss::HEADER_BYTES }>()?;
@@ -150,7 +150,7 @@ impl Framer {
         }
     }
 
-    /// The stream ends or is lost sight of: hands over what is there of a message.
+    /// The stream ends or is lost track of: hands over what there is of a message.
     pub fn end(&mut self, sink: &mut impl MessageSink) {
         if self.state == State::Message {
             if self.total > 0 && self.buffer.len() > nbss::HEADER_BYTES {
@@ -243,7 +243,7 @@ impl Framer {
         taken
     }
 
-    /// Decides how much more is wanted; false when this is no message.
+    /// Decides how much more is wanted; false if this is not a message.
     fn extend_want(&mut self, piece: &Piece<'_>, sink: &mut impl MessageSink) -> bool {
         let Some(header) = nbss::Header::parse(&self.buffer) else { return false };
         let message = self.buffer.get(nbss::HEADER_BYTES..).unwrap_or_default();
@@ -264,7 +264,7 @@ impl Framer {
             self.synchronised = true;
             self.begun = Some(sink.begin(self.start.min(piece.time)));
         }
-        let want = need::of(message, length, sink.decrypts()).min(length);
+        let want = wanted_bytes::of_message(message, length, sink.decrypts()).min(length);
         let limit = if sink.decrypts() { usize::MAX } else { self.limit_bytes };
         self.cut |= want > limit;
         self.want = nbss::HEADER_BYTES + want.min(limit);
@@ -290,7 +290,7 @@ impl Framer {
         });
         self.buffer = buffer;
         self.buffer.clear();
-        // One huge message must not hold its memory for the connection's life.
+        // A very large message must not keep its memory for the life of the connection.
         self.buffer.shrink_to(64 << 10);
     }
 
@@ -351,8 +351,8 @@ impl Framer {
         piece.length
     }
 
-    /// Whether a framed message is one of ours. A stream in step may hold messages without magic
-    /// (raw mode) or without anything; before that, zeros are rather the rest of file data.
+    /// Whether a framed message is SMB. A synchronised stream may contain messages without magic
+    /// (raw mode) or without content; before that, zeros are more likely the rest of file data.
     #[inline]
     fn is_message(&self, header: nbss::Header, message: &[u8], sink: &impl MessageSink) -> bool {
         match header.kind {
@@ -365,7 +365,7 @@ impl Framer {
         }
     }
 
-    /// Goes on with a message whose first `carried` bytes are in the buffer.
+    /// Continues with a message whose first `carried` bytes are in the buffer.
     fn resume(&mut self, piece: &Piece<'_>, carried: u32) {
         self.state = State::Message;
         self.total = 0;

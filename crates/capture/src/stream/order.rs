@@ -1,23 +1,23 @@
 //! Segments of one direction in the order of their sequence numbers (RFC 9293 section 3.4).
 //!
-//! Segments that come early wait, bounded, for the hole before them to be filled. When the receiver
-//! has acknowledged it, so that only the recorder missed it, the connection gives it up; here it is
-//! given up when nothing is known of the receiver, or when too much waits.
+//! Segments that come early wait, bounded, until the hole before them is filled. If the receiver
+//! acknowledged the hole, so that only the recorder missed it, the connection gives it up. It is
+//! given up here if the receiver's acknowledgements are unknown, or if too much waits.
 
 use std::collections::VecDeque;
 
 use super::Piece;
 
-/// Packets of the connection after which a hole is given up when the other direction is not captured
+/// Packets of the connection after which a hole is given up if the other direction is not captured
 /// at all.
-const PATIENCE_ONE_DIRECTION: u32 = 256;
+const HOLE_PACKETS_ONE_DIRECTION: u32 = 256;
 /// Time after which such a hole is given up in any case.
-const PATIENCE_NS: i64 = 2_000_000_000;
+const HOLE_WAIT_NS: i64 = 2_000_000_000;
 /// Segments that may wait, however small: a window of 8 MiB has 6,000 of the usual size.
 const WAITING_MAX: usize = 16_384;
-/// What a segment that waits costs beside its bytes.
+/// Memory of a segment that waits, in addition to its bytes.
 const WAITING_OVERHEAD: usize = size_of::<Waiting>() + 32;
-/// A jump in the stream beyond any window: not a hole but a stream that was lost sight of.
+/// A jump beyond any window: not a hole, but a stream that was lost track of.
 const JUMP_BYTES: i32 = 64 << 20;
 
 /// What to do with a segment.
@@ -28,11 +28,11 @@ pub enum Verdict {
         /// Bytes seen before.
         skip: u32,
     },
-    /// Every byte was seen before.
+    /// Every byte came before.
     Old,
-    /// It lies behind a hole: keep it.
+    /// It is behind a hole: keep it.
     Early,
-    /// It lies so far ahead that what came before is lost.
+    /// It is so far ahead that the bytes before it are lost.
     Jump,
 }
 
@@ -84,7 +84,7 @@ impl Order {
         self.waiting_bytes
     }
 
-    /// Takes a segment with payload as used if it is the one that comes next.
+    /// Accepts a segment with payload if it is the next one.
     #[inline]
     pub fn follow(&mut self, sequence: u32, length: u32) -> bool {
         let follows = self.next == Some(sequence);
@@ -94,7 +94,7 @@ impl Order {
         follows
     }
 
-    /// Judges a segment with payload, and takes it as used if it is to be used.
+    /// Judges a segment with payload, and accepts it if it is to be used.
     #[inline]
     pub fn judge(&mut self, sequence: u32, length: u32) -> Verdict {
         let Some(next) = self.next else {
@@ -107,7 +107,7 @@ impl Order {
         }
         let seen = ahead.unsigned_abs();
         if seen >= length {
-            // A number that lies far behind belongs to a stream that was lost sight of.
+            // A number far behind belongs to a stream that was lost track of.
             return if seen > JUMP_BYTES as u32 { Verdict::Jump } else { Verdict::Old };
         }
         self.next = Some(sequence.wrapping_add(length));
@@ -153,8 +153,8 @@ impl Order {
         true
     }
 
-    /// Whether the hole is to be given up, asked once for every packet of the connection.
-    /// `acknowledged` is the highest number that the receiver confirmed, if it was seen at all.
+    /// Whether to give up the hole; called once for every packet of the connection. `acknowledged`
+    /// is the highest number that the receiver acknowledged, if any acknowledgement was captured.
     pub fn is_hopeless(
         &mut self,
         acknowledged: Option<u32>,
@@ -170,8 +170,8 @@ impl Order {
         }
         let age = time - self.hole_since;
         match acknowledged {
-            Some(_) => age > 30 * PATIENCE_NS,
-            None => self.hole_packets > PATIENCE_ONE_DIRECTION || age > 2 * PATIENCE_NS,
+            Some(_) => age > 30 * HOLE_WAIT_NS,
+            None => self.hole_packets > HOLE_PACKETS_ONE_DIRECTION || age > 2 * HOLE_WAIT_NS,
         }
     }
 
@@ -181,8 +181,8 @@ impl Order {
         Some((next, self.waiting.front()?.sequence.wrapping_sub(next)))
     }
 
-    /// Takes the next segment that waited and now is in order, and hands it to `use_it` without
-    /// the bytes seen before. Returns whether there was one.
+    /// Hands the next segment that waited and is now in order to `use_it`, without the bytes that
+    /// came before. Returns whether there was one.
     pub fn release(&mut self, use_it: impl FnOnce(Piece<'_>)) -> bool {
         let Some(first) = self.waiting.front() else { return false };
         let verdict = match self.next {
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn gives_up_a_hole_that_nobody_fills() {
+    fn gives_up_a_hole_that_is_never_filled() {
         let mut order = Order::default();
         order.set_next(0);
         order.keep(&piece(10, b"x"));

@@ -142,7 +142,7 @@ pub fn single() -> Options {
     Options { threads: 1, ..Options::default() }
 }
 
-/// Two lists of rows are equal; else the first difference is told.
+/// Two lists of rows are equal; otherwise prints the first difference.
 #[track_caller]
 pub fn assert_same(left: &[Row], right: &[Row], what: &str) {
     for (index, (left, right)) in left.iter().zip(right).enumerate() {

@@ -113,7 +113,7 @@ impl Sending {
     }
 }
 
-/// Segments of any size up to `most`; in the midst of data not so small that they get too many.
+/// Segments of any size up to `most`; within data they are not so small that there are too many.
 pub fn any_size(dice: &mut Dice, most: usize) -> impl FnMut(usize) -> usize {
     move |into| {
         let size = 1 + dice.below(most);

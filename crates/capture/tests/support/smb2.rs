@@ -83,7 +83,7 @@ impl Pdu {
         self.put(36, &id.to_le_bytes())
     }
 
-    /// With another volatile part of the FileId, which stands there.
+    /// With another volatile part of the FileId at offset `at`.
     pub fn volatile(self, at: usize, id: u64) -> Pdu {
         self.put(at + 8, &id.to_le_bytes())
     }

@@ -106,7 +106,7 @@ pub fn everything(mut fill: impl FnMut() -> u8) -> Talk {
     talk.pass(100_000);
     talk.answer(error(CHANGE_NOTIFY, 17, PENDING).asynchronous(77).framed());
     talk.pass(10_000);
-    // Goes on while it is pending.
+    // Another request while it is pending.
     talk.ask(read(18, 40, 0, 4_096).framed());
     talk.pass(600_000);
     talk.answer(error(READ, 18, PENDING).asynchronous(78).framed());

@@ -17,7 +17,7 @@ use smbscope_wire::smb2::oplock::{NOTIFICATION_MESSAGE_ID, OplockBreak};
 use smbscope_wire::smb2::{Command, HEADER_BYTES};
 use tokio::io::{AsyncRead, ReadBuf};
 
-use super::Channel;
+use super::{Channel, Pending};
 use crate::error::ClientError;
 use crate::reply::{Reply, Want};
 
@@ -78,60 +78,99 @@ impl Channel {
     /// Takes bytes as they came from the connection.
     fn take_in(&mut self, mut bytes: &mut [u8], now: i64) -> Result<(), ClientError> {
         while !bytes.is_empty() {
-            match std::mem::take(&mut self.partial) {
-                Partial::None => {
-                    self.first_byte_at = now;
-                    match frame_length(bytes)? {
-                        // The usual case: a whole frame, read where it is.
-                        Some(length) if length <= bytes.len() => {
-                            let (frame, rest) = bytes.split_at_mut(length);
-                            bytes = rest;
-                            self.message(frame, length, now)?;
-                        }
-                        _ => self.partial = Partial::Head(Vec::new()),
-                    }
+            bytes = match std::mem::take(&mut self.partial) {
+                Partial::None => self.begin_frame(bytes, now)?,
+                Partial::Head(head) => self.continue_head(head, bytes, now)?,
+                Partial::Whole { bytes: kept, length } => {
+                    self.continue_whole(kept, length, bytes, now)?
                 }
-                Partial::Head(mut head) => {
-                    let length = frame_length(&head)?;
-                    let goal = length.map_or(nbss::HEADER_BYTES, |length| length.min(HEAD_BYTES));
-                    bytes = append(&mut head, goal, bytes);
-                    self.partial = match length {
-                        Some(length) if head.len() == length => {
-                            self.message(&mut head, length, now)?;
-                            Partial::None
-                        }
-                        Some(length) if head.len() == HEAD_BYTES => {
-                            if self.may_skip(&head) {
-                                let left = length - head.len();
-                                Partial::Skip { head, length, left }
-                            } else {
-                                head.reserve_exact(length - head.len());
-                                Partial::Whole { bytes: head, length }
-                            }
-                        }
-                        _ => Partial::Head(head),
-                    };
+                Partial::Skip { head, length, left } => {
+                    self.skip_payload(head, (length, left), bytes, now)?
                 }
-                Partial::Whole { bytes: mut kept, length } => {
-                    bytes = append(&mut kept, length, bytes);
-                    if kept.len() == length {
-                        self.message(&mut kept, length, now)?;
-                    } else {
-                        self.partial = Partial::Whole { bytes: kept, length };
-                    }
-                }
-                Partial::Skip { mut head, length, left } => {
-                    let skipped = left.min(bytes.len());
-                    bytes = &mut bytes[skipped..];
-                    if skipped == left {
-                        self.message(&mut head, length, now)?;
-                    } else {
-                        self.partial = Partial::Skip { head, length, left: left - skipped };
-                    }
-                }
-            }
+            };
         }
         Ok(())
+    }
+
+    /// The first bytes of a frame. Returns what is left, as the following functions do.
+    fn begin_frame<'a>(
+        &mut self,
+        bytes: &'a mut [u8],
+        now: i64,
+    ) -> Result<&'a mut [u8], ClientError> {
+        self.first_byte_at = now;
+        match frame_length(bytes)? {
+            // The usual case: a whole frame, decoded in place.
+            Some(length) if length <= bytes.len() => {
+                let (frame, rest) = bytes.split_at_mut(length);
+                self.message(frame, length, now)?;
+                Ok(rest)
+            }
+            _ => {
+                self.partial = Partial::Head(Vec::new());
+                Ok(bytes)
+            }
+        }
+    }
+
+    /// More of a frame's head: enough of it says whether the rest is kept.
+    fn continue_head<'a>(
+        &mut self,
+        mut head: Vec<u8>,
+        bytes: &'a mut [u8],
+        now: i64,
+    ) -> Result<&'a mut [u8], ClientError> {
+        let length = frame_length(&head)?;
+        let goal = length.map_or(nbss::HEADER_BYTES, |length| length.min(HEAD_BYTES));
+        let rest = append(&mut head, goal, bytes);
+        match length {
+            Some(length) if head.len() == length => self.message(&mut head, length, now)?,
+            Some(length) if head.len() == HEAD_BYTES => {
+                let left = length - head.len();
+                self.partial = if self.may_skip(&head) {
+                    Partial::Skip { head, length, left }
+                } else {
+                    head.reserve_exact(left);
+                    Partial::Whole { bytes: head, length }
+                };
+            }
+            _ => self.partial = Partial::Head(head),
+        }
+        Ok(rest)
+    }
+
+    /// More of a frame that is kept whole.
+    fn continue_whole<'a>(
+        &mut self,
+        mut kept: Vec<u8>,
+        length: usize,
+        bytes: &'a mut [u8],
+        now: i64,
+    ) -> Result<&'a mut [u8], ClientError> {
+        let rest = append(&mut kept, length, bytes);
+        if kept.len() == length {
+            self.message(&mut kept, length, now)?;
+        } else {
+            self.partial = Partial::Whole { bytes: kept, length };
+        }
+        Ok(rest)
+    }
+
+    /// More of a read's payload, of which nothing is kept.
+    fn skip_payload<'a>(
+        &mut self,
+        mut head: Vec<u8>,
+        (length, left): (usize, usize),
+        bytes: &'a mut [u8],
+        now: i64,
+    ) -> Result<&'a mut [u8], ClientError> {
+        let (skipped, rest) = bytes.split_at_mut(left.min(bytes.len()));
+        if skipped.len() == left {
+            self.message(&mut head, length, now)?;
+        } else {
+            self.partial = Partial::Skip { head, length, left: left - skipped.len() };
+        }
+        Ok(rest)
     }
 
     /// Whether the rest of the frame with this head is a read's payload that nobody wants: then it
@@ -202,38 +241,58 @@ impl Channel {
             self.notification(member, now);
             return;
         }
-        let Some(place) =
-            self.pending.iter().position(|pending| pending.message_id == header.message_id)
-        else {
-            return;
-        };
-        let Some(pending) = self.pending.get_mut(place) else { return };
+        let is_its = |pending: &Pending| pending.message_id == header.message_id;
+        let Some(place) = self.pending.iter().position(is_its) else { return };
         if header.is_interim() {
-            pending.async_id = header.async_id();
-            if header.command == Command::LOCK && !pending.waits {
-                pending.waits = true;
-                if let Some(mark) = pending.busy.take() {
-                    self.busy.end(now, mark);
-                }
-                self.in_flight = self.in_flight.saturating_sub(1);
-            }
-            if let Some(row) = pending.row.as_mut().map(|row| &mut row.operation) {
-                row.set_pending_at(now);
-                if pending.waits {
-                    row.set_waits(true);
-                }
-                if let Some(id) = header.async_id() {
-                    row.set_async_id(id);
-                }
-                let granted = row.credits_granted().unwrap_or(0);
-                row.set_credits_granted(granted.saturating_add(header.credits));
-                if first && pending.lead {
-                    let bytes = row.response_wire_bytes().unwrap_or(0) + wire_bytes;
-                    row.set_response_wire_bytes(bytes);
-                }
-            }
-            return;
+            self.interim_reply(place, header, first, wire_bytes, now);
+        } else {
+            self.final_reply(place, member, first, wire_bytes, now);
         }
+    }
+
+    /// STATUS_PENDING: the final reply follows.
+    fn interim_reply(
+        &mut self,
+        place: usize,
+        header: &Header,
+        first: bool,
+        wire_bytes: u64,
+        now: i64,
+    ) {
+        let Some(pending) = self.pending.get_mut(place) else { return };
+        pending.async_id = header.async_id();
+        if header.command == Command::LOCK && !pending.waits {
+            pending.waits = true;
+            if let Some(mark) = pending.busy.take() {
+                self.busy.end(now, mark);
+            }
+            self.in_flight = self.in_flight.saturating_sub(1);
+        }
+        let Some(row) = pending.row.as_mut().map(|row| &mut row.operation) else { return };
+        row.set_pending_at(now);
+        if pending.waits {
+            row.set_waits(true);
+        }
+        if let Some(id) = header.async_id() {
+            row.set_async_id(id);
+        }
+        let granted = row.credits_granted().unwrap_or(0);
+        row.set_credits_granted(granted.saturating_add(header.credits));
+        if first && pending.lead {
+            let bytes = row.response_wire_bytes().unwrap_or(0) + wire_bytes;
+            row.set_response_wire_bytes(bytes);
+        }
+    }
+
+    fn final_reply(
+        &mut self,
+        place: usize,
+        member: &Member<'_>,
+        first: bool,
+        wire_bytes: u64,
+        now: i64,
+    ) {
+        let header = &member.header;
         let mut pending = self.pending.swap_remove(place);
         let busy = pending.busy.take().map(|mark| self.busy.end(now, mark));
         if !pending.waits {
@@ -246,20 +305,10 @@ impl Channel {
         if let (Command::CREATE, Some(row)) = (header.command, &pending.row) {
             self.opened(&row.operation);
         }
-        if let Some(mut row) = pending.row {
+        if let Some(mut row) = pending.row.take() {
             let operation = &mut row.operation;
-            if pending.waits {
-                operation.set_waits(true);
-            } else if let Some(busy) = busy {
+            if let Some(busy) = busy.filter(|_| !pending.waits) {
                 operation.set_busy_ns(busy);
-            }
-            let granted = operation.credits_granted().unwrap_or(0);
-            operation.set_credits_granted(granted.saturating_add(header.credits));
-            if operation.session_id().is_none() && header.session_id != 0 {
-                operation.set_session_id(header.session_id);
-            }
-            if let (Command::TREE_CONNECT, Some(tree)) = (header.command, header.tree_id()) {
-                operation.set_tree_id(tree);
             }
             if pending.lead || first {
                 operation.set_response_start(self.first_byte_at);
@@ -268,11 +317,7 @@ impl Channel {
                 operation.set_response_wire_bytes(bytes);
                 operation.derive_durations();
             }
-            if pending.lead && !pending.waits {
-                self.share_of_server(operation);
-            }
-            self.table.signed += u64::from(operation.signed() == Some(true));
-            self.table.encrypted += u64::from(operation.encrypted() == Some(true));
+            self.complete_row(&pending, header, operation);
             row.told = reply.told();
             self.keep(row);
         }
@@ -281,7 +326,27 @@ impl Channel {
         }
     }
 
-    /// Tells the members of a compound that was led by a Create which file they work on.
+    /// The columns that the final reply's header fills, and the server's time.
+    fn complete_row(&mut self, pending: &Pending, header: &Header, operation: &mut Operation) {
+        if pending.waits {
+            operation.set_waits(true);
+        }
+        let granted = operation.credits_granted().unwrap_or(0);
+        operation.set_credits_granted(granted.saturating_add(header.credits));
+        if operation.session_id().is_none() && header.session_id != 0 {
+            operation.set_session_id(header.session_id);
+        }
+        if let (Command::TREE_CONNECT, Some(tree)) = (header.command, header.tree_id()) {
+            operation.set_tree_id(tree);
+        }
+        if pending.lead && !pending.waits {
+            self.share_of_server(operation);
+        }
+        self.table.signed += u64::from(operation.signed() == Some(true));
+        self.table.encrypted += u64::from(operation.encrypted() == Some(true));
+    }
+
+    /// Sets the file of the members of a compound that a Create led.
     fn opened(&mut self, create: &Operation) {
         let (Some(handle), Some(file)) = (create.handle(), create.file_id()) else { return };
         let rows = self.pending.iter_mut().filter_map(|pending| pending.row.as_mut());
@@ -292,23 +357,23 @@ impl Channel {
         }
     }
 
-    /// What of an operation's time is the server's.
+    /// The server's part of an operation's time.
     fn share_of_server(&self, operation: &mut Operation) {
         if let (Some(sent), Some(answered)) =
             (operation.request_start(), operation.response_start())
         {
-            self.round_trip.took(answered - sent);
+            self.round_trip.add_sample(answered - sent);
         }
         if let (Some(turnaround), Some(round_trip)) =
             (operation.turnaround_ns(), self.round_trip.least_ns())
         {
             operation.set_server_ns(turnaround - round_trip);
-            // It has a part of the client's: it says as much as half of itself.
+            // The shortest sample contains client time too; half of it is the assumed error.
             operation.set_server_error_ns(round_trip / 2);
         }
     }
 
-    /// A break that the server sends unasked: a row of its own.
+    /// A break notification: the server sends it unsolicited, so it gets its own row.
     fn notification(&mut self, member: &Member<'_>, now: i64) {
         self.table.breaks += 1;
         if self.rows.is_some() {

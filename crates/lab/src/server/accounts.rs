@@ -10,7 +10,7 @@ use std::io;
 
 use md4::{Digest as _, Md4};
 
-use super::conf::WORKGROUP;
+use super::options::WORKGROUP;
 
 /// Letters and digits that nobody confuses. 57 of them: 22 give 128 bits.
 const ALPHABET: &[u8] = b"ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz23456789";

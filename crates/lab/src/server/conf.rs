@@ -6,11 +6,8 @@
 use std::fmt::Write as _;
 
 use super::error::LabError;
-use super::options::{Cipher, Dialect, Encryption, Options, Signing, SigningAlgorithm};
-use super::places::Places;
-
-/// The workgroup, which clients see as the users' domain.
-pub(super) const WORKGROUP: &str = "LAB";
+use super::options::{Cipher, Dialect, Encryption, Options, Signing, SigningAlgorithm, WORKGROUP};
+use super::paths::Paths;
 
 /// What a lab sets itself, because its own folder, port and users depend on it. `--set` must not
 /// point a private Samba at the system's files. Written as Samba compares names: without spaces,
@@ -70,12 +67,12 @@ pub(super) struct Accounts {
 /// none), not by those that smbd finds where it was installed.
 pub(super) fn text(
     options: &Options,
-    places: &Places,
+    paths: &Paths,
     port: u16,
     accounts: &Accounts,
     own_rpc: bool,
 ) -> String {
-    let dir = |name: &str| places.dir.join(name).display().to_string();
+    let dir = |name: &str| paths.dir.join(name).display().to_string();
     let mut text = String::from(
         "# A private Samba, made by `smbscope lab up`; `smbscope lab down` removes it.\n[global]\n",
     );
@@ -100,8 +97,8 @@ pub(super) fn text(
         ("usershare max shares", "0"),
         ("max log size", "0"),
         ("log level", &options.log_level.to_string()),
-        ("log file", &places.smbd_log().display().to_string()),
-        ("username map", &places.users_map().display().to_string()),
+        ("log file", &paths.smbd_log().display().to_string()),
+        ("username map", &paths.users_map().display().to_string()),
         ("passdb backend", &format!("smbpasswd:{}/smbpasswd", dir("private"))),
         ("private dir", &dir("private")),
         ("binddns dir", &dir("private")),
@@ -127,7 +124,7 @@ pub(super) fn text(
         text,
         "[{}]\n  path = {}\n  read only = no\n",
         options.share,
-        places.share().display()
+        paths.share().display()
     );
     text
 }
@@ -245,9 +242,9 @@ mod tests {
     use std::path::PathBuf;
 
     fn conf(options: &Options) -> String {
-        let places = Places { dir: PathBuf::from("/tmp/lab") };
+        let paths = Paths { dir: PathBuf::from("/tmp/lab") };
         let accounts = Accounts { owner: "nobody".into(), guest: "daemon".into() };
-        text(options, &places, 4450, &accounts, true)
+        text(options, &paths, 4450, &accounts, true)
     }
 
     #[test]

@@ -5,7 +5,6 @@
 //! what a test has): it is started inside NAME-line and told from others as smbd is, by its id and
 //! start time. What a line is, and the namespaces, own `wan`.
 
-use std::ffi::OsString;
 use std::fs;
 use std::net::SocketAddr;
 use std::os::unix::process::CommandExt as _;
@@ -13,14 +12,13 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use nix::unistd::geteuid;
-use serde::{Deserialize, Serialize};
 
 use super::error::{At as _, LabError};
 use super::listen;
-use super::options::Options;
-use super::places::Places;
+use super::options::{Line, Options};
+use super::paths::Paths;
 use super::process::{self, Process};
-use super::record::Record;
+use super::record::{LineRecord, Record};
 use crate::wan;
 use crate::wan::netns::{self, Netns, Setup, Subnet};
 
@@ -34,44 +32,11 @@ const MTU: u32 = 1500;
 /// One attempt to reach smbd over the line.
 const ATTEMPT: Duration = Duration::from_secs(5);
 
-/// A line that is asked for.
-#[derive(Clone, Debug)]
-pub struct Line {
-    /// What it is like.
-    pub options: wan::Options,
-    /// What the namespaces' names begin with.
-    pub name: String,
-    /// The command that forwards between the interfaces [`netns::ENDS`] of the namespace in which
-    /// it is started, until SIGTERM.
-    pub forwarder: Vec<OsString>,
-}
-
-impl Line {
-    /// The namespace of the server.
-    pub(super) fn server(&self) -> String {
-        format!("{}-server", self.name)
-    }
-}
-
-/// A line that a lab has.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LineRecord {
-    /// What it is like, as text (`rtt=20ms,rate=45mbit`).
-    pub options: String,
-    /// What the namespaces' names begin with.
-    pub name: String,
-}
-
 impl LineRecord {
-    /// The namespace of clients.
-    pub fn client(&self) -> String {
-        format!("{}-client", self.name)
-    }
-
-    /// Whether its forwarder is among these processes.
+    /// Whether the link's forwarder is among these processes.
     pub(super) fn runs(&self, running: &[Process], record: &Record) -> bool {
         let forwarder = record.processes.iter().find(|process| process.name == FORWARDER);
-        forwarder.is_some_and(|it| running.iter().any(|other| super::same(it, other)))
+        forwarder.is_some_and(|it| running.iter().any(|other| it.is_same(other)))
     }
 }
 
@@ -100,16 +65,16 @@ pub(super) fn place(options: &Options) -> Result<Options, LabError> {
 }
 
 /// Makes the namespaces and starts the forwarder, and notes both in the record before and after.
-pub(super) fn start(line: &Line, places: &Places, record: &mut Record) -> Result<(), LabError> {
+pub(super) fn start(line: &Line, paths: &Paths, record: &mut Record) -> Result<(), LabError> {
     let name = line.name.clone();
     record.line = Some(LineRecord { options: line.options.to_string(), name: name.clone() });
-    record.write(places)?;
+    record.write(paths)?;
     let made = Netns::up(Setup { name, subnet: Subnet::default(), mtu: MTU });
     let namespaces = made.inspect_err(|_| {
         // It has undone what it made itself; what is there is somebody else's.
         record.line = None;
     })?;
-    let out = places.wan_out();
+    let out = paths.wan_out();
     let open = || fs::File::create(&out).at(&out, "cannot be written");
     let (stdout, stderr) = (open()?, open()?);
     let mut words = line.forwarder.iter();
@@ -122,8 +87,8 @@ pub(super) fn start(line: &Line, places: &Places, record: &mut Record) -> Result
     let spawned = netns::inside(&namespaces.line(), || command.spawn())?;
     let child = spawned.at(program.as_ref(), "cannot be run")?;
     let found = Process::find(FORWARDER, child.id().cast_signed());
-    record.processes.push(found.ok_or_else(|| died(places))?);
-    record.write(places)?;
+    record.processes.push(found.ok_or_else(|| died(paths))?);
+    record.write(paths)?;
     namespaces.keep();
     Ok(())
 }
@@ -131,21 +96,21 @@ pub(super) fn start(line: &Line, places: &Places, record: &mut Record) -> Result
 /// Waits until smbd answers over the line.
 pub(super) fn answers(
     line: &LineRecord,
-    places: &Places,
+    paths: &Paths,
     record: &Record,
     patience: Duration,
 ) -> Result<(), LabError> {
     let address = SocketAddr::new(record.address, record.port);
     let begin = Instant::now();
     loop {
-        if !line.runs(&record.running(places), record) {
-            return Err(died(places));
+        if !line.runs(&record.running(paths), record) {
+            return Err(died(paths));
         }
         let answered = netns::inside(&line.client(), || listen::answers(address, ATTEMPT))?;
         let Err(error) = answered else { return Ok(()) };
         if begin.elapsed() > patience {
             let what = format!("smbd does not answer over the line ({error})");
-            return Err(LabError::Start { what, log: said(places) });
+            return Err(LabError::Start { what, log: said(paths) });
         }
         std::thread::sleep(Duration::from_millis(50));
     }
@@ -161,10 +126,10 @@ pub(super) fn remove(record: &Record) -> Result<Vec<u32>, LabError> {
     Ok(netns::remove(&line.name)?)
 }
 
-fn died(places: &Places) -> LabError {
-    LabError::Start { what: "the line's forwarder ended".to_owned(), log: said(places) }
+fn died(paths: &Paths) -> LabError {
+    LabError::Start { what: "the line's forwarder ended".to_owned(), log: said(paths) }
 }
 
-fn said(places: &Places) -> String {
-    fs::read_to_string(places.wan_out()).unwrap_or_default().trim().to_owned()
+fn said(paths: &Paths) -> String {
+    fs::read_to_string(paths.wan_out()).unwrap_or_default().trim().to_owned()
 }

@@ -9,10 +9,32 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 
 use super::error::LabError;
-use super::line::Line;
+use crate::wan;
 
 /// The most users that a lab has: the numbers fill the five digits of `user00001`.
 pub const USERS_MOST: u32 = 99_999;
+
+/// The workgroup, which clients see as the users' domain.
+pub(super) const WORKGROUP: &str = "LAB";
+
+/// A line that is asked for.
+#[derive(Clone, Debug)]
+pub struct Line {
+    /// What it is like.
+    pub options: wan::Options,
+    /// What the namespaces' names begin with.
+    pub name: String,
+    /// The command that forwards between the interfaces [`netns::ENDS`] of the namespace in which
+    /// it is started, until SIGTERM.
+    pub forwarder: Vec<OsString>,
+}
+
+impl Line {
+    /// The namespace of the server.
+    pub(super) fn server(&self) -> String {
+        format!("{}-server", self.name)
+    }
+}
 
 /// What a lab is asked to be. `Options::default()` is a lab as a user would start it: 100 users,
 /// Samba's own settings for everything else.

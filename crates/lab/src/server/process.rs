@@ -35,6 +35,11 @@ impl Process {
         (!found.ended()).then(|| Process { name: name.to_owned(), pid, start_ticks: found.start })
     }
 
+    /// Whether both are the same process: its name in the record does not count.
+    pub(super) fn is_same(&self, other: &Process) -> bool {
+        self.pid == other.pid && self.start_ticks == other.start_ticks
+    }
+
     /// Whether it still runs.
     pub(super) fn runs(&self) -> bool {
         Stat::read(self.pid).is_some_and(|now| !now.ended() && now.start == self.start_ticks)

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use super::accounts;
 use super::error::{At as _, LabError};
-use super::line::LineRecord;
-use super::places::Places;
+use super::options::WORKGROUP;
+use super::paths::Paths;
 use super::process::{self, Process};
 
 const FORMAT: u32 = 1;
@@ -55,12 +55,28 @@ pub struct Record {
     pub processes: Vec<Process>,
 }
 
+/// A line that a lab has.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LineRecord {
+    /// What it is like, as text (`rtt=20ms,rate=45mbit`).
+    pub options: String,
+    /// What the namespaces' names begin with.
+    pub name: String,
+}
+
+impl LineRecord {
+    /// The namespace of clients.
+    pub fn client(&self) -> String {
+        format!("{}-client", self.name)
+    }
+}
+
 impl Record {
     /// A record of a lab that is about to start.
-    pub(super) fn new(places: &Places, made_dir: bool) -> Record {
+    pub(super) fn new(paths: &Paths, made_dir: bool) -> Record {
         Record {
             format: FORMAT,
-            dir: places.dir.clone(),
+            dir: paths.dir.clone(),
             made_dir,
             samba: String::new(),
             smbd: PathBuf::new(),
@@ -79,8 +95,8 @@ impl Record {
 
     /// The record in a folder, or why there is none. Whoever acts on it (and does not only show it)
     /// makes sure before that the folder is this user's own.
-    pub(super) fn read(places: &Places) -> Result<Record, LabError> {
-        let path = places.record();
+    pub(super) fn read(paths: &Paths) -> Result<Record, LabError> {
+        let path = paths.record();
         let file = match fs::File::open(&path) {
             Ok(file) => file,
             Err(error)
@@ -89,37 +105,37 @@ impl Record {
                     io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
                 ) =>
             {
-                return Err(LabError::NotALab { dir: places.dir.clone() });
+                return Err(LabError::NotALab { dir: paths.dir.clone() });
             }
             Err(error) => return Err(error).at(&path, "cannot be read"),
         };
         let mut text = String::new();
         file.take(BYTES_MOST).read_to_string(&mut text).at(&path, "cannot be read")?;
-        let broken = |why: String| LabError::folder(&places.dir, format!("lab.json {why}"));
+        let broken = |why: String| LabError::folder(&paths.dir, format!("lab.json {why}"));
         let record: Record = serde_json::from_str(&text)
             .map_err(|error| broken(format!("is broken ({error}): remove the folder by hand")))?;
         if record.format > FORMAT {
             return Err(broken("is of a newer smbscope: end the lab with that one".to_owned()));
         }
         // A folder that was moved is where it is now.
-        Ok(Record { dir: places.dir.clone(), ..record })
+        Ok(Record { dir: paths.dir.clone(), ..record })
     }
 
     /// Writes it, at once or not at all.
-    pub(super) fn write(&self, places: &Places) -> Result<(), LabError> {
-        let path = places.record();
+    pub(super) fn write(&self, paths: &Paths) -> Result<(), LabError> {
+        let path = paths.record();
         let text = serde_json::to_string_pretty(self).unwrap_or_default();
         let part = path.with_extension("json.part");
         let _ = fs::remove_file(&part);
-        places.write(&part, &(text + "\n"), false)?;
+        paths.write(&part, &(text + "\n"), false)?;
         fs::rename(&part, &path).at(&path, "cannot be written")
     }
 
     /// The running processes of the lab.
-    pub(super) fn running(&self, places: &Places) -> Vec<Process> {
+    pub(super) fn running(&self, paths: &Paths) -> Vec<Process> {
         let same_boot = self.boot_id == process::boot_id();
         let started = if same_boot { self.processes.as_slice() } else { &[] };
-        process::of_lab(&places.conf(), started)
+        process::of_lab(&paths.conf(), started)
     }
 
     /// Where the share is reached, as in `//127.0.0.1:4450/home`.
@@ -137,7 +153,7 @@ impl Record {
 
     /// The users' domain.
     pub fn domain(&self) -> &'static str {
-        super::conf::WORKGROUP
+        WORKGROUP
     }
 
     /// smbd's own process, once it runs.
@@ -153,14 +169,14 @@ mod tests {
     #[test]
     fn what_was_written_is_read() {
         let folder = tempfile::tempdir().unwrap();
-        let places = Places::new(folder.path()).unwrap();
-        assert!(matches!(Record::read(&places), Err(LabError::NotALab { .. })));
-        let mut record = Record::new(&places, true);
-        record.write(&places).unwrap();
+        let paths = Paths::new(folder.path()).unwrap();
+        assert!(matches!(Record::read(&paths), Err(LabError::NotALab { .. })));
+        let mut record = Record::new(&paths, true);
+        record.write(&paths).unwrap();
         record.port = 4450;
         record.processes = vec![Process { name: "smbd".into(), pid: 7, start_ticks: 9 }];
-        record.write(&places).unwrap();
-        let read = Record::read(&places).unwrap();
+        record.write(&paths).unwrap();
+        let read = Record::read(&paths).unwrap();
         assert_eq!(read, record);
         assert_eq!((read.smbd_pid(), read.location().as_str()), (Some(7), "//127.0.0.1:4450/"));
     }
@@ -168,21 +184,21 @@ mod tests {
     #[test]
     fn a_broken_or_newer_record_is_refused() {
         let folder = tempfile::tempdir().unwrap();
-        let places = Places::new(folder.path()).unwrap();
-        fs::write(places.record(), "{").unwrap();
-        assert!(Record::read(&places).unwrap_err().to_string().contains("by hand"));
-        let newer = Record { format: FORMAT + 1, ..Record::new(&places, true) };
-        newer.write(&places).unwrap();
-        assert!(Record::read(&places).unwrap_err().to_string().contains("newer"));
+        let paths = Paths::new(folder.path()).unwrap();
+        fs::write(paths.record(), "{").unwrap();
+        assert!(Record::read(&paths).unwrap_err().to_string().contains("by hand"));
+        let newer = Record { format: FORMAT + 1, ..Record::new(&paths, true) };
+        newer.write(&paths).unwrap();
+        assert!(Record::read(&paths).unwrap_err().to_string().contains("newer"));
     }
 
     #[test]
     fn a_record_of_another_boot_names_nobody() {
         let folder = tempfile::tempdir().unwrap();
-        let places = Places::new(folder.path()).unwrap();
+        let paths = Paths::new(folder.path()).unwrap();
         let me = Process::find("test", std::process::id().cast_signed()).unwrap();
         let record =
-            Record { boot_id: "another".into(), processes: vec![me], ..Record::new(&places, true) };
-        assert_eq!(record.running(&places), []);
+            Record { boot_id: "another".into(), processes: vec![me], ..Record::new(&paths, true) };
+        assert_eq!(record.running(&paths), []);
     }
 }

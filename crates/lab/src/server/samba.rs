@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::error::LabError;
-use super::places::Places;
+use super::paths::Paths;
 
 const HELPER: &str = "samba-dcerpcd";
 /// Share lists (srvsvc, wkssvc), accounts by SID (lsarpc, samr), and the registry that they ask.
@@ -64,14 +64,14 @@ impl Samba {
 
     /// The program that starts the helpers with its arguments, after writing the scripts that they
     /// are started by. `None`: they were not found, or smbd does not need any.
-    pub fn helper(&self, places: &Places) -> Result<Option<(PathBuf, Vec<OsString>)>, LabError> {
+    pub fn helper(&self, paths: &Paths) -> Result<Option<(PathBuf, Vec<OsString>)>, LabError> {
         let Some(folder) = self.helpers.as_ref().filter(|_| self.wants_helpers()) else {
             return Ok(None);
         };
         let mut scripts = Vec::new();
         for name in SERVICES {
-            let script = places.rpc().join(name);
-            places.write(&script, &service(&folder.join(name), &places.log()), true)?;
+            let script = paths.rpc().join(name);
+            paths.write(&script, &service(&folder.join(name), &paths.log()), true)?;
             scripts.push(script.into_os_string());
         }
         Ok(Some((folder.join(HELPER), scripts)))

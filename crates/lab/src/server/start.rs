@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use super::error::{At as _, LabError};
 use super::options::Options;
-use super::places::Places;
+use super::paths::Paths;
 use super::process::{self, Process};
 use super::record::Record;
 use super::samba::Samba;
@@ -35,34 +35,34 @@ const LOG_BYTES: i64 = 1 << 16;
 pub(super) fn start(
     options: &Options,
     samba: &Samba,
-    places: &Places,
+    paths: &Paths,
     record: &mut Record,
 ) -> Result<(), LabError> {
     if let Some(line) = &options.line {
-        line::start(line, places, record)?;
+        line::start(line, paths, record)?;
     }
-    let smbd = launch(options, places, &samba.smbd, &[])?;
+    let smbd = launch(options, paths, &samba.smbd, &[])?;
     if !smbd {
-        return Err(died(places, "smbd ended at once"));
+        return Err(died(paths, "smbd ended at once"));
     }
-    let smbd = wait_for_smbd(places, record)?;
+    let smbd = wait_for_smbd(paths, record)?;
     record.processes.push(smbd);
-    if let Some((program, scripts)) = samba.helper(places)? {
+    if let Some((program, scripts)) = samba.helper(paths)? {
         let scripts: Vec<&OsStr> = scripts.iter().map(AsRef::as_ref).collect();
-        launch(options, places, &program, &scripts)?;
-        record.processes.extend(wait_for_helper(places));
+        launch(options, paths, &program, &scripts)?;
+        record.processes.extend(wait_for_helper(paths));
     }
     let helped = record.processes.iter().any(|process| process.name == HELPER);
     record.pipes = helped || !samba.wants_helpers();
-    if let Some(line) = conf::refused(&said(places)) {
+    if let Some(line) = conf::refused(&said(paths)) {
         return Err(LabError::Option(format!("Samba refuses a setting: {line}")));
     }
     if let Some(line) = &record.line {
-        line::answers(line, places, record, PATIENCE)?;
+        line::answers(line, paths, record, PATIENCE)?;
     } else if options.enter.is_empty() {
         let address = SocketAddr::new(record.address, record.port);
         listen::answers(address, PATIENCE)
-            .map_err(|error| died(places, &format!("smbd does not answer ({error})")))?;
+            .map_err(|error| died(paths, &format!("smbd does not answer ({error})")))?;
     }
     Ok(())
 }
@@ -70,11 +70,11 @@ pub(super) fn start(
 /// Runs a program of Samba as a daemon. False if it says that it could not.
 fn launch(
     options: &Options,
-    places: &Places,
+    paths: &Paths,
     program: &Path,
     arguments: &[&OsStr],
 ) -> Result<bool, LabError> {
-    let out = places.smbd_out();
+    let out = paths.smbd_out();
     let open = || {
         fs::OpenOptions::new()
             .append(true)
@@ -88,8 +88,8 @@ fn launch(
     command
         .args(words)
         .arg("-D")
-        .arg(format!("--configfile={}", places.conf().display()))
-        .arg(format!("--log-basename={}", places.log().display()))
+        .arg(format!("--configfile={}", paths.conf().display()))
+        .arg(format!("--log-basename={}", paths.log().display()))
         .args(arguments)
         // Accounts are this Samba's own: it must not ask a winbindd of the system (libwbclient).
         .env("_NO_WINBINDD", "1")
@@ -105,11 +105,11 @@ fn launch(
     Ok(status.at(program, "cannot be run")?.success())
 }
 
-fn wait_for_smbd(places: &Places, record: &Record) -> Result<Process, LabError> {
+fn wait_for_smbd(paths: &Paths, record: &Record) -> Result<Process, LabError> {
     let begin = Instant::now();
     let mut seen = begin;
     loop {
-        let smbd = pid(places, "smbd").and_then(|pid| Process::find("smbd", pid));
+        let smbd = pid(paths, "smbd").and_then(|pid| Process::find("smbd", pid));
         if let Some(smbd) = smbd {
             seen = Instant::now();
             match listen::listeners(smbd.pid, record.address, record.port) {
@@ -123,25 +123,25 @@ fn wait_for_smbd(places: &Places, record: &Record) -> Result<Process, LabError> 
                     });
                 }
             }
-        } else if seen.elapsed() > GONE / 10 && !process::of_lab(&places.conf(), &[]).is_empty() {
+        } else if seen.elapsed() > GONE / 10 && !process::of_lab(&paths.conf(), &[]).is_empty() {
             seen = Instant::now();
         }
         if seen.elapsed() > GONE {
-            return Err(died(places, "smbd ended while it was starting"));
+            return Err(died(paths, "smbd ended while it was starting"));
         }
         if begin.elapsed() > PATIENCE {
-            return Err(died(places, &format!("smbd does not listen on port {}", record.port)));
+            return Err(died(paths, &format!("smbd does not listen on port {}", record.port)));
         }
         std::thread::sleep(Duration::from_millis(10));
     }
 }
 
 /// The helper, when it is ready for the first pipe. A lab without it only lacks lists of shares.
-fn wait_for_helper(places: &Places) -> Option<Process> {
+fn wait_for_helper(paths: &Paths) -> Option<Process> {
     let begin = Instant::now();
-    let ready = places.dir.join("ncalrpc/np/srvsvc");
+    let ready = paths.dir.join("ncalrpc/np/srvsvc");
     while begin.elapsed() < PATIENCE / 3 {
-        let found = pid(places, HELPER);
+        let found = pid(paths, HELPER);
         if ready.exists()
             && let Some(helper) = found.and_then(|pid| Process::find(HELPER, pid))
         {
@@ -152,12 +152,12 @@ fn wait_for_helper(places: &Places) -> Option<Process> {
     None
 }
 
-fn pid(places: &Places, program: &str) -> Option<i32> {
-    fs::read_to_string(places.pid_file(program)).ok()?.trim().parse().ok().filter(|pid| *pid > 0)
+fn pid(paths: &Paths, program: &str) -> Option<i32> {
+    fs::read_to_string(paths.pid_file(program)).ok()?.trim().parse().ok().filter(|pid| *pid > 0)
 }
 
-fn died(places: &Places, what: &str) -> LabError {
-    let said = said(places);
+fn died(paths: &Paths, what: &str) -> LabError {
+    let said = said(paths);
     let lines: Vec<&str> = said.lines().filter(|line| tells(line)).collect();
     let last = lines.len().saturating_sub(LOG_LINES);
     LabError::Start { what: what.to_owned(), log: lines[last..].join("\n") }
@@ -170,8 +170,8 @@ fn tells(line: &str) -> bool {
 }
 
 /// What smbd said, at the end of its log and before it had one.
-fn said(places: &Places) -> String {
-    [places.smbd_out(), places.smbd_log()].iter().map(|path| tail(path)).collect()
+fn said(paths: &Paths) -> String {
+    [paths.smbd_out(), paths.smbd_log()].iter().map(|path| tail(path)).collect()
 }
 
 fn tail(path: &Path) -> String {
@@ -191,14 +191,14 @@ mod tests {
     #[test]
     fn an_error_holds_the_last_lines_that_tell_something() {
         let folder = tempfile::tempdir().unwrap();
-        let places = Places::new(folder.path()).unwrap();
-        places.make_folders().unwrap();
+        let paths = Paths::new(folder.path()).unwrap();
+        paths.make_folders().unwrap();
         let mut text = String::from("  Copyright Andrew Tridgell and the Samba Team 1992-2025\n");
         for number in 0..40 {
             text += &format!("[2026/11/22 02:44:00, 0] server.c:1\n  message {number}\n");
         }
-        fs::write(places.smbd_log(), text).unwrap();
-        let error = died(&places, "smbd ended").to_string();
+        fs::write(paths.smbd_log(), text).unwrap();
+        let error = died(&paths, "smbd ended").to_string();
         assert!(error.contains("\n  message 39") && error.contains("message 28"), "{error}");
         assert!(!error.contains("message 27") && !error.contains("server.c"), "{error}");
     }

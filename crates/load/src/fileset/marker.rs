@@ -81,7 +81,7 @@ mod tests {
 
     fn set(seed: u64, scale: f64) -> FileSet {
         let workload = Workload::built_in("bulk-copy").unwrap();
-        FileSet::new(&workload, seed, Scale::new(scale).unwrap())
+        workload.file_set(seed, Scale::new(scale).unwrap())
     }
 
     fn otherwise(files: &FileSet, names: &[&str]) -> Option<String> {
@@ -109,7 +109,7 @@ mod tests {
         for (workload, scenario) in [("bulk-copy", "Upload"), ("homefolder", "WordFileClose")] {
             let all = Workload::built_in(workload).unwrap();
             let one = all.clone().only(&[scenario]).unwrap();
-            let [all, one] = [all, one].map(|it| FileSet::new(&it, 7, Scale::FULL));
+            let [all, one] = [all, one].map(|it| it.file_set(7, Scale::FULL));
             assert_ne!(all.marker(), one.marker());
             assert_eq!(otherwise(&one, &[&all.marker()]), None);
             assert!(otherwise(&all, &[&one.marker()]).is_some());
@@ -122,7 +122,7 @@ mod tests {
         let marker = made.marker();
         let size = Overrides { size_bytes: Some(1_000_000), ..Overrides::default() };
         let other = Workload::built_in("bulk-copy").unwrap().with(&size).unwrap();
-        let other = FileSet::new(&other, 7, Scale::new(0.25).unwrap());
+        let other = other.file_set(7, Scale::new(0.25).unwrap());
         assert!(otherwise(&other, &[&marker]).unwrap().contains("--size"));
         assert_eq!(otherwise(&other, &[&marker, &other.marker()]), None);
         // An older version did not say.

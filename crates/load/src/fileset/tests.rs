@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use super::*;
+use crate::workload::Workload;
 
 fn homefolder() -> Workload {
     Workload::built_in("homefolder").unwrap()
@@ -11,7 +12,7 @@ fn homefolder() -> Workload {
 #[test]
 fn a_user_has_about_80_mb_and_no_path_twice() {
     let workload = homefolder();
-    let files = FileSet::new(&workload, 7, Scale::FULL);
+    let files = workload.file_set(7, Scale::FULL);
     for user in [0, 1, 4_321, u64::MAX] {
         let megabytes = files.user_bytes(user) as f64 / 1e6;
         assert!((78.0..84.0).contains(&megabytes), "{megabytes}");
@@ -29,7 +30,7 @@ fn a_user_has_about_80_mb_and_no_path_twice() {
 #[test]
 fn every_user_has_the_same_sizes_in_another_order() {
     let workload = homefolder();
-    let files = FileSet::new(&workload, 7, Scale::FULL);
+    let files = workload.file_set(7, Scale::FULL);
     let blocks = |user| -> Vec<u64> {
         let documents = files.files(user).filter(|file| file.pool == 0);
         documents.map(|file| file.bytes.div_ceil(BLOCK_BYTES)).collect()
@@ -45,8 +46,7 @@ fn every_user_has_the_same_sizes_in_another_order() {
 #[test]
 fn a_scale_takes_away_repeats_first_and_then_sizes() {
     let workload = homefolder();
-    let pools =
-        |factor: f64| FileSet::new(&workload, 7, Scale::new(factor).unwrap()).pools().to_vec();
+    let pools = |factor: f64| workload.file_set(7, Scale::new(factor).unwrap()).pools().to_vec();
     assert_eq!(pools(1.0), workload.pools);
     let half = pools(0.5);
     assert_eq!((half[0].repeat, &half[0].sizes), (8, &workload.pools[0].sizes));
@@ -54,13 +54,13 @@ fn a_scale_takes_away_repeats_first_and_then_sizes() {
     assert_eq!((tenth[0].repeat, &tenth[0].sizes), (2, &workload.pools[0].sizes));
     assert_eq!(tenth[1].repeat, 1);
     assert_ne!(tenth[1].sizes, workload.pools[1].sizes);
-    let small = FileSet::new(&workload, 7, Scale::new(0.001).unwrap());
+    let small = workload.file_set(7, Scale::new(0.001).unwrap());
     assert!(small.user_bytes(1) < 6_000_000);
     assert!(
         Scale::new(0.0).is_err() && Scale::new(f64::NAN).is_err() && Scale::new(101.0).is_err()
     );
     for factor in [0.2, 0.5, 2.0] {
-        let files = FileSet::new(&workload, 7, Scale::new(factor).unwrap());
+        let files = workload.file_set(7, Scale::new(factor).unwrap());
         let ratio = files.user_bytes(3) as f64 / 80.4e6;
         assert!((0.8..1.25).contains(&(ratio / factor)), "{factor}: {ratio}");
     }
@@ -70,7 +70,7 @@ fn a_scale_takes_away_repeats_first_and_then_sizes() {
 #[test]
 fn stays_the_same_from_version_to_version() {
     let workload = homefolder();
-    let files = FileSet::new(&workload, 7, Scale::FULL);
+    let files = workload.file_set(7, Scale::FULL);
     let document = files.user(3).find(|spec| spec.kind == EntryKind::File).unwrap();
     let new = files.new_file(3, 5, 70);
     let shown = format!("{} {} {} {}", document.path, document.bytes, new.index, new.bytes);
@@ -82,7 +82,7 @@ const PINNED: &str = "Documents\\Budget\\payroll market 000.docx 292264 6 118216
 #[test]
 fn restore_knows_what_runs_leave() {
     let workload = homefolder();
-    let files = FileSet::new(&workload, 7, Scale::FULL);
+    let files = workload.file_set(7, Scale::FULL);
     let restore = files.restore(3);
     assert!(restore.volatile.iter().all(|spec| spec.class == FileClass::Volatile));
     assert_eq!(restore.volatile.len(), 19 + 20 + 1);

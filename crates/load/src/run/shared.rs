@@ -9,9 +9,9 @@ use smbscope_tables::operation::Operation;
 use smbscope_tables::run::{COOL_DOWN, MEASURED, WARM_UP};
 
 use super::user;
-use super::who::Credentials;
+use super::users::Credentials;
 use crate::capacity::Book;
-use crate::perform::Trouble;
+use crate::execute::Trouble;
 use crate::recorder::Recorder;
 use crate::stats::{Failures, OperationEnd, Tally};
 use crate::workload::ClientCache;

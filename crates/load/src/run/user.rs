@@ -1,7 +1,7 @@
-//! One simulated user: keeps a schedule, does what is due, survives trouble.
+//! One simulated user: follows a schedule, runs each execution, and survives lost connections.
 //!
-//! Open loop: an execution begins when it is due or, when the one before takes too long, right
-//! after that; none is skipped, and its time counts from when it was due.
+//! Open loop: an execution begins when it is due, or immediately after the previous one if that took
+//! too long. None is skipped; response times count from the due time.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 
 use super::Shared;
-use crate::perform::{self, Outcome, Performer};
+use crate::execute::{self, Outcome, Performer};
 use crate::prepare::{PrepareError, prepare, restore};
 use crate::stats::{Failure, ScenarioEnd, Trouble};
 use crate::workload::{Plan, UserPlans};
@@ -23,15 +23,15 @@ use smbscope_client::{ClientError, Previous, Scene, Session};
 /// Pauses between attempts to connect.
 const BACKOFF_LEAST: Duration = Duration::from_millis(100);
 const BACKOFF_MOST: Duration = Duration::from_secs(5);
-/// Connections over which a user's files are brought into shape.
+/// Connections over which a user's files may be restored.
 const RESTORES_MAX: u32 = 3;
-/// Sessions over which one execution may go on.
+/// Further sessions over which one execution may continue.
 const RESUMES_MAX: u32 = 3;
 /// Time to restore a user's files; the reply timeout when that is longer.
 const RESTORE_LIMIT: Duration = Duration::from_secs(60);
-/// Executions written down as not started, of one user in one step: the schedule of a day.
-const UNDONE_MAX: u32 = 100_000;
-/// Executions of a user are numbered within this, so that their numbers are unique in a run.
+/// Executions recorded as not started, per user and step: the schedule of a day.
+const NOT_STARTED_MAX: u32 = 100_000;
+/// Executions of a user are numbered below this, so that numbers are unique in a run.
 const RUNS_MAX: u64 = 1 << 24;
 
 /// One user in one step of the run.
@@ -40,44 +40,44 @@ pub struct User {
     pub shared: Arc<Shared>,
     /// The user's number, from 1.
     pub number: u64,
-    /// The user's place in the step's book.
+    /// The user's index in the step's book.
     pub place: usize,
-    /// What is done, from step to step.
+    /// The executions; continued from step to step.
     pub plans: UserPlans,
-    /// When the user begins, so that an execution is due at `begin` + its plan's time.
+    /// Origin of the schedule: an execution is due at `begin` + its plan's time.
     pub begin: Instant,
     /// When the user logs on.
     pub log_on: Instant,
-    /// Says that the step is over, and how long what is under way may still take.
+    /// Set when the step is over: how long an execution in flight may still take.
     pub stop: watch::Receiver<Option<Duration>>,
-    /// The session that was lost last, until another one takes its place.
+    /// The last lost session, until a new one replaces it.
     pub lost: Option<Previous>,
     /// What is known of the user's files.
     pub files: Files,
-    /// Attempts to bring them into shape that are left in this step.
+    /// Attempts left to restore them in this step.
     pub restores: u32,
 }
 
 /// What is known of a user's files when a step begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Files {
-    /// They are as the plans say.
+    /// They are in the state that the plans expect.
     AsPlanned,
-    /// Another run may have deleted and made some.
-    Unseen,
-    /// An execution was broken off: anything may lie anywhere.
-    Astray,
+    /// Another run may have deleted or created some.
+    Unknown,
+    /// An execution was aborted: any file may be missing or misplaced.
+    Dirty,
 }
 
 impl Files {
-    /// How often they may be brought into shape in a step.
+    /// How often they may be restored in a step.
     pub fn restores(self) -> u32 {
         if self == Files::AsPlanned { 0 } else { RESTORES_MAX }
     }
 }
 
-/// What became of an execution.
-enum Trying {
+/// The outcome of an execution.
+enum Attempt {
     Done(Outcome),
     /// Broken off, and what was done until then.
     Failed(ClientError, Outcome),
@@ -86,7 +86,7 @@ enum Trying {
 impl User {
     /// Lives until the step is over; gives back the plans for the next step, and what is known of
     /// the user's files.
-    pub async fn live(mut self) -> (UserPlans, Files) {
+    pub async fn run(mut self) -> (UserPlans, Files) {
         let mut session = None;
         let mut performer = Performer::new(self.shared.cache);
         let mut plan = self.plans.buffer();
@@ -94,21 +94,22 @@ impl User {
             () = self.shared.clock.wait(self.log_on) => {}
             _ = self.stop.changed() => return (self.plans, self.files),
         }
-        session = self.ready(session).await;
+        session = self.prepared_session(session).await;
         while self.stop.borrow().is_none() {
             let due = self.begin + self.plans.due();
-            if !self.shared.closed && !self.wait(&mut session, &mut performer, due).await {
+            if !self.shared.closed && !self.wait_until_due(&mut session, &mut performer, due).await
+            {
                 break;
             }
             let wanted = Instant::now();
             let due = if self.shared.closed { wanted } else { due };
             // Who has no connection has begun nothing, and is behind when that lasts.
-            session = self.ready(session).await;
+            session = self.prepared_session(session).await;
             if session.is_none() {
                 // The step ended while the server did not answer.
                 if self.shared.closed {
                     self.plans.pass_into(&mut plan);
-                    self.ended(&plan, due, None, None);
+                    self.record(&plan, due, None, None);
                 }
                 break;
             }
@@ -116,50 +117,50 @@ impl User {
             let begin = Instant::now();
             let begun_ns = self.shared.clock.at(begin);
             self.shared.step().book.begin(self.place, begun_ns, self.next_due());
-            let tried = self.tried(&mut session, &mut performer, &plan, due).await;
-            let (astray, lost) = match &tried {
-                Trying::Done(Outcome { trouble, .. }) => {
+            let tried = self.attempt(&mut session, &mut performer, &plan, due).await;
+            let (dirty, lost) = match &tried {
+                Attempt::Done(Outcome { trouble, .. }) => {
                     (trouble.is_some(), trouble.as_ref().is_some_and(ends_session))
                 }
-                Trying::Failed(..) => (true, true),
+                Attempt::Failed(..) => (true, true),
             };
-            if astray {
-                self.files = Files::Astray;
+            if dirty {
+                self.files = Files::Dirty;
             }
-            self.ended(&plan, due, Some((begin, tried)), session.as_mut());
+            self.record(&plan, due, Some((begin, tried)), session.as_mut());
             if lost {
                 performer.forget();
-                self.bury(&mut session, false);
+                self.record_lost(&mut session, false);
             }
         }
         self.shared.step().book.leave(self.place);
-        self.leave_undone(&mut plan);
+        self.record_not_started(&mut plan);
         if let Some(session) = session.take() {
             self.shared.recorder.ended(self.number, session.close().await, false);
         }
         (self.plans, self.files)
     }
 
-    /// Writes down what was due in the step and has not begun.
-    fn leave_undone(&mut self, plan: &mut Plan) {
+    /// Records executions that were due in the step but did not start.
+    fn record_not_started(&mut self, plan: &mut Plan) {
         if self.shared.closed {
             return;
         }
         let stopped = self.shared.step().stopped();
-        for _ in 0..UNDONE_MAX {
+        for _ in 0..NOT_STARTED_MAX {
             let due = self.begin + self.plans.due();
             if self.shared.clock.at(due) >= stopped {
                 break;
             }
             self.plans.pass_into(plan);
-            self.ended(plan, due, None, None);
+            self.record(plan, due, None, None);
         }
     }
 
-    /// A session of a user whose files are as the plans say; none when the step is over.
-    async fn ready(&mut self, mut session: Option<Session>) -> Option<Session> {
+    /// A session, with the user's files restored; `None` when the step is over.
+    async fn prepared_session(&mut self, mut session: Option<Session>) -> Option<Session> {
         loop {
-            session = self.connected(session).await;
+            session = self.session_or_connect(session).await;
             if session.is_none() || self.restores == 0 {
                 return session;
             }
@@ -168,14 +169,14 @@ impl User {
         }
     }
 
-    /// Makes the user's files again what the next execution needs, before the first one of a step:
-    /// what was deleted by a run before, or broken off in the step before, would count as this
-    /// step's failure. Its operations belong to no scenario.
+    /// Restores the user's files before the first execution of a step: files that an earlier run
+    /// deleted or an aborted execution left behind would count as failures of this step. The
+    /// operations belong to no scenario.
     async fn restore(&mut self, session: &mut Option<Session>) {
         let Some(connected) = session.as_mut() else { return };
         let limit = RESTORE_LIMIT.max(self.shared.timeout);
         let (files, home) = (self.plans.files(), self.plans.home());
-        let whole = self.files == Files::Astray;
+        let whole = self.files == Files::Dirty;
         let restoring = Box::pin(async {
             match whole {
                 true => prepare(connected, files, self.number, home, |_| ()).await,
@@ -196,7 +197,7 @@ impl User {
             }
             Some(Ok(Err(PrepareError::Client(error)))) => self.shared.trouble(&error),
             Some(Ok(Err(error))) => {
-                // It would be refused again; what the scenarios can do they do.
+                // A retry would be refused too; the scenarios run as far as they can.
                 self.shared.remember(format!("files cannot be restored: {error}"));
                 self.restores = 0;
                 return;
@@ -204,18 +205,18 @@ impl User {
             Some(Err(_)) => self.shared.trouble(&ClientError::Timeout(limit)),
             None => {}
         }
-        self.bury(session, false);
+        self.record_lost(session, false);
     }
 
-    /// Does an execution, over further sessions when its durable opens outlive the one that it
-    /// began in.
-    async fn tried(
+    /// Runs an execution. If its session is lost but durable opens survive, it continues in a new
+    /// session.
+    async fn attempt(
         &mut self,
         session: &mut Option<Session>,
         performer: &mut Performer,
         plan: &Plan,
         due: Instant,
-    ) -> Trying {
+    ) -> Attempt {
         let limit = self.shared.timeout;
         let scene = Scene {
             scenario_run: Some(self.scenario_run(plan)),
@@ -224,7 +225,7 @@ impl User {
         for attempt in 0.. {
             let Some(connected) = session.as_mut() else { break };
             connected.channel().scene = scene;
-            let given_up = given_up(self.stop.clone());
+            let grace_over = grace_over(self.stop.clone());
             let performing = Box::pin(async {
                 match attempt {
                     0 => performer.perform(connected, plan).await,
@@ -234,7 +235,7 @@ impl User {
             let tried = tokio::select! {
                 biased;
                 tried = timeout(limit, performing) => tried.map_err(|_| limit),
-                patience = given_up => Err(patience),
+                grace = grace_over => Err(grace),
             };
             if let Some(connected) = session.as_mut() {
                 connected.channel().scene = Scene::default();
@@ -242,33 +243,33 @@ impl User {
             let error = match tried {
                 Ok(Ok(outcome)) => {
                     self.shared.resumed(outcome.resumed);
-                    return Trying::Done(outcome);
+                    return Attempt::Done(outcome);
                 }
                 Ok(Err(error)) => error,
                 Err(limit) => ClientError::Timeout(limit),
             };
-            if attempt == RESUMES_MAX || self.is_broken_off() || !performer.may_resume() {
-                return Trying::Failed(error, performer.broken_off());
+            if attempt == RESUMES_MAX || self.is_aborted() || !performer.may_resume() {
+                return Attempt::Failed(error, performer.broken_off());
             }
             self.shared.trouble(&error);
-            self.bury(session, true);
-            *session = self.connected(None).await;
+            self.record_lost(session, true);
+            *session = self.session_or_connect(None).await;
         }
-        Trying::Failed(ClientError::Timeout(limit), performer.broken_off())
+        Attempt::Failed(ClientError::Timeout(limit), performer.broken_off())
     }
 
-    /// Whether nobody waits for what is under way, because the step is over.
-    fn is_broken_off(&self) -> bool {
+    /// Whether the step is over without grace for executions in flight.
+    fn is_aborted(&self) -> bool {
         *self.stop.borrow() == Some(Duration::ZERO)
     }
 
-    /// When the execution after the present one is due, on the run's clock.
+    /// When the next execution is due, on the run's clock.
     fn next_due(&self) -> Option<i64> {
         (!self.shared.closed).then(|| self.shared.clock.at(self.begin + self.plans.due()))
     }
 
-    /// Waits until an execution is due, answering breaks meanwhile; false when the step is over.
-    async fn wait(
+    /// Waits until an execution is due and acknowledges breaks meanwhile; false when the step is over.
+    async fn wait_until_due(
         &mut self,
         session: &mut Option<Session>,
         performer: &mut Performer,
@@ -296,13 +297,13 @@ impl User {
             if let Err(error) = answered {
                 self.shared.trouble(&error);
                 performer.forget();
-                self.bury(session, false);
+                self.record_lost(session, false);
             }
         }
     }
 
-    /// The session, or a new one; attempts go on until there is one or the step is over.
-    async fn connected(&mut self, session: Option<Session>) -> Option<Session> {
+    /// The given session, or a new one; retries until connected or the step is over.
+    async fn session_or_connect(&mut self, session: Option<Session>) -> Option<Session> {
         if session.is_some() {
             return session;
         }
@@ -313,7 +314,7 @@ impl User {
             }
             let credential = self.shared.credentials.of(self.number);
             let host = self.shared.host.clone();
-            // Numbers of opens are unique in a run.
+            // Handle numbers are unique in a run.
             let handles = self.shared.next_session() << 24;
             let limit = self.shared.timeout;
             let attempt = Session::connect(limit, host, &credential, handles, self.lost);
@@ -342,8 +343,8 @@ impl User {
         }
     }
 
-    /// Writes a lost session down; its opens may live on in the next one.
-    fn bury(&mut self, session: &mut Option<Session>, opens_live_on: bool) {
+    /// Records a lost session. `opens_live_on`: durable opens continue in the next one.
+    fn record_lost(&mut self, session: &mut Option<Session>, opens_live_on: bool) {
         let Some(session) = session.take() else { return };
         self.lost = Some(session.previous());
         let left = session.end("reset");
@@ -355,12 +356,12 @@ impl User {
         self.number * RUNS_MAX + plan.run() % RUNS_MAX
     }
 
-    /// Writes an execution down.
-    fn ended(
+    /// Records an execution.
+    fn record(
         &self,
         plan: &Plan,
         due: Instant,
-        tried: Option<(Instant, Trying)>,
+        tried: Option<(Instant, Attempt)>,
         session: Option<&mut Session>,
     ) {
         let shared = &self.shared;
@@ -391,7 +392,7 @@ impl User {
         row.response_ns = Some(ended_at - scheduled_at);
         let mut failure = None;
         match &tried {
-            Trying::Done(outcome) => {
+            Attempt::Done(outcome) => {
                 row.operations = outcome.operations;
                 row.saved = outcome.saved;
                 row.errors = outcome.errors;
@@ -403,14 +404,14 @@ impl User {
                     shared.unexpected(plan.scenario().name.as_str(), trouble);
                 }
             }
-            Trying::Failed(error, outcome) => {
+            Attempt::Failed(error, outcome) => {
                 row.operations = outcome.operations;
                 row.saved = outcome.saved;
                 row.errors = outcome.errors + 1;
                 row.outcome = FAILED.into();
                 row.status_name = Some(error.status_name());
                 failure = Some(failure_of(error));
-                if !self.is_broken_off() {
+                if !self.is_aborted() {
                     shared.trouble(error);
                 }
             }
@@ -437,10 +438,10 @@ impl User {
     }
 }
 
-/// Whether an answer says that the server has forgotten the session or its share: all that follows
-/// would get the same (MS-SMB2 sections 3.3.5.2.9 and 3.3.5.2.11). Only a new session finds out
-/// whether they are back.
-fn ends_session(trouble: &perform::Trouble) -> bool {
+/// Whether a status says that the server no longer knows the session or the share: all further
+/// requests would fail the same way (MS-SMB2 sections 3.3.5.2.9 and 3.3.5.2.11). Only a new session
+/// can work again.
+fn ends_session(trouble: &execute::Trouble) -> bool {
     let Failure::Status(status) = trouble.failure else { return false };
     matches!(
         Status(status),
@@ -450,7 +451,7 @@ fn ends_session(trouble: &perform::Trouble) -> bool {
     )
 }
 
-/// An error of the client as what tallies count.
+/// The failure that the tally counts for an error of the client.
 pub fn failure_of(error: &ClientError) -> Failure {
     use std::io::ErrorKind;
     let io = |error: &std::io::Error| match error.kind() {
@@ -476,15 +477,15 @@ pub fn failure_of(error: &ClientError) -> Failure {
     }
 }
 
-/// Until the step is over and its patience is at an end, which it gives.
-async fn given_up(mut stop: watch::Receiver<Option<Duration>>) -> Duration {
+/// Waits until the step is over and the grace has passed; returns the grace.
+async fn grace_over(mut stop: watch::Receiver<Option<Duration>>) -> Duration {
     let asked = stop.wait_for(Option::is_some).await.ok().and_then(|asked| *asked);
-    // A step without an engine is over as well.
-    let Some(mut patience) = asked else { return Duration::ZERO };
+    // The engine is gone: the step is over.
+    let Some(mut grace) = asked else { return Duration::ZERO };
     loop {
         tokio::select! {
-            () = tokio::time::sleep(patience) => return patience,
-            Ok(()) = stop.changed() => patience = stop.borrow().unwrap_or_default(),
+            () = tokio::time::sleep(grace) => return grace,
+            Ok(()) = stop.changed() => grace = stop.borrow().unwrap_or_default(),
         }
     }
 }

@@ -152,7 +152,7 @@ mod tests {
 
     use super::super::{Planner, counts};
     use super::*;
-    use crate::fileset::{FileSet, Scale};
+    use crate::fileset::Scale;
     use crate::workload::ClientCache;
 
     #[test]
@@ -160,7 +160,7 @@ mod tests {
         let overrides =
             Overrides { block_bytes: Some(65_536), depth: Some(4), size_bytes: Some(1_000_000) };
         let workload = Workload::built_in("bulk-copy").unwrap().with(&overrides).unwrap();
-        let files = FileSet::new(&workload, 1, Scale::FULL);
+        let files = workload.file_set(1, Scale::FULL);
         assert!(files.files(1).all(|file| file.bytes == 1_000_000));
         for (scenario, command) in [("Download", Command::READ), ("Upload", Command::WRITE)] {
             let only = Arc::new(workload.clone().only(&[scenario]).unwrap());
@@ -190,6 +190,6 @@ mod tests {
     #[test]
     fn files_that_no_scenario_needs_are_not_made() {
         let workload = Workload::built_in("homefolder").unwrap().only(&["ExplorerSelect"]).unwrap();
-        assert_eq!(FileSet::new(&workload, 1, Scale::FULL).user_files(), 48);
+        assert_eq!(workload.file_set(1, Scale::FULL).user_files(), 48);
     }
 }

@@ -16,7 +16,7 @@ use smbscope_wire::smb2::notify::CompletionFilter;
 use smbscope_wire::status::Status;
 
 use super::template::Template;
-use crate::fileset::Pool;
+use crate::fileset::{FileSet, Pool, Scale};
 
 /// A whole workload: what one user does, how often, and with which files.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,6 +44,11 @@ impl Workload {
     /// Mean distance between two executions of one user.
     pub fn mean_interval(&self) -> Duration {
         Duration::from_secs_f64(3600.0 / self.runs_per_hour())
+    }
+
+    /// The files of all its users. `seed` and `scale` must be those of the run that uses them.
+    pub fn file_set(&self, seed: u64, scale: Scale) -> FileSet {
+        FileSet::new(&self.name, &self.folders, &self.pools, seed, scale)
     }
 
     /// The scenario of that name.

@@ -82,7 +82,7 @@ const PURPOSE_RUN: u64 = 16;
 impl Planner {
     /// A planner for a workload. Everything that follows is the same for the same arguments.
     pub fn new(workload: Arc<Workload>, seed: u64, scale: Scale) -> Planner {
-        let files = FileSet::new(&workload, seed, scale);
+        let files = workload.file_set(seed, scale);
         let schedule = Schedule::new(workload.pacing, workload.mean_interval(), seed);
         let all = workload.runs_per_hour();
         let mut sum = 0.0;

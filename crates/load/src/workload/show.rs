@@ -53,7 +53,7 @@ struct Show<'a> {
 impl Display for Show<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let workload = self.workload;
-        let files = FileSet::new(workload, 0, self.scale);
+        let files = workload.file_set(0, self.scale);
         writeln!(f, "{}: {}\n", workload.name, workload.description)?;
         let count = workload.scenarios.len();
         let scenarios = if count == 1 { "scenario" } else { "scenarios" };

@@ -10,7 +10,7 @@ use arrow::datatypes::DataType;
 use smbscope_client::Host;
 use smbscope_load::capacity::{Purpose, Step, StepResult};
 use smbscope_load::recorder::Recorder;
-use smbscope_load::run::who::{Credentials, Shard};
+use smbscope_load::run::users::{Credentials, Shard};
 use smbscope_load::run::{Engine, Pace, Parts, Progress};
 use smbscope_load::workload::{ClientCache, Planner};
 use smbscope_tables::part::Part;
@@ -32,7 +32,7 @@ pub struct Asked {
     pub window: Duration,
     pub closed: bool,
     /// For what is under way at the end.
-    pub patience: Duration,
+    pub grace: Duration,
     pub timeout: Duration,
 }
 
@@ -71,7 +71,7 @@ pub async fn run_until(asked: Asked, end: Option<Duration>, tell: impl FnMut(&Pr
             ramp_per_second: asked.users as f64 / asked.ramp.as_secs_f64(),
             warm_up: asked.warm_up,
             cool_down: Duration::ZERO,
-            patience: asked.patience,
+            grace: asked.grace,
             closed: asked.closed,
         },
         timeout: asked.timeout,

@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use smbscope_client::channel::Transport;
 use smbscope_client::clock::Clock;
+use smbscope_client::transport::Transport;
 use smbscope_client::{Config, Host, Target};
 use smbscope_wire::smb2::create::OplockLevel;
 use smbscope_wire::smb2::encode::reply::{

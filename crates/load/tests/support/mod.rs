@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use smbscope_client::clock::Clock;
 use smbscope_client::{Config, Host, Target};
 use smbscope_lab::{Guard, Lab, Options};
-use smbscope_load::run::who::Credentials;
+use smbscope_load::run::users::Credentials;
 
 /// Time for a logon on a busy machine.
 #[allow(dead_code)]

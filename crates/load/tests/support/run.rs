@@ -15,7 +15,7 @@ use smbscope_client::{Config, Host, Session, Target};
 use smbscope_load::capacity::{Purpose, Step, StepResult};
 use smbscope_load::prepare;
 use smbscope_load::recorder::Recorder;
-use smbscope_load::run::who::{Credentials, Shard, home};
+use smbscope_load::run::users::{Credentials, Shard, home};
 use smbscope_load::run::{Engine, Pace, Parts, Progress};
 use smbscope_load::workload::{ClientCache, Planner, Workload};
 use smbscope_tables::part::Part;
@@ -79,7 +79,7 @@ pub async fn engine(
             ramp_per_second: 20.0,
             warm_up: Duration::from_secs(1),
             cool_down: Duration::ZERO,
-            patience: Pace::PATIENCE,
+            grace: Pace::GRACE,
             closed: false,
         },
         timeout: Duration::from_secs(30),

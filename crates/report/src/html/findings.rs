@@ -1,12 +1,12 @@
-//! What makes it slow, at the top of the page: the findings that explain 5 % or more, the first ones open.
+//! The diagnosis at the top of the page: the findings that explain 5 % or more, the first ones unfolded.
 
 use std::fmt::Write;
 
 use smbscope_analysis::explain::{Diagnosis, Finding};
 
 use super::escape;
-use crate::explain::{SHOWN, example, figure, gain, headline, places, told, verdict};
 use crate::format;
+use crate::pages::findings::{SHOWN, example, figure, gain, headline, places, reported, verdict};
 
 /// Place that links go to.
 pub(super) const ID: &str = "findings";
@@ -22,13 +22,13 @@ pub(super) fn findings(out: &mut String, diagnosis: &Diagnosis, of_run: bool) {
     let _ = write!(
         out,
         "<section id=\"{ID}\">\n<h2>{TITLE}</h2>\n<p class=\"lead\">Most costly first: the share of all time in \
-         which somebody waited or was about to ask. Findings can overlap.{what} docs/findings.md says how each is \
+         which clients waited or paused. Findings can overlap.{what} docs/method/findings.md says how each is \
          found.</p>\n"
     );
     if let Some(words) = verdict(diagnosis) {
         let _ = writeln!(out, "<p class=\"verdict\">{}</p>", escape(&words));
     }
-    let told = told(diagnosis);
+    let told = reported(diagnosis);
     if !told.is_empty() {
         out.push_str("<ol class=\"findings\">\n");
         for (place, found) in told.iter().enumerate() {

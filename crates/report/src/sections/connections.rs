@@ -47,7 +47,7 @@ pub(crate) fn compounds(report: &Report) -> Section {
     Section {
         id: "compounds",
         title: "Compounding",
-        help: "One message that carries several operations saves a round trip for each but the first.",
+        help: "A compound carries several operations in one message and saves a round trip for each operation after the first.",
         blocks,
     }
 }
@@ -79,13 +79,13 @@ pub(crate) fn protection(report: &Report) -> Section {
             of("sessions", sessions.sessions),
             fact("sessions", "mechanisms", words(&sessions.mechanisms)),
             of("guests", sessions.guests),
-            of("encrypted", sessions.encrypted).titled("Sessions that demand encryption"),
+            of("encrypted", sessions.encrypted).titled("Sessions that require encryption"),
             of("multichannel", sessions.multichannel)
                 .noted(format!("most connections of one: {}", sessions.channels_max)),
             fact("trees", "trees", Cell::Count(trees.trees)),
             fact("trees", "continuously_available", Cell::Count(trees.continuously_available)),
             fact("trees", "encrypted", Cell::Count(trees.encrypted))
-                .titled("Trees that demand encryption"),
+                .titled("Trees that require encryption"),
         ],
     };
     let handles = &report.handles;
@@ -121,7 +121,7 @@ pub(crate) fn protection(report: &Report) -> Section {
     Section {
         id: "protection",
         title: "Signing, encryption, dialects, leases",
-        help: "How the traffic was protected, who logged on, what was opened and what was taken back.",
+        help: "How the traffic was protected, which sessions and opens there were, and which oplocks and leases were revoked.",
         blocks: vec![Block::Facts(wire), Block::Facts(logons), Block::Facts(opens)],
     }
 }
@@ -179,14 +179,14 @@ pub(crate) fn connections(report: &Report) -> Section {
     }
     if connections.others > 0 {
         blocks.push(Block::Note(format!(
-            "How long operations took is not known of {} connections, which came after the limit on their number was reached.",
+            "The times of operations are unknown for {} connections beyond the limit.",
             format::count(connections.others)
         )));
     }
     Section {
         id: "connections",
         title: "Connections",
-        help: "The network under the protocol, and the credits that allow operations in flight. Pairs are client to server / server to client.",
+        help: "The TCP connections, and the credits that limit operations in flight. Pairs of values are client to server / server to client.",
         blocks,
     }
 }

@@ -75,7 +75,7 @@ pub(crate) fn counters(load: &Load) -> Option<Section> {
     let rows: Vec<_> = rows.into_iter().cloned().collect();
     let table = Table::new(
         "Counters",
-        "Measured: of the samples in measured windows of all steps; the named question counters-by-step has them by load.",
+        "Measured: samples in the measured windows of all steps; the named question counters-by-step shows them by load.",
         &rows,
         columns,
     )
@@ -90,7 +90,7 @@ pub(crate) fn counters(load: &Load) -> Option<Section> {
     Some(Section {
         id: "counters",
         title: "Counters of client and server",
-        help: "What the machines showed during the run; their course stands under Over time.",
+        help: "Counters of the machines during the run; charts are in the section Over time.",
         blocks,
     })
 }
@@ -183,7 +183,7 @@ fn chart(report: &Report, group: &[&CounterRow]) -> Option<Block> {
     };
     let left_out = match group.len().saturating_sub(rows.len()) {
         0 => String::new(),
-        n => format!(" Those with the greatest means; {n} more are in the table."),
+        n => format!(" Only those with the largest means; {n} more are in the table."),
     };
     let mut words = first.name.replace('_', " ");
     if let Some(letter) = words.get(..1).map(str::to_uppercase) {

@@ -15,7 +15,7 @@ pub(crate) fn coverage(report: &Report) -> Section {
     let mut blocks = report.load.as_ref().map(run::warnings).unwrap_or_default();
     if report.coverage.is_empty() {
         blocks.push(Block::Note(
-            "No coverage record came with these operations: what was lost is not known.".to_owned(),
+            "These operations have no coverage record, so losses are unknown.".to_owned(),
         ));
     } else if report.coverage.len() <= LISTED_MAX {
         for row in &report.coverage {
@@ -29,7 +29,7 @@ pub(crate) fn coverage(report: &Report) -> Section {
     Section {
         id: "coverage",
         title: "Coverage",
-        help: "What was seen, what was lost, and how far the numbers below can be trusted.",
+        help: "What was recorded, what was lost, and how far the numbers below can be trusted.",
         blocks,
     }
 }
@@ -109,7 +109,9 @@ fn mid_stream(row: &Coverage) -> String {
 /// What to do about a capture whose packets end before the headers of SMB do.
 fn cut_to_nothing(row: &Coverage) -> &'static str {
     match row.operations == 0 && row.messages > 0 && row.messages_cut == row.messages {
-        true => "cut before SMB's header ends; record 128 bytes of each packet, 256 with names",
+        true => {
+            "truncated within the SMB header; capture at least 128 bytes of each packet, 256 for names"
+        }
         false => "",
     }
 }
@@ -118,7 +120,7 @@ fn drops(row: &Coverage) -> Fact {
     match row.frames_dropped {
         Some(dropped) => fact("coverage", "frames_dropped", Cell::Count(dropped)),
         None => fact("coverage", "frames_dropped", Cell::Text("not known".to_owned()))
-            .noted("the recorder does not say"),
+            .noted("not reported by the recorder"),
     }
     .titled("Dropped by recorder")
 }
@@ -195,9 +197,9 @@ fn lost(row: &Coverage) -> Block {
         });
     }
     if rows.is_empty() {
-        return Block::Note("Nothing was lost, cut or not understood.".to_owned());
+        return Block::Note("No data was lost, truncated or undecodable.".to_owned());
     }
-    Block::Facts(Facts { caption: "Lost, cut or not understood".to_owned(), rows })
+    Block::Facts(Facts { caption: "Lost, truncated or undecodable".to_owned(), rows })
 }
 
 /// The input's own name.

@@ -78,7 +78,7 @@ pub(crate) fn overview(report: &Report) -> Section {
     )));
     if tally.waits > 0 {
         rows.push(of("waits", Cell::Count(tally.waits)).noted(format!(
-            "waited {} in all, by design: not counted as latency",
+            "waited {} in total, by design: not counted as latency",
             format::duration(tally.waiting_ns)
         )));
     }
@@ -89,7 +89,7 @@ pub(crate) fn overview(report: &Report) -> Section {
     Section {
         id: "time",
         title: "Where the time goes",
-        help: "Busy time is divided at every moment among the operations in flight on a connection, so that shares add up to the whole.",
+        help: "Busy time is divided among the operations in flight on a connection at each point in time, so that shares add up to the whole.",
         blocks,
     }
 }
@@ -121,7 +121,7 @@ fn stacked(report: &Report) -> Stacked {
     let shown = report.commands.iter().filter(|row| row.tally.busy_ns > 0).take(20);
     Stacked {
         caption: "Time by command".to_owned(),
-        help: "Each command's part of all busy time, divided in proportion to the parts of its operations' elapsed time.".to_owned(),
+        help: "The share of each command in all busy time, divided in proportion to the parts of its operations' elapsed time.".to_owned(),
         format: Format::Share,
         unit: "% of busy time",
         beside: None,
@@ -194,7 +194,7 @@ pub(crate) fn commands(report: &Report) -> Section {
         Block::Table(usage),
         Block::Histograms(Histograms {
             caption: "Latency by command".to_owned(),
-            help: "Operations by elapsed time; each bar spans from 1, 2 or 5 to the next, and the highest bar of every command is full.".to_owned(),
+            help: "Operations by elapsed time; each bar spans from 1, 2 or 5 to the next, and the highest bar of each command has full height.".to_owned(),
             bounds: bounds.get(range.start..range.end + 1).unwrap_or(&[]).to_vec(),
             rows: report
                 .commands
@@ -215,7 +215,7 @@ pub(crate) fn commands(report: &Report) -> Section {
         ];
         blocks.push(Block::Table(Table::new(
             "Waiting by design",
-            "Notifications and blocked locks: left out of every latency.",
+            "Change notifications and blocked locks are excluded from every latency.",
             &waiting,
             columns,
         )));
@@ -223,7 +223,7 @@ pub(crate) fn commands(report: &Report) -> Section {
     Section {
         id: "commands",
         title: "Commands",
-        help: "Percentiles are of operations whose times are known; the n stands beside them. Members of a compound count as operations, their time stands on the first.",
+        help: "Percentiles cover operations whose times are known; n is their number. Members of a compound are counted as operations; their time is recorded with the first one.",
         blocks,
     }
 }
@@ -251,7 +251,7 @@ fn split(report: &Report) -> Table {
         report.commands.iter().filter(|row| row.turnaround.n > 0).cloned().collect();
     Table::new(
         "Server and transfer",
-        "The parts of elapsed time: server is the turnaround less the round trip behind the capture point, and empty where that is not known.",
+        "The parts of elapsed time: server is the turnaround minus the round trip between capture point and server, and empty if that is unknown.",
         &timed,
         columns,
     )
@@ -303,17 +303,17 @@ pub(crate) fn errors(report: &Report) -> Section {
     rows.sort_by_key(|row: &Status| std::cmp::Reverse(row.class as u8));
     if rows.is_empty() {
         let said = match (statuses.success, statuses.unknown) {
-            (0, _) => "No reply has a status that is known.",
-            (_, 0) => "Every reply seen was a success.",
+            (0, _) => "No reply has a known status.",
+            (_, 0) => "Every recorded reply was a success.",
             // Not answered, or not decrypted.
-            _ => "Every reply whose status is known was a success.",
+            _ => "Every reply with a known status was a success.",
         };
         blocks.push(Block::Note(said.to_owned()));
     } else {
         blocks.push(Block::Table(
             Table::new(
                 "Replies other than success",
-                "Usual ones are how the protocol works (end of a listing, next step of a logon); errors are the rest.",
+                "Usual statuses are part of normal operation (end of a listing, next step of a logon); all others are errors.",
                 &rows,
                 columns,
             )
@@ -370,7 +370,7 @@ pub(crate) fn slowest(report: &Report) -> Section {
     }
     let table = Table::new(
         "Slowest operations",
-        "By elapsed time, those that wait by design left out; paste the filter into Wireshark to see the packets.",
+        "By elapsed time, without those that wait by design; paste the filter into Wireshark to see the packets.",
         &report.slowest,
         columns,
     )

@@ -48,7 +48,7 @@ pub(crate) fn capacity(load: &Load) -> Section {
     Section {
         id: "capacity",
         title: if searched { "Capacity" } else { "Load" },
-        help: "A response time counts from the time for which a scenario was scheduled, so that what a slow server delays is in it. Overload: users no longer keep their schedule; docs/load.md says it exactly.",
+        help: "Response times count from the scheduled time of a scenario, so that delays caused by a slow server are included. Overload means that users no longer keep their schedule; docs/method/overload.md has the exact definition.",
         blocks,
     }
 }
@@ -61,7 +61,7 @@ fn answer(load: &Load, answer: &Answer) -> Facts {
         }
         (Some(low), None) => format!("at least {}", format::count(low)),
         (None, Some(high)) => format!("at most {}", format::count(high)),
-        (None, None) => "its interval is not known".to_owned(),
+        (None, None) => "its interval is unknown".to_owned(),
     };
     let confidence = answer
         .confidence
@@ -78,7 +78,7 @@ fn answer(load: &Load, answer: &Answer) -> Facts {
     }
     if answer.derived {
         rows.push(of("derived", Cell::Text("yes".to_owned())).noted(
-            "the highest load without overload below the lowest with it; the run gives no answer of its own",
+            "the highest load without overload below the lowest overloaded one; the run has no answer of its own",
         ));
     }
     let caption = match load.answers.len() {
@@ -124,7 +124,7 @@ fn table(load: &Load) -> Table {
     rows.sort_by(|a, b| (&a.run, a.users, a.step).cmp(&(&b.run, b.users, b.step)));
     Table::new(
         "Steps",
-        "Each with a constant number of users; errors are scenarios that failed.",
+        "Each step has a constant number of users; errors are scenarios that failed.",
         &rows,
         columns,
     )
@@ -181,14 +181,14 @@ fn curves(load: &Load) -> Vec<Block> {
     let mut blocks = vec![
         curve(
             "Overload",
-            "Each dot is a step; lines join their means.",
+            "Each dot is a step; lines connect the means.",
             Format::Share,
             limit.map(|percent| (percent / 100.0, "overloaded above")),
             vec![("Overload", line(&|step| Some(step.overload_share)))],
         ),
         curve(
             "Response time",
-            "Of all scenarios, from the time for which they were scheduled.",
+            "All scenarios, from their scheduled time.",
             Format::Duration,
             None,
             vec![
@@ -199,7 +199,7 @@ fn curves(load: &Load) -> Vec<Block> {
         ),
         curve(
             "Throughput",
-            "Scenarios that ended without failing, in a second, and what the schedule asks for.",
+            "Scenarios per second that ended without failing, and the scheduled rate.",
             Format::Number,
             None,
             vec![
@@ -230,8 +230,8 @@ pub(crate) fn scenarios(load: &Load) -> Section {
     };
     let several = load.steps.len() > load.scenario_steps.len();
     let help = match (several, load.window.step) {
-        (_, Some(_)) => "Scenarios of the step that was asked for.",
-        (true, _) => "The highest load that the server carried; all others follow.",
+        (_, Some(_)) => "Scenarios of the requested step.",
+        (true, _) => "The highest load without overload; the other steps follow.",
         (false, _) => "Scenarios of the measured window.",
     };
     blocks.push(Block::Table(scenario_table(&caption, help, &load.scenarios, false)));
@@ -240,7 +240,7 @@ pub(crate) fn scenarios(load: &Load) -> Section {
         rows.sort_by(|a, b| (a.users, a.step, &a.scenario).cmp(&(b.users, b.step, &b.scenario)));
         blocks.push(Block::Table(scenario_table(
             "Response times at every load",
-            "The same for each step.",
+            "Likewise for each step.",
             &rows,
             true,
         )));
@@ -257,7 +257,7 @@ pub(crate) fn scenarios(load: &Load) -> Section {
     Section {
         id: "scenarios",
         title: "Scenarios",
-        help: "Response: from the time for which a scenario was scheduled to its end, which is what the user waits. Late: the part of it before the scenario began, because the one before it was not over.",
+        help: "Response: from the scheduled time of a scenario to its end, which is how long the user waits. Late: the part of it before the scenario began, because the previous one had not ended.",
         blocks,
     }
 }
@@ -267,7 +267,7 @@ fn window(load: &Load) -> String {
     let window = &load.window;
     if !window.measured {
         return format!(
-            "The sections on operations count all {} operations of the recording, whatever their phase.",
+            "The sections on operations count all {} operations of the recording in all phases.",
             format::count(window.operations)
         );
     }
@@ -279,7 +279,7 @@ fn window(load: &Load) -> String {
         None => "the measured window".to_owned(),
     };
     format!(
-        "The sections on operations count the {} operations of scenarios that were scheduled in {which}. Left out are {} others, {} of them errors: warm-up, cool-down, logons (--phase all counts them). What is shown over time, connections, sessions and opens are of the whole run.",
+        "The sections on operations count the {} operations of scenarios that were scheduled in {which}. {} others are left out, {} of them errors: warm-up, cool-down and logons (--phase all counts them). Charts over time, connections, sessions and opens cover the whole run.",
         format::count(window.operations),
         format::count(window.left_out),
         format::count(window.left_out_errors)
@@ -364,7 +364,7 @@ fn failures(load: &Load) -> Vec<Block> {
         column(of, "first_ns", 2, |row: &Failure| Cell::Time(row.first_ns)),
     ];
     let mut blocks = vec![Block::Table(
-        Table::new("Failed scenarios", "By status and scenario, of all phases.", &load.failures, columns)
+        Table::new("Failed scenarios", "By status and scenario, in all phases.", &load.failures, columns)
             .cut(15, 100, "select status_name, scenario, count(*) from scenarios where outcome = 'failed' group by status_name, scenario order by 3 desc"),
     )];
     if load.failures_others > 0 {
@@ -392,7 +392,7 @@ fn phases(rows: &[PhaseRow]) -> Table {
     ];
     Table::new(
         "Phases",
-        "When scenarios were scheduled, and whether the sections on operations count theirs.",
+        "Phases in which scenarios were scheduled, and whether the sections on operations count their operations.",
         rows,
         columns,
     )
@@ -419,8 +419,8 @@ fn left_out(load: &Load) -> Option<Block> {
     ];
     Some(Block::Table(
         Table::new(
-            "Errors in what is left out",
-            "Of warm-up, cool-down and logons, with names that do not exist; those of the measured window stand under Errors.",
+            "Errors outside the measured windows",
+            "Errors in warm-up, cool-down and logons, including names that do not exist; those of the measured windows are in the section Errors.",
             &rows,
             columns,
         )
@@ -463,7 +463,7 @@ pub(crate) fn over_time(report: &Report) -> Vec<Block> {
         let users = each(&|bin| bin.users.map_or(f64::NAN, |users| users as f64));
         blocks.push(chart(
             "Users",
-            "Users in measured windows; nothing between them.",
+            "Users in measured windows; empty between them.",
             Format::Count,
             "count",
             "",
@@ -473,7 +473,7 @@ pub(crate) fn over_time(report: &Report) -> Vec<Block> {
     }
     blocks.push(chart(
         "Scenarios",
-        "Scenarios by the time for which they were scheduled, and by that at which they ended: where the lines part, the server does not keep up.",
+        "Scenarios by scheduled time and by the time at which they ended: where the lines diverge, the server does not keep up.",
         Format::Count,
         "scenarios/s",
         "/s",
@@ -485,7 +485,7 @@ pub(crate) fn over_time(report: &Report) -> Vec<Block> {
     ));
     blocks.push(chart(
         "Response time of scenarios",
-        "By the time for which they were scheduled.",
+        "By scheduled time.",
         Format::Duration,
         "time",
         "",

@@ -30,7 +30,7 @@ pub(crate) fn run(load: &Load) -> Section {
     Section {
         id: "run",
         title: "The load run",
-        help: "What simulated users did, on what, and from where.",
+        help: "What simulated users did, against which server, and from which machine.",
         blocks,
     }
 }
@@ -41,19 +41,19 @@ fn aloud(part: &RunPart) -> Vec<String> {
     let mut said = Vec::new();
     if run.scale > 0.0 && run.scale != 1.0 {
         said.push(format!(
-            "The file set has {} of the workload's own size (scale {}): the server's caches hold more of it than they would of the whole.",
+            "The file set has {} of the size that the workload defines (scale {}): the server's caches hold a larger part of it than of the full set.",
             format::share(run.scale),
             format::number(run.scale)
         ));
     }
     if let Some(ns) = run.emulated_rtt_ns.filter(|ns| *ns > 0) {
         said.push(format!(
-            "A round trip of {} was emulated inside the client. No packets were delayed: handshakes, acknowledgements and windows behave as nearby.",
+            "A round trip of {} was emulated inside the client. No packets were delayed: handshakes, acknowledgements and windows behave as on a local network.",
             format::duration(ns)
         ));
     }
     if run.pacing == CLOSED {
-        said.push("Users ran back to back (closed loop): there is no schedule, so nothing can be late, and response times are not those of users who come by themselves.".to_owned());
+        said.push("Users ran scenarios back to back (closed loop): without a schedule nothing can be late, and response times are not those of independent users.".to_owned());
     }
     said
 }
@@ -87,14 +87,14 @@ fn facts(part: &RunPart, others: usize) -> Facts {
         )),
         of("start_ns", Cell::Time(run.start_ns)).noted(match run.end_ns {
             Some(end) => format!("for {}", format::duration(end.saturating_sub(run.start_ns))),
-            None => "its end is not known".to_owned(),
+            None => "its end is unknown".to_owned(),
         }),
         of("hostname", text(run.hostname.clone())).noted(machine(run)),
         of("limited_by_client", text(yes(run.limited_by_client)))
             .noted(run.limited_reason.clone().unwrap_or_default()),
         of(
             "clock_synchronised",
-            text(run.clock_synchronised.map_or_else(|| "not known".to_owned(), yes)),
+            text(run.clock_synchronised.map_or_else(|| "unknown".to_owned(), yes)),
         )
         .noted(clock(run)),
     ];
@@ -104,7 +104,7 @@ fn facts(part: &RunPart, others: usize) -> Facts {
     if !run.counter_sources.is_empty() {
         let missed = match run.counters_missed {
             0 => String::new(),
-            n => format!("samples that could not be had: {}", format::count(n)),
+            n => format!("samples that could not be read: {}", format::count(n)),
         };
         rows.push(of("counter_sources", text(run.counter_sources.join(", "))).noted(missed));
     }
@@ -166,7 +166,7 @@ fn pacing(run: &Run) -> String {
     });
     let ramp = run
         .ramp_users_per_second
-        .map(|users| format!("{} more users a second", format::number(users)));
+        .map(|users| format!("{} more users per second", format::number(users)));
     rate.into_iter().chain(ramp).collect::<Vec<_>>().join("; ")
 }
 
@@ -183,8 +183,7 @@ fn machine(run: &Run) -> String {
 }
 
 fn clock(run: &Run) -> String {
-    let own =
-        run.clock_error_ns.map(|ns| format!("at most {} wrong by itself", format::duration(ns)));
+    let own = run.clock_error_ns.map(|ns| format!("own error at most {}", format::duration(ns)));
     let server = run.server_clock_ahead_ns.map(|ns| {
         let error = run.server_clock_error_ns.map(|ns| format!(" (± {})", format::duration(ns)));
         let (word, ns) = if ns < 0 { ("behind", ns.saturating_neg()) } else { ("ahead", ns) };
@@ -241,13 +240,13 @@ fn sentence(warning: &Warning) -> String {
             "{names} are the same part {values} of one run: its users are counted twice. Give each part once."
         ),
         WarningKind::MissingShard => format!(
-            "Parts of the run are missing: {values}. Throughput, operations and users are of {names} only."
+            "Parts of the run are missing: {values}. Throughput, operations and users cover only {names}."
         ),
         WarningKind::SameUsers => {
             format!("{names} simulate the same users ({values}): they were in each other's way.")
         }
         WarningKind::OtherRun => format!(
-            "These are different runs, not parts of one: {}. Numbers of operations and scenarios below mix them; report each by itself, or query them by the column run.",
+            "These are different runs, not parts of one: {}. The numbers below mix their operations and scenarios; report each run separately, or query by the column run.",
             each()
         ),
         WarningKind::OtherWorkload => format!("The workloads differ: {}.", each()),
@@ -259,7 +258,7 @@ fn sentence(warning: &Warning) -> String {
         WarningKind::OtherTarget => format!("The runs were against different shares: {}.", each()),
         WarningKind::OtherSettings => format!("The settings differ: {}.", each()),
         WarningKind::StartsDiffer => format!(
-            "Step {step} began {difference} apart on {names}: start all parts with the same --start-at, and see to their clocks. The window shown is what all of them measured."
+            "Step {step} began {difference} apart on {names}: start all parts with the same --start-at, and synchronise their clocks. The window shown is the part that all of them measured."
         ),
         WarningKind::ClocksDiffer => {
             let error = warning.error_ns.map(|ns| format!(" (± {})", format::duration(ns)));
@@ -269,18 +268,18 @@ fn sentence(warning: &Warning) -> String {
                 _ => (names.clone(), String::new()),
             };
             format!(
-                "The clock of {ahead} is {difference}{} ahead of that of {behind}: times of the two do not belong together. Synchronise the machines (NTP).",
+                "The clock of {ahead} is {difference}{} ahead of that of {behind}: their times cannot be compared. Synchronise the machines (NTP).",
                 error.unwrap_or_default()
             )
         }
         WarningKind::ClocksUnknown => format!(
-            "How the clocks of {names} differ is not known: what is shown over time may be shifted."
+            "The difference between the clocks of {names} is unknown: charts over time may be shifted."
         ),
         WarningKind::StepMissing => format!(
             "Step {step} is missing in {names}: its users are not in the numbers of that step."
         ),
         WarningKind::AnswersDiffer => format!(
-            "The parts found different capacities ({}); the answer shown is read from the joined steps.",
+            "The parts found different capacities ({}); the answer shown is derived from the combined steps.",
             each()
         ),
         WarningKind::LimitedByClient => {
@@ -293,10 +292,10 @@ fn sentence(warning: &Warning) -> String {
             format!("{names} was not finished: it holds what was measured until it ended.")
         }
         WarningKind::NotDescribed => format!(
-            "No manifest describes {names}: what was run on what is not known, and parts of one run cannot be told."
+            "No manifest describes {names}: workload and target are unknown, and parts of one run cannot be recognised."
         ),
         WarningKind::CountersMissed => {
-            format!("Samples of counters could not be had by {names} ({values}): charts have gaps.")
+            format!("{names} could not read some counters ({values}): charts have gaps.")
         }
     }
 }

@@ -7,11 +7,11 @@ use smbscope_analysis::summary::{
 };
 use smbscope_tables::slice::Kind;
 
-use crate::catalogue_server::title;
 use crate::document::{
     Block, Cell, Column, Facts, Join, Lines, Piece, Section, Stacked, Table, Timeline, TimelineRow,
     column, distribution, fact,
 };
+use crate::fields::catalogue::server::title;
 use crate::fields::{Format, field};
 use crate::format;
 
@@ -44,7 +44,7 @@ pub(crate) fn server(report: &Report, server: &Server) -> Section {
     Section {
         id: "server",
         title: "Server",
-        help: "What a probe inside the server saw: the time from the last byte of a request to the first byte of its reply, slice by slice. What waits by design is left out.",
+        help: "What a probe inside the server recorded: the time from the last byte of a request to the first byte of its reply, slice by slice, without operations that wait by design.",
         blocks,
     }
 }
@@ -88,25 +88,6 @@ fn at_server(split: &ServerSplit) -> i64 {
     PLACES.iter().map(|(_, part)| part(split)).fold(0, i64::saturating_add)
 }
 
-/// The place of a slice's colour: what belongs together looks alike.
-fn colour(kind: Kind) -> usize {
-    match kind {
-        Kind::Queue => 0,
-        Kind::CryptoIn => 5,
-        Kind::Parse => 6,
-        Kind::Processing => 1,
-        Kind::Filesystem => 7,
-        Kind::IoWait => 8,
-        Kind::Io => 9,
-        Kind::Flush => 10,
-        Kind::LockWait => 2,
-        Kind::CryptoOut => 11,
-        Kind::Send => 4,
-        Kind::Disk => 12,
-        Kind::Offcpu => 13,
-    }
-}
-
 /// The colour of what no slice explains.
 const UNEXPLAINED: usize = 3;
 
@@ -132,7 +113,7 @@ fn sums(row: &ServerCommand, kinds: &[Kind]) -> Vec<f64> {
 
 fn legend(kinds: &[Kind]) -> Vec<(usize, &'static str)> {
     let residual = (UNEXPLAINED, field("server_split", "residual_ns").title);
-    kinds.iter().map(|&kind| (colour(kind), title(kind))).chain([residual]).collect()
+    kinds.iter().map(|&kind| (kind.chart_colour(), kind.title())).chain([residual]).collect()
 }
 
 fn shares_of_time(server: &Server) -> Stacked {
@@ -145,7 +126,8 @@ fn shares_of_time(server: &Server) -> Stacked {
     });
     Stacked {
         caption: "Server time by command".to_owned(),
-        help: "Each command's part of all time at the server, divided into its slices.".to_owned(),
+        help: "The share of each command in all time at the server, divided into its slices."
+            .to_owned(),
         format: Format::Share,
         unit: "% of server time",
         parts: legend(&kinds),
@@ -167,7 +149,7 @@ fn one_operation(server: &Server) -> Stacked {
     };
     Stacked {
         caption: "One operation at the server, by command".to_owned(),
-        help: "Mean slices of an operation, every bar as long as there is room; beside it the percentiles of its whole time at the server.".to_owned(),
+        help: "Mean slices of an operation, each bar at full width; next to it are the percentiles of the total time at the server.".to_owned(),
         format: Format::Duration,
         unit: "mean slices",
         parts: legend(&kinds),
@@ -217,7 +199,7 @@ fn reference(server: &Server) -> Table {
     columns.push(column(of, "time_share", 1, |row: &ServerCommand| Cell::Share(row.time_share)));
     Table::new(
         "Queue, processing and file system by command",
-        "Processing is the server's own work with cryptography; file system has the wait for an I/O thread, I/O and flushing in it. Empty where no operation has such a slice.",
+        "Processing is the server's own work including cryptography; file system includes waiting for an I/O thread, I/O and flushing. Cells are empty if no operation has such a slice.",
         &server.commands,
         columns,
     )
@@ -273,7 +255,7 @@ fn by_share(server: &Server) -> Table {
     );
     Table::new(
         "Where the time goes, by share and command",
-        "Parts of the time from the first byte of a request to the last byte of its reply; wire is its transfer and sending.",
+        "Shares of the time from the first byte of a request to the last byte of its reply; wire is transfer and sending.",
         &server.shares,
         columns,
     )
@@ -291,7 +273,7 @@ fn by_slice(server: &Server) -> Table {
     let mut columns = vec![
         column("server_command", "command", 0, |row: &Row| Cell::Text(row.0.command.clone())),
         column(of, "kind", 0, |row: &Row| {
-            Cell::Text(Kind::from_name(row.1.kind).map_or(row.1.kind, title).to_owned())
+            Cell::Text(Kind::from_name(row.1.kind).map_or(row.1.kind, Kind::title).to_owned())
         }),
         column("distribution", "sum_ns", 2, |row: &Row| {
             Cell::Duration(row.1.spread.distribution.sum_ns)
@@ -308,7 +290,7 @@ fn by_slice(server: &Server) -> Table {
     );
     Table::new(
         "Slices by command",
-        "Disk and time off the processor lie within the others.",
+        "Disk time and time off the processor are within the other slices.",
         &rows,
         columns,
     )
@@ -324,12 +306,12 @@ fn over_time(report: &Report, server: &Server) -> Lines {
         let title = field("server_split", name).title;
         (title.to_owned(), server.bins.iter().map(mean).collect::<Vec<_>>())
     };
-    // Five lines can be told apart; the residual is in the table.
+    // Five lines can be distinguished; the residual is in the table.
     let places = PLACES.iter().filter(|(name, _)| *name != "residual_ns");
     let used = places.filter(|(_, part)| part(&server.split) != 0);
     Lines {
         caption: "Slices over time".to_owned(),
-        help: "Mean of the operations that began in each bin.".to_owned(),
+        help: "Mean over the operations that began in each bin.".to_owned(),
         format: Format::Duration,
         unit: "time per operation".to_owned(),
         per: String::new(),
@@ -363,15 +345,15 @@ fn slowest(server: &Server) -> Timeline {
             pieces: row.slices.iter().map(&mut piece).collect(),
         });
     }
-    let mut parts: Vec<_> = kinds.iter().map(|&kind| (colour(kind), title(kind))).collect();
+    let mut parts: Vec<_> = kinds.iter().map(|&kind| (kind.chart_colour(), kind.title())).collect();
     if others {
         parts.push((UNEXPLAINED, "Other"));
     }
     let laid = server.slowest.iter().filter(|row| !row.placed).count();
     let help = match laid {
-        0 => "From the last byte of the request to the first byte of the reply, each in its own length; what lies in another slice is drawn in its lower part, gaps are unexplained.".to_owned(),
+        0 => "From the last byte of the request to the first byte of the reply, each scaled to its own length; nested slices are drawn in the lower part of the outer slice, gaps are unexplained.".to_owned(),
         n => format!(
-            "From the last byte of the request on, each in its own length. Of {n} the starts were not recorded: their slices are laid one behind the other.",
+            "From the last byte of the request on, each scaled to its own length. For {n} of them the starts of slices were not recorded: their slices are placed one after the other.",
         ),
     };
     Timeline { caption: field("server", "slowest").title.to_owned(), help, parts, rows }

@@ -21,7 +21,7 @@ pub(crate) fn groups(report: &Report) -> Section {
         blocks.push(Block::Table(group_table(caption, name, without, groups)));
         if let Some(others) = &groups.others {
             blocks.push(Block::Note(format!(
-                "Only the first {} are told apart; {} operations with {} of the time belong to others.",
+                "Only the first {} are distinguished; {} operations with {} of the time belong to others.",
                 format::count(groups.limit),
                 format::count(others.operations),
                 format::share(others.busy_share)
@@ -31,7 +31,7 @@ pub(crate) fn groups(report: &Report) -> Section {
     Section {
         id: "groups",
         title: "By share, client, user and extension",
-        help: "The same numbers for each value of one property, those with the most time first.",
+        help: "The same numbers for each value of one property, most time first.",
         blocks,
     }
 }
@@ -114,7 +114,7 @@ pub(crate) fn paths(report: &Report) -> Section {
     Section {
         id: "paths",
         title: "Files and directories",
-        help: "Those with the most time, bytes and operations. A directory has the work on what is directly in it and the listing of itself.",
+        help: "The paths with the most time, bytes and operations. A directory includes operations on its direct entries and listings of itself.",
         blocks,
     }
 }
@@ -213,7 +213,7 @@ pub(crate) fn series(report: &Report) -> Section {
             ),
             chart(
                 "Open handles",
-                "Opens at the end of each bin, those from before the recording included.",
+                "Opens at the end of each bin, including those from before the recording.",
                 Format::Count,
                 "",
                 Join::Most,
@@ -231,9 +231,9 @@ pub(crate) fn series(report: &Report) -> Section {
         id: "series",
         title: "Over time",
         help: match report.load {
-            None => "An operation counts where its request began.",
+            None => "An operation is counted in the bin in which its request began.",
             Some(_) => {
-                "The whole run with warm-up and cool-down, all charts on one axis. An operation counts where its request began, a scenario where it was scheduled."
+                "The whole run with warm-up and cool-down, all charts on one axis. An operation is counted in the bin in which its request began, a scenario in the bin for which it was scheduled."
             }
         },
         blocks,
@@ -259,7 +259,7 @@ pub(crate) fn sizes(report: &Report) -> Section {
     Section {
         id: "sizes",
         title: "Sizes of reads and writes",
-        help: "What the client asked for in one operation.",
+        help: "The size that the client requested in one operation.",
         blocks,
     }
 }
@@ -273,7 +273,7 @@ fn size_blocks(what: &str, sizes: &Sizes) -> [Block; 3] {
         rows: vec![
             of("operations", Cell::Count(sizes.operations)).titled(what),
             of("transferred_bytes", Cell::Bytes(sizes.transferred_bytes)).noted(format!(
-                "of {} asked for; mean size {}",
+                "of {} requested; mean size {}",
                 format::bytes(sizes.requested_bytes),
                 mean.map_or_else(|| "not known".to_owned(), format::bytes)
             )),

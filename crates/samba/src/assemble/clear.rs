@@ -1,7 +1,7 @@
 //! Replies in clear, from before they are encrypted until they are sent.
 
 use super::Assembler;
-use crate::raw::Pieces;
+use crate::ring_event::Pieces;
 
 /// Replies that a thread has not sent.
 const CLEAR_MAX: usize = 64;

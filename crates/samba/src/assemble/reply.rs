@@ -2,8 +2,9 @@
 
 use smbscope_wire::smb2::header::members;
 
-use super::{Assembler, Connection, Place, Told};
-use crate::raw::{Head, Pieces};
+use super::{Assembler, Connection, ENCRYPTION_BYTES, StreamMessage};
+use crate::operation::RequestKey;
+use crate::ring_event::{Head, Pieces};
 use crate::slices::Kind;
 
 /// Longest message that is put together: all members of a compound lie in it.
@@ -17,90 +18,46 @@ const ERROR_BYTES: usize = 64 + 9;
 /// A reply of which a part went to the kernel.
 #[derive(Clone)]
 pub(super) struct Sending {
-    pub told: Told,
+    pub message: StreamMessage,
     /// Where its lead stands, while none of it went to the network device: the part waits for what
     /// follows it (MSG_MORE, before a sendfile).
-    pub waits: Option<Place>,
+    pub waits: Option<RequestKey>,
+}
+
+/// The fields of [`crate::ring_event::Event::Sent`].
+#[derive(Clone, Copy)]
+pub(super) struct SentReply<'a> {
+    pub socket: u64,
+    pub total: u32,
+    pub left: u32,
+    pub times: Times,
+    pub crypto_out: u64,
+    pub arrived_at: u64,
+    pub pieces: Pieces<'a>,
 }
 
 impl Assembler {
-    #[expect(clippy::too_many_arguments, reason = "the fields of one event")]
+    /// A reply, or its first part, went to the kernel.
     pub(super) fn sent(
         &mut self,
         head: Head,
-        socket: u64,
-        total: u32,
-        left: u32,
-        times: Times,
-        (crypto_out, arrived_at): (u64, u64),
-        pieces: Pieces<'_>,
-        tell: &mut dyn FnMut(Told),
+        reply: SentReply<'_>,
+        deliver: &mut dyn FnMut(StreamMessage),
     ) {
+        let SentReply { socket, left, times, .. } = reply;
         if !self.connections.contains_key(&socket) {
             self.losses.without_connection += 1;
             return;
         }
-        let mut length = total.saturating_sub(4);
-        let is_encrypted =
-            pieces.iter().nth(1).is_some_and(|(bytes, _)| bytes.starts_with(b"\xfdSMB"));
-        let mut bytes = if is_encrypted {
-            length = length.saturating_sub(52);
-            match self.take_clear(head.thread, pieces) {
-                Some(clear) => {
-                    let pieces = clear.pieces.iter();
-                    joined(pieces.map(|(bytes, length)| (bytes.as_slice(), *length)), length)
-                }
-                None => {
-                    self.losses.without_clear += 1;
-                    Vec::new()
-                }
-            }
-        } else {
-            // The NetBIOS header is by itself or at the front of everything.
-            let mut header = 4;
-            let rest = pieces.iter().map(|(bytes, length)| {
-                let header = std::mem::take(&mut header);
-                let bytes = bytes.get(header..).unwrap_or_default();
-                (bytes, length.saturating_sub(header as u32))
-            });
-            joined(rest, length)
-        };
-        if (bytes.len(), length) == (ERROR_BYTES - 1, ERROR_BYTES as u32) {
-            // Its byte of data is left out like all data, and says nothing.
-            bytes.push(0);
-        }
+        let (bytes, length) = self.plaintext(head.thread, &reply);
         if self.by_reply {
             self.answered(Head { time: times.first, ..head }, socket, &bytes);
         }
+        let lead = self.end_operations(&reply, &bytes);
         let Some(connection) = self.connections.get_mut(&socket) else { return };
-        let mut lead_place = None;
-        for (index, member) in members(&bytes).enumerate() {
-            if member.header.is_interim() {
-                continue;
-            }
-            let Some((place, done)) = connection.unsent.remove(&member.header.message_id) else {
-                continue;
-            };
-            // The times of a compound stand on its lead.
-            let (inside, lead) = (self.inside.get_mut(&place), index == 0);
-            if let (Some(inside), true) = (inside, lead) {
-                lead_place = Some(place);
-                if arrived_at != 0 && inside.without_arrival {
-                    // What was done before was done while the rest came.
-                    inside.arrived = arrived_at.max(inside.arrived);
-                    inside.slices.begin_at(inside.arrived);
-                }
-                let took = times.first.saturating_sub(done);
-                let crypto = crypto_out.min(took);
-                if crypto > 0 {
-                    inside.slices.add(Kind::CryptoOut, done, crypto);
-                }
-                inside.slices.add(Kind::Send, done + crypto, took - crypto);
-            }
-        }
         let sequence = connection.server_next;
         connection.server_next = sequence.wrapping_add(4 + length);
-        let told = Told {
+        let message = StreamMessage {
             client: connection.ends.client,
             server: connection.ends.server,
             from_client: false,
@@ -113,11 +70,78 @@ impl Assembler {
             ends: false,
         };
         if left == 0 {
-            connection.tell(told, times.waits, tell);
+            connection.deliver(message, times.waits, deliver);
         } else {
-            connection.sending =
-                Some(Sending { told, waits: lead_place.filter(|_| !times.departed) });
+            let waits = lead.filter(|_| !times.departed);
+            connection.sending = Some(Sending { message, waits });
         }
+    }
+
+    /// A reply's plaintext, as far as it was copied, and its length.
+    fn plaintext(&mut self, thread: u32, reply: &SentReply<'_>) -> (Vec<u8>, u32) {
+        let pieces = reply.pieces;
+        let mut length = reply.total.saturating_sub(4);
+        let is_encrypted =
+            pieces.iter().nth(1).is_some_and(|(bytes, _)| bytes.starts_with(b"\xfdSMB"));
+        let mut bytes = if is_encrypted {
+            length = length.saturating_sub(ENCRYPTION_BYTES);
+            match self.take_clear(thread, pieces) {
+                Some(clear) => {
+                    let pieces = clear.pieces.iter();
+                    joined(pieces.map(|(bytes, length)| (bytes.as_slice(), *length)), length)
+                }
+                None => {
+                    self.losses.without_clear += 1;
+                    Vec::new()
+                }
+            }
+        } else {
+            // The NetBIOS header is a piece of its own or the beginning of the first one.
+            let mut header = 4;
+            let rest = pieces.iter().map(|(bytes, length)| {
+                let header = std::mem::take(&mut header);
+                let bytes = bytes.get(header..).unwrap_or_default();
+                (bytes, length.saturating_sub(header as u32))
+            });
+            joined(rest, length)
+        };
+        if (bytes.len(), length) == (ERROR_BYTES - 1, ERROR_BYTES as u32) {
+            // The byte of error data is not copied, like all data; it carries no information.
+            bytes.push(0);
+        }
+        (bytes, length)
+    }
+
+    /// Adds the slices after `done` to the operations that the reply answers; the lead's key.
+    fn end_operations(&mut self, reply: &SentReply<'_>, bytes: &[u8]) -> Option<RequestKey> {
+        let connection = self.connections.get_mut(&reply.socket)?;
+        let mut lead_key = None;
+        for (index, member) in members(bytes).enumerate() {
+            if member.header.is_interim() {
+                continue;
+            }
+            let Some((key, done)) = connection.unsent.remove(&member.header.message_id) else {
+                continue;
+            };
+            // A compound's times are stored on its lead.
+            if index != 0 {
+                continue;
+            }
+            let Some(server_side) = self.server_sides.get_mut(&key) else { continue };
+            lead_key = Some(key);
+            if reply.arrived_at != 0 && server_side.without_arrival {
+                // Work before the arrival overlapped with it.
+                server_side.arrived = reply.arrived_at.max(server_side.arrived);
+                server_side.slices.begin_at(server_side.arrived);
+            }
+            let took = reply.times.first.saturating_sub(done);
+            let crypto = reply.crypto_out.min(took);
+            if crypto > 0 {
+                server_side.slices.add(Kind::CryptoOut, done, crypto);
+            }
+            server_side.slices.add(Kind::Send, done + crypto, took - crypto);
+        }
+        lead_key
     }
 
     pub(super) fn sent_more(
@@ -125,51 +149,62 @@ impl Assembler {
         socket: u64,
         times: Times,
         left: u32,
-        tell: &mut dyn FnMut(Told),
+        deliver: &mut dyn FnMut(StreamMessage),
     ) {
         let Some(connection) = self.connections.get_mut(&socket) else { return };
         let Some(mut sending) = connection.sending.take() else { return };
-        if let Some(place) = sending.waits.take_if(|_| times.departed || left == 0) {
-            let later = times.first.saturating_sub(sending.told.first);
-            sending.told.first += later;
-            if let Some(inside) = self.inside.get_mut(&place) {
-                inside.slices.add(Kind::Send, times.first - later, later);
+        if let Some(key) = sending.waits.take_if(|_| times.departed || left == 0) {
+            let later = times.first.saturating_sub(sending.message.first);
+            sending.message.first += later;
+            if let Some(server_side) = self.server_sides.get_mut(&key) {
+                server_side.slices.add(Kind::Send, times.first - later, later);
             }
         }
         if left > 0 {
             connection.sending = Some(sending);
             return;
         }
-        let last = times.last.max(sending.told.first);
-        connection.tell(Told { last, ..sending.told }, times.waits, tell);
+        let last = times.last.max(sending.message.first);
+        connection.deliver(StreamMessage { last, ..sending.message }, times.waits, deliver);
     }
 
     /// Everything up to a sequence number went to the network device.
-    pub(super) fn left(&mut self, socket: u64, until: u32, time: u64, tell: &mut dyn FnMut(Told)) {
+    pub(super) fn left(
+        &mut self,
+        socket: u64,
+        until: u32,
+        time: u64,
+        deliver: &mut dyn FnMut(StreamMessage),
+    ) {
         let Some(connection) = self.connections.get_mut(&socket) else { return };
         while let Some((_, behind)) = connection.leaving.front()
             && (until.wrapping_sub(*behind) as i32) >= 0
-            && let Some((told, _)) = connection.leaving.pop_front()
+            && let Some((message, _)) = connection.leaving.pop_front()
         {
-            tell(Told { last: time.max(told.first), ..told });
+            deliver(StreamMessage { last: time.max(message.first), ..message });
         }
     }
 }
 
 impl Connection {
     /// Tells a reply of which the kernel has everything: at once, or when nothing of it `waits` there. Those
-    /// of a connection are told in their order.
-    fn tell(&mut self, told: Told, waits: Option<u32>, tell: &mut dyn FnMut(Told)) {
+    /// of a connection are message in their order.
+    fn deliver(
+        &mut self,
+        message: StreamMessage,
+        waits: Option<u32>,
+        deliver: &mut dyn FnMut(StreamMessage),
+    ) {
         let behind = waits.or(self.leaving.back().map(|(_, behind)| *behind));
         match behind {
-            Some(behind) => self.leaving.push_back((told, behind)),
-            None => tell(told),
+            Some(behind) => self.leaving.push_back((message, behind)),
+            None => deliver(message),
         }
-        // Nobody told that the first one is gone.
+        // Nobody message that the first one is gone.
         if self.leaving.len() > LEAVING_MAX
-            && let Some((told, _)) = self.leaving.pop_front()
+            && let Some((message, _)) = self.leaving.pop_front()
         {
-            tell(told);
+            deliver(message);
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use smbscope_client::clock::Clock;
 use smbscope_client::{Ask, Config, Host, Open, Reply, Session, Target};
-use smbscope_load::run::who::Credentials;
+use smbscope_load::run::users::Credentials;
 use smbscope_wire::smb2::FileId;
 use smbscope_wire::smb2::access::{AccessMask, FileAttributes, ShareAccess};
 use smbscope_wire::smb2::close::CloseFlags;

@@ -85,8 +85,8 @@ impl Joined {
             "{joined} of {rows} joined; wire - slices: p1 {p1} p50 {p50} p90 {p90} p99 {p99} ns"
         );
         assert!(joined as f64 >= 0.999 * rows as f64, "{joined} of {rows}");
-        // On a busy machine the capture's own work, which lies in between, takes its time: what is
-        // reached in quiet stands in docs/probe.md.
+        // On a busy machine the capture's own work, which lies in between, takes its time;
+        // docs/measurements/recorder.md has the values of an idle machine.
         assert!(p50.abs() < 60_000, "median {p50}");
     }
 }

@@ -1,4 +1,4 @@
-//! What commands say that write a dataset: `import` and `record`.
+//! Messages of the commands that write a dataset: `import` and `record`.
 
 use std::path::Path;
 
@@ -6,19 +6,14 @@ use smbscope_report::format;
 use smbscope_store::Table;
 use smbscope_tables::manifest::Manifest;
 
-use crate::exit::{Code, Failure};
-
-/// It cannot be written.
-pub fn cannot(out: &Path) -> Failure {
-    Failure::new(Code::Output, format!("{}: dataset cannot be written", out.display()))
-}
+pub use crate::pipeline::record::folder::cannot_write as cannot;
 
 /// Rows of a table.
 pub fn rows(manifest: &Manifest, table: Table) -> u64 {
     manifest.tables.get(table.name()).into_iter().flatten().map(|part| part.rows).sum()
 }
 
-/// What was written.
+/// A summary of the written dataset.
 pub fn written(out: &Path, manifest: &Manifest) -> String {
     let files = manifest.tables.values().flatten();
     let (count, bytes) = files.fold((0, 0), |(n, bytes), file| (n + 1, bytes + file.size_bytes));
@@ -34,11 +29,11 @@ pub fn written(out: &Path, manifest: &Manifest) -> String {
     )
 }
 
-/// What to do with it.
+/// How to read it with DuckDB.
 pub fn hint(out: &Path) -> String {
     let parts = out.join("operations").join("*.parquet");
     format!(
-        "DuckDB reads it as it is: duckdb -c \"select command, count(*) from '{}' group by 1\"",
+        "DuckDB reads it directly: duckdb -c \"select command, count(*) from '{}' group by 1\"",
         parts.display()
     )
 }

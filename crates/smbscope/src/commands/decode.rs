@@ -1,5 +1,5 @@
-//! `smbscope decode`, hidden: all columns of all operations in memory, then forgotten. It is the
-//! decoder alone, without the other tables, for the benchmark (`bench/run.sh`).
+//! `smbscope decode` (hidden): decodes all columns of all operations and discards them. It measures
+//! the decoder alone, without the other tables (`bench/run.sh`).
 
 use smbscope_store::source::Request;
 use smbscope_store::{Part, Table};
@@ -7,7 +7,7 @@ use smbscope_store::{Part, Table};
 use crate::options::Decode;
 use crate::output::Output;
 
-/// Decodes and counts.
+/// Runs `smbscope decode`.
 pub fn run(args: &Decode) -> anyhow::Result<()> {
     let source = args.reading.open(&args.inputs, None)?;
     let mut operations = 0;

@@ -1,7 +1,7 @@
-//! `smbscope explain`: what makes a share slow, most costly first.
+//! `smbscope explain`: what makes a share slow, the most costly cause first.
 //!
-//! Owns the command and its exit code; what is found is `smbscope_analysis::explain`, how it reads
-//! `smbscope_report::explain`.
+//! Owns the command and its exit code. `smbscope_analysis::explain` finds the causes,
+//! `smbscope_report::explain` renders them.
 
 use std::path::PathBuf;
 
@@ -21,13 +21,16 @@ use crate::terminal;
 const WIDTH: usize = 100;
 const HEIGHT: usize = 40;
 
-/// Explain what makes a share slow, most costly first.
+/// Explain what makes a share slow, the most costly cause first.
 ///
-/// For each finding: the share of the time that it explains (of waiting, and of clients' pauses below a
-/// second), what would be saved without it, who and what is concerned, operations to look at, what the
-/// confidence rests on, what to do on server and client, and what that would bring where the recording can be
-/// replayed with it (its first 100,000 operations). Findings may overlap. The first three that explain
-/// 5 % or more are shown, with as much of each as fits the screen; where there is none, that is said.
+/// Each finding shows the share of the time that it explains (waiting, and pauses of clients
+/// shorter than a second), the time that would be saved without it, the clients, users and files
+/// concerned, example operations, the reasons for its confidence, and remedies on server and
+/// client. If a remedy can be predicted, its gain is shown, computed by replaying the first 100,000
+/// operations. Findings can overlap.
+///
+/// By default the first three findings that explain 5 % or more are shown, shortened to fit the
+/// screen. If there are none, the output says so.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -36,32 +39,32 @@ Examples:
   smbscope explain ring*.pcap --format json | jq '.findings[0]'
   smbscope explain - --fail-on high < capture.pcap || mail -s 'share is slow' admin")]
 pub struct Args {
-    #[command(flatten)]
-    pub decode: Decode,
-    /// Show all findings, also those that explain less than 5 %, and all remedies.
+    /// Show all findings, including those that explain less than 5 %, with all remedies.
     #[arg(long)]
     pub all: bool,
-    /// End with exit code 7 if a finding of at least this confidence explains 5 % of the time or more.
+    /// Exit with code 7 if a finding of at least this confidence explains 5 % of the time or more.
     #[arg(long, value_enum, value_name = "CONFIDENCE")]
     pub fail_on: Option<Sure>,
-    /// Form of the output.
+    /// Output format.
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     pub format: TextFormat,
     /// Write to this file instead of standard output.
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
     #[command(flatten)]
+    pub decode: Decode,
+    #[command(flatten)]
     pub anonymize: Anonymize,
 }
 
-/// How sure a finding is.
+/// Confidence of a finding, as `--fail-on` takes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Sure {
-    /// It may also be something else.
+    /// There may be another cause.
     Low,
-    /// Figures agree, but a part was estimated.
+    /// The figures agree, but some of them are estimates.
     Medium,
-    /// It was measured.
+    /// The cause was measured.
     High,
 }
 

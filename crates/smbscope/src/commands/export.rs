@@ -8,15 +8,15 @@ use crate::options::{Anonymize, Decode, Talk};
 use crate::output::Output;
 use crate::pipeline;
 
-/// Write operations for another program.
+/// Export operations to the format of another program.
 ///
-/// --perfetto writes a trace that ui.perfetto.dev opens (drop the file on the page, it stays in the
-/// browser): a track for each connection and a slice for each operation from the first byte of its
-/// request to the last byte of its reply; operations in flight together stand below each other. What
-/// is known of an operation (path, status, bytes ...) shows when it is selected. Of a recording from
-/// inside a server each operation's slices are nested in it. An operation without reply or request
-/// stands as a moment, and a member of a compound, whose times its lead has, only where slices tell
-/// when it was; what is left out is said at the end.
+/// --perfetto writes a trace for ui.perfetto.dev (drop the file on the page; it is not uploaded). Each
+/// connection is a track and each operation a slice, from the first byte of the request to the last
+/// byte of the reply; operations in flight at the same time are shown below each other. Select an
+/// operation to see its path, status, bytes and so on. In a recording from inside a server, the server's
+/// slices are nested in the operation. An operation without request or reply is shown as an instant. An
+/// operation that is not the first of a compound has no times of its own; it is shown only if it has
+/// server slices. The number of omitted operations is reported at the end.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

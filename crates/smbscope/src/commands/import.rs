@@ -1,4 +1,4 @@
-//! `smbscope import`: inputs to a Parquet dataset, which is valid whenever it ends.
+//! `smbscope import`: writes inputs to a Parquet dataset that is valid at any time.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -17,10 +17,10 @@ use crate::interrupt;
 use crate::options::Talk;
 use crate::progress::Shown;
 
-/// Writes the dataset.
+/// Runs `smbscope import`.
 pub fn run(args: &Import, talk: Talk) -> anyhow::Result<()> {
     let begin = Instant::now();
-    // The writer replaces names, so that it can do so in the manifest too.
+    // The writer replaces names, because it writes the manifest too.
     let tokenizer = args.anonymize.tokenizer()?;
     let source = args.decode.reading.open(&args.decode.inputs, None)?;
     let runs: Vec<_> = source.runs().into_iter().map(|(run, _)| run).collect();
@@ -32,7 +32,7 @@ pub fn run(args: &Import, talk: Talk) -> anyhow::Result<()> {
         DatasetWriter::create(&args.out, seed, options).with_context(|| cannot(&args.out))?;
     let mut shown = Shown::begin(talk, progress.clone());
     let read = copy(parts, &mut writer, &args.out);
-    // Also after an error: what was read until then stays.
+    // Also after an error: rows read before it are kept.
     let manifest = writer.finish(matches!(read, Ok(End::All)));
     shown.end();
     let end = read?;
@@ -48,7 +48,7 @@ pub fn run(args: &Import, talk: Talk) -> anyhow::Result<()> {
             let done = format::bytes(progress.bytes_done());
             let of = progress.bytes_total().map_or("the stream".to_owned(), format::bytes);
             let message = format!(
-                "interrupted after {done} of {of}: the dataset in {} is valid and says that it is incomplete",
+                "interrupted after {done} of {of}: the dataset in {} is valid and marked as incomplete",
                 args.out.display()
             );
             Err(Failure::new(Code::Interrupted, message).into())

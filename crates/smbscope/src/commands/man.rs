@@ -1,4 +1,4 @@
-//! `smbscope man`: manual pages made from the same help texts.
+//! `smbscope man`: manual pages, generated from the help texts.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -19,7 +19,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         return write(Output::stdout(), command);
     };
     std::fs::create_dir_all(dir).with_context(|| {
-        Failure::new(Code::Output, format!("{}: cannot be made", dir.display()))
+        Failure::new(Code::Output, format!("{}: cannot create the folder", dir.display()))
     })?;
     for sub in command.get_subcommands() {
         write_file(dir, sub.clone())?;
@@ -32,7 +32,7 @@ fn write_file(dir: &Path, command: Command) -> anyhow::Result<()> {
     write(Output::file(&dir.join(name))?, command)
 }
 
-/// One page. What help ends with is examples and exit codes, so it gets that as its heading.
+/// Writes one page. The end of the help text (examples, exit codes) becomes sections of its own.
 fn write(mut output: Output, command: Command) -> anyhow::Result<()> {
     let watch = output.watch();
     let is_main = command.has_subcommands();
@@ -57,7 +57,7 @@ fn write(mut output: Output, command: Command) -> anyhow::Result<()> {
     output.finish()
 }
 
-/// Blocks of `Title:` and lines as sections in roff, lines kept as they are.
+/// Converts blocks of a line `Title:` and further lines to roff sections; line breaks are kept.
 fn sections(text: &str) -> String {
     let mut page = String::new();
     for line in text.lines() {
@@ -69,7 +69,7 @@ fn sections(text: &str) -> String {
             page.push_str(&format!(".SH {}\n.nf\n", title.to_uppercase()));
         } else if !line.is_empty() {
             let line = line.replace('\\', "\\e").replace('-', "\\-");
-            // A line that begins with one of these would be a command.
+            // roff takes a line that begins with one of these characters for a request.
             let guard = if line.starts_with(['.', '\'']) { "\\&" } else { "" };
             page.push_str(&format!("{guard}{line}\n"));
         }

@@ -1,4 +1,4 @@
-//! `smbscope schema`: what tables and columns mean, from the schemas themselves.
+//! `smbscope schema`: the meaning of tables and columns, generated from the schemas.
 
 use arrow::datatypes::{DataType, Field};
 use serde_json::{Value, json};
@@ -11,10 +11,10 @@ use crate::exit::Failure;
 use crate::format::{Align, Column, TextFormat, lines};
 use crate::output::Output;
 
-/// What the report's JSON is called among the tables.
+/// The name of the schema of the report's JSON.
 const REPORT: &str = "report";
 
-/// Shows one table or all, or the JSON Schema of the report.
+/// Prints one table or all, or the JSON Schema of the report.
 pub fn run(args: &Schema) -> anyhow::Result<()> {
     let mut output = Output::stdout();
     if args.table.as_deref() == Some(REPORT) {
@@ -26,7 +26,7 @@ pub fn run(args: &Schema) -> anyhow::Result<()> {
         Some(name) => vec![Table::from_name(name).ok_or_else(|| {
             let names: Vec<_> = Table::ALL.iter().map(|table| table.name()).collect();
             Failure::usage(format!(
-                "{name}: no such table; there are {}, and {REPORT}",
+                "unknown table {name}: expected one of {}, {REPORT}",
                 names.join(", ")
             ))
         })?],
@@ -66,7 +66,7 @@ pub fn table_text(table: Table, output: &Output) -> String {
     });
     let (bold, end) = output.bold();
     let list = lines(&columns, &rows.collect::<Vec<_>>(), (&bold, end));
-    format!("{bold}Table {}{end}\n{list}", table.name())
+    format!("{bold}Table {}{end}: {}\n{list}", table.name(), table.description())
 }
 
 fn table_json(table: Table) -> Value {
@@ -90,7 +90,7 @@ fn note<'a>(field: &'a Field, key: &str) -> &'a str {
     field.metadata().get(key).map_or("", String::as_str)
 }
 
-/// The type in a word.
+/// A short name of the type.
 fn type_name(data_type: &DataType) -> String {
     match data_type {
         DataType::Dictionary(_, values) => type_name(values),

@@ -1,7 +1,7 @@
-//! `smbscope wan`: distance between two network interfaces, made of packets.
+//! `smbscope wan`: an emulated WAN link between two network interfaces.
 //!
-//! Owns: the command's options and what the line is that they ask for. The line itself is
-//! `smbscope_lab::wan`; what happens on a terminal stands in `linux.rs`.
+//! Owns the command's options and their conversion to a description of the link. The link itself is
+//! `smbscope_lab::wan`; the run with its messages is in `linux.rs`.
 
 #[cfg(target_os = "linux")]
 mod linux;
@@ -13,18 +13,19 @@ use crate::exit::Failure;
 use crate::format::TextFormat;
 use crate::options::Talk;
 
-/// Put distance between two network interfaces.
+/// Emulate a WAN link between two network interfaces.
 ///
-/// Frames that come in at one interface go out at the other after half the round trip, at the rate,
-/// through a queue that drops what it cannot hold, less what is lost; each direction on its own. TCP
-/// then behaves as on such a line, which a delay inside a client cannot show. The two interfaces
-/// must be joined by nothing else. With --netns there are two network namespaces to run programs
-/// in, NAME-client and NAME-server, with the line between them, and at the end they are taken away.
+/// Frames received on one interface are sent on the other after half the round-trip time. In each
+/// direction they pass a queue that is emptied at the given rate and drops what does not fit, and
+/// some are lost if --loss is given. TCP behaves as on a real link of this kind, which a delay in
+/// the client cannot achieve. There must be no other connection between the two interfaces. With
+/// --netns, smbscope creates two network namespaces, NAME-client and NAME-server, with the link
+/// between them, and removes them at the end.
 ///
-/// It runs until Ctrl-C or for --duration, and then counts what passed and what did not. Options
-/// that may differ take two values: from IF1 to IF2 (from the client to the server), then back:
-/// --rate 20mbit/100mbit. Needs root (CAP_NET_RAW and CAP_NET_ADMIN; CAP_SYS_ADMIN for --netns) and
-/// Linux. docs/wan.md tells how exact it is.
+/// The link runs until Ctrl-C or for --duration; then it shows how many frames were forwarded and
+/// dropped. Options that can differ by direction take two values: IF1 to IF2 (client to server),
+/// then the reverse, for example --rate 20mbit/100mbit. Needs Linux and root (CAP_NET_RAW and
+/// CAP_NET_ADMIN; with --netns also CAP_SYS_ADMIN). docs/method/wan.md describes the accuracy.
 #[derive(Debug, Args)]
 #[command(override_usage = "\
 smbscope wan [OPTIONS] IF1 IF2
@@ -39,70 +40,69 @@ Examples:
   ip netns exec lab-client smbclient //10.45.0.2/share
   smbscope wan --netns lab --remove")]
 pub struct Wan {
-    /// The interfaces at the two ends of the line.
+    /// Interfaces at the two ends of the link.
     #[arg(value_names = ["IF1", "IF2"], num_args = 2, required_unless_present = "netns")]
     pub interfaces: Vec<String>,
-    /// Make network namespaces NAME-client and NAME-server, with the line between them.
+    /// Create network namespaces NAME-client and NAME-server with the link between them.
     #[arg(long, value_name = "NAME", conflicts_with = "interfaces")]
     pub netns: Option<String>,
-    /// Remove the namespaces of that name, which a run that was killed left behind, and end.
+    /// Remove namespaces left behind by a run that was killed, and exit.
     #[arg(long, requires = "netns")]
     pub remove: bool,
-    /// Addresses in the namespaces: the client has the first, the server the second.
+    /// Subnet of the namespaces: the client gets the first address, the server the second.
     #[arg(long, value_name = "SUBNET", default_value = "10.45.0.0/24")]
     pub subnet: String,
-    /// Largest IP packet in the namespaces, in bytes.
+    /// Size of the largest IP packet in the namespaces.
     #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u32).range(576..=65_000))]
     pub mtu: u32,
-    /// What the line is like.
+    /// Properties of the link.
     #[command(flatten)]
     pub line: LineArgs,
-    /// End after this time (10m, 30s).
-    #[arg(long, value_name = "TIME")]
+    /// Stop after this time (30s, 10m).
+    #[arg(long, value_name = "DURATION")]
     pub duration: Option<String>,
-    /// Form of the counters at the end.
+    /// Format of the counters shown at the end.
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     pub format: TextFormat,
 }
 
-/// What a line is like. Values are read by `smbscope_lab::wan`, which owns their units.
+/// Properties of the link. Values are parsed by `smbscope_lab::wan`, which defines their units.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Line")]
+#[command(next_help_heading = "Link options")]
 pub struct LineArgs {
-    /// Round trip, half of it each way (20ms, 500us).
-    #[arg(long, value_name = "TIME")]
+    /// Round-trip time, half of it in each direction (20ms, 500us).
+    #[arg(long, value_name = "DURATION")]
     pub rtt: Option<String>,
-    /// Length of fibre (2795km): light needs 10 us for each kilometre there and back, added to
-    /// --rtt.
+    /// Length of an optical fibre (2795km): adds 10 us per kilometre to the round-trip time.
     #[arg(long, value_name = "LENGTH")]
     pub distance: Option<String>,
-    /// Largest deviation of each way's delay, evenly distributed; frames keep their order.
-    #[arg(long, value_name = "TIME[/TIME]")]
+    /// Maximum deviation of the delay, uniformly distributed (2ms); frames keep their order.
+    #[arg(long, value_name = "DURATION[/DURATION]")]
     pub jitter: Option<String>,
-    /// Rate (45mbit, 1gbit, 10MB/s) of whole Ethernet frames; without it as fast as this machine.
+    /// Data rate, counting whole Ethernet frames (45mbit, 1gbit, 10MB/s) [default: unlimited].
     #[arg(long, value_name = "RATE[/RATE]")]
     pub rate: Option<String>,
-    /// What may wait to be sent, as bytes or as time at the rate (256KiB, 100ms); what comes then is
+    /// Queue length, in bytes or as time at the given rate (256KiB, 100ms); further frames are
     /// dropped [default: 100ms, at least 64KiB].
     #[arg(long, value_name = "SIZE[/SIZE]")]
     pub queue: Option<String>,
-    /// Share of frames that are lost (0.1%, 250ppm).
-    #[arg(long, value_name = "SHARE[/SHARE]")]
+    /// Share of frames to lose (0.1%, 250ppm).
+    #[arg(long, value_name = "PERCENT[/PERCENT]")]
     pub loss: Option<String>,
-    /// Lose so many frames in a row on average, instead of each independently of the others.
+    /// Lose frames in bursts of N on average instead of independently.
     #[arg(long, value_name = "N")]
     pub loss_burst: Option<String>,
-    /// Bytes that each frame takes at the rate beside its own: 24 for what Ethernet has on the wire,
+    /// Bytes to add to each frame when the rate is applied: 24 for Ethernet's preamble, checksum and gap,
     /// -14 to count IP packets only [default: 0].
     #[arg(long, value_name = "BYTES", allow_hyphen_values = true)]
     pub overhead: Option<String>,
-    /// What losses and jitter follow from [default: 1].
+    /// Seed of the random losses and jitter [default: 1].
     #[arg(long, value_name = "N")]
     pub seed: Option<String>,
 }
 
 impl LineArgs {
-    /// The line that is asked for.
+    /// The description of the link.
     pub fn options(&self) -> anyhow::Result<Options> {
         let mut options = Options::default();
         let given = [
@@ -126,7 +126,7 @@ impl LineArgs {
     }
 }
 
-/// Runs the line until it is to end.
+/// Runs the link until Ctrl-C or the end of `--duration`.
 pub fn run(args: &Wan, talk: Talk) -> anyhow::Result<()> {
     let options = args.line.options()?;
     #[cfg(target_os = "linux")]
@@ -134,6 +134,6 @@ pub fn run(args: &Wan, talk: Talk) -> anyhow::Result<()> {
     #[cfg(not(target_os = "linux"))]
     {
         let _ = (options, talk);
-        anyhow::bail!("smbscope wan moves packets by AF_PACKET, which Linux alone has");
+        anyhow::bail!("smbscope wan needs Linux: it forwards packets with AF_PACKET sockets");
     }
 }

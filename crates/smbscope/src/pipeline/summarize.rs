@@ -52,8 +52,8 @@ impl Analysis for Summary {
             Part::Scenarios(rows) => self.scenarios(rows),
             Part::Counters(rows) => self.counters(rows),
             Part::Slices(batch) => self.slices(&Slice::from_batch(batch)),
-            // The report has no table of single referrals.
-            Part::Referrals(_) => {}
+            // The report does not list single referrals.
+            _ => {}
         }
         Ok(())
     }

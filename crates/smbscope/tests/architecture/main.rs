@@ -22,7 +22,7 @@ const EDGES: [(&str, &[&str]); 12] = [
     ("smbscope-lab", &["smbscope-tables", "smbscope-wire"]),
     ("smbscope-load", &["smbscope-client", "smbscope-lab", "smbscope-tables", "smbscope-wire"]),
     ("smbscope-store", &["smbscope-capture", "smbscope-tables"]),
-    ("smbscope-analysis", &["smbscope-tables"]),
+    ("smbscope-analysis", &["smbscope-tables", "smbscope-wire"]),
     ("smbscope-report", &["smbscope-analysis", "smbscope-tables"]),
     (
         "smbscope",

@@ -15,7 +15,7 @@ fn of<'a>(rows: &'a [Value], kind: &str, name: Option<&str>) -> &'a Value {
 }
 
 #[test]
-fn a_capture_with_itself_did_not_change() {
+fn a_capture_compared_with_itself_shows_no_change() {
     let rows = json(&[&capture(), &capture()]);
     for (command, n) in COMMANDS {
         let row = of(&rows, "command", Some(command));
@@ -25,7 +25,7 @@ fn a_capture_with_itself_did_not_change() {
         );
         assert_eq!(row["a_mean_seconds"], row["b_mean_seconds"]);
         assert_eq!(row["significant"], false, "{row}");
-        // None waits: all have a change, which is none.
+        // No group consists of waiting operations only, so each has a change, of zero.
         assert!(row["change_percent"].as_f64().unwrap().abs() < 1e-9, "{row}");
         assert_eq!(row["cliffs_delta"], 0.0);
         assert!(row["p"].as_f64().is_none_or(|p| p > 0.999_999), "{row}");
@@ -39,7 +39,7 @@ fn a_capture_with_itself_did_not_change() {
 }
 
 #[test]
-fn what_is_unlike_is_said_above_the_table_or_beside_the_rows() {
+fn differences_are_listed_before_the_table() {
     let (a, b) = (capture(), fixture("signed-hmac-sha256-210.pcapng"));
     let text = answer(["compare", &a, &b]);
     assert!(text.contains("warning: another dialect (A: 3.0.2; B: 2.1)"), "{text}");
@@ -53,7 +53,7 @@ fn what_is_unlike_is_said_above_the_table_or_beside_the_rows() {
 }
 
 #[test]
-fn every_form_holds_the_same_rows() {
+fn all_formats_hold_the_same_rows() {
     let (_dir, path) = folder();
     let (a, b) = (capture(), fixture("smb210.pcap"));
     let rows = json(&[&a, &b]);
@@ -71,7 +71,7 @@ fn every_form_holds_the_same_rows() {
 }
 
 #[test]
-fn groups_are_those_that_are_asked_for_and_names_can_be_tokens() {
+fn by_selects_the_groups_and_anonymize_hides_names() {
     let (a, b) = (capture(), fixture("smb210.pcap"));
     for by in ["share", "client", "user"] {
         let rows = json(&[&a, &b, "--by", by]);
@@ -99,7 +99,7 @@ fn load_runs_are_compared_by_scenario_too() {
         (scenario["a_operations"].as_u64(), &scenario["a_mean_seconds"]),
         (Some(2), &1.0.into())
     );
-    // One user is no sample.
+    // A single user is not a sample.
     assert!(scenario["p"].is_null(), "{scenario}");
     assert_eq!(of(&rows, "total", None)["a_operations"], 2);
     let all = json(&[&a, &b, "--phase", "all"]);
@@ -113,7 +113,7 @@ fn load_runs_are_compared_by_scenario_too() {
 }
 
 #[test]
-fn where_there_is_nothing_to_compare_that_is_said() {
+fn empty_and_disjoint_inputs_are_reported() {
     complaint(2, ["compare", &capture()]);
     assert!(complaint(2, ["compare", "-", "-"]).contains("once only"));
     complaint(4, ["compare", &capture(), "/nonexistent.pcap"]);

@@ -1,4 +1,4 @@
-//! What is wrong with inputs and outputs: one line, and the documented exit code.
+//! Errors of inputs and outputs: one line, and the documented exit code.
 
 use super::{answer, capture, complaint, folder, smbscope, stdout};
 
@@ -18,7 +18,7 @@ fn a_missing_input_is_code_4() {
 }
 
 #[test]
-fn what_is_no_capture_is_code_3() {
+fn an_unrecognised_input_is_code_3() {
     let (_guard, dir) = folder();
     let text = dir.join("notes.txt");
     std::fs::write(&text, "hello, this is text\n").unwrap();
@@ -36,7 +36,7 @@ fn what_is_no_capture_is_code_3() {
 }
 
 #[test]
-fn an_input_that_is_given_twice_is_code_2() {
+fn a_repeated_input_is_code_2() {
     let (_guard, dir) = folder();
     let other = dir.join("..").join(dir.file_name().unwrap()).join("a.pcapng");
     std::fs::copy(capture(), dir.join("a.pcapng")).unwrap();
@@ -47,7 +47,7 @@ fn an_input_that_is_given_twice_is_code_2() {
 }
 
 #[test]
-fn a_truncated_capture_gives_what_is_there() {
+fn a_truncated_capture_is_read_to_its_end() {
     let (_guard, dir) = folder();
     let cut = dir.join("cut.pcap");
     let whole = std::fs::read(capture()).unwrap();
@@ -61,7 +61,7 @@ fn a_truncated_capture_gives_what_is_there() {
 }
 
 #[test]
-fn nothing_to_show_is_told() {
+fn an_empty_result_is_reported() {
     let (_guard, dir) = folder();
     let empty = dir.join("empty.pcap");
     let whole = std::fs::read(capture()).unwrap();
@@ -73,13 +73,13 @@ fn nothing_to_show_is_told() {
     };
     assert!(said(&["ops", empty.to_str().unwrap()]).contains("no SMB operations"));
     let unmet = said(&["ops", &capture(), "--where", "operation < 0"]);
-    assert!(unmet.contains("no operation meets the condition"), "{unmet}");
+    assert!(unmet.contains("no operation matches the condition"), "{unmet}");
     assert_eq!(said(&["ops", &capture(), "--limit", "0"]), "");
     assert_eq!(said(&["ops", empty.to_str().unwrap(), "--quiet"]), "");
 }
 
 #[test]
-fn an_output_that_cannot_be_written_is_code_5() {
+fn an_unwritable_output_is_code_5() {
     let capture = capture();
     let said = complaint(5, ["ops", &capture, "--out", "/nowhere/file"]);
     assert_one_line(&said);
@@ -91,7 +91,7 @@ fn an_output_that_cannot_be_written_is_code_5() {
 }
 
 #[test]
-fn keys_that_are_none_are_code_2_and_are_not_repeated() {
+fn invalid_keys_are_code_2_and_not_printed() {
     let capture = capture();
     let said = complaint(2, ["ops", &capture, "--key", "0011,secret"]);
     assert_one_line(&said);
@@ -104,7 +104,7 @@ fn keys_that_are_none_are_code_2_and_are_not_repeated() {
 }
 
 #[test]
-fn standard_input_is_an_input() {
+fn standard_input_is_accepted() {
     let bytes = std::fs::read(capture()).unwrap();
     let from_file = answer(["ops", &capture(), "--columns", "message_id,path,elapsed_ns"]);
     let assert = smbscope(["ops", "-", "--columns", "message_id,path,elapsed_ns"])

@@ -19,7 +19,7 @@ fn figure<'a>(finding: &'a Value, name: &str) -> &'a Value {
 }
 
 #[test]
-fn the_classic_case_is_solved() {
+fn small_writes_over_distance_are_found() {
     let diagnosis = diagnosis(&fixture(CLASSIC));
     let first = &diagnosis["findings"][0];
     assert_eq!((&first["trouble"], &first["confidence"]), (&"small-writes".into(), &"high".into()));
@@ -49,7 +49,7 @@ fn the_classic_case_is_solved() {
 }
 
 #[test]
-fn findings_come_by_what_they_cost() {
+fn findings_are_sorted_by_cost() {
     let diagnosis = diagnosis(&capture());
     let saved: Vec<_> = diagnosis["findings"]
         .as_array()
@@ -69,7 +69,7 @@ fn findings_come_by_what_they_cost() {
 }
 
 #[test]
-fn an_empty_or_healthy_recording_is_called_so() {
+fn empty_and_healthy_recordings_are_reported_as_such() {
     let (_keep, dir) = folder();
     let file = dir.join("empty.pcap");
     let capture: &[u8] =
@@ -81,7 +81,7 @@ fn an_empty_or_healthy_recording_is_called_so() {
 }
 
 #[test]
-fn scripts_can_ask() {
+fn fail_on_sets_the_exit_code() {
     let classic = fixture(CLASSIC);
     let said = complaint(7, ["explain", &classic, "--fail-on", "high"]);
     assert!(said.contains("small writes"), "{said}");
@@ -95,7 +95,7 @@ fn scripts_can_ask() {
 }
 
 #[test]
-fn names_can_be_hidden() {
+fn anonymize_hides_names() {
     let words = ["explain", &capture(), "--all", "--anonymize"].map(str::to_owned);
     let text = String::from_utf8(smbscope(words).output().unwrap().stdout).unwrap();
     assert!(text.contains("Where:") && !text.contains("127.0.0.1"), "{text}");

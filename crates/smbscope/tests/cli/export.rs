@@ -63,7 +63,7 @@ fn recording(path: &Path) -> String {
         duration_ns,
         ..Slice::default()
     };
-    // Not quite in order, the inner slice before the outer, one that goes on after the operation,
+    // Not quite in order, the inner slice before the outer, one that continues after the operation,
     // and one of an operation that is not there.
     let slices = vec![
         slice(2, slice::Kind::Queue, 0, 10),
@@ -188,7 +188,7 @@ fn read(trace: &[u8]) -> Trace {
 }
 
 #[test]
-fn a_track_for_each_connection_and_slices_in_slices() {
+fn slices_are_nested_in_operations_on_connection_tracks() {
     let (_guard, dir) = folder();
     let run = recording(&dir.join("run"));
     let out = dir.join("trace");
@@ -236,7 +236,7 @@ fn a_track_for_each_connection_and_slices_in_slices() {
 }
 
 #[test]
-fn a_capture_exports_as_well_and_without_names_if_wanted() {
+fn a_capture_can_be_exported_without_names() {
     let capture = capture();
     let assert = smbscope(["export", "--perfetto", &capture]).assert().success();
     let trace = read(&assert.get_output().stdout);
@@ -252,7 +252,7 @@ fn a_capture_exports_as_well_and_without_names_if_wanted() {
 }
 
 #[test]
-fn a_recording_s_report_has_its_section_and_its_questions_answers() {
+fn a_recording_has_a_report_section_and_named_queries() {
     let (_guard, dir) = folder();
     let run = recording(&dir.join("run"));
     assert!(answer(["report", &run]).contains("── SERVER"));
@@ -264,7 +264,7 @@ fn a_recording_s_report_has_its_section_and_its_questions_answers() {
 }
 
 #[test]
-fn a_wrong_command_line_and_a_missing_input_have_their_codes() {
+fn wrong_options_and_missing_inputs_set_the_exit_code() {
     assert!(complaint(2, ["export", "x"]).contains("--perfetto"));
     complaint(4, ["export", "--perfetto", "absent.pcap"]);
     let out = "/nonexistent/trace";

@@ -1,5 +1,5 @@
-//! `smbscope explain` on recorded troubles (tests/findings/lab.py --record-fixtures): what shows a trouble is told
-//! so first, and what nearly does is not.
+//! `smbscope explain` on recorded problems (tests/findings/lab.py --record-fixtures): the problem
+//! of a recording is the first finding, and near misses have no such finding.
 
 use std::fs;
 
@@ -7,13 +7,13 @@ use serde_json::Value;
 
 use super::{answer, fixture};
 
-/// What explains less is no finding.
+/// Causes that explain less are not findings.
 const LEAST_SHARE: f64 = 0.05;
 /// Fixtures of notes, which have no time.
 const NOTES: [&str; 3] = ["multichannel-unused", "not-stable", "one-connection"];
 
-/// What is told of a capture, most costly first; of one of a note, the notes.
-fn told(name: &str, capture: &str) -> Vec<String> {
+/// The findings for a capture, the most costly first; for the fixture of a note, the notes.
+fn found(name: &str, capture: &str) -> Vec<String> {
     let diagnosis: Value =
         serde_json::from_str(&answer(["explain", capture, "--format", "json"])).unwrap();
     let texts = |list: &str, field: &str, least: f64| -> Vec<String> {
@@ -29,19 +29,19 @@ fn told(name: &str, capture: &str) -> Vec<String> {
     }
 }
 
-/// What is wrong with what is told of a fixture of that name.
-fn wrong(name: &str, told: &[String]) -> Option<String> {
+/// What is wrong with the findings for the fixture of that name.
+fn wrong(name: &str, found: &[String]) -> Option<String> {
     let is_wrong = match name.strip_suffix("-not") {
-        _ if name == "healthy" => !told.is_empty(),
-        Some(trouble) => told.iter().any(|one| one == trouble),
-        None if NOTES.contains(&name) => !told.iter().any(|one| one == name),
-        None => told.first().is_none_or(|first| first != name),
+        _ if name == "healthy" => !found.is_empty(),
+        Some(trouble) => found.iter().any(|one| one == trouble),
+        None if NOTES.contains(&name) => !found.iter().any(|one| one == name),
+        None => found.first().is_none_or(|first| first != name),
     };
-    is_wrong.then(|| format!("{name}: told {told:?}"))
+    is_wrong.then(|| format!("{name}: found {found:?}"))
 }
 
 #[test]
-fn recorded_troubles_are_told_and_near_misses_are_not() {
+fn recorded_problems_are_found_and_near_misses_are_not() {
     let dir = fixture("findings");
     let mut names: Vec<_> = fs::read_dir(&dir)
         .unwrap()
@@ -58,14 +58,14 @@ fn recorded_troubles_are_told_and_near_misses_are_not() {
         .iter()
         .filter_map(|file| {
             let name = file.trim_end_matches(".pcap.gz");
-            wrong(name, &told(name, &format!("{dir}/{file}")))
+            wrong(name, &found(name, &format!("{dir}/{file}")))
         })
         .collect();
     assert!(failed.is_empty(), "of {} fixtures:\n{}", names.len(), failed.join("\n"));
 }
 
 #[test]
-fn what_has_no_time_is_noted() {
+fn findings_without_a_time_are_notes() {
     // Each in a recording that shows it, and not in one that nearly does.
     for (about, shows, not) in [
         ("smb1", "nt1-write.pcap.gz", "smb1-to-smb2-negotiate.pcapng"),

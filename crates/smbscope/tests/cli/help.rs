@@ -1,4 +1,4 @@
-//! Help texts, as they are: whoever changes one sees it here.
+//! The help texts of all commands as golden output, so that every change of a text shows in a diff.
 
 use super::{answer, complaint};
 
@@ -20,6 +20,40 @@ fn help_texts() {
     insta::assert_snapshot!("lab", answer(["lab", "--help"]));
     for command in ["up", "down", "status", "conf"] {
         insta::assert_snapshot!(format!("lab_{command}"), answer(["lab", command, "--help"]));
+    }
+}
+
+/// Every help text of a command ends with at least one example that runs the command.
+#[test]
+fn every_command_has_an_example() {
+    let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    for command in [
+        "record",
+        "import",
+        "load",
+        "load prepare",
+        "load clean",
+        "load workloads",
+        "load workloads show",
+        "wan",
+        "report",
+        "explain",
+        "compare",
+        "predict",
+        "predict calibrate",
+        "top",
+        "ops",
+        "query",
+        "export",
+        "schema",
+        "doctor",
+        "completions",
+        "man",
+    ] {
+        let arguments = [words(command), words("--help")].concat();
+        let help = answer(arguments);
+        let (_, examples) = help.split_once("\nExamples:\n").expect(command);
+        assert!(examples.contains(&format!("smbscope {command}")), "{command}");
     }
 }
 

@@ -1,4 +1,4 @@
-//! `smbscope lab`: a whole life with the real Samba, and what is said when something is wrong.
+//! `smbscope lab`: start, status and stop with the real Samba, and its error messages.
 
 use std::path::Path;
 
@@ -22,7 +22,7 @@ fn samba() -> bool {
 }
 
 #[test]
-fn up_status_conf_down() {
+fn a_lab_starts_shows_its_state_and_stops() {
     if !samba() {
         return;
     }
@@ -65,7 +65,7 @@ fn up_status_conf_down() {
 }
 
 #[test]
-fn the_password_shows_only_when_asked_for() {
+fn the_password_is_shown_on_request_only() {
     if !samba() {
         return;
     }
@@ -83,7 +83,7 @@ fn the_password_shows_only_when_asked_for() {
 }
 
 #[test]
-fn what_is_wrong_is_told_in_one_line() {
+fn errors_are_one_line() {
     let above = folder();
     let dir = above.path().join("lab").to_str().unwrap().to_owned();
     let missing = complaint(1, ["lab", "up", "--dir", &dir, "--samba", "/nowhere"]);
@@ -105,7 +105,7 @@ fn what_is_wrong_is_told_in_one_line() {
 
 /// The forwarder is this program in the background, by the words that `lab up` gives it.
 #[test]
-fn a_lab_behind_a_line() {
+fn a_lab_behind_an_emulated_link() {
     use std::os::unix::fs::MetadataExt as _;
     let above = folder();
     let dir = above.path().join("lab").to_str().unwrap().to_owned();

@@ -54,7 +54,7 @@ fn workloads_are_listed_shown_and_checked() {
 }
 
 #[test]
-fn options_of_a_logon_that_contradict_are_told() {
+fn contradicting_logon_options_are_rejected() {
     for (options, code, word) in [
         (["--realm", "LAB.TEST"].as_slice(), 2, "--auth kerberos"),
         (&["--auth", "ntlm", "--keytab", "x"], 2, "--auth kerberos"),
@@ -72,7 +72,7 @@ fn options_of_a_logon_that_contradict_are_told() {
 }
 
 #[test]
-fn a_run_is_prepared_run_reported_and_cleaned() {
+fn prepare_run_report_and_clean_work_together() {
     let Some(users) = Users::up() else { return };
     let lab = users.lab.as_str();
     let (code, message) = failure(&["load", "--lab", lab, "--users", "3", "--scale", "0.1"]);
@@ -87,8 +87,8 @@ fn a_run_is_prepared_run_reported_and_cleaned() {
     .unwrap();
     let row = &table["rows"][0];
     assert_eq!(row["users"].as_u64(), Some(3), "{row}");
-    // On a busy machine Samba tells of a change so late that a notification which is to be cancelled
-    // is answered.
+    // On a busy machine Samba reports a change so late that a notification is answered before it is
+    // cancelled.
     assert!(row["errors"].as_u64().is_some_and(|errors| errors <= 2), "{row}");
     assert!(row["scenarios_per_second"].as_f64().unwrap() > 1.0, "{row}");
 

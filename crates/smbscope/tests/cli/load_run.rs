@@ -216,7 +216,7 @@ fn folders_of_two_machines_are_one_run() {
 }
 
 #[test]
-fn a_report_counts_what_is_asked_for() {
+fn phase_and_step_select_operations() {
     let (_guard, dir) = folder();
     let one = run(&dir, 1, |_| {});
     let operations = |more: &[&str]| {
@@ -253,7 +253,7 @@ fn queries_join_the_parts_of_a_run() {
 }
 
 #[test]
-fn an_import_keeps_what_was_run_and_names_become_tokens() {
+fn an_import_keeps_the_run_and_can_hide_names() {
     let (_guard, dir) = folder();
     let [one, two] = [1, 2].map(|shard| run(&dir, shard, |_| {}));
     let whole = dir.join("whole");

@@ -1,4 +1,4 @@
-//! Runs of `smbscope load` that go wrong on this side: what is still told, and how they end.
+//! Runs of `smbscope load` that fail on the client: what they still report, and how they end.
 
 use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;
@@ -42,9 +42,9 @@ fn wait_for(path: &Path) {
     }
 }
 
-/// The run went on to its end, and then what it had measured was not shown.
+/// Once, such a run continued to its end and then did not show its results.
 #[test]
-fn a_run_that_cannot_be_written_any_more_ends_with_what_it_measured() {
+fn an_unwritable_folder_ends_the_run_with_its_results() {
     let Some(users) = Users::up() else { return };
     users.prepare();
     let run = users.path("run");
@@ -63,14 +63,14 @@ fn a_run_that_cannot_be_written_any_more_ends_with_what_it_measured() {
 }
 
 #[test]
-fn a_run_began_when_it_was_agreed_to_and_names_no_logon() {
+fn start_at_is_recorded_without_passwords() {
     let Some(users) = Users::up() else { return };
     users.prepare();
     let run = users.path("run");
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
     let agreed = now.as_secs() + 5;
     let agreed_text = agreed.to_string();
-    // Nobody listens there.
+    // No program listens on this port.
     let metrics = "http://me:geheim@127.0.0.1:1/metrics";
     let more = ["--start-at", &agreed_text, "--metrics", metrics];
     answer([users.busy("2s", &run).as_slice(), &more].concat());
@@ -86,7 +86,7 @@ fn a_run_began_when_it_was_agreed_to_and_names_no_logon() {
 
 /// A server that accepts connections and never answers: waited for until --timeout.
 #[test]
-fn a_logon_that_is_waited_for_can_be_interrupted() {
+fn a_waiting_logon_can_be_interrupted() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let target = format!("//{}/home", silent.local_addr().unwrap());
     for options in [[].as_slice(), &["--workload", "bulk-copy", "--matrix"]] {
@@ -102,9 +102,9 @@ fn a_logon_that_is_waited_for_can_be_interrupted() {
     }
 }
 
-/// The step that was under way stood in the run's folder alone.
+/// Once, the step in progress was written to the run's folder but not shown.
 #[test]
-fn a_search_that_is_interrupted_shows_what_it_recorded() {
+fn an_interrupted_search_shows_its_steps() {
     let Some(users) = Users::up() else { return };
     users.prepare();
     let run = users.path("run");

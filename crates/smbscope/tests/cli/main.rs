@@ -1,5 +1,5 @@
-//! The program as its users see it: help, answers, exit codes, pipes. Each test runs the binary on
-//! the repository's fixtures.
+//! The program as its users see it: help, output, exit codes, pipes. Each test runs the binary on the
+//! repository's fixtures.
 
 // A test may panic.
 #![allow(clippy::unwrap_used)]
@@ -40,7 +40,7 @@ use assert_cmd::Command;
 
 /// 121 operations of one client (tests/fixtures/README.md counts them with tshark).
 const CAPTURE: &str = "smb302.pcap";
-/// Of [`CAPTURE`], by command.
+/// Operations of [`CAPTURE`] by command.
 const COMMANDS: [(&str, u64); 14] = [
     ("Close", 35),
     ("Create", 35),
@@ -59,7 +59,7 @@ const COMMANDS: [(&str, u64); 14] = [
 ];
 const OPERATIONS: u64 = 121;
 
-/// The program with nothing from the environment that changes what it does.
+/// The program without environment variables that would change its behaviour.
 fn smbscope<S: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
     let mut command = Command::new(assert_cmd::cargo::cargo_bin!("smbscope"));
     for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "SMBSCOPE_KEYS"] {
@@ -69,12 +69,12 @@ fn smbscope<S: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = S>) -
     command
 }
 
-/// Runs it, expects success, gives standard output.
+/// Runs the program, expects success, and returns standard output.
 fn answer<S: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = S>) -> String {
     stdout(&smbscope(arguments).assert().success())
 }
 
-/// Runs it, expects that exit code, gives what it says on standard error.
+/// Runs the program, expects the exit code, and returns standard error.
 fn complaint<S: AsRef<std::ffi::OsStr>>(
     code: i32,
     arguments: impl IntoIterator<Item = S>,
@@ -87,7 +87,7 @@ fn stdout(assert: &assert_cmd::assert::Assert) -> String {
     String::from_utf8(assert.get_output().stdout.clone()).unwrap()
 }
 
-/// A file of tests/fixtures.
+/// The path of a file in tests/fixtures.
 fn fixture(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures").join(name);
     path.canonicalize().unwrap().to_str().unwrap().to_owned()
@@ -103,7 +103,7 @@ fn folder() -> (tempfile::TempDir, PathBuf) {
     (dir, path)
 }
 
-/// Lines of JSON objects.
+/// Parses one JSON object per line.
 fn objects(text: &str) -> Vec<serde_json::Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }

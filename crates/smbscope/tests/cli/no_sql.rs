@@ -3,7 +3,7 @@
 use super::{answer, capture, complaint};
 
 #[test]
-fn query_and_conditions_say_that_this_build_has_no_sql() {
+fn query_and_where_need_the_sql_feature() {
     for arguments in [
         vec!["query", "x.pcap", "select 1"],
         vec!["query", "--questions"],

@@ -18,7 +18,7 @@ fn every_operation_is_a_line() {
 }
 
 #[test]
-fn a_pipe_is_followed_while_it_is_written() {
+fn operations_appear_while_a_pipe_is_written() {
     use std::io::{BufRead, Write};
     let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin!("smbscope"))
         .args(["ops", "-"])
@@ -44,7 +44,7 @@ fn a_pipe_is_followed_while_it_is_written() {
 }
 
 #[test]
-fn times_can_be_relative_or_seconds() {
+fn times_can_be_relative_or_epoch() {
     let relative = answer(["ops", &capture(), "--time", "relative", "--limit", "1"]);
     assert!(relative.trim_start().starts_with("0.000000  "), "{relative}");
     let epoch = answer(["ops", &capture(), "--time", "epoch", "--limit", "1"]);
@@ -53,7 +53,7 @@ fn times_can_be_relative_or_seconds() {
 }
 
 #[test]
-fn conditions_columns_and_limits() {
+fn where_columns_and_limit_select_rows() {
     let capture = capture();
     let arguments = ["ops", &capture, "--where", "command = 'Read'", "--format", "json"];
     let rows = objects(&answer(arguments));
@@ -74,7 +74,7 @@ fn conditions_columns_and_limits() {
 }
 
 #[test]
-fn rows_of_a_condition_keep_their_order() {
+fn where_keeps_the_order() {
     let capture = capture();
     let all = answer(["ops", &capture, "--columns", "operation", "--format", "csv"]);
     let same =
@@ -83,7 +83,7 @@ fn rows_of_a_condition_keep_their_order() {
 }
 
 #[test]
-fn several_inputs_are_one_table() {
+fn several_inputs_are_read_as_one() {
     let (one, other) = (capture(), fixture("errors.pcapng"));
     let lines = |inputs: &[&str]| {
         let arguments = ["ops"].into_iter().chain(inputs.iter().copied());
@@ -93,7 +93,7 @@ fn several_inputs_are_one_table() {
 }
 
 #[test]
-fn other_forms_hold_the_same_rows() {
+fn all_formats_hold_the_same_rows() {
     let (_guard, dir) = folder();
     let (capture, parquet) = (capture(), dir.join("ops.parquet"));
     let file = parquet.to_str().unwrap();
@@ -105,7 +105,7 @@ fn other_forms_hold_the_same_rows() {
 }
 
 #[test]
-fn names_become_tokens() {
+fn anonymize_replaces_names() {
     let capture = capture();
     let plain = answer(["ops", &capture, "--format", "json"]);
     assert!(
@@ -129,7 +129,7 @@ fn names_become_tokens() {
 }
 
 #[test]
-fn keys_decrypt() {
+fn keys_decrypt_encrypted_sessions() {
     let capture = fixture("encrypted-aes-128-gcm-311.pcapng");
     let keys = fixture("encrypted-aes-128-gcm-311.keys");
     let count = |command: &mut assert_cmd::Command| {

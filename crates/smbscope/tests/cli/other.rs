@@ -1,11 +1,11 @@
 //! `smbscope schema`, `doctor`, `completions`, `man`.
 
-use super::{answer, complaint, folder};
+use super::{answer, capture, complaint, folder};
 
 #[test]
-fn the_schema_explains_every_column() {
+fn schema_describes_every_column() {
     let text = answer(["schema", "operations"]);
-    assert!(text.contains("server_ns") && text.contains("Turnaround less the round trip"));
+    assert!(text.contains("server_ns") && text.contains("Turnaround minus the round trip"));
     let json: serde_json::Value =
         serde_json::from_str(&answer(["schema", "--format", "json"])).unwrap();
     for table in json["tables"].as_array().unwrap() {
@@ -20,7 +20,28 @@ fn the_schema_explains_every_column() {
 }
 
 #[test]
-fn the_doctor_says_what_to_do() {
+fn every_table_is_in_the_registry_the_schema_and_the_dataset() {
+    let registry = smbscope_tables::Table::ALL.map(smbscope_tables::Table::name);
+    let json: serde_json::Value =
+        serde_json::from_str(&answer(["schema", "--format", "json"])).unwrap();
+    let schema = json["tables"].as_array().unwrap().iter();
+    assert!(schema.map(|table| table["name"].as_str().unwrap()).eq(registry));
+
+    let (_guard, dir) = folder();
+    let dataset = dir.join("dataset");
+    answer(["import", &capture(), "--out", dataset.to_str().unwrap(), "--quiet"]);
+    let entries = std::fs::read_dir(dataset).unwrap().map(Result::unwrap);
+    let folders = entries.filter(|entry| entry.path().is_dir());
+    let mut folders: Vec<_> =
+        folders.map(|entry| entry.file_name().into_string().unwrap()).collect();
+    folders.sort();
+    let mut names = registry.to_vec();
+    names.sort_unstable();
+    assert_eq!(folders, names);
+}
+
+#[test]
+fn doctor_shows_remedies() {
     let text = answer(["doctor"]);
     assert!(text.lines().any(|line| line.starts_with("ok       version")), "{text}");
     let json: serde_json::Value =
@@ -32,13 +53,13 @@ fn the_doctor_says_what_to_do() {
 }
 
 #[test]
-fn a_doctor_who_misses_what_is_required_fails() {
+fn doctor_fails_if_a_requirement_is_missing() {
     let assert = super::smbscope(["doctor"]).env("TMPDIR", "/nowhere").assert().code(1);
     assert!(super::stdout(&assert).contains("TMPDIR"));
 }
 
 #[test]
-fn completions_and_manual_pages() {
+fn completions_and_manual_pages_are_written() {
     for shell in ["bash", "zsh", "fish"] {
         assert!(answer(["completions", shell]).contains("smbscope"));
     }

@@ -10,7 +10,7 @@ use super::{answer, capture, complaint, fixture, folder, load_run, objects};
 const TOTALS: [(&str, f64); 3] = [("smb21", 117.045), ("dircache", 107.565), ("dirlease", 74.609)];
 
 #[test]
-fn the_published_table_comes_out() {
+fn the_published_table_is_reproduced() {
     for (profile, within) in [("published", 0.001), ("published-means", 0.05)] {
         let records = objects(&answer(["predict", "--profile", profile, "--format", "json"]));
         assert_eq!(records.len(), 13 * 3);
@@ -36,7 +36,7 @@ fn the_published_table_comes_out() {
 }
 
 #[test]
-fn a_change_has_a_before_and_an_after() {
+fn a_change_shows_times_before_and_after() {
     let changes = ["--change", "rtt=2ms", "--change", "distance=200km"];
     let same = [&["predict", "--profile", "published"], changes.as_slice()].concat();
     // 2 ms and 200 km of fibre, both ways, are the 4 ms of today.
@@ -56,7 +56,7 @@ fn a_change_has_a_before_and_an_after() {
 }
 
 #[test]
-fn the_list_explains_every_change() {
+fn list_describes_every_change() {
     // A profile has no sizes, users or requests that could change.
     const OF_A_PROFILE: [&str; 7] =
         ["rtt", "distance", "filesystem", "cpu", "queue", "dircache", "dirlease"];
@@ -79,7 +79,7 @@ fn seconds(record: &Value, name: &str) -> f64 {
 }
 
 #[test]
-fn a_capture_is_replayed_over_another_line() {
+fn a_capture_is_replayed_over_another_link() {
     let input = capture();
     let records = objects(&answer(["predict", &input, "--change", "rtt=20ms", "--format", "json"]));
     let all = records.iter().find(|record| record["of"] == "operations").unwrap();
@@ -111,7 +111,7 @@ fn a_capture_is_replayed_over_another_line() {
 }
 
 #[test]
-fn the_detail_shows_parts_by_command_and_size() {
+fn detail_shows_parts_by_command_and_size() {
     let input = fixture("mtu-1500.pcap");
     let words = ["predict", &input, "--detail"];
     let text = answer(words);
@@ -136,7 +136,7 @@ fn the_detail_shows_parts_by_command_and_size() {
 }
 
 #[test]
-fn a_profile_is_kept_in_a_file_and_predicted_from() {
+fn a_saved_profile_can_be_used() {
     let (_keep, dir) = folder();
     let run = load_run::run(&dir, 1, |_| {});
     let file = dir.join("profile.json");
@@ -171,7 +171,7 @@ fn a_profile_is_kept_in_a_file_and_predicted_from() {
 }
 
 #[test]
-fn a_load_run_says_why_it_has_no_capacity() {
+fn a_load_run_without_capacity_says_why() {
     let (_keep, dir) = folder();
     let run = load_run::run(&dir, 1, |run| run.pacing = "closed".into());
     let text = answer(["predict", &run]);
@@ -181,7 +181,7 @@ fn a_load_run_says_why_it_has_no_capacity() {
 }
 
 #[test]
-fn a_missing_input_is_reported_with_what_to_record() {
+fn missing_data_is_reported_with_a_remedy() {
     let input = capture();
     for (change, wanted) in [
         ("filesystem=4x", "smbscope record"),
@@ -210,7 +210,7 @@ fn a_missing_input_is_reported_with_what_to_record() {
 }
 
 #[test]
-fn interactions_of_changes_are_reported() {
+fn conflicting_changes_are_reported() {
     let input = capture();
     let said = complaint(2, ["predict", &input, "--change", "depth=8", "--change", "block=1MiB"]);
     assert!(said.contains("cannot be predicted together"), "{said}");
@@ -222,7 +222,7 @@ fn interactions_of_changes_are_reported() {
 }
 
 #[test]
-fn caches_answer_what_the_capture_looked_up_before() {
+fn caches_answer_repeated_lookups() {
     let input = capture();
     let words = ["predict", &input, "--change", "dirlease", "--format", "json"];
     let records = objects(&answer(words));
@@ -237,7 +237,7 @@ fn caches_answer_what_the_capture_looked_up_before() {
 }
 
 #[test]
-fn a_second_server_says_what_would_be_lost() {
+fn replication_shows_the_possible_loss() {
     let input = capture();
     let change = ["--change", "replication=async,rtt=5ms,bandwidth=1mbit"];
     let text = answer([["predict", &input].as_slice(), &change].concat());
@@ -250,7 +250,7 @@ fn a_second_server_says_what_would_be_lost() {
 }
 
 #[test]
-fn the_cost_of_protection_reduces_the_capacity() {
+fn signing_and_encryption_reduce_the_capacity() {
     let (_keep, dir) = folder();
     let (run, file) = (load_run::paced(&dir), dir.join("crypto.json"));
     // Cost at the server per message, ms.
@@ -336,7 +336,7 @@ fn a_calibration_is_measured_and_used() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_failed_calibration_is_reported() {
+fn failed_calibrations_are_reported() {
     let said = complaint(1, ["predict", "calibrate", "--samba", "/nowhere"]);
     assert!(said.contains("no smbd at /nowhere"), "{said}");
     complaint(2, ["predict", "calibrate", "--seconds", "0"]);
@@ -345,7 +345,7 @@ fn a_failed_calibration_is_reported() {
 }
 
 #[test]
-fn errors_say_what_is_wrong() {
+fn wrong_options_are_reported() {
     complaint(2, ["predict"]);
     let said = complaint(2, ["predict", "--profile", "published", "--change", "speed=2x"]);
     assert!(said.contains("known changes: rtt, distance"), "{said}");

@@ -1,11 +1,11 @@
-//! `smbscope query`, but for the prompt.
+//! `smbscope query`, except for the prompt.
 
 use super::{COMMANDS, OPERATIONS, answer, capture, complaint, folder, objects, smbscope, stdout};
 
 const BY_COMMAND: &str = "select command, count(*) as n from operations group by 1 order by 1";
 
 #[test]
-fn counts_by_command() {
+fn operations_are_counted_by_command() {
     let rows = objects(&answer(["query", &capture(), BY_COMMAND, "--format", "json"]));
     let rows: Vec<_> = rows
         .iter()
@@ -23,7 +23,7 @@ fn text_is_an_aligned_table() {
 }
 
 #[test]
-fn sql_comes_from_a_file_a_question_or_standard_input() {
+fn sql_is_read_from_file_question_or_standard_input() {
     let (_guard, dir) = folder();
     let file = dir.join("q.sql");
     std::fs::write(&file, "-- how many\nselect count(*) as n from operations;\n").unwrap();
@@ -73,7 +73,7 @@ fn a_mistyped_name_is_a_missing_input() {
 }
 
 #[test]
-fn a_stream_can_be_asked() {
+fn standard_input_can_be_queried() {
     let bytes = std::fs::read(capture()).unwrap();
     let sql = "select (select count(*) from operations) as n, count(*) as m from connections";
     let assert = smbscope(["query", "-", sql, "--format", "csv"]).write_stdin(bytes).assert();
@@ -82,7 +82,7 @@ fn a_stream_can_be_asked() {
 }
 
 #[test]
-fn names_become_tokens() {
+fn anonymize_replaces_names() {
     let sql = "select distinct client, path from operations";
     let text = answer(["query", &capture(), sql, "--anonymize"]);
     assert!(text.contains("addr-") && !text.contains("127.0.0.1") && !text.contains("one.txt"));

@@ -1,4 +1,4 @@
-//! `smbscope record`: what it sees of users on a real Samba, and what is said when it cannot.
+//! `smbscope record`: recordings of users on a real Samba, and errors.
 
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::PermissionsExt as _;
@@ -57,7 +57,7 @@ impl Recording {
         of_thread.filter(|(name, _)| name != "ctrl-c").collect()
     }
 
-    /// Sends a signal, waits for the end, gives what was said and whether it was a success.
+    /// Sends a signal, waits for the end, and returns whether it was a success and standard error.
     fn end(mut self, signal: &str) -> (bool, String) {
         let id = self.0.id().to_string();
         assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
@@ -70,7 +70,7 @@ impl Recording {
 }
 
 #[test]
-fn what_users_do_is_what_is_recorded() {
+fn a_recording_holds_what_the_users_did() {
     let Some(users) = Users::up() else { return };
     users.prepare();
     let path = |name: &str| users.path(name);
@@ -122,7 +122,7 @@ fn what_users_do_is_what_is_recorded() {
     assert!(is_private(&Path::new(&recorded).join("manifest.json")));
     assert!(is_private(&Path::new(&recorded).join("operations/part-000000.parquet")));
 
-    // Killed after the first part was complete, it lacks what is told at the end only.
+    // Killed after the first part was complete: the tables written at the end are missing.
     let part = Path::new(&killed).join("operations/part-000000.parquet");
     let begin = Instant::now();
     while !part.exists() {
@@ -142,7 +142,7 @@ fn is_private(path: &Path) -> bool {
 
 /// The load's operations, each with what happened inside and on the wire.
 #[test]
-fn a_row_has_the_inside_and_the_wire() {
+fn rows_combine_probe_and_interface() {
     let Some(users) = Users::up() else { return };
     users.prepare();
     let (recorded, run) = (users.path("recorded"), users.path("run"));
@@ -190,7 +190,7 @@ fn a_row_has_the_inside_and_the_wire() {
 }
 
 #[test]
-fn what_cannot_be_recorded_is_told() {
+fn impossible_recordings_are_refused() {
     let (_guard, dir) = folder();
     let out = dir.join("run");
     let out = out.to_str().unwrap();
@@ -199,7 +199,7 @@ fn what_cannot_be_recorded_is_told() {
     std::fs::write(taken.join("letter.txt"), "kept").unwrap();
     let arguments = ["record", "--interface", "no-such0", "--out", taken.to_str().unwrap()];
     let said = complaint(5, arguments);
-    assert!(said.contains("is not empty and holds no dataset"), "{said}");
+    assert!(said.contains("is not empty and contains no dataset"), "{said}");
     assert!(taken.join("letter.txt").exists());
 
     let said = complaint(4, ["record", "--interface", "no-such0", "--out", out]);
@@ -217,7 +217,7 @@ fn what_cannot_be_recorded_is_told() {
 }
 
 #[test]
-fn a_quiet_minute_is_a_dataset_too() {
+fn a_recording_without_traffic_is_valid() {
     let (_guard, dir) = folder();
     let out = dir.join("run");
     std::fs::create_dir(&out).unwrap();

@@ -3,7 +3,7 @@
 use super::{OPERATIONS, answer, capture, complaint, folder, load_run, objects};
 
 #[test]
-fn text_json_and_html() {
+fn a_report_can_be_text_json_or_html() {
     let capture = capture();
     let text = answer(["report", &capture]);
     assert!(text.contains("Create") && text.contains("smb302.pcap"), "{text}");
@@ -35,7 +35,7 @@ fn a_dataset_reports_like_its_capture() {
 }
 
 #[test]
-fn names_become_tokens() {
+fn anonymize_replaces_names() {
     for format in ["text", "json"] {
         let text = answer(["report", &capture(), "--format", format, "--anonymize"]);
         for name in ["127.0.0.1", "alice", "one.txt", "smb302.pcap"] {
@@ -45,7 +45,7 @@ fn names_become_tokens() {
 }
 
 #[test]
-fn a_change_is_told_as_predict_tells_it() {
+fn change_shows_the_numbers_of_predict() {
     let (_guard, dir) = folder();
     let run = load_run::run(&dir, 1, |_| {});
     for (input, changes) in
@@ -102,7 +102,7 @@ fn a_change_is_told_as_predict_tells_it() {
 }
 
 #[test]
-fn a_change_that_cannot_be_told_is_refused_as_predict_refuses_it() {
+fn change_refuses_what_predict_refuses() {
     let (_guard, dir) = folder();
     let page = dir.join("report.html");
     // Nothing is known of its connections, so that there is no round trip to be changed.

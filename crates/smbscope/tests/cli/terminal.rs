@@ -32,7 +32,7 @@ fn on_terminal(command: &str) -> Option<String> {
 }
 
 #[test]
-fn a_reader_who_leaves_is_no_error() {
+fn a_closed_pipe_is_success() {
     // Enough rows that they do not fit into the pipe.
     let dir = tempfile::tempdir().unwrap();
     for copy in 0..40 {
@@ -52,7 +52,7 @@ fn a_reader_who_leaves_is_no_error() {
 }
 
 #[test]
-fn colour_is_for_terminals() {
+fn colour_is_used_on_terminals_only() {
     assert!(!answer(["ops", &capture()]).contains('\x1b'));
     assert!(answer(["ops", &capture(), "--color", "always"]).contains("\x1b["));
     let Some(shown) = on_terminal("$SMBSCOPE ops $CAPTURE") else { return };
@@ -78,14 +78,14 @@ fn tables_fit_the_terminal() {
 }
 
 #[test]
-fn binary_forms_do_not_go_to_terminals() {
+fn binary_formats_are_not_written_to_terminals() {
     let command = "$SMBSCOPE ops $CAPTURE --format parquet; test $? = 2";
     let Some(shown) = on_terminal(command) else { return };
     assert!(shown.contains("--out FILE"), "{shown}");
 }
 
 #[test]
-fn progress_is_for_terminals() {
+fn progress_is_shown_on_terminals_only() {
     let (_guard, dir) = folder();
     let out = dir.join("dataset").to_str().unwrap().to_owned();
     let quiet = shell(&format!("$SMBSCOPE import $CAPTURE --out {out} --quiet"));
@@ -97,7 +97,7 @@ fn progress_is_for_terminals() {
 }
 
 #[test]
-fn the_prompt_answers_and_remembers() {
+fn the_prompt_answers_and_keeps_a_history() {
     let (_guard, dir) = folder();
     let state = dir.to_str().unwrap();
     if on_terminal("true").is_none() {

@@ -1,4 +1,4 @@
-//! `smbscope top`: what it shows of users on a real Samba, on a pipe and on a terminal.
+//! `smbscope top`: its tables and its screen, with users on a real Samba.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -87,7 +87,7 @@ fn typed(folder: &Path, arguments: &str, keys: &[(u64, &str)]) -> String {
 }
 
 #[test]
-fn what_users_do_is_what_is_shown() {
+fn top_shows_what_the_users_did() {
     let Some(users) = Users::up() else { return };
     users.prepare();
     let path = |name: &str| users.path(name);
@@ -114,7 +114,7 @@ fn what_users_do_is_what_is_shown() {
     let intervals = objects(&json);
     let number = |value: &Value| value.as_u64().unwrap();
     let mut shown: BTreeMap<String, u64> = BTreeMap::new();
-    // On a busy machine operations can come after their interval was shown, which is told.
+    // On a busy machine operations can arrive after their interval was shown; they are counted as late.
     let late = number(&intervals.last().unwrap()["late"]);
     for interval in &intervals {
         let (end, span) = (number(&interval["end_ns"]), number(&interval["span_ns"]));
@@ -134,7 +134,7 @@ fn what_users_do_is_what_is_shown() {
         }
         assert_eq!(sum, total, "{interval}");
     }
-    // A Cancel has no reply; what else has none is told at the end only.
+    // A Cancel has no reply; other operations without a reply are reported at the end only.
     let sql = "select command, count(*) from operations where status is not null \
                or command = 'Cancel' group by command order by command";
     let wanted: Vec<String> = shown.iter().map(|(name, count)| format!("{name},{count}")).collect();
@@ -184,7 +184,7 @@ fn what_users_do_is_what_is_shown() {
 }
 
 #[test]
-fn the_terminal_is_left_as_it_was() {
+fn top_restores_the_terminal() {
     if !has_script() {
         eprintln!("skipped: no script(1) here");
         return;
@@ -216,7 +216,7 @@ fn the_terminal_is_left_as_it_was() {
 }
 
 #[test]
-fn what_cannot_be_shown_is_told() {
+fn impossible_observations_are_refused() {
     let said = complaint(4, ["top", "--interface", "no-such0", "--batch"]);
     assert!(said.contains("no-such0: no such interface"), "{said}");
     complaint(2, ["top", "--interface", "lo", "--interval", "1ms"]);
@@ -225,7 +225,7 @@ fn what_cannot_be_shown_is_told() {
 }
 
 #[test]
-fn a_quiet_second_is_a_line_too() {
+fn an_interval_without_traffic_is_printed() {
     let arguments = ["top", "--interface", "lo", "--port", "1", "--batch", "--count", "2"];
     let output = smbscope(arguments).output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();

@@ -1,4 +1,4 @@
-//! Users on a private Samba, for the tests that look at what they do.
+//! Users on a private Samba, for tests that need their traffic.
 
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
@@ -44,12 +44,12 @@ impl Users {
         Some(Users { _down: Down(lab.clone()), lab, port, folder })
     }
 
-    /// One in the lab's folder.
+    /// The path of a file in the lab's folder.
     pub fn path(&self, name: &str) -> String {
         self.folder.path().join(name).to_str().unwrap().to_owned()
     }
 
-    /// Which of `load`'s commands are told who they are and what they have.
+    /// The options of all `load` commands: the lab, its users and the size of their files.
     pub fn options(&self) -> [&str; 6] {
         ["--lab", &self.lab, "--users", "3", "--scale", "0.1"]
     }
@@ -58,14 +58,14 @@ impl Users {
         answer([&["load", "prepare"], self.options().as_slice()].concat());
     }
 
-    /// What `load` is told to keep all of them busy for that long.
+    /// Arguments of a `load` that keeps all users busy for this time.
     pub fn busy<'a>(&'a self, duration: &'a str, out: &'a str) -> Vec<&'a str> {
         let times = ["--closed", "--warm-up", "0s", "--duration", duration, "--cool-down", "0s"];
         [&["load"], self.options().as_slice(), &times, &["--out", out]].concat()
     }
 }
 
-/// Lines of a query's answer.
+/// The rows of a query's result as CSV lines.
 pub fn rows(inputs: &[&str], sql: &str) -> Vec<String> {
     let arguments = [&["query"], inputs, &[sql, "--format", "csv"]].concat();
     answer(arguments).lines().skip(1).map(str::to_owned).collect()

@@ -1,4 +1,4 @@
-//! The files of a run folder while they are written.
+//! Writes the files of a run folder.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -18,7 +18,7 @@ use super::UNFINISHED;
 use super::properties::properties;
 use super::writer::WriteOptions;
 use crate::error::{Error, Result};
-use crate::table::{Part, Table, anonymize, to_batch};
+use crate::{Part, Table};
 
 /// A run folder that is being written.
 pub(super) struct Folder {
@@ -51,16 +51,16 @@ impl Folder {
     /// Encodes rows into their table's open part.
     pub(super) fn add(&mut self, part: Part) -> Result<()> {
         let part = match &self.tokenizer {
-            Some(tokenizer) => anonymize(part, tokenizer)?,
+            Some(tokenizer) => part.anonymize(tokenizer)?,
             None => part,
         };
         if let Part::Coverage(coverage) = &part {
             self.note(coverage);
         }
-        let (table, batch) = to_batch(&part)?;
+        let (table, batch) = (part.table(), part.to_batch()?);
         let open = self.open_part(table)?;
         if batch.num_columns() != open.columns {
-            return Err(Error::Internal("rows to be stored lack columns"));
+            return Err(Error::Internal("rows to be stored have missing columns"));
         }
         open.writer.write(&batch).map_err(Error::parquet(&open.unfinished))?;
         open.entry.rows += batch.num_rows() as u64;
@@ -71,7 +71,7 @@ impl Folder {
         Ok(())
     }
 
-    /// What the manifest is to say of a load run.
+    /// Sets the description of a load run in the manifest.
     pub(super) fn describe(&mut self, mut run: RunDescription) {
         if let Some(tokenizer) = &self.tokenizer {
             run.anonymize(tokenizer);
@@ -79,13 +79,13 @@ impl Folder {
         self.manifest.describe(run);
     }
 
-    /// Most rows of one table that are in no complete part.
+    /// Maximum number of rows of one table that are not in a complete part.
     pub(super) fn rows_open(&self) -> u64 {
         let rows = self.open.values().map(|open| open.entry.rows);
         rows.max().unwrap_or(0)
     }
 
-    /// Completes what is open and says so in the manifest.
+    /// Completes the open parts and adds them to the manifest.
     pub(super) fn complete_parts(&mut self) -> Result<()> {
         if self.open.is_empty() {
             return Ok(());
@@ -98,8 +98,8 @@ impl Folder {
         self.write_manifest()
     }
 
-    /// Completes everything. Tables without rows get an empty part, so that a reader which knows
-    /// only files finds every table.
+    /// Completes all parts. Tables without rows get an empty part, so that a reader of plain files
+    /// finds every table.
     pub(super) fn finish(mut self, complete: bool) -> Result<Manifest> {
         for table in Table::ALL {
             if !self.manifest.tables.contains_key(table.name()) {
@@ -112,7 +112,7 @@ impl Folder {
         Ok(self.manifest)
     }
 
-    /// Deletes what is not complete.
+    /// Deletes incomplete parts.
     pub(super) fn abandon(self) {
         for open in self.open.into_values() {
             drop(open.writer);
@@ -149,7 +149,7 @@ impl Folder {
         }
     }
 
-    /// What the coverage says about the input and its clock.
+    /// Copies the input's format, its clock and its coverage to the manifest.
     fn note(&mut self, coverage: &Coverage) {
         let name = coverage.capture_file.as_ref().unwrap_or(&coverage.recording);
         for input in &mut self.manifest.inputs {
@@ -186,7 +186,7 @@ impl OpenPart {
         Ok(OpenPart { writer, columns, unfinished, path, entry })
     }
 
-    /// Writes the footer, waits for the disk, then gives the file its name.
+    /// Writes the footer, waits for the disk, then gives the file its final name.
     fn complete(self) -> Result<PartFile> {
         let OpenPart { writer, unfinished, path, mut entry, .. } = self;
         let file = writer.into_inner().map_err(Error::parquet(&unfinished))?;
@@ -202,19 +202,19 @@ impl OpenPart {
     }
 }
 
-/// Makes a rename in `folder` last.
+/// Makes a rename in `folder` durable.
 #[cfg(unix)]
 fn sync_folder(folder: &Path) -> std::io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// Other systems keep the order themselves and cannot open a folder.
+/// Other systems keep the order of renames and cannot open a folder.
 #[cfg(not(unix))]
 fn sync_folder(_folder: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Least and greatest value of a time column.
+/// Minimum and maximum of a time column.
 fn times(batch: &RecordBatch, column: Option<&str>) -> (Option<i64>, Option<i64>) {
     match column.and_then(|column| batch.column_by_name(column)) {
         Some(column) if column.data_type() == &DataType::Int64 => {

@@ -8,9 +8,9 @@
 //!                                        of a server's recording also slices)
 //! ```
 //!
-//! A part gets its name only when it is complete and on disk, and the manifest is replaced after
-//! it, so a folder is valid at every moment. What a part's columns look like in the file stands in
-//! [`properties`], writing in [`writer`], reading in [`reader`].
+//! A part gets its final name only when it is complete and on disk, and the manifest is replaced after
+//! that, so a folder is valid at any time. [`properties`] has the encoding of columns, [`writer`]
+//! writes, [`reader`] reads.
 
 mod folder;
 pub mod properties;
@@ -20,5 +20,5 @@ pub mod writer;
 pub use reader::Dataset;
 pub use writer::{DatasetWriter, ManifestSeed, WriteOptions, may_write};
 
-/// Ending of a part that is being written; readers pass over it.
+/// File extension of a part that is being written; readers ignore it.
 pub const UNFINISHED: &str = "tmp";

@@ -1,6 +1,6 @@
-//! How each column stands in a Parquet file: encoding, dictionary, statistics.
+//! How each column is stored in a Parquet file: encoding, dictionary, statistics.
 //!
-//! Chosen by measuring rows like a metadata workload's (`docs/benchmarks.md`): a dictionary costs a
+//! Chosen by measuring rows like a metadata workload's (`docs/measurements/benchmarks.md`): a dictionary costs a
 //! hash per row and pays where few values repeat; numbers that grow or vary little are shortest and
 //! cheapest as differences (DELTA_BINARY_PACKED); statistics pay where one prunes by them.
 
@@ -12,7 +12,7 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
 use smbscope_tables::SCHEMA_VERSION;
 
-use crate::table::Table;
+use crate::Table;
 
 /// Key of the table's name in a file's metadata.
 pub const TABLE_KEY: &str = "smbscope.table";
@@ -62,14 +62,14 @@ pub fn properties(
 
 /// How one column is written.
 enum Layout {
-    /// As it is: compression makes little of what hardly varies.
+    /// Plain encoding: general compression handles values that rarely change.
     Plain,
     /// As differences: numbers that grow, and durations.
     Differences,
     /// The same, of which compression makes nothing: times to the nanosecond, and what is in no
     /// order (0.9 to 0.99 of the size for a tenth of the whole import's time).
     Noise,
-    /// As a dictionary, without statistics: nobody prunes by them, and they cost a comparison a row.
+    /// As a dictionary, without statistics: no query prunes by them, and they cost a comparison per row.
     Dictionary,
 }
 

@@ -1,7 +1,7 @@
-//! Finds and reads the parts of a run folder, and Parquet files of smbscope that stand alone.
+//! Finds and reads the parts of a run folder, and single Parquet files of smbscope.
 //!
-//! The manifest is not needed: after a kill it may lack the newest parts. A part that it names and
-//! that is missing is an error, because then rows were lost.
+//! The manifest is optional: after a kill it may not list the newest parts. A part that it lists and
+//! that is missing is an error, because rows were lost.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -15,8 +15,8 @@ use smbscope_tables::manifest::{FILE_NAME, Manifest, ManifestError};
 
 use super::UNFINISHED;
 use super::properties::{SCHEMA_VERSION_KEY, TABLE_KEY};
+use crate::Table;
 use crate::error::{Error, Result};
-use crate::table::Table;
 
 /// A run folder that can be read.
 #[derive(Clone, Debug)]
@@ -27,7 +27,7 @@ pub struct Dataset {
 }
 
 impl Dataset {
-    /// Whether there is a run folder at `dir`, of whatever version.
+    /// Whether there is a run folder at `dir`, of any version.
     pub fn is_at(dir: &Path) -> bool {
         let named = std::fs::read(dir.join(FILE_NAME))
             .map(|bytes| Manifest::from_json(&bytes))
@@ -61,7 +61,7 @@ impl Dataset {
             let first = parts.values().flatten().next();
             let first = first.ok_or_else(|| Error::NotRecognised {
                 path: dir.to_owned(),
-                what: "is a folder without a dataset".into(),
+                what: "the folder contains no dataset (no manifest.json and no Parquet files of smbscope)".into(),
             })?;
             FileInfo::of(first)?;
         }
@@ -80,7 +80,7 @@ impl Dataset {
         self.manifest.as_ref()
     }
 
-    /// Whether everything was written that was to be.
+    /// Whether the writer finished.
     pub fn is_complete(&self) -> bool {
         self.manifest.as_ref().is_some_and(|it| it.complete)
     }
@@ -121,7 +121,8 @@ impl Dataset {
             if !path.is_file() {
                 return Err(Error::NotRecognised {
                     path,
-                    what: "is named by the manifest and missing; the dataset is damaged".into(),
+                    what: "the manifest lists this file, but it is missing: the dataset is damaged"
+                        .into(),
                 });
             }
         }
@@ -129,7 +130,7 @@ impl Dataset {
     }
 }
 
-/// What a Parquet file of smbscope says of itself.
+/// Metadata of a Parquet file of smbscope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileInfo {
     /// Its table.
@@ -150,8 +151,8 @@ impl FileInfo {
     }
 }
 
-/// Reads the columns at `projection` (names of the table's columns; all when `None`), `rows` at a
-/// time. Columns that the file lacks are left out.
+/// Reads `columns` (names; `None` for all), `rows` at a time. Columns that are not in the file are left
+/// out.
 pub fn read_file(
     path: &Path,
     columns: Option<&[&str]>,
@@ -185,7 +186,7 @@ fn table_of(path: &Path, metadata: &ParquetMetaData) -> Result<Table> {
         (Some(table), Some(_)) => Ok(table),
         _ => Err(Error::NotRecognised {
             path: path.to_owned(),
-            what: "is a Parquet file that smbscope did not write".into(),
+            what: "not a Parquet file of smbscope (its metadata has no smbscope.table); smbscope reads only Parquet files that it wrote".into(),
         }),
     }
 }
@@ -198,7 +199,7 @@ fn list(dir: &Path, table: Table) -> Result<Vec<PathBuf>> {
     Ok(parts)
 }
 
-/// What is in a folder; nothing when it does not exist.
+/// The entries of a folder; none if it does not exist.
 fn entries(dir: &Path) -> Result<Vec<PathBuf>> {
     let entries = match std::fs::read_dir(dir) {
         Ok(entries) => entries,

@@ -1,8 +1,8 @@
-//! Writes a run folder so that it is valid at every moment.
+//! Writes a run folder so that it is valid at any time.
 //!
-//! A thread of its own encodes and writes, so that decoding goes on meanwhile and parts are
-//! completed in time even when no rows come. What is not yet in a complete part is lost in a kill:
-//! ten seconds at most.
+//! A separate thread encodes and writes, so that decoding continues meanwhile and parts are completed
+//! in time even if no rows arrive. A kill loses the rows that are not in a complete part: at most
+//! ten seconds.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -16,24 +16,24 @@ use smbscope_tables::manifest::{InputFile, Kind, Manifest};
 use super::folder::Folder;
 use super::properties::ROW_GROUP_ROWS;
 use super::reader::Dataset;
+use crate::Part;
 use crate::error::{Error, Result};
-use crate::table::Part;
 
-/// What the manifest says from the start.
+/// Initial contents of the manifest.
 #[derive(Clone, Debug)]
 pub struct ManifestSeed {
-    /// What makes the folder.
+    /// How the folder is created.
     pub kind: Kind,
-    /// When: nanoseconds since 1970-01-01 00:00 UTC.
+    /// When it is created: nanoseconds since 1970-01-01 00:00 UTC.
     pub created_at: i64,
-    /// What is imported.
+    /// Imported files.
     pub inputs: Vec<InputFile>,
-    /// The load runs whose rows come, as far as they are known ([`DatasetWriter::describe`]).
+    /// The load runs whose rows follow, as far as known ([`DatasetWriter::describe`]).
     pub runs: Vec<RunDescription>,
 }
 
 impl ManifestSeed {
-    /// A seed of this moment.
+    /// A seed with the current time.
     pub fn now(kind: Kind, inputs: Vec<InputFile>) -> ManifestSeed {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let created_at = since.map_or(0, |since| i64::try_from(since.as_nanos()).unwrap_or(0));
@@ -44,15 +44,15 @@ impl ManifestSeed {
 /// How a folder is written.
 #[derive(Clone)]
 pub struct WriteOptions {
-    /// Whether a dataset in the folder is replaced; otherwise it is an error.
+    /// Whether to replace a dataset in the folder; otherwise that is an error.
     pub overwrite: bool,
     /// Parts are completed at least this often.
     pub interval: Duration,
-    /// Parts are completed after so many rows of a table.
+    /// Parts are completed after this number of rows of a table.
     pub part_rows: u64,
-    /// Rows of a Parquet row group: what is held in memory, and what can be skipped in reading.
+    /// Rows of a Parquet row group: the unit that is held in memory and that readers can skip.
     pub row_group_rows: usize,
-    /// Names become tokens before they are written. Leave it out when the source does that.
+    /// Replaces names by tokens before they are written. `None` if the source does that.
     pub tokenizer: Option<Tokenizer>,
 }
 
@@ -75,8 +75,8 @@ enum Message {
     Finish { complete: bool },
 }
 
-/// Writes one run folder. Dropped without [`DatasetWriter::finish`], it keeps complete parts only,
-/// as a kill would.
+/// Writes one run folder. If it is dropped without [`DatasetWriter::finish`], only complete parts
+/// remain, as after a kill.
 pub struct DatasetWriter {
     dir: PathBuf,
     sender: Option<SyncSender<Message>>,
@@ -84,7 +84,7 @@ pub struct DatasetWriter {
 }
 
 impl DatasetWriter {
-    /// Begins a folder, which must be absent, empty or, to overwrite, a dataset.
+    /// Creates the folder. It must not exist, be empty, or contain a dataset that may be overwritten.
     pub fn create(dir: &Path, seed: ManifestSeed, options: WriteOptions) -> Result<DatasetWriter> {
         prepare(dir, &seed, options.overwrite)?;
         let mut manifest = Manifest::new(seed.kind, seed.created_at);
@@ -95,7 +95,7 @@ impl DatasetWriter {
         }
         let folder = Folder::new(dir, manifest, &options);
         folder.write_manifest()?;
-        // Two parts: enough to keep both sides busy, little to hold in memory.
+        // Two parts keep both sides busy and need little memory.
         let (sender, receiver) = sync_channel(2);
         let thread = std::thread::Builder::new()
             .name("dataset".into())
@@ -104,24 +104,24 @@ impl DatasetWriter {
         Ok(DatasetWriter { dir: dir.to_owned(), sender: Some(sender), thread: Some(thread) })
     }
 
-    /// Takes rows. An error may concern rows that were given earlier.
+    /// Takes rows. An error may concern earlier rows.
     pub fn part(&mut self, part: Part) -> Result<()> {
         self.send(Message::Part(Box::new(part)))
     }
 
-    /// Takes the description of a load run, or what is known better of one since (its end, its
-    /// answer). It stands in the manifest with the next part.
+    /// Sets or replaces the description of a load run (again when its end or result is known). The
+    /// manifest contains it from the next part on.
     pub fn describe(&mut self, run: RunDescription) -> Result<()> {
         self.send(Message::Describe(Box::new(run)))
     }
 
-    /// Completes the parts before their time: what was given takes no memory then.
+    /// Completes the open parts now, which frees their memory.
     pub fn complete_parts(&mut self) -> Result<()> {
         self.send(Message::Complete)
     }
 
-    /// Completes all parts and the manifest, which says whether everything was written that was
-    /// to be (false after an interruption).
+    /// Completes all parts and the manifest. `complete` is false after an interruption; the manifest
+    /// records it.
     pub fn finish(mut self, complete: bool) -> Result<Manifest> {
         self.send(Message::Finish { complete })?;
         self.join()
@@ -173,7 +173,7 @@ fn run(
     }
 }
 
-/// Writes parts until told to finish; says whether that is all there was to write.
+/// Writes parts until the message to finish; returns whether the dataset is complete.
 fn take_parts(
     folder: &mut Folder,
     messages: &Receiver<Message>,
@@ -199,28 +199,31 @@ fn take_parts(
     }
 }
 
-/// Says whether a dataset can be written to a folder, and changes nothing: so a caller finds out before it does what
-/// takes long or has effects.
+/// Checks whether a dataset can be written to a folder, without changing anything. Callers use it
+/// before work that takes long or has effects.
 ///
 /// # Errors
 ///
-/// [`Error::Exists`] where it is a file, holds something else, or a dataset that is not to be replaced.
+/// [`Error::Exists`] if it is a file, contains something else, or contains a dataset and `overwrite` is
+/// false.
 pub fn may_write(dir: &Path, overwrite: bool) -> Result<()> {
     let exists = |what| Err(Error::Exists { path: dir.to_owned(), what });
     if !dir.exists() {
         return Ok(());
     }
     if !dir.is_dir() {
-        return exists("is a file; choose a folder for the dataset");
+        return exists("is a file; specify a folder for the dataset");
     }
     if is_empty(dir)? {
         return Ok(());
     }
     if !Dataset::is_at(dir) {
-        return exists("is not empty and holds no dataset; choose another folder");
+        return exists("the folder is not empty and contains no dataset; specify another folder");
     }
     if !overwrite {
-        return exists("holds a dataset already; choose another folder, or --force to replace it");
+        return exists(
+            "the folder already contains a dataset; specify another folder, or use --force to replace it",
+        );
     }
     Ok(())
 }
@@ -229,7 +232,7 @@ fn is_empty(dir: &Path) -> Result<bool> {
     Ok(std::fs::read_dir(dir).map_err(Error::io(dir))?.next().is_none())
 }
 
-/// Makes sure that the folder is there, and that nothing of value is in it.
+/// Creates the folder, or removes the dataset in it.
 fn prepare(dir: &Path, seed: &ManifestSeed, overwrite: bool) -> Result<()> {
     may_write(dir, overwrite)?;
     std::fs::create_dir_all(dir).map_err(Error::io(dir))?;
@@ -241,7 +244,7 @@ fn prepare(dir: &Path, seed: &ManifestSeed, overwrite: bool) -> Result<()> {
         path.zip(dir.canonicalize().ok()).is_some_and(|(input, dir)| input.starts_with(dir))
     };
     if seed.inputs.iter().any(same) {
-        let what = "is an input as well; choose another folder";
+        let what = "the folder is also an input; specify another folder";
         return Err(Error::Exists { path: dir.to_owned(), what });
     }
     Dataset::remove(dir)

@@ -1,10 +1,10 @@
 //! Tests of the dataset writer: parts, interruption, refusals.
 
 use super::*;
+use crate::Table;
 use crate::source::{OpenOptions, Request, Source};
 use crate::synthetic::{START, Synthetic};
 use crate::synthetic_rest::{dataset, rest};
-use crate::table::{Table, to_batch};
 use smbscope_tables::tables::Coverage;
 
 fn seed() -> ManifestSeed {
@@ -15,7 +15,7 @@ fn rows(dir: &Path, table: Table) -> usize {
     let source = Source::open(&[dir.display().to_string()], OpenOptions::default()).unwrap();
     let request = Request { tables: vec![table], projection: None };
     let parts = source.parts(&request).unwrap();
-    parts.map(|part| to_batch(&part.unwrap()).unwrap().1.num_rows()).sum()
+    parts.map(|part| part.unwrap().to_batch().unwrap().num_rows()).sum()
 }
 
 fn wait_for(dir: &Path, table: Table, number: usize) {
@@ -58,7 +58,7 @@ fn what_was_complete_survives_a_kill() {
         writer.part(Part::Operations(batch)).unwrap();
     }
     wait_for(dir.path(), Table::Operations, 1);
-    // Nobody calls finish, and a half-written part is left behind, as after kill -9.
+    // As after kill -9: finish is not called, and a half-written part remains.
     std::mem::forget(writer);
     std::fs::write(dir.path().join("operations/part-000009.parquet.tmp"), b"PAR1 half").unwrap();
     assert_eq!(rows(dir.path(), Table::Operations), 4000);
@@ -114,7 +114,7 @@ fn only_a_dataset_is_replaced_and_only_when_asked() {
     std::fs::create_dir(&other).unwrap();
     std::fs::write(other.join("chapter1.txt"), "...").unwrap();
     let error = create(&other, true).err().unwrap().to_string();
-    assert!(error.contains("holds no dataset"), "{error}");
+    assert!(error.contains("contains no dataset"), "{error}");
     assert!(create(&other.join("chapter1.txt"), true).is_err());
 
     let run = dir.path().join("run");

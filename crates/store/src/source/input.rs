@@ -1,4 +1,4 @@
-//! What an input is, by what it holds.
+//! Recognises an input by its content.
 
 use std::fs::File;
 use std::io::Read;
@@ -26,7 +26,7 @@ pub enum Input {
     },
     /// Standard input.
     Stdin,
-    /// A pipe or device, which can be read once only.
+    /// A pipe or device, which can be read only once.
     Pipe(PathBuf),
     /// A run folder.
     Dataset(Dataset),
@@ -34,7 +34,7 @@ pub enum Input {
     File {
         /// Where it is.
         path: PathBuf,
-        /// What it holds.
+        /// Its metadata.
         info: FileInfo,
     },
 }
@@ -65,12 +65,12 @@ impl Input {
         Ok(Input::Capture { path, size_bytes: metadata.len(), format })
     }
 
-    /// Whether it can be read once only.
+    /// Whether it can be read only once.
     pub fn is_stream(&self) -> bool {
         matches!(self, Input::Stdin | Input::Pipe(_))
     }
 
-    /// Whether it is decoded, not read.
+    /// Whether it has to be decoded.
     pub fn is_capture(&self) -> bool {
         self.is_stream() || matches!(self, Input::Capture { .. })
     }

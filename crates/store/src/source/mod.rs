@@ -1,9 +1,9 @@
-//! Inputs, whatever they are, as one set of tables.
+//! Inputs of any kind as one set of tables.
 //!
-//! An input is recognised by what it holds: a capture, a run folder, a Parquet file of smbscope,
-//! or a stream (`-`, a pipe) that is taken for a capture. Several inputs are one table. Nothing is
-//! kept in memory: every pass ([`Source::parts`]) decodes or reads anew, and the columns that
-//! nobody asked for cost nothing.
+//! An input is recognised by its content: a capture, a run folder, a Parquet file of smbscope, or a
+//! stream (`-`, a pipe), which must be a capture. Several inputs are one set of tables. Nothing is
+//! kept in memory: every pass ([`Source::parts`]) decodes or reads again, and columns that are not
+//! requested cost nothing.
 
 mod input;
 mod parts;
@@ -16,10 +16,10 @@ use smbscope_tables::anonymize::Tokenizer;
 use smbscope_tables::description::RunDescription;
 use smbscope_tables::manifest::{InputFile, Kind};
 
+use crate::Table;
 use crate::capture;
 use crate::dataset::{Dataset, DatasetWriter, ManifestSeed, WriteOptions};
 use crate::error::{Error, Result};
-use crate::table::Table;
 
 pub use input::Input;
 pub use parts::{Parts, Progress};
@@ -27,19 +27,19 @@ pub use parts::{Parts, Progress};
 /// How inputs are opened.
 #[derive(Clone, Default)]
 pub struct OpenOptions {
-    /// How captures are decoded. Its projection and tables are replaced by each pass's.
+    /// How captures are decoded. Each pass replaces its projection and tables.
     pub decode: capture::Options,
-    /// Names become tokens in everything that leaves the source.
+    /// Replaces names by tokens in everything that the source returns.
     pub tokenizer: Option<Tokenizer>,
 }
 
-/// What one pass is to yield.
+/// What a pass yields.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
     /// The tables.
     pub tables: Vec<Table>,
-    /// Columns of the operations, as places in their schema; all when `None`. The other tables
-    /// come whole.
+    /// Columns of the operations, as indexes into their schema; `None` for all. The other tables have
+    /// all columns.
     pub projection: Option<Vec<usize>>,
 }
 
@@ -50,14 +50,14 @@ impl Request {
     }
 }
 
-/// Which inputs a pass is over.
+/// Which inputs a pass reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Inputs {
-    /// All.
+    /// All inputs.
     All,
     /// Captures and streams only.
     Captures,
-    /// All but captures and streams.
+    /// Datasets and Parquet files only.
     Datasets,
 }
 
@@ -97,8 +97,8 @@ impl Source {
         self.inputs.iter().map(Input::describe).collect()
     }
 
-    /// The load runs whose rows the inputs hold, as their manifests describe them, and whether
-    /// each folder is complete. Names are tokens when the source makes them.
+    /// The load runs in the inputs as their manifests describe them, and whether each folder is
+    /// complete. Names are tokens if the source has a tokenizer.
     pub fn runs(&self) -> Vec<(RunDescription, bool)> {
         let mut runs = Vec::new();
         for input in &self.inputs {
@@ -115,19 +115,19 @@ impl Source {
         runs
     }
 
-    /// How it was opened.
+    /// The options with which it was opened.
     pub fn options(&self) -> &OpenOptions {
         &self.options
     }
 
-    /// Whether it can be read once only, because a stream is among the inputs.
+    /// Whether it can be read only once, because one of the inputs is a stream.
     pub fn is_stream(&self) -> bool {
         self.inputs.iter().any(Input::is_stream)
     }
 
-    /// One pass over all inputs: rows of each input in the order of time, its coverage last. Of a
-    /// load run, steps come first, then scenarios and counters, so that operations can be told by
-    /// their scenario.
+    /// One pass over all inputs: rows of each input in the order of time, its coverage last. For
+    /// a load run, steps, scenarios and counters come before operations, so that a reader knows the
+    /// scenario of an operation.
     pub fn parts(&self, request: &Request) -> Result<Parts> {
         self.parts_of(Inputs::All, request)
     }
@@ -149,7 +149,7 @@ impl Source {
         Ok(parts)
     }
 
-    /// How far the latest pass is.
+    /// Progress of the latest pass.
     pub fn progress(&self) -> Option<Arc<Progress>> {
         self.latest.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -164,7 +164,7 @@ impl Source {
         files.collect()
     }
 
-    /// Whether there is anything to decode.
+    /// Whether any input has to be decoded.
     pub fn has_captures(&self) -> bool {
         self.inputs.iter().any(Input::is_capture)
     }
@@ -184,7 +184,7 @@ impl Source {
             .tempdir_in(&temporary)
             .map_err(Error::io(&temporary))?;
         let stream: Vec<_> = self.inputs.iter().skip(place).take(1).collect();
-        // Names stay as they are: the source replaces them when the folder is read.
+        // Names are not replaced here: the source replaces them when the folder is read.
         let options = OpenOptions { decode: self.options.decode.clone(), tokenizer: None };
         let parts = Parts::new(&stream, &options, &Request::all())?;
         import(parts, dir.path(), &stream)?;

@@ -1,4 +1,4 @@
-//! One pass over inputs: decoding captures, reading Parquet files, both piece by piece.
+//! One pass over inputs: decodes captures and reads Parquet files piece by piece.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -14,26 +14,9 @@ use super::{Input, OpenOptions, Request};
 use crate::capture;
 use crate::dataset::reader::read_file;
 use crate::error::{Error, Result};
-use crate::table::{Part, Table, anonymize, to_parts};
+use crate::{Part, Table};
 
-/// The tables of a dataset in the order in which a pass reads them: what says which scenario of a
-/// load run is which before the operations, of which there are many, and after these what is kept
-/// of the slices for some of them only.
-const ORDER: [Table; Table::ALL.len()] = [
-    Table::Steps,
-    Table::Scenarios,
-    Table::Counters,
-    Table::Operations,
-    Table::Slices,
-    Table::Connections,
-    Table::Sessions,
-    Table::Trees,
-    Table::Handles,
-    Table::Referrals,
-    Table::Coverage,
-];
-
-/// How far a pass is. May be looked at from another thread.
+/// Progress of a pass. Another thread may read it.
 #[derive(Debug, Default)]
 pub struct Progress {
     total: Option<u64>,
@@ -54,7 +37,7 @@ impl Progress {
         done.bytes + done.decoding.as_ref().map_or(0, |decoding| decoding.bytes_done())
     }
 
-    /// Bytes of the inputs; unknown when a stream is among them.
+    /// Bytes of the inputs; `None` if one of them is a stream.
     pub fn bytes_total(&self) -> Option<u64> {
         self.total
     }
@@ -141,7 +124,7 @@ impl Parts {
                     total = None;
                 }
                 Input::Dataset(dataset) => {
-                    for table in ORDER {
+                    for table in Table::in_reading_order() {
                         for path in dataset.parts(table) {
                             total = total.map(|total| total + parts.read(table, path));
                         }
@@ -156,12 +139,12 @@ impl Parts {
         Ok(parts)
     }
 
-    /// How far the pass is.
+    /// Progress of the pass.
     pub fn progress(&self) -> Arc<Progress> {
         self.progress.clone()
     }
 
-    /// Captures that follow each other are decoded together: a connection can go on in the next.
+    /// Successive captures are decoded together: a connection can continue in the next one.
     fn decode(&mut self, input: capture::Input) {
         match self.steps.back_mut() {
             Some(Step::Decode(inputs)) => inputs.push(input),
@@ -169,7 +152,7 @@ impl Parts {
         }
     }
 
-    /// Nobody may look into a pipe before its turn.
+    /// A pipe must not be opened before its turn.
     fn decode_alone(&mut self, input: capture::Input) {
         self.steps.push_back(Step::Alone(input));
     }
@@ -221,7 +204,7 @@ impl Parts {
         }
     }
 
-    /// The next part, or what stands in its way; `None` at the end of the present step.
+    /// Reads the next part; false at the end of the current step.
     fn step(&mut self) -> Result<bool> {
         match &mut self.current {
             None => Ok(false),
@@ -251,7 +234,7 @@ impl Parts {
                         if *table == Table::Operations {
                             self.progress.add(0, batch.num_rows() as u64);
                         }
-                        self.ready.extend(to_parts(*table, batch));
+                        self.ready.extend(Part::from_batch(*table, batch));
                         Ok(true)
                     }
                 }
@@ -282,7 +265,7 @@ impl Iterator for Parts {
     fn next(&mut self) -> Option<Result<Part>> {
         let next = self.advance();
         if next.is_err() {
-            // Nothing sensible follows an error.
+            // The pass ends with an error.
             self.steps.clear();
             self.ready.clear();
             self.current = None;
@@ -293,7 +276,7 @@ impl Iterator for Parts {
 
 fn tokens(part: Part, tokenizer: Option<&Tokenizer>) -> Result<Part> {
     match tokenizer {
-        Some(tokenizer) => anonymize(part, tokenizer),
+        Some(tokenizer) => Ok(part.anonymize(tokenizer)?),
         None => Ok(part),
     }
 }
@@ -302,8 +285,8 @@ fn size(path: &Path) -> u64 {
     std::fs::metadata(path).map_or(0, |metadata| metadata.len())
 }
 
-/// The batch with exactly the columns of `schema`: those that an older file lacks are null, also where
-/// today's files always know them.
+/// The batch with exactly the columns of `schema`: columns that an older file does not have are null,
+/// even if newer files always have a value.
 fn conform(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
     let column = |field: &FieldRef| -> Result<(FieldRef, ArrayRef)> {
         Ok(match batch.column_by_name(field.name()) {

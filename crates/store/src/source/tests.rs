@@ -1,10 +1,10 @@
 //! Tests of what inputs are recognised as, and of their parts.
 
 use super::*;
+use crate::Part;
 use crate::synthetic_load::load;
 use crate::synthetic_rest::{capture, dataset};
 use crate::synthetic_server::{RECORDING, server};
-use crate::table::{Part, to_batch};
 use smbscope_tables::operation::Column;
 use smbscope_tables::slice::Slice;
 use std::collections::BTreeMap;
@@ -17,8 +17,8 @@ fn open(inputs: &[&str]) -> Result<Source> {
 fn counts(source: &Source) -> BTreeMap<Table, usize> {
     let mut counts = BTreeMap::new();
     for part in source.parts(&Request::all()).unwrap() {
-        let (table, batch) = to_batch(&part.unwrap()).unwrap();
-        *counts.entry(table).or_default() += batch.num_rows();
+        let part = part.unwrap();
+        *counts.entry(part.table()).or_default() += part.to_batch().unwrap().num_rows();
     }
     counts
 }
@@ -30,13 +30,13 @@ fn what_is_no_input_is_one_clear_sentence() {
     let error = |name: &str| open(&[&path(name)]).unwrap_err().to_string();
     assert!(error("absent").contains("no such file"));
     std::fs::write(path("empty.pcap"), "").unwrap();
-    std::fs::write(path("letter.pcap"), "Dear Sir, ".repeat(30)).unwrap();
+    std::fs::write(path("letter.pcap"), "To whom it may concern, ".repeat(30)).unwrap();
     for name in ["empty.pcap", "letter.pcap"] {
         let error = error(name);
         assert!(error.contains(name) && error.lines().count() == 1, "{error}");
     }
     let folder = error("");
-    assert!(folder.contains("folder without a dataset"), "{folder}");
+    assert!(folder.contains("contains no dataset"), "{folder}");
     assert!(open(&["-", "-"]).is_err());
 }
 
@@ -76,7 +76,7 @@ fn a_projection_reads_its_columns_in_its_order_and_progress_adds_up() {
     assert_eq!((progress.operations(), rows), (2500, 2500));
     assert_eq!(Some(progress.bytes_done()), progress.bytes_total());
     let none = Request { tables: vec![Table::Operations], projection: Some(Vec::new()) };
-    let batches = source.parts(&none).unwrap().map(|part| to_batch(&part.unwrap()).unwrap().1);
+    let batches = source.parts(&none).unwrap().map(|part| part.unwrap().to_batch().unwrap());
     assert_eq!(batches.map(|batch| batch.num_rows()).sum::<usize>(), 2500);
 }
 
@@ -119,9 +119,9 @@ fn a_load_run_says_what_it_is_before_its_operations_come() {
     let tables: Vec<_> = source
         .parts(&Request::all())
         .unwrap()
-        .map(|part| to_batch(&part.unwrap()).unwrap())
-        .filter(|(_, batch)| batch.num_rows() > 0)
-        .map(|(table, _)| table)
+        .map(Result::unwrap)
+        .filter(|part| part.to_batch().unwrap().num_rows() > 0)
+        .map(|part| part.table())
         .collect();
     use Table::*;
     assert_eq!(tables, [Steps, Scenarios, Counters, Operations, Coverage]);
@@ -167,7 +167,7 @@ fn slices_come_after_their_operations_and_join_them_also_as_tokens() {
         for part in source.parts(&Request::all()).unwrap() {
             match part.unwrap() {
                 Part::Operations(batch) => {
-                    let column = smbscope_tables::table::read_column::<String>(&batch, "recording");
+                    let column = smbscope_tables::row::read_column::<String>(&batch, "recording");
                     names.extend(column.first().cloned());
                 }
                 Part::Slices(batch) => {

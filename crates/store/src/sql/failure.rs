@@ -1,20 +1,20 @@
-//! DataFusion's errors as one sentence of ours.
+//! Converts DataFusion's errors to messages of one sentence.
 
 use datafusion::error::DataFusionError;
 
 use crate::error::Error;
 
-/// An error before the first row: the question is at fault, or the inputs.
+/// An error before the first row: the SQL or the inputs are wrong.
 pub(super) fn planning(error: DataFusionError) -> Error {
     Error::Sql(sentence(&error))
 }
 
-/// An error while rows are made.
+/// An error while the query runs.
 pub(super) fn running(error: DataFusionError) -> Error {
     Error::Query(sentence(&error))
 }
 
-/// An error of ours on its way through DataFusion.
+/// An error of this crate that passes through DataFusion.
 pub(super) fn outside(error: Error) -> DataFusionError {
     DataFusionError::External(Box::new(error))
 }
@@ -31,22 +31,21 @@ fn sentence(error: &DataFusionError) -> String {
         },
         DataFusionError::External(inner) => inner.to_string(),
         DataFusionError::SchemaError(inner, _) => {
-            // The full list of columns follows on a line of its own.
+            // A list of all columns follows on a separate line.
             let text = inner.to_string();
             let text = lower(first_line(&text)).replace("smbscope.main.", "");
-            format!("{text} (DESCRIBE a table lists its columns)")
+            format!("{text} (DESCRIBE table lists the columns)")
         }
         DataFusionError::Plan(text) => plan(text),
         DataFusionError::SQL(inner, _) => {
             let text = inner.to_string();
-            format!("not valid SQL: {}", text.trim_start_matches("sql parser error: "))
+            format!("invalid SQL: {}", text.trim_start_matches("sql parser error: "))
         }
         DataFusionError::ResourcesExhausted(_) => {
-            "the query needs more memory than it may use: group by fewer values or add a filter"
-                .to_owned()
+            "the query exceeds its memory limit: group by fewer values or add a filter".to_owned()
         }
         DataFusionError::NotImplemented(text) if text.contains("single SQL statement") => {
-            "only one statement at a time".to_owned()
+            "only one statement is allowed at a time".to_owned()
         }
         DataFusionError::Execution(text) | DataFusionError::NotImplemented(text) => {
             first_line(text).to_owned()
@@ -61,7 +60,7 @@ fn plan(text: &str) -> String {
         return format!("{text} (SHOW TABLES lists them)");
     }
     if text.contains("not supported: ") {
-        return format!("{text}: a query only reads");
+        return format!("{text}: queries are read-only");
     }
     text
 }

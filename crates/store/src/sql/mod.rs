@@ -1,8 +1,8 @@
-//! SQL over a source, through DataFusion.
+//! SQL over a source, with DataFusion.
 //!
-//! Captures are decoded while the query runs, only in the columns that it names; datasets are read
-//! by DataFusion's own Parquet reader, which skips row groups by their statistics. Memory is
-//! bounded: what does not fit is spilled to the temporary folder. Nothing can be changed from SQL.
+//! Captures are decoded while the query runs, only the columns that it uses. Datasets are read by
+//! DataFusion's Parquet reader, which skips row groups by their statistics. Memory is bounded: data
+//! that does not fit is spilled to the temporary folder. SQL cannot change anything.
 
 mod failure;
 mod percentile;
@@ -20,16 +20,16 @@ use datafusion::prelude::{SQLOptions, SessionConfig, SessionContext};
 use futures::StreamExt;
 use tokio::runtime::Runtime;
 
+use crate::Table;
 use crate::error::{Error, Result};
 use crate::source::{Progress, Source};
-use crate::table::Table;
 
 /// Limits of the engine.
 #[derive(Clone, Copy, Debug)]
 pub struct EngineOptions {
     /// Bytes that sorting, grouping and joining may hold before they spill.
     pub memory_bytes: usize,
-    /// Threads, and pieces into which a query is divided; 0 for as many as the machine has.
+    /// Threads and partitions of a query; 0 for the number of processors.
     pub threads: usize,
 }
 
@@ -53,17 +53,17 @@ pub struct Answer {
     runtime: Arc<Threads>,
 }
 
-/// A runtime that does not wait for a decoder that is being dropped.
+/// A runtime whose drop does not wait for a decoder that is still running.
 struct Threads(Option<Runtime>);
 
 impl Engine {
-    /// An engine with the usual limits. A stream among the inputs is first written to a temporary
-    /// dataset, because a query may pass over its input several times.
+    /// An engine with default limits. A stream is first written to a temporary dataset, because a
+    /// query may read its input several times.
     pub fn new(source: Source) -> Result<Engine> {
         Engine::with_options(source, EngineOptions::default())
     }
 
-    /// An engine with limits of one's own.
+    /// An engine with the given limits.
     pub fn with_options(mut source: Source, options: EngineOptions) -> Result<Engine> {
         source.spool()?;
         let source = Arc::new(source);
@@ -90,12 +90,12 @@ impl Engine {
         Ok(Engine { context, source, runtime: Arc::new(Threads(Some(runtime))) })
     }
 
-    /// How far decoding for the latest query is; none while queries read datasets only.
+    /// Decoding progress of the latest query; `None` if queries read only datasets.
     pub fn progress(&self) -> Option<Arc<Progress>> {
         self.source.progress()
     }
 
-    /// Begins to answer one SELECT, EXPLAIN, SHOW or DESCRIBE.
+    /// Starts one SELECT, EXPLAIN, SHOW or DESCRIBE.
     pub fn query(&self, sql: &str) -> Result<Answer> {
         let options = SQLOptions::new()
             .with_allow_ddl(false)

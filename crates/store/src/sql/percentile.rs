@@ -1,8 +1,9 @@
-//! `percentile(x, p)`: the nearest-rank percentile of integers, as the report has it.
+//! `percentile(x, p)`: the nearest-rank percentile of integers, as in the report.
 //!
-//! DataFusion's own sketch (`approx_percentile_cont`) puts what it tells between two neighbours: of few values,
-//! or at the edge of a long tail, that is none of them and far from both. Here up to [`EXACT`] values are exact;
-//! more are counted in buckets of a thousandth of their value. It does not depend on how rows were divided.
+//! DataFusion's sketch (`approx_percentile_cont`) interpolates between two neighbours: with few values,
+//! or at the edge of a long tail, its result is not a value of the column and far from both. Here
+//! the result is exact for up to [`EXACT`] distinct values; more are counted in buckets with a
+//! relative width of a thousandth. It does not depend on how rows were partitioned.
 
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ use datafusion::logical_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, Signature, Volatility,
 };
 
-/// Different values that are told apart before they are counted in buckets.
+/// Distinct values that are counted exactly; more are counted in buckets.
 const EXACT: usize = 1024;
 /// A power of two has 2 to the power of this many buckets.
 const BITS: u32 = 10;
@@ -61,7 +62,7 @@ impl AggregateUDFImpl for Percentile {
     }
 }
 
-/// Values and how often each occurs.
+/// Values and their counts.
 #[derive(Debug, Default)]
 struct Counted {
     counts: HashMap<i64, u64>,
@@ -82,12 +83,12 @@ impl Counted {
         }
     }
 
-    /// The least value that so large a part of all do not exceed.
+    /// The smallest value that at least this share of all values do not exceed.
     fn value(&self) -> Option<i64> {
         let mut sorted: Vec<_> = self.counts.iter().map(|(value, n)| (*value, *n)).collect();
         sorted.sort_unstable();
         let all: u64 = sorted.iter().map(|(_, n)| *n).fold(0, u64::saturating_add);
-        // 0.95 is somewhat less than that as a float: 19 of 20 are 95 %.
+        // 0.95 as a float is slightly less than 0.95: 19 of 20 are 95 %.
         let rank = (all as f64 * self.part.clamp(0.0, 1.0) - 1e-6).ceil().max(1.0) as u64;
         let mut seen = 0u64;
         let found = sorted.iter().find(|(_, n)| {
@@ -136,7 +137,7 @@ impl Accumulator for Counted {
         let lists = values.as_list::<i32>().iter().zip(counts.as_list::<i32>().iter());
         for ((values, counts), part) in lists.zip(parts.as_primitive::<Float64Type>()) {
             let (Some(values), Some(counts)) = (values, counts) else { continue };
-            // One that saw no row knows none.
+            // A partition without rows has no percentile.
             self.part = part.filter(|_| !values.is_empty()).unwrap_or(self.part);
             let values = values.as_primitive::<Int64Type>().iter().flatten();
             let counts = counts.as_primitive::<UInt64Type>().iter().flatten();

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use arrow::array::{RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{Schema, SchemaRef};
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
@@ -22,7 +23,7 @@ use datafusion::physical_plan::union::UnionExec;
 use super::failure;
 use crate::error::{Error, Result};
 use crate::source::{Inputs, Request, Source};
-use crate::table::{Table, project, to_batch};
+use crate::{Part, Table};
 
 /// One table of a source: Parquet files through DataFusion's reader, everything else (captures,
 /// and files whose names become tokens) as a stream of decoded parts.
@@ -45,7 +46,7 @@ impl SourceTable {
             let streamed = source.has_captures().then_some(Inputs::Captures);
             (listing(table, &paths)?, streamed)
         };
-        // An empty dataset's table has no files and is still a table.
+        // A table without files (empty dataset) still exists.
         let streamed = match files {
             None => Some(streamed.unwrap_or(Inputs::Captures)),
             Some(_) => streamed,
@@ -119,7 +120,7 @@ impl TableProvider for SourceTable {
     }
 }
 
-/// Parts of one table, decoded on a thread of their own while somebody wants them.
+/// Parts of one table, decoded in a separate thread while the query reads them.
 #[derive(Debug)]
 struct PartStream {
     table: Table,
@@ -135,7 +136,7 @@ impl PartitionStream for PartStream {
     }
 
     fn execute(&self, _context: Arc<TaskContext>) -> SendableRecordBatchStream {
-        // Few batches wait: decoding is not to run far ahead of a query that ends early.
+        // A short queue: decoding must not run far ahead of a query that ends early.
         let mut stream = RecordBatchReceiverStreamBuilder::new(self.schema.clone(), 2);
         let sender = stream.tx();
         let (table, inputs) = (self.table, self.inputs);
@@ -149,17 +150,17 @@ impl PartitionStream for PartStream {
             };
             let parts = source.parts_of(inputs, &request);
             for part in parts.map_err(failure::outside)? {
-                let part = part.and_then(|part| to_batch(&part));
-                let (found, mut batch) = part.map_err(failure::outside)?;
-                if found != table {
+                let part: Part = part.map_err(failure::outside)?;
+                if part.table() != table {
                     continue;
                 }
+                let mut batch = part.to_batch()?;
                 if let Some(places) = projection.as_ref().filter(|_| !operations) {
                     batch = project(&batch, places).map_err(failure::outside)?;
                 }
                 let batch = batch.with_schema(schema.clone())?;
                 if sender.blocking_send(Ok(batch)).is_err() {
-                    // Nobody wants more: dropping the parts ends decoding.
+                    // The query ended: dropping the parts ends decoding.
                     return Ok(());
                 }
             }
@@ -169,7 +170,16 @@ impl PartitionStream for PartStream {
     }
 }
 
-/// A table's columns, as SQL sees them: each may be null, since files of an older version lack some.
+/// A batch's columns at `projection`, keeping the number of rows when there are none.
+fn project(batch: &RecordBatch, projection: &[usize]) -> Result<RecordBatch> {
+    let schema = Arc::new(batch.schema().project(projection)?);
+    let columns =
+        projection.iter().filter_map(|&place| batch.columns().get(place).cloned()).collect();
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    Ok(RecordBatch::try_new_with_options(schema, columns, &options)?)
+}
+
+/// A table's columns, as SQL sees them: all nullable, because files of older versions do not have all of them.
 fn schema(table: Table) -> SchemaRef {
     let schema = table.schema();
     let fields = schema.fields().iter();
@@ -177,17 +187,17 @@ fn schema(table: Table) -> SchemaRef {
     Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
 }
 
-/// DataFusion's table over Parquet files; none without files.
+/// DataFusion's table over Parquet files; `None` without files.
 fn listing(table: Table, paths: &[std::path::PathBuf]) -> Result<Option<ListingTable>> {
     if paths.is_empty() {
         return Ok(None);
     }
     let urls = paths.iter().map(|path| {
         let absolute = std::path::absolute(path).map_err(Error::io(path))?;
-        // Not parsed: a name may hold characters that would read as a pattern.
+        // Not parsed: a name may contain characters of a glob pattern.
         let url = url::Url::from_file_path(&absolute).map_err(|()| Error::NotRecognised {
             path: absolute,
-            what: "has no usable path".into(),
+            what: "the path cannot be converted to a URL".into(),
         })?;
         ListingTableUrl::try_new(url, None).map_err(failure::planning)
     });

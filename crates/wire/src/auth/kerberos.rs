@@ -1,16 +1,16 @@
-//! Kerberos messages inside an authentication token: the names that travel in clear.
+//! Kerberos messages inside an authentication token: the names that are sent in plaintext.
 //!
 //! RFC 4120 section 5.2-5.9 (messages), RFC 4121 section 4.1 and RFC 1964 section 1.1 (the token's
 //! frame), draft-ietf-kitten-iakerb section 3.
 //!
-//! What can be known: an AP-REQ, which is what SMB carries, shows the *service* (`cifs/server`) and
-//! its realm, because the ticket has them in clear. The *client's* name stands in the encrypted
-//! parts of ticket and authenticator only; without the service's key it is unknown there. The KDC
-//! names the client in clear beside the ticket that it gives out (AS-REP, TGS-REP), and a ticket is
-//! known again by its encrypted part. The reply may hide the client in an anonymous name (RFC 6113
-//! section 5.4.2, as Heimdal asks for); then the request shows with which ticket it was made, and the
-//! reply that brought that one names the client. A client may also talk to its KDC through the server (IAKERB),
-//! and some KRB-ERRORs name the client. An AP-REP shows nothing.
+//! An AP-REQ, which is what SMB carries, shows the *service* (`cifs/server`) and its realm, because
+//! the ticket has them in plaintext. The *client's* name is only in the encrypted parts of ticket
+//! and authenticator; without the service's key it is unknown there. The KDC names the client in
+//! plaintext next to the ticket that it issues (AS-REP, TGS-REP), and a ticket is recognised later
+//! by its encrypted part. The reply may hide the client behind an anonymous name (RFC 6113 section
+//! 5.4.2, requested by Heimdal); then the request shows the ticket that was used to make it, and
+//! the reply that issued that ticket names the client. A client may also talk to its KDC through
+//! the server (IAKERB), and some KRB-ERRORs name the client. An AP-REP shows nothing.
 
 use super::der::{self, Element, Elements, tag};
 use super::spnego::{Mechanism, mechanism};
@@ -48,14 +48,14 @@ pub struct Kerberos {
     pub client_realm: Option<String>,
     /// The encryption type of the ticket (RFC 3961 number; 18 is AES-256, 23 is RC4).
     pub ticket_encryption: Option<i32>,
-    /// Which ticket it carries, gives out, or is asked for with.
+    /// The ticket that it carries, issues, or uses for the request.
     pub ticket: Option<TicketId>,
     /// The error code of a KRB-ERROR.
     pub error_code: Option<i32>,
 }
 
-/// Tells one ticket from all others: the start of its encrypted part, which begins with (or, for
-/// RC4, is keyed by) a random confounder (RFC 3961 section 5.3, RFC 4757 section 4).
+/// Identifies a ticket: the start of its encrypted part, which begins with (or, for RC4, is keyed
+/// by) a random confounder (RFC 3961 section 5.3, RFC 4757 section 4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TicketId(pub [u8; 32]);
 
@@ -191,8 +191,8 @@ fn at_realm(name: &str, realm: Option<&str>) -> String {
     }
 }
 
-/// Kind and body. The messages of user-to-user (MS-KILE section 2.2.6) have no application tag and
-/// are told by their type field.
+/// Kind and body. The messages of user-to-user authentication (MS-KILE section 2.2.6) have no
+/// application tag and are recognised by their type field.
 fn split(element: Element<'_>) -> Option<(Kind, Option<Element<'_>>)> {
     if element.tag == tag::SEQUENCE {
         return match element.field(1)?.integer()? {

@@ -1,7 +1,7 @@
-//! NTLMSSP messages: who logs on from where, and what the server calls itself.
+//! NTLMSSP messages: the user and workstation of a logon, and the server's names.
 //!
 //! MS-NLMP section 2.2.1 (NEGOTIATE, CHALLENGE, AUTHENTICATE), 2.2.2.1 (AV_PAIR), 2.2.2.5 (flags),
-//! 2.2.2.10 (VERSION). No hashes are checked and none is given out.
+//! 2.2.2.10 (VERSION). Hashes are neither verified nor returned.
 
 use crate::read::{array_at, slice_at, u8_at, u16_at, u32_at};
 use crate::text::{push_oem, utf16le};

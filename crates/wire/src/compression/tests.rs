@@ -79,7 +79,8 @@ fn huffman_examples_of_ms_xca_3_2() {
     assert_eq!(abc, b"abc".repeat(100));
 }
 
-/// The block that Windows makes of 65,537 zeros, as told on Samba's cifs-protocol list in 2022.
+/// The block that Windows produces for 65,537 zeros, as reported on Samba's cifs-protocol list in
+/// 2022.
 #[test]
 fn a_huffman_match_may_run_over_its_block() {
     let lengths = [(0, 0x02), (128, 0x02), (135, 0x10)];

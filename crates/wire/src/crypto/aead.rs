@@ -45,8 +45,8 @@ impl Aead {
         }
     }
 
-    /// Decrypts `text` in place when the tag fits; otherwise its content is not specified, but it
-    /// is no plaintext.
+    /// Decrypts `text` in place if the tag matches; otherwise its content is unspecified, but not
+    /// the plaintext.
     pub fn open(&self, nonce: &[u8; 16], aad: &[u8; 32], text: &mut [u8], tag: &[u8; 16]) -> bool {
         match self {
             Aead::Aes128Ccm(cipher) => ccm::open(cipher, &first(nonce), aad, text, tag),

@@ -4,7 +4,7 @@
 //! Owns: the mode alone; the block cipher is the library's. The mode is written here because the
 //! chain of the tag leaves most of the cipher's unit idle, in which the key stream is made, all in
 //! one visit of the backend: three times as fast as the `ccm` crate, and aws-lc-rs has none
-//! (docs/benchmarks.md). The tests compare it with that crate.
+//! (docs/measurements/crypto.md). The tests compare it with that crate.
 
 use aes::Block;
 use aes::cipher::consts::U16;

@@ -1,10 +1,9 @@
 //! Lists of keys in the format of Wireshark's table `smb2_seskey_list`.
 //!
-//! A line is `session_id,session_key,server_to_client_key,client_to_server_key` in hexadecimal,
-//! each value perhaps in quotation marks, the last three empty or left out where unknown, `#`
-//! before a comment. The session id stands in wire byte order. Wireshark 4.0 decrypts with the
-//! direction keys the wrong way round too, so that such lists exist: who finds that a key does not
-//! verify should try the other one.
+//! A line is `session_id,session_key,server_to_client_key,client_to_server_key` in hexadecimal.
+//! Each value may be in quotation marks, the last three may be empty or left out if unknown, and
+//! `#` starts a comment. The session id is in wire byte order. Wireshark 4.0 also decrypts with the
+//! direction keys swapped, so that such lists exist: if a key does not verify, try the other one.
 
 use super::Key;
 use std::fmt;

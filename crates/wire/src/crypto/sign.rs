@@ -50,11 +50,11 @@ impl Signer {
 
     /// Signs one message: sets SMB2_FLAGS_SIGNED and writes the 16 bytes of the signature.
     ///
-    /// `message` begins with its SMB2 header. Of a compound each member is signed by itself, with
+    /// `message` begins with its SMB2 header. Each member of a compound is signed separately, with
     /// its NextCommand and the padding behind it. AES-GMAC's nonce is the MessageId with the
-    /// direction and whether it is a Cancel: who sends two different messages that agree in all
-    /// three under one key gives the key away. False, and nothing written, when `message` is
-    /// shorter than a header.
+    /// direction and whether it is a Cancel: sending two different messages that agree in all three
+    /// under one key reveals the key. Returns false, and writes nothing, if `message` is shorter
+    /// than a header.
     pub fn sign(&self, message: &mut [u8]) -> bool {
         let Some(header) = message.first_chunk_mut::<HEADER_BYTES>() else { return false };
         header[FLAGS_AT] |= SIGNED;
@@ -65,11 +65,11 @@ impl Signer {
         true
     }
 
-    /// Whether the message says that it is signed and its signature fits. `message` begins with
+    /// Whether the message claims to be signed and its signature is correct. `message` begins with
     /// its SMB2 header and ends where the next member of the compound begins.
     ///
-    /// AES-GMAC wants the message in one piece and therefore copies it here; who may write into
-    /// the message calls [`verify_in_place`](Signer::verify_in_place), which never does.
+    /// AES-GMAC needs the message in one piece and therefore copies it here; a caller that may
+    /// modify the message calls [`verify_in_place`](Signer::verify_in_place), which never copies.
     pub fn verify(&self, message: &[u8]) -> bool {
         let Some(header) = message.first_chunk::<HEADER_BYTES>() else { return false };
         if !matches!(&*self.0, Mac::AesGmac(_)) {
@@ -86,8 +86,8 @@ impl Signer {
         }
     }
 
-    /// The same for a message that may be written to: its signature is zero in the meantime and
-    /// stands there again when this returns.
+    /// Like [`verify`](Signer::verify), for a message that may be modified: its signature is zero
+    /// in the meantime and restored when this returns.
     pub fn verify_in_place(&self, message: &mut [u8]) -> bool {
         let Some(header) = message.first_chunk_mut::<HEADER_BYTES>() else { return false };
         let before = *header;

@@ -120,6 +120,24 @@ impl Command {
         )
     }
 
+    /// Whether it writes (true) or reads (false) file data; none for all others.
+    pub fn writes_data(self) -> Option<bool> {
+        match self {
+            Command::WRITE
+            | Command::WRITE_AND_UNLOCK
+            | Command::WRITE_RAW
+            | Command::WRITE_MPX
+            | Command::WRITE_AND_CLOSE
+            | Command::WRITE_AND_X => Some(true),
+            Command::READ
+            | Command::LOCK_AND_READ
+            | Command::READ_RAW
+            | Command::READ_MPX
+            | Command::READ_AND_X => Some(false),
+            _ => None,
+        }
+    }
+
     /// Whether its request may come in several messages of counted parameters and data.
     pub fn is_transaction(self) -> bool {
         matches!(self, Command::TRANSACTION | Command::TRANSACTION2 | Command::NT_TRANSACT)

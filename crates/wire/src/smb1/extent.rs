@@ -1,7 +1,7 @@
-//! How much of a transaction one of its messages brings, however little of it was captured.
+//! How much of a transaction one of its messages contains, however little of it was captured.
 //!
-//! Owns what tells a message that asks for more, or is not the last, from one that is whole, also
-//! in captures cut to headers. MS-CIFS sections 2.2.4.33, .34, .46, .47, .62, .63.
+//! Distinguishes a message that requests more, or is not the last, from a complete one, also in
+//! captures cut to headers. MS-CIFS sections 2.2.4.33, .34, .46, .47, .62, .63.
 
 use super::transaction::Part;
 use super::{Block, Command};
@@ -17,8 +17,8 @@ pub struct Extent {
 }
 
 impl Extent {
-    /// Of a message of the transaction family, even if only the totals were captured: what lies
-    /// behind the words is then told by the message's length. `None` for a response without words.
+    /// For a message of the transaction family, even if only the totals were captured: the
+    /// message's length then gives what follows the words. `None` for a response without words.
     pub fn of(block: Block<'_>, to_server: bool) -> Option<Extent> {
         if let Some(part) = Part::parse(block, to_server) {
             let counts = part.counts();
@@ -28,7 +28,7 @@ impl Extent {
             });
         }
         let message = block.message();
-        // Too few words are no words that were cut off.
+        // If there are too few words, they were not cut off.
         if block.words_end()? <= message.bytes().len() {
             return None;
         }

@@ -1,8 +1,8 @@
-//! Information levels of Transaction2: what is asked about, or set on, files and volumes.
+//! Information levels of Transaction2: what is queried, or set, on files and volumes.
 //!
 //! MS-CIFS section 2.2.2.3 and 2.2.8, MS-SMB section 2.2.2.3 (pass-through), the UNIX extensions
-//! for 0x200 and up. A pass-through level is 1000 plus an information class of MS-FSCC, whose
-//! names belong to `crate::smb2`, where the same classes are used.
+//! for 0x200 and up. A pass-through level is 1000 plus an information class of MS-FSCC, whose names
+//! belong to `crate::smb2`, where the same classes are used.
 
 /// First pass-through level.
 const PASS_THROUGH: u16 = 1000;

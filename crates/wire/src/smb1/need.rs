@@ -1,8 +1,8 @@
-//! How much of a message must be kept to read everything that the views of this folder give, so
-//! that whoever reassembles the stream can skip the payload.
+//! How many bytes of a message must be kept to read everything that the views of this folder
+//! return, so that the code that reassembles the stream can skip the payload.
 //!
 //! Payload is: data of writes and of read responses; data of transactions, except responses of
-//! Transaction2 (DFS referrals) and what SetInformation requests carry (a rename's new name).
+//! Transaction2 (DFS referrals) and the data of SetInformation requests (the new name of a rename).
 
 use super::transaction::{Part, Role};
 use super::{Block, Command, HEADER_BYTES, Message};

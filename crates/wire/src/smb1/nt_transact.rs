@@ -47,9 +47,9 @@ pub fn function(part: Part<'_>) -> Option<NtFunction> {
     }
 }
 
-/// Whether a request is a NotifyChange by its counts alone, where its function was not captured:
-/// WordCount says that there are four setup words, as only Ioctl has too, and what is asked for
-/// are parameters, which Ioctl does not return.
+/// Whether a request is a NotifyChange, judged by its counts alone if its function was not
+/// captured: WordCount gives four setup words, which only Ioctl has as well, and it requests
+/// parameters, which Ioctl does not return.
 pub fn is_notify_change(block: Block<'_>) -> bool {
     let count = |at| block.word::<u32>(at);
     block.command() == Command::NT_TRANSACT

@@ -88,7 +88,7 @@ view! {
 }
 
 impl OpenAndXResponse<'_> {
-    /// Whether the oplock that was asked for was granted.
+    /// Whether the requested oplock was granted.
     pub fn has_oplock(&self) -> Option<bool> {
         Some(self.open_results()? & 0x8000 != 0)
     }
@@ -114,7 +114,7 @@ impl<'a> OpenRequest<'a> {
         self.base.strings(0)?.formatted()
     }
 
-    /// The oplock asked for, which stands in the header.
+    /// The requested oplock, which is in the header.
     pub fn requested_oplock(&self) -> Option<OplockLevel> {
         header_oplock(self.base.message())
     }
@@ -138,7 +138,7 @@ view! {
 }
 
 impl OpenResponse<'_> {
-    /// The oplock granted, which stands in the header.
+    /// The granted oplock, which is in the header.
     pub fn granted_oplock(&self) -> Option<OplockLevel> {
         header_oplock(self.base.message())
     }
@@ -156,12 +156,12 @@ view! {
 }
 
 impl<'a> CreateRequest<'a> {
-    /// The file name; of CreateTemporary the directory.
+    /// The file name; for CreateTemporary the directory.
     pub fn name(&self) -> Option<Text<'a>> {
         self.base.strings(0)?.formatted()
     }
 
-    /// The oplock asked for, which stands in the header.
+    /// The requested oplock, which is in the header.
     pub fn requested_oplock(&self) -> Option<OplockLevel> {
         header_oplock(self.base.message())
     }
@@ -177,7 +177,7 @@ view! {
 }
 
 impl<'a> CreateResponse<'a> {
-    /// The oplock granted, which stands in the header.
+    /// The granted oplock, which is in the header.
     pub fn granted_oplock(&self) -> Option<OplockLevel> {
         header_oplock(self.base.message())
     }

@@ -1,7 +1,7 @@
-//! SessionSetupAndX: who logs on, in the clear or as a security blob.
+//! SessionSetupAndX: the user, in plaintext or as a security blob.
 //!
-//! MS-CIFS section 2.2.4.53, MS-SMB section 2.2.4.6 (extended security). LogoffAndX has no
-//! fields. Blobs are read by `crate::auth`.
+//! MS-CIFS section 2.2.4.53, MS-SMB section 2.2.4.6 (extended security). LogoffAndX has no fields.
+//! Blobs are read by `crate::auth`.
 
 use super::Block;
 use super::block::view;

@@ -113,7 +113,7 @@ impl<'a> Strings<'a> {
     pub fn counted(&mut self, length: usize) -> Option<Text<'a>> {
         let unicode = self.unicode;
         let at = self.at + if unicode && length > 0 { self.at & 1 } else { 0 };
-        // What lies behind the field is another's, as for whoever skips it as payload (`need`).
+        // Bytes behind the field belong to another one, or are skipped as payload (`need`).
         let end = at.checked_add(length).filter(|&end| end <= self.end)?;
         let bytes = slice_at(self.message, at, length)?;
         self.at = end;

@@ -191,7 +191,7 @@ impl<'a> FindNext2Request<'a> {
         self.base.parameter(4).map(Level)
     }
 
-    /// The name after which the search goes on.
+    /// The name after which the search continues.
     pub fn last_name(&self) -> Option<Text<'a>> {
         path_of(Trans2::FIND_NEXT2, self.base)
     }

@@ -2,10 +2,10 @@
 //!
 //! MS-CIFS sections 2.2.4.12, .21, .25, .26, .40, .43; MS-SMB section 2.2.4.3 (large writes).
 //!
-//! WriteRaw goes: request with the first data; an interim response (command WriteRaw) that says
-//! go on; a message of the remaining data without any SMB header; a final response (command
-//! WriteComplete) if the request asked for write-through. An error takes the place of the interim
-//! response as a WriteComplete, and no raw data follows.
+//! The sequence of a WriteRaw: the request with the first data; an interim response (command
+//! WriteRaw) that asks for the rest; a message of the remaining data without any SMB header; a
+//! final response (command WriteComplete) if the request asked for write-through. An error replaces
+//! the interim response by a WriteComplete, and no raw data follows.
 
 use super::Block;
 use super::block::view;

@@ -9,7 +9,7 @@ use super::view::{Field, flags};
 use crate::read::{array_at, slice_at, u16_at, u32_at, u64_at};
 use crate::status::Status;
 
-/// Names of the contexts as they stand on the wire.
+/// Names of the contexts on the wire.
 #[allow(missing_docs)]
 pub mod names {
     pub const EXTENDED_ATTRIBUTES: &[u8] = b"ExtA";

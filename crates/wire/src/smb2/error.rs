@@ -1,5 +1,5 @@
-//! The error response, which stands in for any command's own (MS-SMB2 section 2.2.2), and when a
-//! response is one (section 3.3.4.4).
+//! The error response, which replaces the response of any command (MS-SMB2 section 2.2.2), and when
+//! a response is an error response (section 3.3.4.4).
 //!
 //! Some servers send the fixed part with 8 bytes instead of 9; nothing here needs the ninth.
 
@@ -20,7 +20,7 @@ pub fn is_error_response(header: &Header, message: &[u8]) -> bool {
     if status == Status::SUCCESS {
         return false;
     }
-    // The structure size tells, except where the command's own response has the same.
+    // The structure size decides, unless the command's own response has the same size.
     match header.command {
         Command::SESSION_SETUP => status != Status::MORE_PROCESSING_REQUIRED,
         Command::CHANGE_NOTIFY => status != Status::NOTIFY_ENUM_DIR,

@@ -23,8 +23,8 @@ view! {
 }
 
 view! {
-    /// A cancel request, from its SMB2 header; it has no fields and no response. What it cancels
-    /// stands in the header: the AsyncId, or else the MessageId.
+    /// A cancel request, from its SMB2 header; it has no fields and no response. The header names
+    /// the request to cancel: by AsyncId, or else by MessageId.
     CancelRequest {}
 }
 

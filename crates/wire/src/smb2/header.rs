@@ -19,7 +19,7 @@ pub const HEADER_BYTES: usize = 64;
 /// Bytes of the header that must be captured for it to count: through the session id.
 pub const HEADER_BYTES_MIN: usize = 48;
 
-/// The same of a related member of a compound: through the MessageId.
+/// Likewise for a related member of a compound: through the MessageId.
 pub const RELATED_BYTES_MIN: usize = 32;
 
 flags! {
@@ -42,7 +42,7 @@ impl Flags {
         self.contains(Flags::SERVER_TO_REDIR)
     }
 
-    /// Whether the header carries an AsyncId in the place of the TreeId.
+    /// Whether the header carries an AsyncId instead of the TreeId.
     #[inline]
     pub fn is_async(self) -> bool {
         self.contains(Flags::ASYNC)
@@ -76,7 +76,7 @@ pub struct Header {
     pub credit_charge: u16,
     /// The raw 32 bits at offset 8: see [`Header::status`] and [`Header::channel_sequence`].
     pub status_or_channel_sequence: u32,
-    /// What is asked or answered.
+    /// The command of the request or response.
     pub command: Command,
     /// Credits requested (request) or granted (response).
     pub credits: u16,
@@ -176,10 +176,10 @@ pub fn signature(message: &[u8]) -> Option<&[u8; 16]> {
     array_at(message, HEADER_BYTES_MIN)
 }
 
-/// The members of a compound in their order, each from its header to the next one.
+/// The members of a compound in order, each from its header to the next one.
 ///
-/// Only NextCommand is believed. It ends at a header that is not there or has no magic, and at a
-/// NextCommand that would lead back into the header it stands in.
+/// Follows NextCommand only. Ends at a header that is missing or has no magic, and at a NextCommand
+/// that points into its own header.
 pub fn members(message: &[u8]) -> Members<'_> {
     Members { message, at: Some(0), last: None }
 }

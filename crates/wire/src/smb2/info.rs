@@ -1,7 +1,7 @@
 //! QUERY_INFO and SET_INFO (MS-SMB2 sections 2.2.37 to 2.2.40).
 //!
-//! Of what is set, only what changes a file's name, size or existence is decoded (MS-FSCC
-//! sections 2.4.4, 2.4.11, 2.4.14, 2.4.27 and 2.4.43).
+//! Of the values that are set, only those that change a file's name, size or existence are decoded
+//! (MS-FSCC sections 2.4.4, 2.4.11, 2.4.14, 2.4.27 and 2.4.43).
 
 use super::FileId;
 use super::info_class::{FileInfoClass, InfoType, info_class_name};
@@ -124,7 +124,7 @@ impl<'a> SetInfoRequest<'a> {
         )
     }
 
-    /// The change of name, size or existence that is asked for; `None` for any other class.
+    /// The requested change of name, size or existence; `None` for any other class.
     pub fn change(self) -> Option<Change<'a>> {
         if self.info_type()? != InfoType::FILE {
             return None;

@@ -97,7 +97,7 @@ codes! {
 }
 
 flags! {
-    /// The parts of a security descriptor that are asked for or set (AdditionalInformation).
+    /// The parts of a security descriptor to query or set (AdditionalInformation).
     SecurityInformation(u32) {
         OWNER = 0x0000_0001,
         GROUP = 0x0000_0002,

@@ -20,7 +20,7 @@ flags! {
 view! {
     /// An ioctl request, from its SMB2 header.
     IoctlRequest {
-        /// What is asked for.
+        /// The requested function.
         ctl_code: Fsctl = 68;
         /// The open file; all ones where the code needs none.
         file_id: FileId = 72;
@@ -65,7 +65,7 @@ impl<'a> IoctlRequest<'a> {
 view! {
     /// An ioctl response, from its SMB2 header.
     IoctlResponse {
-        /// What was asked for.
+        /// The function that was requested.
         ctl_code: Fsctl = 68;
         /// The open file.
         file_id: FileId = 72;

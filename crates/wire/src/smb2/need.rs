@@ -10,9 +10,9 @@ use super::{Command, HEADER_BYTES, Header};
 /// The whole message.
 pub const WHOLE: usize = usize::MAX;
 
-/// Bytes that must be there, from the SMB2 header on, of a message that stands alone; [`WHOLE`]
-/// for all. A message that is shorter is needed as it is. For Ioctl and SetInfo it is what
-/// [`need_more`] wants to see.
+/// Bytes that are needed, from the SMB2 header on, of a message that is not in a compound;
+/// [`WHOLE`] for all. A shorter message is needed completely. For Ioctl and SetInfo it is what
+/// [`need_more`] needs.
 #[inline]
 pub fn need(command: Command, to_server: bool) -> usize {
     let body = match (command, to_server) {

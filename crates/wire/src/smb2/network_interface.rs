@@ -29,7 +29,7 @@ pub struct NetworkInterface {
 /// Bytes of one entry.
 const ENTRY_BYTES: usize = 152;
 
-/// The entries in their order; ends where the bytes end or the list would not go on.
+/// The entries in order; ends with the bytes, or if the list would not advance.
 #[derive(Clone, Debug)]
 pub struct NetworkInterfaces<'a> {
     rest: &'a [u8],
@@ -52,7 +52,7 @@ impl Iterator for NetworkInterfaces<'_> {
         if next >= ENTRY_BYTES {
             self.rest = here.get(next..).unwrap_or_default();
         }
-        // A sockaddr_in or sockaddr_in6 with Windows' family numbers stands at 24.
+        // A sockaddr_in or sockaddr_in6 with Windows' family numbers is at offset 24.
         let address = match u16_at(entry, 24)? {
             0x0002 => Some(Ipv4Addr::from(*array_at::<4>(entry, 28)?).into()),
             0x0017 => Some(Ipv6Addr::from(*array_at::<16>(entry, 32)?).into()),

@@ -55,7 +55,7 @@ view! {
 }
 
 codes! {
-    /// What the server tells on its own.
+    /// A notification that the server sends without a request.
     NotificationType(u32) {
         NOTIFY_SESSION_CLOSED = 0 => "SmbNotifySessionClosed",
     }
@@ -64,7 +64,7 @@ codes! {
 view! {
     /// A notification that the server sends on its own, from its SMB2 header.
     ServerToClientNotification {
-        /// What it tells.
+        /// Type of the notification.
         notification_type: NotificationType = 68;
     }
 }

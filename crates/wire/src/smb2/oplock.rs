@@ -1,9 +1,9 @@
 //! OPLOCK_BREAK: oplock and lease breaks, their acknowledgements and the responses to those
 //! (MS-SMB2 sections 2.2.23 to 2.2.25).
 //!
-//! All six share one command; the structure size tells them apart (24 oplock, 44 lease break
-//! notification, 36 lease acknowledgement and response), the direction the rest. A notification
-//! is a response with a MessageId of all ones.
+//! All six share one command. The structure size distinguishes them (24 oplock, 44 lease break
+//! notification, 36 lease acknowledgement and response), and the direction does the rest. A
+//! notification is a response with a MessageId of all ones.
 
 use super::FileId;
 use super::create::OplockLevel;

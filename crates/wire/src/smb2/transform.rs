@@ -28,7 +28,7 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// Tells by the first four bytes; `None` when it is no SMB.
+    /// Judges by the first four bytes; `None` if it is not SMB.
     #[inline]
     pub fn of(message: &[u8]) -> Option<Protocol> {
         let [first, b'S', b'M', b'B'] = *array_at(message, 0)? else {

@@ -182,7 +182,7 @@ pub(crate) use {codes, flags, view};
 pub(crate) mod tests {
     use super::*;
 
-    /// A header of zeros but for the magic, then `body`.
+    /// A header of zeros except for the magic, then `body`.
     pub(crate) fn message(body: &[u8]) -> Vec<u8> {
         let mut bytes = vec![0; 64];
         bytes[..4].copy_from_slice(&crate::smb2::MAGIC);

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use super::Map;
 use crate::predict::plan::Direction;
-use crate::summary::latency::{Grain, Latency, Sample};
+use crate::stats::latency::{Grain, Latency, Sample};
 
 /// Most opens that are followed at the same time.
 pub(super) const STREAMS_MAX: usize = 1 << 16;

@@ -17,8 +17,8 @@ use smbscope_tables::profile::CacheOption;
 use super::Map;
 use super::opens::{Opens, Use};
 use super::role::Role;
-use crate::opening::Opening;
 use crate::predict::plan::Direction;
+use crate::rows::create_intent::CreateIntent as Opening;
 
 type Set<T> = hashbrown::HashSet<T, foldhash::fast::RandomState>;
 
@@ -253,7 +253,7 @@ impl Caches {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::opening::DIRECTORY_FILE;
+    const DIRECTORY_FILE: u32 = smbscope_wire::smb2::create::CreateOptions::DIRECTORY_FILE.0;
 
     const HOME: PathId = PathId { own: 1, parent: 0 };
     const FILE: PathId = PathId { own: 2, parent: 1 };

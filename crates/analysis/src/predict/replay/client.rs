@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::CHAIN_MAX_NS;
 use super::request::{Request, point};
 use super::role::Role;
-use crate::union::Union;
+use crate::rows::busy_time::BusyTime as Union;
 
 /// Replies that are remembered. A client rarely has more requests in flight; if it has, the oldest remembered one
 /// represents the earlier ones.

@@ -10,7 +10,7 @@ use super::network::TcpConnection;
 use super::opens::Opens;
 use super::protection::ProtectionEffect;
 use crate::predict::Z_95;
-use crate::summary::Distribution;
+use crate::stats::latency::Distribution;
 
 /// A part of an operation's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

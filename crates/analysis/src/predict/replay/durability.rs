@@ -16,7 +16,7 @@ use super::network::Calendar;
 use super::request::{Request, duration, times};
 use super::role::Role;
 use crate::predict::plan::{Direction, Plan, Replication};
-use crate::summary::latency::{Grain, Latency, Sample};
+use crate::stats::latency::{Grain, Latency, Sample};
 
 /// What making bytes stable costs the server, ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -7,10 +7,10 @@ use arrow::error::ArrowError;
 
 use super::caches::{CacheQuery, PathId};
 use super::role::Role;
-use crate::opening::Opening;
-use crate::summary::columns::Resolved;
+use crate::rows::columns::Resolved;
+use crate::rows::create_intent::CreateIntent as Opening;
 
-crate::summary::columns::columns! {
+crate::rows::columns::columns! {
     share: text,
     path: text,
     detail: text,

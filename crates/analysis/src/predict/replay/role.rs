@@ -1,7 +1,8 @@
 //! What a command means for a replay.
 
+use smbscope_tables::command_class::CommandClass;
+
 use crate::predict::plan::Direction;
-use crate::summary::kind::{Kind, kind};
 
 /// What a command does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,20 +26,22 @@ pub(super) enum Role {
 }
 
 impl Role {
-    /// By the command's name (MS-SMB2 section 2.2, MS-CIFS section 2.2.2.1).
+    /// By the command's name. SMB1's transactions are not moved, whatever their subcommand does.
     pub(super) fn of(command: &str) -> Role {
-        match (kind(command), command) {
-            (Kind::Read, _) => Role::Move(Direction::Read),
-            (Kind::Write, _) => Role::Move(Direction::Write),
-            (Kind::Create, _) => Role::Create,
-            (_, "Close") => Role::Close,
-            (_, "QueryDirectory") => Role::List,
-            (_, "ChangeNotify") => Role::Watch,
-            (_, "Flush") => Role::Flush,
-            (_, "SetInfo" | "SetInformation2") => Role::Set,
-            (_, "QueryInfo" | "Ioctl") => Role::Other,
-            (_, "Negotiate" | "SessionSetup" | "TreeConnect" | "Logoff") => Role::Session,
-            (_, "SessionSetupAndX" | "TreeConnectAndX" | "LogoffAndX") => Role::Session,
+        match CommandClass::of(command) {
+            CommandClass::Read => Role::Move(Direction::Read),
+            CommandClass::Write => Role::Move(Direction::Write),
+            CommandClass::Open => Role::Create,
+            CommandClass::Close => Role::Close,
+            CommandClass::List => Role::List,
+            CommandClass::Notify => Role::Watch,
+            CommandClass::Flush => Role::Flush,
+            CommandClass::Set => Role::Set,
+            CommandClass::Ioctl => Role::Other,
+            // SMB1's queries by path are about no open.
+            CommandClass::Query if command == "QueryInfo" => Role::Other,
+            // A TreeDisconnect is signed and encrypted as any other request.
+            CommandClass::Session if command != "TreeDisconnect" => Role::Session,
             _ => Role::Alone,
         }
     }

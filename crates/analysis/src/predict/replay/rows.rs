@@ -20,9 +20,9 @@ use super::request::{MESSAGE_MAX_BYTES, Request, duration, point};
 use super::role::Role;
 use super::{Replay, Saving};
 use crate::predict::plan::Plan;
-use crate::summary::columns::{Numbers, Resolved, numbers};
+use crate::rows::columns::{Numbers, Resolved, numbers};
 
-crate::summary::columns::columns! {
+crate::rows::columns::columns! {
     recording: text,
     connection: u64,
     session_id: u64,

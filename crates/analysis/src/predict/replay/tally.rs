@@ -8,7 +8,7 @@ use super::data::{Part, PartRow, Prediction, Row, Sent, Times};
 use super::request::OperationTime;
 use super::role::Role;
 use crate::predict::Z_95;
-use crate::summary::latency::{Grain, Latency, Sample};
+use crate::stats::latency::{Grain, Latency, Sample};
 
 /// Delay after the schedule that counts as late, ns.
 const LATE_NS: i64 = 1_000_000_000;

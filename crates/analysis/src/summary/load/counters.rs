@@ -8,7 +8,7 @@ use crate::summary::bins::{Bin, Bins};
 use crate::summary::data::Series;
 use crate::summary::rounded;
 
-/// Counters that are told apart.
+/// Most counters.
 const COUNTERS_MAX: usize = 256;
 
 /// Greater values are nonsense.

@@ -1,5 +1,5 @@
 //! What a summary says of load runs, as plain data: the part `load` of the report's JSON. Titles
-//! and explanations of all fields stand in the `report` crate's catalogue.
+//! and explanations of all fields are in the `report` crate's catalogue.
 
 #![allow(missing_docs)]
 

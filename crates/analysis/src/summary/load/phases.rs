@@ -1,4 +1,4 @@
-//! Which operations count: what the scenarios say of their executions' numbers, kept in half a byte
+//! Which operations count: the phase of each execution by its number, in half a byte
 //! each.
 
 use hashbrown::HashMap;
@@ -13,7 +13,7 @@ pub(crate) enum Phase {
     WarmUp = 1,
     Measured = 2,
     CoolDown = 3,
-    /// Measured, in a step that was not asked for.
+    /// Measured, in a step that was not requested.
     OtherStep = 4,
 }
 

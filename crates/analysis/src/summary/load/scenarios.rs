@@ -6,14 +6,14 @@ use smbscope_tables::run::{DONE, FAILED, NOT_STARTED, Scenario};
 
 use super::data::{Failure, LoadBin, PhaseRow, ScenarioRow};
 use super::phases::Phase;
+use crate::stats::latency::{Grain, Latency, Sample};
 use crate::summary::bins::{Bin, Bins};
 use crate::summary::data::{Distribution, Series};
-use crate::summary::latency::{Grain, Latency, Sample};
 use crate::summary::rounded;
 
-/// Pairs of step and scenario that are told apart.
+/// Most pairs of step and scenario.
 const CELLS_MAX: usize = 1024;
-/// Pairs of status and scenario of failures that are told apart.
+/// Most pairs of status and scenario of failures.
 const FAILURES_MAX: usize = 256;
 /// Longest name of a scenario or status that is kept.
 const NAME_MAX: usize = 120;
@@ -152,7 +152,7 @@ impl ScenarioTally {
         }
     }
 
-    /// Adds an execution in a step of so many users.
+    /// Adds an execution in a step with this number of users.
     pub(super) fn add(&mut self, row: &Scenario, phase: Phase, step: StepKey, users: Option<u64>) {
         let of_phase = self.phases.entry(phase.name()).or_default();
         of_phase.scenarios += 1;

@@ -1,4 +1,4 @@
-//! Steps: those of machines that share a run joined, and what they say of the capacity.
+//! Steps: those of machines that share a run joined, and what they say about the capacity.
 
 use std::collections::BTreeMap;
 
@@ -10,14 +10,14 @@ use super::scenarios::StepKey;
 use crate::summary::rounded;
 
 /// The parts of one step as one. `limit` is the overload in per cent above which a step counts as
-/// overloaded; overload is that of `docs/load.md`: the larger of the share of users behind their
+/// overloaded; overload is that of `docs/method/overload.md`: the larger of the share of users behind their
 /// schedule and of the scenarios that remained undone beyond what chance explains.
 pub(super) fn joined(parts: &[&Step], run: &str, limit: Option<f64>) -> StepRow {
     let sum = |of: fn(&Step) -> u64| parts.iter().map(|part| of(part)).fold(0, u64::saturating_add);
     let most = |of: fn(&Step) -> Option<f64>| {
         parts.iter().filter_map(|part| of(part)).reduce(f64::max).map(rounded)
     };
-    // What all machines measured; of windows that do not overlap the first.
+    // The time that all machines measured; if their windows do not overlap, that of the first.
     let start = parts.iter().map(|part| part.start).max().unwrap_or(0);
     let end = parts.iter().map(|part| part.end).min().unwrap_or(0).max(start);
     let seconds = |part: &Step| part.end.saturating_sub(part.start) as f64 / 1e9;
@@ -141,7 +141,7 @@ pub(super) fn answers(steps: &[StepRow], parts: &[&RunDescription]) -> Vec<(Answ
     answers
 }
 
-/// The answer that the steps themselves give; none of a single load that the server carried, which
+/// The answer that follows from the steps; none for a single load that the server carried, which
 /// says nothing of a limit.
 fn derived(steps: &[StepRow], run: &str) -> Option<Answer> {
     let of_run: Vec<_> = steps.iter().filter(|step| step.run == run).collect();

@@ -228,7 +228,7 @@ fn clocks(of_run: &[&RunDescription], found: &mut Vec<Warning>) {
     }
 }
 
-/// Steps that did not begin at one time, or that a machine has not.
+/// Steps that did not begin at the same time on all machines, or that a machine does not have.
 fn starts(parts: &[RunPart], steps: &BTreeMap<StepKey, Vec<&Step>>, found: &mut Vec<Warning>) {
     for ((run, number), of_step) in steps {
         let (first, last) = (

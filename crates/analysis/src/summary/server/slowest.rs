@@ -4,13 +4,13 @@ use smbscope_tables::slice::{Kind, Slice};
 
 use super::Row;
 use super::data::{PlacedSlice, ServerSlow};
-use crate::summary::columns::{Columns, Text};
+use crate::rows::columns::{Columns, Text};
 use crate::summary::slowest::Slowest;
 
 /// Slices of one operation that are kept.
 const SLICES_MAX: usize = 64;
 
-/// An operation with its slices one behind the other, as far as its row tells.
+/// An operation with its slices one after the other, as far as its row has them.
 pub(super) fn slow(
     columns: &Columns,
     row: usize,

@@ -1,44 +1,19 @@
-//! Where a slice's time is spent, in the words of the question: in the queue, in Samba, in the file
-//! system, waiting for others, on the wire.
+//! The server's time by group of slices: queue, processing, file system, locks, sending.
 
-use smbscope_tables::slice::Kind;
+use smbscope_tables::slice::Group;
 
 use super::data::ServerSplit;
 use crate::summary::bins::Bin;
 
-/// Where time is spent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
-    Queue,
-    /// The protocol: parsing, processing, cryptography.
-    Processing,
-    /// With the wait for an I/O thread, which is as long as the file system is slow.
-    Filesystem,
-    Locks,
-    Send,
-}
-
-/// Of a slice that is a part of the turnaround.
-pub(super) fn place(kind: Kind) -> Option<Place> {
-    Some(match kind {
-        Kind::Queue => Place::Queue,
-        Kind::CryptoIn | Kind::Parse | Kind::Processing | Kind::CryptoOut => Place::Processing,
-        Kind::Filesystem | Kind::IoWait | Kind::Io | Kind::Flush => Place::Filesystem,
-        Kind::LockWait => Place::Locks,
-        Kind::Send => Place::Send,
-        Kind::Disk | Kind::Offcpu => return None,
-    })
-}
-
 impl ServerSplit {
-    /// Adds a slice.
-    pub(super) fn add(&mut self, place: Place, ns: i64) {
-        let sum = match place {
-            Place::Queue => &mut self.queue_ns,
-            Place::Processing => &mut self.processing_ns,
-            Place::Filesystem => &mut self.filesystem_ns,
-            Place::Locks => &mut self.lock_wait_ns,
-            Place::Send => &mut self.send_ns,
+    /// Adds a slice of that group.
+    pub(super) fn add(&mut self, group: Group, ns: i64) {
+        let sum = match group {
+            Group::Queue => &mut self.queue_ns,
+            Group::Processing => &mut self.processing_ns,
+            Group::Filesystem => &mut self.filesystem_ns,
+            Group::Locks => &mut self.lock_wait_ns,
+            Group::Send => &mut self.send_ns,
         };
         *sum = sum.saturating_add(ns);
     }

@@ -1,7 +1,7 @@
 //! A duration's distribution with its standard deviation.
 
 use super::data::Spread;
-use crate::summary::latency::{Grain, Latency, Sample};
+use crate::stats::latency::{Grain, Latency, Sample};
 
 /// Durations of one kind.
 #[derive(Clone, Debug)]
@@ -10,7 +10,7 @@ pub(super) struct SpreadTally {
     n: f64,
     mean: f64,
     /// Sum of the squares of the distances from the mean (Welford, Technometrics 4, 1962): the
-    /// difference of two large sums of squares would lose what is looked for.
+    /// difference of two large sums of squares would lose precision.
     squares: f64,
 }
 
@@ -31,7 +31,7 @@ impl SpreadTally {
         self.latency.sum()
     }
 
-    /// The sample's standard deviation, which a single value has not.
+    /// The sample's standard deviation; none for a single value.
     pub(super) fn finish(&self) -> Spread {
         let stddev = (self.n > 1.0).then(|| (self.squares / (self.n - 1.0)).sqrt() as i64);
         Spread { distribution: self.latency.distribution(false), stddev_ns: stddev }

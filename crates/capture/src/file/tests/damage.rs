@@ -171,8 +171,8 @@ fn what_is_no_capture_is_named() {
     erf.extend([2, 4, 0, 80, 0, 0, 0, 60]);
     for (bytes, expected) in [
         (&b"hello world"[..], "first bytes 68 65 6c 6c 6f 20 77 6f 72 6c 64 `hello.world`"),
-        (b"\x0a\x0d\x0d\x0a\x1c\0\0\0xxxx", "is no capture"),
-        (b"GMBU\0\0\0\0", "Microsoft Network Monitor 2 capture, which is not read; convert"),
+        (b"\x0a\x0d\x0d\x0a\x1c\0\0\0xxxx", "not a capture"),
+        (b"GMBU\0\0\0\0", "Microsoft Network Monitor 2 capture, which is not supported; convert"),
         (b"RTSS\0\0\0\0", "editcap -F pcapng"),
         (b"snoop\0\0\0\0\0\0\x02", "Solaris snoop"),
         (b"XCP\0", "NetXRay"),
@@ -181,7 +181,7 @@ fn what_is_no_capture_is_named() {
         (&etl, "etl2pcapng"),
         (&erf, "Endace ERF"),
         (&[0, 0, 0, 0, 0, 0, 0, 0, 0x9b, 4, 0, 0x80, 0, 0, 0, 0x68], "Endace ERF"),
-        (&gzip(b"hello world"), "is no capture inside its gzip data"),
+        (&gzip(b"hello world"), "not a capture inside its gzip data"),
         (&zstd(b"snoop\0\0\0"), "Solaris snoop"),
         (&gzip(b""), "the gzip data hold no capture: they are empty"),
         (&gzip(b"hello")[..9], "the gzip data hold no capture: the gzip data are cut off"),

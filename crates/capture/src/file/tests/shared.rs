@@ -1,11 +1,11 @@
-//! Real captures: the number of packets against the table beside them.
+//! Real captures: the number of packets, compared with the table next to them.
 
 use std::path::PathBuf;
 
 use super::*;
 use crate::frame::{NotTcp, dissect};
 
-/// The captures beside the workspace, if this machine has them.
+/// The captures next to the workspace, if this machine has them.
 fn captures() -> Option<PathBuf> {
     let beside = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared"));
     let shared = std::env::var_os("SMBSCOPE_SHARED").map_or(beside, PathBuf::from);

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use smbscope_wire::smb2::Command;
 
 use super::facts::{facts, number};
-use crate::fileset::{FileClass, FileSet, Scale};
+use crate::fileset::{FileClass, Scale};
 use crate::workload::{BUILT_IN, ClientCache, Counts, Expectation, Workload, show};
 
 fn document() -> PathBuf {
@@ -45,7 +45,7 @@ const COLUMNS: [Command; 11] = [
 
 fn counts() -> String {
     let workload = homefolder();
-    let files = FileSet::new(&workload, 1, Scale::FULL);
+    let files = workload.file_set(1, Scale::FULL);
     let names: Vec<&str> = COLUMNS.iter().map(|command| command.name().unwrap()).collect();
     let mut out = format!("| scenario | an hour | {} | packets |\n", names.join(" | "));
     out += &format!("|---|---:|{}---:|\n", "---:|".repeat(COLUMNS.len()));
@@ -64,7 +64,7 @@ fn counts() -> String {
 
 fn caches() -> String {
     let workload = homefolder();
-    let files = FileSet::new(&workload, 1, Scale::FULL);
+    let files = workload.file_set(1, Scale::FULL);
     let expectation = Expectation::new(&files);
     let mut out = String::from("| scenario | collapse: Create | Close | packets |");
     out += " dirlease: Create | Close | QueryDirectory | ChangeNotify | packets |\n";
@@ -94,7 +94,7 @@ fn caches() -> String {
 
 fn pools() -> String {
     let workload = homefolder();
-    let files = FileSet::new(&workload, 1, Scale::FULL);
+    let files = workload.file_set(1, Scale::FULL);
     let mut out = String::from(
         "| files | class | number | MB of user 0 | folders |\n|---|---|---:|---:|---|\n",
     );
@@ -134,7 +134,7 @@ fn scales() -> String {
     let mut out = format!("| scale | files | MB | {} |\n", names.join(" | "));
     out += &format!("|---:|---:|---:|{}\n", "---:|".repeat(names.len()));
     for scale in [2.0, 1.0, 0.5, 0.2, 0.1, 0.05, 0.01] {
-        let files = FileSet::new(&workload, 1, Scale::new(scale).unwrap());
+        let files = workload.file_set(1, Scale::new(scale).unwrap());
         let megabytes = files.user_bytes(0) as f64 / 1e6;
         let _ = write!(out, "| {scale} | {} | {megabytes:.1} |", files.user_files());
         for scenario in workload.scenarios.iter().filter(|scenario| has_transfers(scenario)) {
@@ -159,7 +159,7 @@ fn has_transfers(scenario: &crate::workload::Scenario) -> bool {
 fn mix() -> Option<String> {
     let measured = facts("command_usage.csv")?;
     let workload = homefolder();
-    let files = FileSet::new(&workload, 1, Scale::FULL);
+    let files = workload.file_set(1, Scale::FULL);
     let hour = Expectation::new(&files).hour(&workload, ClientCache::Published);
     let theirs = |command: Command| {
         let row = measured.iter().find(|row| Some(row["command"].as_str()) == command.name());

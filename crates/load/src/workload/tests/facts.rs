@@ -83,7 +83,7 @@ fn published(scenario: &Scenario, files: &FileSet) -> Counts {
 #[test]
 fn every_scenario_is_as_published() {
     let workload = homefolder();
-    let files = FileSet::new(&workload, 1, Scale::FULL);
+    let files = workload.file_set(1, Scale::FULL);
     let Some(rows) = facts("homefolder_scenarios.csv") else { return };
     assert_eq!(rows.len(), workload.scenarios.len());
     let mut wrong = Vec::new();
@@ -99,7 +99,7 @@ fn every_scenario_is_as_published() {
 #[test]
 fn without_any_one_step_a_scenario_is_another() {
     let workload = homefolder();
-    let files = FileSet::new(&workload, 1, Scale::FULL);
+    let files = workload.file_set(1, Scale::FULL);
     let Some(rows) = facts("homefolder_scenarios.csv") else { return };
     let mut steps = 0;
     for (row, scenario) in rows.iter().zip(&workload.scenarios) {
@@ -117,7 +117,7 @@ fn without_any_one_step_a_scenario_is_another() {
 #[test]
 fn the_client_caches_save_what_is_published() {
     let workload = homefolder();
-    let files = FileSet::new(&workload, 1, Scale::FULL);
+    let files = workload.file_set(1, Scale::FULL);
     let Some(rows) = facts("protocol_options.csv") else { return };
     let mut wrong = Vec::new();
     for (cache, option) in
@@ -161,7 +161,7 @@ fn the_client_caches_save_the_packets_that_are_published() {
         ("WordFileOpen", 52.0),
     ];
     let workload = homefolder();
-    let files = FileSet::new(&workload, 1, Scale::FULL);
+    let files = workload.file_set(1, Scale::FULL);
     let expectation = Expectation::new(&files);
     for (scenario, (name, saved)) in workload.scenarios.iter().zip(SAVED) {
         assert_eq!(scenario.name, name);

@@ -1,4 +1,4 @@
-//! What `smbscope compare` is told.
+//! Options of `smbscope compare`.
 
 use std::path::PathBuf;
 
@@ -8,19 +8,20 @@ use crate::cli::PhaseCounted;
 use crate::format::RowFormat;
 use crate::options::{Anonymize, Reading};
 
-/// Put two recordings side by side.
+/// Compare two recordings.
 ///
-/// For each command (or share, client, user, scenario) and in total: the elapsed time in A and in B,
-/// the change of its mean in per cent with a 95 % interval, how large that is (Cliff's delta: the
-/// probability that an operation of B takes longer than one of A, less the reverse; negligible,
-/// small, medium, large), and how certain (p, corrected for the number of groups). A star marks what
-/// is significant.
+/// Shows for each command (or share, client, user or scenario) and in total: the elapsed time in A
+/// and in B, the change of its mean in percent with a 95 % confidence interval, the effect size and
+/// the p-value. The effect size is Cliff's delta: the probability that an operation of B takes
+/// longer than one of A, minus the probability of the reverse, with its usual names (negligible,
+/// small, medium, large). p is corrected for the number of groups. A star marks significant
+/// changes.
 ///
-/// Operations of one connection are not independent of each other: certainty comes from connections,
-/// from the users of load runs, or from blocks of time, and each row says from which. Load runs of
-/// the same workload, seed and scale are compared user by user. What makes the recordings unlike is
-/// said first: another mix of commands, another vantage, other users. docs/compare.md has the
-/// statistics and their limits.
+/// Operations of one connection are not independent of each other. Therefore the statistics use
+/// connections, the users of load runs, or blocks of time as samples; each row says which. Load
+/// runs with the same workload, seed and scale are compared user by user. Warnings about recordings
+/// that are not comparable come first: another mix of commands, another capture point, other users.
+/// docs/method/compare.md describes the statistics and their limits.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -29,44 +30,44 @@ Examples:
   smbscope compare monday/ tuesday/ --by share
   smbscope compare before/ after/ --format json | jq 'select(.significant)'")]
 pub struct Compare {
-    /// The recording before: a capture, a dataset or run folder, or `-`.
+    /// Recording before the change: a capture, a dataset or run folder, or `-` for standard input.
     #[arg(value_name = "A")]
     pub a: String,
-    /// The recording after.
+    /// Recording after the change.
     #[arg(value_name = "B")]
     pub b: String,
-    /// What groups are made of.
-    #[arg(long, value_enum, value_name = "WHAT", default_value_t)]
+    /// How to group operations.
+    #[arg(long, value_enum, value_name = "KEY", default_value_t)]
     pub by: By,
-    /// Which operations of load runs to count.
+    /// Operations of load runs to include.
     #[arg(long, value_enum, value_name = "PHASE", default_value_t)]
     pub phase: PhaseCounted,
-    /// Form of the output; json is one object per line, times in seconds.
+    /// Output format; json has times in seconds.
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     pub format: RowFormat,
     /// Write to this file instead of standard output.
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// How they are read.
+    /// How the inputs are read.
     #[command(flatten)]
     pub reading: Reading,
-    /// Tokens instead of names.
+    /// Replacement of names by tokens.
     #[command(flatten)]
     pub anonymize: Anonymize,
 }
 
-/// What groups are made of.
+/// How operations are grouped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum By {
-    /// Commands; of load runs also scenarios.
+    /// SMB command; for load runs also scenario.
     #[default]
     Command,
-    /// Scenarios of load runs: what users waited.
+    /// Scenario of a load run: how long its users waited.
     Scenario,
-    /// Shares.
+    /// Share.
     Share,
-    /// Addresses of clients.
+    /// Address of the client.
     Client,
-    /// Users.
+    /// User.
     User,
 }

@@ -6,9 +6,9 @@ use smbscope_report::format::bytes;
 use smbscope_tables::SCHEMA_VERSION;
 
 use super::Check;
-use crate::program::{answer_of, program};
+use crate::clock_sync::synchronised;
+use crate::subprocess::{answer_of, program};
 use crate::terminal;
-use crate::wall_clock::synchronised;
 
 /// A query may hold 96 MiB, decoding about as much.
 const MEMORY_NEEDED: u64 = 256 << 20;

@@ -1,4 +1,4 @@
-//! Options of `smbscope lab`, and what they are in [`smbscope_lab::Options`].
+//! Options of `smbscope lab`, and their conversion to [`smbscope_lab::Options`].
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -15,17 +15,18 @@ use smbscope_lab::{
 use crate::exit::{Code, Failure};
 use crate::format::TextFormat;
 
-/// Run a private Samba to try things on.
+/// Run a private Samba server for experiments.
 ///
-/// A lab is a Samba server of its own on a loopback port, with its own configuration, accounts,
-/// state and share in one folder. It runs beside the system's Samba, of which it neither reads nor
-/// changes anything, as root or as an ordinary user, until `lab down` removes all of it. It is what
-/// smbscope's own tests use.
+/// A lab is a separate Samba server on a loopback port. Its configuration, accounts, state and
+/// share are in one folder. It runs as root or as an ordinary user, independently of the system's
+/// Samba, which it neither reads nor changes, until `lab down` removes it. smbscope's own tests use
+/// labs.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   smbscope lab up
   smbscope lab status
+  smbscope load prepare --lab
   smbscope lab down")]
 pub struct Lab {
     /// What to do.
@@ -33,7 +34,7 @@ pub struct Lab {
     pub command: LabCommand,
 }
 
-/// What to do with labs. Help is that of the structs.
+/// What to do with labs. The help texts are those of the structs.
 #[derive(Debug, Subcommand)]
 pub enum LabCommand {
     Up(Box<Up>),
@@ -45,24 +46,24 @@ pub enum LabCommand {
 /// The lab's folder.
 #[derive(Debug, Args)]
 pub struct Folder {
-    /// The lab's folder. Without it: $XDG_RUNTIME_DIR/smbscope-lab, or /tmp/smbscope-lab-UID.
+    /// Folder of the lab [default: $XDG_RUNTIME_DIR/smbscope-lab or /tmp/smbscope-lab-UID].
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
 }
 
 impl Folder {
-    /// The folder that is meant.
+    /// The folder given, or the default.
     pub fn path(&self) -> PathBuf {
         self.dir.clone().unwrap_or_else(default_dir)
     }
 }
 
-/// Start a lab, wait until it answers, tell how to reach it.
+/// Start a lab, wait until it answers, and show how to reach it.
 ///
-/// Users are called user00001, user00002 ... and have one password, which is random and lies in a
-/// file that only you can read. All work in one share with the rights of one system user: yours, or
-/// for root those of nobody. What is not asked for is Samba's default. The lab goes on when the
-/// terminal is closed.
+/// The users are named user00001, user00002 ... and have the same random password, which is stored
+/// in a file that only you can read. They all use one share with the rights of one system user:
+/// yours, or the user `nobody` if you are root. Settings without an option keep Samba's defaults.
+/// The lab keeps running when the terminal is closed.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -77,32 +78,33 @@ Examples:
 pub struct Up {
     #[command(flatten)]
     pub folder: Folder,
-    /// smbd, or a folder with bin/smbd or sbin/smbd in it; the system's without.
+    /// The smbd to run, or a folder with bin/smbd or sbin/smbd in it [default: the installed smbd].
     #[arg(long, value_name = "PATH")]
     pub samba: Option<PathBuf>,
-    /// TCP port on 127.0.0.1; without, a free one from 4450 on. Behind a line: on 10.45.0.2, 445.
+    /// TCP port on 127.0.0.1 [default: the first free port from 4450], or with --wan on 10.45.0.2
+    /// [default: 445].
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub port: Option<u16>,
-    /// Put a line with distance before the lab (root only): server and clients are in network
-    /// namespaces of their own, joined by a `smbscope wan` in the background. Its options, as
-    /// rtt=20ms,rate=20mbit/100mbit (docs/wan.md).
-    #[arg(long, value_name = "LINE")]
+    /// Emulate a WAN link between clients and lab (root only): server and clients are in separate
+    /// network namespaces, connected by a `smbscope wan` in the background. The value lists its
+    /// options, for example rtt=20ms,rate=20mbit/100mbit (docs/method/wan.md).
+    #[arg(long, value_name = "OPTION=VALUE,...")]
     pub wan: Option<String>,
-    /// With --wan: what the namespaces' names begin with.
+    /// Prefix for the names of the network namespaces of --wan.
     #[arg(long, value_name = "NAME", default_value = NAMESPACES, requires = "wan")]
     pub netns: String,
     /// Name of the share.
     #[arg(long, value_name = "NAME", default_value = "home")]
     pub share: String,
-    /// Samba's log level; 3 tells of each request.
+    /// Samba's log level; 3 logs each request.
     #[arg(long, value_name = "0-10", default_value_t = 1,
           value_parser = clap::value_parser!(u8).range(0..=10), hide_possible_values = true)]
     pub log_level: u8,
-    /// A further line of smb.conf, for the server and as the share's default; repeatable. Lines that
-    /// hold paths or ports are the lab's own.
+    /// Add this line to smb.conf, for the server and as a default for the share; can be repeated.
+    /// Paths and ports are set by the lab and cannot be changed.
     #[arg(long, value_name = "NAME = VALUE")]
     pub set: Vec<String>,
-    /// Form of what is told.
+    /// Output format.
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     pub format: TextFormat,
     #[command(flatten)]
@@ -113,73 +115,75 @@ pub struct Up {
 
 /// Users and their password.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Users")]
+#[command(next_help_heading = "User options")]
 pub struct Users {
-    /// How many users there are. Each adds 0.7 µs to the logons of those after it.
+    /// Number of users. Each user adds 0.7 µs to the logons of the users after it.
     #[arg(long, value_name = "N", default_value_t = 100,
           value_parser = clap::value_parser!(u32).range(1..=i64::from(USERS_MOST)))]
     pub users: u32,
-    /// System user whose rights the users get (root only); nobody for root, else yourself.
+    /// System user whose rights the users get (root only) [default: `nobody` for root, else
+    /// yourself].
     #[arg(long, value_name = "USER")]
     pub owner: Option<String>,
-    /// Take the password from the first line of this file, instead of a random one.
+    /// Read the password from the first line of this file instead of generating one.
     #[arg(long, value_name = "FILE")]
     pub password_file: Option<PathBuf>,
-    /// Show the password too. Terminals keep what they showed: prefer the file.
+    /// Also show the password. It stays visible in the terminal: prefer the file.
     #[arg(long)]
     pub show_password: bool,
 }
 
-/// What the server offers.
+/// What the server offers and demands.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Protocol")]
+#[command(next_help_heading = "Protocol options")]
 pub struct Protocol {
-    /// Whether messages are signed. off counts for SMB1 only: who asks for it in SMB2 gets it.
-    #[arg(long, value_name = "WHEN", default_value = "auto", value_parser = choice::<Signing>(Signing::NAMES))]
+    /// Signing of messages. `off` affects SMB1 only: SMB2 clients that ask for signing still get
+    /// it.
+    #[arg(long, value_name = "MODE", default_value = "auto", value_parser = choice::<Signing>(Signing::NAMES))]
     pub signing: Signing,
-    /// Signing algorithms that the server offers, the preferred first.
+    /// Signing algorithms that the server offers, in order of preference.
     #[arg(long, value_name = "A,B,...", value_delimiter = ',', value_parser = choice::<SigningAlgorithm>(SigningAlgorithm::NAMES))]
     pub signing_algorithms: Vec<SigningAlgorithm>,
-    /// Whether messages are encrypted.
-    #[arg(long, value_name = "WHEN", default_value = "off", value_parser = choice::<Encryption>(Encryption::NAMES))]
+    /// Encryption of messages.
+    #[arg(long, value_name = "MODE", default_value = "off", value_parser = choice::<Encryption>(Encryption::NAMES))]
     pub encrypt: Encryption,
-    /// Ciphers that the server offers, the preferred first.
+    /// Ciphers that the server offers, in order of preference.
     #[arg(long, value_name = "A,B,...", value_delimiter = ',', value_parser = choice::<Cipher>(Cipher::NAMES))]
     pub ciphers: Vec<Cipher>,
-    /// The oldest dialect that the server accepts.
+    /// Oldest dialect that the server accepts.
     #[arg(long, value_name = "DIALECT", default_value = "2.0.2", value_parser = choice::<Dialect>(Dialect::NAMES))]
     pub min_dialect: Dialect,
-    /// The newest dialect that the server accepts.
+    /// Newest dialect that the server accepts.
     #[arg(long, value_name = "DIALECT", default_value = "3.1.1", value_parser = choice::<Dialect>(Dialect::NAMES))]
     pub max_dialect: Dialect,
-    /// Oplocks.
-    #[arg(long, value_name = "ON", value_parser = on_off())]
+    /// Grant oplocks.
+    #[arg(long, value_name = "ON|OFF", value_parser = on_off())]
     pub oplocks: Option<bool>,
-    /// Leases on files.
-    #[arg(long, value_name = "ON", value_parser = on_off())]
+    /// Grant leases on files.
+    #[arg(long, value_name = "ON|OFF", value_parser = on_off())]
     pub leases: Option<bool>,
-    /// Leases on directories: Samba 4.22 or later, which has them on.
-    #[arg(long, value_name = "ON", value_parser = on_off())]
+    /// Grant leases on directories (Samba 4.22 or later, where this is the default).
+    #[arg(long, value_name = "ON|OFF", value_parser = on_off())]
     pub directory_leases: Option<bool>,
-    /// Several connections of one session.
-    #[arg(long, value_name = "ON", value_parser = on_off())]
+    /// Allow several connections per session (SMB3 multichannel).
+    #[arg(long, value_name = "ON|OFF", value_parser = on_off())]
     pub multichannel: Option<bool>,
-    /// Durable handles.
-    #[arg(long, value_name = "ON", value_parser = on_off())]
+    /// Grant durable handles.
+    #[arg(long, value_name = "ON|OFF", value_parser = on_off())]
     pub durable: Option<bool>,
-    /// Reads and writes of smbd in threads of their own.
-    #[arg(long, value_name = "ON", value_parser = on_off())]
+    /// Let smbd read and write files asynchronously, in separate threads.
+    #[arg(long, value_name = "ON|OFF", value_parser = on_off())]
     pub aio: Option<bool>,
-    /// Refuse connections beyond this many; no limit without.
+    /// Refuse connections beyond this number [default: no limit].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_connections: Option<u32>,
 }
 
-/// End a lab and remove what it made.
+/// Stop a lab and remove its files.
 ///
-/// Ends the lab's processes and removes its configuration, accounts and state and all files in its
-/// share; also the folder, if the lab made that, and the line before it with its namespaces. What
-/// others put into the folder stays. Works for a lab whose smbd was killed, too.
+/// Stops the lab's processes and removes its configuration, accounts and state, all files in its
+/// share, the network namespaces of --wan, and the folder if the lab created it. Files that other
+/// programs put into the folder are kept. This also works if the lab's smbd was killed.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -190,10 +194,10 @@ pub struct Down {
     pub folder: Folder,
 }
 
-/// List labs: whether they run, where, and since which Samba.
+/// List labs with their state, address and Samba version.
 ///
-/// Lists the labs that run, of all users whose folders you may read, and the one in your default
-/// folder even if its smbd is gone.
+/// Lists all running labs whose folders you can read, also those of other users, and the lab in
+/// your default folder even if its smbd has ended.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -202,7 +206,7 @@ Examples:
 pub struct Status {
     #[command(flatten)]
     pub folder: Folder,
-    /// Form of the output.
+    /// Output format.
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     pub format: TextFormat,
 }
@@ -210,7 +214,7 @@ pub struct Status {
 /// Show the smb.conf of a lab.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Example:
+Examples:
   smbscope lab conf | grep signing")]
 pub struct Conf {
     #[command(flatten)]
@@ -218,7 +222,7 @@ pub struct Conf {
 }
 
 impl Up {
-    /// What the library is asked for.
+    /// The options in the library's form.
     pub fn options(&self) -> anyhow::Result<Options> {
         let set: Result<Vec<_>, _> = self.set.iter().map(|text| parse_setting(text)).collect();
         let password = self.users.password_file.as_deref().map(read_password).transpose()?;
@@ -252,14 +256,14 @@ impl Up {
 }
 
 impl Up {
-    /// The line, whose forwarder is this program.
+    /// The emulated link, which runs as another process of this program.
     fn line(&self) -> anyhow::Result<Option<Line>> {
         let Some(text) = &self.wan else { return Ok(None) };
         let options: wan::Options =
             text.parse().map_err(|error| Failure::usage(format!("--wan {text}: {error}")))?;
         let mut forwarder = vec![std::env::current_exe()?.into_os_string(), "wan".into()];
         forwarder.extend(wan::netns::ENDS.map(Into::into));
-        // The words of the text are the options of the command.
+        // The keys of the text are the options of `smbscope wan`.
         forwarder.extend(options.to_string().split(',').map(|word| format!("--{word}").into()));
         Ok(Some(Line { options, name: self.netns.clone(), forwarder }))
     }
@@ -267,12 +271,12 @@ impl Up {
 
 fn read_password(path: &Path) -> anyhow::Result<String> {
     let text = std::fs::read_to_string(path).with_context(|| {
-        Failure::new(Code::Input, format!("{}: the password cannot be read", path.display()))
+        Failure::new(Code::Input, format!("{}: cannot read the password", path.display()))
     })?;
     Ok(text.lines().next().unwrap_or_default().to_owned())
 }
 
-/// One of the names of a type of the library.
+/// Parses one of the names of a type of the library.
 fn choice<T>(names: &'static [&'static str]) -> impl TypedValueParser<Value = T>
 where
     T: FromStr<Err = String> + Clone + Send + Sync + 'static,

@@ -1,4 +1,4 @@
-//! What `record` and `top` look at: their options in common.
+//! Options that `record` and `top` share: what to observe and with which resources.
 
 use std::ops::RangeInclusive;
 
@@ -7,56 +7,59 @@ use smbscope_capture::live;
 
 use crate::options::size;
 
-/// What to look at, and with which means.
+/// What to observe, and with which resources.
 #[derive(Debug, Args)]
 pub struct Listen {
-    /// Listen on this network interface too; `any` for all.
+    /// Also capture on this network interface; `any` captures on all interfaces.
     #[arg(long, value_name = "IF")]
     pub interface: Option<String>,
-    /// Do not look into Samba, only at the interface.
+    /// Capture on the interface only, without the probe inside Samba.
     #[arg(long, requires = "interface", conflicts_with_all = ["processes", "cgroup"])]
     pub no_probe: bool,
-    /// Do not look at Samba's functions, only at its system calls: costs it less, and says less (no
-    /// encrypted sessions, no crypto; a compound's slices stand on its lead). What is done where the
-    /// functions are not found.
+    /// Probe Samba's system calls only, not its functions. This slows Samba down less, but
+    /// encrypted sessions cannot be decoded, there are no signing and encryption times, and the
+    /// slices of a compound are those of its first operation. Used automatically if the functions
+    /// are not found.
     #[arg(long, conflicts_with = "no_probe")]
     pub no_functions: bool,
-    /// Measure the time that block devices took, too (Linux 6.5). What is written later, from the
-    /// page cache, is no request's.
+    /// Also measure the time in block devices (Linux 6.5 or later). Later write-back from the page
+    /// cache is not attributed to a request.
     #[arg(long, conflicts_with = "no_probe")]
     pub disk: bool,
-    /// Measure the time that a request's threads were off the processor, too: waiting for a disk, for a
-    /// page, or for their turn.
+    /// Also measure the time that the threads of a request were off the processor: waiting for a
+    /// disk, for a memory page, or to be scheduled.
     #[arg(long, conflicts_with = "no_probe")]
     pub offcpu: bool,
-    /// Only these processes of smbd and their children.
+    /// Observe only these smbd processes and their children.
     #[arg(long = "pid", value_name = "PID,...", value_delimiter = ',')]
     pub processes: Vec<u32>,
-    /// Only smbd in this control group (/system.slice/smbd.service).
+    /// Observe only smbd processes in this control group, for example /system.slice/smbd.service.
     #[arg(long, value_name = "PATH")]
     pub cgroup: Option<String>,
-    /// TCP ports of the server. Without it: those on which smbd listens, on an interface alone 445 and 139.
+    /// TCP ports of the server [default: the ports on which smbd listens; without the probe 445 and
+    /// 139].
     #[arg(long = "port", value_name = "PORT,...", value_delimiter = ',')]
     pub ports: Vec<u16>,
-    /// Bytes of a packet that are looked at, from the IP header on. What stands behind is not seen: long
-    /// names, what later members of a compound are. With more, packets cost more.
+    /// Bytes to capture of each packet, starting with the IP header. Content behind that is lost,
+    /// for example the end of long names and later operations of a compound. Larger values cost
+    /// more processor time.
     #[arg(long, value_name = "BYTES", default_value_t = live::Options::default().head_bytes as u32, value_parser = clap::value_parser!(u32).range(128..=65_535))]
     pub snaplen: u32,
-    /// Memory for packets that wait, if the system allows (64MiB); for events a quarter of it. At most a
-    /// quarter of --memory each.
+    /// Kernel buffer for packets, if the system allows that size. The buffer for events of the
+    /// probe is a quarter of it. Both are limited to a quarter of --memory.
     #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = size)]
     pub buffer: u64,
-    /// Memory that smbscope may have, beside its own code. From three quarters of it on it writes
-    /// smaller parts, more often; beyond it what comes is dropped, and counted, until what is written has
-    /// made room.
+    /// Memory limit, in addition to the program's code. Above three quarters of it, smaller files
+    /// are written more often; above the limit, new data is dropped and counted until memory is
+    /// free again.
     #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = size)]
     pub memory: u64,
-    /// Run on these processors only (0,2 or 0-3).
+    /// Run smbscope on these processors only, for example 0,2 or 0-3.
     #[arg(long, value_name = "CPU,...", value_delimiter = ',', value_parser = cpus)]
     pub cpus: Vec<Cpus>,
 }
 
-/// Processors from one to another.
+/// A range of processors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cpus(pub RangeInclusive<usize>);
 
@@ -64,7 +67,7 @@ fn cpus(text: &str) -> Result<Cpus, String> {
     let (first, last) = text.split_once('-').unwrap_or((text, text));
     match (first.trim().parse(), last.trim().parse()) {
         (Ok(first), Ok(last)) if first <= last => Ok(Cpus(first..=last)),
-        _ => Err(format!("`{text}` is no processor; write for example 0,2 or 0-3")),
+        _ => Err(format!("`{text}` is not a processor or a range; write for example 0,2 or 0-3")),
     }
 }
 

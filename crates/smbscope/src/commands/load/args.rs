@@ -1,4 +1,4 @@
-//! Options of `smbscope load`, and what they are in `smbscope_load`.
+//! Options of `smbscope load`, and their conversion to types of `smbscope_load`.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -8,26 +8,28 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use smbscope_client::{Config, Encryption, Kerberos, Signing};
 use smbscope_load::fileset::Scale;
-use smbscope_load::run::who::Shard;
+use smbscope_load::run::users::Shard;
 use smbscope_load::workload::{BUILT_IN, BadChange, ClientCache, Overrides, Workload};
 use smbscope_tables::quantity::parse_distance;
 use smbscope_wire::smb2::Dialect;
 use smbscope_wire::smb2::negotiate_context::{CipherId, SigningId};
 
-use super::place::Where;
+use super::target::Where;
 use crate::exit::{Code, Failure};
 use crate::format::TextFormat;
 use crate::options::{duration, positive, size};
 
-/// Put simulated users on a server.
+/// Load a server with simulated users.
 ///
-/// Every user has a connection and a session of their own and runs scenarios of the workload by a
-/// schedule: `homefolder`, the default, is FSCT's workload of home directories, a scenario every
-/// 10.88 s. A scenario that cannot begin on time begins late, is never left out, and its time counts
-/// from when it was due. With --find-capacity the number of users is doubled and bisected until it
-/// is known how many the server carries without overload (docs/load.md says what that is).
+/// Each simulated user has its own connection and session, and runs scenarios of the workload on a
+/// schedule. The default workload, `homefolder`, is the home-directory workload of Microsoft's File
+/// Server Capacity Tool (FSCT) with a scenario every 10.88 s per user. A scenario that cannot start
+/// on time starts late; it is never skipped, and its response time counts from the scheduled time.
 ///
-/// The users' files must be there: `smbscope load prepare` makes them.
+/// With --find-capacity, the number of users is doubled and then bisected to find the largest
+/// number that the server handles without overload (defined in docs/method/overload.md).
+///
+/// The users' files must exist: create them with `smbscope load prepare`.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 #[command(after_help = "\
@@ -55,87 +57,86 @@ pub struct Load {
     pub run: Run,
 }
 
-/// What else there is to do.
+/// Commands other than a run. The help texts are those of the structs.
 #[derive(Debug, Subcommand)]
 pub enum LoadCommand {
-    /// Make the users' files on the share.
     Prepare(Prepare),
-    /// Remove what prepare and runs made.
     Clean(Clean),
-    /// List the built-in workloads, or show one.
     Workloads(Workloads),
 }
 
-/// What users do, and with which files.
+/// What the users do, and with which files.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Workload")]
+#[command(next_help_heading = "Workload options")]
 pub struct What {
-    /// A built-in workload (`smbscope load workloads` lists them) or a file of your own.
+    /// Built-in workload (`smbscope load workloads` lists them) or a workload file.
     #[arg(long, value_name = "NAME|FILE", default_value = "homefolder")]
     pub workload: String,
-    /// What all random choices and file contents follow from.
+    /// Seed of all random choices and file contents.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
-    /// Shrink the file set for a small disk: 0.1 is a tenth.
+    /// Factor for the size of the file set, for example 0.1 for a small disk.
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0)]
     pub scale: f64,
-    /// Run only this scenario; may be given several times.
+    /// Run only this scenario; can be repeated.
     #[arg(long, value_name = "NAME")]
     pub scenario: Vec<String>,
-    /// Block of every read and write of a whole file: 64KiB.
+    /// Block size for reading and writing whole files, for example 64KiB [default: set by the
+    /// workload].
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub block: Option<u64>,
-    /// Requests in flight of every read and write of a whole file.
+    /// Requests in flight when reading and writing whole files [default: set by the workload].
     #[arg(long, value_name = "N")]
     pub depth: Option<u16>,
-    /// Size of the large files (bulk-copy): 256MiB.
+    /// Size of large files (bulk-copy), for example 256MiB [default: set by the workload].
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub size: Option<u64>,
 }
 
-/// How the client speaks.
+/// Properties of the SMB client.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Client")]
+#[command(next_help_heading = "Client options")]
 pub struct Client {
-    /// Offer only this dialect (2.0.2, 2.1, 3.0, 3.0.2, 3.1.1); may be given several times. Without
-    /// it all are offered.
+    /// Offer only this dialect (2.0.2, 2.1, 3.0, 3.0.2, 3.1.1); can be repeated [default: offer
+    /// all].
     #[arg(long, value_name = "DIALECT", value_parser = dialect)]
     pub dialect: Vec<Dialect>,
-    /// auto (as the server demands), required, off, or an algorithm that is then required:
-    /// hmac-sha256, aes-cmac, aes-gmac.
-    #[arg(long, value_name = "HOW", default_value = "auto", value_parser = signing)]
+    /// Signing: auto (if the server demands it), required, off, or an algorithm, which is then
+    /// required: hmac-sha256, aes-cmac, aes-gmac.
+    #[arg(long, value_name = "MODE", default_value = "auto", value_parser = signing)]
     pub signing: SigningChoice,
-    /// auto (as server or share demand), required, off, or a cipher that is then required:
-    /// aes-128-ccm, aes-128-gcm, aes-256-ccm, aes-256-gcm.
-    #[arg(long, value_name = "HOW", default_value = "auto", value_parser = encryption)]
+    /// Encryption: auto (if the server or share demands it), required, off, or a cipher, which is
+    /// then required: aes-128-ccm, aes-128-gcm, aes-256-ccm, aes-256-gcm.
+    #[arg(long, value_name = "MODE", default_value = "auto", value_parser = encryption)]
     pub encryption: EncryptionChoice,
-    /// TCP connections of each user (multichannel, 3.x).
+    /// TCP connections per user (SMB3 multichannel).
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=32))]
     pub channels: u16,
-    /// Credits that the client tries to hold on a connection.
+    /// Credits that the client tries to hold on each connection.
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=8192))]
     pub credits: u16,
-    /// Ask for oplocks instead of leases.
+    /// Request oplocks instead of leases.
     #[arg(long)]
     pub no_leases: bool,
-    /// Ask for durable handles where an oplock or lease allows it, and take them up again after a
-    /// lost connection.
+    /// Request durable handles where the oplock or lease allows it, and reconnect them after a
+    /// connection is lost.
     #[arg(long)]
     pub durable: bool,
-    /// What the client knows of directories: published (the workload as it stands), collapse (opens
-    /// that only reach the client's own cache are not sent), dirlease (directory leases are held and
-    /// answer what they can).
+    /// Directory caching of the client: published (none, the workload as defined), collapse (opens
+    /// that a client answers from its cache are not sent), dirlease (use directory leases and
+    /// answer from them where possible).
     #[arg(long, value_name = "MODE", default_value = "published", value_parser = ClientCache::from_str)]
     pub client_cache: ClientCache,
-    /// Delay every reply in the client, for convenience: 20ms. Timers add 1 to 2 ms to it, and it
-    /// knows nothing of windows and handshakes; `smbscope wan` is a line.
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    /// Delay each reply in the client, for example by 20ms. This is a rough emulation: timers add 1
+    /// to 2 ms, and TCP windows and handshakes are not affected. For a realistic link use `smbscope
+    /// wan`.
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub rtt: Option<Duration>,
-    /// The same as a distance: 2795km (200,000 km/s in fibre, both ways); added to --rtt.
+    /// Add to --rtt the round-trip time of a fibre of this length (2795km), at 200,000 km/s.
     #[arg(long, value_name = "LENGTH", value_parser = distance)]
     pub distance: Option<u64>,
-    /// An execution that takes longer has failed.
-    #[arg(long, value_name = "TIME", default_value = "120s", value_parser = duration)]
+    /// Treat a scenario that takes longer as failed.
+    #[arg(long, value_name = "DURATION", default_value = "120s", value_parser = duration)]
     pub timeout: Duration,
 }
 
@@ -158,154 +159,155 @@ pub struct Run {
     pub matrix: Matrix,
 }
 
-/// How many users, and how long.
+/// Number of users and schedule.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Course")]
+#[command(next_help_heading = "Schedule options")]
 pub struct Course {
-    /// Users of the whole run, all machines together.
+    /// Number of users, on all machines together.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     pub users: u64,
-    /// Users that log on in a second.
-    #[arg(long, value_name = "N", default_value_t = 20.0, value_parser = positive)]
+    /// Logons per second at the start.
+    #[arg(long, value_name = "USERS/S", default_value_t = 20.0, value_parser = positive)]
     pub ramp: f64,
     /// Time before the measured window.
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = duration)]
     pub warm_up: Duration,
-    /// Length of the measured window (of each step of a search).
-    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = duration)]
+    /// Length of the measured window; with --find-capacity, of the window of each step.
+    #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = duration)]
     pub duration: Duration,
-    /// Time after it during which users go on.
-    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = duration)]
+    /// Time after the measured window during which users continue.
+    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = duration)]
     pub cool_down: Duration,
-    /// Users begin their next scenario at once, for raw capacity, instead of by schedule.
+    /// Start the next scenario of a user immediately instead of on schedule, to measure raw
+    /// throughput.
     #[arg(long, conflicts_with = "find_capacity")]
     pub closed: bool,
-    /// Run one machine's share of the users: I/N.
+    /// Run part I of N of the users on this machine, for example 3/8.
     #[arg(long, value_name = "I/N", default_value = "1/1", value_parser = Shard::parse)]
     pub shard: Shard,
-    /// Begin at this time (UTC, 2026-11-22T20:00:00Z), so that several machines begin together.
-    #[arg(long, value_name = "TIME", value_parser = start_at)]
+    /// Start at this time, so that several machines start together: 2026-11-22T20:00:00Z.
+    #[arg(long, value_name = "UTC", value_parser = start_at)]
     pub start_at: Option<i64>,
-    /// Threads that carry users; 0 takes as many as the machine has.
+    /// Number of threads for the users; 0 uses one per processor.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub threads: usize,
 }
 
-/// The search for the capacity.
+/// The capacity search.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Search")]
+#[command(next_help_heading = "Capacity search options")]
 pub struct SearchArgs {
-    /// Find how many users the server carries without overload.
+    /// Find the largest number of users that the server handles without overload.
     #[arg(long)]
     pub find_capacity: bool,
-    /// Users of the first step.
+    /// Number of users in the first step.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     pub start_users: u64,
-    /// Most users to try. Without it as many as have their files on the share.
+    /// Maximum number of users to try [default: the number of users whose files exist on the
+    /// share].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     pub max_users: Option<u64>,
-    /// End when the answer is known to so many percent.
+    /// Stop when the result is known to this accuracy.
     #[arg(long, value_name = "PERCENT", default_value_t = 5.0, value_parser = positive)]
     pub resolution: f64,
-    /// Runs of each side of the edge, of which the majority decides.
+    /// Number of runs of the last step below and above the limit; the majority decides.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     pub repeats: u32,
-    /// Let every step last its whole time, also when its answer is certain.
+    /// Run each step for its full length, even if its result is certain earlier.
     #[arg(long)]
     pub full_steps: bool,
 }
 
-/// What is kept.
+/// What is written.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Recording")]
+#[command(next_help_heading = "Recording options")]
 pub struct Record {
-    /// Write operations, scenarios and counters into this run folder.
+    /// Write operations, scenarios and counters to this folder.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Replace a dataset that is there already.
+    /// Replace an existing dataset in the folder.
     #[arg(long, requires = "out")]
     pub force: bool,
-    /// Read the server's counters from this Prometheus endpoint (node_exporter, Samba's own); may be
-    /// given several times. A server on this machine is read from /proc as well.
+    /// Read the server's counters from this Prometheus endpoint (node_exporter, or Samba's own);
+    /// can be repeated. For a server on this machine, /proc is read as well.
     #[arg(long, value_name = "URL")]
     pub metrics: Vec<String>,
-    /// Form of the answer.
+    /// Output format.
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     pub format: TextFormat,
 }
 
-/// The table of direction, distance and block size.
+/// The table of throughput by direction, round-trip time and block size.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Matrix")]
+#[command(next_help_heading = "Matrix options")]
 pub struct Matrix {
-    /// Copy up and down over several distances and with several block sizes, one user at a time,
-    /// and show the table that tells which way is slow: bytes of the blocks that were answered, by
-    /// the time with at least one under way. Takes --workload bulk-copy.
+    /// Measure the throughput of uploads and downloads at several round-trip times and block sizes,
+    /// with one user, and show it as a table. Throughput is the bytes of answered requests divided
+    /// by the time with at least one request in flight. Needs --workload bulk-copy.
     #[arg(long, conflicts_with_all = ["find_capacity", "out", "users", "shard", "start_at", "metrics", "block"])]
     pub matrix: bool,
-    /// Round trips of the table, delayed in the client.
-    #[arg(long, value_name = "TIME,...", value_delimiter = ',', default_value = "0ms,2ms,20ms", value_parser = duration)]
+    /// Round-trip times of the table, emulated like --rtt.
+    #[arg(long, value_name = "DURATION,...", value_delimiter = ',', default_value = "0ms,2ms,20ms", value_parser = duration)]
     pub matrix_rtt: Vec<Duration>,
     /// Block sizes of the table.
     #[arg(long, value_name = "SIZE,...", value_delimiter = ',', default_value = "4KiB,64KiB,1MiB", value_parser = size)]
     pub matrix_block: Vec<u64>,
-    /// Time for each cell of the table, beside 20 of its round trips to log on.
-    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = duration)]
+    /// Time per cell of the table, in addition to 20 round trips for the logon.
+    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = duration)]
     pub matrix_time: Duration,
 }
 
-/// Make the users' files on the share.
+/// Create the users' files on the share.
 ///
-/// About 80 MB for each user, the same for the same seed wherever it is made. What is there already
-/// is kept, what is missing or changed is made anew, and what runs left is removed, so that it can be
-/// interrupted, repeated, and run before every run.
+/// The files of a user need about 80 MB and depend only on the workload, the seed and the scale.
+/// Existing files are kept, missing or changed files are created again, and files left by earlier
+/// runs are removed. You can therefore interrupt and repeat `prepare`, and use it before each run.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   smbscope load prepare --lab --users 50 --scale 0.1
   smbscope load prepare //fs.example/home --users 500 --password-file secret")]
 pub struct Prepare {
-    #[command(flatten)]
-    pub place: Where,
-    #[command(flatten)]
-    pub what: What,
-    /// Users whose files are made, from number 1.
+    /// Number of users to create files for, starting with user 1.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     pub users: u64,
-    /// Make one machine's share of them: I/N.
+    /// Create the files of part I of N of the users, for example 3/8.
     #[arg(long, value_name = "I/N", default_value = "1/1", value_parser = Shard::parse)]
     pub shard: Shard,
-    /// Users at the same time.
+    /// Number of users to process in parallel.
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub parallel: u16,
-    #[command(flatten)]
-    pub client: Client,
-}
-
-/// Remove what prepare and runs made.
-///
-/// Exactly that: files of the file set and those that runs leave. What somebody else put into a
-/// user's folder stays, with the folders that it lies in.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Example:
-  smbscope load clean --lab --users 50")]
-pub struct Clean {
     #[command(flatten)]
     pub place: Where,
     #[command(flatten)]
     pub what: What,
-    /// Users whose files are removed, from number 1.
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
-    pub users: u64,
-    /// Users at the same time.
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=256))]
-    pub parallel: u16,
     #[command(flatten)]
     pub client: Client,
 }
 
-/// List the built-in workloads, or show one.
+/// Remove the files that `load` and `prepare` created.
+///
+/// Other files in the users' folders are kept, together with the folders that contain them.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  smbscope load clean --lab --users 50")]
+pub struct Clean {
+    /// Number of users whose files to remove, starting with user 1.
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
+    pub users: u64,
+    /// Number of users to process in parallel.
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub parallel: u16,
+    #[command(flatten)]
+    pub place: Where,
+    #[command(flatten)]
+    pub what: What,
+    #[command(flatten)]
+    pub client: Client,
+}
+
+/// List the built-in workloads, or show a workload.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -317,20 +319,23 @@ pub struct Workloads {
     pub command: Option<WorkloadsCommand>,
 }
 
-/// What to do with workloads.
+/// What to do with workloads. The help texts are those of the structs.
 #[derive(Debug, Subcommand)]
 pub enum WorkloadsCommand {
-    /// Print one: its files, scenarios, steps and counts.
     Show(ShowWorkload),
 }
 
-/// Print a workload.
+/// Show the files, scenarios, steps and counts of a workload.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  smbscope load workloads show homefolder
+  smbscope load workloads show homefolder --toml > mine.toml")]
 pub struct ShowWorkload {
-    /// A built-in workload, or a file.
+    /// Built-in workload or workload file.
     #[arg(value_name = "NAME|FILE")]
     pub workload: String,
-    /// Print the TOML that it is written in, to begin one's own with.
+    /// Print the workload's TOML source, as a starting point for your own.
     #[arg(long)]
     pub toml: bool,
 }
@@ -356,7 +361,7 @@ fn dialect(text: &str) -> Result<Dialect, String> {
         Dialect::SMB_3_1_1,
     ];
     let found = known.into_iter().find(|dialect| dialect.name() == Some(text));
-    found.ok_or_else(|| "there is 2.0.2, 2.1, 3.0, 3.0.2 and 3.1.1".into())
+    found.ok_or_else(|| "expected 2.0.2, 2.1, 3.0, 3.0.2 or 3.1.1".into())
 }
 
 fn signing(text: &str) -> Result<SigningChoice, String> {
@@ -368,7 +373,7 @@ fn signing(text: &str) -> Result<SigningChoice, String> {
         "aes-cmac" => SigningChoice(Signing::Required, Some(SigningId::AES_CMAC)),
         "aes-gmac" => SigningChoice(Signing::Required, Some(SigningId::AES_GMAC)),
         _ => {
-            return Err("there is auto, required, off, hmac-sha256, aes-cmac and aes-gmac".into());
+            return Err("expected auto, required, off, hmac-sha256, aes-cmac or aes-gmac".into());
         }
     })
 }
@@ -384,7 +389,7 @@ fn encryption(text: &str) -> Result<EncryptionChoice, String> {
         "aes-256-ccm" => of(CipherId::AES_256_CCM),
         "aes-256-gcm" => of(CipherId::AES_256_GCM),
         _ => {
-            return Err("there is auto, required, off, aes-128-ccm, aes-128-gcm, aes-256-ccm and aes-256-gcm".into());
+            return Err("expected auto, required, off, aes-128-ccm, aes-128-gcm, aes-256-ccm or aes-256-gcm".into());
         }
     })
 }
@@ -395,11 +400,11 @@ fn start_at(text: &str) -> Result<i64, String> {
         return Ok((seconds * 1e9) as i64);
     }
     arrow::compute::kernels::cast_utils::string_to_timestamp_nanos(text)
-        .map_err(|_| "write the time as 2026-11-22T20:00:00Z".into())
+        .map_err(|_| "expected a UTC time such as 2026-11-22T20:00:00Z".into())
 }
 
 impl Client {
-    /// The session's shape, with logons by tickets where `kerberos` says how to get them.
+    /// The client's settings; `kerberos` says how to get tickets for logons.
     pub fn config(&self, kerberos: Option<Arc<Kerberos>>) -> anyhow::Result<Config> {
         let mut config = Config { kerberos, ..Config::default() };
         if !self.dialect.is_empty() {
@@ -420,7 +425,9 @@ impl Client {
             };
             config.dialects.retain(fits);
             if config.dialects.is_empty() {
-                return Err(Failure::usage("the signing algorithm is not one of the dialect's"));
+                return Err(Failure::usage(
+                    "--signing: none of the offered dialects supports this algorithm; change --dialect",
+                ));
             }
         }
         let EncryptionChoice(how, cipher) = &self.encryption;
@@ -435,14 +442,16 @@ impl Client {
             };
             config.dialects.retain(|dialect| *dialect >= least);
             if config.dialects.is_empty() {
-                return Err(Failure::usage("the cipher is not one of the dialect's"));
+                return Err(Failure::usage(
+                    "--encryption: none of the offered dialects supports this cipher; change --dialect",
+                ));
             }
         }
         config.leases = !self.no_leases;
         config.durable = self.durable;
         config.channels = self.channels;
         config.credits = self.credits;
-        // 200,000 km/s there and back are 10 ns for each metre.
+        // At 200,000 km/s the round trip takes 10 ns per metre.
         let distance = Duration::from_nanos(self.distance.unwrap_or(0).saturating_mul(10));
         config.delay = self.rtt.unwrap_or_default() + distance;
         Ok(config)
@@ -450,12 +459,12 @@ impl Client {
 }
 
 impl What {
-    /// The workload, as data and as text.
+    /// The workload, parsed and as text.
     pub fn load(&self) -> anyhow::Result<(Workload, String)> {
         self.with_block(self.block)
     }
 
-    /// The same with another block.
+    /// The workload with another block size, parsed and as text.
     pub fn with_block(&self, block: Option<u64>) -> anyhow::Result<(Workload, String)> {
         let usage = |error: BadChange| Failure::usage(error.to_string());
         let (mut workload, text) = workload(&self.workload)?;
@@ -478,14 +487,14 @@ impl What {
     }
 }
 
-/// A built-in workload or one from a file, with its text.
+/// A built-in workload or one from a file, parsed and as text.
 pub fn workload(name: &str) -> anyhow::Result<(Workload, String)> {
     if let Some((_, text)) = BUILT_IN.iter().find(|(known, _)| *known == name) {
         return Ok((Workload::built_in(name)?, (*text).to_owned()));
     }
     let path = Path::new(name);
     if !path.exists() && !name.contains(['/', '.']) {
-        // Says which built-in ones there are.
+        // The error lists the built-in workloads.
         Workload::built_in(name).map_err(|error| Failure::usage(error.to_string()))?;
     }
     let read = Workload::load(path);

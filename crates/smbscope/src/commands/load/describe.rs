@@ -8,7 +8,7 @@ use smbscope_load::workload::Planner;
 use smbscope_tables::description::{CLOSED, OPEN, RunDescription, Setting};
 
 use super::args::Run;
-use crate::wall_clock::synchronised;
+use crate::clock_sync::synchronised;
 
 /// What is known before the run.
 pub fn describe(args: &Run, host: &Host, planner: &Planner, text: &str) -> RunDescription {

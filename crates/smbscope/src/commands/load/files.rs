@@ -9,12 +9,12 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use smbscope_client::clock::Clock;
 use smbscope_client::{Host, Session};
 use smbscope_load::prepare::{self as work, Done, PrepareError};
-use smbscope_load::run::who::{Credentials, Shard, home};
+use smbscope_load::run::users::{Credentials, Shard, home};
 use smbscope_load::workload::Planner;
 use smbscope_report::format;
 
 use super::args::{Clean, Client, Prepare};
-use super::place::Place;
+use super::target::Destination;
 use crate::exit::{Code, Failure};
 use crate::interrupt;
 use crate::options::Talk;
@@ -88,7 +88,7 @@ pub fn clean(args: &Clean, talk: Talk) -> anyhow::Result<()> {
 
 /// What is to be done.
 struct Started {
-    place: Place,
+    place: Destination,
     planner: Planner,
     users: Vec<u64>,
     clean: bool,
@@ -102,7 +102,7 @@ fn run(
     talk: Talk,
 ) -> anyhow::Result<(Done, u64)> {
     let (runtime, _) = super::runtime(0)?;
-    let Place { target, credentials, kerberos, .. } = started.place;
+    let Destination { target, credentials, kerberos, .. } = started.place;
     let config = client.config(kerberos)?;
     let all = started.users.len() as u64;
     runtime.block_on(async {

@@ -9,15 +9,15 @@ use smbscope_client::Host;
 use smbscope_client::clock::Clock;
 use smbscope_load::capacity::{Purpose, Step};
 use smbscope_load::recorder::Recorder;
-use smbscope_load::run::who::Shard;
+use smbscope_load::run::users::Shard;
 use smbscope_load::run::{Engine, Pace, Parts};
 use smbscope_load::workload::Planner;
 use smbscope_report::format;
 use tokio::sync::watch;
 
 use super::args::Run;
-use super::place::Place;
-use super::scout::scout_first;
+use super::preflight::scout_first;
+use super::target::Destination;
 use super::unless_interrupted;
 use crate::exit::{Code, Failure};
 use crate::format::{Align, Column, TextFormat, lines};
@@ -46,7 +46,7 @@ pub fn run(args: &Run, talk: Talk) -> anyhow::Result<()> {
         .iter()
         .any(|scenario| scenario.name == "Upload" || scenario.name == "Download")
     {
-        return Err(Failure::usage("--matrix copies large files: give --workload bulk-copy"));
+        return Err(Failure::usage("--matrix needs --workload bulk-copy"));
     }
     // Once for all cells: a password may be asked for.
     let place = args.place.resolve()?;
@@ -89,13 +89,13 @@ pub fn run(args: &Run, talk: Talk) -> anyhow::Result<()> {
 
 async fn cell(
     args: &Run,
-    place: Place,
+    place: Destination,
     scenario: &str,
     rtt: Duration,
     block_bytes: u64,
     threads: usize,
 ) -> anyhow::Result<Cell> {
-    let Place { target, credentials, kerberos, .. } = place;
+    let Destination { target, credentials, kerberos, .. } = place;
     let (workload, _) = args.what.with_block(Some(block_bytes))?;
     let workload = workload.only(&[scenario])?;
     let mut config = args.client.config(kerberos)?;
@@ -122,7 +122,7 @@ async fn cell(
             cool_down: Duration::ZERO,
             closed: true,
             // Blocks are what is measured: a file may take longer than the cell.
-            patience: Duration::ZERO,
+            grace: Duration::ZERO,
         },
         timeout: args.client.timeout.max(time * 4),
         threads,

@@ -28,8 +28,8 @@ use tokio::sync::watch;
 use super::args::Run;
 use super::describe::{describe, without_logon};
 use super::display::Display;
-use super::place::Place;
-use super::scout::scout;
+use super::preflight::scout;
+use super::target::Destination;
 use super::unless_interrupted;
 use crate::exit::{Code, Failure};
 use crate::format::TextFormat;
@@ -53,7 +53,7 @@ pub fn run(args: &Run, talk: Talk) -> anyhow::Result<()> {
             "--find-capacity is one machine's: machines that share a run (--shard) do not know each other's steps",
         ));
     }
-    let Place { target, credentials, kerberos, line, smbd } = args.place.resolve()?;
+    let Destination { target, credentials, kerberos, line, smbd } = args.place.resolve()?;
     let (workload, text) = args.what.load()?;
     let config = args.client.config(kerberos)?;
     let planner = Planner::new(Arc::new(workload), args.what.seed, args.what.scale()?);
@@ -106,7 +106,7 @@ pub fn run(args: &Run, talk: Talk) -> anyhow::Result<()> {
                 args.course.cool_down
             },
             closed: args.course.closed,
-            patience: Pace::PATIENCE,
+            grace: Pace::GRACE,
         },
         timeout: args.client.timeout,
         threads,

@@ -1,8 +1,8 @@
 //! One operation as a line, in the style of a log.
 //!
 //! Time, client, command, detail, status unless it is success, path, offset+length, elapsed and
-//! the server's part of it, frames. What is not known reads `-`; what an operation does not have
-//! (an offset of a Create) is left out.
+//! the server's part of it, frames. Unknown values read `-`; values that an operation does not have
+//! (the offset of a Create) are left out.
 
 use anstyle::{AnsiColor, Effects, Style};
 use arrow::array::RecordBatch;
@@ -13,10 +13,10 @@ use smbscope_tables::named_columns::{Flags, Numbers, Text};
 
 use crate::cli::TimeForm;
 use crate::format::RowWriter;
+use crate::log_time::{seconds, utc};
 use crate::output::Output;
-use crate::text::{seconds, utc};
 
-/// The columns that a line is made of.
+/// The columns that a line needs.
 pub const COLUMNS: &[&str] = &[
     "client",
     "share",
@@ -37,14 +37,14 @@ pub const COLUMNS: &[&str] = &[
     "response_frame",
 ];
 
-/// Widths that align most lines; longer texts push the rest to the right.
+/// Widths that align most lines; longer texts shift the rest to the right.
 const CLIENT: usize = 15;
 const COMMAND: usize = 14;
 
 /// Writes lines.
 pub struct LineWriter {
     time: TimeForm,
-    /// What relative times count from.
+    /// The origin of relative times.
     first: Option<i64>,
     faint: (String, &'static str),
     bold: (String, &'static str),
@@ -140,7 +140,7 @@ impl RowWriter for LineWriter {
             self.push_line(&mut out, &rows, row);
         }
         self.output.text(&out)?;
-        // A reader sees lines when they are known, not when a buffer is full.
+        // Lines appear immediately, not when a buffer is full.
         let flushed = std::io::Write::flush(&mut self.output);
         self.output.watch().check(flushed)
     }
@@ -150,7 +150,7 @@ impl RowWriter for LineWriter {
     }
 }
 
-/// The share stands before a path, and alone where the share itself is connected.
+/// Writes the share before the path, or alone for a tree connect.
 fn push_path(out: &mut String, rows: &Rows, row: usize) {
     let (share, path) = (rows.share.get(row), rows.path.get(row));
     let about_share = rows.command.get(row).is_some_and(|command| command.starts_with("Tree"));
@@ -178,7 +178,7 @@ fn pad(out: &mut String, blanks: usize) {
     out.extend(std::iter::repeat_n(' ', blanks));
 }
 
-/// A batch's columns by name; those that it lacks read as not known.
+/// A batch's columns by name; missing columns read as unknown.
 struct Rows {
     client: Text,
     share: Text,

@@ -1,8 +1,7 @@
-//! `smbscope ops`: operations as log lines or rows, as they come.
+//! `smbscope ops`: operations as log lines or rows, in the order in which they ended.
 //!
-//! Without a condition the rows come straight from the inputs, in the order in which operations
-//! ended; a condition is SQL and goes through the store's engine, with one thread so that the order
-//! stays. How a line looks stands in [`line`].
+//! Without a condition the rows come directly from the inputs. A condition is SQL and needs the
+//! store's engine (`condition`). [`line`] formats a line.
 
 #[cfg(feature = "sql")]
 mod condition;
@@ -22,13 +21,13 @@ use crate::options::Talk;
 use crate::output::Output;
 use crate::progress::Shown;
 
-/// Shows the operations.
+/// Runs `smbscope ops`.
 pub fn run(args: &Ops, talk: Talk) -> anyhow::Result<()> {
     Output::check(args.out.as_ref(), args.format.is_binary())?;
     let columns = columns(args)?;
     let tokenizer = args.anonymize.tokenizer()?;
     let source = args.decode.reading.open(&args.decode.inputs, tokenizer)?;
-    // Lines and a progress bar on one terminal would mix.
+    // Lines and a progress bar would mix on one terminal.
     let output = Output::open(args.out.as_ref())?;
     let talk = Talk { no_progress: talk.no_progress || output.is_terminal(), ..talk };
     let written = match &args.condition {
@@ -40,14 +39,14 @@ pub fn run(args: &Ops, talk: Talk) -> anyhow::Result<()> {
     };
     if written == 0 && args.limit != Some(0) {
         talk.say(match args.condition {
-            None => "no SMB operations; `smbscope report` says what was seen",
-            Some(_) => "no operation meets the condition",
+            None => "no SMB operations found; `smbscope report` shows what the input contains",
+            Some(_) => "no operation matches the condition",
         });
     }
     Ok(())
 }
 
-/// The places in the schema of the columns that are wanted; `None` for all.
+/// Indexes of the requested columns in the schema; `None` for all.
 fn columns(args: &Ops) -> anyhow::Result<Option<Vec<usize>>> {
     let schema = operation::schema();
     let place = |name: &str| {
@@ -88,7 +87,7 @@ fn unconditional(
     write(args, &schema, batches, output)
 }
 
-/// Gives how many were written.
+/// Writes the operations and returns their number.
 fn write(
     args: &Ops,
     schema: &SchemaRef,
@@ -111,7 +110,7 @@ fn write(
             break;
         }
     }
-    // Also after Ctrl-C: a file that was begun gets its end.
+    // Also after Ctrl-C, so that the file is valid.
     writer.finish()?;
     if left > 0 {
         interrupt::check()?;

@@ -66,9 +66,9 @@ fn measured(args: &Calibrate, talk: Talk) -> anyhow::Result<(Calibration, Vec<Me
     use smbscope_client::clock::Clock;
     use smbscope_lab::{Encryption, Lab, Options};
     use smbscope_load::calibrate::{Calibrated, Sample, measure};
-    use smbscope_load::run::who::Credentials;
+    use smbscope_load::run::users::Credentials;
 
-    use crate::{interrupt, terminal, text};
+    use crate::{interrupt, log_time, terminal};
 
     let folder = tempfile::tempdir()
         .context("no temporary folder for the private Samba could be created")?;
@@ -123,7 +123,7 @@ fn measured(args: &Calibrate, talk: Talk) -> anyhow::Result<(Calibration, Vec<Me
         machine: processor(),
         server: format!("Samba {}", lab.samba),
         client: format!("smbscope {}{unoptimised}", env!("CARGO_PKG_VERSION")),
-        measured_at: text::utc(Clock::start().now()),
+        measured_at: log_time::utc(Clock::start().now()),
         costs: costs.collect(),
     };
     Ok((calibration, measured))

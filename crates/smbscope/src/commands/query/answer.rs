@@ -1,6 +1,6 @@
-//! One statement's answer, written as it comes; Ctrl-C ends it.
+//! Writes the answer of one statement as it arrives; Ctrl-C ends it.
 //!
-//! The engine works in a thread of its own, so that this one can look for Ctrl-C.
+//! The engine runs in a separate thread, so that this one can check for Ctrl-C.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,8 +19,8 @@ use crate::options::Talk;
 use crate::output::Output;
 use crate::progress::Shown;
 
-/// Between two looks for Ctrl-C.
-const LOOK: Duration = Duration::from_millis(50);
+/// Interval between two checks for Ctrl-C.
+const INTERRUPT_INTERVAL: Duration = Duration::from_millis(50);
 
 /// How answers are written.
 pub struct Form {
@@ -30,13 +30,13 @@ pub struct Form {
 }
 
 impl Form {
-    /// Whether there is room for one answer only.
+    /// Whether the output can hold only one answer.
     pub fn is_single(&self) -> bool {
         self.format.is_binary() || self.out.is_some()
     }
 }
 
-/// What the engine's thread says.
+/// A message of the engine's thread.
 enum Message {
     Schema(SchemaRef),
     Rows(RecordBatch),
@@ -49,9 +49,9 @@ pub fn write(engine: &Arc<Engine>, sql: &str, form: &Form) -> anyhow::Result<()>
     let of = engine.clone();
     let mut shown = Shown::begin_of(form.talk, move || of.progress());
     let Some(Message::Schema(schema)) = next(&messages)? else {
-        return Err(Failure::new(Code::Query, "the query ended without an answer").into());
+        return Err(Failure::new(Code::Query, "the query ended without a result").into());
     };
-    // Only now: a query that is wrong leaves a file of that name alone.
+    // Only now: an invalid query must not overwrite the file.
     let output = Output::open(form.out.as_ref())?;
     let on_terminal = output.is_terminal();
     let mut writer = row_writer(form.format, JsonNulls::Explicit, &schema, output)?;
@@ -60,7 +60,7 @@ pub fn write(engine: &Arc<Engine>, sql: &str, form: &Form) -> anyhow::Result<()>
         match next(&messages) {
             Ok(Some(Message::Rows(batch))) => {
                 if on_terminal {
-                    // Rows and a progress bar on one terminal would mix.
+                    // Rows and a progress bar would mix on one terminal.
                     shown.end();
                 }
                 writer.write(&batch)?;
@@ -73,7 +73,7 @@ pub fn write(engine: &Arc<Engine>, sql: &str, form: &Form) -> anyhow::Result<()>
         }
     };
     shown.end();
-    // Also after Ctrl-C: a file that was begun gets its end. A table's head alone says nothing.
+    // Also after Ctrl-C, so that the file is valid. A table heading alone is useless.
     if end.is_ok() || rows > 0 || form.format != RowFormat::Text {
         writer.finish()?;
     }
@@ -98,17 +98,17 @@ fn ask(engine: &Arc<Engine>, sql: &str) -> anyhow::Result<Receiver<Message>> {
         }
         Ok(())
     };
-    // An error means that nobody listens any more, and then there is nothing left to do.
+    // An error means that the receiver is gone: nothing is left to do.
     let thread = std::thread::Builder::new().name("answer".into()).spawn(move || work().ok());
     thread
         .map(|_| receiver)
-        .map_err(|error| anyhow::Error::new(error).context("no thread for the query"))
+        .map_err(|error| anyhow::Error::new(error).context("cannot start a thread for the query"))
 }
 
 fn next(messages: &Receiver<Message>) -> anyhow::Result<Option<Message>> {
     loop {
         interrupt::check()?;
-        match messages.recv_timeout(LOOK) {
+        match messages.recv_timeout(INTERRUPT_INTERVAL) {
             Ok(Message::Failed(error)) => return Err(error.into()),
             Ok(message) => return Ok(Some(message)),
             Err(RecvTimeoutError::Disconnected) => return Ok(None),

@@ -1,8 +1,7 @@
 //! Which arguments of `smbscope query` are inputs and which one is the SQL.
 //!
-//! The last argument is the SQL when it begins like a query and nothing of that name exists;
-//! everything else is an input. So a name that was mistyped is reported as an input that is
-//! missing, not as SQL that is wrong.
+//! The last argument is the SQL if it begins like a query and no file has that name; all others are
+//! inputs. So a mistyped name is reported as a missing input, not as wrong SQL.
 
 use std::path::Path;
 
@@ -14,7 +13,7 @@ use crate::exit::{Code, Failure};
 const FIRST_WORDS: [&str; 9] =
     ["select", "with", "explain", "describe", "desc", "show", "values", "table", "from"];
 
-/// Inputs and, if it is among the arguments, the SQL.
+/// The inputs and, if the arguments contain it, the SQL.
 pub fn resolve(args: &Query) -> anyhow::Result<(Vec<String>, Option<String>)> {
     let mut inputs = args.arguments.clone();
     let elsewhere = args.file.is_some() || args.question.is_some();
@@ -22,13 +21,13 @@ pub fn resolve(args: &Query) -> anyhow::Result<(Vec<String>, Option<String>)> {
     let sql = if inputs.last().is_some_and(is_sql) { inputs.pop() } else { None };
     if inputs.is_empty() {
         return Err(Failure::usage(
-            "no input: give capture files, datasets or `-` before the SQL (smbscope query --help)",
+            "no input: write capture files, datasets or `-` before the SQL (see `smbscope query --help`)",
         ));
     }
     Ok((inputs, sql))
 }
 
-/// Adds what may help when the last of `inputs` arguments is no input.
+/// Extends the error if the last of the `inputs` arguments does not exist and may be meant as SQL.
 pub fn explain(error: anyhow::Error, args: &Query, inputs: usize) -> anyhow::Error {
     let missing = match error.downcast_ref::<store::Error>() {
         Some(store::Error::NotFound(path)) => path.clone(),
@@ -39,12 +38,12 @@ pub fn explain(error: anyhow::Error, args: &Query, inputs: usize) -> anyhow::Err
         return error;
     }
     let words =
-        "no such file, and no SQL (which begins with select, with, explain, describe or show)";
+        "no such file, and not SQL, which begins with select, with, explain, describe or show";
     Failure::new(Code::Input, format!("{}: {words}", missing.display())).into()
 }
 
 fn exists(argument: &str) -> bool {
-    // SQL can be longer than a name may be; that too means that there is no such file.
+    // SQL can be longer than a file name may be; that error also means that no such file exists.
     argument == "-" || Path::new(argument).symlink_metadata().is_ok()
 }
 
@@ -54,7 +53,7 @@ fn begins_like_sql(argument: &str) -> bool {
         return true;
     }
     let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
-    // A word alone is no query, and a dot or slash behind it makes it a file's name.
+    // A single word is not a query, and a word followed by a dot or slash is a file name.
     if rest.get(end..).is_none_or(|tail| tail.is_empty() || tail.starts_with(['.', '/'])) {
         return false;
     }
@@ -67,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sql_is_told_from_names() {
+    fn sql_is_distinguished_from_names() {
         for sql in [
             "select 1",
             "SELECT*FROM operations",

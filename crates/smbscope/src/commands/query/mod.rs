@@ -22,7 +22,7 @@ use crate::terminal;
 
 use answer::Form;
 
-/// Answers.
+/// Runs `smbscope query`.
 pub fn run(args: &Query, talk: Talk) -> anyhow::Result<()> {
     if args.questions {
         let mut output = Output::stdout();
@@ -33,7 +33,7 @@ pub fn run(args: &Query, talk: Talk) -> anyhow::Result<()> {
     let (inputs, sql) = arguments::resolve(args)?;
     let sql = match (&args.file, &args.question) {
         (Some(path), _) => Some(read_text(path)?),
-        (_, Some(name)) => Some(question(name)?.to_owned()),
+        (_, Some(name)) => Some(question(name)?),
         _ => sql,
     };
     let form = Form { format: args.format, out: args.out.clone(), talk };
@@ -41,7 +41,7 @@ pub fn run(args: &Query, talk: Talk) -> anyhow::Result<()> {
     let prompts = std::io::stdin().is_terminal() && terminal::stdout_is_terminal();
     if statements.is_none() && !prompts && inputs.iter().any(|input| input == "-") {
         return Err(Failure::usage(
-            "standard input is the capture, so the SQL must be on the command line or in --file",
+            "standard input is the capture: specify the SQL on the command line or with --file",
         ));
     }
     if statements.is_some() || prompts {
@@ -52,12 +52,12 @@ pub fn run(args: &Query, talk: Talk) -> anyhow::Result<()> {
         .reading
         .open(&inputs, tokenizer)
         .map_err(|error| arguments::explain(error, args, inputs.len()))?;
-    // A missing input is said before anybody waits for SQL on standard input.
+    // Report a missing input before waiting for SQL on standard input.
     let statements = match statements {
         None if !prompts => {
             let mut sql = String::new();
             std::io::stdin().read_to_string(&mut sql).with_context(|| {
-                Failure::new(Code::Input, "standard input: the SQL cannot be read")
+                Failure::new(Code::Input, "cannot read the SQL from standard input")
             })?;
             let statements = statements::all(&sql);
             check(Some(&statements), &form)?;
@@ -78,30 +78,30 @@ pub fn run(args: &Query, talk: Talk) -> anyhow::Result<()> {
     }
 }
 
-/// What can be said before anything is read.
+/// Errors that do not depend on the inputs.
 fn check(statements: Option<&[String]>, form: &Form) -> anyhow::Result<()> {
     Output::check(form.out.as_ref(), form.format.is_binary())?;
     match statements {
         Some([]) => Err(Failure::new(Code::Query, "the SQL is empty").into()),
-        Some([_, _, ..]) if form.is_single() => {
-            Err(Failure::usage("several statements, and a form of output that holds one answer"))
-        }
+        Some([_, _, ..]) if form.is_single() => Err(Failure::usage(
+            "this output can hold only one answer, but there are several statements: use --format text, json or csv without --out",
+        )),
         None if form.is_single() => {
-            Err(Failure::usage("the prompt shows text, json or csv, and takes no --out"))
+            Err(Failure::usage("the prompt supports only --format text, json or csv, and no --out"))
         }
         _ => Ok(()),
     }
 }
 
 /// The SQL of a named question.
-fn question(name: &str) -> anyhow::Result<&'static str> {
+fn question(name: &str) -> anyhow::Result<String> {
     let question = questions::get(name).ok_or_else(|| {
-        Failure::usage(format!("{name}: no such question; `smbscope query --questions` lists them"))
+        Failure::usage(format!("{name}: unknown question; `smbscope query --questions` lists them"))
     })?;
-    Ok(question.sql)
+    Ok(question.sql())
 }
 
-/// The named questions with a sentence each.
+/// The named questions with their titles.
 fn question_list(output: &Output) -> String {
     let columns = ["question", "what it answers"];
     let columns = columns.map(|title| Column { title: title.into(), align: Align::Left });

@@ -1,5 +1,5 @@
-//! The prompt: statements over several lines until `;`, a history that lasts, commands that begin
-//! with a backslash. Ctrl-C cancels the running query or the line, Ctrl-D leaves.
+//! The interactive prompt: statements of several lines up to `;`, a persistent history, and commands
+//! that begin with a backslash. Ctrl-C cancels the running query or the line, Ctrl-D exits.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,25 +21,25 @@ const CONTINUED: &str = "       -> ";
 const HISTORY_MAX: usize = 1000;
 
 const HELP: &str = "\
-A statement ends with `;` and may take several lines.
-  \\d               tables
-  \\d TABLE         columns of a table
-  \\questions       questions that have a name
-  \\question NAME   ask one of them
-  \\q               leave (or Ctrl-D)
+A statement ends with `;` and may span several lines.
+  \\d               list the tables
+  \\d TABLE         list the columns of a table
+  \\questions       list the named questions
+  \\question NAME   run a named question
+  \\q               exit (or Ctrl-D)
 Ctrl-C cancels the running query.
 ";
 
-/// Reads and answers until the user leaves.
+/// Reads and runs statements until the user exits.
 pub fn run(engine: &Arc<Engine>, form: &Form, inputs: &[String]) -> anyhow::Result<()> {
     let config = Config::builder().max_history_size(HISTORY_MAX)?.auto_add_history(false).build();
     let mut editor = DefaultEditor::with_config(config)?;
     let history = history_file();
     if let Some(path) = &history {
-        // The first time there is none.
+        // It does not exist the first time.
         let _ = editor.load_history(path);
     }
-    form.talk.say(&format!("SQL over {}; \\? explains, \\q leaves", inputs.join(", ")));
+    form.talk.say(&format!("SQL over {}; \\? for help, \\q to exit", inputs.join(", ")));
     let mut pending = String::new();
     loop {
         let line = editor.readline(if pending.is_empty() { PROMPT } else { CONTINUED });
@@ -58,7 +58,7 @@ pub fn run(engine: &Arc<Engine>, form: &Form, inputs: &[String]) -> anyhow::Resu
             if matches!(entry, "\\q" | "\\quit") {
                 break;
             }
-            told(command(engine, form, entry))?;
+            report_error(command(engine, form, entry))?;
             continue;
         }
         pending.push_str(&line);
@@ -69,19 +69,19 @@ pub fn run(engine: &Arc<Engine>, form: &Form, inputs: &[String]) -> anyhow::Resu
         }
         pending = if statements::is_blank(rest) { String::new() } else { rest.to_owned() };
         for sql in complete {
-            told(answer::write(engine, &sql, form))?;
+            report_error(answer::write(engine, &sql, form))?;
         }
     }
     if let Some(path) = &history {
-        // A history that cannot be kept is no reason to fail on leaving.
+        // Failing to save the history is not an error.
         let _ = path.parent().map(std::fs::create_dir_all);
         let _ = editor.save_history(path);
     }
     Ok(())
 }
 
-/// Tells an error and goes on, unless nobody reads the answers any more.
-fn told(result: anyhow::Result<()>) -> anyhow::Result<()> {
+/// Prints an error and continues, unless the output was closed.
+fn report_error(result: anyhow::Result<()>) -> anyhow::Result<()> {
     interrupt::reset();
     match result {
         Err(error) if code_of(&error) == Code::Ok => Err(error),
@@ -98,7 +98,7 @@ fn command(engine: &Arc<Engine>, form: &Form, entry: &str) -> anyhow::Result<()>
     let (name, argument) = (words.next().unwrap_or_default(), words.next());
     let mut output = Output::stdout();
     let text = match (name, argument) {
-        ("\\question", Some(name)) => return answer::write(engine, question(name)?, form),
+        ("\\question", Some(name)) => return answer::write(engine, &question(name)?, form),
         ("\\questions" | "\\question", _) => question_list(&output),
         ("\\d", None) => Table::ALL.map(|table| format!("{}\n", table.name())).concat(),
         ("\\d", Some(name)) => match Table::from_name(name.trim_end_matches(';')) {

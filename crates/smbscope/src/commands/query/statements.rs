@@ -1,6 +1,6 @@
-//! Cuts text into SQL statements at semicolons that stand outside of quotation marks and comments.
+//! Splits text into SQL statements at semicolons outside of quotation marks and comments.
 
-/// The statements of a whole text; the last one needs no semicolon.
+/// The statements of a text; the semicolon of the last one is optional.
 pub fn all(text: &str) -> Vec<String> {
     let (mut statements, rest) = complete(text);
     if !is_blank(rest) {
@@ -9,7 +9,7 @@ pub fn all(text: &str) -> Vec<String> {
     statements
 }
 
-/// The statements that are complete, and what follows the last semicolon.
+/// The complete statements, and the text after the last semicolon.
 pub fn complete(text: &str) -> (Vec<String>, &str) {
     let mut statements = Vec::new();
     let mut begin = 0;
@@ -25,21 +25,21 @@ pub fn complete(text: &str) -> (Vec<String>, &str) {
     (statements, text.get(begin..).unwrap_or_default())
 }
 
-/// Whether there is nothing but space and comments.
+/// Whether the text consists of white space and comments.
 pub fn is_blank(text: &str) -> bool {
     tokens(text).all(|(_, token)| token == Token::Space)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Token {
-    /// Space or a comment.
+    /// White space or a comment.
     Space,
     Semicolon,
-    /// A character, or a text in quotation marks.
+    /// A character, or a string in quotation marks.
     Other,
 }
 
-/// Where each token begins. A doubled quotation mark reads as two texts, which does no harm here.
+/// The start of each token. A doubled quotation mark counts as two strings, which is harmless here.
 fn tokens(text: &str) -> impl Iterator<Item = (usize, Token)> {
     let mut place = 0;
     std::iter::from_fn(move || {

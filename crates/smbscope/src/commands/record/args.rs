@@ -8,28 +8,30 @@ use clap::Args;
 use crate::commands::live::args::Listen;
 use crate::options::{Anonymize, duration};
 
-/// Record a server's operations while they happen.
+/// Record the operations of a running server.
 ///
-/// It looks into the running Samba (eBPF; nothing is restarted, rebuilt or configured) and writes one
-/// row per request with the server's own slices: from the arrival in the kernel through Samba's work,
-/// file-system calls, reads and writes on other threads, waits for locks and breaks, signing and
-/// encryption to the reply's departure. Encrypted sessions are seen in clear. Needs root (or CAP_BPF
-/// and CAP_PERFMON, before Linux 6.6 CAP_SYS_ADMIN for Samba's functions), Linux 6.1 and Samba 4.13 or
-/// later; `smbscope doctor` says what is missing.
+/// The recorder attaches eBPF probes to the running Samba, which needs no restart, rebuild or
+/// change of configuration. It writes one row per operation with the time spent in each part of the
+/// server, from the arrival of the request in the kernel to the departure of the reply: Samba's own
+/// processing, file-system calls, reads and writes on other threads, waits for locks and breaks,
+/// signing and encryption. Encrypted sessions are recorded in plaintext. This needs Linux 6.1 or
+/// later, Samba 4.13 or later, and root (or CAP_BPF and CAP_PERFMON; before Linux 6.6 also
+/// CAP_SYS_ADMIN to probe Samba's functions). `smbscope doctor` shows what is missing.
 ///
-/// With --interface it listens on a network interface too, and a row has both: the slices inside
-/// Samba, and the times, lengths, round trips and retransmissions on the wire. Where no Samba runs (on
-/// a client, beside a switch), or with --no-probe, the interface alone makes rows; then encrypted
-/// traffic gives rows without command. Where it runs on the server or the client it knows so by the
-/// machine's addresses. On `any`, a packet that passes several interfaces (a bridge and its members)
-/// counts where it was seen first. Needs CAP_NET_RAW (root) and Linux.
+/// With --interface it also captures on a network interface. The row of an operation then has both:
+/// the times inside Samba, and the times, lengths, round trips and retransmissions on the network.
+/// Without a Samba on this machine (on a client, or at a mirror port of a switch), or with
+/// --no-probe, rows come from the interface only; encrypted operations then have no command.
+/// Whether the recorder runs on the server or on a client is detected from the addresses of the
+/// machine. With `any`, a packet that passes several interfaces (such as a bridge and its members)
+/// counts on the first one only. Capturing needs Linux and CAP_NET_RAW (or root).
 ///
-/// Either writes a dataset as `smbscope import` does: one row per operation, which report, query and
-/// ops read. Packets are not kept, of files nothing but names and sizes. A part of each table is
-/// complete at least every ten seconds: a recording that was killed lacks seconds, and what is told at
-/// the end only (sessions, trees, coverage). Ctrl-C ends it well. What is lost is counted: packets or
-/// events that the kernel dropped because smbscope was late, and what decoding did not understand
-/// (`smbscope report`). Only their owner can read the files.
+/// The result is a dataset like that of `smbscope import`, which all other commands read. Packets
+/// and file contents are not stored, only names and sizes, and only the owner can read the files.
+/// Data is written at least every ten seconds: a recording that is killed loses the last seconds
+/// and the tables that are written at the end (sessions, trees, coverage); Ctrl-C stops it cleanly.
+/// Losses are counted and shown by `smbscope report`: packets and events dropped by the kernel
+/// because smbscope was too slow, and data that could not be decoded.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -42,17 +44,17 @@ Examples:
 pub struct Record {
     #[command(flatten)]
     pub listen: Listen,
-    /// Folder to write: a new or an empty one.
+    /// Folder to write to; it must be empty or not exist.
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
-    /// End after this time (10m, 30s) instead of waiting for Ctrl-C.
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    /// Stop after this time (30s, 10m) instead of at Ctrl-C.
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub duration: Option<Duration>,
-    /// Replace a dataset that is in the folder, and the file of --pcap.
+    /// Replace an existing dataset in the folder, and an existing --pcap file.
     #[arg(long)]
     pub force: bool,
-    /// Keep the packets in this file too, zeroed but for headers and what decoding reads: names, and
-    /// the exchanges of logons, but no contents of files.
+    /// Also write the packets to this file. Headers, names and logon exchanges are kept; file
+    /// contents and everything else that decoding does not need are overwritten with zeros.
     #[arg(long, value_name = "FILE", conflicts_with = "anonymize", requires = "interface")]
     pub pcap: Option<PathBuf>,
     #[command(flatten)]

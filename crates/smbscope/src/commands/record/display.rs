@@ -1,13 +1,14 @@
-//! The line on a terminal while a recording runs.
+//! The progress line on the terminal while a recording runs.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use smbscope_report::format;
 
-use crate::commands::live::source::Seen;
 use crate::options::Talk;
-use crate::terminal;
+use crate::pipeline::record::RecordMonitor;
+use crate::pipeline::record::source::Received;
+use crate::{interrupt, terminal};
 
-/// Shows how a recording goes, where that is wanted and possible.
+/// Shows the progress of a recording, if that is wanted and possible.
 pub struct Display(Option<ProgressBar>);
 
 impl Display {
@@ -23,14 +24,6 @@ impl Display {
         }))
     }
 
-    /// Shows what was seen so far.
-    pub fn tell(&self, seen: &Seen) {
-        if let Some(bar) = &self.0 {
-            bar.set_message(line(seen));
-            bar.tick();
-        }
-    }
-
     /// Clears the line.
     pub fn end(&self) {
         if let Some(bar) = &self.0 {
@@ -39,11 +32,24 @@ impl Display {
     }
 }
 
-fn line(seen: &Seen) -> String {
+impl RecordMonitor for Display {
+    fn progress(&self, received: &Received) {
+        if let Some(bar) = &self.0 {
+            bar.set_message(line(received));
+            bar.tick();
+        }
+    }
+
+    fn is_stopping(&self) -> bool {
+        interrupt::asked()
+    }
+}
+
+fn line(received: &Received) -> String {
     format!(
         "{} operations, {}, {} dropped",
-        format::count(seen.operations),
-        seen.text(),
-        format::count(seen.dropped()),
+        format::count(received.operations),
+        received.text(),
+        format::count(received.dropped()),
     )
 }

@@ -10,19 +10,22 @@ use crate::commands::live::args::Listen;
 use crate::format::TextFormat;
 use crate::options::{Anonymize, duration};
 
-/// Show what happens on a server now.
+/// Show the current activity of a server.
 ///
-/// Looks into the running Samba, with --interface at the wire too, as `smbscope record` does (its help
-/// says what that needs), and shows each second the operations of the second before: how many, bytes
-/// of files read and written, errors, percentiles of the turnaround (last byte of the request to first
-/// byte of the reply), and where the time went, by command, share, client, file, user, or process of
-/// smbd. What waits by design (notifications, blocked locks) counts as operation, not as time.
+/// Every second, `top` shows the operations of the last second: their number, the bytes read and
+/// written, errors, percentiles of the turnaround (from the last byte of the request to the first
+/// byte of the reply), and where the time went. Operations are grouped by command, share, client,
+/// file, user or smbd process. Operations that wait by design (change notifications, blocked locks)
+/// are counted, but their waiting time is not. `top` observes the running Samba, and with
+/// --interface also the network, in the same way and with the same requirements as `smbscope
+/// record`.
 ///
-/// Keys choose the group, the order and a filter, pause, and start a recording in a folder as `smbscope
-/// record` writes it (? tells them). Such a recording begins in the midst: it has operations that
-/// ended while it ran, with sessions, trees and opens as they were known before.
+/// On the screen, keys select the grouping, the order and a filter, pause the display, and start a
+/// recording like that of `smbscope record`; press ? for the list. Such a recording starts
+/// mid-stream: it holds the operations that ended while it ran, and the sessions, trees and opens
+/// known by then.
 ///
-/// Where standard output is no terminal, or with --batch, a table is printed each interval.
+/// If standard output is not a terminal, or with --batch, a table is printed at each interval.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -35,91 +38,91 @@ Examples:
 pub struct Top {
     #[command(flatten)]
     pub listen: Listen,
-    /// Group operations by this.
+    /// How to group operations.
     #[arg(long, value_enum, value_name = "KEY", default_value_t)]
     pub by: KeyName,
-    /// Order groups by this column, the greatest first.
+    /// Column to sort by, largest value first.
     #[arg(long, value_enum, value_name = "COLUMN", default_value_t)]
     pub sort: SortName,
-    /// The other way round.
+    /// Reverse the order.
     #[arg(long)]
     pub reverse: bool,
-    /// Show groups only whose name contains this, in capitals or not.
+    /// Show only groups whose name contains this text, ignoring case.
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     pub filter: String,
-    /// How long what is shown together lasts (1s, 10s).
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval)]
+    /// Length of an interval, from 100ms to 1h.
+    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = interval)]
     pub interval: Duration,
-    /// Show the last ten intervals together instead of the last one.
+    /// Show the last ten intervals combined instead of the last one.
     #[arg(long)]
     pub window: bool,
-    /// Print tables instead of a screen.
+    /// Print tables instead of showing a screen.
     #[arg(long)]
     pub batch: bool,
-    /// Groups in a printed table.
+    /// Maximum number of groups in a printed table.
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub rows: usize,
-    /// Form of what is printed; json is one object for each interval, and no screen.
+    /// Output format; json prints one object per interval and shows no screen.
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     pub format: TextFormat,
-    /// End after so many intervals.
+    /// Stop after N intervals.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub count: Option<u64>,
-    /// End after this time (10m, 30s).
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    /// Stop after this time (30s, 10m).
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub duration: Option<Duration>,
-    /// Folder for a recording (R on the screen): a new or an empty one, the next is called DIR-2.
-    /// Without it smbscope-top-TIME in the current folder.
+    /// Folder for recordings started with the key R; it must be empty or not exist. Further
+    /// recordings go to DIR-2, DIR-3 ... [default: smbscope-top-TIME in the current folder].
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     #[command(flatten)]
     pub anonymize: Anonymize,
 }
 
-/// What operations are grouped by.
+/// How operations are grouped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum KeyName {
-    /// The command.
+    /// SMB command.
     #[default]
     Command,
-    /// The share.
+    /// Share.
     Share,
-    /// The client's address.
+    /// Address of the client.
     Client,
-    /// Share and path.
+    /// Share and path of the file.
     File,
-    /// The session's user.
+    /// User of the session.
     User,
-    /// The process of smbd (not on an interface).
+    /// Process of smbd (not for rows from an interface).
     Process,
 }
 
-/// What groups are ordered by.
+/// How groups are ordered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum SortName {
-    /// The name.
+    /// Name of the group.
     Name,
-    /// Operations.
+    /// Number of operations.
     #[default]
     Ops,
     /// Bytes read and written.
     Bytes,
-    /// Operations that failed.
+    /// Number of failed operations.
     Errors,
     /// Median of the turnaround.
     P50,
-    /// Its 95th percentile.
+    /// 95th percentile of the turnaround.
     P95,
-    /// Its 99th percentile.
+    /// 99th percentile of the turnaround.
     P99,
-    /// Its maximum.
+    /// Maximum of the turnaround.
     Max,
-    /// Its sum.
+    /// Sum of the turnaround.
     Time,
 }
 
 impl Top {
-    /// The key as the model knows it.
+    /// The grouping as a type of the analysis.
     pub fn key(&self) -> Key {
         match self.by {
             KeyName::Command => Key::Command,
@@ -131,7 +134,7 @@ impl Top {
         }
     }
 
-    /// The order as the model knows it.
+    /// The order as a type of the analysis.
     pub fn order(&self) -> Sort {
         match self.sort {
             SortName::Name => Sort::Name,
@@ -146,17 +149,17 @@ impl Top {
         }
     }
 
-    /// Of which time.
+    /// The time that is shown together.
     pub fn span(&self) -> Span {
         if self.window { Span::Window } else { Span::Slot }
     }
 }
 
-/// Less than a tenth of a second is no more than flicker.
+/// Parses the interval. Below a tenth of a second the screen would only flicker.
 fn interval(text: &str) -> Result<Duration, String> {
     match duration(text)? {
-        short if short < Duration::from_millis(100) => Err("at least 100ms".to_owned()),
-        long if long > Duration::from_secs(3600) => Err("at most 1h".to_owned()),
+        short if short < Duration::from_millis(100) => Err("must be at least 100ms".to_owned()),
+        long if long > Duration::from_secs(3600) => Err("must be at most 1h".to_owned()),
         interval => Ok(interval),
     }
 }

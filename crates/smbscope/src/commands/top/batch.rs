@@ -1,4 +1,4 @@
-//! Printed tables, or JSON objects: one for each interval, for pipes, files and tests.
+//! Prints a table or a JSON object for each interval, for pipes, files and tests.
 
 use std::io::Write as _;
 
@@ -7,15 +7,15 @@ use serde_json::{Map, Value, json};
 use smbscope_analysis::live::{Live, Part, Row, Snapshot};
 use smbscope_report::format;
 
-use super::collect::Collector;
 use super::state::State;
 use super::{Limits, numbers, parts};
-use crate::commands::live::source::Seen;
 use crate::format::{Align, Column, TextFormat, lines};
 use crate::interrupt;
 use crate::output::Output;
+use crate::pipeline::record::collector::Collector;
+use crate::pipeline::record::source::Received;
 
-/// Prints until that is to end.
+/// Prints until a limit or the user ends it.
 pub fn run(
     collector: &mut Collector,
     mut live: Live,
@@ -29,14 +29,14 @@ pub fn run(
         for batch in collector.collect()?.0 {
             live.operations(&batch).context("operations cannot be counted")?;
         }
-        // Each is shown, also where several ended at once because the processor was elsewhere.
+        // Every interval is shown, even if several ended at once because this program was not scheduled.
         while live.step(collector.until()) {
             intervals += 1;
             let mut snapshot = live.snapshot(state.key, state.span);
             let mut rows = state.rows(&mut snapshot);
             let groups = rows.len();
             rows.truncate(most);
-            let seen = collector.seen();
+            let seen = collector.received();
             let text = match form {
                 TextFormat::Text => table(&snapshot, &rows, groups, &seen, &output),
                 TextFormat::Json => format!("{}\n", object(&snapshot, &rows, groups, &seen)),
@@ -55,7 +55,13 @@ pub fn run(
 }
 
 /// An interval for people.
-fn table(snapshot: &Snapshot, rows: &[Row], groups: usize, seen: &Seen, output: &Output) -> String {
+fn table(
+    snapshot: &Snapshot,
+    rows: &[Row],
+    groups: usize,
+    seen: &Received,
+    output: &Output,
+) -> String {
     let total = &snapshot.total;
     let span_ns = snapshot.span_ns;
     let bytes = |count| match count {
@@ -74,7 +80,7 @@ fn table(snapshot: &Snapshot, rows: &[Row], groups: usize, seen: &Seen, output: 
     );
     if snapshot.late > 0 {
         text.push_str(&format!(
-            "{} operations so far came after their interval was shown: more processor time (--cpus), or --window\n",
+            "{} operations so far arrived after their interval was shown: give smbscope more processor time (--cpus), or use --window\n",
             format::count(snapshot.late)
         ));
     }
@@ -102,7 +108,7 @@ fn table(snapshot: &Snapshot, rows: &[Row], groups: usize, seen: &Seen, output: 
 }
 
 /// An interval for programs: numbers of the whole span, times in nanoseconds.
-fn object(snapshot: &Snapshot, rows: &[Row], groups: usize, seen: &Seen) -> Value {
+fn object(snapshot: &Snapshot, rows: &[Row], groups: usize, seen: &Received) -> Value {
     json!({
         "end_ns": snapshot.end_ns,
         "span_ns": snapshot.span_ns,

@@ -13,7 +13,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::state::State;
 use super::{numbers, parts};
-use crate::commands::live::source::Seen;
+use crate::pipeline::record::source::Received;
 
 /// Lines above the rows and below them.
 const ABOVE: u16 = 5;
@@ -45,7 +45,7 @@ pub struct Status {
     /// Since when.
     pub elapsed: Duration,
     /// What was seen since.
-    pub seen: Seen,
+    pub seen: Received,
     /// The folder that is recorded to, and since when.
     pub recording: Option<(String, Duration)>,
     /// What happened last.

@@ -3,24 +3,13 @@
 
 use ratatui::style::Color;
 use smbscope_analysis::live::{Part, Row};
-use smbscope_tables::slice::Kind;
 
 /// The letter in a bar, the words of the legend.
 pub fn letter(part: Part) -> (char, &'static str) {
     match part {
         Part::RequestTransfer => ('>', "request"),
-        Part::Slice(Kind::Queue) => ('Q', "queue"),
-        Part::Slice(Kind::CryptoIn) => ('c', "verify, decrypt"),
-        Part::Slice(Kind::Parse) => ('p', "parse"),
-        Part::Slice(Kind::Processing) => ('P', "processing"),
-        Part::Slice(Kind::Filesystem) => ('F', "file system"),
-        Part::Slice(Kind::IoWait) => ('w', "I/O wait"),
-        Part::Slice(Kind::Io) => ('I', "I/O"),
-        Part::Slice(Kind::Flush) => ('f', "flush"),
-        Part::Slice(Kind::LockWait) => ('L', "locks"),
-        Part::Slice(Kind::CryptoOut) => ('C', "sign, encrypt"),
-        Part::Slice(Kind::Send) => ('s', "send"),
-        Part::Slice(Kind::Disk | Kind::Offcpu) | Part::Unexplained => ('?', "unexplained"),
+        Part::Slice(kind) => kind.legend(),
+        Part::Unexplained => ('?', "unexplained"),
         Part::Server => ('S', "server"),
         Part::Network => ('N', "network"),
         Part::Turnaround => ('T', "turnaround"),
@@ -32,17 +21,8 @@ pub fn letter(part: Part) -> (char, &'static str) {
 pub fn colour(part: Part) -> Color {
     match part {
         Part::RequestTransfer | Part::ResponseTransfer => Color::DarkGray,
-        Part::Slice(Kind::Queue) => Color::Yellow,
-        Part::Slice(Kind::CryptoIn | Kind::CryptoOut) => Color::Magenta,
-        Part::Slice(Kind::Parse) => Color::LightBlue,
-        Part::Slice(Kind::Processing) => Color::Blue,
-        Part::Slice(Kind::Filesystem) => Color::Green,
-        Part::Slice(Kind::IoWait) => Color::LightCyan,
-        Part::Slice(Kind::Io) => Color::LightGreen,
-        Part::Slice(Kind::Flush) => Color::Cyan,
-        Part::Slice(Kind::LockWait) => Color::Red,
-        Part::Slice(Kind::Send) => Color::LightMagenta,
-        Part::Slice(Kind::Disk | Kind::Offcpu) | Part::Unexplained => Color::Gray,
+        Part::Slice(kind) => kind.terminal_colour().parse().unwrap_or(Color::Gray),
+        Part::Unexplained => Color::Gray,
         Part::Server => Color::Green,
         Part::Network => Color::LightYellow,
         Part::Turnaround => Color::Blue,
@@ -82,4 +62,17 @@ pub fn words(row: &Row) -> String {
     let words = shares.iter().take(4).filter(|(_, share)| *share >= 0.005);
     let words = words.map(|(part, share)| format!("{} {:.0} %", letter(*part).1, share * 100.0));
     words.collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use smbscope_tables::slice::Kind;
+
+    #[test]
+    fn each_kind_of_slice_has_a_colour_that_terminals_have() {
+        for kind in Kind::ALL {
+            assert!(kind.terminal_colour().parse::<Color>().is_ok(), "{}", kind.name());
+        }
+    }
 }

@@ -1,7 +1,7 @@
-//! The terminal: what is on it once an interval and after each key, and what it is left like.
+//! The interactive screen: drawn once per interval and after each key; restores the terminal at the end.
 //!
-//! A thread of its own draws and reads keys, so that neither waits for packets; the caller's thread
-//! collects. What they share is the moment's numbers and a status.
+//! A separate thread draws and reads keys, so that neither waits for packets; the caller's thread collects. They
+//! share the current numbers and a status.
 
 use std::io::Stdout;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -21,26 +21,26 @@ use ratatui::crossterm::terminal::{
 use ratatui::crossterm::{cursor, execute};
 use smbscope_analysis::live::Live;
 
-use super::Limits;
-use super::collect::Collector;
 use super::draw::{self, Shown, Status};
 use super::state::{Asked, State};
+use super::{Limits, finished};
 use crate::interrupt;
+use crate::pipeline::record::collector::Collector;
 
-/// How often it is looked whether to end.
+/// How often the drawing thread checks whether to end.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// What both threads have.
+/// State of both threads.
 struct Shared {
     live: Mutex<Live>,
     status: Mutex<Status>,
-    /// Intervals that are complete.
+    /// Number of complete intervals.
     intervals: AtomicU64,
-    /// Whether collecting ended.
+    /// Whether collecting has ended.
     is_over: AtomicBool,
 }
 
-/// Shows the moment until that is to end. Gives what is to be said on the terminal afterwards.
+/// Runs the screen until it is asked to stop; returns lines to print once the terminal is restored.
 pub fn run(
     collector: &mut Collector,
     live: Live,
@@ -61,7 +61,7 @@ pub fn run(
         let shared = &shared;
         let drawing = scope.spawn(move || show(screen, shared, state, &orders));
         let collected = {
-            // Also when this thread panics: the other one ends, and puts the terminal right.
+            // Even if this thread panics, the other one ends and restores the terminal.
             let _over = Over(&shared.is_over);
             collect(collector, shared, &ordered, limits)
         };
@@ -80,7 +80,7 @@ impl Drop for Over<'_> {
     }
 }
 
-/// Collects until the user, a signal or a limit ends it; then ends what is recorded.
+/// Collects until the user, a signal or a limit ends it; then ends the recording, if there is one.
 fn collect(
     collector: &mut Collector,
     shared: &Shared,
@@ -96,7 +96,7 @@ fn collect(
         };
         add(shared, &batches)?;
         if let Err(error) = recorded {
-            tell(shared, &format!("the recording ended: {error:#}"), true);
+            show_message(shared, &format!("the recording ended: {error:#}"), true);
         }
         intervals += u64::from(lock(&shared.live).advance(collector.until()));
         shared.intervals.store(intervals, Relaxed);
@@ -118,29 +118,32 @@ fn collect(
     };
     if collector.recording().is_some() {
         let (_, stopped) = collector.stop()?;
-        said.extend(stopped?);
+        said.extend(stopped?.iter().flat_map(finished));
     }
     ended.map(|()| said)
 }
 
-/// Begins to record, or ends it. What cannot be done is told on the screen.
+/// Starts or ends a recording. Errors are shown on the screen.
 fn toggle(collector: &mut Collector, shared: &Shared) -> anyhow::Result<Vec<String>> {
     if collector.recording().is_some() {
         let (batches, stopped) = collector.stop()?;
         add(shared, &batches)?;
         let (message, is_bad, lines) = match stopped {
-            Ok(lines) => (lines.first().cloned().unwrap_or_default(), false, lines),
+            Ok(recording) => {
+                let lines: Vec<_> = recording.iter().flat_map(finished).collect();
+                (lines.first().cloned().unwrap_or_default(), false, lines)
+            }
             Err(error) => (format!("the recording failed: {error:#}"), true, Vec::new()),
         };
-        tell(shared, &message, is_bad);
+        show_message(shared, &message, is_bad);
         return Ok(lines);
     }
     match collector.start() {
-        Ok((batches, message)) => {
+        Ok((batches, path)) => {
             add(shared, &batches)?;
-            tell(shared, &message, false);
+            show_message(shared, &format!("recording to {}", path.display()), false);
         }
-        Err(error) => tell(shared, &format!("not recorded: {error:#}"), true),
+        Err(error) => show_message(shared, &format!("cannot record: {error:#}"), true),
     }
     Ok(Vec::new())
 }
@@ -154,20 +157,20 @@ fn add(shared: &Shared, batches: &[RecordBatch]) -> anyhow::Result<()> {
 }
 
 fn note(collector: &mut Collector, shared: &Shared, limits: &Limits) {
-    let seen = collector.seen();
+    let seen = collector.received();
     let mut status = lock(&shared.status);
     status.seen = seen;
     status.elapsed = limits.begin.elapsed();
     status.recording = collector.recording();
 }
 
-fn tell(shared: &Shared, message: &str, is_bad: bool) {
+fn show_message(shared: &Shared, message: &str, is_bad: bool) {
     let mut status = lock(&shared.status);
     status.message = message.to_owned();
     status.is_bad = is_bad;
 }
 
-/// Draws and reads keys. Its end ends collecting, for nobody holds the other end of `orders` then.
+/// Draws and reads keys. When this thread ends, `orders` closes and collecting stops.
 fn show(
     mut screen: Screen,
     shared: &Shared,
@@ -189,7 +192,7 @@ fn show(
         match event::read().context("keys cannot be read")? {
             Event::Key(key) => match state.press(key, draw::page(screen.height())) {
                 Asked::Quit => return Ok(()),
-                // It ends soon when nobody takes it.
+                // If the collecting thread has ended, this one ends soon, too.
                 Asked::Record => drop(orders.send(())),
                 Asked::Nothing => {}
             },
@@ -206,7 +209,7 @@ fn show(
     Ok(())
 }
 
-/// A terminal that is drawn on. Dropped, it is as it was.
+/// The terminal while it is drawn on. Restores it when dropped.
 struct Screen(Terminal<CrosstermBackend<Stdout>>);
 
 impl Screen {
@@ -214,7 +217,7 @@ impl Screen {
         interrupt::at_exit(restore);
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
-            // So that the message is not lost with the screen.
+            // Otherwise the message would be lost with the screen.
             restore();
             before(panic);
         }));
@@ -261,13 +264,13 @@ impl Drop for Screen {
     }
 }
 
-/// Makes the terminal what it was. Whatever fails, the rest is tried.
+/// Restores the terminal. If one step fails, the others are still tried.
 fn restore() {
     let _ = disable_raw_mode();
     let _ = execute!(std::io::stdout(), LeaveAlternateScreen, cursor::Show);
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Numbers of a thread that panicked are as good as any: it is about to end.
+    // If the other thread panicked, the program is about to end; its numbers are still valid.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

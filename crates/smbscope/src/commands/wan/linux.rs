@@ -30,7 +30,7 @@ pub fn run(args: &Wan, options: &Options, talk: Talk) -> anyhow::Result<()> {
     let length = length.map(Duration::from_nanos);
     let Some(name) = &args.netns else {
         let [first, second] = &args.interfaces[..] else {
-            return Err(Failure::usage("two interfaces are needed, or --netns NAME"));
+            return Err(Failure::usage("no link to emulate: give two interfaces or --netns NAME"));
         };
         let forwarder = Forwarder::open(first, second, None, options).map_err(coded)?;
         talk.say(&format!("{first} and {second} are joined ({options}); Ctrl-C ends it"));

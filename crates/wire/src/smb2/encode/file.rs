@@ -16,28 +16,28 @@ use crate::smb2::{Command, FileId};
 pub struct Create<'a> {
     /// Path below the share, with backslashes; empty for its root.
     pub name: &'a str,
-    /// Rights asked for.
+    /// Requested rights.
     pub desired_access: AccessMask,
     /// Attributes of a file that is created.
     pub file_attributes: FileAttributes,
-    /// What others may do meanwhile.
+    /// What other opens may do meanwhile.
     pub share_access: ShareAccess,
     /// What to do when the file is or is not there.
     pub disposition: CreateDisposition,
     /// Options of the open.
     pub options: CreateOptions,
-    /// The oplock asked for; without effect when there is a lease.
+    /// The requested oplock; ignored if there is a lease.
     pub oplock: OplockLevel,
-    /// What else is asked for.
+    /// Requested create contexts.
     pub wish: OpenWish,
 }
 
-/// What create contexts ask for.
+/// Create contexts that a client can request.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OpenWish {
     /// A lease.
     pub lease: Option<LeaseWish>,
-    /// An open that survives the connection, or the taking up of one.
+    /// An open that survives the connection, or the reconnect of one.
     pub durable: Option<DurableWish>,
     /// The rights that the user has.
     pub maximal_access: bool,
@@ -47,7 +47,7 @@ pub struct OpenWish {
     pub allocation_size: Option<u64>,
 }
 
-/// A lease that is asked for: version 1 without [`Lease::v2`].
+/// A requested lease: version 1 without [`Lease::v2`].
 pub type LeaseWish = Lease;
 
 /// How an open is to survive its connection.
@@ -55,7 +55,7 @@ pub type LeaseWish = Lease;
 pub enum DurableWish {
     /// Version 1 (2.1 and later), with an oplock or lease that allows handle caching.
     V1,
-    /// Version 1: takes the open up again.
+    /// Version 1: reconnects the open.
     V1Reconnect(FileId),
     /// Version 2 (3.x).
     V2 {
@@ -66,7 +66,7 @@ pub enum DurableWish {
         /// Chosen by the client, unique to the open.
         create_guid: [u8; 16],
     },
-    /// Version 2: takes the open up again.
+    /// Version 2: reconnects the open.
     V2Reconnect {
         /// The open.
         file_id: FileId,
@@ -106,7 +106,7 @@ impl Body for Create<'_> {
 }
 
 impl OpenWish {
-    /// Writes the contexts; their offset and length stand at `place`.
+    /// Writes the contexts, and their offset and length at `place`.
     fn write(&self, out: &mut Writer<'_>, place: usize) {
         let mut list = Contexts { out, first: None, last: 0 };
         if let Some(lease) = &self.lease {
@@ -250,7 +250,7 @@ impl Body for Read {
 
     fn write(&self, out: &mut Writer<'_>) {
         out.u16(49);
-        // Where the data would best stand in the response: behind its header and fixed part.
+        // Preferred offset of the data in the response: behind its header and fixed part.
         out.u8(80);
         out.u8(self.flags.0);
         out.u32(self.length);

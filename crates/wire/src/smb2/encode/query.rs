@@ -150,7 +150,7 @@ impl Body for Rename<'_> {
 pub struct Ioctl<'a> {
     /// The open file, or [`FileId::ANY`] where the code needs none.
     pub file_id: FileId,
-    /// What is asked for.
+    /// The requested function.
     pub code: Fsctl,
     /// Its input.
     pub input: &'a [u8],

@@ -1,7 +1,7 @@
-//! Replies, for servers that exist in tests and benchmarks only.
+//! Replies, for servers that exist only in tests and benchmarks.
 //!
-//! Just what a client needs to log on, open, read, write and close: no compound replies with
-//! padding of their own, no contexts but those of NEGOTIATE. MS-SMB2 sections 2.2.2, 2.2.4,
+//! Only what a client needs to log on, open, read, write and close: no compound replies with
+//! padding of their own, no contexts except those of NEGOTIATE. MS-SMB2 sections 2.2.2, 2.2.4,
 //! 2.2.6, 2.2.10, 2.2.14, 2.2.16, 2.2.20, 2.2.22.
 
 use super::{Body, Writer};
@@ -10,7 +10,7 @@ use crate::smb2::negotiate::{Capabilities, SecurityMode};
 use crate::smb2::session::SessionFlags;
 use crate::smb2::{Command, Dialect, FileId};
 
-/// Declares the body of an error response to one command; the status stands in the header.
+/// Declares the body of an error response to one command; the status is in the header.
 macro_rules! errors {
     ($($(#[$doc:meta])* $name:ident = $command:ident;)*) => {$(
         $(#[$doc])*
@@ -116,7 +116,7 @@ impl Body for NegotiateReply<'_> {
     }
 }
 
-/// SESSION_SETUP succeeded, or goes on.
+/// SESSION_SETUP succeeded, or continues.
 #[derive(Clone, Copy, Debug)]
 pub struct SessionSetupReply<'a> {
     /// Guest, encrypted.

@@ -9,7 +9,7 @@ use smbscope_tables::code;
 use smbscope_tables::operation::Operation;
 
 use super::*;
-use crate::commands::live::source::Packets;
+use crate::pipeline::record::source::Packets;
 
 const S: i64 = 1_000_000_000;
 
@@ -50,7 +50,7 @@ fn status() -> Status {
     Status {
         what: "3 processes of smbd on TCP port 445".into(),
         elapsed: Duration::from_secs(3_725),
-        seen: Seen {
+        seen: Received {
             operations: 22,
             packets: Some(Packets { count: 99, bytes: 4_096, ..Packets::default() }),
             events: None,

@@ -1,0 +1,343 @@
+//! The diagnosis: what makes a share slow, most costly first.
+//!
+//! [`Explain`] takes operations while they stream by, in bounded memory. [`Explain::finish`] ranks
+//! what it found by the time that would be saved without it: the sum of what each operation would
+//! save, and for the first operations, which are kept, the result of replaying them without it. Time
+//! is the busy time of connections, in which every moment is divided among the operations in flight,
+//! plus the clients' pauses below a second; so the shares of all findings refer to one total.
+//! Findings may overlap: a repeated lookup on a slow server is part of both.
+//!
+//! Each trouble has a file in `findings/` with its title, its remedies and the literature or
+//! specification behind it. [`sequential_blocks`], [`transfer_rates`], [`lookups`] and
+//! [`server_time`] are observations that several troubles share; [`connections`] and [`durability`]
+//! give notes about what costs no time that could be measured. `docs/adding.md` shows how to add a
+//! finding.
+
+mod attribution;
+mod candidate;
+mod connections;
+mod data;
+mod durability;
+mod findings;
+mod lookups;
+mod operation;
+mod reply_silence;
+mod savings;
+mod sequential_blocks;
+mod server_time;
+mod shared_link;
+mod transfer_rates;
+mod what_if;
+
+use arrow::array::RecordBatch;
+use arrow::error::ArrowError;
+use hashbrown::HashMap;
+use smbscope_tables::slice::Kind;
+use smbscope_tables::tables::{Connection, Coverage};
+
+pub use data::*;
+pub use operation::COLUMNS;
+
+use crate::rows::busy_time::BusyTime;
+use crate::rows::columns::Resolved;
+use connections::Connections;
+use durability::Durability;
+use findings::break_waits::BreakWaits;
+use findings::credit_starvation::CreditStarvation;
+use findings::lock_contention::LockContention;
+use findings::no_compounding::NoCompounding;
+use findings::share_conflicts::ShareConflicts;
+use findings::slow_client::SlowClient;
+use findings::stragglers::Stragglers;
+use lookups::Lookups;
+use operation::{Act, Operation, Rows};
+use reply_silence::ReplySilence;
+use sequential_blocks::SequentialBlocks;
+use server_time::ServerTime;
+use transfer_rates::TransferRates;
+use what_if::ReplaySample;
+
+/// Smaller shares of the time are not reported as findings.
+pub const LEAST_SHARE: f64 = 0.05;
+
+/// A diagnosis in progress.
+#[derive(Default)]
+pub struct Explain {
+    recordings: HashMap<String, u32, foldhash::fast::RandomState>,
+    servers: HashMap<String, u32, foldhash::fast::RandomState>,
+    whole: Whole,
+    span: Option<(i64, i64)>,
+    /// When any operation was in flight.
+    active: BusyTime,
+    elapsed: i128,
+    smb1: u64,
+    /// Operations that are signed or encrypted.
+    protected: u64,
+    /// Whether any operation has slices of crypto.
+    has_crypto_slices: bool,
+    reply_silence: ReplySilence,
+    connections: Connections,
+    sequential_blocks: SequentialBlocks,
+    transfer_rates: TransferRates,
+    credit_starvation: CreditStarvation,
+    stragglers: Stragglers,
+    durability: Durability,
+    sample: Option<ReplaySample>,
+    lookups: Lookups,
+    server_time: ServerTime,
+    share_conflicts: ShareConflicts,
+    lock_contention: LockContention,
+    break_waits: BreakWaits,
+    no_compounding: NoCompounding,
+    slow_client: SlowClient,
+}
+
+/// The columns of the operations table that a diagnosis with gains reads.
+pub fn columns_with_gains() -> Vec<&'static str> {
+    what_if::all_columns()
+}
+
+impl Explain {
+    /// A diagnosis without operations, and without replays.
+    pub fn new() -> Explain {
+        Explain::default()
+    }
+
+    /// A diagnosis that replays the first operations, to compute what remedies would gain; it needs
+    /// [`columns_with_gains`].
+    pub fn with_gains() -> Explain {
+        Explain { sample: Some(ReplaySample::default()), ..Explain::default() }
+    }
+
+    /// Adds connections, before or after their operations.
+    pub fn connections(&mut self, rows: &[Connection]) {
+        for row in rows {
+            let recording = self.recording(&row.recording);
+            self.connections.add(recording, row);
+            if let Some(sample) = &mut self.sample {
+                sample.connection(row);
+            }
+        }
+    }
+
+    /// Adds coverage: what the recording contains, and what it lacks.
+    pub fn coverage(&mut self, rows: &[Coverage]) {
+        rows.iter().for_each(|row| self.connections.add_coverage(row));
+    }
+
+    /// Adds operations in the order in which they ended. Columns are found by name; those that are absent
+    /// read as null. Fails only if a column has a type that cannot be cast to the schema's.
+    pub fn operations(&mut self, batch: &RecordBatch) -> Result<(), ArrowError> {
+        let numbers = match &mut self.sample {
+            Some(sample) => sample.add(batch)?,
+            None => 0..0,
+        };
+        let mut rows = Rows::of(batch)?;
+        let mut recordings = Resolved::new(rows.columns.recording.keys());
+        let mut servers = Resolved::new(rows.columns.server.keys());
+        for row in 0..batch.num_rows() {
+            let recording = match rows.columns.recording.key(row) {
+                Some(key) => recordings.get(key, || {
+                    self.recording(rows.columns.recording.text(key).unwrap_or_default())
+                }),
+                None => self.recording(""),
+            };
+            let server = rows.columns.server.key(row).map_or(0, |key| {
+                servers.get(key, || {
+                    let name = rows.columns.server.text(key).unwrap_or_default();
+                    let number = 1 + self.servers.len() as u32;
+                    *self.servers.entry_ref(name).or_insert(number)
+                })
+            });
+            let mut op = rows.operation(row, recording);
+            op.pause_ns = self.slow_client.pause_before(&op);
+            op.server = server;
+            op.number = Some(numbers.start + row as u32).filter(|number| numbers.contains(number));
+            op.silent_ns = self.reply_silence.before(&op);
+            self.see(&op);
+        }
+        Ok(())
+    }
+
+    fn recording(&mut self, name: &str) -> u32 {
+        if let Some(&number) = self.recordings.get(name) {
+            return number;
+        }
+        let number = self.recordings.len() as u32;
+        self.recordings.insert(name.to_owned(), number);
+        number
+    }
+
+    fn see(&mut self, op: &Operation) {
+        self.whole.operations += 1;
+        if let (Some(sample), Some(_)) = (&mut self.sample, op.number) {
+            sample.see(op);
+        }
+        // Clients that support both begin with SMB1's Negotiate.
+        let is_smb1 = op.columns.protocol.get(op.row) == Some(1);
+        self.smb1 += u64::from(is_smb1 && op.act != Act::Logon);
+        let columns = op.columns;
+        let is_protected = columns.signed.is_set(op.row) || columns.encrypted.is_set(op.row);
+        self.protected += u64::from(is_protected);
+        self.has_crypto_slices |= op.slice(Kind::CryptoIn).or(op.slice(Kind::CryptoOut)).is_some();
+        if op.is_timed {
+            let whole = &mut self.whole;
+            whole.timed += 1;
+            let add = |sum: &mut i64, ns: i64| *sum = sum.saturating_add(ns);
+            add(&mut whole.busy_ns, op.busy_ns);
+            add(&mut whole.transfer_ns, op.of_busy(op.transfer_ns()));
+            if let Some((server, network)) = op.split() {
+                add(&mut whole.server_ns, op.of_busy(server));
+                add(&mut whole.network_ns, op.of_busy(network));
+            }
+            self.elapsed += i128::from(op.elapsed_ns);
+            if let Some(start) = op.start {
+                let end = start.saturating_add(op.elapsed_ns);
+                let (first, last) = self.span.unwrap_or((start, end));
+                self.span = Some((first.min(start), last.max(end)));
+                self.active.add(start, end);
+            }
+        }
+        self.whole.think_ns = self.whole.think_ns.saturating_add(op.pause_ns);
+        self.sequential_blocks.see(op);
+        self.transfer_rates.see(op);
+        self.credit_starvation.see(op);
+        self.stragglers.see(op);
+        self.durability.see(op);
+        self.lookups.see(op);
+        self.server_time.see(op);
+        self.share_conflicts.see(op);
+        self.lock_contention.see(op);
+        self.break_waits.see(op);
+        self.no_compounding.see(op);
+        self.slow_client.see(op);
+    }
+
+    /// The findings and notes. Fails as [`Explain::operations`] does.
+    pub fn finish(mut self) -> Result<Diagnosis, ArrowError> {
+        let notes = self.notes();
+        let mut whole = self.whole;
+        if whole.timed > 0 {
+            whole.elapsed_ns_mean = (self.elapsed / i128::from(whole.timed)) as i64;
+        }
+        whole.lasted_ns = self.span.map_or(0, |(first, last)| last.saturating_sub(first));
+        whole.active_ns = self.active.ns();
+        let blocked_ns = self.lock_contention.blocked_ns;
+        let times = [whole.busy_ns, whole.think_ns, blocked_ns];
+        let all = times.map(|ns| ns as f64).iter().sum::<f64>();
+        let mut candidates = self.sequential_blocks.finish(&self.connections);
+        candidates.extend(self.transfer_rates.finish(&self.connections));
+        candidates.push(self.credit_starvation.finish(&self.connections));
+        candidates.extend(self.stragglers.finish());
+        candidates.extend(self.lookups.finish());
+        candidates.extend(self.server_time.finish());
+        candidates.push(self.share_conflicts.finish());
+        candidates.push(self.lock_contention.finish());
+        candidates.push(self.break_waits.finish());
+        candidates.push(self.no_compounding.finish());
+        candidates.push(self.slow_client.finish(&whole));
+        candidates.iter_mut().for_each(|one| one.name_connections(&self.connections));
+        let least_ns = (LEAST_SHARE * all) as i64;
+        if let Some(sample) = &mut self.sample {
+            for one in candidates.iter_mut().filter(|one| one.finding.saved_ns > least_ns) {
+                sample.replay_without(one)?;
+            }
+        }
+        let mut findings: Vec<_> = candidates.into_iter().map(|one| one.finding).collect();
+        subtract_stragglers(&mut findings);
+        findings.retain(|finding| finding.saved_ns > 0 && all > 0.0);
+        for finding in &mut findings {
+            finding.share = (finding.saved_ns as f64 / all).min(1.0);
+            if finding.saved_error_ns >= finding.saved_ns {
+                finding.confidence = Confidence::Low;
+                finding.because.push_str("; so few operations cause it that it may be chance");
+            }
+        }
+        findings.sort_by_key(|finding| (std::cmp::Reverse(finding.saved_ns), finding.trouble));
+        if let Some(sample) = &mut self.sample {
+            sample.judge(&mut findings)?;
+        }
+        Ok(Diagnosis { findings, notes, whole })
+    }
+
+    fn notes(&self) -> Vec<Note> {
+        let mut notes = Vec::new();
+        let mut note = |is_worth: bool, about: About, what: String| {
+            if is_worth {
+                notes.push(Note { about, what });
+            }
+        };
+        note(
+            self.smb1 > 0,
+            About::Smb1,
+            format!(
+                "{} of {} operations use SMB1, which has no encryption, hardly any pipelining, and one round trip \
+                 for each block; Samba and Windows disable it by default",
+                self.smb1, self.whole.operations
+            ),
+        );
+        let Whole { busy_ns, network_ns, .. } = self.whole;
+        note(
+            network_ns > busy_ns / 2 && network_ns > 0,
+            About::Distance,
+            format!(
+                "{:.0} % of the waiting time is network round trips, not the server: only fewer round trips or a \
+                 shorter distance help",
+                100.0 * network_ns as f64 / busy_ns.max(1) as f64
+            ),
+        );
+        let protected = self.protected;
+        note(
+            protected > self.whole.operations / 2 && !self.has_crypto_slices,
+            About::Protection,
+            format!(
+                "{protected} of {} operations are signed or encrypted; what that costs the server is not visible \
+                 from outside: record inside the server (smbscope record), or predict a run without it (smbscope \
+                 predict --change encryption=off)",
+                self.whole.operations
+            ),
+        );
+        self.durability.notes(&mut note);
+        self.connections.notes(self.smb1 > 0, &mut note);
+        notes
+    }
+}
+
+/// Subtracts the stragglers' time from the findings about the whole server, so that one slow file
+/// does not make the server slow.
+fn subtract_stragglers(findings: &mut [Finding]) {
+    let stragglers = findings.iter().find(|finding| finding.trouble == Trouble::Stragglers);
+    let Some(stragglers_ns) = stragglers.map(|finding| finding.saved_ns) else { return };
+    for finding in findings {
+        if [Trouble::SlowFilesystem, Trouble::ServerQueueing].contains(&finding.trouble) {
+            finding.scale_part(0.0, stragglers_ns);
+        }
+    }
+}
+
+/// Bits per second; none without bytes or time.
+fn rate(bytes: u64, ns: i64) -> Option<f64> {
+    (bytes > 0 && ns > 0).then(|| 8e9 * bytes as f64 / ns as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::attribution::Attribution;
+    use super::candidate::Candidate;
+    use super::*;
+
+    #[test]
+    fn stragglers_are_subtracted_from_the_breakdown_too() {
+        let one = |trouble, saved_ns| {
+            let attribution = Attribution::default();
+            let mut finding = Candidate::new(trouble, "", attribution, Confidence::Low, "").finding;
+            finding.saved_ns = saved_ns;
+            finding.clients = vec![Contributor { name: "c".into(), operations: 9, saved_ns }];
+            finding
+        };
+        let mut findings = [one(Trouble::SlowFilesystem, 1_000), one(Trouble::Stragglers, 900)];
+        subtract_stragglers(&mut findings);
+        let saved = findings.each_ref().map(|found| (found.saved_ns, found.clients[0].saved_ns));
+        assert_eq!(saved, [(100, 100), (900, 900)]);
+    }
+}

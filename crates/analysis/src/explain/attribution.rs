@@ -1,0 +1,287 @@
+//! Which clients, connections, shares and files a finding concerns: sums by name, within a limit,
+//! and the operations that cost most.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use hashbrown::HashMap;
+
+use super::data::{Contributor, Example};
+use super::operation::{Operation, TextId};
+use super::savings::Savings;
+
+/// Most names of one kind for which a finding keeps sums.
+const NAMES_MAX: usize = 4096;
+/// The same for observations that exist once for each connection or place, until it is known which
+/// of them become findings.
+const NAMES_FEW: usize = 64;
+/// Names of one kind that a finding lists.
+const NAMES_LISTED: usize = 5;
+/// Operations that a finding lists.
+const EXAMPLES: usize = 5;
+
+/// Sums by name.
+struct SumsByName {
+    sums: HashMap<TextId, Sums, foldhash::fast::RandomState>,
+    names_max: usize,
+}
+
+struct Sums {
+    name: Box<str>,
+    operations: u64,
+    saved_ns: i64,
+}
+
+impl Default for SumsByName {
+    fn default() -> SumsByName {
+        SumsByName { sums: HashMap::default(), names_max: NAMES_MAX }
+    }
+}
+
+impl SumsByName {
+    fn few() -> SumsByName {
+        SumsByName { names_max: NAMES_FEW, ..SumsByName::default() }
+    }
+
+    fn add(&mut self, id: TextId, operations: u64, saved_ns: i64, name: impl FnOnce() -> Box<str>) {
+        let has_room = self.sums.len() < self.names_max;
+        let sums = match self.sums.get_mut(&id) {
+            Some(sums) => sums,
+            None if has_room => {
+                self.sums.entry(id).or_insert(Sums { name: name(), operations: 0, saved_ns: 0 })
+            }
+            // The first names represent all: what costs much comes early and often.
+            None => return,
+        };
+        sums.operations += operations;
+        sums.saved_ns = sums.saved_ns.saturating_add(saved_ns);
+    }
+
+    fn merge(&mut self, other: SumsByName) {
+        for (id, Sums { name, operations, saved_ns }) in other.sums {
+            self.add(id, operations, saved_ns, || name);
+        }
+    }
+
+    fn finish(self) -> Vec<Contributor> {
+        let rows = self.sums.into_iter();
+        let mut rows: Vec<_> = rows
+            .map(|(_, Sums { name, operations, saved_ns })| Contributor {
+                name: name.into(),
+                operations,
+                saved_ns,
+            })
+            .collect();
+        rows.sort_by(|one, other| {
+            (other.saved_ns, other.operations, &one.name).cmp(&(
+                one.saved_ns,
+                one.operations,
+                &other.name,
+            ))
+        });
+        rows.truncate(NAMES_LISTED);
+        rows
+    }
+}
+
+fn name(name: Option<&str>) -> Box<str> {
+    name.unwrap_or_default().into()
+}
+
+/// An example and what it costs; the cheapest one compares as the greatest, so that a heap drops it
+/// first.
+#[derive(PartialEq, Eq)]
+struct RankedExample(i64, Example);
+
+impl Ord for RankedExample {
+    fn cmp(&self, other: &RankedExample) -> std::cmp::Ordering {
+        other.0.cmp(&self.0).then_with(|| self.1.operation.cmp(&other.1.operation))
+    }
+}
+
+impl PartialOrd for RankedExample {
+    fn partial_cmp(&self, other: &RankedExample) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// The operations of a finding, the time that would be saved, and where.
+#[derive(Default)]
+pub(super) struct Attribution {
+    pub(super) operations: u64,
+    pub(super) saved_ns: i64,
+    squares: f64,
+    clients: SumsByName,
+    connections: HashMap<(u32, u64), (u64, i64), foldhash::fast::RandomState>,
+    shares: SumsByName,
+    paths: SumsByName,
+    examples: BinaryHeap<RankedExample>,
+    savings: Savings,
+}
+
+/// The same in the order of the time that would be saved, cut to what is listed.
+pub(super) struct Ranking {
+    pub(super) savings: Savings,
+    pub(super) clients: Vec<Contributor>,
+    pub(super) connections: Vec<((u32, u64), u64, i64)>,
+    pub(super) shares: Vec<Contributor>,
+    pub(super) paths: Vec<Contributor>,
+    pub(super) examples: Vec<Example>,
+}
+
+impl Attribution {
+    /// One of many, with a low limit of names.
+    pub(super) fn with_few_names() -> Attribution {
+        let [clients, shares, paths] = std::array::from_fn(|_| SumsByName::few());
+        Attribution { clients, shares, paths, ..Attribution::default() }
+    }
+
+    /// Adds everything from `other`.
+    pub(super) fn merge(&mut self, other: Attribution) {
+        self.operations += other.operations;
+        self.saved_ns = self.saved_ns.saturating_add(other.saved_ns);
+        self.squares += other.squares;
+        self.clients.merge(other.clients);
+        for (key, (operations, saved_ns)) in other.connections {
+            self.add_connection(key, operations, saved_ns);
+        }
+        self.shares.merge(other.shares);
+        self.paths.merge(other.paths);
+        self.savings.merge(other.savings);
+        self.examples.extend(other.examples);
+        while self.examples.len() > EXAMPLES {
+            self.examples.pop();
+        }
+    }
+
+    /// Reduces the time that would be saved to this share.
+    pub(super) fn scale(&mut self, share: f64) {
+        let scaled = |ns: i64| (ns as f64 * share) as i64;
+        self.saved_ns = scaled(self.saved_ns);
+        self.squares *= share * share;
+        self.savings.scale(share);
+        self.sums().for_each(|(_, ns)| *ns = scaled(*ns));
+    }
+
+    /// Keeps the time and sets the numbers of operations to zero: they are counted elsewhere.
+    pub(super) fn without_operations(mut self) -> Attribution {
+        self.operations = 0;
+        self.sums().for_each(|(operations, _)| *operations = 0);
+        self
+    }
+
+    /// Adds an operation that would take `saved_ns` less of its busy time.
+    pub(super) fn add(&mut self, op: &Operation, saved_ns: i64) {
+        let saved_ns = saved_ns.max(0);
+        self.savings.add(op, saved_ns);
+        self.add_place(op, saved_ns, 1);
+    }
+
+    /// Adds a period in which one direction of the operation's connection stood still, so that
+    /// everything in flight waited. `direction` is 0 if it waited for data from the server; the times
+    /// are the whole period and what would be saved of it, ns.
+    pub(super) fn add_stall(
+        &mut self,
+        op: &Operation,
+        direction: usize,
+        begin: i64,
+        time: (i64, i64),
+    ) {
+        let (ns, saved_ns) = (time.0, time.1.max(0));
+        self.savings.add_stall(op, direction, begin, (ns, saved_ns));
+        self.add_place(op, saved_ns, 1);
+    }
+
+    /// Adds several operations, of which `op` is the last, with the savings of each.
+    pub(super) fn add_many(
+        &mut self,
+        op: &Operation,
+        saved_ns: i64,
+        operations: u64,
+        savings: Savings,
+    ) {
+        self.savings.merge(savings);
+        self.add_place(op, saved_ns.max(0), operations);
+    }
+
+    /// Adds a client's pause before an operation; share and file are not responsible for it.
+    pub(super) fn add_pause(&mut self, op: &Operation, saved_ns: i64) {
+        self.add_client(op, saved_ns, 1);
+    }
+
+    fn add_place(&mut self, op: &Operation, saved_ns: i64, operations: u64) {
+        if let Some(share) = op.share {
+            self.shares.add(share, operations, saved_ns, || name(op.share_name()));
+        }
+        if let Some(path) = op.path {
+            self.paths.add(path, operations, saved_ns, || name(op.path_name()));
+        }
+        self.add_client(op, saved_ns, operations);
+    }
+
+    fn add_client(&mut self, op: &Operation, saved_ns: i64, operations: u64) {
+        self.operations += operations;
+        self.saved_ns = self.saved_ns.saturating_add(saved_ns);
+        self.squares += (saved_ns as f64).powi(2);
+        if let Some(client) = op.client {
+            self.clients.add(client, operations, saved_ns, || name(op.client_name()));
+        }
+        self.add_connection((op.recording, op.connection), operations, saved_ns);
+        let is_full = self.examples.len() >= EXAMPLES;
+        if saved_ns > 0 && !(is_full && self.examples.peek().is_some_and(|one| one.0 >= saved_ns)) {
+            if is_full {
+                self.examples.pop();
+            }
+            self.examples.push(RankedExample(saved_ns, op.example()));
+        }
+    }
+
+    /// Operations and time of every name.
+    fn sums(&mut self) -> impl Iterator<Item = (&mut u64, &mut i64)> {
+        let names = [&mut self.clients, &mut self.shares, &mut self.paths];
+        let names = names.into_iter().flat_map(|names| names.sums.values_mut());
+        let names = names.map(|sums| (&mut sums.operations, &mut sums.saved_ns));
+        names.chain(self.connections.values_mut().map(|(operations, ns)| (operations, ns)))
+    }
+
+    fn add_connection(&mut self, key: (u32, u64), operations: u64, saved_ns: i64) {
+        let has_room = self.connections.len() < self.clients.names_max;
+        let sums = match self.connections.get_mut(&key) {
+            Some(sums) => sums,
+            None if has_room => self.connections.entry(key).or_default(),
+            None => return,
+        };
+        *sums = (sums.0 + operations, sums.1.saturating_add(saved_ns));
+    }
+
+    /// Half of the sum's 95 % interval, with the operations taken as a sample of many similar ones.
+    pub(super) fn error_ns(&self) -> i64 {
+        let n = self.operations as f64;
+        if self.operations < 2 {
+            return self.saved_ns;
+        }
+        let mean = self.saved_ns as f64 / n;
+        let variance = (self.squares / n - mean * mean).max(0.0) * n / (n - 1.0);
+        (crate::predict::Z_95 * (n * variance).sqrt()) as i64
+    }
+
+    pub(super) fn finish(self) -> Ranking {
+        let mut examples = self.examples.into_vec();
+        examples.sort_unstable();
+        let connections = self.connections.into_iter();
+        let mut connections: Vec<_> =
+            connections.map(|(key, (operations, ns))| (key, operations, ns)).collect();
+        connections.sort_unstable_by_key(|(key, operations, ns)| {
+            Reverse((*ns, *operations, Reverse(*key)))
+        });
+        connections.truncate(NAMES_LISTED);
+        Ranking {
+            savings: self.savings,
+            clients: self.clients.finish(),
+            connections,
+            shares: self.shares.finish(),
+            paths: self.paths.finish(),
+            examples: examples.into_iter().map(|one| one.1).collect(),
+        }
+    }
+}

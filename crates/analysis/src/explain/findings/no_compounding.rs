@@ -1,0 +1,89 @@
+//! Requests on one open go one at a time that could go together, as related requests of a compound
+//! (MS-SMB2 section 3.2.4.1.4).
+
+use hashbrown::HashMap;
+
+use super::super::attribution::Attribution;
+use super::super::candidate::Candidate;
+use super::super::data::{Confidence, Remedy, Trouble};
+use super::super::operation::{Act, Operation};
+use super::remedy;
+
+pub(in super::super) const TITLE: &str = "no compounding";
+
+pub(in super::super) const REMEDIES: &[Remedy] = &[
+    remedy(
+        "client",
+        "use one that compounds related requests: Windows 8 and later and Linux from 5.9 do, smbclient from 4.x in \
+         part",
+    ),
+    remedy(
+        "network",
+        "bring client and server closer together, or put a cache between them (BranchCache)",
+    ),
+];
+
+/// A client that takes longer than this may need the reply for its next request, ns.
+const AT_ONCE_NS: i64 = 1_000_000;
+/// Most connections that are followed; when there are more, all are forgotten.
+const CONNECTIONS_MAX: usize = 65_536;
+
+/// The last request of a connection.
+struct LastRequest {
+    handle: (u32, u64),
+    ended_at: i64,
+    may_lead: bool,
+}
+
+/// Requests that could have been in the compound of the request before.
+#[derive(Default)]
+pub(in super::super) struct NoCompounding {
+    last: HashMap<(u32, u64), LastRequest, foldhash::fast::RandomState>,
+    attribution: Attribution,
+}
+
+impl NoCompounding {
+    pub(in super::super) fn see(&mut self, op: &Operation) {
+        let key = (op.recording, op.connection);
+        let (Some(handle), Some(start), true) = (op.handle, op.start, op.is_timed) else {
+            self.last.remove(&key);
+            return;
+        };
+        if self.last.len() >= CONNECTIONS_MAX {
+            self.last.clear();
+        }
+        let is_query = matches!(op.act, Act::Query | Act::List | Act::Change);
+        let last = LastRequest {
+            handle,
+            ended_at: start.saturating_add(op.elapsed_ns),
+            may_lead: is_query || op.act == Act::Open,
+        };
+        let before = self.last.insert(key, last);
+        let could_follow = before.is_some_and(|before| {
+            before.may_lead
+                && before.handle == handle
+                && (0..AT_ONCE_NS).contains(&start.saturating_sub(before.ended_at))
+        });
+        let is_single = op.columns.compound.get(op.row).is_none();
+        let is_smb2 = op.columns.protocol.get(op.row) == Some(2);
+        if could_follow
+            && is_single
+            && is_smb2
+            && (is_query || op.act == Act::Close)
+            && let Some((_, network_ns)) = op.split()
+        {
+            self.attribution.add(op, op.of_busy(network_ns));
+        }
+    }
+
+    pub(in super::super) fn finish(self) -> Candidate {
+        Candidate::new(
+            Trouble::NoCompounding,
+            "Related requests on one open are sent one at a time, each with its own round trip, although they do not \
+             depend on each other's replies",
+            self.attribution,
+            Confidence::Medium,
+            "each was sent less than a millisecond after the reply before it, on the same open",
+        )
+    }
+}

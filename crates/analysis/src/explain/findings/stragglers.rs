@@ -1,0 +1,166 @@
+//! One file, folder, client or second is far slower than the rest: operations that take many times
+//! as long as similar ones, most of them in one place (J. Dean and L. A. Barroso, The Tail at Scale,
+//! 2013).
+
+use hashbrown::HashMap;
+
+use super::super::attribution::Attribution;
+use super::super::candidate::Candidate;
+use super::super::data::{Confidence, Remedy, Trouble};
+use super::super::operation::{Act, Operation, TextId, text_id};
+use super::remedy;
+use crate::stats::mean::Mean;
+
+pub(in super::super) const TITLE: &str = "stragglers";
+
+pub(in super::super) const REMEDIES: &[Remedy] = &[
+    remedy(
+        "server",
+        "look for what is special there: where the file is stored, its size and fragmentation, its access list, what \
+         else runs at that time (backup, snapshot, scrub)",
+    ),
+    remedy("server", "smbscope record shows which part of the server's time it is"),
+];
+
+/// A straggler takes this many times as long as usual ...
+const TIMES: f64 = 10.0;
+/// ... and at least this, ns.
+const LEAST_NS: i64 = 2_000_000;
+/// Operations of a kind and size after which the usual time is known.
+const KNOWN_LEAST: u64 = 50;
+/// Classes of size, each four times as large as the one before.
+const SIZES: usize = 16;
+/// Most files, folders, clients and seconds that are counted, each.
+const PLACES_MAX: usize = 65_536;
+/// Length of the time slots, ns.
+const SLOT_NS: i64 = 1_000_000_000;
+/// A place stands out if it has this share of the excess time ...
+const EXCESS_LEAST: f64 = 0.6;
+/// ... with at most this share of the operations ...
+const OPERATIONS_MOST: f64 = 0.2;
+/// ... and at least this many stragglers; fewer may be chance.
+const STRAGGLERS_LEAST: u64 = 3;
+
+/// One file, folder, client or second: its operations, its stragglers, and their excess time.
+#[derive(Default)]
+struct Place {
+    operations: u64,
+    stragglers: u64,
+    excess_ns: i64,
+    attribution: Option<Box<Attribution>>,
+}
+
+type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
+
+/// Usual times, and operations by place.
+#[derive(Default)]
+pub(in super::super) struct Stragglers {
+    /// Logarithms of the server's time, by act and size.
+    usual: [[Mean; SIZES]; Act::ALL.len()],
+    operations: u64,
+    excess_ns: i64,
+    files: Map<TextId, Place>,
+    folders: Map<TextId, Place>,
+    clients: Map<Option<TextId>, Place>,
+    seconds: Map<i64, Place>,
+}
+
+impl Stragglers {
+    pub(in super::super) fn see(&mut self, op: &Operation) {
+        let is_other = matches!(op.act, Act::Logon | Act::Lock | Act::Break | Act::Other);
+        let waits = op.columns.pending_at.get(op.row).is_some();
+        let (Some((server_ns, _)), Some(start), false) = (op.split(), op.start, is_other || waits)
+        else {
+            return;
+        };
+        self.operations += 1;
+        let alone_ns = server_ns.min(op.silent_ns).max(1);
+        let size = ((u64::BITS - op.bytes.leading_zeros()) / 2) as usize;
+        let usual = &mut self.usual[op.act as usize][size.min(SIZES - 1)];
+        let logarithm = (alone_ns as f64).ln();
+        let is_straggler = usual.n >= KNOWN_LEAST
+            && alone_ns > LEAST_NS
+            && logarithm > TIMES.ln() + usual.mean().max(0.0);
+        let mut excess_ns = 0;
+        if is_straggler {
+            excess_ns = alone_ns - usual.mean().exp() as i64;
+            self.excess_ns = self.excess_ns.saturating_add(excess_ns);
+        } else {
+            usual.add(logarithm);
+        }
+        let straggler = is_straggler.then_some((alone_ns, excess_ns));
+        if let Some(path) = op.path {
+            count(&mut self.files, text_id((op.share, path)), op, straggler);
+        }
+        if let Some(folder) = op.folder {
+            count(&mut self.folders, text_id((op.share, folder)), op, straggler);
+        }
+        count(&mut self.clients, op.client, op, straggler);
+        count(&mut self.seconds, start.div_euclid(SLOT_NS), op, straggler);
+    }
+
+    pub(in super::super) fn finish(self) -> Option<Candidate> {
+        let all = self.operations as f64;
+        let excess = self.excess_ns as f64;
+        let (clients, seconds) = (self.clients.len(), self.seconds.len());
+        let stands_out = |place: &Place| {
+            place.stragglers >= STRAGGLERS_LEAST
+                && place.excess_ns as f64 >= EXCESS_LEAST * excess
+                && place.operations as f64 <= OPERATIONS_MOST * all
+        };
+        let file = self.files.into_values().find(stands_out);
+        let file = file.map(|place| ("One file is far slower than the rest", place));
+        let folder = || {
+            let folder = self.folders.into_values().find(stands_out)?;
+            Some(("One folder is far slower than the rest", folder))
+        };
+        // Of few clients or seconds, one always has most of the time.
+        let client = || {
+            let mut places = self.clients.into_values().filter(|_| clients >= 3);
+            Some(("One client is far slower than the rest", places.find(stands_out)?))
+        };
+        let second = || {
+            let mut places = self.seconds.into_values().filter(|_| seconds >= 5);
+            Some((
+                "Within one second operations took far longer than at any other time",
+                places.find(stands_out)?,
+            ))
+        };
+        let (what, place) = file.or_else(folder).or_else(client).or_else(second)?;
+        let attribution = place.attribution.map(|attribution| *attribution).unwrap_or_default();
+        let candidate = Candidate::new(
+            Trouble::Stragglers,
+            what,
+            attribution,
+            Confidence::Medium,
+            "its operations take more than ten times as long as others of their kind and size, and it has most of all \
+             such operations' excess time",
+        );
+        Some(candidate.with_figures([
+            ("share_of_what_is_out_of_line", place.excess_ns as f64 / excess.max(1.0), "share"),
+            ("share_of_operations", place.operations as f64 / all.max(1.0), "share"),
+        ]))
+    }
+}
+
+/// Counts an operation in a place. Of a straggler: how long the connection waited for it, and how
+/// much of that exceeds the usual time.
+fn count<K: Eq + std::hash::Hash>(
+    places: &mut Map<K, Place>,
+    key: K,
+    op: &Operation,
+    straggler: Option<(i64, i64)>,
+) {
+    if places.len() >= PLACES_MAX && !places.contains_key(&key) {
+        return;
+    }
+    let place = places.entry(key).or_default();
+    place.operations += 1;
+    if let Some((alone_ns, excess_ns)) = straggler {
+        place.stragglers += 1;
+        place.excess_ns = place.excess_ns.saturating_add(excess_ns);
+        let attribution =
+            place.attribution.get_or_insert_with(|| Box::new(Attribution::with_few_names()));
+        attribution.add_stall(op, 0, op.silent_from(alone_ns), (alone_ns, excess_ns));
+    }
+}

@@ -1,0 +1,229 @@
+//! What would be saved without a trouble, and what remedies would gain: by replaying the first
+//! operations without it, and with them ([`crate::predict::replay`]).
+
+use std::ops::Range;
+
+use arrow::array::RecordBatch;
+use arrow::error::ArrowError;
+use smbscope_tables::profile::CacheOption;
+use smbscope_tables::tables::Connection;
+
+use super::LEAST_SHARE;
+use super::candidate::Candidate;
+use super::data::{Finding, Gain, Trouble};
+use super::operation::Operation;
+use super::savings::SampledOperation;
+use super::sequential_blocks::BLOCK_SMB1;
+use crate::predict::changes::Change;
+use crate::predict::plan::Plan;
+use crate::predict::replay::{self, Baseline, Prediction, Replay, Saving};
+use crate::predict::requirements::{unanswered, unlearnt_sizes};
+
+/// Most operations in the sample: about 40 MB.
+const OPERATIONS_MAX: usize = 100_000;
+/// Most connections in the sample.
+const CONNECTIONS_MAX: usize = 20_000;
+/// Most replays with remedies in one diagnosis.
+const REPLAYS_MAX: usize = 8;
+/// Fewest operations to judge a remedy by.
+const OPERATIONS_LEAST: u64 = 20;
+
+/// The first operations of the recordings, kept for replaying.
+#[derive(Default)]
+pub(super) struct ReplaySample {
+    batches: Vec<RecordBatch>,
+    operations: usize,
+    is_cut: bool,
+    connections: Vec<Connection>,
+    /// Times of the operations.
+    sampled: Vec<SampledOperation>,
+    /// The replay without any change.
+    today: Option<Prediction>,
+}
+
+/// The columns that a replay with any remedy reads.
+fn replay_columns() -> impl Iterator<Item = &'static str> {
+    static PLAN: std::sync::LazyLock<Plan> =
+        std::sync::LazyLock::new(|| Plan { cache: Some(CacheOption::DirLease), ..Plan::default() });
+    replay::columns(&PLAN)
+}
+
+/// The columns that a diagnosis with gains reads.
+pub(super) fn all_columns() -> Vec<&'static str> {
+    let mut all: Vec<_> = super::COLUMNS.iter().copied().chain(replay_columns()).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+impl ReplaySample {
+    /// Adds operations while there is room; returns the numbers of those that it keeps.
+    pub(super) fn add(&mut self, batch: &RecordBatch) -> Result<Range<u32>, ArrowError> {
+        let first = self.operations as u32;
+        if self.operations >= OPERATIONS_MAX {
+            self.is_cut |= batch.num_rows() > 0;
+            return Ok(first..first);
+        }
+        let rows = batch.num_rows().min(OPERATIONS_MAX - self.operations);
+        self.is_cut |= rows < batch.num_rows();
+        let schema = batch.schema_ref();
+        let mut indices: Vec<_> =
+            replay_columns().filter_map(|name| schema.index_of(name).ok()).collect();
+        indices.sort_unstable();
+        indices.dedup();
+        self.batches.push(batch.project(&indices)?.slice(0, rows));
+        self.operations += rows;
+        Ok(first..self.operations as u32)
+    }
+
+    /// Adds the times of an operation that it keeps.
+    pub(super) fn see(&mut self, op: &Operation) {
+        self.sampled.push(SampledOperation::of(op));
+    }
+
+    pub(super) fn connection(&mut self, row: &Connection) {
+        if self.connections.len() < CONNECTIONS_MAX {
+            self.connections.push(row.clone());
+        }
+    }
+
+    /// Reduces what a candidate saves to what its clients would wait less: an operation that no client
+    /// waits for saves nothing, and requests that were in flight together stay so.
+    pub(super) fn replay_without(&mut self, candidate: &mut Candidate) -> Result<(), ArrowError> {
+        let Candidate { finding, savings, .. } = candidate;
+        let replayed = savings.operations() as u64;
+        let is_known = replayed >= if self.is_cut { OPERATIONS_LEAST } else { 1 };
+        if !is_known || savings.sampled_ns <= 0 {
+            return Ok(());
+        }
+        let shorter_ns = savings.by_operation(&self.sampled).into_iter();
+        let busy = self.sampled.iter().map(|sampled| sampled.busy_ns);
+        let spares: Vec<_> =
+            shorter_ns.zip(busy).map(|(ns, busy_ns)| Saving { ns, busy_ns }).collect();
+        // At the capture point, as the busy time is.
+        let mut replay = Replay::new(Plan::default(), Baseline::default());
+        self.feed(&mut replay, &spares)?;
+        let saved = replay.finish().spared_busy_ns;
+        finding.scale_part((saved / savings.sampled_ns as f64).clamp(0.0, 1.0), savings.all_ns);
+        finding.replayed = replayed;
+        Ok(())
+    }
+
+    fn today(&mut self) -> Result<&Prediction, ArrowError> {
+        let today = match self.today.take() {
+            Some(today) => today,
+            None => self.replay(&Plan::default(), Baseline::default())?,
+        };
+        Ok(self.today.insert(today))
+    }
+
+    /// Adds what remedies would gain to the findings above [`LEAST_SHARE`].
+    pub(super) fn judge(&mut self, findings: &mut [Finding]) -> Result<(), ArrowError> {
+        let mut replays = 0;
+        let mut known: Vec<(Change, Option<Gain>)> = Vec::new();
+        for finding in findings.iter_mut().filter(|found| found.share >= LEAST_SHARE) {
+            for change in remedies(finding) {
+                if let Some((_, gain)) = known.iter().find(|one| one.0 == change) {
+                    finding.gains.extend(gain.clone());
+                    continue;
+                }
+                let today = self.today()?;
+                // A change that needs slices which the recording lacks is not worth a replay. Only the
+                // replay itself shows how often a cache would be used.
+                let is_cache = change.cache_option().is_some();
+                if !is_cache && unanswered(&[change], today).is_some() {
+                    continue;
+                }
+                replays += 1;
+                if replays > REPLAYS_MAX {
+                    return Ok(());
+                }
+                let baseline = today.baseline.clone();
+                let gain = self.gain(change, baseline)?;
+                finding.gains.extend(gain.clone());
+                known.push((change, gain));
+            }
+        }
+        Ok(())
+    }
+
+    fn gain(&self, change: Change, baseline: Baseline) -> Result<Option<Gain>, ArrowError> {
+        if unlearnt_sizes(&[change], baseline.sizes).is_some() {
+            return Ok(None);
+        }
+        let mut plan = Plan::default();
+        change.plan(&mut plan);
+        let prediction = self.replay(&plan, baseline)?;
+        let is_unknown = plan.is_other_network() && prediction.without_rtt == prediction.timed;
+        let is_little = prediction.timed < OPERATIONS_LEAST;
+        if is_unknown || is_little || unanswered(&[change], &prediction).is_some() {
+            return Ok(None);
+        }
+        let (before_ns, after_ns) = prediction.waiting_ns;
+        // The interval of the mean gain of an operation, times their number.
+        let error_ns = prediction.operations.change_error_ns.map(|each| {
+            let all = each * prediction.operations.before.distribution.n as f64;
+            all as i64
+        });
+        Ok(Some(Gain {
+            change: change.to_string(),
+            waiting_before_ns: before_ns,
+            waiting_after_ns: after_ns,
+            error_ns,
+            operations: prediction.timed,
+            is_part: self.is_cut,
+        }))
+    }
+
+    fn replay(&self, plan: &Plan, baseline: Baseline) -> Result<Prediction, ArrowError> {
+        let mut replay = Replay::new(plan.clone(), baseline);
+        replay.connections(&self.connections);
+        self.feed(&mut replay, &[])?;
+        Ok(replay.finish())
+    }
+
+    fn feed(&self, replay: &mut Replay, spared: &[Saving]) -> Result<(), ArrowError> {
+        let mut first = 0;
+        for batch in &self.batches {
+            replay.operations_less(batch, spared.get(first..).unwrap_or_default())?;
+            first += batch.num_rows();
+        }
+        Ok(())
+    }
+}
+
+/// The remedies that a replay can compute.
+fn remedies(finding: &Finding) -> Vec<Change> {
+    let figure = |name| {
+        let figure = finding.figures.iter().find(|figure| figure.name == name);
+        figure.map(|figure| figure.value)
+    };
+    let block = figure("larger_block").map_or(1 << 20, |bytes| bytes as u64);
+    // SMB1's raw transfers go one at a time.
+    let depth = (block != BLOCK_SMB1).then_some(Change::Depth(8));
+    match finding.trouble {
+        Trouble::SmallReads => std::iter::once(Change::ReadBlock(block)).chain(depth).collect(),
+        Trouble::SmallWrites => std::iter::once(Change::WriteBlock(block)).chain(depth).collect(),
+        Trouble::ServerQueueing => vec![Change::Queue(0.0), Change::Cpu(2.0)],
+        Trouble::SlowFilesystem => vec![Change::Filesystem(4.0), Change::CacheHit(1.0)],
+        Trouble::SlowFlush => vec![Change::WriteThrough(false)],
+        Trouble::RepeatedLookups | Trouble::RepeatedListings | Trouble::FailingLookups => {
+            vec![Change::DirLease(())]
+        }
+        Trouble::NoCompounding => vec![Change::Compound(true)],
+        // The replay attributes the costs of TCP and credits to the network and the client, and none of these
+        // changes them.
+        Trouble::BandwidthLimited
+        | Trouble::WindowLimited
+        | Trouble::CreditStarvation
+        | Trouble::Loss
+        | Trouble::SlowLogon
+        | Trouble::Protection
+        | Trouble::OpenCloseChurn
+        | Trouble::ShareConflicts
+        | Trouble::LockContention
+        | Trouble::BreakWaits
+        | Trouble::Stragglers
+        | Trouble::SlowClient => Vec::new(),
+    }
+}

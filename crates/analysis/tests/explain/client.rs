@@ -1,0 +1,36 @@
+//! Findings about the client: its pauses.
+
+use smbscope_analysis::explain::Trouble;
+
+use crate::support::*;
+
+#[test]
+fn finds_a_client_that_pauses_but_not_an_idle_one() {
+    let pauses = Act { gap_ns: 50 * MS, ..act(QUERY_INFO, 1, "a") };
+    let diagnosis = explain(&vec![pauses.clone(); 40]);
+    assert_eq!(diagnosis.findings[0].trouble, Trouble::SlowClient);
+    assert!(diagnosis.findings[0].share > 0.9);
+    // The first one has no pause: 39 pauses of 50 ms, and 40 operations of 0.3 ms.
+    assert_eq!(figure(&diagnosis.findings[0], "mean_pause"), 50e6);
+    let idle = 1.0 - 40.0 * 0.3 / (39.0 * 50.0 + 40.0 * 0.3);
+    let told = figure(&diagnosis.findings[0], "share_of_time_with_nothing_in_flight");
+    assert!((told - idle).abs() < 1e-9, "{told}");
+    let away = Act { gap_ns: 60_000 * MS, ..pauses };
+    assert_eq!(found(&explain(&vec![away; 40]), Trouble::SlowClient), None);
+}
+
+#[test]
+fn a_channel_does_not_pause_while_another_is_busy() {
+    // Of two connections of one session, one is idle while the other is busy.
+    let mut rows = vec![act(QUERY_INFO, 1, "a"); 40];
+    for act in &mut rows {
+        act.server_ns = 40 * MS;
+        act.set = |row| {
+            row.set_session_id(7);
+            row.set_connection(1 + row.operation().unwrap() % 2);
+            row.set_client_gap_ns(40 * MS);
+        };
+    }
+    let diagnosis = explain(&rows);
+    assert_eq!((diagnosis.whole.think_ns, found(&diagnosis, Trouble::SlowClient)), (0, None));
+}

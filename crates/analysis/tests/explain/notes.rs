@@ -1,0 +1,86 @@
+//! Notes: what costs no time that could be measured.
+
+use smbscope_analysis::explain::{About, Explain, Note};
+use smbscope_tables::operation::Operation;
+use smbscope_tables::tables::{Connection, Coverage};
+
+use crate::support::*;
+
+#[test]
+fn the_cost_of_protection_is_not_visible_from_outside() {
+    let is_told = |set: fn(&mut Operation)| {
+        let diagnosis = explain(&vec![Act { set, ..act(READ, 1, "a") }; 30]);
+        diagnosis.notes.iter().any(|note| note.about == About::Protection)
+    };
+    assert!(is_told(|row| row.set_signed(true)) && is_told(|row| row.set_encrypted(true)));
+    assert!(!is_told(|_| ()));
+    assert!(!is_told(|row| {
+        row.set_signed(true);
+        row.set_crypto_in_ns(MS / 100);
+    }));
+}
+
+#[test]
+fn connections_and_coverage_make_notes() {
+    let mut explain = Explain::new();
+    explain.connections(&[Connection {
+        recording: "run".into(),
+        packets_to_client: 1000,
+        retransmissions_to_client: 20,
+        zero_windows_to_server: 3,
+        gaps_to_client: 1,
+        max_read_bytes: Some(65_536),
+        max_write_bytes: Some(65_536),
+        ..Connection::default()
+    }]);
+    explain.coverage(&[Coverage {
+        messages_encrypted: 9,
+        messages_decrypted: 4,
+        ..Coverage::default()
+    }]);
+    let diagnosis = explain.finish().unwrap();
+    assert!(diagnosis.findings.is_empty());
+    let about: Vec<_> = diagnosis.notes.iter().map(|note| note.about).collect();
+    use About::{Loss, SmallMaximum, Unseen, ZeroWindows};
+    assert_eq!(about, [Loss, ZeroWindows, SmallMaximum, Unseen, Unseen]);
+    assert!(diagnosis.notes[4].what.starts_with("5 messages"));
+}
+
+#[test]
+fn notes_backups_that_were_not_flushed() {
+    let large = |row: &mut Operation| row.set_transferred_bytes(2 << 20);
+    let copy = |path, with: &[Act]| {
+        let write = Act { set: large, ..act(WRITE, 1, path) };
+        let acts = [&[act(CREATE, 1, path), write], with, &[act(CLOSE, 1, path)]].concat();
+        let is_told = |note: &Note| note.about == About::NotStable;
+        explain(&acts).notes.iter().any(is_told)
+    };
+    assert!(copy("backup\\full.VBK", &[]));
+    assert!(!copy("backup\\full.vbk", &[act(FLUSH, 1, "backup\\full.vbk")]));
+    assert!(!copy("letter.docx", &[]));
+}
+
+#[test]
+fn notes_multichannel_that_is_not_used() {
+    let one = |number, bytes| Connection {
+        recording: "run".into(),
+        connection: number,
+        bytes_to_client: bytes,
+        server_capabilities: Some(0x7f),
+        client_capabilities: Some(8),
+        client_guid: Some(format!("client {}", number % 4)),
+        ..far_connection(0, 1 << 20)
+    };
+    let about = |rows: &[Connection]| {
+        let mut explain = Explain::new();
+        explain.connections(rows);
+        explain.finish().unwrap().notes.iter().map(|note| note.about).collect::<Vec<_>>()
+    };
+    let many = 1 << 30;
+    assert_eq!(about(&[one(1, many)]), [About::MultichannelUnused]);
+    assert_eq!(about(&[one(1, many), one(5, many)]), []);
+    assert_eq!(about(&[Connection { client_capabilities: Some(0), ..one(1, many) }]), []);
+    let rest = [one(2, 9), one(3, 9), one(4, 9)];
+    let all = [&[one(1, many)], &rest[..]].concat();
+    assert_eq!(about(&all), [About::MultichannelUnused, About::OneConnection]);
+}

@@ -1,0 +1,169 @@
+//! Made-up operations, and the diagnosis of them.
+
+use smbscope_analysis::explain::{Diagnosis, Explain, Finding, Trouble};
+use smbscope_tables::builder::OperationBuilder;
+use smbscope_tables::code;
+use smbscope_tables::operation::Operation;
+use smbscope_tables::tables::Connection;
+
+pub const CREATE: u16 = 5;
+pub const CLOSE: u16 = 6;
+pub const FLUSH: u16 = 7;
+pub const READ: u16 = 8;
+pub const WRITE: u16 = 9;
+pub const LOCK: u16 = 10;
+pub const QUERY_DIRECTORY: u16 = 14;
+pub const QUERY_INFO: u16 = 16;
+pub const SET_INFO: u16 = 17;
+pub const NEGOTIATE: u16 = 0;
+pub const OPLOCK_BREAK: u16 = 18;
+pub const MS: i64 = 1_000_000;
+pub const NO_HANDLE: u64 = u64::MAX;
+pub const NOT_FOUND: u32 = 0xc000_0034;
+
+/// One operation to make: its command, the time that the server takes, its open and its path.
+#[derive(Clone)]
+pub struct Act {
+    pub command: u16,
+    pub server_ns: i64,
+    pub handle: u64,
+    pub path: &'static str,
+    pub client: &'static str,
+    pub gap_ns: i64,
+    pub rtt_ns: i64,
+    pub set: fn(&mut Operation),
+}
+
+pub fn act(command: u16, handle: u64, path: &'static str) -> Act {
+    let client = "10.0.0.1";
+    Act {
+        command,
+        server_ns: MS / 10,
+        handle,
+        path,
+        client,
+        gap_ns: 0,
+        rtt_ns: MS / 5,
+        set: |_| (),
+    }
+}
+
+/// The diagnosis of operations one after the other, each sent when the one before is answered.
+pub fn explain(acts: &[Act]) -> Diagnosis {
+    explain_on(acts, Connection::default())
+}
+
+/// The same on a connection with these facts.
+pub fn explain_on(acts: &[Act], connection: Connection) -> Diagnosis {
+    explain_of(acts, vec![Connection { connection: 1, ..connection }])
+}
+
+/// The same on connections with these facts.
+pub fn explain_of(acts: &[Act], mut connections: Vec<Connection>) -> Diagnosis {
+    let mut builder = OperationBuilder::new(None).unwrap();
+    let mut at = 1_000_000_000_000;
+    for (number, act) in acts.iter().enumerate() {
+        at += act.gap_ns;
+        let mut row = Operation::default();
+        row.set_operation(number as u64);
+        row.set_recording(builder.names.recording.intern("run"));
+        row.set_client(builder.names.client.intern(act.client));
+        row.set_share(builder.names.share.intern("\\\\server\\share"));
+        row.set_path(builder.names.path.intern(act.path));
+        row.set_connection(1);
+        row.set_protocol(2);
+        row.set_command(code::command(2, act.command));
+        if act.command == CREATE {
+            row.set_detail(code::detail(code::Detail::Disposition, 1));
+            row.set_desired_access(0x81);
+        }
+        if act.handle != NO_HANDLE {
+            row.set_handle(act.handle);
+        }
+        row.set_status(0);
+        row.set_outstanding(0);
+        row.set_request_start(at);
+        row.set_request_end(at);
+        row.set_response_start(at + act.rtt_ns + act.server_ns);
+        row.set_response_end(at + act.rtt_ns + act.server_ns);
+        row.derive_durations();
+        row.set_server_ns(act.server_ns);
+        row.set_busy_ns(act.rtt_ns + act.server_ns);
+        if act.gap_ns > 0 {
+            row.set_client_gap_ns(act.gap_ns);
+        }
+        (act.set)(&mut row);
+        at = row.response_end().unwrap_or(at);
+        builder.append(&[row]);
+    }
+    let mut explain = Explain::with_gains();
+    explain.operations(&builder.finish().unwrap()).unwrap();
+    connections.iter_mut().for_each(|row| row.recording = "run".into());
+    explain.connections(&connections);
+    explain.finish().unwrap()
+}
+
+/// The finding about a trouble, if it has at least 5 % of the time.
+pub fn found(diagnosis: &Diagnosis, trouble: Trouble) -> Option<&Finding> {
+    diagnosis.findings.iter().find(|one| one.trouble == trouble && one.share >= 0.05)
+}
+
+pub fn figure(found: &Finding, name: &str) -> f64 {
+    found.figures.iter().find(|figure| figure.name == name).unwrap().value
+}
+
+pub fn set_sequential(row: &mut Operation, bytes: u64) {
+    row.set_offset(row.operation().unwrap() * bytes);
+    row.set_transferred_bytes(bytes);
+}
+
+/// Opens a path, queries it, closes it.
+pub fn query_file(handle: u64, path: &'static str) -> [Act; 3] {
+    [act(CREATE, handle, path), act(QUERY_INFO, handle, path), act(CLOSE, handle, path)]
+}
+
+/// Opens a folder, lists it, closes it.
+pub fn list_folder(handle: u64) -> [Act; 4] {
+    let end = |row: &mut Operation| row.set_status(0x8000_0006);
+    let act = |command| act(command, handle, "folder");
+    [act(CREATE), act(QUERY_DIRECTORY), Act { set: end, ..act(QUERY_DIRECTORY) }, act(CLOSE)]
+}
+
+/// A connection between two machines with that round trip and client window.
+pub fn far_connection(rtt_ms: i64, window: u64) -> Connection {
+    Connection {
+        client: "10.0.0.1".into(),
+        server: "10.0.0.2".into(),
+        server_rtt_ns: Some(rtt_ms * MS),
+        client_rtt_ns: Some(0),
+        client_window_max: Some(window),
+        ..Connection::default()
+    }
+}
+
+/// Reads of 1 MiB whose bytes arrive within that many milliseconds.
+pub fn long_reads(of_ms: fn(u64) -> i64) -> Vec<Act> {
+    let read = |number| Act {
+        server_ns: MS,
+        gap_ns: 0,
+        rtt_ns: of_ms(number) * MS,
+        set: |row| long_read(row, 1),
+        ..act(READ, 1, "big.iso")
+    };
+    (0..40).map(read).collect()
+}
+
+/// A read of 1 MiB on that connection, whose bytes arrive from 1 ms on until the end.
+pub fn long_read(row: &mut Operation, connection: u64) {
+    let bytes = 1 << 20;
+    set_sequential(row, bytes);
+    row.set_connection(connection);
+    row.set_response_wire_bytes(bytes + 84);
+    row.set_response_start(row.request_start().unwrap() + MS);
+    row.derive_durations();
+}
+
+/// Sequential reads over a round trip of 20 ms.
+pub fn far_reads(set: fn(&mut Operation)) -> Vec<Act> {
+    (0..40).map(|_| Act { rtt_ns: 20 * MS, set, ..act(READ, 1, "big.iso") }).collect()
+}

@@ -1,0 +1,170 @@
+//! Findings about transfers and the network: block sizes, link, windows, loss, credits.
+
+use smbscope_analysis::explain::{Confidence, Trouble};
+use smbscope_tables::operation::Operation;
+use smbscope_tables::tables::Connection;
+
+use crate::support::*;
+
+#[test]
+fn finds_small_reads_one_at_a_time() {
+    let diagnosis = explain(&far_reads(|row| set_sequential(row, 4096)));
+    let small = found(&diagnosis, Trouble::SmallReads).unwrap();
+    assert_eq!(diagnosis.findings[0], *small);
+    assert!(small.share > 0.9, "{small:?}");
+    assert_eq!(figure(small, "round"), 20e6);
+    assert_eq!((figure(small, "block"), figure(small, "larger_block")), (4096.0, 1048576.0));
+    // 4 KiB in 20.1 ms.
+    assert!((figure(small, "throughput") - 8e9 * 4096.0 / 20.1e6).abs() < 1.0);
+    // In parallel, not sequential, or large: there is nothing to gain.
+    for set in [
+        (|row: &mut Operation| {
+            set_sequential(row, 4096);
+            row.set_outstanding(3);
+        }) as fn(&mut Operation),
+        |row| {
+            set_sequential(row, 4096);
+            row.set_offset(row.offset().unwrap() * 7);
+        },
+        |row| set_sequential(row, 1 << 20),
+    ] {
+        assert_eq!(found(&explain(&far_reads(set)), Trouble::SmallReads), None);
+    }
+}
+
+#[test]
+fn blocks_of_dialect_2_0_2_are_small_below_64_kib() {
+    let old = |row: &mut Operation| {
+        set_sequential(row, 65_536);
+        row.set_dialect(0x0202);
+    };
+    assert_eq!(found(&explain(&far_reads(old)), Trouble::SmallReads), None);
+}
+
+#[test]
+fn a_saturated_link_has_one_rate() {
+    // 1 MiB in 100 ms is 84 Mbit/s.
+    let diagnosis = explain_on(&long_reads(|_| 100), far_connection(2, 4 << 20));
+    let full = &diagnosis.findings[0];
+    assert_eq!((full.trouble, full.operations), (Trouble::BandwidthLimited, 40));
+    assert!((figure(full, "rate") / 83.9e6 - 1.0).abs() < 0.01, "{full:?}");
+    assert!(full.share > 0.85, "{full:?}");
+    // Neither with uneven rates, nor on one machine.
+    let uneven = explain_on(&long_reads(|number| 20 << (number % 6)), far_connection(2, 4 << 20));
+    assert_eq!(found(&uneven, Trouble::BandwidthLimited), None);
+    let here = Connection { server: "10.0.0.1".into(), ..far_connection(2, 4 << 20) };
+    assert_eq!(found(&explain_on(&long_reads(|_| 100), here), Trouble::BandwidthLimited), None);
+}
+
+#[test]
+fn a_shared_link_is_saturated_by_all_connections_together() {
+    // Two connections, alternately fast and slow, that together move 2 MiB in 200 ms.
+    let read = |number: u64, fast: bool| Act {
+        server_ns: MS,
+        gap_ns: if number.is_multiple_of(2) { 0 } else { -(if fast { 150 } else { 51 } * MS) },
+        rtt_ns: if fast { 49 } else { 149 } * MS,
+        set: match number % 2 {
+            0 => |row| long_read(row, 1),
+            _ => |row| long_read(row, 2),
+        },
+        ..act(READ, 1 + number % 2, "big.iso")
+    };
+    let shared: Vec<_> =
+        (0..160).map(|number| read(number, (number / 2 + number).is_multiple_of(2))).collect();
+    let two = |acts: &[Act]| {
+        let mut connections = vec![far_connection(2, 4 << 20), far_connection(2, 4 << 20)];
+        (connections[0].connection, connections[1].connection) = (1, 2);
+        explain_of(acts, connections)
+    };
+    let diagnosis = two(&shared);
+    let full = found(&diagnosis, Trouble::BandwidthLimited);
+    assert!(full.is_some_and(|full| full.share > 0.5), "{:?}", diagnosis.findings);
+    // One of them alone is uneven.
+    let single: Vec<_> = shared.iter().filter(|act| act.handle == 1).cloned().collect();
+    let single: Vec<_> = single.into_iter().map(|act| Act { gap_ns: 0, ..act }).collect();
+    assert_eq!(found(&two(&single), Trouble::BandwidthLimited), None);
+}
+
+#[test]
+fn finds_a_window_too_small_for_the_round_trip() {
+    // 64 KiB in each round of 20 ms.
+    let diagnosis = explain_on(&long_reads(|_| 320), far_connection(20, 64 << 10));
+    let small = &diagnosis.findings[0];
+    assert_eq!(small.trouble, Trouble::WindowLimited);
+    assert_eq!((figure(small, "window"), figure(small, "round_trip")), (65_536.0, 20e6));
+    let ratio = figure(small, "rate") / figure(small, "most_that_the_window_allows");
+    assert!((0.95..1.05).contains(&ratio), "{small:?}");
+    assert_eq!(found(&diagnosis, Trouble::BandwidthLimited), None);
+    let large = explain_on(&long_reads(|_| 320), far_connection(20, 4 << 20));
+    assert_eq!(found(&large, Trouble::WindowLimited), None);
+    let near = explain_on(&long_reads(|_| 320), far_connection(0, 64 << 10));
+    assert_eq!(found(&near, Trouble::WindowLimited), None);
+}
+
+#[test]
+fn loss_costs_the_time_until_recovery() {
+    let lost = |row: &mut Operation| row.set_recovery_ns(200 * MS);
+    let mut rows = vec![Act { rtt_ns: 0, ..act(QUERY_INFO, 1, "a") }; 200];
+    rows[50..60].iter_mut().for_each(|act| (act.rtt_ns, act.set) = (201 * MS, lost));
+    let diagnosis = explain(&rows);
+    let losses = found(&diagnosis, Trouble::Loss).unwrap();
+    assert_eq!((losses.operations, losses.saved_ns), (10, 10 * 200 * MS));
+    assert_eq!((losses.confidence, figure(losses, "standstill")), (Confidence::High, 2e9));
+    assert_eq!(diagnosis.findings[0], *losses);
+    let [at] = &losses.connections[..] else { panic!("{losses:?}") };
+    assert_eq!((at.name.as_str(), at.operations, at.saved_ns), (":0 > :0", 10, 2_000 * MS));
+    rows.iter_mut().for_each(|act| act.set = |_| ());
+    assert_eq!(found(&explain(&rows), Trouble::Loss), None);
+}
+
+#[test]
+fn loss_costs_the_lower_rate_afterwards() {
+    // One of 100 segments is lost: 12.2 segments of 1,460 bytes are in flight per 20 ms.
+    let lossy = |lost| Connection {
+        client_mss: Some(1460),
+        server_mss: Some(1460),
+        packets_to_client: 30_000,
+        retransmissions_to_client: lost,
+        ..far_connection(20, 4 << 20)
+    };
+    let rows = long_reads(|number| 800 + 150 * (number as i64 % 7));
+    let diagnosis = explain_on(&rows, lossy(300));
+    let slower = found(&diagnosis, Trouble::Loss).unwrap();
+    assert_eq!(slower.confidence, Confidence::Medium);
+    assert!(slower.share > 0.8 && figure(slower, "rate_afterwards") > 5e6, "{slower:?}");
+    // Fewer losses allow a higher rate, more losses a lower one.
+    for lost in [0, 3, 3_000] {
+        assert_eq!(found(&explain_on(&rows, lossy(lost)), Trouble::Loss), None, "{lost}");
+    }
+}
+
+#[test]
+fn finds_a_server_that_grants_few_credits() {
+    let set: fn(&mut Operation) = |row| {
+        row.set_outstanding(3);
+        row.set_credit_charge(1);
+        row.set_credits_requested(32);
+        row.set_credits_granted(1);
+    };
+    let reads: Vec<_> =
+        (0..40).map(|_| Act { rtt_ns: 20 * MS, set, ..act(READ, 1, "big.iso") }).collect();
+    let held = |least, most| Connection {
+        credits_min: Some(least),
+        credits_max: most,
+        ..far_connection(20, 4 << 20)
+    };
+    let diagnosis = explain_on(&reads, held(0, 4));
+    let few = found(&diagnosis, Trouble::CreditStarvation).unwrap();
+    assert_eq!((figure(few, "credits_at_most"), figure(few, "in_flight_at_most")), (4.0, 4.0));
+    assert_eq!(diagnosis.findings[0], *few);
+    // Credits were left; there were many; or the client did not request more.
+    assert_eq!(found(&explain_on(&reads, held(2, 4)), Trouble::CreditStarvation), None);
+    assert_eq!(found(&explain_on(&reads, held(0, 512)), Trouble::CreditStarvation), None);
+    let content = |row: &mut Operation| {
+        row.set_outstanding(3);
+        row.set_credits_requested(1);
+        row.set_credits_granted(1);
+    };
+    let reads: Vec<_> = reads.into_iter().map(|act| Act { set: content, ..act }).collect();
+    assert_eq!(found(&explain_on(&reads, held(0, 4)), Trouble::CreditStarvation), None);
+}

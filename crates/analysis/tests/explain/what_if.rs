@@ -1,0 +1,126 @@
+//! Savings and gains that replays compute.
+
+use smbscope_analysis::explain::{Diagnosis, Trouble};
+use smbscope_tables::operation::Operation;
+use smbscope_tables::tables::Connection;
+
+use crate::support::*;
+
+#[test]
+fn remedies_are_replayed() {
+    let far = |acts: &[Act]| {
+        let far = |act: &Act| Act { rtt_ns: 20 * MS, ..act.clone() };
+        explain_on(&acts.iter().map(far).collect::<Vec<_>>(), far_connection(20, 4 << 20))
+    };
+    // All but the first listing could be cached: 20 ms each, and a little server time.
+    let again: Vec<_> = (0..40).flat_map(list_folder).collect();
+    let diagnosis = far(&again);
+    let repeated = found(&diagnosis, Trouble::RepeatedListings).unwrap();
+    let [gain] = &repeated.gains[..] else { panic!("{repeated:?}") };
+    assert_eq!((gain.change.as_str(), gain.operations, gain.is_part), ("dirlease", 160, false));
+    assert!(gain.waiting_after_ns < gain.waiting_before_ns / 10, "{gain:?}");
+    let single = found(&diagnosis, Trouble::NoCompounding).unwrap();
+    assert_eq!(single.gains[0].change, "compound=on");
+    let left = single.gains[0].waiting_after_ns as f64 / single.gains[0].waiting_before_ns as f64;
+    assert!((left - 1.0 / 4.0).abs() < 0.05, "{left}");
+    // The cost of other block sizes is known if the recording has several.
+    let sizes: Vec<_> = (0..200)
+        .map(|number| {
+            let set: fn(&mut Operation) = match number % 50 < 25 {
+                true => |row| set_sequential(row, 4096),
+                false => |row| set_sequential(row, 8192),
+            };
+            let handle = 1 + number / 25;
+            Act { rtt_ns: 20 * MS, set, ..act(READ, handle, "big.iso") }
+        })
+        .collect();
+    let diagnosis = far(&sizes);
+    let small = found(&diagnosis, Trouble::SmallReads).unwrap();
+    let changes: Vec<_> = small.gains.iter().map(|gain| gain.change.as_str()).collect();
+    assert_eq!(changes, ["max-read=1MiB", "depth=8"]);
+    assert!(small.gains.iter().all(|one| one.waiting_after_ns < one.waiting_before_ns / 3));
+}
+
+#[test]
+fn an_operation_that_no_client_waits_for_saves_nothing() {
+    let of = |server_us: i64, gap_ms: i64, set| Act {
+        server_ns: server_us * MS / 1000,
+        gap_ns: gap_ms * MS,
+        rtt_ns: 0,
+        set,
+        ..act(READ, 1, "a")
+    };
+    // One channel of a session gets a reply every 0.4 ms, while another one waits for 100 ms.
+    let mut rows = vec![of(400, 0, |row| row.set_session_id(7)); 250];
+    rows.push(of(100_000, -100, |row| {
+        row.set_session_id(7);
+        row.set_connection(2);
+    }));
+    let slow = |rows: &[Act]| {
+        let diagnosis = explain(rows);
+        let found = found(&diagnosis, Trouble::SlowFilesystem)?;
+        Some((found.share, found.replayed))
+    };
+    assert_eq!(slow(&rows), None);
+    // If the first one pauses, the client waits for the other one in these pauses.
+    let mut apart = rows.clone();
+    apart[..250].iter_mut().for_each(|act| act.gap_ns = MS / 10);
+    apart[250].gap_ns = -100 * MS;
+    let (share, _) = slow(&apart).unwrap();
+    assert!((0.05..0.25).contains(&share), "{share}");
+    // A client with nothing else in flight waits for it.
+    let (share, replayed) = slow(&rows[200..]).unwrap();
+    assert!(replayed == 1 && (0.7..0.85).contains(&share), "{share} {replayed}");
+    // Four in flight that are served one at a time all gain what each saves.
+    let full = |row: &mut Operation| {
+        row.set_outstanding(3);
+        row.set_busy_ns(10 * MS);
+    };
+    let (share, replayed) = slow(&vec![of(40_000, -30, full); 100]).unwrap();
+    assert!(replayed == 100 && share > 0.9, "{share} {replayed}");
+}
+
+#[test]
+fn savings_do_not_depend_on_the_capture_point() {
+    // At the server, 20 ms from the client.
+    let at_server = Connection {
+        server_rtt_ns: Some(0),
+        client_rtt_ns: Some(20 * MS),
+        ..far_connection(0, 1 << 20)
+    };
+    let rows = vec![Act { server_ns: 30 * MS, rtt_ns: 0, ..act(QUERY_INFO, 1, "a") }; 40];
+    let share = |diagnosis: Diagnosis| found(&diagnosis, Trouble::SlowFilesystem).unwrap().share;
+    let (there, here) = (share(explain_on(&rows, at_server)), share(explain(&rows)));
+    assert!((there - here).abs() < 1e-6 && here > 0.95, "{there} {here}");
+}
+
+#[test]
+fn no_more_is_saved_than_a_client_waited() {
+    fn on(row: &mut Operation, connection: u64, session: u64) {
+        row.set_connection(connection);
+        row.set_session_id(session);
+    }
+    // One session with four busy channels, and another with a slow server.
+    let many = |channel: u64, gap_ns| {
+        let set: fn(&mut Operation) = match channel {
+            1 => |row| on(row, 1, 1),
+            2 => |row| on(row, 2, 1),
+            3 => |row| on(row, 3, 1),
+            _ => |row| on(row, 4, 1),
+        };
+        Act { server_ns: MS / 10, rtt_ns: 50 * MS, gap_ns, set, ..act(READ, channel, "a") }
+    };
+    let slow = Act {
+        server_ns: 50 * MS,
+        rtt_ns: MS / 10,
+        gap_ns: -50 * MS - MS / 10,
+        set: |row| on(row, 9, 9),
+        ..act(READ, 9, "b")
+    };
+    let each = 50 * MS + MS / 10;
+    let round = [many(1, 0), many(2, -each), many(3, -each), many(4, -each), slow];
+    let diagnosis = explain(&vec![round; 40].concat());
+    let slow = &diagnosis.findings[0];
+    let each = slow.saved_ns / slow.operations as i64;
+    assert!(slow.replayed >= 30 && (49 * MS..=50 * MS).contains(&each), "{slow:?}");
+}

@@ -1,0 +1,82 @@
+//! Round trips on one side of the capture point.
+
+/// Minimum round trip on one side of the capture point.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RoundTrip {
+    /// The three least samples, ascending; `samples` says how many there are.
+    least: [i64; 3],
+    /// Samples, handshake included.
+    pub samples: u64,
+    /// From the handshake.
+    pub handshake: Option<i64>,
+    /// The least from data.
+    pub data: Option<i64>,
+}
+
+impl RoundTrip {
+    /// Takes a sample of the handshake.
+    pub fn add_handshake(&mut self, sample: i64) {
+        if sample >= 0 {
+            self.handshake = Some(sample);
+            self.add(sample);
+        }
+    }
+
+    /// Takes a sample of data and its acknowledgement.
+    #[inline]
+    pub fn add_data(&mut self, sample: i64) {
+        if sample >= 0 {
+            self.data = Some(self.data.map_or(sample, |least| least.min(sample)));
+            self.add(sample);
+        }
+    }
+
+    #[inline]
+    fn add(&mut self, sample: i64) {
+        let [a, b, c] = self.least;
+        if self.samples > 2 && sample >= c {
+            self.samples += 1;
+            return;
+        }
+        self.least = match self.samples {
+            0 => [sample, 0, 0],
+            1 => [a.min(sample), a.max(sample), 0],
+            _ if sample < a => [sample, a, b],
+            _ if sample < b => [a, sample, b],
+            2 => [a, b, sample],
+            _ => [a, b, sample],
+        };
+        self.samples += 1;
+    }
+
+    /// The minimum and its uncertainty: the distance to the third smallest sample. With fewer than
+    /// three samples it is half the minimum, or all of it without a handshake sample, because an
+    /// acknowledgement may have waited until the reply was ready.
+    #[inline]
+    pub fn estimate(&self) -> Option<(i64, i64)> {
+        match self.samples {
+            0 => None,
+            1 | 2 if self.handshake.is_none() => Some((self.least[0], self.least[0])),
+            1 | 2 => Some((self.least[0], self.least[0] / 2)),
+            _ => Some((self.least[0], self.least[2] - self.least[0])),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_round_trip_is_the_least_with_the_third_least_as_its_error() {
+        let mut trip = RoundTrip::default();
+        assert_eq!(trip.estimate(), None);
+        trip.add_handshake(100);
+        assert_eq!(trip.estimate(), Some((100, 50)));
+        for sample in [300, 120, 90, 400, 95] {
+            trip.add_data(sample);
+        }
+        assert_eq!(trip.estimate(), Some((90, 10)));
+        assert_eq!((trip.handshake, trip.data, trip.samples), (Some(100), Some(90), 6));
+    }
+}

@@ -1,0 +1,59 @@
+//! TCP connections: both directions' streams, round trips and windows, and the SMB in them.
+
+mod connection;
+mod half;
+mod lost_bytes;
+mod measure;
+mod mirrored;
+mod reorder;
+mod row;
+mod sink;
+
+use std::net::IpAddr;
+
+use hashbrown::HashSet;
+
+use crate::limits::Limits;
+use crate::options::Options;
+use crate::smb::secrets::Keys;
+pub use connection::Connection;
+
+/// The same segment within this time was recorded twice, ns.
+const TWICE_NS: i64 = 1_000_000;
+
+/// Whether SMB is expected on a TCP port; on other ports it is recognised by its content.
+pub fn is_usual(port: u16) -> bool {
+    matches!(port, 445 | 139)
+}
+
+/// What is the same for all connections of a shard.
+#[derive(Clone, Debug, Default)]
+pub struct Context {
+    pub limits: Limits,
+    /// Decryption keys by session.
+    pub keys: Keys,
+    /// Addresses of the machine that records.
+    pub host: HashSet<IpAddr>,
+}
+
+impl Context {
+    /// As the options say.
+    pub fn new(options: &Options) -> Context {
+        Context {
+            limits: options.limits,
+            keys: Keys::new(&options.keys),
+            host: options.host.iter().copied().collect(),
+        }
+    }
+}
+
+/// Why a connection is no longer followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EndReason {
+    /// Forgotten for the limit on connections.
+    Idle,
+    /// A new connection uses the same addresses and ports.
+    Reused,
+    /// The capture ends.
+    Capture,
+}

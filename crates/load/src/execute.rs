@@ -1,0 +1,476 @@
+//! Doing one planned execution of a scenario: the steps become messages, in order.
+//!
+//! Owns the open handles of an execution, the notifications that it left waiting, and the
+//! directories that the client keeps open under a lease. What is sent says `workload`; how, says
+//! `client`. After an unexpected answer the rest of the scenario is left out and what is open is
+//! closed, so that the next one begins from a known state.
+
+mod request;
+mod resume;
+mod transfer;
+
+use std::sync::Arc;
+
+use request::payload;
+use resume::Claim;
+use smbscope_wire::smb2::FileId;
+use smbscope_wire::smb2::close::CloseFlags;
+use smbscope_wire::smb2::encode;
+use smbscope_wire::status::Status;
+use transfer::Job;
+
+use crate::stats::{self, Failure};
+use crate::workload::{ClientCache, Expect, Op, Plan, Request, SetInfo, Slot, Step};
+use smbscope_client::{Ask, ClientError, Reply, Session};
+
+/// How an execution ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// Operations sent.
+    pub operations: u64,
+    /// Operations that the client's cache made needless.
+    pub saved: u64,
+    /// Operations that ended otherwise than the workload expects.
+    pub errors: u64,
+    /// Durable opens that were taken up again after a lost connection.
+    pub resumed: u64,
+    /// The first unexpected status, and what was being done.
+    pub trouble: Option<Trouble>,
+}
+
+/// An unexpected answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trouble {
+    /// The status, or what else was wrong.
+    pub failure: Failure,
+    /// The step.
+    pub action: String,
+    /// The path.
+    pub path: String,
+}
+
+/// A file or directory that is open.
+#[derive(Clone, Debug)]
+struct Opened {
+    file_id: FileId,
+    path: Arc<str>,
+    number: u64,
+    /// How it can be taken up again over another connection; `None` when it is not durable.
+    claim: Option<Box<Claim>>,
+}
+
+/// What a handle of the scenario stands for.
+#[derive(Clone, Debug, Default)]
+enum Handle {
+    /// Not open.
+    #[default]
+    Closed,
+    /// Opened by this execution.
+    Open(Opened),
+    /// The client's cache answers for it; queries go to the handle that it keeps, if any.
+    Cached(Option<Opened>),
+}
+
+/// A notification that was left waiting.
+#[derive(Clone, Debug)]
+struct Waiting {
+    id: u64,
+    expect: Expect,
+    path: Arc<str>,
+    done: bool,
+}
+
+/// Does one user's executions, one after another.
+#[derive(Debug, Default)]
+pub struct Performer {
+    cache: ClientCache,
+    handles: Vec<Handle>,
+    notifications: Vec<Option<Waiting>>,
+    /// Directories that are kept open under their lease.
+    kept: Vec<Opened>,
+    /// Place of the step that is being done.
+    at: usize,
+    outcome: Outcome,
+}
+
+/// A request that was sent and whose reply is due.
+struct Sent {
+    channel: usize,
+    id: u64,
+    /// Place in the step.
+    place: usize,
+}
+
+impl Performer {
+    /// A performer for one user.
+    pub fn new(cache: ClientCache) -> Performer {
+        Performer { cache, ..Performer::default() }
+    }
+
+    /// Directories that the client keeps open under a lease.
+    pub fn kept(&self) -> usize {
+        self.kept.len()
+    }
+
+    /// The session is gone and nothing is open any more.
+    pub fn forget(&mut self) {
+        self.handles.clear();
+        self.notifications.clear();
+        self.kept.clear();
+    }
+
+    /// What an execution had done that was broken off.
+    pub fn broken_off(&mut self) -> Outcome {
+        std::mem::take(&mut self.outcome)
+    }
+
+    /// Closes directories whose lease was broken. To be called between executions.
+    pub async fn maintain(&mut self, session: &mut Session) -> Result<(), ClientError> {
+        session.answer_breaks().await?;
+        let mut place = 0;
+        while let Some(kept) = self.kept.get(place) {
+            if session.leases.caches_directory(&kept.path) {
+                place += 1;
+                continue;
+            }
+            let kept = self.kept.swap_remove(place);
+            close(session, &kept, false).await?;
+            session.leases.released(&kept.path);
+        }
+        Ok(())
+    }
+
+    /// Does one execution. An error is the connection's; the session is of no use after it, but
+    /// the execution may go on in another one ([`Performer::may_resume`]).
+    pub async fn perform(
+        &mut self,
+        session: &mut Session,
+        plan: &Plan,
+    ) -> Result<Outcome, ClientError> {
+        let scenario = plan.scenario();
+        self.outcome = Outcome::default();
+        self.handles.clear();
+        self.handles.resize(scenario.handles.len(), Handle::Closed);
+        self.notifications.clear();
+        self.notifications.resize(scenario.notifications.len(), None);
+        self.at = 0;
+        self.go_on(session, plan).await
+    }
+
+    async fn go_on(&mut self, session: &mut Session, plan: &Plan) -> Result<Outcome, ClientError> {
+        while let Some(step) = plan.scenario().steps.get(self.at)
+            && self.outcome.trouble.is_none()
+        {
+            self.step(session, plan, step).await?;
+            self.at += 1;
+        }
+        self.tidy(session).await?;
+        Ok(std::mem::take(&mut self.outcome))
+    }
+
+    async fn step(
+        &mut self,
+        session: &mut Session,
+        plan: &Plan,
+        step: &Step,
+    ) -> Result<(), ClientError> {
+        for slot in &step.wait {
+            self.await_notification(session, usize::from(slot.0), &step.action).await?;
+        }
+        match step.requests.as_slice() {
+            [Request { op: Op::Read(transfer), slot, expect, .. }] => {
+                let job = Job { plan, step, transfer, expect, write: false };
+                self.transfer(session, job, *slot).await
+            }
+            [Request { op: Op::Write(transfer), slot, expect, .. }] => {
+                let job = Job { plan, step, transfer, expect, write: true };
+                self.transfer(session, job, *slot).await
+            }
+            [Request { op: Op::Cancel { notification }, .. }] => {
+                self.cancel(session, usize::from(notification.0)).await
+            }
+            _ => self.chain(session, plan, step).await,
+        }
+    }
+
+    /// Sends a single request or a compound, and takes the replies.
+    async fn chain(
+        &mut self,
+        session: &mut Session,
+        plan: &Plan,
+        step: &Step,
+    ) -> Result<(), ClientError> {
+        let acquires = self.cache == ClientCache::DirLease
+            && session.directory_leases()
+            && plan.scenario().may_acquire(step);
+        let credits: u32 =
+            step.requests.iter().map(|request| session.channel().charge(payload(request))).sum();
+        session.channel().have_credits(credits).await?;
+        let mut sent = Vec::with_capacity(step.requests.len());
+        for (place, request) in step.requests.iter().enumerate() {
+            if self.is_saved(session, plan, request) {
+                self.outcome.saved += 1;
+                continue;
+            }
+            let related = !sent.is_empty();
+            let Some(id) = self.add(session, plan, request, related, acquires) else {
+                self.trouble(Failure::Trouble(stats::Trouble::Client), step, plan, request);
+                break;
+            };
+            self.outcome.operations += 1;
+            if let Op::ChangeNotify(notify) = &request.op {
+                let path = self.path_of(plan, request);
+                let waiting = Waiting { id, expect: request.expect, path, done: false };
+                if let Some(place) = self.notifications.get_mut(usize::from(notify.notification.0))
+                {
+                    *place = Some(waiting);
+                }
+            } else {
+                sent.push(Sent { channel: 0, id, place });
+                continue;
+            }
+            // A notification's reply is not waited for here, but what follows it is related to it.
+            sent.push(Sent { channel: 0, id, place: usize::MAX });
+        }
+        if sent.is_empty() {
+            return Ok(());
+        }
+        session.channel().send().await?;
+        for sent in sent.into_iter().filter(|sent| sent.place != usize::MAX) {
+            let reply = session.wait(sent.channel, sent.id).await?;
+            let Some(request) = step.requests.get(sent.place) else { continue };
+            if let Op::Create(_) = request.op {
+                // Without its file id the rest of the scenario would work on nothing.
+                let _ = reply.opened()?;
+            }
+            self.answered(session, plan, request, &reply, acquires);
+            if !request.expect.holds(reply.status) {
+                self.trouble(Failure::Status(reply.status.0), step, plan, request);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the client's cache answers a request, so that it is not sent.
+    fn is_saved(&mut self, session: &Session, plan: &Plan, request: &Request) -> bool {
+        let slot = request.slot.map(|slot| usize::from(slot.0));
+        match self.cache {
+            ClientCache::Published => false,
+            ClientCache::Collapse => request.collapse,
+            ClientCache::DirLease => {
+                let Some(lease) = request.lease else { return false };
+                let directory = plan.path(lease);
+                if let Op::Create(create) = &request.op {
+                    if !session.leases.caches_directory(directory) {
+                        return false;
+                    }
+                    let path = plan.path(create.path);
+                    let kept = self.kept.iter().find(|kept| same_path(&kept.path, path)).cloned();
+                    if kept.is_none() && same_path(path, directory) {
+                        return false;
+                    }
+                    if let Some(handle) = slot.and_then(|slot| self.handles.get_mut(slot)) {
+                        *handle = Handle::Cached(kept);
+                    }
+                    return true;
+                }
+                match slot.and_then(|slot| self.handles.get_mut(slot)) {
+                    Some(Handle::Cached(_)) => true,
+                    // The handle that the lease was acquired with stays open instead.
+                    Some(handle @ Handle::Open(_)) if matches!(request.op, Op::Close { .. }) => {
+                        let Handle::Open(opened) = &*handle else { return false };
+                        let file_id = opened.file_id;
+                        let kept = self.kept.iter().any(|kept| kept.file_id == file_id);
+                        if kept {
+                            *handle = Handle::Closed;
+                        }
+                        kept
+                    }
+                    _ => false,
+                }
+            }
+        }
+    }
+
+    /// Takes what a reply changes.
+    fn answered(
+        &mut self,
+        session: &mut Session,
+        plan: &Plan,
+        request: &Request,
+        reply: &Reply,
+        acquires: bool,
+    ) {
+        match &request.op {
+            Op::Create(create) => {
+                let path: Arc<str> = plan.path(create.path).into();
+                let Some(open) = reply.open else {
+                    if let Some(handle) = self.handle_mut(request.slot) {
+                        *handle = Handle::Closed;
+                    }
+                    return;
+                };
+                if let Some(lease) = &open.lease {
+                    let kept = acquires && open.directory;
+                    session.leases.granted(&path, lease, kept);
+                }
+                // A Create that was to fail and did not: it is closed with the rest.
+                let place = match request.slot {
+                    Some(slot) => usize::from(slot.0),
+                    None => {
+                        self.handles.push(Handle::Closed);
+                        self.handles.len() - 1
+                    }
+                };
+                let (number, claim) = match self.handles.get_mut(place) {
+                    Some(Handle::Open(opened)) => (opened.number, opened.claim.take()),
+                    _ => (session.next_handle(), None),
+                };
+                let claim = claim.filter(|_| open.durable);
+                let opened = Opened { file_id: open.file_id, path, number, claim };
+                if acquires && session.leases.caches_directory(&opened.path) {
+                    self.kept.push(opened.clone());
+                }
+                if let Some(handle) = self.handles.get_mut(place) {
+                    *handle = Handle::Open(opened);
+                }
+            }
+            Op::SetInfo(SetInfo::Rename { to, .. }) if reply.status == Status::SUCCESS => {
+                let path: Arc<str> = plan.path(*to).into();
+                if let Some(Handle::Open(opened)) = self.handle_mut(request.slot) {
+                    opened.path = path;
+                }
+            }
+            Op::Close { .. } => {
+                let Some(handle) = self.handle_mut(request.slot) else { return };
+                if let Handle::Open(opened) = std::mem::take(handle) {
+                    self.closed(session, &opened);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A handle was closed: with the last one of its path its lease ends.
+    fn closed(&mut self, session: &mut Session, opened: &Opened) {
+        let open = |handle: &Handle| match handle {
+            Handle::Open(other) => same_path(&other.path, &opened.path),
+            _ => false,
+        };
+        let kept = self.kept.iter().any(|kept| same_path(&kept.path, &opened.path));
+        if !kept && !self.handles.iter().any(open) {
+            session.leases.released(&opened.path);
+        }
+    }
+
+    /// Cancels a notification, once the server has it.
+    async fn cancel(&mut self, session: &mut Session, place: usize) -> Result<(), ClientError> {
+        let Some(Some(waiting)) = self.notifications.get(place) else { return Ok(()) };
+        let id = waiting.id;
+        while !session.channel().is_pending_at_server(id) {
+            session.receive().await?;
+        }
+        // Answered already: there is nothing to cancel, and the status tells.
+        if session.cancel(id).await? {
+            self.outcome.operations += 1;
+        }
+        Ok(())
+    }
+
+    async fn await_notification(
+        &mut self,
+        session: &mut Session,
+        place: usize,
+        action: &str,
+    ) -> Result<(), ClientError> {
+        let Some(Some(waiting)) = self.notifications.get_mut(place) else { return Ok(()) };
+        if std::mem::replace(&mut waiting.done, true) {
+            return Ok(());
+        }
+        let (id, expect, path) = (waiting.id, waiting.expect, waiting.path.clone());
+        let reply = session.wait(0, id).await?;
+        if !expect.holds(reply.status) {
+            self.outcome.errors += 1;
+            self.outcome.trouble.get_or_insert_with(|| Trouble {
+                failure: Failure::Status(reply.status.0),
+                action: action.to_owned(),
+                path: path.to_string(),
+            });
+        }
+        Ok(())
+    }
+
+    /// Ends what is left of an execution: handles of one that failed, and all notifications.
+    async fn tidy(&mut self, session: &mut Session) -> Result<(), ClientError> {
+        for place in 0..self.handles.len() {
+            let handle = self.handles.get_mut(place).map(std::mem::take);
+            if let Some(Handle::Open(opened)) = handle
+                && opened.file_id != FileId::ANY
+                && !self.kept.iter().any(|kept| kept.file_id == opened.file_id)
+            {
+                close(session, &opened, false).await?;
+                self.outcome.operations += 1;
+                self.closed(session, &opened);
+            }
+        }
+        for place in 0..self.notifications.len() {
+            let failed = self.outcome.trouble.is_some();
+            if failed {
+                self.cancel(session, place).await?;
+                // How a notification of a failed execution ends is of no interest.
+                if let Some(Some(waiting)) = self.notifications.get_mut(place)
+                    && !std::mem::replace(&mut waiting.done, true)
+                {
+                    let id = waiting.id;
+                    session.wait(0, id).await?;
+                }
+            } else {
+                self.await_notification(session, place, "end of the scenario").await?;
+            }
+        }
+        Ok(())
+    }
+
+    fn handle_mut(&mut self, slot: Option<Slot>) -> Option<&mut Handle> {
+        self.handles.get_mut(usize::from(slot?.0))
+    }
+
+    fn path_of(&self, plan: &Plan, request: &Request) -> Arc<str> {
+        if let Op::Create(create) = &request.op {
+            return plan.path(create.path).into();
+        }
+        let handle = request.slot.and_then(|slot| self.handles.get(usize::from(slot.0)));
+        match handle {
+            Some(Handle::Open(opened) | Handle::Cached(Some(opened))) => opened.path.clone(),
+            _ => "".into(),
+        }
+    }
+
+    fn trouble(&mut self, failure: Failure, step: &Step, plan: &Plan, request: &Request) {
+        self.outcome.errors += 1;
+        if self.outcome.trouble.is_none() {
+            let path = self.path_of(plan, request).to_string();
+            self.outcome.trouble = Some(Trouble { failure, action: step.action.clone(), path });
+        }
+    }
+}
+
+/// The path as rows have it: the share's root has a name too.
+fn shown(path: &Arc<str>) -> Arc<str> {
+    if path.is_empty() { "\\".into() } else { path.clone() }
+}
+
+fn same_path(left: &str, right: &str) -> bool {
+    left.eq_ignore_ascii_case(right)
+}
+
+async fn close(
+    session: &mut Session,
+    opened: &Opened,
+    post_query: bool,
+) -> Result<Reply, ClientError> {
+    let flags = if post_query { CloseFlags::POSTQUERY_ATTRIB } else { CloseFlags(0) };
+    let ask =
+        Ask { path: Some(shown(&opened.path)), handle: Some(opened.number), ..Ask::default() };
+    session.call(&encode::Close { file_id: opened.file_id, flags }, ask).await
+}

@@ -1,0 +1,81 @@
+//! The fields of a diagnosis, as `smbscope explain --format json` prints it.
+
+use crate::fields::Format::*;
+use crate::fields::Presence::*;
+use crate::fields::spec::Rows;
+
+#[rustfmt::skip]
+pub(crate) const OBJECTS: &[Rows] = &[
+    ("diagnosis", "What makes a share slow, most costly first.", &[], &[
+        ("findings", "Findings", List("finding"), Always, "Causes of lost time, most costly first; findings can overlap."),
+        ("notes", "Notes", List("note"), Always, "Observations whose cost in time is unknown."),
+        ("whole", "Whole", Object("whole"), Always, "The recording as a whole."),
+    ]),
+    ("finding", "One thing that costs time.", &[], &[
+        ("trouble", "Trouble", Code, Always, "The identifier of the problem, from a fixed list."),
+        ("what", "What", Text, Always, "What happens, in one sentence."),
+        ("saved_ns", "Saved", Duration, Always, "Time that would be saved without it, all connections together."),
+        ("saved_error_ns", "±", Duration, Always, "Half of the 95 % interval of that, from the variation between operations."),
+        ("share", "Share", Share, Always, "Share of all waiting time and think time."),
+        ("confidence", "Confidence", Code, Always, "Strength of the evidence: low, medium or high."),
+        ("because", "Because", Text, Always, "Why the confidence is what it is."),
+        ("operations", "Operations", Count, Always, "Operations that are affected."),
+        ("figures", "Figures", List("figure"), Always, "Figures that support the finding."),
+        ("clients", "Clients", List("culprit"), Always, "Most affected clients."),
+        ("connections", "Connections", List("culprit"), Always, "Most affected connections: address and port of client and server."),
+        ("shares", "Shares", List("culprit"), Always, "Most affected shares."),
+        ("paths", "Files", List("culprit"), Always, "Most affected files and folders."),
+        ("examples", "Examples", List("example"), Always, "The operations that lost most time."),
+        ("remedies", "Remedies", List("remedy"), Always, "What to do, the most useful first."),
+        ("gains", "Gains", List("gain"), Always, "The predicted effect of remedies, if the recording could be replayed with them."),
+        ("replayed", "Replayed", Count, Always, "Affected operations that were replayed without the problem to compute the saved time; if there are none, the saved time is the sum over the operations."),
+    ]),
+    ("figure", "A figure.", &[], &[
+        ("name", "Name", Code, Always, "What it is."),
+        ("value", "Value", Number, Always, "The value, in the unit."),
+        ("error", "±", Number, Optional, "Error of the value (95 %), if it is known."),
+        ("unit", "Unit", Code, Always, "ns, bytes, bits/s, share (a part of one), or nothing for a number."),
+    ]),
+    ("culprit", "A client, connection, share or path that is affected.", &[], &[
+        ("name", "Name", Text, Always, "Its name."),
+        ("operations", "Operations", Count, Always, "Operations."),
+        ("saved_ns", "Saved", Duration, Always, "Time that would be saved there."),
+    ]),
+    ("example", "An operation to look at.", &[], &[
+        ("recording", "Recording", Text, Nullable, "Its recording."),
+        ("operation", "Operation", Number, Nullable, "Its number in the table of operations."),
+        ("command", "Command", Text, Always, "The command."),
+        ("path", "Path", Text, Nullable, "The path."),
+        ("elapsed_ns", "Elapsed", Duration, Nullable, "How long it took; null for later members of a compound, whose time is recorded with the first one."),
+        ("request_frame", "Request frame", Number, Nullable, "The frame of its request in the capture."),
+        ("response_frame", "Reply frame", Number, Nullable, "The frame of its reply."),
+    ]),
+    ("remedy", "What to do, and where.", &[], &[
+        ("at", "Where", Text, Always, "Samba, Windows, client, server, application or network."),
+        ("action", "Action", Text, Always, "The action, with commands and settings."),
+    ]),
+    ("gain", "The recording, replayed with a remedy.", &[], &[
+        ("change", "Change", Code, Always, "The remedy, as smbscope predict --change takes it."),
+        ("waiting_before_ns", "Waited today", Duration, Always, "Time in which operations were in flight."),
+        ("waiting_after_ns", "Waited then", Duration, Always, "The same time, with the remedy."),
+        ("error_ns", "±", Duration, Nullable, "Half of the 95 % interval of the difference, from the variation between operations."),
+        ("operations", "Operations", Count, Always, "Operations that were replayed."),
+        ("is_part", "Part", Flag, Always, "Whether these are only the first of more operations."),
+    ]),
+    ("note", "An observation.", &[], &[
+        ("about", "About", Code, Always, "The topic, from a fixed list."),
+        ("what", "What", Text, Always, "A sentence."),
+    ]),
+    ("whole", "The recording as a whole.", &[], &[
+        ("operations", "Operations", Count, Always, "Operations."),
+        ("timed", "Timed", Count, Always, "Of them, those with a time."),
+        ("busy_ns", "Busy", Duration, Always, "Time with operations in flight, summed over all connections."),
+        ("transfer_ns", "Transfer", Duration, Always, "Of it, transfer of bytes."),
+        ("server_ns", "Server", Duration, Always, "Of it, time at the server, if it is known separately."),
+        ("network_ns", "Distance", Duration, Always, "Of it, network round trips, if they are known separately."),
+        ("think_ns", "Pauses", Duration, Always, "Pauses of clients of less than a second."),
+        ("elapsed_ns_mean", "Mean", Duration, Always, "Mean time of an operation."),
+        ("active_ns", "Active", Duration, Always, "Time with operations in flight on any connection."),
+        ("lasted_ns", "Lasted", Duration, Always, "From the first request to the last reply."),
+    ]),
+];

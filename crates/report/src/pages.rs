@@ -1,0 +1,5 @@
+//! Answers as text for people, one file for each kind of answer. The report itself, which has several forms, is
+//! in `sections`.
+
+pub mod comparison;
+pub mod findings;

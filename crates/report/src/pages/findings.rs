@@ -1,0 +1,295 @@
+//! A diagnosis as text: findings for people, most costly first.
+
+use smbscope_analysis::explain::{
+    Confidence, Contributor, Diagnosis, Example, Figure, Finding, Gain, LEAST_SHARE,
+};
+
+use crate::format;
+
+/// Findings that are shown without --all.
+pub(crate) const SHOWN: usize = 3;
+/// Remedies per finding that are shown without --all.
+const REMEDIES: usize = 2;
+/// Examples per finding whose frames are shown.
+const FRAMES: usize = 3;
+
+/// How it is shown.
+#[derive(Clone, Copy, Debug)]
+pub struct Look<'a> {
+    /// Columns of the terminal.
+    pub width: usize,
+    /// Lines of the terminal: details are omitted until everything fits, unless `all` is set.
+    pub height: usize,
+    /// The texts that start and end bold text.
+    pub bold: (&'a str, &'a str),
+    /// Whether all findings are shown, including those that explain little.
+    pub all: bool,
+}
+
+/// The diagnosis as text. `inputs` are the names of the recordings.
+pub fn explain_text(diagnosis: &Diagnosis, inputs: &str, look: Look) -> String {
+    let Diagnosis { findings, notes, whole } = diagnosis;
+    let mut text = String::new();
+    let mut line = |indent: usize, words: &str| folded(&mut text, indent, words, look.width);
+    let parts = match (whole.server_ns, whole.network_ns) {
+        (0, 0) => "server and network not known separately".to_owned(),
+        // Recorded at the server, the network is not part of the waiting.
+        (server, 0) => format!("{} server", format::duration(server)),
+        (server, network) => {
+            format!("{} server, {} network", format::duration(server), format::duration(network))
+        }
+    };
+    let own = match whole.think_ns {
+        0 => "think time unknown".to_owned(),
+        own => format!("{} of think time", format::duration(own)),
+    };
+    line(
+        0,
+        &format!(
+            "{inputs}: {} operations in {}; {} of waiting ({} transfer, {parts}), {own}; {} per operation",
+            format::count(whole.operations),
+            format::duration(whole.lasted_ns),
+            format::duration(whole.busy_ns),
+            format::duration(whole.transfer_ns),
+            format::duration(whole.elapsed_ns_mean),
+        ),
+    );
+    let reported = if look.all { findings.iter().collect() } else { reported(diagnosis) };
+    if let Some(verdict) = verdict(diagnosis) {
+        text.push('\n');
+        let (bold, end) = look.bold;
+        folded(&mut text, 0, &format!("{bold}{verdict}{end}"), look.width);
+    }
+    let most = if look.all { reported.len() } else { SHOWN };
+    let shown = reported.get(..most).unwrap_or(&reported);
+    let mut after = String::new();
+    if !notes.is_empty() {
+        after.push_str("\nAlso note\n");
+        for note in notes {
+            folded(&mut after, 2, &format::harmless(&note.what), look.width);
+        }
+    }
+    let height = if look.all { usize::MAX } else { look.height };
+    let room = height.saturating_sub(text.lines().count() + after.lines().count());
+    let (findings, is_short) = fitting(shown, look, room);
+    text.push_str(&findings);
+    match (reported.len() - shown.len(), is_short) {
+        (0, false) => {}
+        (0, true) => text.push_str("\n--all shows more of each\n"),
+        (more, _) => text.push_str(&format!("\n{more} more: --all shows them\n")),
+    }
+    text.push_str(&after);
+    text
+}
+
+/// The findings, with as many details as fit in `room` lines, and whether details were omitted. The last findings
+/// lose details first.
+fn fitting(shown: &[&Finding], look: Look, room: usize) -> (String, bool) {
+    let mut without = vec![Without::Nothing; shown.len()];
+    // A finding loses its first detail after the next one has lost two.
+    let levels = |place| Without::ALL.iter().enumerate().map(move |(n, more)| (n, place, *more));
+    let mut order: Vec<_> = (0..shown.len()).rev().flat_map(levels).collect();
+    order.sort_by_key(|(n, place, _)| n + 2 * (shown.len() - place));
+    order.retain(|(_, place, more)| *place > 0 || *more < Without::Sentence);
+    let mut order = order.into_iter();
+    loop {
+        let mut text = String::new();
+        for (place, (found, without)) in shown.iter().zip(&without).enumerate() {
+            text.push('\n');
+            one(&mut text, place + 1, found, look, *without);
+        }
+        // Two more lines are needed for the hint at --all.
+        if text.lines().count() + 2 <= room {
+            return (text, without.iter().any(|without| *without > Without::Nothing));
+        }
+        match order.next() {
+            Some((_, place, more)) => without[place] = more,
+            None => return (text, true),
+        }
+    }
+}
+
+/// What is omitted from a finding; each level includes those before it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Without {
+    Nothing,
+    SecondRemedy,
+    /// Operations to look at.
+    Examples,
+    /// The reason for the confidence.
+    Because,
+    /// The description and its figures.
+    Sentence,
+}
+
+impl Without {
+    /// In the order in which details are omitted.
+    const ALL: [Without; 4] =
+        [Without::SecondRemedy, Without::Examples, Without::Because, Without::Sentence];
+}
+
+/// The findings that explain enough to be shown.
+pub(crate) fn reported(diagnosis: &Diagnosis) -> Vec<&Finding> {
+    diagnosis.findings.iter().filter(|found| found.share >= LEAST_SHARE).collect()
+}
+
+/// The verdict if no finding explains enough.
+pub(crate) fn verdict(diagnosis: &Diagnosis) -> Option<String> {
+    let first = diagnosis.findings.first();
+    first.is_none_or(|found| found.share < LEAST_SHARE).then(|| match (diagnosis.whole.timed, first) {
+        (0, _) => "The recording has no operation with a time, so there is no diagnosis.".to_owned(),
+        (_, None) => "No problem found: nothing that costs time.".to_owned(),
+        (_, Some(found)) => format!(
+            "No problem found: nothing explains more than 5 % of the time. The largest cause is {}, {}.",
+            found.trouble.title(),
+            format::share(found.share)
+        ),
+    })
+}
+
+/// The cost of a finding, and its certainty.
+pub(crate) fn headline(found: &Finding) -> String {
+    let sure = match found.confidence {
+        Confidence::High => "measured",
+        Confidence::Medium => "likely",
+        Confidence::Low => "possible",
+    };
+    format!(
+        "{} of the time, {} ± {} would be saved; {sure}",
+        format::share(found.share),
+        format::duration(found.saved_ns),
+        format::duration(found.saved_error_ns),
+    )
+}
+
+/// The predicted effect of a remedy.
+pub(crate) fn gain(gain: &Gain) -> String {
+    let (before, after) = (gain.waiting_before_ns, gain.waiting_after_ns);
+    let percent = 100.0 * (after as f64 / before.max(1) as f64 - 1.0);
+    let error = gain.error_ns.map_or(String::new(), |ns| {
+        format!(" ± {}", format::number(100.0 * ns as f64 / before.max(1) as f64))
+    });
+    format!(
+        "with {}, clients would wait {} instead of {} ({percent:+.1}{error} %), predicted by replaying {} operations",
+        gain.change,
+        format::duration(after),
+        format::duration(before),
+        match gain.is_part {
+            true => format!("the first {}", format::count(gain.operations)),
+            false => format::count(gain.operations),
+        }
+    )
+}
+
+/// The affected clients, shares and paths, with `is_all` also the connections.
+pub(crate) fn places(found: &Finding, is_all: bool) -> Vec<String> {
+    let connections = if is_all { &found.connections[..] } else { &[] };
+    let places = [&found.clients, connections, &found.shares, &found.paths].map(contributors);
+    places.into_iter().filter(|words| !words.is_empty()).collect()
+}
+
+fn one(text: &mut String, number: usize, found: &Finding, look: Look, without: Without) {
+    let (bold, end) = look.bold;
+    let head = format!("{number}. {bold}{}{end}: {}", found.trouble.title(), headline(found));
+    folded(text, 0, &head, look.width + bold.len() + end.len());
+    let mut line = |words: String| folded(text, 3, &words, look.width);
+    let operations = if found.operations == 1 { "operation" } else { "operations" };
+    if without < Without::Sentence {
+        line(format!("{}: {} {operations}.", found.what, format::count(found.operations)));
+    }
+    if without < Without::Sentence && !found.figures.is_empty() {
+        line(found.figures.iter().map(figure).collect::<Vec<_>>().join(", "));
+    }
+    let places = places(found, look.all);
+    if !places.is_empty() {
+        line(format!("Where: {}", places.join("; ")));
+    }
+    let frames: Vec<_> = found.examples.iter().take(FRAMES).map(example).collect();
+    if without < Without::Examples && !frames.is_empty() {
+        line(format!("See: {}", frames.join(", ")));
+    }
+    if without < Without::Because {
+        line(format!("Because {}.", found.because));
+    }
+    let most = match without {
+        Without::Nothing if look.all => found.remedies.len(),
+        Without::Nothing => REMEDIES,
+        _ => 1,
+    };
+    for remedy in found.remedies.iter().take(most) {
+        line(format!("Do ({}): {}", remedy.at, remedy.action));
+    }
+    let most = if look.all { found.gains.len() } else { 1 };
+    for words in found.gains.iter().take(most).map(gain) {
+        line(format!("Effect: {words}"));
+    }
+}
+
+/// Names of one kind.
+fn contributors(names: &[Contributor]) -> String {
+    let most = names.iter().take(2).map(|one| {
+        format!(
+            "{} ({}, {})",
+            format::harmless(&one.name),
+            format::count(one.operations),
+            format::duration(one.saved_ns)
+        )
+    });
+    most.collect::<Vec<_>>().join(", ")
+}
+
+pub(crate) fn example(example: &Example) -> String {
+    let took = match example.elapsed_ns {
+        Some(ns) => format::duration(ns),
+        None => "in a compound".to_owned(),
+    };
+    match (example.request_frame, example.operation) {
+        (Some(frame), _) => format!("frame {frame} ({}, {took})", example.command),
+        (None, Some(number)) => format!("operation {number} ({}, {took})", example.command),
+        (None, None) => format!("{} ({took})", example.command),
+    }
+}
+
+pub(crate) fn figure(figure: &Figure) -> String {
+    let value = |value: f64| match figure.unit {
+        "ns" => format::duration(value as i64),
+        "bytes" => format::bytes(value as u64),
+        "bits/s" => bits(value),
+        "share" => format::share(value),
+        _ => format::number(value),
+    };
+    let name = figure.name.replace('_', " ");
+    match figure.error.filter(|error| *error > 0.0) {
+        Some(error) => format!("{name} {} ± {}", value(figure.value), value(error)),
+        None => format!("{name} {}", value(figure.value)),
+    }
+}
+
+fn bits(bits: f64) -> String {
+    match bits {
+        bits if bits >= 1e9 => format!("{:.2} Gbit/s", bits / 1e9),
+        bits if bits >= 1e6 => format!("{:.2} Mbit/s", bits / 1e6),
+        bits => format!("{:.1} kbit/s", bits / 1e3),
+    }
+}
+
+/// Wraps words to the width and indents all lines but the first one.
+fn folded(text: &mut String, indent: usize, words: &str, width: usize) {
+    let width = width.max(indent + 20);
+    let mut column = 0;
+    for word in words.split(' ') {
+        let length = word.chars().count();
+        if column > 0 && column + 1 + length > width {
+            text.push('\n');
+            column = 0;
+        }
+        let front = match column {
+            0 if text.is_empty() || text.ends_with('\n') => indent,
+            _ => 1,
+        };
+        text.push_str(&" ".repeat(front));
+        text.push_str(word);
+        column += front + length;
+    }
+    text.push('\n');
+}

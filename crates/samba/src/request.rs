@@ -1,0 +1,144 @@
+//! Requests that are served: what was worked and waited for, to slices.
+
+use smbscope_wire::smb2::Command;
+
+use crate::operation::{RequestKey, ServerSide};
+use crate::ring_event::{Io, Within};
+use crate::slices::{Kind, Slices};
+
+/// One request that is served: a message, of which one member is worked on at a time.
+#[derive(Clone)]
+pub struct ServedRequest {
+    pub socket: u64,
+    pub key: RequestKey,
+    /// Commands and MessageIds of its members.
+    pub members: Vec<(Command, u64)>,
+    pub member: Option<Member>,
+    /// Message, for what all members share.
+    pub server_side: ServerSide,
+}
+
+/// The member that is served.
+#[derive(Clone)]
+pub struct Member {
+    pub slices: Slices,
+    /// Since when its present work runs.
+    pub since: u64,
+    /// Since when it waits; 0 while it does not.
+    waits_since: u64,
+    /// What another thread does for it, with which buffer.
+    pub handed_over: Option<(Io, u64)>,
+    /// Since then the main thread has not waited: what it does is beside that.
+    pub is_beside: bool,
+    /// Time of reads, writes and flushes on other threads, and when the last one ended.
+    pub io: u64,
+    pub io_ended: u64,
+    /// Of a flush that follows a write on other threads.
+    pub then_flush: u64,
+    /// The same on the main thread, which system calls include.
+    pub own_io: u64,
+    pub own_flush: u64,
+    /// What time was spent on within all this.
+    pub within: Within,
+}
+
+impl ServedRequest {
+    /// As what it counts when the member waits for something that is not seen.
+    pub fn waits(&self) -> Kind {
+        match self.members.get(usize::from(self.key.index)) {
+            // For a lock, or for a break.
+            Some((
+                Command::CREATE | Command::LOCK | Command::CHANGE_NOTIFY | Command::SET_INFO,
+                _,
+            )) => Kind::LockWait,
+            Some((Command::READ | Command::WRITE | Command::FLUSH, _)) => Kind::IoWait,
+            // For an answer of another process (logons).
+            _ => Kind::Processing,
+        }
+    }
+}
+
+impl Member {
+    /// Its slices so far, and work since then.
+    pub fn new(slices: Slices, since: u64) -> Member {
+        Member {
+            slices,
+            since,
+            waits_since: 0,
+            handed_over: None,
+            is_beside: false,
+            io: 0,
+            io_ended: 0,
+            then_flush: 0,
+            own_io: 0,
+            own_flush: 0,
+            within: Within::default(),
+        }
+    }
+
+    /// Work until `now`, of it `crypto` and `busy` in system calls.
+    pub fn work(&mut self, now: u64, crypto: u64, busy: u64) {
+        if self.waits_since != 0 {
+            return;
+        }
+        let all = now.saturating_sub(self.since);
+        let crypto = crypto.min(all);
+        let busy = busy.min(all - crypto);
+        let own_io = std::mem::take(&mut self.own_io).min(busy);
+        let own_flush = std::mem::take(&mut self.own_flush).min(busy - own_io);
+        let files = busy - own_io - own_flush;
+        let parts = [
+            (Kind::CryptoIn, crypto),
+            (Kind::Processing, all - crypto - busy),
+            (Kind::Filesystem, files),
+            (Kind::Io, own_io),
+            (Kind::Flush, own_flush),
+        ];
+        let mut start = self.since;
+        for (kind, took) in parts {
+            if took > 0 {
+                self.slices.add(kind, start, took);
+                start += took;
+            }
+        }
+        self.since = now;
+    }
+
+    /// The same; then it waits.
+    pub fn pause(&mut self, now: u64, crypto: u64, busy: u64) {
+        self.work(now, crypto, busy);
+        self.waits_since = now;
+    }
+
+    /// The wait ends; as `unseen` counts what was not with another thread.
+    pub fn wake(&mut self, now: u64, unseen: Kind) {
+        let since = std::mem::take(&mut self.waits_since);
+        if since == 0 {
+            return;
+        }
+        let waited = now.saturating_sub(since);
+        if waited == 0 && self.handed_over.is_none() {
+            return;
+        }
+        match self.handed_over.take() {
+            // No system call of a thread's was seen (io_uring, two flushes at once): how long it took
+            // is not known.
+            Some(_) if self.io_ended == 0 => self.slices.add(Kind::IoWait, since, waited),
+            Some((what, _)) => {
+                self.io_ended = 0;
+                let io = std::mem::take(&mut self.io).min(waited);
+                let flush = std::mem::take(&mut self.then_flush).min(waited - io);
+                // The waits for threads and those for the main thread, together.
+                let unseen = waited - io - flush;
+                self.slices.add(Kind::IoWait, since, unseen);
+                let kind = if what == Io::Flush { Kind::Flush } else { Kind::Io };
+                self.slices.add(kind, since + unseen, io);
+                if flush > 0 {
+                    self.slices.add(Kind::Flush, since + unseen + io, flush);
+                }
+            }
+            None => self.slices.add(unseen, since, waited),
+        }
+        self.since = now.max(since);
+    }
+}

@@ -1,0 +1,421 @@
+//! From what the BPF part tells to parts of tables.
+//!
+//! Owns the order of messages and what a row of the probe says beside its messages. The messages go
+//! through `capture`'s decoder as segments of two streams in clear (`assemble`). It does not own the
+//! kernel's side nor clocks (`recording`).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use smbscope_capture::frame::{TcpFlags, TcpSegment};
+use smbscope_capture::{Ends, Error, Feed, Options};
+use smbscope_tables::code::{Source, Vantage};
+use smbscope_tables::operation::{Column, Operation};
+use smbscope_tables::part::Part;
+use smbscope_tables::slice::Rows;
+use smbscope_tables::tables::Coverage;
+use smbscope_wire::smb2::oplock::NOTIFICATION_MESSAGE_ID;
+
+use crate::assemble::{Assembler, Losses, StreamMessage};
+use crate::join::WireRows;
+use crate::operation::RequestKey;
+use crate::ring_event;
+use crate::ring_event::Counted;
+
+/// Why the vantage is what it is.
+pub const INSIDE: &str = "recorded inside the server";
+/// Messages that wait to be put in order at most.
+const WAITING_MAX: usize = 1 << 16;
+/// Of a NetBIOS header.
+const HEADER_BYTES: usize = 4;
+/// Of the first segment of a message: its headers.
+const FIRST_BYTES: usize = HEADER_BYTES + 64;
+
+/// From events to rows.
+#[derive(Clone)]
+pub struct RowMaker {
+    feed: Feed,
+    context: RowContext,
+    /// Messages in the order of time. A request is known when it is read, perhaps after the replies
+    /// to others that were sent since it came.
+    waiting: BTreeMap<(u64, u64), StreamMessage>,
+    /// Number of the last message: keeps the order of messages with equal times.
+    numbered: u64,
+    /// When the last event was, CLOCK_MONOTONIC ns.
+    seen: u64,
+}
+
+/// What is known beside the messages.
+#[derive(Clone)]
+struct RowContext {
+    recording: Arc<str>,
+    assembler: Assembler,
+    /// Epoch less monotonic time, ns.
+    offset: i64,
+    /// Rows so far: they are numbered from 1.
+    rows: u64,
+    without_slices: u64,
+    slices: Rows,
+    off_cpu: bool,
+    disk: bool,
+    /// What an interface shows at the same time.
+    wire: Option<WireRows>,
+    /// Rows that it did not show.
+    unjoined: u64,
+    /// Connections that ended and of which the first message was seen.
+    connections_begun: u64,
+    /// When the recording began, ns since 1970.
+    began: i64,
+}
+
+/// What there was at the end.
+pub struct Ended {
+    /// The last parts, the coverage the last of them.
+    pub parts: Vec<Part>,
+    /// Operations.
+    pub operations: u64,
+    /// Of them, without slices.
+    pub without_slices: u64,
+    /// Rows of the wire that were not the probe's.
+    pub wire_only: u64,
+}
+
+impl RowMaker {
+    /// One that saw nothing yet; `offset` is the epoch's distance from CLOCK_MONOTONIC in ns.
+    pub fn new(recording: &str, offset: i64, options: &Options) -> Result<RowMaker, Error> {
+        let context = RowContext {
+            recording: recording.into(),
+            assembler: Assembler::default(),
+            offset,
+            rows: 0,
+            without_slices: 0,
+            slices: Rows::default(),
+            off_cpu: false,
+            disk: false,
+            wire: None,
+            unjoined: 0,
+            connections_begun: 0,
+            began: i64::MAX,
+        };
+        let feed = Feed::new(recording, options)?;
+        Ok(RowMaker { feed, context, waiting: BTreeMap::new(), numbered: 0, seen: 0 })
+    }
+
+    /// Rows of an interface will come, each before the messages that it is of are fed.
+    pub fn join(&mut self, wire: WireRows) {
+        self.context.wire = Some(wire);
+    }
+
+    /// Samba's functions are not looked at.
+    pub fn without_functions(&mut self) {
+        self.context.assembler.by_reply = true;
+    }
+
+    /// Time off the processor, and of block devices, is measured: zeros are so.
+    pub fn measures(&mut self, off_cpu: bool, disk: bool) {
+        (self.context.off_cpu, self.context.disk) = (off_cpu, disk);
+    }
+
+    /// Where they go.
+    pub fn wire(&mut self) -> Option<&mut WireRows> {
+        self.context.wire.as_mut()
+    }
+
+    /// The clocks were compared again.
+    pub fn set_offset(&mut self, offset: i64) {
+        self.context.offset = offset;
+    }
+
+    /// Epoch less CLOCK_MONOTONIC, ns.
+    pub fn offset(&self) -> i64 {
+        self.context.offset
+    }
+
+    /// When the last event was, CLOCK_MONOTONIC ns.
+    pub fn seen(&self) -> u64 {
+        self.seen
+    }
+
+    /// Whether [`RowMaker::parts`] should be asked now.
+    pub fn wants_out(&self) -> bool {
+        self.feed.wants_out()
+    }
+
+    /// Operations in the parts so far.
+    pub fn operations(&self) -> u64 {
+        self.context.rows
+    }
+
+    /// Operations without slices so far.
+    pub fn without_slices(&self) -> u64 {
+        self.context.without_slices
+    }
+
+    /// What was given up so far.
+    pub fn losses(&self) -> Losses {
+        self.context.assembler.losses
+    }
+
+    /// Takes an event as it lies in the ring buffer.
+    pub fn event(&mut self, bytes: &[u8]) {
+        let Some((head, event)) = ring_event::event(bytes) else { return };
+        self.seen = head.time;
+        let (waiting, number) = (&mut self.waiting, &mut self.numbered);
+        self.context.assembler.event(head, event, &mut |message| {
+            *number += 1;
+            waiting.insert((message.last, *number), message);
+        });
+        if self.waiting.len() > WAITING_MAX
+            && let Some(((time, _), _)) = self.waiting.first_key_value()
+        {
+            self.feed_until(*time);
+        }
+    }
+
+    /// Decodes messages until that time, CLOCK_MONOTONIC ns: none before it will be message.
+    pub fn feed_until(&mut self, time: u64) {
+        while let Some(first) = self.waiting.first_entry() {
+            if first.key().0 > time {
+                break;
+            }
+            feed_message(&mut self.feed, self.context.offset, &first.remove());
+        }
+    }
+
+    /// What ended since the last time.
+    pub fn parts(&mut self) -> Result<Vec<Part>, Error> {
+        let RowMaker { feed, context, .. } = self;
+        let mut parts = feed.parts(&mut |row, ends| context.amend(row, ends))?;
+        parts.push(context.take()?);
+        parts.iter_mut().for_each(|part| context.complete(part));
+        Ok(parts)
+    }
+
+    /// A recording begins in the midst: parts of what ended until now. See [`Feed::begin`].
+    pub fn begin(&mut self, recording: &str) -> Result<Vec<Part>, Error> {
+        let RowMaker { feed, context, .. } = self;
+        let mut parts = feed.begin(recording, &mut |row, ends| context.amend(row, ends))?;
+        parts.push(context.take()?);
+        parts.iter_mut().for_each(|part| context.complete(part));
+        context.recording = recording.into();
+        (context.without_slices, context.unjoined, context.connections_begun) = (0, 0, 0);
+        context.assembler.losses = Losses::default();
+        context.began = i64::MAX;
+        Ok(parts)
+    }
+
+    /// The recording begins, at `time`, ns since 1970.
+    pub fn began(&mut self, time: i64) {
+        self.context.began = time;
+    }
+
+    /// Everything ends, at `time`, ns since 1970; what the kernel's side counted completes the coverage.
+    pub fn end(mut self, counted: Counted, time: i64) -> Result<Ended, Error> {
+        let (waiting, number) = (&mut self.waiting, &mut self.numbered);
+        self.context.assembler.end_all(&mut |message| {
+            *number += 1;
+            waiting.insert((message.last, *number), message);
+        });
+        self.feed_until(u64::MAX);
+        let RowMaker { feed, mut context, .. } = self;
+        let mut parts = feed.end(&mut |row, ends| context.amend(row, ends), |_| ())?;
+        // The coverage is the last.
+        let slices = context.take()?;
+        parts.insert(parts.len().saturating_sub(1), slices);
+        parts.iter_mut().for_each(|part| context.complete(part));
+        if let Some(Part::Coverage(coverage)) = parts.last_mut() {
+            context.cover(coverage, counted, time);
+        }
+        Ok(Ended {
+            parts,
+            operations: context.rows,
+            without_slices: context.without_slices,
+            wire_only: context.wire.as_ref().map_or(0, WireRows::left),
+        })
+    }
+}
+
+/// A message as two segments: its head when its first byte passed, the rest when its last one did.
+fn feed_message(feed: &mut Feed, offset: i64, message: &StreamMessage) {
+    let time = |monotonic: u64| monotonic as i64 + offset;
+    let (source, destination) = match message.from_client {
+        true => (message.client, message.server),
+        false => (message.server, message.client),
+    };
+    let segment = TcpSegment {
+        source: source.ip().into(),
+        destination: destination.ip().into(),
+        source_port: source.port(),
+        destination_port: destination.port(),
+        sequence: message.sequence,
+        acknowledgement: 0,
+        flags: if message.ends { TcpFlags::FIN } else { TcpFlags::PSH },
+        window: u16::MAX,
+        ttl: 64,
+        options: &[],
+        payload: &[],
+        payload_len: 0,
+    };
+    if message.ends {
+        feed.segment(&segment, time(message.last));
+        return;
+    }
+    if message.begins {
+        let flags = TcpFlags::SYN;
+        let sequence = message.sequence.wrapping_sub(1);
+        feed.segment(&TcpSegment { sequence, flags, ..segment }, time(message.first));
+    }
+    let captured = message.bytes.len().min(message.length as usize);
+    let mut bytes = Vec::with_capacity(HEADER_BYTES + captured);
+    let [_, length @ ..] = message.length.to_be_bytes();
+    bytes.push(0);
+    bytes.extend_from_slice(&length);
+    bytes.extend_from_slice(message.bytes.get(..captured).unwrap_or_default());
+    let all = message.length.saturating_add(HEADER_BYTES as u32);
+    // The first segment has the SMB2 header too, by which the decoder knows what this is.
+    let split =
+        if message.first == message.last { bytes.len() } else { FIRST_BYTES.min(bytes.len()) };
+    let (first, rest) = bytes.split_at(split);
+    let first_len = if rest.is_empty() { all } else { split as u32 };
+    feed.segment(
+        &TcpSegment { payload: first, payload_len: first_len, ..segment },
+        time(message.first),
+    );
+    if !rest.is_empty() {
+        let rest = TcpSegment {
+            sequence: message.sequence.wrapping_add(first_len),
+            payload: rest,
+            payload_len: all - first_len,
+            ..segment
+        };
+        feed.segment(&rest, time(message.last));
+    }
+}
+
+impl RowContext {
+    /// Slices of the rows since the last time.
+    fn take(&mut self) -> Result<Part, Error> {
+        Ok(Part::Slices(self.slices.finish(&self.recording)?))
+    }
+
+    /// What a row of the probe says that its messages do not.
+    fn amend(&mut self, row: &mut Operation, ends: &Ends) {
+        self.rows += 1;
+        let number = self.rows;
+        row.set_source(Source::Probe as u64);
+        row.set_vantage(Vantage::Inside as u64);
+        // There are no frames, and the streams' own numbers are nobody's.
+        row.clear(Column::request_frame);
+        row.clear(Column::response_frame);
+        let index = row.compound_index().unwrap_or(0);
+        let Ends { client, server } = *ends;
+        let key = row.tcp_sequence().map(|sequence| RequestKey { client, server, sequence, index });
+        row.clear(Column::tcp_sequence);
+        let Some(key) = key else {
+            // What the server sends unasked was never served.
+            let is_break = row.message_id() == Some(NOTIFICATION_MESSAGE_ID);
+            self.without_slices += u64::from(!is_break);
+            return;
+        };
+        let Some(server_side) = self.assembler.take_server_side(&key) else {
+            self.without_slices += 1;
+            self.unjoined += u64::from(self.wire.is_some());
+            return;
+        };
+        let offset = self.offset;
+        if row.request_end().is_some() {
+            row.set_request_start(server_side.first as i64 + offset);
+            row.set_request_end(server_side.arrived as i64 + offset);
+            row.derive_durations();
+        }
+        if server_side.slices.0.is_empty() {
+            self.without_slices += 1;
+        } else if let Some(turnaround) = row.turnaround_ns() {
+            row.set_server_ns(turnaround);
+            row.set_server_error_ns(0);
+        }
+        row.set_tcp_sequence(server_side.tcp_sequence);
+        row.set_pid(server_side.process);
+        row.set_tid(server_side.thread);
+        row.set_cpu(u32::from(server_side.cpu));
+        server_side.slices.fill(row);
+        if !server_side.slices.0.is_empty() {
+            if self.off_cpu {
+                row.set_offcpu_ns(server_side.within.off as i64);
+            }
+            if self.disk {
+                row.set_disk_ns(server_side.within.disk as i64);
+            }
+        }
+        for slice in &server_side.slices.0 {
+            let start = slice.start as i64 + offset;
+            self.slices.push(number, slice.kind, start, slice.duration as i64);
+        }
+        if server_side.encrypted {
+            row.set_encrypted(true);
+            let more = u64::from(server_side.more_bytes);
+            if let Some(bytes) = row.request_wire_bytes() {
+                row.set_request_wire_bytes(bytes + more);
+            }
+            if let Some(bytes) = row.response_wire_bytes() {
+                // An interim reply is encrypted by itself; a compound's stands on its lead.
+                let own = row.pending_at().is_some() && row.compound_index().unwrap_or(0) == 0;
+                let replies = 1 + u64::from(own);
+                row.set_response_wire_bytes(bytes + replies * more);
+            }
+        }
+        if let Some(wire) = &mut self.wire {
+            let key = RequestKey { client, server, sequence: server_side.tcp_sequence, index };
+            self.unjoined += u64::from(index == 0 && !wire.join(&key, row));
+        }
+    }
+
+    /// Says of connections where they were seen, and what the wire showed of them.
+    fn complete(&mut self, part: &mut Part) {
+        let Part::Connections(rows) = part else { return };
+        for row in rows {
+            row.vantage = Some(Vantage::Inside.name().to_owned());
+            row.vantage_reason = INSIDE.into();
+            // Credits are counted only where the first message was seen.
+            row.handshake_seen = row.credits_min.is_some();
+            self.connections_begun += u64::from(row.handshake_seen);
+            // Messages went through the decoder as segments; there were no packets.
+            (row.packets_to_server, row.packets_to_client) = (0, 0);
+            (row.out_of_order_to_server, row.out_of_order_to_client) = (0, 0);
+            (row.retransmissions_to_server, row.retransmissions_to_client) = (0, 0);
+            if let Some(wire) = &mut self.wire {
+                *row = wire.joined(std::mem::take(row));
+            }
+        }
+    }
+
+    fn cover(&self, coverage: &mut Coverage, counted: Counted, ended: i64) {
+        let Losses { without_message, without_clear, without_connection, .. } =
+            self.assembler.losses;
+        coverage.format = match self.assembler.by_reply {
+            true => "probe inside smbd, system calls only".to_owned(),
+            false => "probe inside smbd".to_owned(),
+        };
+        coverage.vantage = Some(Vantage::Inside.name().to_owned());
+        coverage.vantage_reason = INSIDE.into();
+        // It began before the first operation and ended after the last one.
+        let start = coverage.start.unwrap_or(i64::MAX).min(self.began);
+        coverage.start = Some(start.min(ended));
+        coverage.end = coverage.end.max(Some(ended));
+        // There were no packets.
+        coverage.frames = 0;
+        coverage.frames_time_backwards = 0;
+        coverage.out_of_order = 0;
+        coverage.retransmissions = 0;
+        coverage.connections_mid_stream =
+            coverage.connections.saturating_sub(self.connections_begun);
+        coverage.frames_dropped = Some(counted.dropped);
+        coverage.operations_unjoined = self.unjoined;
+        coverage.operations_without_slices = self.without_slices;
+        coverage.events_unexplained =
+            without_message + without_clear + without_connection + counted.strange_sends;
+        coverage.flushes_ambiguous = self.assembler.losses.ambiguous_flushes;
+        coverage.state_discarded =
+            self.assembler.losses.given_up + counted.threads + counted.processes;
+    }
+}

@@ -1,0 +1,160 @@
+//! `smbscope compare`: two recordings side by side.
+//!
+//! Owns the command, its errors, and the rows for programs. The arithmetic is `smbscope_analysis::compare`, the text
+//! is rendered by `smbscope_report`.
+
+pub mod args;
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray, UInt64Array};
+use smbscope_analysis::compare::{self, Change, Comparison, Effect, Measured, Options, Row, Unit};
+
+use smbscope_report::{comparison_text, comparison_warnings};
+
+use self::args::{By, Compare};
+use crate::cli::PhaseCounted;
+use crate::exit::{Code, Failure};
+use crate::format::{JsonNulls, RowFormat, row_writer};
+use crate::options::{Talk, input_name};
+use crate::output::Output;
+use crate::{pipeline, terminal};
+
+/// Compares two recordings.
+pub fn run(args: &Compare, talk: Talk) -> anyhow::Result<()> {
+    Output::check(args.out.as_ref(), args.format.is_binary())?;
+    if args.a == "-" && args.b == "-" {
+        return Err(Failure::usage("`-` can be given once only: there is one standard input"));
+    }
+    let tokenizer = args.anonymize.tokenizer()?;
+    let options = Options {
+        by: match args.by {
+            By::Command => compare::By::Command,
+            By::Scenario => compare::By::Scenario,
+            By::Share => compare::By::Share,
+            By::Client => compare::By::Client,
+            By::User => compare::By::User,
+        },
+        all_phases: args.phase == PhaseCounted::All,
+        ..Options::default()
+    };
+    // Both are opened before the first is read, so that a missing input is reported at once.
+    let open = |input: &String| args.reading.open(std::slice::from_ref(input), tokenizer.clone());
+    let (a, b) = (open(&args.a)?, open(&args.b)?);
+    let found = pipeline::compare::compare(&a, &b, &options, &talk)?;
+    let names = [&args.a, &args.b].map(|input| input_name(input, tokenizer.as_ref()));
+    refuse(&found, args.by, &names)?;
+    match args.format {
+        RowFormat::Text => {
+            let mut output = Output::open(args.out.as_ref())?;
+            let (bold, end) = output.bold();
+            output.text(&comparison_text(&found, &names, (&bold, end), terminal::width()))?;
+            output.finish()
+        }
+        format => {
+            for line in comparison_warnings(&found, &names) {
+                talk.say(&line);
+            }
+            let batch = batch(&found.rows)?;
+            let output = Output::open(args.out.as_ref())?;
+            let mut writer = row_writer(format, JsonNulls::Explicit, &batch.schema(), output)?;
+            writer.write(&batch)?;
+            writer.finish()
+        }
+    }
+}
+
+/// An error where there is nothing to compare.
+fn refuse(found: &Comparison, by: By, names: &[String; 2]) -> anyhow::Result<()> {
+    let nothing = |message: String| Err(Failure::new(Code::Runtime, message).into());
+    for (about, name) in [&found.a, &found.b].into_iter().zip(names) {
+        if by == By::Scenario && about.users.is_none() {
+            let needs = "--by scenario needs load runs (`smbscope load --out`)";
+            return nothing(format!("{name}: contains no scenarios of a load run; {needs}"));
+        }
+        if by != By::Scenario && about.timed == 0 {
+            let why = match (about.operations, about.left_out) {
+                (0, 0) => "contains no operations".to_owned(),
+                (0, n) => format!(
+                    "contains no operations of a measured window ({n} others): try --phase all"
+                ),
+                (n, _) => format!("none of its {n} operations has a time from request to reply"),
+            };
+            return nothing(format!("{name}: {why}: nothing to compare"));
+        }
+    }
+    let is_group = |row: &&Row| row.a.timed > 0 && row.b.timed > 0 && is_group(row);
+    if !found.rows.iter().any(|row| is_group(&row)) {
+        let what = match by {
+            By::Command => "command",
+            By::Scenario => "scenario",
+            By::Share => "share",
+            By::Client => "client",
+            By::User => "user",
+        };
+        let [a, b] = names;
+        return nothing(format!("{a} and {b} have no {what} in common: nothing to compare"));
+    }
+    Ok(())
+}
+
+/// Whether a row is one group, not a total.
+fn is_group(row: &Row) -> bool {
+    use compare::RowKind::{Scenarios, Total, TotalAtMixOfA};
+    !matches!(row.kind, Total | TotalAtMixOfA | Scenarios)
+}
+
+/// The rows for programs.
+fn batch(rows: &[Row]) -> anyhow::Result<RecordBatch> {
+    type Number = fn(&Measured) -> Option<f64>;
+    const NUMBERS: [(&str, Number); 8] = [
+        ("mean_seconds", |side| side.mean_s),
+        ("p50_seconds", |side| side.p50_s),
+        ("p95_seconds", |side| side.p95_s),
+        ("p99_seconds", |side| side.p99_s),
+        ("server_mean_seconds", |side| side.server_mean_s),
+        ("bytes_per_operation", |side| side.bytes_per_operation),
+        ("errors_per_operation", |side| side.errors_per_operation),
+        ("operations_per_second", |side| side.operations_per_second),
+    ];
+    let changes: Vec<Option<&Change>> = rows.iter().map(|row| row.change.as_ref()).collect();
+    let of_change = |of: fn(&Change) -> Option<f64>| -> ArrayRef {
+        let values = changes.iter().map(|change| of((*change)?));
+        Arc::new(values.collect::<Float64Array>())
+    };
+    let words = |words: Vec<Option<&str>>| -> ArrayRef { Arc::new(StringArray::from(words)) };
+    let mut columns: Vec<(String, ArrayRef)> = vec![
+        ("kind".to_owned(), words(rows.iter().map(|row| Some(row.kind.name())).collect())),
+        ("name".to_owned(), words(rows.iter().map(|row| row.name.as_deref()).collect())),
+    ];
+    for (prefix, side) in [("a", (|row| &row.a) as fn(&Row) -> &Measured), ("b", |row| &row.b)] {
+        let counts = |of: fn(&Measured) -> Option<u64>| -> ArrayRef {
+            Arc::new(rows.iter().map(|row| of(side(row))).collect::<UInt64Array>())
+        };
+        let mut push = |name: &str, values| columns.push((format!("{prefix}_{name}"), values));
+        push("operations", counts(|side| Some(side.operations)));
+        push("timed", counts(|side| Some(side.timed)));
+        for (name, of) in NUMBERS {
+            let values = rows.iter().map(|row| of(side(row)));
+            push(name, Arc::new(values.collect::<Float64Array>()));
+        }
+        push("unit", words(rows.iter().map(|row| side(row).unit.map(Unit::name)).collect()));
+        push("clusters", counts(|side| side.clusters));
+    }
+    let effect = |change: &Option<&Change>| (*change)?.effect.map(Effect::name);
+    let significant = changes.iter().map(|change| change.map(|change| change.significant));
+    let more: [(&str, ArrayRef); 9] = [
+        ("change_percent", of_change(|change| Some(change.percent))),
+        ("change_low_percent", of_change(|change| change.low_percent)),
+        ("change_high_percent", of_change(|change| change.high_percent)),
+        ("cliffs_delta", of_change(|change| change.cliffs_delta)),
+        ("effect", words(changes.iter().map(effect).collect())),
+        ("p", of_change(|change| change.p)),
+        ("p_holm", of_change(|change| change.p_holm)),
+        ("significant", Arc::new(significant.collect::<BooleanArray>())),
+        ("degrees_of_freedom", of_change(|change| change.degrees_of_freedom)),
+    ];
+    columns.extend(more.map(|(name, values)| (name.to_owned(), values)));
+    let nullable = columns.into_iter().map(|(name, values)| (name, values, true));
+    Ok(RecordBatch::try_from_iter_with_nullable(nullable)?)
+}

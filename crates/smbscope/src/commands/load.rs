@@ -1,0 +1,90 @@
+//! `smbscope load`: simulated users on a server, by `smbscope_load`.
+//!
+//! Owns the options, what is told while it goes on, and where rows go. It does not own users,
+//! steps, the search nor what overload is.
+
+pub mod args;
+mod describe;
+mod display;
+mod files;
+mod matrix;
+mod preflight;
+mod run;
+mod target;
+
+use std::time::Duration;
+
+use smbscope_load::fileset::Scale;
+use smbscope_load::workload::BUILT_IN;
+use smbscope_report::format;
+
+use crate::exit::{Code, Failure};
+use crate::interrupt;
+use crate::options::Talk;
+use crate::output::Output;
+
+use args::{Load, LoadCommand, ShowWorkload, WorkloadsCommand};
+
+/// Runs users, makes or removes their files, or lists workloads.
+pub fn run(args: &Load, talk: Talk) -> anyhow::Result<()> {
+    match &args.command {
+        None if args.run.matrix.matrix => matrix::run(&args.run, talk),
+        None => run::run(&args.run, talk),
+        Some(LoadCommand::Prepare(args)) => files::prepare(args, talk),
+        Some(LoadCommand::Clean(args)) => files::clean(args, talk),
+        Some(LoadCommand::Workloads(args)) => match &args.command {
+            None => list(),
+            Some(WorkloadsCommand::Show(args)) => show(args),
+        },
+    }
+}
+
+fn list() -> anyhow::Result<()> {
+    let mut output = Output::stdout();
+    for (name, _) in BUILT_IN {
+        let (workload, _) = args::workload(name)?;
+        let first = workload.description.split(". ").next().unwrap_or_default();
+        output.text(&format!(
+            "{name:<12} {} scenarios, {} an hour and user: {first}\n",
+            workload.scenarios.len(),
+            format::number(workload.runs_per_hour()),
+        ))?;
+    }
+    output.finish()
+}
+
+fn show(args: &ShowWorkload) -> anyhow::Result<()> {
+    let (workload, text) = args::workload(&args.workload)?;
+    let mut output = Output::stdout();
+    if args.toml {
+        output.text(&text)?;
+    } else {
+        output.text(&smbscope_load::workload::show(&workload, Scale::FULL))?;
+    }
+    output.finish()
+}
+
+/// A runtime whose threads carry the users.
+fn runtime(threads: usize) -> anyhow::Result<(tokio::runtime::Runtime, usize)> {
+    let threads = match threads {
+        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        threads => threads,
+    };
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build()?;
+    Ok((runtime, threads))
+}
+
+/// Does something before a run, unless the user asks to end: a server that does not answer would be
+/// waited for until the timeout.
+async fn unless_interrupted<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    let asked = async {
+        while !interrupt::asked() {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    tokio::select! {
+        done = work => done,
+        () = asked => Err(Failure::new(Code::Interrupted, "interrupted").into()),
+    }
+}

@@ -1,0 +1,226 @@
+//! Options for the share and the logon, used by load runs, `prepare` and `clean`.
+//!
+//! Owns the sources of credentials (prompt, file, environment, lab, keytab). Passwords never appear
+//! on the command line or in an output.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use clap::{Args, ValueEnum};
+use smbscope_client::kerberos::kdc::{KdcAddress, KdcAddressError};
+use smbscope_client::kerberos::keytab::Keytab;
+use smbscope_client::kerberos::krb5_conf::Krb5Conf;
+use smbscope_client::{Kerberos, Target};
+use smbscope_load::run::users::Credentials;
+
+use crate::exit::{Code, Failure};
+
+/// The share, and how users log on.
+#[derive(Debug, Args)]
+pub struct Where {
+    /// Share to use: //HOST[:PORT]/SHARE[/FOLDER]. Each user has a separate folder in it.
+    #[arg(value_name = "TARGET", required_unless_present = "lab")]
+    pub target: Option<String>,
+    /// Use share, users and password of a lab (`smbscope lab up`) instead of TARGET: of the lab in
+    /// DIR, or of the default lab. With --auth kerberos only the share is used.
+    #[arg(long, value_name = "DIR", num_args = 0..=1, conflicts_with = "target")]
+    #[allow(clippy::option_option)]
+    pub lab: Option<Option<PathBuf>>,
+    #[command(flatten)]
+    pub logon: Logon,
+}
+
+/// How users log on.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Logon options")]
+pub struct Logon {
+    /// Names of the users: {} or {:05} is replaced with the number of the user. A domain can be
+    /// given as DOMAIN\name or name@domain.
+    #[arg(long, value_name = "PATTERN", default_value = "user{:05}")]
+    pub user: String,
+    /// Read the password of all users from the first line of this file [default:
+    /// $SMBSCOPE_PASSWORD, or a prompt].
+    #[arg(long, value_name = "FILE")]
+    pub password_file: Option<PathBuf>,
+    /// Read users from this file: one line NAME:PASSWORD per user.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["user", "password_file"])]
+    pub users_file: Option<PathBuf>,
+    /// Authentication method [default: ntlm, or kerberos with --keytab].
+    #[arg(long, value_enum, value_name = "METHOD")]
+    pub auth: Option<Auth>,
+    /// Keytab (MIT format) with the users' Kerberos keys, used instead of passwords.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["users_file", "password_file"])]
+    pub keytab: Option<PathBuf>,
+    /// Kerberos realm of all users [default: the realm in name@REALM, or the default realm of
+    /// krb5.conf ($KRB5_CONFIG or /etc/krb5.conf)].
+    #[arg(long, value_name = "REALM")]
+    pub realm: Option<String>,
+    /// Address of the realm's KDC (TCP, port 88); can be repeated, the first that answers is used
+    /// [default: the kdc lines of the realm in krb5.conf].
+    #[arg(long, value_name = "HOST[:PORT]", value_parser = kdc)]
+    pub kdc: Vec<KdcAddress>,
+    /// Service principal to request tickets for [default: cifs/HOST, with HOST from TARGET].
+    #[arg(long, value_name = "SERVICE/HOST", value_parser = service)]
+    pub spn: Option<String>,
+}
+
+/// Authentication methods.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Auth {
+    /// NTLM (MS-NLMP).
+    Ntlm,
+    /// Kerberos (RFC 4120).
+    Kerberos,
+}
+
+/// The share and the credentials of its users.
+#[derive(Clone)]
+pub struct Destination {
+    pub target: Target,
+    pub credentials: Credentials,
+    /// How to get Kerberos tickets; `None` for NTLM.
+    pub kerberos: Option<Arc<Kerberos>>,
+    /// The emulated link of a lab in the form of `lab up --wan` (`rtt=20ms,rate=45mbit`).
+    pub line: Option<String>,
+    /// The process of the lab's smbd, to distinguish it from other Sambas on this machine.
+    pub smbd: Option<u32>,
+}
+
+fn kdc(text: &str) -> Result<KdcAddress, KdcAddressError> {
+    KdcAddress::parse(text)
+}
+
+fn service(text: &str) -> Result<String, String> {
+    match text.split_once('/') {
+        Some((service, host)) if !service.is_empty() && !host.is_empty() => Ok(text.to_owned()),
+        _ => Err("expected SERVICE/HOST, for example cifs/fs.example".into()),
+    }
+}
+
+impl Where {
+    /// Evaluates the options.
+    pub fn resolve(&self) -> anyhow::Result<Destination> {
+        let kerberos = self.logon.kerberos()?.map(Arc::new);
+        #[cfg(target_os = "linux")]
+        if let Some(dir) = &self.lab {
+            let mut place = lab(dir.as_deref())?;
+            if let Some(kerberos) = kerberos {
+                place.credentials = self.logon.credentials(Some(&kerberos))?;
+                place.kerberos = Some(kerberos);
+            }
+            return Ok(place);
+        }
+        let Some(target) = &self.target else {
+            return Err(Failure::usage("no share given: add //HOST/SHARE or --lab"));
+        };
+        let target = Target::parse(target).map_err(|error| Failure::usage(error.to_string()))?;
+        let credentials = self.logon.credentials(kerberos.as_deref())?;
+        Ok(Destination { target, credentials, kerberos, line: None, smbd: None })
+    }
+}
+
+/// Share and credentials of a running lab.
+#[cfg(target_os = "linux")]
+fn lab(dir: Option<&Path>) -> anyhow::Result<Destination> {
+    use smbscope_lab::{Lab, State, USER_PATTERN, default_dir};
+    let dir = dir.map_or_else(default_dir, Path::to_owned);
+    let input = |message: String| anyhow::Error::from(Failure::new(Code::Input, message));
+    let status = Lab::status(&dir).map_err(|error| input(error.to_string()))?;
+    if status.state != State::Running {
+        return Err(input(format!(
+            "{}: the lab is not running; start it with `smbscope lab up`",
+            dir.display()
+        )));
+    }
+    let record = status.record;
+    let password = Lab::password(&dir).map_err(|error| input(error.to_string()))?;
+    let target = Target {
+        host: record.address.to_string(),
+        port: record.port,
+        share: record.share.clone(),
+        folder: String::new(),
+    };
+    let credentials = Credentials::pattern(USER_PATTERN, &password)?;
+    let smbd = record.smbd_pid().and_then(|pid| u32::try_from(pid).ok());
+    let line = record.line.map(|line| line.options);
+    Ok(Destination { target, credentials, kerberos: None, line, smbd })
+}
+
+impl Logon {
+    /// How to get Kerberos tickets; `None` for NTLM.
+    fn kerberos(&self) -> anyhow::Result<Option<Kerberos>> {
+        let only = [
+            ("--keytab", self.keytab.is_some()),
+            ("--realm", self.realm.is_some()),
+            ("--kdc", !self.kdc.is_empty()),
+            ("--spn", self.spn.is_some()),
+        ];
+        let meant = self.auth.unwrap_or(match self.keytab {
+            Some(_) => Auth::Kerberos,
+            None => Auth::Ntlm,
+        });
+        if meant == Auth::Ntlm {
+            return match only.iter().find(|(_, given)| *given) {
+                Some((name, _)) => {
+                    Err(Failure::usage(format!("{name} needs Kerberos: add --auth kerberos")))
+                }
+                None => Ok(None),
+            };
+        }
+        let keytab = match &self.keytab {
+            Some(path) => Some(Arc::new(
+                Keytab::read(path).map_err(|error| Failure::new(Code::Input, error.to_string()))?,
+            )),
+            None => None,
+        };
+        Ok(Some(Kerberos {
+            realm: self.realm.clone(),
+            kdcs: self.kdc.clone(),
+            service: self.spn.clone(),
+            keytab,
+            conf: Krb5Conf::of_environment(),
+        }))
+    }
+
+    fn credentials(&self, kerberos: Option<&Kerberos>) -> anyhow::Result<Credentials> {
+        let credentials = self.secrets()?;
+        let realm = kerberos.and_then(Kerberos::common_realm);
+        Ok(match realm {
+            Some(realm) => credentials.in_domain(&realm),
+            None => credentials,
+        })
+    }
+
+    fn secrets(&self) -> anyhow::Result<Credentials> {
+        let input = |message: String| Failure::new(Code::Input, message);
+        if let Some(path) = &self.users_file {
+            let shown = path.display();
+            let text = std::fs::read_to_string(path)
+                .with_context(|| input(format!("{shown}: cannot read the file")))?;
+            return Credentials::list(&text)
+                .map_err(|error| input(format!("{shown}: {error}")).into());
+        }
+        let password = match &self.password_file {
+            _ if self.keytab.is_some() => String::new(),
+            Some(path) => {
+                let shown = path.display();
+                let text = std::fs::read_to_string(path)
+                    .with_context(|| input(format!("{shown}: cannot read the file")))?;
+                text.lines().next().unwrap_or_default().to_owned()
+            }
+            None => match std::env::var("SMBSCOPE_PASSWORD") {
+                Ok(password) => password,
+                Err(_) => rpassword::prompt_password(format!("Password of {}: ", self.user))
+                    .with_context(|| {
+                        Failure::new(
+                            Code::Usage,
+                            "no password: use --password-file, --users-file or $SMBSCOPE_PASSWORD",
+                        )
+                    })?,
+            },
+        };
+        Credentials::pattern(&self.user, &password)
+            .map_err(|error| Failure::usage(error.to_string()))
+    }
+}

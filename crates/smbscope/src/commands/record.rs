@@ -1,0 +1,62 @@
+//! `smbscope record`: what happens on a server now, to a dataset that is valid whenever it ends.
+
+pub mod args;
+mod display;
+
+use anyhow::Context as _;
+use smbscope_report::format;
+use smbscope_store::dataset::may_write;
+
+use super::dataset::{cannot, hint, written};
+use super::live::{self, Kept, Opened};
+use crate::options::Talk;
+use crate::pipeline::record::folder::{RecordingFolder, keep_private};
+use crate::pipeline::record::{self, Recorded};
+use args::Record;
+use display::Display;
+
+/// Records.
+pub fn run(args: &Record, talk: Talk) -> anyhow::Result<()> {
+    keep_private();
+    // Before anything is attached to the server.
+    may_write(&args.out, args.force).with_context(|| cannot(&args.out))?;
+    let tokenizer = args.anonymize.tokenizer()?;
+    let created_at = record::now();
+    args.listen.keep_back()?;
+    let kept = args.pcap.clone().map(|path| Kept { path, overwrite: args.force });
+    let Opened { source, from, what, mut memory } = args.listen.open(created_at, kept, talk)?;
+    let inputs = record::inputs(&from, created_at);
+    RecordingFolder::create_folder(&args.out, args.force)?;
+    // The thread that writes the folder inherits the current capabilities.
+    live::drop_capabilities(&args.out, talk);
+    let folder = RecordingFolder::create(&args.out, inputs, created_at, args.force, tokenizer)?;
+    talk.say(&beginning(args, &what));
+    let display = Display::begin(talk);
+    let recorded = record::record(source, folder, args.duration, &mut memory, &display);
+    display.end();
+    let recorded = recorded?;
+    talk.say(&summary(args, &recorded));
+    live::losses(&recorded.received, &memory).iter().for_each(|line| talk.say(line));
+    talk.say(&hint(&args.out));
+    Ok(())
+}
+
+fn beginning(args: &Record, what: &str) -> String {
+    let until = match args.duration {
+        Some(duration) => {
+            format::duration(i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)) + " long"
+        }
+        None => "until Ctrl-C".to_owned(),
+    };
+    format!("recording {what} to {}, {until}", args.out.display())
+}
+
+fn summary(args: &Record, recorded: &Recorded) -> String {
+    format!(
+        "{} from {} in {:.1} s, {} dropped",
+        written(&args.out, &recorded.manifest),
+        recorded.received.text(),
+        recorded.took.as_secs_f64(),
+        format::count(recorded.received.dropped()),
+    )
+}

@@ -1,0 +1,91 @@
+//! `smbscope top`: what happens on a server now, on a screen or as printed tables.
+//!
+//! Owns what is shown and what keys do. The numbers are computed by `analysis::live`; the source is opened by
+//! [`commands::live`](crate::commands::live), which `record` uses, too.
+
+pub mod args;
+mod batch;
+mod draw;
+mod numbers;
+mod parts;
+mod screen;
+mod state;
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use smbscope_analysis::live::{Live, Options};
+use smbscope_report::format;
+
+use super::dataset::{hint, written};
+use super::live::{self, Opened};
+use crate::format::TextFormat;
+use crate::options::Talk;
+use crate::pipeline::record::collector::{Collector, Finished, Recordings};
+use crate::pipeline::record::folder::keep_private;
+use crate::pipeline::record::now;
+use crate::terminal;
+use args::Top;
+use state::State;
+
+/// When to end without a request of the user.
+pub struct Limits {
+    /// The start time.
+    begin: Instant,
+    duration: Option<Duration>,
+    count: Option<u64>,
+}
+
+impl Limits {
+    fn are_over(&self, intervals: u64) -> bool {
+        self.duration.is_some_and(|duration| self.begin.elapsed() >= duration)
+            || self.count.is_some_and(|count| intervals >= count)
+    }
+}
+
+/// Shows what happens now.
+pub fn run(args: &Top, talk: Talk) -> anyhow::Result<()> {
+    keep_private();
+    let tokenizer = args.anonymize.tokenizer()?;
+    args.listen.keep_back()?;
+    let Opened { source, from, what, memory } = args.listen.open(now(), None, talk)?;
+    // Recordings are made later, after capabilities were dropped.
+    let out = args.out.as_deref().and_then(Path::parent);
+    let out = out.filter(|out| !out.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    live::drop_capabilities(out, talk);
+    let recordings = Recordings { from, out: args.out.clone(), made: 0 };
+    let mut collector = Collector::new(source, memory, recordings, tokenizer);
+    let slot_ns = i64::try_from(args.interval.as_nanos()).unwrap_or(i64::MAX);
+    let moment = Live::new(Options { slot_ns, ..Options::default() }, now());
+    let limits = Limits { begin: Instant::now(), duration: args.duration, count: args.count };
+    let state = State {
+        key: args.key(),
+        sort: args.order(),
+        reverse: args.reverse,
+        span: args.span(),
+        filter: args.filter.clone(),
+        ..State::default()
+    };
+    if is_screen(args) {
+        let said = screen::run(&mut collector, moment, &what, state, &limits)?;
+        said.iter().for_each(|line| talk.say(line));
+    } else {
+        talk.say(&format!("observing {what}"));
+        batch::run(&mut collector, moment, &state, &limits, (args.format, args.rows))?;
+    }
+    live::losses(&collector.received(), collector.memory()).iter().for_each(|line| talk.say(line));
+    Ok(())
+}
+
+/// Whether to draw on the terminal.
+fn is_screen(args: &Top) -> bool {
+    let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    !args.batch && args.format == TextFormat::Text && terminal::stdout_is_terminal() && !is_dumb
+}
+
+/// What to print about a recording that was completed.
+fn finished(recording: &Finished) -> Vec<String> {
+    let Finished { path, manifest, took, dropped } = recording;
+    let (took, dropped) = (took.as_secs_f64(), format::count(*dropped));
+    vec![format!("{} in {took:.1} s, {dropped} dropped", written(path, manifest)), hint(path)]
+}

@@ -1,0 +1,94 @@
+//! The run folder that a recording is written to.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use smbscope_capture::Part;
+use smbscope_store::dataset::{DatasetWriter, ManifestSeed, WriteOptions, may_write};
+use smbscope_tables::anonymize::Tokenizer;
+use smbscope_tables::manifest::{InputFile, Kind, Manifest};
+
+use crate::exit::{Code, Failure};
+
+/// A run folder that is being written. Only its owner can read it.
+pub struct RecordingFolder {
+    writer: DatasetWriter,
+    out: PathBuf,
+}
+
+impl RecordingFolder {
+    /// Starts a dataset in a new or empty folder, or replaces one. `created_at` is in ns since 1970.
+    pub fn create(
+        out: &Path,
+        inputs: Vec<String>,
+        created_at: i64,
+        overwrite: bool,
+        tokenizer: Option<Tokenizer>,
+    ) -> anyhow::Result<RecordingFolder> {
+        // The coverage adds the format later.
+        let input = |name| InputFile { name, ..InputFile::default() };
+        let inputs = inputs.into_iter().map(input).collect();
+        let seed = ManifestSeed { created_at, ..ManifestSeed::now(Kind::Record, inputs) };
+        let options = WriteOptions { overwrite, tokenizer, ..WriteOptions::default() };
+        RecordingFolder::create_folder(out, overwrite)?;
+        let writer =
+            DatasetWriter::create(out, seed, options).with_context(|| cannot_write(out))?;
+        Ok(RecordingFolder { writer, out: out.to_owned() })
+    }
+
+    /// Creates the folder itself, which may need capabilities that writing into it does not.
+    pub fn create_folder(out: &Path, overwrite: bool) -> anyhow::Result<()> {
+        may_write(out, overwrite).with_context(|| cannot_write(out))?;
+        std::fs::create_dir_all(out).with_context(|| cannot_write(out))?;
+        restrict_to_owner(out)
+    }
+
+    /// Writes rows.
+    pub fn part(&mut self, part: Part) -> anyhow::Result<()> {
+        self.writer.part(part).with_context(|| write_failed(&self.out))
+    }
+
+    /// Completes the parts early, so that they use no memory.
+    pub fn complete_parts(&mut self) -> anyhow::Result<()> {
+        self.writer.complete_parts().with_context(|| write_failed(&self.out))
+    }
+
+    /// Completes the dataset. `complete` says whether all rows arrived.
+    pub fn finish(self, complete: bool) -> anyhow::Result<Manifest> {
+        self.writer.finish(complete).with_context(|| write_failed(&self.out))
+    }
+
+    /// The folder's path.
+    pub fn path(&self) -> &Path {
+        &self.out
+    }
+}
+
+/// The error of a dataset that cannot be written.
+pub fn cannot_write(out: &Path) -> Failure {
+    Failure::new(Code::Output, format!("{}: dataset cannot be written", out.display()))
+}
+
+fn write_failed(out: &Path) -> Failure {
+    let message =
+        format!("{}: writing the recording failed; its complete parts are kept", out.display());
+    Failure::new(Code::Output, message)
+}
+
+/// From now on, only the owner can read the files that this process creates: a recording contains names of people
+/// and files.
+pub fn keep_private() {
+    #[cfg(target_os = "linux")]
+    nix::sys::stat::umask(nix::sys::stat::Mode::from_bits_truncate(0o077));
+}
+
+/// Restricts a folder that existed before to its owner.
+fn restrict_to_owner(out: &Path) -> anyhow::Result<()> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        let closed = std::fs::Permissions::from_mode(0o700);
+        std::fs::set_permissions(out, closed).with_context(|| cannot_write(out))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,64 @@
+//! Table `coverage`: what was captured, lost and not decoded, one row per input.
+
+use crate::row::table;
+
+table! {
+    /// What was seen, lost and not understood in one input. Every report shows it.
+    Coverage, "coverage" {
+        recording: String, None, Machine, "The recording that the input belongs to.";
+        capture_file: Option<String>, None, Machine, "The capture file: a recording can consist of several that continue each other.";
+        format: String, None, Public, "Format of the file.";
+        vantage: Option<String>, None, Public, "Where the capture was taken: client, server, between, or mixed.";
+        vantage_reason: String, None, Public, "How the vantage was determined.";
+        resolution_ns: Option<u64>, Nanoseconds, Public, "Resolution of the time stamps.";
+        start: Option<i64>, Time, Public, "First packet.";
+        end: Option<i64>, Time, Public, "Last packet.";
+        frames: u64, Count, Public, "Packets read.";
+        file_bytes: u64, Bytes, Public, "Bytes read from the file.";
+        wire_bytes: u64, Bytes, Public, "Bytes of the packets on the wire.";
+        frames_dropped: Option<u64>, Count, Public, "Packets that the recorder reports as dropped; null if it does not report them.";
+        frames_cut: u64, Count, Public, "Packets that were only partly captured (snap length).";
+        frames_not_tcp: u64, Count, Public, "Packets without TCP.";
+        frames_tunnelled: u64, Count, Public, "Packets in a tunnel (GRE, IP in IP, IPsec, VXLAN, Geneve, Teredo, GTP); the packets inside are not decoded.";
+        frames_link_unknown: u64, Count, Public, "Packets of an unsupported link type (for example wireless).";
+        frames_fragment: u64, Count, Public, "IP fragments; they are not reassembled.";
+        frames_malformed: u64, Count, Public, "Packets with contradictory or cut headers.";
+        frames_not_smb: u64, Count, Public, "TCP packets of connections without SMB.";
+        frames_time_backwards: u64, Count, Public, "Packets with a time before that of the previous packet.";
+        frames_repeated: u64, Count, Public, "Packets that were recorded twice, for example by a mirror port that shows both directions; they count once.";
+        cut_off: Option<String>, None, Public, "Where and how the file is truncated.";
+        connections: u64, Count, Public, "TCP connections with SMB.";
+        connections_mid_stream: u64, Count, Public, "Connections that began before the capture.";
+        connections_one_direction: u64, Count, Public, "Connections with packets from only one side.";
+        connections_evicted: u64, Count, Public, "Connections evicted because their number reached the limit.";
+        retransmissions: u64, Count, Public, "Retransmitted segments.";
+        out_of_order: u64, Count, Public, "Segments that arrived before an earlier one.";
+        gaps: u64, Count, Public, "Gaps in TCP streams.";
+        gap_bytes: u64, Bytes, Public, "Bytes of the gaps.";
+        segments_discarded: u64, Count, Public, "Segments discarded because too many were waiting for a gap to be filled.";
+        resynchronised: u64, Count, Public, "How often the decoder had to search for the next message.";
+        skipped_bytes: u64, Bytes, Public, "Bytes skipped in these searches.";
+        messages: u64, Count, Public, "SMB messages.";
+        messages_cut: u64, Count, Public, "Messages whose decoded part was not captured completely.";
+        members_not_captured: u64, Count, Public, "Operations without a command: members of compounds beyond the captured bytes (snap length), counted by NextCommand and MessageIds.";
+        messages_malformed: u64, Count, Public, "Messages with contradictory fields.";
+        messages_unknown: u64, Count, Public, "Messages that are not SMB (without NetBIOS session requests and keep-alives).";
+        messages_encrypted: u64, Count, Public, "Encrypted messages.";
+        messages_decrypted: u64, Count, Public, "Encrypted messages that were decrypted.";
+        decryption_failed: u64, Count, Public, "Messages that the given key does not decrypt.";
+        messages_compressed: u64, Count, Public, "Compressed messages.";
+        decompression_failed: u64, Count, Public, "Messages that could not be decompressed.";
+        operations: u64, Count, Public, "Operations.";
+        operations_unanswered: u64, Count, Public, "Requests without a response.";
+        replies_unmatched: u64, Count, Public, "Responses whose request was not captured.";
+        operations_discarded: u64, Count, Public, "Requests discarded because too many were waiting for a response.";
+        commands_unknown: u64, Count, Public, "Operations with an unknown command code.";
+        handles_forgotten: u64, Count, Public, "Opens discarded because their number reached the limit.";
+        paths_unknown: u64, Count, Public, "Operations on an open whose Create was not captured.";
+        operations_unjoined: u64, Count, Public, "Operations that only one source recorded, when a probe and an interface are recorded together.";
+        operations_without_slices: u64, Count, Public, "Operations of a probe without slices: in flight when it began, or their events were lost.";
+        events_unexplained: u64, Count, Public, "Events of a probe that match no operation it knows.";
+        flushes_ambiguous: u64, Count, Public, "Flushes that ended at the same time as others of the same process: their time counts as waiting for I/O.";
+        state_discarded: u64, Count, Public, "Requests, threads and processes that a probe discarded because their number reached the limit.";
+    }
+}

@@ -1,0 +1,23 @@
+//! Table `sessions`: users, clients and authentication (MS-SMB2 section 2.2.5, SESSION_SETUP).
+
+use crate::row::table;
+
+table! {
+    /// One SMB session.
+    Session, "sessions" {
+        recording: String, None, Machine, "The recording that the row belongs to.";
+        session_id: u64, None, Public, "SMB2 SessionId, or SMB1 UID.";
+        connection: u64, None, Public, "The connection on which the session was first seen.";
+        client: String, None, Machine, "The client's address.";
+        server: String, None, Machine, "The server's address.";
+        user: Option<String>, None, Person, "User of the session: DOMAIN\\name, or name@REALM for Kerberos if the capture shows a KDC (port 88) issuing the ticket.";
+        workstation: Option<String>, None, Machine, "The client's name as sent in NTLM.";
+        mechanism: Option<String>, None, Public, "Authentication mechanism: NTLMSSP or Kerberos.";
+        guest: Option<bool>, None, Public, "Whether the server granted a guest or anonymous session.";
+        encrypt_data: Option<bool>, None, Public, "Whether the server requires encryption for the session.";
+        channels: u64, Count, Public, "Connections of the session.";
+        start: i64, Time, Public, "First request.";
+        end: i64, Time, Public, "Last response.";
+        operations: u64, Count, Public, "Operations.";
+    }
+}
