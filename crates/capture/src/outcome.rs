@@ -5,7 +5,7 @@
 
 use std::net::SocketAddr;
 
-pub use smbscope_tables::open::OpenTold as Open;
+pub use smbscope_tables::open::CreateResult as Open;
 use smbscope_tables::operation::Operation;
 use smbscope_tables::tables::{Connection, Coverage, Referral};
 use smbscope_wire::auth::kerberos::TicketId;

@@ -53,7 +53,7 @@ pub struct Resolver {
     capture_file: Interned,
     /// The next input begins a recording; otherwise it continues the one before.
     recording_over: bool,
-    live: Connections,
+    connections: Connections,
     by_guid: Map<([u8; 16], u64), u32>,
     by_address: Map<(IpAddr, IpAddr, u64), u32>,
     sessions: Entities<SessionState>,
@@ -98,7 +98,7 @@ impl Resolver {
             recording: Interned::default(),
             capture_file: Interned::default(),
             recording_over: true,
-            live: Connections::default(),
+            connections: Connections::default(),
             by_guid: Map::default(),
             by_address: Map::default(),
             sessions: Entities::new(options.limits.sessions),
@@ -185,7 +185,7 @@ impl Resolver {
 
     /// The ends of a connection of the only shard.
     pub fn ends(&self, connection: u32) -> Option<Endpoints> {
-        let connection = self.live.get((0, connection))?;
+        let connection = self.connections.get((0, connection))?;
         Some(Endpoints {
             client: SocketAddr::new(connection.client, connection.client_port),
             server: SocketAddr::new(connection.server, connection.server_port),
@@ -201,7 +201,7 @@ impl Resolver {
         started.sort_by_key(|&(order, shard, _)| (order, shard));
         for (_, shard, one) in started {
             self.connections_seen += 1;
-            self.live
+            self.connections
                 .insert((shard, one.connection), ConnectionState::new(self.connections_seen, one));
         }
     }
@@ -310,7 +310,7 @@ impl Resolver {
         row.set_operation(self.operations);
         row.set_recording(recording);
         row.set_capture_file(file);
-        let Some((place, mut connection)) = self.live.take(key) else { return };
+        let Some((place, mut connection)) = self.connections.take(key) else { return };
         let names = &mut self.builder.names;
         let client = connection.client_name.in_pool(names, |names| &mut names.client);
         let server = connection.server_name.in_pool(names, |names| &mut names.server);
@@ -326,7 +326,7 @@ impl Resolver {
         let session = self.session(&mut connection, done, details, row);
         let tree = self.tree(&mut connection, session, done, details, row);
         self.file(&mut connection, session, tree, done, details, row);
-        self.live.put(place, connection);
+        self.connections.put(place, connection);
         if let Effect::Referrals(first, count) = done.effect {
             self.referrals(row, details, first, count);
         }
@@ -344,7 +344,7 @@ impl Resolver {
     }
 
     fn connection_ended(&mut self, key: ConnectionKey, row: &smbscope_tables::tables::Connection) {
-        let Some(connection) = self.live.remove(key) else { return };
+        let Some(connection) = self.connections.remove(key) else { return };
         let ended = row.has_ended().then_some(row.end);
         for &(id, place, _) in &connection.sessions {
             if let Some(session) = self.sessions.get_mut(place).filter(|session| session.id == id) {
@@ -391,7 +391,7 @@ impl Resolver {
             self.durable = Durable::default();
             self.by_guid.clear();
             self.by_address.clear();
-            self.live = Connections::default();
+            self.connections = Connections::default();
         }
         self.flush()?;
         if !self.tables.sessions {

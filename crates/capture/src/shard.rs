@@ -22,7 +22,7 @@ const RECENT_BITS: u32 = 8;
 /// The connection of a direction.
 #[derive(Clone, Copy)]
 struct Recent {
-    way: Direction,
+    direction: Direction,
     place: u32,
     /// Which end sends: 0 for the key's lower.
     from: u32,
@@ -65,13 +65,15 @@ impl Shard {
     /// that a segment stays in registers.
     #[inline(always)]
     pub fn packet(&mut self, segment: TcpSegment<'_>, time: i64, frame: u64, out: &mut Output) {
-        let way = Direction::of(&segment);
-        let (place, from) = match self.recent.get(way.bucket(RECENT_BITS)) {
-            Some(Some(recent)) if recent.way == way => (recent.place, recent.from as usize),
+        let direction = Direction::of(&segment);
+        let (place, from) = match self.recent.get(direction.bucket(RECENT_BITS)) {
+            Some(Some(recent)) if recent.direction == direction => {
+                (recent.place, recent.from as usize)
+            }
             _ => {
                 // A value behind a pointer cannot stay in a register, so the rare paths get copies.
-                let (way, segment) = (way, segment);
-                self.look_up(&way, &segment, time, out)
+                let (direction, segment) = (direction, segment);
+                self.look_up(&direction, &segment, time, out)
             }
         };
         if let Some(Some((_, connection))) = self.slab.get_mut(place as usize)
@@ -82,7 +84,7 @@ impl Shard {
             }
             return;
         }
-        let (found, segment) = (Recent { way, place, from: from as u32 }, segment);
+        let (found, segment) = (Recent { direction, place, from: from as u32 }, segment);
         self.unusual(&found, &segment, time, frame, out);
     }
 
@@ -97,28 +99,28 @@ impl Shard {
     #[cold]
     fn look_up(
         &mut self,
-        way: &Direction,
+        direction: &Direction,
         segment: &TcpSegment<'_>,
         time: i64,
         out: &mut Output,
     ) -> (u32, usize) {
-        let (key, forward) = way.flow();
+        let (key, forward) = direction.flow();
         let place = match self.flows.get(&key) {
             Some(&place) => place,
             None => self.begin(key, segment, time, out),
         };
         let from = u32::from(!forward);
-        if let Some(recent) = self.recent.get_mut(way.bucket(RECENT_BITS)) {
-            *recent = Some(Recent { way: *way, place, from });
+        if let Some(recent) = self.recent.get_mut(direction.bucket(RECENT_BITS)) {
+            *recent = Some(Recent { direction: *direction, place, from });
         }
         (place, from as usize)
     }
 
     /// The index of a flow changes, so it has to be looked up again.
     fn forget_place(&mut self, key: FlowKey) {
-        let way = key.forward();
-        for way in [way, way.back()] {
-            if let Some(recent) = self.recent.get_mut(way.bucket(RECENT_BITS)) {
+        let direction = key.forward();
+        for direction in [direction, direction.back()] {
+            if let Some(recent) = self.recent.get_mut(direction.bucket(RECENT_BITS)) {
                 *recent = None;
             }
         }
@@ -135,7 +137,7 @@ impl Shard {
         frame: u64,
         out: &mut Output,
     ) {
-        let (key, place, from) = (found.way.flow().0, found.place, found.from as usize);
+        let (key, place, from) = (found.direction.flow().0, found.place, found.from as usize);
         let Some(Some((_, connection))) = self.slab.get_mut(place as usize) else {
             out.coverage.frames_not_smb += 1;
             if place == KDC {

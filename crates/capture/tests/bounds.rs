@@ -131,7 +131,7 @@ fn what_waits_on_all_connections_together_is_bounded() {
 }
 
 #[test]
-fn requests_that_nobody_answers_are_given_up() {
+fn unanswered_requests_are_given_up() {
     let mut talk = Talk::new();
     talk.connect();
     for id in 4..1_004 {
@@ -150,7 +150,7 @@ fn requests_that_nobody_answers_are_given_up() {
 }
 
 #[test]
-fn replies_that_nobody_asked_for_are_given_up() {
+fn replies_without_a_request_are_given_up() {
     let mut talk = Talk::new();
     talk.connect();
     for id in 4..1_004 {

@@ -54,7 +54,9 @@ impl Logon {
         }
         match kerberos.established() {
             true => Ok(()),
-            false => Err(ClientError::Logon("Kerberos: the server did not prove who it is".into())),
+            false => {
+                Err(ClientError::Logon("Kerberos: the server did not prove its identity".into()))
+            }
         }
     }
 

@@ -257,7 +257,7 @@ async fn ask(kdcs: &[KdcAddress], request: &NetworkRequest) -> Result<Vec<u8>, C
             (NetworkProtocol::Tcp, Ok(place)) => referred = [place],
             _ => {
                 let url = &request.url;
-                return Err(ClientError::Logon(format!("{url}: only KDCs over TCP are asked")));
+                return Err(ClientError::Logon(format!("{url}: only KDCs over TCP are supported")));
             }
         }
         &referred

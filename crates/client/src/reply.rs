@@ -2,7 +2,7 @@
 
 use smbscope_tables::code;
 use smbscope_tables::message::file_bytes;
-use smbscope_tables::open::OpenTold;
+use smbscope_tables::open::CreateResult;
 use smbscope_tables::operation::Operation;
 use smbscope_wire::smb2::access::FileAttributes;
 use smbscope_wire::smb2::close::CloseResponse;
@@ -141,16 +141,18 @@ impl Reply {
     }
 
     /// What the table of opens wants of it beside the columns.
-    pub fn told(&self) -> Option<Box<OpenTold>> {
+    pub fn told(&self) -> Option<Box<CreateResult>> {
         let told = match (&self.open, self.closed_bytes) {
-            (Some(open), _) => OpenTold {
+            (Some(open), _) => CreateResult {
                 directory: Some(open.directory),
                 size_bytes: Some(open.size_bytes),
                 durable: open.durable.then_some(true),
                 persistent: open.persistent,
                 disk_file_id: None,
             },
-            (None, Some(size)) => OpenTold { size_bytes: Some(size), ..OpenTold::default() },
+            (None, Some(size)) => {
+                CreateResult { size_bytes: Some(size), ..CreateResult::default() }
+            }
             (None, None) => return None,
         };
         Some(Box::new(told))

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use smbscope_tables::open::OpenTold;
+use smbscope_tables::open::CreateResult;
 use smbscope_tables::operation::Operation;
 
 /// A row whose texts are not yet numbers of a batch's pools.
@@ -15,7 +15,7 @@ pub struct Row {
     /// What all rows of a connection have in common.
     pub link: Arc<LinkNames>,
     /// What a Create or Close tells of its open beside the columns.
-    pub told: Option<Box<OpenTold>>,
+    pub told: Option<Box<CreateResult>>,
 }
 
 /// What a builder of batches takes.

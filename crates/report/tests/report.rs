@@ -7,7 +7,7 @@ mod sample;
 
 use serde_json::Value;
 use smbscope_analysis::explain::{
-    About, Confidence, Culprit, Diagnosis, Example, Figure, Finding, Gain, Note, Trouble, Whole,
+    About, Confidence, Contributor, Diagnosis, Example, Figure, Finding, Gain, Note, Trouble, Whole,
 };
 use smbscope_analysis::predict::changes::Change;
 use smbscope_report::fields::{Format, Object, Presence, explain_objects, objects};
@@ -35,7 +35,7 @@ fn meta() -> Meta {
 /// Two findings, one of them with a name that is none.
 fn diagnosis() -> Diagnosis {
     let name = "<script>alert('1')\u{1b}[2J\u{202e}".to_owned();
-    let culprit = Culprit { name: name.clone(), operations: 40, saved_ns: 800_000_000 };
+    let culprit = Contributor { name: name.clone(), operations: 40, saved_ns: 800_000_000 };
     let found = Finding {
         trouble: Trouble::SmallReads,
         what: "Reads go one at a time".into(),
@@ -49,10 +49,10 @@ fn diagnosis() -> Diagnosis {
             Figure { name: "block", value: 4096.0, error: None, unit: "bytes" },
             Figure { name: "round", value: 20e6, error: Some(15.6e6), unit: "ns" },
         ],
-        clients: vec![culprit.clone()],
-        connections: vec![culprit.clone()],
+        clients: vec![contributor.clone()],
+        connections: vec![contributor.clone()],
         shares: vec![],
-        paths: vec![culprit],
+        paths: vec![contributor],
         examples: vec![Example {
             recording: Some(name),
             command: "Read".into(),
@@ -97,17 +97,17 @@ fn the_page_begins_with_what_makes_it_slow() {
     assert!(html(&sample::load::single(), &with(diagnosis())).contains(of_run));
     // One of them explains too little.
     assert_eq!(page.matches("<details").count(), 1);
-    for words in ["small reads, one at a time", "83", "frame 17", "max-read=1MiB", "&lt;script&gt;"]
+    for words in ["stop-and-wait small reads", "83", "frame 17", "max-read=1MiB", "&lt;script&gt;"]
     {
         assert!(page.contains(words), "{words}");
     }
     assert_eq!(page.matches("<script").count(), 1);
     assert!(!page.contains(['\u{1b}', '\u{202e}']));
     let sound = html(&sample::report(100), &with(Diagnosis::default()));
-    assert!(sound.contains("nothing can be said"));
+    assert!(sound.contains("there is no diagnosis"));
     let look = Look { width: 80, height: 24, bold: ("", ""), all: true };
     let text = explain_text(&diagnosis(), "x", look);
-    assert!(text.contains("That brings: with max-read=1MiB") && !text.contains('\u{1b}'), "{text}");
+    assert!(text.contains("Effect: with max-read=1MiB") && !text.contains('\u{1b}'), "{text}");
 }
 
 #[test]
@@ -278,7 +278,7 @@ fn what_took_longer_than_the_last_bound_has_its_place_in_the_histograms() {
 }
 
 #[test]
-fn nothing_is_said_of_replies_that_nobody_read() {
+fn replies_with_unknown_status_are_not_called_successes() {
     let said = |success, unknown| {
         let mut report = sample::report(60);
         let statuses = &mut report.statuses;
@@ -286,21 +286,21 @@ fn nothing_is_said_of_replies_that_nobody_read() {
         statuses.rows.clear();
         text(&report, &meta(), 100)
     };
-    assert!(said(60, 0).contains("Every reply seen was a success."));
-    assert!(said(20, 40).contains("Every reply whose status is known was a success."));
-    assert!(said(0, 60).contains("No reply has a status that is known."));
+    assert!(said(60, 0).contains("Every recorded reply was a success."));
+    assert!(said(20, 40).contains("Every reply with a known status was a success."));
+    assert!(said(0, 60).contains("No reply has a known status."));
 }
 
 #[test]
-fn what_the_recorder_dropped_was_lost() {
+fn dropped_packets_are_reported_as_lost() {
     for inputs in [1, 9] {
         let mut report = sample::report(60);
         let mut one = smbscope_tables::tables::Coverage::default();
         (one.frames, one.frames_dropped) = (500, Some(7));
         report.coverage = vec![one; inputs];
         let text = text(&report, &meta(), 100);
-        assert!(text.contains("Lost, cut or not understood"), "{text}");
-        assert!(!text.contains("Nothing was lost"), "{text}");
+        assert!(text.contains("Lost, truncated or undecodable"), "{text}");
+        assert!(!text.contains("No data was lost"), "{text}");
         assert!(inputs == 1 || text.contains("63"), "{text}");
     }
 }
@@ -335,7 +335,7 @@ fn a_bar_is_as_long_as_its_share_where_the_round_trip_was_estimated_too_long() {
 #[test]
 fn an_empty_summary_can_be_shown() {
     let report = smbscope_report::Report::default();
-    assert!(text(&report, &meta(), 80).contains("No coverage record"));
+    assert!(text(&report, &meta(), 80).contains("no coverage record"));
     assert!(html(&report, &meta()).ends_with("</html>\n"));
     check(&json(&report, &meta()).unwrap(), "report", "$");
 }

@@ -122,7 +122,7 @@ fn rights() -> Fact {
             return good("probe-rights", enough);
         }
         // perf_uprobe_event_init, since Linux 6.16 and in stable kernels of that time.
-        let remedy = "Kernels before 6.6 that were patched since the middle of 2025 let nobody look at a program's functions without CAP_SYS_ADMIN: there system calls alone are recorded. Add it, or run it as root.";
+        let remedy = "Kernels before 6.6 that were patched since the middle of 2025 allow function probes only with CAP_SYS_ADMIN; without it only system calls are recorded. Add it, or run it as root.";
         let found = format!("{enough}, not CAP_SYS_ADMIN");
         return Fact { blocks: false, ..bad("probe-rights", found, remedy) };
     }
@@ -178,7 +178,7 @@ fn samba() -> Fact {
         ..bad(
             "probe-samba",
             found,
-            "It is recorded by its system calls alone: encrypted sessions stay closed, and waits and crypto are not told apart. A Samba of 4.13 or later with shared libraries shows all.",
+            "Only its system calls are recorded: encrypted sessions cannot be read, and waits and cryptography are not distinguished. Samba 4.13 or later with shared libraries allows full recording.",
         )
     };
     let Some(library) = found.servers.first() else {

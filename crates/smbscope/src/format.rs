@@ -1,7 +1,7 @@
-//! Rows in the form that `--format` asks for, written as they come.
+//! Rows in the format of `--format`, written as they arrive.
 //!
-//! text is for people: numbers right-aligned, what is not known left blank. The others are for
-//! programs and lose nothing: csv (RFC 4180), json (one object per line), parquet, arrow (the IPC
+//! text is for people: numbers are right-aligned, unknown values are blank. The others are for
+//! programs and lossless: csv (RFC 4180), json (one object per line), parquet, arrow (the IPC
 //! stream format).
 
 mod machine;
@@ -16,7 +16,7 @@ use crate::terminal;
 
 pub use smbscope_report::table::{Align, Column};
 
-/// Forms of rows.
+/// Formats of rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum RowFormat {
     /// Text or an aligned table.
@@ -32,7 +32,7 @@ pub enum RowFormat {
     Arrow,
 }
 
-/// Forms of everything that is not rows.
+/// Formats of everything that is not rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum TextFormat {
     /// Text for people.
@@ -53,16 +53,16 @@ impl RowFormat {
 pub trait RowWriter {
     /// Writes rows.
     fn write(&mut self, batch: &RecordBatch) -> anyhow::Result<()>;
-    /// Writes what stands at the end, and hands everything on.
+    /// Writes the end of the format and flushes the output.
     fn finish(self: Box<Self>) -> anyhow::Result<()>;
 }
 
-/// What a JSON object does with a value that is not known.
+/// How JSON objects represent unknown values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JsonNulls {
-    /// Says null.
+    /// As null.
     Explicit,
-    /// Leaves it out.
+    /// Omitted.
     LeftOut,
 }
 
@@ -71,7 +71,7 @@ pub fn lines(columns: &[Column], rows: &[Vec<String>], style: (&str, &str)) -> S
     smbscope_report::table::lines(columns, rows, style, terminal::width())
 }
 
-/// Begins to write rows of `schema`.
+/// Starts to write rows of `schema`.
 pub fn row_writer(
     format: RowFormat,
     nulls: JsonNulls,

@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::exit::{Code, Failure};
 
 static ASKED: AtomicBool = AtomicBool::new(false);
-/// What is still to be done before the program ends at once.
+/// Runs before a second signal ends the program.
 static LAST: OnceLock<fn()> = OnceLock::new();
 
-/// Begins to catch signals.
+/// Starts to catch signals.
 pub fn install() {
-    // Fails only when a handler is there already; then the signal ends the program, as ever.
+    // Fails only if there is a handler already; then the signal ends the program as usual.
     let _ = ctrlc::set_handler(|| {
         if ASKED.swap(true, Ordering::Relaxed) {
             // The user asked twice: the command is stuck, perhaps in a read that does not return.
@@ -24,7 +24,7 @@ pub fn install() {
     });
 }
 
-/// Does this too before a second signal ends the program: a terminal is to be put right.
+/// Registers a function to run before a second signal ends the program, to restore a terminal.
 pub fn at_exit(last: fn()) {
     let _ = LAST.set(last);
 }
@@ -34,13 +34,13 @@ pub fn asked() -> bool {
     ASKED.load(Ordering::Relaxed)
 }
 
-/// Forgets the question: the prompt goes on after a query was cancelled.
+/// Clears the request: the prompt continues after a query was cancelled.
 #[cfg(feature = "sql")]
 pub fn reset() {
     ASKED.store(false, Ordering::Relaxed);
 }
 
-/// An error when the user asked to end.
+/// Returns an error if the user asked to end.
 pub fn check() -> anyhow::Result<()> {
     if asked() { Err(Failure::new(Code::Interrupted, "interrupted").into()) } else { Ok(()) }
 }

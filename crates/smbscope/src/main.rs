@@ -1,7 +1,7 @@
 //! smbscope: where the time goes on an SMB file share.
 //!
-//! The program's frame: reads the command line, runs a command, turns its error into one line on
-//! standard error and an exit code. Commands stand in [`commands`].
+//! The frame of the program: parses the command line, runs a command, and turns its error into one line on standard
+//! error and an exit code. [`commands`] turn arguments into calls of the [`pipeline`] and print results.
 
 #[cfg(target_os = "linux")]
 mod capabilities;
@@ -25,8 +25,8 @@ use clap::Parser as _;
 
 use crate::exit::{Code, code_of};
 
-/// Rows are 600 bytes, live for a moment, and often end in another thread than they began in: what
-/// the C library's allocator is slowest at (docs/measurements/benchmarks.md).
+/// Rows have 600 bytes, are short-lived, and are often freed by another thread than the one that allocated them. The C
+/// library's allocator is slow in this case (docs/measurements/benchmarks.md).
 #[cfg(target_os = "linux")]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
@@ -35,7 +35,7 @@ fn main() -> ExitCode {
     let cli = match cli::Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
-            // Help and version go to standard output; when its reader left, nobody is to be told.
+            // Help and version go to standard output. If its reader has left, the error is ignored.
             let _ = error.print();
             let code = if error.use_stderr() { Code::Usage } else { Code::Ok };
             return code.into();
@@ -55,8 +55,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// The error with its causes in one line. A cause that the text before it already tells is left
-/// out; one that points at a place in a file keeps its lines.
+/// The error and its causes in one line. A cause that the text before it already contains is omitted; one that points
+/// at a place in a file keeps its lines.
 fn one_line(error: &anyhow::Error) -> String {
     let mut line = String::new();
     for cause in error.chain() {

@@ -1,7 +1,7 @@
-//! Standard output, or the file that `--out` names, as the place where an answer goes.
+//! The output of a command: standard output, or the file that `--out` names.
 //!
 //! Writers of formats wrap errors in their own ways, some only as text. Here the first error is
-//! remembered as it happened, so that a pipe whose reader left is told from a full disk.
+//! remembered as it occurred, so that a closed pipe can be distinguished from a full disk.
 
 use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind, Write};
@@ -15,7 +15,7 @@ use anyhow::Context as _;
 use crate::exit::{Code, Failure};
 use crate::terminal;
 
-/// Where an answer goes.
+/// The output of a command.
 pub struct Output {
     inner: BufWriter<Box<dyn Write + Send>>,
     watch: Watch,
@@ -67,7 +67,7 @@ impl Output {
         Output { inner, watch, terminal: false, colour: false }
     }
 
-    /// Whether a person reads along.
+    /// Whether the output is a terminal.
     pub fn is_terminal(&self) -> bool {
         self.terminal
     }
@@ -77,7 +77,7 @@ impl Output {
         if self.colour { (style.render().to_string(), "\x1b[0m") } else { (String::new(), "") }
     }
 
-    /// What headings stand in.
+    /// The style of headings.
     pub fn bold(&self) -> (String, &'static str) {
         self.style(Style::new().effects(Effects::BOLD))
     }
@@ -93,7 +93,7 @@ impl Output {
         self.watch.check(written)
     }
 
-    /// Hands everything on. To be called at the end: what fails on being dropped is not seen.
+    /// Flushes the output. Must be called at the end, because errors while dropping are lost.
     pub fn finish(mut self) -> anyhow::Result<()> {
         let flushed = self.flush();
         self.watch.check(flushed)

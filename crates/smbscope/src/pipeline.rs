@@ -8,11 +8,14 @@
 //! - [`diagnose`], [`summarize`], [`compare`]: the analyses behind `explain`, `report` and `compare`
 //! - [`forecast`]: what changes would bring, by replaying the recorded operations
 //! - [`export`]: operations written for other programs
+//! - [`record`]: live sources to a run folder, for `record` and `top`
+//! - [`measure`]: parts of a load run
 
 pub mod compare;
 pub mod diagnose;
 pub mod export;
 pub mod forecast;
+pub mod measure;
 pub mod pass;
 pub mod record;
 pub mod summarize;

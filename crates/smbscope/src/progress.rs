@@ -1,5 +1,5 @@
 //! The progress of long work on a terminal's standard error: bytes done of total, rate, operations
-//! found, time left. Where standard error is no terminal there is none.
+//! found, time left. Without a terminal on standard error there is no progress display.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -20,19 +20,19 @@ const TOTAL_KNOWN: &str =
     "{bar:24} {percent:>3}% {bytes} of {total_bytes}, {bytes_per_sec}, {msg}, {eta} left";
 const TOTAL_UNKNOWN: &str = "{spinner} {bytes}, {bytes_per_sec}, {msg}, {elapsed}";
 
-/// Shows a pass's progress until it is dropped.
+/// Shows the progress of a pass until it is dropped.
 pub struct Shown {
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Shown {
-    /// Begins to show `progress` where that is wanted and possible.
+    /// Starts to show `progress`, if that is wanted and possible.
     pub fn begin(talk: Talk, progress: Arc<Progress>) -> Shown {
         Shown::begin_of(talk, move || Some(progress.clone()))
     }
 
-    /// The same with a progress that may not be there yet.
+    /// Likewise for a progress that may not exist yet.
     pub fn begin_of<F>(talk: Talk, progress: F) -> Shown
     where
         F: Fn() -> Option<Arc<Progress>> + Send + 'static,
@@ -52,7 +52,7 @@ impl Shown {
                 bar.finish_and_clear();
             }
         });
-        // Without a thread there is no progress, which is no reason to fail.
+        // If the thread cannot be started, there is no progress display.
         Shown { stop: Some(stop), thread: thread.ok() }
     }
 
@@ -93,7 +93,7 @@ fn bar(progress: &Progress) -> ProgressBar {
         None => (ProgressBar::new_spinner(), TOTAL_UNKNOWN),
     };
     bar.set_draw_target(ProgressDrawTarget::stderr());
-    // A template that does not parse would be a mistake here; the default one does as well.
+    // The test below checks that the templates parse; the default style is good enough otherwise.
     if let Ok(style) = ProgressStyle::with_template(template) {
         bar.set_style(style);
     }

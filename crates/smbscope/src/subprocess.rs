@@ -1,4 +1,4 @@
-//! Programs of the machine that are asked for something.
+//! Runs programs of the machine and reads their answer.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};

@@ -92,12 +92,6 @@ pub mod sql;
 
 #[cfg(test)]
 mod synthetic;
-#[cfg(test)]
-mod synthetic_load;
-#[cfg(test)]
-mod synthetic_rest;
-#[cfg(test)]
-mod synthetic_server;
 
 use smbscope_capture as capture;
 

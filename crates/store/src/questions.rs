@@ -109,5 +109,4 @@ pub fn get(name: &str) -> Option<&'static Question> {
 }
 
 #[cfg(test)]
-#[path = "questions_tests.rs"]
 mod tests;

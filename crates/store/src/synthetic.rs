@@ -1,6 +1,10 @@
 //! Synthetic operations for tests and measurements: a metadata workload (opens, closes, queries, some
 //! reads and writes).
 
+pub mod load;
+pub mod rest;
+pub mod server;
+
 use smbscope_tables::builder::OperationBuilder;
 use smbscope_tables::code;
 use smbscope_tables::operation::Operation;

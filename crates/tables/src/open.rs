@@ -10,7 +10,7 @@ use crate::tables::Handle;
 
 /// Values of a Create response that are not columns of the operation.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct OpenTold {
+pub struct CreateResult {
     /// Whether it is a directory.
     pub directory: Option<bool>,
     /// Size of the file.
@@ -51,7 +51,7 @@ struct Opened {
     write_through: Option<bool>,
     oplock: Option<u64>,
     lease: Option<u64>,
-    told: OpenTold,
+    result: CreateResult,
 }
 
 /// The texts of an open's row.
@@ -98,8 +98,8 @@ impl OpenLife {
     }
 
     /// Takes the values of its Create, which ended at `time`.
-    pub fn open(&mut self, row: &Operation, told: OpenTold, time: i64) {
-        self.size_bytes = told.size_bytes;
+    pub fn open(&mut self, row: &Operation, result: CreateResult, time: i64) {
+        self.size_bytes = result.size_bytes;
         self.opened = Some(Opened {
             at: time,
             operation: row.operation().unwrap_or_default(),
@@ -109,7 +109,7 @@ impl OpenLife {
             write_through: row.write_through(),
             oplock: row.oplock_granted(),
             lease: row.lease_granted(),
-            told,
+            result,
         });
     }
 
@@ -132,8 +132,8 @@ impl OpenLife {
 
     /// Whether it outlives its connection (MS-SMB2 section 3.3.7.1).
     pub fn is_durable(&self) -> bool {
-        let told = |opened: &Opened| [opened.told.durable, opened.told.persistent];
-        self.opened.as_ref().is_some_and(|opened| told(opened).contains(&Some(true)))
+        let lasting = |opened: &Opened| [opened.result.durable, opened.result.persistent];
+        self.opened.as_ref().is_some_and(|opened| lasting(opened).contains(&Some(true)))
     }
 
     /// Whether it ends with a session, or with one tree of it.
@@ -184,7 +184,7 @@ impl OpenLife {
         };
         let Some(opened) = &self.opened else { return row };
         Handle {
-            directory: opened.told.directory,
+            directory: opened.result.directory,
             opened_at: Some(opened.at),
             create_operation: Some(opened.operation),
             desired_access: opened.desired_access.map(u64::from),
@@ -193,9 +193,9 @@ impl OpenLife {
             write_through: opened.write_through,
             oplock: opened.oplock.map(|level| code::text(Column::oplock_granted, level)),
             lease: opened.lease.map(|state| code::text(Column::lease_granted, state)),
-            durable: opened.told.durable,
-            persistent: opened.told.persistent,
-            disk_file_id: opened.told.disk_file_id,
+            durable: opened.result.durable,
+            persistent: opened.result.persistent,
+            disk_file_id: opened.result.disk_file_id,
             ..row
         }
     }

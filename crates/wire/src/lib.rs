@@ -75,7 +75,6 @@
 //!
 //! Sources: MS-SMB2, MS-SMB, MS-CIFS, MS-FSCC, MS-DFSC, MS-NLMP, RFC 1001/1002, RFC 4178.
 #![warn(missing_docs)]
-#![warn(missing_docs)]
 
 pub mod auth;
 pub mod compression;

@@ -77,7 +77,7 @@ impl Source {
             self.unpack(compression, bytes)?;
             bytes = self.head().map_err(|cause| self.fatal(cause))?;
             if bytes.is_empty() {
-                return Err(self.fatal(Cause::Damaged("they are empty".to_owned())));
+                return Err(self.fatal(Cause::Damaged("it is empty".to_owned())));
             }
             found = magic::recognise(&bytes);
         }
@@ -188,8 +188,8 @@ impl Source {
             Some(compression) if !self.gauge.failed.load(Ordering::Relaxed) => {
                 let label = label(compression);
                 let reason = match error.kind() {
-                    io::ErrorKind::UnexpectedEof => format!("the {label} data are cut off"),
-                    _ => format!("the {label} data are corrupt ({error})"),
+                    io::ErrorKind::UnexpectedEof => format!("the {label} data is cut off"),
+                    _ => format!("the {label} data is corrupt ({error})"),
                 };
                 Cause::Damaged(self.damage.insert(reason).clone())
             }

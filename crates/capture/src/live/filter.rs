@@ -159,7 +159,7 @@ pub fn of(interface: Option<u32>, ports: &[u16]) -> Vec<Instruction> {
 mod tests {
     use super::*;
 
-    struct Beside {
+    struct Metadata {
         protocol: u32,
         packet_type: u32,
         interface: u32,
@@ -167,7 +167,7 @@ mod tests {
     }
 
     /// Runs a program as the kernel does; a load behind the packet's end drops it.
-    fn passes(program: &[Instruction], packet: &[u8], beside: &Beside) -> bool {
+    fn passes(program: &[Instruction], packet: &[u8], metadata: &Metadata) -> bool {
         let (mut a, mut x, mut at) = (0_u32, 0_u32, 0_usize);
         loop {
             let Instruction { code, jump_true, jump_false, k } = program[at];
@@ -189,10 +189,10 @@ mod tests {
                     continue;
                 }
                 LOAD_WORD => match k {
-                    PROTOCOL => Some(beside.protocol),
-                    PACKET_TYPE => Some(beside.packet_type),
-                    INTERFACE => Some(beside.interface),
-                    HARDWARE_TYPE => Some(beside.hardware),
+                    PROTOCOL => Some(metadata.protocol),
+                    PACKET_TYPE => Some(metadata.packet_type),
+                    INTERFACE => Some(metadata.interface),
+                    HARDWARE_TYPE => Some(metadata.hardware),
                     _ => panic!("no word at {k:x}"),
                 },
                 LOAD_HALF => half(k),
@@ -228,7 +228,7 @@ mod tests {
 
     #[test]
     fn what_passes() {
-        let ethernet = |protocol| Beside { protocol, packet_type: 4, interface: 3, hardware: 1 };
+        let ethernet = |protocol| Metadata { protocol, packet_type: 4, interface: 3, hardware: 1 };
         let v4 = ethernet(ETH_P_IP);
         let v6 = ethernet(ETH_P_IPV6);
         let many: Vec<u16> = (1000..1000 + super::super::PORTS_MAX as u16).collect();
@@ -244,7 +244,7 @@ mod tests {
             assert!(passes(&program, &ipv6(60, [1, 2]), &v6), "an extension header");
             assert!(!passes(&program, &ipv6(17, [445, 445]), &v6));
             assert!(!passes(&program, &ipv4(6, 0, 0, [445, 445]), &ethernet(0x0806)));
-            let lo = |packet_type| Beside { packet_type, hardware: 772, ..ethernet(ETH_P_IP) };
+            let lo = |packet_type| Metadata { packet_type, hardware: 772, ..ethernet(ETH_P_IP) };
             assert!(passes(&program, &ipv4(6, 0, 0, [445, 1]), &lo(0)));
             assert!(!passes(&program, &ipv4(6, 0, 0, [445, 1]), &lo(4)), "seen again as incoming");
             let program = of(interface, &many);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use smbscope_tables::open::{OpenLife, OpenNames, OpenTold, smb2_writes};
+use smbscope_tables::open::{CreateResult, OpenLife, OpenNames, smb2_writes};
 use smbscope_tables::operation::Operation;
 use smbscope_tables::tables::{Coverage, Handle, Session, Tree};
 use smbscope_wire::smb1;
@@ -204,7 +204,7 @@ impl HandleState {
     pub fn open(
         &mut self,
         row: &Operation,
-        answer: Option<&OpenTold>,
+        answer: Option<&CreateResult>,
         path: Option<&str>,
         time: i64,
     ) {

@@ -139,7 +139,7 @@ impl Forwarder {
         let asked = Arc::clone(&stop);
         let run = move || self.run(None, || asked.load(Ordering::Relaxed), |_| ());
         let thread = std::thread::Builder::new().name("wan".to_owned()).spawn(run);
-        let failed = |error| Error::Io { what: "a thread for the line".into(), error };
+        let failed = |error| Error::Io { what: "starting a thread for the link".into(), error };
         Ok(Running { stop, thread: Some(thread.map_err(failed)?) })
     }
 
@@ -286,7 +286,7 @@ impl Running {
         self.stop.store(true, Ordering::Relaxed);
         let panicked = |_| {
             Err(Error::Io {
-                what: "the line".into(),
+                what: "the link".into(),
                 error: std::io::Error::other("its thread panicked"),
             })
         };

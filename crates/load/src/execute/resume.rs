@@ -118,7 +118,7 @@ impl Performer {
         self.outcome.errors += 1;
         self.outcome.trouble.get_or_insert_with(|| Trouble {
             failure: Failure::Status(reply.status.0),
-            action: "take up the durable open again".into(),
+            action: "reconnect the durable open".into(),
             path: path.to_string(),
         });
         Ok(None)

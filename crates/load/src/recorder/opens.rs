@@ -106,7 +106,7 @@ impl Live {
 
 #[cfg(test)]
 mod tests {
-    use smbscope_tables::open::OpenTold;
+    use smbscope_tables::open::CreateResult;
     use smbscope_tables::operation::{Column, Operation};
 
     use super::*;
@@ -120,7 +120,8 @@ mod tests {
         operation.set_transferred_bytes(bytes);
         operation.set_operation(handle * 10);
         let link = LinkNames { user: "u".into(), client: "c".into(), ..LinkNames::default() };
-        let told = OpenTold { size_bytes: Some(99), durable: Some(true), ..OpenTold::default() };
+        let told =
+            CreateResult { size_bytes: Some(99), durable: Some(true), ..CreateResult::default() };
         let told = Some(Box::new(told));
         Row { operation, path: Some("a\\b".into()), link: Arc::new(link), told }
     }

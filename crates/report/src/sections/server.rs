@@ -11,7 +11,6 @@ use crate::document::{
     Block, Cell, Column, Facts, Join, Lines, Piece, Section, Stacked, Table, Timeline, TimelineRow,
     column, distribution, fact,
 };
-use crate::fields::catalogue::server::title;
 use crate::fields::{Format, field};
 use crate::format;
 

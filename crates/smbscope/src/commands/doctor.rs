@@ -1,6 +1,6 @@
 //! `smbscope doctor`: what this machine has for smbscope's commands, and what to do about the rest.
 //!
-//! How the list looks and what it means for the exit code; the checks themselves stand in
+//! How the list looks and what it means for the exit code; the checks themselves are in
 //! [`checks`].
 
 mod checks;

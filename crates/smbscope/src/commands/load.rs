@@ -1,14 +1,13 @@
 //! `smbscope load`: simulated users on a server, by `smbscope_load`.
 //!
-//! Owns the options, what is told while it goes on, and where rows go. It does not own users,
-//! steps, the search nor what overload is.
+//! Owns the options, the display of progress, and where rows go. It does not own users, steps, the search or the
+//! definition of overload.
 
 pub mod args;
 mod describe;
 mod display;
 mod files;
 mod matrix;
-mod preflight;
 mod run;
 mod target;
 
@@ -64,7 +63,7 @@ fn show(args: &ShowWorkload) -> anyhow::Result<()> {
     output.finish()
 }
 
-/// A runtime whose threads carry the users.
+/// The runtime whose threads run the users.
 fn runtime(threads: usize) -> anyhow::Result<(tokio::runtime::Runtime, usize)> {
     let threads = match threads {
         0 => std::thread::available_parallelism().map_or(1, usize::from),
@@ -75,8 +74,8 @@ fn runtime(threads: usize) -> anyhow::Result<(tokio::runtime::Runtime, usize)> {
     Ok((runtime, threads))
 }
 
-/// Does something before a run, unless the user asks to end: a server that does not answer would be
-/// waited for until the timeout.
+/// Does `work` before a run unless the user interrupts it. Otherwise a server that does not answer would block until
+/// the timeout.
 async fn unless_interrupted<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     let asked = async {
         while !interrupt::asked() {

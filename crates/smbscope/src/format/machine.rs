@@ -53,7 +53,7 @@ impl Csv {
     pub fn begin(schema: &SchemaRef, output: Output) -> anyhow::Result<Box<dyn RowWriter>> {
         let watch = output.watch();
         let mut csv = Csv { writer: arrow::csv::Writer::new(output), watch };
-        // The header stands there also when no row follows.
+        // The header is written even if no row follows.
         let header = csv.writer.write(&RecordBatch::new_empty(schema.clone()));
         csv.watch.check(header)?;
         Ok(Box::new(csv))

@@ -5,13 +5,16 @@
 #![allow(clippy::unwrap_used)]
 
 mod floors;
+mod rendering;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Normal dependencies between the workspace's crates; tests and benches may reach further.
-const EDGES: [(&str, &[&str]); 12] = [
+const EDGES: [(&str, &[&str]); 13] = [
+    // For tests only.
+    ("smbscope-testing", &[]),
     ("smbscope-wire", &[]),
     ("smbscope-tables", &["smbscope-wire"]),
     ("smbscope-capture", &["smbscope-tables", "smbscope-wire"]),

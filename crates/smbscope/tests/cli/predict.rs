@@ -307,7 +307,7 @@ fn a_calibration_is_measured_and_used() {
     let file = dir.join("crypto.json");
     let file = file.to_str().unwrap();
     if std::process::Command::new("/usr/sbin/smbd").arg("--version").output().is_err() {
-        return eprintln!("skipped: no Samba here (apt-get install samba)");
+        return smbscope_testing::skip!("no Samba here (apt-get install samba)");
     }
     let text = answer(["predict", "calibrate", "--seconds", "1", "--out", file]);
     for part in ["aes-cmac", "Samba", "GB/s", "One operation of 64 KiB", file] {

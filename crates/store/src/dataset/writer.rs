@@ -251,5 +251,4 @@ fn prepare(dir: &Path, seed: &ManifestSeed, overwrite: bool) -> Result<()> {
 }
 
 #[cfg(test)]
-#[path = "writer_tests.rs"]
 mod tests;

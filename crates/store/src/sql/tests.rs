@@ -4,7 +4,7 @@ use super::*;
 use crate::dataset::properties::properties;
 use crate::dataset::{DatasetWriter, ManifestSeed, WriteOptions};
 use crate::source::{OpenOptions, Request};
-use crate::synthetic_rest::{capture, dataset};
+use crate::synthetic::rest::{capture, dataset};
 use arrow::array::AsArray;
 use arrow::datatypes::Int64Type;
 use arrow::util::pretty::pretty_format_batches;

@@ -1,9 +1,9 @@
 //! AES-CCM as SMB uses it: a nonce of 11 bytes, a tag of 16, a length field of 4 and 32 bytes that
-//! are authenticated only (MS-SMB2 section 2.2.41, NIST SP 800-38C, RFC 3610).
+//! are only authenticated (MS-SMB2 section 2.2.41, NIST SP 800-38C, RFC 3610).
 //!
-//! Owns: the mode alone; the block cipher is the library's. The mode is written here because the
-//! chain of the tag leaves most of the cipher's unit idle, in which the key stream is made, all in
-//! one visit of the backend: three times as fast as the `ccm` crate, and aws-lc-rs has none
+//! Owns only the mode; the block cipher is the library's. The chain of the tag leaves most of the
+//! processor's AES unit idle, so the key stream is computed in that time, in one visit of the
+//! backend. This is three times as fast as the `ccm` crate, and aws-lc-rs has no CCM
 //! (docs/measurements/crypto.md). The tests compare it with that crate.
 
 use aes::Block;

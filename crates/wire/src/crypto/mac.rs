@@ -1,9 +1,9 @@
 //! The three message authentication codes over a message whose bytes 48 to 64 count as zeros.
 //!
-//! Owns: keyed state that is made once, one computation without a copy of the message, and which
-//! library does it: HMAC is RustCrypto's, the others are aws-lc's (docs/measurements/crypto.md). It does not
-//! know SMB2's fields (`sign`). RFC 2104 (HMAC), RFC 4493 (AES-CMAC), RFC 4543 and NIST SP 800-38D
-//! (AES-GMAC: the tag of AES-GCM without a plaintext).
+//! Owns keyed state that is made once, one computation without a copy of the message, and the
+//! choice of library: HMAC is RustCrypto's, the others are aws-lc's (docs/measurements/crypto.md).
+//! It does not know SMB2's fields (`sign`). RFC 2104 (HMAC), RFC 4493 (AES-CMAC), RFC 4543 and NIST
+//! SP 800-38D (AES-GMAC: the tag of AES-GCM without a plaintext).
 
 use super::aead::gcm;
 use crate::smb2::header::{HEADER_BYTES, HEADER_BYTES_MIN};

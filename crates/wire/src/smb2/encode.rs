@@ -261,6 +261,14 @@ impl Frame {
     }
 }
 
+/// A message with one body, from its header on.
+#[cfg(test)]
+fn message(body: &impl Body) -> Vec<u8> {
+    let mut frame = Frame::new();
+    frame.member(&Head::default(), body);
+    frame.message().to_vec()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

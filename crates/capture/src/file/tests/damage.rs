@@ -84,7 +84,7 @@ fn compressed_files_cut_at_any_byte_give_what_can_be_unpacked() {
 }
 
 #[test]
-fn corrupt_gzip_is_told_and_ends_the_file() {
+fn corrupt_gzip_is_reported_and_ends_the_file() {
     let (file, _) = small_pcap();
     let mut packed = gzip(&file);
     let check_sum = packed.len() - 8;
@@ -92,11 +92,11 @@ fn corrupt_gzip_is_told_and_ends_the_file() {
     let (seen, summary) = read_all(&packed);
     assert_eq!(seen.len(), 4);
     let reason = summary.cut_off.unwrap();
-    assert!(reason.contains("gzip data are corrupt"), "{reason}");
+    assert!(reason.contains("gzip data is corrupt"), "{reason}");
 }
 
 #[test]
-fn impossible_lengths_end_the_file_where_they_stand() {
+fn impossible_lengths_end_the_file_at_their_place() {
     let (mut file, ends) = small_pcap();
     file[ends[1] + 8..ends[1] + 12].copy_from_slice(&0x7fff_ffff_u32.to_le_bytes());
     let (seen, summary) = read_all(&file);
@@ -116,7 +116,7 @@ fn impossible_lengths_end_the_file_where_they_stand() {
 }
 
 #[test]
-fn contradictions_in_pcapng_end_the_file_where_they_stand() {
+fn contradictions_in_pcapng_end_the_file_at_their_place() {
     let cases: [(Vec<u8>, &str); 8] = [
         (BIG.enhanced(1, 0, b"", 0), "interface 1, never described"),
         (BIG.block(6, &[0; 12]), "too short"),
@@ -149,7 +149,7 @@ fn a_failing_device_is_an_error_after_what_was_read() {
         let mut reader = Reader::from_read(input, "disk", None, SMALL).unwrap();
         assert_eq!(reader.next_chunk(None).unwrap().unwrap().frames.len(), 4);
         let error = reader.next_chunk(None).unwrap_err();
-        let expected = format!("disk: reading failed at byte {length}: the disk is gone");
+        let expected = format!("disk: cannot read at byte {length}: the disk is gone");
         assert_eq!(error.to_string(), expected);
         assert!(reader.next_chunk(None).unwrap().is_none());
     }
@@ -163,7 +163,7 @@ fn a_failing_device_is_an_error_after_what_was_read() {
 }
 
 #[test]
-fn what_is_no_capture_is_named() {
+fn a_file_that_is_not_a_capture_is_reported() {
     let mut etl = vec![0; 0x48];
     etl.extend([2, 0, 2, 0xc0]);
     let mut erf = vec![1, 2, 3, 4];
@@ -183,8 +183,11 @@ fn what_is_no_capture_is_named() {
         (&[0, 0, 0, 0, 0, 0, 0, 0, 0x9b, 4, 0, 0x80, 0, 0, 0, 0x68], "Endace ERF"),
         (&gzip(b"hello world"), "not a capture inside its gzip data"),
         (&zstd(b"snoop\0\0\0"), "Solaris snoop"),
-        (&gzip(b""), "the gzip data hold no capture: they are empty"),
-        (&gzip(b"hello")[..9], "the gzip data hold no capture: the gzip data are cut off"),
+        (&gzip(b""), "the gzip data does not contain a capture: it is empty"),
+        (
+            &gzip(b"hello")[..9],
+            "the gzip data does not contain a capture: the gzip data is cut off",
+        ),
         (b"", "is empty"),
     ] {
         let message = error_of(bytes).to_string();

@@ -1,4 +1,4 @@
-//! What a run folder says of its run: what was asked for, and what machine it ran on.
+//! The description of a run in its folder: the request, and the machine that it ran on.
 
 use std::time::Duration;
 
@@ -9,8 +9,9 @@ use smbscope_tables::description::{CLOSED, OPEN, RunDescription, Setting};
 
 use super::args::Run;
 use crate::clock_sync::synchronised;
+use crate::pipeline::measure::counters::without_logon;
 
-/// What is known before the run.
+/// Everything that is known before the run.
 pub fn describe(args: &Run, host: &Host, planner: &Planner, text: &str) -> RunDescription {
     let nanoseconds = |time: Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
     let digest: String = Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect();
@@ -64,20 +65,7 @@ pub fn describe(args: &Run, host: &Host, planner: &Planner, text: &str) -> RunDe
     description
 }
 
-/// A word of the command line without the user and password of a URL in it (`--metrics`).
-pub fn without_logon(word: &str) -> String {
-    let Some((scheme, rest)) = word.split_once("://") else { return word.to_owned() };
-    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-    let (authority, path) = rest.split_at(end);
-    // What comes before the last @ is the logon, also when a password with a / was not encoded.
-    match (authority.rsplit_once('@'), path.rsplit_once('@')) {
-        (_, Some((_, host))) => format!("{scheme}://{host}"),
-        (Some((_, host)), None) => format!("{scheme}://{host}{path}"),
-        (None, None) => word.to_owned(),
-    }
-}
-
-/// What this machine says of itself.
+/// The properties of this machine.
 fn machine(description: &mut RunDescription) {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     description.hostname = read("/proc/sys/kernel/hostname").trim().to_owned();
@@ -95,23 +83,4 @@ fn machine(description: &mut RunDescription) {
     let synchronised = synchronised();
     description.clock_synchronised = synchronised.map(|state| state.synchronised);
     description.clock_error_ns = synchronised.and_then(|state| state.error_ns);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_logon_of_an_url_is_left_out() {
-        for (word, left) in [
-            ("http://me:secret@server:9100/metrics", "http://server:9100/metrics"),
-            ("--metrics=https://me:se@cret@[::1]:1?a", "--metrics=https://[::1]:1?a"),
-            ("http://me:se/cret@server/metrics", "http://server/metrics"),
-            ("http://server:9100/metrics", "http://server:9100/metrics"),
-            ("//server/share@1", "//server/share@1"),
-            ("me@realm", "me@realm"),
-        ] {
-            assert_eq!(without_logon(word), left);
-        }
-    }
 }

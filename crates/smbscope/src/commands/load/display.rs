@@ -1,4 +1,4 @@
-//! What is told while users run: a live block on a terminal, else a line every ten seconds.
+//! Progress while users run: a live block on a terminal, otherwise a line every ten seconds.
 
 use std::time::{Duration, Instant};
 
@@ -9,24 +9,24 @@ use smbscope_report::format;
 use crate::options::Talk;
 use crate::terminal;
 
-/// Between two lines where there is no terminal.
+/// Time between two lines if there is no terminal.
 const LINE_EVERY: Duration = Duration::from_secs(10);
-/// Errors that the live block names.
+/// Most kinds of errors in the live block.
 const ERRORS_SHOWN: usize = 3;
 
-/// Tells of a run.
+/// Shows the progress of a run.
 pub struct Display {
     bar: Option<ProgressBar>,
     talk: Talk,
     line: Instant,
     operations: u64,
     last: Instant,
-    /// Scheduled executions in a second.
+    /// Scheduled executions per second and user.
     rate_per_user: f64,
 }
 
 impl Display {
-    /// Begins; `rate_per_user` is how many executions the schedule asks of one user in a second.
+    /// Starts. `rate_per_user` is the number of scheduled executions per second and user.
     pub fn begin(talk: Talk, rate_per_user: f64) -> Display {
         let live = !talk.quiet && !talk.no_progress && terminal::stderr_is_terminal();
         let bar = live.then(|| {
@@ -40,7 +40,7 @@ impl Display {
         Display { bar, talk, line: now, operations: 0, last: now, rate_per_user }
     }
 
-    /// Something worth a line of its own.
+    /// Prints a separate line.
     pub fn say(&self, text: &str) {
         match &self.bar {
             Some(bar) => bar.suspend(|| self.talk.say(text)),
@@ -48,12 +48,12 @@ impl Display {
         }
     }
 
-    /// How the step goes.
-    pub fn tell(&mut self, progress: &Progress) {
+    /// Shows the progress of a step.
+    pub fn progress(&mut self, progress: &Progress) {
         let now = Instant::now();
         let operations = progress.tally.operations();
         let seconds = (now - self.last).as_secs_f64().max(1e-3);
-        // A phase begins with an empty tally.
+        // A phase starts with an empty tally.
         let rate = operations.saturating_sub(self.operations) as f64 / seconds;
         let shown = match &self.bar {
             Some(bar) => {
@@ -88,7 +88,7 @@ fn times(progress: &Progress) -> String {
     format!("p50 {}, p95 {}, p99 {}", time(0.5), time(0.95), time(0.99))
 }
 
-/// Scenarios in a second, in the phase so far: a second alone would jump.
+/// Scenarios per second, averaged over the phase: the last second alone would fluctuate.
 fn scenarios(progress: &Progress) -> f64 {
     progress.tally.ended() as f64 / progress.elapsed.as_secs_f64().max(1e-3)
 }
@@ -118,10 +118,10 @@ fn cpu(progress: &Progress) -> String {
 
 fn block(progress: &Progress, operations: f64, rate_per_user: f64) -> String {
     let Progress { step, phase, elapsed, length, users, now, .. } = progress;
-    let warning = if progress.client.limited() { "  THE CLIENT IS THE LIMIT" } else { "" };
+    let warning = if progress.client.limited() { "  THE CLIENT IS THE BOTTLENECK" } else { "" };
     format!(
         "step {}, {phase}: {:.0} of {:.0} s\n\
-         users      {users} of {} begun, {} behind their schedule\n\
+         users      {users} of {} started, {} behind schedule\n\
          scenarios  {:.1}/s (schedule {:.1}/s), {} open\n\
          response   {}\n\
          operations {operations:.0}/s; {}\n\

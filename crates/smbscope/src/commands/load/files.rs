@@ -20,12 +20,12 @@ use crate::interrupt;
 use crate::options::Talk;
 use crate::terminal;
 
-/// Attempts for a user when the connection is lost meanwhile.
+/// Attempts per user if the connection is lost.
 const ATTEMPTS: u32 = 5;
-/// Room that is asked of a small disk before it is filled.
+/// How often the progress bar is updated.
 const REFRESH: Duration = Duration::from_millis(200);
 
-/// What all workers share.
+/// State that all workers share.
 struct Job {
     host: Arc<Host>,
     credentials: Credentials,
@@ -36,10 +36,10 @@ struct Job {
     bytes: AtomicU64,
     users: AtomicU64,
     clean: bool,
-    patience: Duration,
+    timeout: Duration,
 }
 
-/// Makes the users' files.
+/// Creates the users' files.
 pub fn prepare(args: &Prepare, talk: Talk) -> anyhow::Result<()> {
     let place = args.place.resolve()?;
     let (workload, _) = args.what.load()?;
@@ -51,7 +51,7 @@ pub fn prepare(args: &Prepare, talk: Talk) -> anyhow::Result<()> {
     let (done, count) = run(job, &args.client, args.parallel, Some(total), talk)?;
     let seconds = begin.elapsed().as_secs_f64().max(1e-3);
     talk.say(&format!(
-        "files of {} users: {} files made ({} in {seconds:.1} s, {}/s), {} folders made, {} {} there, {} left by runs removed",
+        "files of {} users: {} files created ({} in {seconds:.1} s, {}/s), {} folders created, {} {} there already, {} left over from runs removed",
         format::count(count),
         format::count(done.files),
         format::bytes(done.bytes),
@@ -64,7 +64,7 @@ pub fn prepare(args: &Prepare, talk: Talk) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Removes what prepare and runs made.
+/// Removes the files that prepare and runs created.
 pub fn clean(args: &Clean, talk: Talk) -> anyhow::Result<()> {
     let place = args.place.resolve()?;
     let (workload, _) = args.what.load()?;
@@ -74,8 +74,8 @@ pub fn clean(args: &Clean, talk: Talk) -> anyhow::Result<()> {
     let (done, count) = run(job, &args.client, args.parallel, None, talk)?;
     let left = match done.kept {
         0 => String::new(),
-        1 => "; 1 entry that is not smbscope's was left".to_owned(),
-        kept => format!("; {} entries that are not smbscope's were left", format::count(kept)),
+        1 => "; 1 entry that smbscope did not create was kept".to_owned(),
+        kept => format!("; {} entries that smbscope did not create were kept", format::count(kept)),
     };
     talk.say(&format!(
         "files of {} users: {} files and {} folders removed{left}",
@@ -86,7 +86,7 @@ pub fn clean(args: &Clean, talk: Talk) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What is to be done.
+/// The work to do.
 struct Started {
     place: Destination,
     planner: Planner,
@@ -118,7 +118,7 @@ fn run(
             bytes: AtomicU64::new(0),
             users: AtomicU64::new(0),
             clean: started.clean,
-            patience: client.timeout,
+            timeout: client.timeout,
         });
         let mut workers = tokio::task::JoinSet::new();
         for _ in 0..u64::from(parallel).min(all) {
@@ -159,7 +159,7 @@ fn run(
         if interrupt::asked() {
             let users = job.users.load(Ordering::Relaxed);
             let message = format!(
-                "interrupted after {users} of {all} users; run it again to go on where it was"
+                "interrupted after {users} of {all} users; run it again to continue"
             );
             return Err(Failure::new(Code::Interrupted, message).into());
         }
@@ -199,7 +199,7 @@ async fn worker(job: Arc<Job>) -> anyhow::Result<()> {
 async fn one(job: &Job, user: u64) -> Result<Done, PrepareError> {
     let credential = job.credentials.of(user);
     let host = job.host.clone();
-    let connected = Session::connect(job.patience, host, &credential, 0, None).await;
+    let connected = Session::connect(job.timeout, host, &credential, 0, None).await;
     let mut session = connected.map_err(|failed| failed.error)?;
     let home = home(&job.folder, user);
     let files = job.planner.files();
@@ -227,7 +227,7 @@ fn bar(talk: Talk, total: Option<u64>, users: u64) -> Option<ProgressBar> {
     };
     let bar =
         ProgressBar::with_draw_target(Some(total.unwrap_or(users)), ProgressDrawTarget::stderr());
-    // A template that indicatif does not take leaves its own.
+    // If indicatif rejects the template, it uses its own.
     Some(match ProgressStyle::with_template(template) {
         Ok(style) => bar.with_style(style),
         Err(_) => bar,

@@ -1,4 +1,4 @@
-//! `smbscope load --matrix`: which direction, distance and block size is slow, at one glance.
+//! `smbscope load --matrix`: a table of throughput by direction, round trip and block size.
 
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
@@ -16,7 +16,6 @@ use smbscope_report::format;
 use tokio::sync::watch;
 
 use super::args::Run;
-use super::preflight::scout_first;
 use super::target::Destination;
 use super::unless_interrupted;
 use crate::exit::{Code, Failure};
@@ -24,6 +23,7 @@ use crate::format::{Align, Column, TextFormat, lines};
 use crate::interrupt;
 use crate::options::Talk;
 use crate::output::Output;
+use crate::pipeline::measure::preflight::check_first;
 
 /// Round trips of a cell before its first block.
 const BEFORE_THE_COPY: u32 = 20;
@@ -38,7 +38,7 @@ struct Cell {
     error: Option<String>,
 }
 
-/// Measures all cells and prints the table, as far as it was measured when it is interrupted.
+/// Measures all cells and prints the table; if interrupted, prints the cells measured so far.
 pub fn run(args: &Run, talk: Talk) -> anyhow::Result<()> {
     let (workload, _) = args.what.load()?;
     if !workload
@@ -46,9 +46,9 @@ pub fn run(args: &Run, talk: Talk) -> anyhow::Result<()> {
         .iter()
         .any(|scenario| scenario.name == "Upload" || scenario.name == "Download")
     {
-        return Err(Failure::usage("--matrix needs --workload bulk-copy"));
+        return Err(Failure::usage("--matrix copies large files: use --workload bulk-copy"));
     }
-    // Once for all cells: a password may be asked for.
+    // Once for all cells, because it may prompt for a password.
     let place = args.place.resolve()?;
     let scenarios: Vec<String> = workload.scenarios.iter().map(|it| it.name.clone()).collect();
     let (runtime, threads) = super::runtime(args.course.threads)?;
@@ -56,7 +56,7 @@ pub fn run(args: &Run, talk: Talk) -> anyhow::Result<()> {
     let looking = async {
         let config = args.client.config(place.kerberos.clone())?;
         let host = Host::find(place.target.clone(), config, Clock::precise(), false).await?;
-        scout_first(args, host, &place.credentials, &planner).await
+        check_first(args.client.timeout, host, &place.credentials, &planner).await
     };
     runtime.block_on(unless_interrupted(looking))?;
     let mut cells = Vec::new();
@@ -64,7 +64,7 @@ pub fn run(args: &Run, talk: Talk) -> anyhow::Result<()> {
         for &rtt in &args.matrix.matrix_rtt {
             for &block_bytes in &args.matrix.matrix_block {
                 talk.say(&format!(
-                    "{scenario}, round trip {} longer, blocks of {}",
+                    "{scenario}, {} added to the round trip, blocks of {}",
                     format::duration(i64::try_from(rtt.as_nanos()).unwrap_or(i64::MAX)),
                     format::bytes(block_bytes)
                 ));
@@ -72,7 +72,7 @@ pub fn run(args: &Run, talk: Talk) -> anyhow::Result<()> {
                 let measured = runtime.block_on(unless_interrupted(measuring));
                 if interrupt::asked() {
                     print(args, &cells)?;
-                    let message = "interrupted; what was measured until then is shown";
+                    let message = "interrupted; the results so far are shown";
                     return Err(Failure::new(Code::Interrupted, message).into());
                 }
                 cells.push(measured?);
@@ -81,7 +81,7 @@ pub fn run(args: &Run, talk: Talk) -> anyhow::Result<()> {
     }
     print(args, &cells)?;
     if cells.iter().all(|cell| cell.error.is_some()) {
-        let message = "no cell could be measured; `smbscope load prepare --workload bulk-copy` makes the files that are copied";
+        let message = "no cell could be measured; create the files to copy with `smbscope load prepare --workload bulk-copy`";
         return Err(Failure::new(Code::Runtime, message).into());
     }
     Ok(())
@@ -102,9 +102,9 @@ async fn cell(
     config.delay += rtt;
     let planner = Planner::new(Arc::new(workload), args.what.seed, args.what.scale()?);
     let (sender, parts) = sync_channel(64);
-    // Nobody keeps the rows.
+    // The rows are discarded.
     std::thread::spawn(move || parts.into_iter().for_each(drop));
-    // Logon and open take about so many round trips before the copy begins.
+    // Logon and open take about BEFORE_THE_COPY round trips before the copy starts.
     let time = args.matrix.matrix_time + config.delay * BEFORE_THE_COPY;
     let host = Host::find(target, config, Clock::precise(), true).await?;
     let (_interrupt, interrupted) = watch::channel(false);
@@ -121,7 +121,7 @@ async fn cell(
             warm_up: Duration::ZERO,
             cool_down: Duration::ZERO,
             closed: true,
-            // Blocks are what is measured: a file may take longer than the cell.
+            // Blocks are measured, not files: a file may take longer than the cell.
             grace: Duration::ZERO,
         },
         timeout: args.client.timeout.max(time * 4),
@@ -141,7 +141,7 @@ async fn cell(
     let mut error = engine.unexpected().into_iter().next().map(|(what, _)| what);
     if moved.bytes == 0 && error.is_none() {
         let time = format::duration(i64::try_from(time.as_nanos()).unwrap_or(i64::MAX));
-        error = Some(format!("no block in {time}: take a longer --matrix-time"));
+        error = Some(format!("no block was transferred in {time}: use a longer --matrix-time"));
     }
     let took = moved.busy.as_secs_f64();
     Ok(Cell {

@@ -37,7 +37,7 @@ const COLUMNS: [(usize, Sort); 9] = [
 /// The columns in the order in which they get room.
 const WANTED: [usize; 9] = [0, 4, 6, 8, 1, 2, 3, 5, 7];
 
-/// What is said beside the numbers.
+/// Information that is shown next to the numbers.
 #[derive(Clone, Debug, Default)]
 pub struct Status {
     /// What is looked at.
@@ -58,7 +58,7 @@ pub struct Status {
 pub struct Shown<'a> {
     /// What the user chose.
     pub state: &'a State,
-    /// What is said beside.
+    /// Information that is shown next to the numbers.
     pub status: &'a Status,
     /// Of what.
     pub snapshot: &'a Snapshot,

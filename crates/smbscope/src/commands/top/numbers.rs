@@ -42,7 +42,7 @@ pub fn name(row: &Row, key: Key) -> String {
     }
 }
 
-/// A row's cells but for its name: operations, bytes read, bytes written, errors, percentiles and
+/// A row's cells except its name: operations, bytes read, bytes written, errors, percentiles and
 /// maximum of the turnaround, its part of all.
 pub fn cells(row: &Row, span_ns: i64, total_ns: i64) -> [String; 9] {
     let turnaround = &row.turnaround;

@@ -29,7 +29,7 @@ pub struct State {
     pub help: bool,
 }
 
-/// What a key asks of others.
+/// An action that a key requests from the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
     /// Nothing.
@@ -108,7 +108,7 @@ impl State {
         rows
     }
 
-    /// Keeps the last page of so many rows in sight.
+    /// Limits scrolling, so that the last page of `rows` stays visible.
     pub fn scroll(&mut self, rows: usize, page: usize) {
         self.offset = self.offset.min(rows.saturating_sub(page));
     }
@@ -192,7 +192,7 @@ mod tests {
     #[test]
     fn a_filter_is_typed_kept_and_cleared() {
         let mut state = State::default();
-        assert_eq!(press(&mut state, "/qR\u{8}1"), [Asked::Nothing; 5], "letters are no commands");
+        assert_eq!(press(&mut state, "/qR\u{8}1"), [Asked::Nothing; 5], "letters are not commands");
         assert!(state.typing && state.filter == "q1");
         press(&mut state, "\n");
         assert!(!state.typing && state.filter == "q1" && state.key == Key::Command);

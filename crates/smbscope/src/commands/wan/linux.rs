@@ -19,7 +19,7 @@ use crate::options::Talk;
 use crate::output::Output;
 use crate::terminal;
 
-/// Lateness at which the line is no longer what was asked (ns).
+/// Delay of packets (ns) above which the link no longer matches the request.
 const LATE_NS: u64 = 1_000_000;
 const CLEAR_LINE: &str = "\r\x1b[K";
 
@@ -208,7 +208,7 @@ fn merged(counters: &Counters) -> Option<String> {
     ))
 }
 
-/// What makes the line differ from what was asked.
+/// Reasons why the link differs from the request.
 fn warnings(counters: &Counters, with_merged: bool) -> Vec<String> {
     let mut list: Vec<String> = merged(counters).filter(|_| with_merged).into_iter().collect();
     for way in &counters.directions {

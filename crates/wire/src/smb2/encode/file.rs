@@ -331,7 +331,7 @@ impl Body for Locks<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Frame, Head};
+    use super::super::message;
     use super::*;
     use crate::smb2::create::CreateRequest;
     use crate::smb2::create_context::{LeaseV2, RequestContext};
@@ -341,12 +341,6 @@ mod tests {
     use crate::smb2::write::WriteRequest;
 
     const FILE: FileId = FileId { persistent: 3, volatile: 4 };
-
-    fn message(body: &impl Body) -> Vec<u8> {
-        let mut frame = Frame::new();
-        frame.member(&Head::default(), body);
-        frame.message().to_vec()
-    }
 
     fn create(name: &str, wish: OpenWish) -> Vec<u8> {
         message(&Create {

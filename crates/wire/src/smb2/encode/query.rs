@@ -277,7 +277,7 @@ impl Body for LeaseBreakAck {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Frame, Head};
+    use super::super::message;
     use super::*;
     use crate::smb2::directory::QueryDirectoryRequest;
     use crate::smb2::info::{Change, QueryInfoRequest, SetInfoRequest};
@@ -286,12 +286,6 @@ mod tests {
     use crate::smb2::oplock::OplockBreak;
 
     const FILE: FileId = FileId { persistent: 3, volatile: 4 };
-
-    fn message(body: &impl Body) -> Vec<u8> {
-        let mut frame = Frame::new();
-        frame.member(&Head::default(), body);
-        frame.message().to_vec()
-    }
 
     #[test]
     fn queries_read_back() {

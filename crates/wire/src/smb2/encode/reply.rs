@@ -10,9 +10,9 @@ use crate::smb2::negotiate::{Capabilities, SecurityMode};
 use crate::smb2::session::SessionFlags;
 use crate::smb2::{Command, Dialect, FileId};
 
-/// Declares the body of an error response to one command; the status is in the header.
-macro_rules! errors {
-    ($($(#[$doc:meta])* $name:ident = $command:ident;)*) => {$(
+/// Declares bodies without fields: the bytes of the fixed part, which begin with its structure size.
+macro_rules! fixed {
+    ($bytes:expr; $($(#[$doc:meta])* $name:ident = $command:ident;)*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug)]
         pub struct $name;
@@ -21,14 +21,14 @@ macro_rules! errors {
             const COMMAND: Command = Command::$command;
 
             fn write(&self, out: &mut Writer<'_>) {
-                out.u16(9);
-                out.zeros(7);
+                out.bytes(&$bytes);
             }
         }
     )*};
 }
 
-errors! {
+// An error response; the status is in the header.
+fixed! { [9, 0, 0, 0, 0, 0, 0, 0, 0];
     /// CREATE failed.
     CreateError = CREATE;
     /// QUERY_DIRECTORY failed, or has no more entries.
@@ -39,24 +39,7 @@ errors! {
     ReadError = READ;
 }
 
-/// Declares a reply of four bytes.
-macro_rules! empty {
-    ($($(#[$doc:meta])* $name:ident = $command:ident;)*) => {$(
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug)]
-        pub struct $name;
-
-        impl Body for $name {
-            const COMMAND: Command = Command::$command;
-
-            fn write(&self, out: &mut Writer<'_>) {
-                out.u32(4);
-            }
-        }
-    )*};
-}
-
-empty! {
+fixed! { [4, 0, 0, 0];
     /// LOGOFF succeeded.
     LogoffReply = LOGOFF;
     /// TREE_DISCONNECT succeeded.
@@ -250,18 +233,12 @@ impl Body for QueryInfoReply<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Frame, Head};
+    use super::super::message;
     use super::*;
     use crate::smb2::create::CreateResponse;
     use crate::smb2::negotiate::NegotiateResponse;
     use crate::smb2::read::ReadResponse;
     use crate::smb2::session::SessionSetupResponse;
-
-    fn message(body: &impl Body) -> Vec<u8> {
-        let mut frame = Frame::new();
-        frame.member(&Head::default(), body);
-        frame.message().to_vec()
-    }
 
     #[test]
     fn replies_read_back() {

@@ -173,18 +173,12 @@ impl Body for TreeDisconnect {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Frame, Head};
+    use super::super::message;
     use super::*;
     use crate::smb2::negotiate::NegotiateRequest;
     use crate::smb2::negotiate_context::NegotiateContextData;
     use crate::smb2::session::SessionSetupRequest;
     use crate::smb2::tree::TreeConnectRequest;
-
-    fn message(body: &impl Body) -> Vec<u8> {
-        let mut frame = Frame::new();
-        frame.member(&Head::default(), body);
-        frame.message().to_vec()
-    }
 
     #[test]
     fn a_negotiate_reads_back() {

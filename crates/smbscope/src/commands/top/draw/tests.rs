@@ -1,4 +1,4 @@
-//! What stands on the screen, with colour and without.
+//! The screen's contents, with and without colour.
 
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -168,7 +168,7 @@ fn what_is_wrong_or_under_way_stands_out() {
     assert!(red.contains("7 dropped"), "{red}");
     assert!(lines.iter().any(|line| line.starts_with("alice")));
     assert!(!lines.iter().any(|line| line.starts_with("bob")), "filtered");
-    // While it is typed it stands in the place of the message.
+    // While it is typed, it replaces the message.
     state.typing = true;
     assert!(text(&drawn(&mut state, &status, 120, true))[3].starts_with("/ALI"));
     state.filter = "nobody".into();

@@ -1,0 +1,164 @@
+//! Checks before a run that users can log on and that their files exist.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use smbscope_client::{ClientError, Host, Session};
+use smbscope_load::run::users::{Credentials, Shard, home};
+use smbscope_load::workload::Planner;
+use smbscope_tables::description::RunDescription;
+
+use crate::exit::{Code, Failure};
+
+/// Checks users, each over a connection of its own.
+struct Preflight<'a> {
+    timeout: Duration,
+    host: Arc<Host>,
+    credentials: &'a Credentials,
+    planner: &'a Planner,
+}
+
+impl Preflight<'_> {
+    /// Logs on as user `number` and checks that their files exist, so that a wrong password or missing files are
+    /// reported at once.
+    async fn check(
+        &self,
+        number: u64,
+        description: Option<&mut RunDescription>,
+    ) -> anyhow::Result<bool> {
+        let credential = self.credentials.of(number);
+        let limit = self.timeout;
+        let host = self.host.clone();
+        let place = self.host.target.address();
+        let name = credential.name();
+        let connected = Session::connect(limit, host, &credential, 0, None).await;
+        let mut session = connected.map_err(|failed| {
+            let context = match failed.error {
+                // A session that gets this far is logged on.
+                ClientError::Share { .. } => format!("user {name} at {place}"),
+                _ => format!("user {name} cannot log on at {place}"),
+            };
+            anyhow::Error::from(failed.error).context(context)
+        })?;
+        if let Some(description) = description {
+            let negotiated = *session.negotiated();
+            description.dialect = negotiated.dialect.name().map(str::to_owned);
+            let protection = &session.channel().protection;
+            let off = || "off".to_owned();
+            description.signing = Some(match (&protection.seal, protection.sign_all) {
+                (None, true) => negotiated.signing.name().map_or_else(off, str::to_owned),
+                _ => off(),
+            });
+            let cipher = protection.seal.as_ref().and(negotiated.cipher);
+            let cipher = cipher.and_then(|cipher| cipher.name());
+            description.encryption = Some(cipher.map_or_else(off, str::to_owned));
+            description.server_clock_ahead_ns = negotiated.server_clock.map(|told| told.ahead_ns);
+            description.server_clock_error_ns = negotiated.server_clock.map(|told| told.error_ns);
+        }
+        let there = match self.planner.files().user(number).next() {
+            Some(_) => {
+                let home = home(&self.host.target.folder, number);
+                let entries = smbscope_load::prepare::list(&mut session, &home).await?;
+                let names = entries.iter().flatten().map(|entry| entry.name.as_str());
+                if let Some(options) = self.planner.files().prepared_otherwise(names) {
+                    let message = format!(
+                        "{}\\{home}: the files of user {number} were created with {options}: use the same options for the run, or create the files again with `smbscope load prepare` and the run's options",
+                        self.host.target.unc()
+                    );
+                    return Err(Failure::new(Code::Input, message).into());
+                }
+                entries.is_some()
+            }
+            None => true,
+        };
+        session.close().await;
+        Ok(there)
+    }
+
+    /// Likewise, with an error if the files do not exist.
+    async fn need(&self, number: u64) -> anyhow::Result<()> {
+        if self.check(number, None).await? {
+            return Ok(());
+        }
+        let home = home(&self.host.target.folder, number);
+        let message = format!(
+            "{}\\{home}: the files of user {number} do not exist; create them with `smbscope load prepare --users {number}` and the same workload, --seed and --scale, or use fewer users",
+            self.host.target.unc()
+        );
+        Err(Failure::new(Code::Input, message).into())
+    }
+
+    /// The number of users whose files exist, found by doubling and bisecting.
+    async fn prepared(&self) -> anyhow::Result<u64> {
+        self.need(1).await?;
+        let most = match self.credentials {
+            Credentials::List(list) => list.len() as u64,
+            Credentials::Pattern(..) => 1 << 20,
+        };
+        // A user who cannot log on does not count.
+        let (mut there, mut missing) = (1, 2);
+        while missing <= most && self.check(missing, None).await.unwrap_or(false) {
+            there = missing;
+            missing *= 2;
+        }
+        missing = missing.min(most + 1);
+        while missing - there > 1 {
+            let middle = there + (missing - there) / 2;
+            match self.check(middle, None).await.unwrap_or(false) {
+                true => there = middle,
+                false => missing = middle,
+            }
+        }
+        Ok(there)
+    }
+}
+
+/// The users that a run needs.
+#[derive(Clone, Copy, Debug)]
+pub enum Needed {
+    /// A fixed number.
+    Users(u64),
+    /// As many as have their files.
+    AllPrepared,
+}
+
+/// Checks the first user before a matrix, which no other user measures.
+pub async fn check_first(
+    timeout: Duration,
+    host: Host,
+    credentials: &Credentials,
+    planner: &Planner,
+) -> anyhow::Result<()> {
+    Preflight { timeout, host: Arc::new(host), credentials, planner }.need(1).await
+}
+
+/// Checks the server before the run; returns the largest number of users of the run.
+pub async fn check_users(
+    (timeout, shard, needed): (Duration, Shard, Needed),
+    host: &Host,
+    credentials: &Credentials,
+    planner: &Planner,
+    description: &mut RunDescription,
+) -> anyhow::Result<u64> {
+    let quiet =
+        Host::find(host.target.clone(), host.config.clone(), host.clock.clone(), false).await?;
+    let preflight = Preflight { timeout, host: Arc::new(quiet), credentials, planner };
+    preflight.check(shard.index, Some(description)).await?;
+    let most = match needed {
+        Needed::Users(most) => most,
+        Needed::AllPrepared => return preflight.prepared().await,
+    };
+    if let Credentials::List(list) = credentials
+        && (list.len() as u64) < most
+    {
+        let message = format!(
+            "the list has {} users, but the run needs {most}: add users, or use fewer",
+            list.len()
+        );
+        return Err(Failure::usage(message));
+    }
+    if let Some(last) = shard.users(most).last() {
+        preflight.need(last).await?;
+    }
+    Ok(most)
+}
