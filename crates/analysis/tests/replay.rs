@@ -306,10 +306,10 @@ fn a_profile_holds_what_operations_cost_by_size_and_what_scenarios_need() {
     assert!(serde_json::from_str::<Profile>(&text.replace("filesystem", "magic")).is_err());
     let mut broken = profile.clone();
     broken.scenarios[0].variants[0].operations.pop();
-    assert!(broken.wrong().unwrap().contains("other commands"));
+    assert!(broken.wrong().unwrap().contains("commands whose cost"));
     broken = profile;
     broken.commands[0].cost.parts[0].mean_s = -1.0;
-    assert!(broken.wrong().unwrap().contains("cannot be"));
+    assert!(broken.wrong().unwrap().contains("impossible time"));
 }
 
 #[test]
