@@ -108,6 +108,7 @@ pub mod pool;
 pub mod profile;
 pub mod protection;
 pub mod quantity;
+pub mod readable;
 pub mod registry;
 pub mod row;
 pub mod run;
