@@ -202,7 +202,7 @@ mod tests {
     #[test]
     fn a_block_of_64_kib_needs_three_round_trips_and_then_one() {
         // As two of three first reads on a link of 200 ms showed; the third needed two for the next
-        // block as well (docs/predictions.md). 46 segments: 10, 20, 16.
+        // block as well (docs/measurements/predictions.md). 46 segments: 10, 20, 16.
         let mut sender = Sender::default();
         let mut at = 0;
         for more in [40 * MS, 0, 0] {
