@@ -6,6 +6,7 @@ cd "$(dirname "$0")/.."
 cache=${SMBSCOPE_CACHE:-$HOME/.cache/smbscope}
 python3 scripts/prose.py --self-test
 python3 scripts/prose.py
+python3 scripts/links.py
 typos=$(command -v typos || echo "$cache/venv/bin/typos")
 if [ -x "$typos" ]; then
   "$typos"

@@ -1,12 +1,16 @@
 //! What a change would bring.
 //!
-//! [`averages`] holds for what is a sum: a scenario's time is its round trips, the server's time for
-//! each of its operations, and a constant. [`published`] is the profile of the published model, with
-//! which the method is checked against the published tables; [`fit`] finds its constants; [`reduce`]
-//! makes one of a recording. Where order
-//! counts, [`replay`] goes through recorded operations once more. A change is one of
-//! [`change::Change`]; a [`plan::Plan`] is what several of them together mean for a replay, and
-//! [`combined_changes`] what must be known of that.
+//! Two methods answer that. [`averages`] is arithmetic on means: a scenario's time is its round
+//! trips, the server's time for each of its operations, and a constant. It needs only a profile:
+//! [`published`] is the one of the published model, with which the method is checked against the
+//! published tables ([`fit`] finds its constants), and [`reduce`] makes one of a recording. Where
+//! order counts, [`replay`] goes through the recorded operations again.
+//!
+//! A change is one of [`changes::Change`]. A [`plan::Plan`] is what several of them together mean
+//! for a replay; [`combined_changes`] knows how they interact, and [`requirements`] what a
+//! recording must have for them. [`capacity`] says how many users a server carries and, with
+//! [`queueing`], how long requests wait. [`crypto`] has the costs of signing and encryption.
+//! [`forecast`] is what comes out.
 
 pub mod averages;
 pub mod capacity;
@@ -14,6 +18,7 @@ pub mod changes;
 pub mod combined_changes;
 pub mod crypto;
 pub mod fit;
+pub mod forecast;
 pub mod plan;
 pub mod published;
 pub mod queueing;
@@ -21,5 +26,5 @@ pub mod reduce;
 pub mod replay;
 pub mod requirements;
 
-/// Of a normal distribution, for 95 %.
+/// Quantile of the normal distribution for a 95 % interval.
 pub(crate) const Z_95: f64 = 1.96;

@@ -9,13 +9,13 @@ use smbscope_analysis::predict::capacity::Wait;
 use smbscope_analysis::predict::changes::Change;
 use smbscope_analysis::predict::crypto::{self, Calibration, Costs, Side};
 use smbscope_analysis::predict::plan::{Plan, Replication};
-use smbscope_analysis::predict::replay::{Cached, Lessons, Prediction, Replay, Row};
-use smbscope_analysis::predict::requirements::lacks;
+use smbscope_analysis::predict::replay::{Baseline, Cached, Prediction, Replay, Row};
+use smbscope_analysis::predict::requirements::unanswered;
 use smbscope_analysis::predict::{averages, reduce};
 use smbscope_tables::builder::OperationBuilder;
 use smbscope_tables::code;
 use smbscope_tables::operation::Operation;
-use smbscope_tables::profile::{CacheOption, Cost, Profile};
+use smbscope_tables::profile::{Cost, Profile};
 use smbscope_tables::protection::Protection;
 use smbscope_tables::run::{MEASURED, Scenario};
 use smbscope_tables::slice::Kind;
@@ -134,10 +134,10 @@ fn chain(commands: &[u16]) -> Vec<Operation> {
 
 /// Predicts with what a first replay has learnt, as the program does.
 fn learnt(rows: &[Operation], change: Change) -> Prediction {
-    let lessons = predict(rows, &[], &[]).lessons;
+    let baseline = predict(rows, &[], &[]).baseline;
     let mut plan = Plan::default();
     change.plan(&mut plan);
-    let mut replay = Replay::new(plan, lessons);
+    let mut replay = Replay::new(plan, baseline);
     replay.connections(&[connection()]);
     replay.operations(&batch(rows)).unwrap();
     replay.finish()
@@ -306,10 +306,10 @@ fn a_profile_holds_what_operations_cost_by_size_and_what_scenarios_need() {
     assert!(serde_json::from_str::<Profile>(&text.replace("filesystem", "magic")).is_err());
     let mut broken = profile.clone();
     broken.scenarios[0].variants[0].operations.pop();
-    assert!(broken.wrong().unwrap().contains("other commands"));
+    assert!(broken.wrong().unwrap().contains("commands whose cost"));
     broken = profile;
     broken.commands[0].cost.parts[0].mean_s = -1.0;
-    assert!(broken.wrong().unwrap().contains("cannot be"));
+    assert!(broken.wrong().unwrap().contains("impossible time"));
 }
 
 #[test]
@@ -602,16 +602,16 @@ fn a_directory_lease_answers_what_was_looked_up_before() {
         builder.append(&[row]);
     }
     let batch = builder.finish().unwrap();
-    let replay = |plan: Plan, lessons| {
-        let mut replay = Replay::new(plan, lessons);
+    let replay = |plan: Plan, baseline| {
+        let mut replay = Replay::new(plan, baseline);
         replay.connections(&[connection()]);
         replay.operations(&batch).unwrap();
         replay.finish()
     };
-    let lessons = replay(Plan::default(), Lessons::default()).lessons;
+    let baseline = replay(Plan::default(), Baseline::default()).baseline;
     let mut plan = Plan::default();
-    Change::Cache(CacheOption::DirLease).plan(&mut plan);
-    let prediction = replay(plan, lessons);
+    Change::DirLease(()).plan(&mut plan);
+    let prediction = replay(plan, baseline);
     // The first open, which stays, and the first listing.
     assert_eq!((prediction.operations.count, prediction.operations.count_after), (9, 2));
     assert_eq!(prediction.cached, Cached { answered: 7, breaks: 0, creates: 3 });
@@ -640,7 +640,7 @@ fn signing_costs_both_sides_each_message_and_its_bytes() {
     let protected = |rows: &[Operation], change: Change, calibration: Option<Calibration>| {
         let mut plan = Plan { calibration, ..Plan::default() };
         change.plan(&mut plan);
-        let mut replay = Replay::new(plan, Lessons::default());
+        let mut replay = Replay::new(plan, Baseline::default());
         replay.connections(&[connection()]);
         replay.operations(&batch(rows)).unwrap();
         replay.finish()
@@ -687,7 +687,7 @@ fn protection_that_is_there_already_changes_nothing() {
         let asked = [Change::Signing(way), Change::Encryption(Protection::None)];
         let prediction = learnt(&rows, asked[0]);
         assert_eq!(prediction.protected.unknown, 0, "{way:?}");
-        assert_eq!((prediction.protected.changed, lacks(&asked, &prediction)), (0, None));
+        assert_eq!((prediction.protected.changed, unanswered(&asked, &prediction)), (0, None));
         assert_eq!(Some(mean(&prediction.operations)), prediction.operations.before.mean_ns());
         // What is another way is still told.
         let other = learnt(&rows, Change::Signing(Protection::AesGmac));
@@ -750,7 +750,7 @@ proptest! {
             Change::Compound(false),
             Change::Compound(true),
             Change::Channels(2),
-            Change::Cache(CacheOption::DirLease),
+            Change::DirLease(()),
             Change::WriteThrough(true),
             Change::Replication(replication(true)),
             Change::Replication(replication(false)),

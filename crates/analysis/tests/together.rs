@@ -8,12 +8,11 @@ use smbscope_analysis::predict::changes::Change;
 use smbscope_analysis::predict::crypto::{Calibration, Cost, Costs, Side};
 use smbscope_analysis::predict::plan::{Plan, Replication};
 use smbscope_analysis::predict::reduce;
-use smbscope_analysis::predict::replay::{Lessons, Prediction, Replay, Row};
-use smbscope_analysis::predict::requirements::lacks;
+use smbscope_analysis::predict::replay::{Baseline, Prediction, Replay, Row};
+use smbscope_analysis::predict::requirements::unanswered;
 use smbscope_tables::builder::OperationBuilder;
 use smbscope_tables::code;
 use smbscope_tables::operation::Operation;
-use smbscope_tables::profile::CacheOption;
 use smbscope_tables::protection::Protection;
 use smbscope_tables::run::{MEASURED, Scenario};
 use smbscope_tables::tables::Connection;
@@ -87,8 +86,8 @@ fn connection(number: u64) -> Connection {
     }
 }
 
-fn replay(batch: &RecordBatch, plan: Plan, lessons: Lessons) -> Prediction {
-    let mut replay = Replay::new(plan, lessons).in_detail();
+fn replay(batch: &RecordBatch, plan: Plan, baseline: Baseline) -> Prediction {
+    let mut replay = Replay::new(plan, baseline).in_detail();
     replay.connections(&[connection(1), connection(2)]);
     replay.operations(batch).unwrap();
     replay.finish()
@@ -100,10 +99,10 @@ fn predict_with(
     changes: &[Change],
     calibration: Option<Calibration>,
 ) -> Prediction {
-    let lessons = replay(batch, Plan::default(), Lessons::default()).lessons;
+    let baseline = replay(batch, Plan::default(), Baseline::default()).baseline;
     let mut plan = Plan { calibration, ..Plan::default() };
     changes.iter().for_each(|change| change.plan(&mut plan));
-    replay(batch, plan, lessons)
+    replay(batch, plan, baseline)
 }
 
 fn predict(rows: &[Operation], changes: &[Change]) -> Prediction {
@@ -202,7 +201,7 @@ fn nothing_goes_along_with_what_is_not_sent() {
         let prediction = predict_with(&batch, changes, None);
         (after(&prediction, "network") * rows.len() as f64 / RTT_NS as f64).round() as i64
     };
-    let lease = Change::Cache(CacheOption::DirLease);
+    let lease = Change::DirLease(());
     assert_eq!(rounds(&[lease]), 3);
     // The first query goes along with its open; the second one has none to go along with.
     assert_eq!(rounds(&[Change::Compound(true)]), 2);
@@ -294,9 +293,9 @@ fn storage_counts_among_reads_side_by_side() {
     // What was waiting is no part of the server's own time one by one.
     rows.iter_mut().for_each(|row| row.set_filesystem_ns(0));
     is_sound(&predict(&rows, &[Change::Depth(1)]));
-    let [reads, _] = predict(&rows, &[]).lessons.sizes;
-    assert_eq!((reads.continued, reads.beside), (7, 7));
-    let [all, single] = [8, 1].map(|depth| predict(&rows, &[Change::Depth(depth)]).turned);
+    let [reads, _] = predict(&rows, &[]).baseline.sizes;
+    assert_eq!((reads.continued, reads.concurrent), (7, 7));
+    let [all, single] = [8, 1].map(|depth| predict(&rows, &[Change::Depth(depth)]).contiguous);
     assert_eq!((all, single), (7, 7));
 }
 
@@ -307,13 +306,13 @@ fn what_is_not_there_to_be_changed_is_told() {
     for change in
         [Change::Depth(8), Change::Block(4096), Change::ReadBlock(4096), Change::WriteBlock(4096)]
     {
-        assert!(lacks(&[change], &prediction).is_some(), "{change}");
+        assert!(unanswered(&[change], &prediction).is_some(), "{change}");
     }
     let mut reads = chain(&[(READ, MS); 2]);
     blocks(&mut reads);
     let prediction = predict(&reads, &[]);
-    assert!(lacks(&[Change::Depth(8), Change::ReadBlock(4096)], &prediction).is_none());
-    assert!(lacks(&[Change::WriteBlock(4096)], &prediction).is_some());
+    assert!(unanswered(&[Change::Depth(8), Change::ReadBlock(4096)], &prediction).is_none());
+    assert!(unanswered(&[Change::WriteBlock(4096)], &prediction).is_some());
 }
 
 #[test]
@@ -329,7 +328,7 @@ fn connections_beside_a_sessions_first_are_counted() {
 fn what_was_not_measured_is_counted() {
     let mut rows = chain(&[(READ, MS); 4]);
     rows.iter_mut().for_each(|row| row.set_scenario_run(1));
-    let mut replay = Replay::new(Plan::default(), Lessons::default());
+    let mut replay = Replay::new(Plan::default(), Baseline::default());
     replay.scenarios(&[Scenario {
         recording: "run".into(),
         scenario_run: 1,
@@ -349,7 +348,7 @@ fn a_scenario_takes_no_less_than_its_operations() {
     let mut rows = chain(&[(READ, MS); 4]);
     rows.iter_mut().for_each(|row| row.set_scenario_run(1));
     let of = |ended_at: i64| {
-        let mut replay = Replay::new(Plan::default(), Lessons::default());
+        let mut replay = Replay::new(Plan::default(), Baseline::default());
         replay.scenarios(&[Scenario {
             recording: "run".into(),
             scenario_run: 1,
@@ -380,7 +379,7 @@ fn what_lies_between_recordings_is_no_time_of_theirs() {
         row.set_response_end(row.response_end().unwrap() + YEAR_NS);
     }
     let of = |recordings: &[(&str, &[Operation])]| {
-        let mut replay = Replay::new(Plan::default(), Lessons::default()).in_detail();
+        let mut replay = Replay::new(Plan::default(), Baseline::default()).in_detail();
         for (name, rows) in recordings {
             replay.operations(&batch(rows, name, None)).unwrap();
         }

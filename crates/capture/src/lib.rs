@@ -38,7 +38,7 @@
 //!   carries decryption keys; [`Progress`] can be read from any thread.
 //! * [`PushDecoder`] decodes segments on the caller's thread. A probe inside a server uses it.
 //! * [`live::Recorder`] receives packets from an interface (Linux).
-//! * [`file`], [`frame`] and [`stream`] are the lower layers, public for tools and fuzz targets:
+//! * [`mod@file`], [`frame`] and [`stream`] are the lower layers, public for tools and fuzz targets:
 //!   records of a capture file, the TCP segment in a frame, and the messages in a stream.
 //!
 //! # Layers
@@ -87,9 +87,5 @@ pub use decoder::{Decoder, Progress};
 pub use limits::Limits;
 pub use options::{Error, Input, Options, Tables};
 pub use outcome::Endpoints;
-/// The former name of [`Endpoints`].
-pub use outcome::Endpoints as Ends;
-/// The former name of [`PushDecoder`].
-pub use push_decoder::PushDecoder as Feed;
 pub use push_decoder::{Amend, PushDecoder};
 pub use smbscope_tables::part::Part;

@@ -27,7 +27,7 @@ fn open(options: &Options) -> Option<Recorder> {
     match Recorder::open("test", options, &Decode::default()) {
         Ok(recorder) => Some(recorder),
         Err(Error::NoPermission) => {
-            eprintln!("skipped: no CAP_NET_RAW");
+            smbscope_testing::skip!("no CAP_NET_RAW");
             None
         }
         Err(error) => panic!("{error}"),

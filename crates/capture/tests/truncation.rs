@@ -28,7 +28,7 @@ fn captures() -> Vec<PathBuf> {
         .map_or_else(|| root().join("../shared"), PathBuf::from)
         .join("captures");
     if !shared.is_dir() {
-        eprintln!("{} is not there: its captures are skipped", shared.display());
+        smbscope_testing::skip!("{} is not there", shared.display());
     }
     let mut out = Vec::new();
     for folder in [shared, root().join("tests/fixtures")] {

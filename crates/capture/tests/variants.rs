@@ -221,7 +221,7 @@ fn check(original: &Decoded, variant: &Variant) {
 fn variants_of_the_fixtures_give_what_they_must() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     if Command::new("python3").arg("--version").output().is_err() {
-        println!("skipped: python3 is not installed");
+        smbscope_testing::skip!("python3 is not installed");
         return;
     }
     let folder = folder();

@@ -14,7 +14,7 @@ use super::credential::Credential;
 use super::error::ClientError;
 use super::kerberos::{Kerberos, TicketLogon};
 
-/// One logon while it goes on.
+/// A logon in progress.
 pub struct Logon(Mechanism);
 
 enum Mechanism {
@@ -54,7 +54,9 @@ impl Logon {
         }
         match kerberos.established() {
             true => Ok(()),
-            false => Err(ClientError::Logon("Kerberos: the server did not prove who it is".into())),
+            false => {
+                Err(ClientError::Logon("Kerberos: the server did not prove its identity".into()))
+            }
         }
     }
 

@@ -259,7 +259,7 @@ impl Channel {
         !self.breaks.is_empty()
     }
 
-    /// A row with what all rows of the connection have in common. Made anew each time: with a
+    /// A row with what all rows of the connection have in common. Built for each row: with a
     /// thousand sessions a copy that each keeps is not in the processor's cache.
     fn blank_row(&self) -> Box<Row> {
         let link = self.names.clone();

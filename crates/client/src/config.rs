@@ -48,7 +48,7 @@ impl Target {
             }
             None => match place.split_once(':') {
                 Some((_, port)) if port.contains(':') => {
-                    return Err(error("an IPv6 address stands in brackets"));
+                    return Err(error("write an IPv6 address in brackets"));
                 }
                 Some((host, port)) => (host, Some(port)),
                 None => (place, None),
@@ -58,7 +58,9 @@ impl Target {
             return Err(error("it names no host"));
         }
         let port = match port {
-            Some(port) => port.parse().map_err(|_| error("its port is no number up to 65535"))?,
+            Some(port) => {
+                port.parse().map_err(|_| error("the port is not a number up to 65535"))?
+            }
             None => 445,
         };
         let mut parts = path.split('/').filter(|part| !part.is_empty());

@@ -3,7 +3,7 @@
 use smbscope_wire::smb2::Command;
 use smbscope_wire::status::Status;
 
-/// Why the client cannot go on. An operation's own failure is no error but a status.
+/// Why the client cannot continue. An operation's own failure is a status, not an error.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// No TCP connection.
@@ -43,7 +43,7 @@ pub enum ClientError {
     #[error("protocol: {0}")]
     Protocol(String),
     /// A reply whose signature or encryption does not verify.
-    #[error("a reply does not verify: {0}")]
+    #[error("a reply failed verification: {0}")]
     Unverified(&'static str),
     /// No reply in time.
     #[error("no reply within {0:?}")]
@@ -81,10 +81,10 @@ fn share_problem(status: Status) -> String {
     let told = format!("TreeConnect: {}", status_text(status));
     match status {
         Status::BAD_NETWORK_NAME => format!(
-            "there is no such share on the server ({told}): check its name; `smbclient -L HOST` lists those that there are"
+            "there is no such share on the server ({told}): check the name; `smbclient -L HOST` lists the shares"
         ),
         Status::ACCESS_DENIED => {
-            format!("the user may not use this share ({told}): allow it at the server")
+            format!("the user has no access to this share ({told}): grant it on the server")
         }
         _ => told,
     }
@@ -105,7 +105,7 @@ mod tests {
             ClientError::Share { share: r"\\fs\nope".into(), status: Status::BAD_NETWORK_NAME };
         assert_eq!(
             error.to_string(),
-            r"\\fs\nope: there is no such share on the server (TreeConnect: STATUS_BAD_NETWORK_NAME): check its name; `smbclient -L HOST` lists those that there are"
+            r"\\fs\nope: there is no such share on the server (TreeConnect: STATUS_BAD_NETWORK_NAME): check the name; `smbclient -L HOST` lists the shares"
         );
         assert_eq!(error.status_name(), "STATUS_BAD_NETWORK_NAME");
     }

@@ -2,7 +2,7 @@
 //!
 //! Owns what the users of a run share (realm, KDCs, keytab, service) and the way from a credential
 //! to tokens and a session key; the exchanges with the KDC wait without a thread ([`kdc`]). Sources:
-//! RFC 4120, RFC 4121, RFC 4178, MS-KILE, MS-SPNG. The KDC is asked for each connection anew: `sspi`
+//! RFC 4120, RFC 4121, RFC 4178, MS-KILE, MS-SPNG. Each connection requests its own ticket: `sspi`
 //! gives no ticket out, and takes none in.
 
 pub mod kdc;
@@ -78,7 +78,7 @@ impl Kerberos {
     }
 }
 
-/// One logon while it goes on.
+/// A logon in progress.
 pub(super) struct TicketLogon {
     negotiate: Negotiate,
     credentials: Option<CredentialsBuffers>,
@@ -257,7 +257,7 @@ async fn ask(kdcs: &[KdcAddress], request: &NetworkRequest) -> Result<Vec<u8>, C
             (NetworkProtocol::Tcp, Ok(place)) => referred = [place],
             _ => {
                 let url = &request.url;
-                return Err(ClientError::Logon(format!("{url}: only KDCs over TCP are asked")));
+                return Err(ClientError::Logon(format!("{url}: only KDCs over TCP are supported")));
             }
         }
         &referred

@@ -41,7 +41,7 @@ pub struct Negotiated {
     pub server_clock: Option<ServerClock>,
 }
 
-/// What SystemTime of the reply tells of the server's clock.
+/// The server's clock, from SystemTime in the Negotiate reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServerClock {
     /// How far it is ahead of the middle between request and reply, in nanoseconds.
@@ -155,13 +155,13 @@ pub(super) async fn negotiate(
     if config.encryption == Encryption::Required && dialect < Dialect::SMB_3_0 {
         let name = dialect.name().unwrap_or("?");
         return Err(ClientError::Protocol(format!(
-            "encryption needs dialect 3.0 or later, and this one is {name}: leave out --encryption required, or allow 3.0 in --dialect and at the server"
+            "encryption needs dialect 3.0 or later, but {name} was negotiated: omit --encryption required, or allow 3.0 in --dialect and on the server"
         )));
     }
     if config.encryption == Encryption::Required && negotiated.cipher.is_none() {
         let name = dialect.name().unwrap_or("?");
         return Err(ClientError::Protocol(format!(
-            "encryption is demanded, but the server has none in dialect {name}"
+            "encryption is required, but the server does not offer it in dialect {name}"
         )));
     }
     let large_mtu =

@@ -14,7 +14,7 @@ pub struct Row {
     pub path: Option<Arc<str>>,
     /// What all rows of a connection have in common.
     pub link: Arc<LinkNames>,
-    /// What a Create or Close tells of its open beside the columns.
+    /// What a Create or Close says about its open that is not in a column.
     pub told: Option<Box<CreateResult>>,
 }
 

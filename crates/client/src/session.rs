@@ -163,14 +163,14 @@ impl Session {
     async fn bind(&mut self, number: u32, credential: &Credential) -> Result<(), ClientError> {
         if self.negotiated.dialect < Dialect::SMB_3_0 {
             return Err(ClientError::Protocol(format!(
-                "several connections of a session (--channels) need dialect 3.0 or later, and this one is {}: leave out --channels, or allow 3.0",
+                "multichannel (--channels) needs dialect 3.0 or later, but {} was negotiated: omit --channels, or allow 3.0",
                 self.negotiated.dialect.name().unwrap_or("older")
             )));
         }
         let multichannel = self.negotiated.capabilities.contains(Capabilities::MULTI_CHANNEL);
         if !multichannel {
             return Err(ClientError::Protocol(
-                "the server offers no multichannel: leave out --channels, or enable it there"
+                "the server does not offer multichannel: omit --channels, or enable multichannel on the server"
                     .into(),
             ));
         }
@@ -236,7 +236,7 @@ impl Session {
         if flags.contains(ShareFlags::ENCRYPT_DATA) && !channel.seals() {
             if self.host.config.encryption == Encryption::Off {
                 return Err(ClientError::Protocol(
-                    "the share demands encryption, which is switched off".into(),
+                    "the share requires encryption, but encryption is switched off".into(),
                 ));
             }
             channel.protection.seal = spare;
@@ -255,7 +255,7 @@ impl Session {
         let ask = Ask { sign: true, want: Want::Message, ..Ask::default() };
         let reply = self.call(&validate::request(&offered), ask).await?;
         if !self.channel().seals() && !signer.verify(&reply.message) {
-            return Err(ClientError::Unverified("the answer about what was negotiated"));
+            return Err(ClientError::Unverified("the reply to FSCTL_VALIDATE_NEGOTIATE_INFO"));
         }
         validate::check(&reply, &self.negotiated)
     }

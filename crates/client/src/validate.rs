@@ -59,7 +59,7 @@ pub(super) fn check(reply: &Reply, negotiated: &Negotiated) -> Result<(), Client
     match same {
         true => Ok(()),
         false => Err(ClientError::Protocol(
-            "the Negotiate was changed on its way: the server negotiated something else".into(),
+            "Negotiate was modified in transit: the server negotiated other values".into(),
         )),
     }
 }

@@ -3,7 +3,7 @@
 //! Owns where they are read (`proc`: this machine's `/proc`; `metrics`: a Prometheus endpoint),
 //! how totals become rates (`rate`), and the thread that samples them (`sampler`). What comes out
 //! are rows of the table `counters`. Names and units are the same wherever a counter comes from:
-//! docs/load.md lists them.
+//! docs/method/counters.md lists them.
 
 pub mod metrics;
 pub mod proc;

@@ -78,10 +78,10 @@ impl Metrics {
         self.left_out = match (parsed.malformed, parsed.dropped) {
             (0, 0) => None,
             (0, dropped) => Some(format!("{dropped} metrics are beyond the limit")),
-            (1, _) => Some(format!("line {first} is no Prometheus metric")),
-            (lines, _) => {
-                Some(format!("{lines} lines from line {first} on are no Prometheus metrics"))
-            }
+            (1, _) => Some(format!("line {first} is not a Prometheus metric")),
+            (lines, _) => Some(format!(
+                "{lines} lines, the first of them line {first}, are not Prometheus metrics"
+            )),
         };
         let mut readings = map.readings();
         if readings.is_empty() {

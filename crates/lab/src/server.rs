@@ -152,7 +152,7 @@ impl Lab {
     }
 }
 
-/// A lab that runs, and goes on when this is dropped ([`Running::guard`] ends it).
+/// A lab that runs, and continues when this is dropped ([`Running::guard`] ends it).
 #[derive(Clone, Debug)]
 pub struct Running {
     record: Record,
@@ -400,18 +400,18 @@ fn accounts_of(options: &Options) -> Result<(Accounts, User), LabError> {
             by_name(name).filter(|user| me.is_root() || user.uid == me).ok_or_else(|| {
                 wrong(match by_name(name) {
                     Some(_) => format!("only root can give the lab's users the rights of {name}"),
-                    None => format!("there is no system user {name}"),
+                    None => format!("the system user {name} does not exist"),
                 })
             })?
         }
         None if me.is_root() => GUESTS.iter().find_map(|name| by_name(name)).ok_or_else(|| {
-            wrong("there is no system user nobody: name one with --owner".to_owned())
+            wrong("the system user nobody does not exist: name another with --owner".to_owned())
         })?,
         None => User::from_uid(Uid::effective()).ok().flatten().ok_or_else(|| {
-            wrong(format!("user id {me} has no name on this system, and Samba needs one"))
+            wrong(format!("user id {me} has no name on this system, but Samba needs one"))
         })?,
     };
     let guest = GUESTS.iter().find(|name| **name != owner.name && by_name(name).is_some());
-    let guest = guest.ok_or_else(|| wrong("no system user is left for guests".to_owned()))?;
+    let guest = guest.ok_or_else(|| wrong("no system user is available for guests".to_owned()))?;
     Ok((Accounts { owner: owner.name.clone(), guest: (*guest).to_owned() }, owner))
 }

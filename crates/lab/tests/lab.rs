@@ -38,7 +38,9 @@ fn samba() -> bool {
     };
     let there = found("smbd") && found("smbclient");
     if !there {
-        eprintln!("skipped: smbd or smbclient is missing (scripts/setup.sh test installs them)");
+        smbscope_testing::skip!(
+            "smbd or smbclient is missing (scripts/setup.sh test installs them)"
+        );
     }
     there
 }
@@ -49,7 +51,7 @@ fn samba_422() -> Option<PathBuf> {
     let dir = cache.or(home)?.join("samba-4.22");
     let there = dir.join("bin/smbd").is_file();
     if !there {
-        eprintln!("skipped: {} is missing (scripts/setup.sh test unpacks it)", dir.display());
+        smbscope_testing::skip!("{} is missing (scripts/setup.sh test unpacks it)", dir.display());
     }
     there.then_some(dir)
 }
@@ -197,7 +199,7 @@ fn directory_leases_need_4_22() {
 #[test]
 fn as_an_ordinary_user() {
     if !samba() || fs::metadata("/proc/self").unwrap().uid() != 0 {
-        eprintln!("skipped: up_log_on_status_down does this already, or there is no Samba");
+        smbscope_testing::skip!("up_log_on_status_down does this already, or there is no Samba");
         return;
     }
     let above = folder();

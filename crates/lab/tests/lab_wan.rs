@@ -65,13 +65,13 @@ fn options(above: &Path, test: &str) -> Options {
 /// `None`, and why, where there can be none.
 fn up(options: &Options) -> Option<Guard> {
     if !geteuid().is_root() {
-        eprintln!("skipped: only root makes network namespaces");
+        smbscope_testing::skip!("only root makes network namespaces");
         return None;
     }
     match Lab::up(options) {
         Ok(running) => Some(running.guard()),
         Err(error @ LabError::NoSmbd { .. }) => {
-            eprintln!("skipped: {error}");
+            smbscope_testing::skip!("{error}");
             None
         }
         Err(error) => panic!("{error}"),

@@ -3,7 +3,7 @@
 //! Owns: that round trip, rate, window, loss and order come out as asked, and that nothing is left
 //! behind. Needs root on Linux, and `ip`; says that it skips otherwise. The bounds are wide enough
 //! for a busy machine; `measure` (ignored; run it alone, with --release) prints the table of
-//! docs/wan.md.
+//! docs/measurements/wan.md.
 #![cfg(target_os = "linux")]
 // A test may panic.
 #![allow(clippy::unwrap_used, missing_docs)]
@@ -45,7 +45,7 @@ impl Lab {
         let netns = match Netns::up(setup) {
             Ok(netns) => netns,
             Err(error @ (Error::Rights { .. } | Error::NoIp)) => {
-                eprintln!("skipped: {error}");
+                smbscope_testing::skip!("{error}");
                 return None;
             }
             Err(error) => panic!("{error}"),
@@ -328,7 +328,7 @@ fn an_interface_that_goes_away_ends_the_line() {
         std::thread::sleep(Duration::from_millis(5));
     }
     let error = lab.line.stop().unwrap_err();
-    assert_eq!(error.to_string(), "server: the interface went away; the line ends here");
+    assert_eq!(error.to_string(), "server: the interface was removed while frames were forwarded");
 }
 
 #[test]
@@ -342,7 +342,7 @@ fn what_cannot_be_opened_is_explained() {
     assert!(rights || others, "{error}");
 }
 
-/// The table of docs/wan.md.
+/// The table of docs/measurements/wan.md.
 #[test]
 #[ignore = "a measurement: run it alone, with --release --ignored --nocapture"]
 fn measure() {

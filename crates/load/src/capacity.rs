@@ -1,6 +1,6 @@
 //! How many users a server carries without overload.
 //!
-//! Owns the definition of overload (`overload`, in words in docs/load.md), the book that is kept
+//! Owns the definition of overload (`overload`, in words in docs/method/overload.md), the book that is kept
 //! of every user's schedule (`book`), the early end of a step (`early_stop`), the search for the
 //! highest number of users (`search`, with its `step`s and its `answer`) with the answer's interval
 //! (`interval`), and FSCT's

@@ -59,7 +59,7 @@ struct Opened {
     claim: Option<Box<Claim>>,
 }
 
-/// What a handle of the scenario stands for.
+/// What a handle of the scenario represents.
 #[derive(Clone, Debug, Default)]
 enum Handle {
     /// Not open.
@@ -141,7 +141,7 @@ impl Performer {
     }
 
     /// Does one execution. An error is the connection's; the session is of no use after it, but
-    /// the execution may go on in another one ([`Performer::may_resume`]).
+    /// the execution may continue in another one ([`Performer::may_resume`]).
     pub async fn perform(
         &mut self,
         session: &mut Session,

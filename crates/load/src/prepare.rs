@@ -1,7 +1,7 @@
 //! Making the users' files on the share, bringing them back into shape, and taking them away.
 //!
 //! Owns what `load prepare` and `load clean` do for one user; it can be repeated at any time and
-//! goes on where it was: a file is complete when its size and its time of last write are the file
+//! continues where it was: a file is complete when its size and its time of last write are the file
 //! set's, and the time is set last. It does not own which files there are (`fileset`).
 
 mod entry;
@@ -18,7 +18,7 @@ pub use restore::restore;
 use smbscope_client::error::status_text;
 use smbscope_client::{ClientError, Session};
 
-/// Why preparing cannot go on.
+/// Why preparing cannot continue.
 #[derive(Debug, thiserror::Error)]
 pub enum PrepareError {
     /// The connection.

@@ -1,7 +1,7 @@
 //! Running simulated users: a step with so many of them, one after another, and what they showed.
 //!
 //! Owns the users' tasks, the ramp, warm-up, measured window and cool-down of a step, and what is
-//! told while it goes on. What overload is and which step comes next says `capacity`.
+//! reported meanwhile. What overload is and which step comes next says `capacity`.
 
 mod shared;
 pub mod user;

@@ -1,6 +1,6 @@
 //! Workloads as data: what users do, how often, with which files.
 //!
-//! Owns the language (TOML, described in `docs/workloads.md`), the built-in workloads, and the
+//! Owns the language (TOML, described in `docs/method/workloads.md`), the built-in workloads, and the
 //! planning of executions. All of it is pure: no network, no clock, no files but the one that
 //! [`Workload::load`] reads. Who sends what is planned is the client.
 
@@ -50,7 +50,7 @@ pub const BUILT_IN: [(&str, &str); 3] = [
 pub enum LoadError {
     /// No built-in of that name.
     #[error(
-        "no built-in workload `{0}`: there is homefolder, bulk-copy and metadata; a file of your own is named by its path"
+        "no built-in workload `{0}`: use homefolder, bulk-copy, metadata, or the path of a file"
     )]
     Unknown(String),
     /// The file cannot be read.
@@ -103,7 +103,7 @@ fn not_utf8(file: &str, error: FromUtf8Error) -> WorkloadError {
     let at = error.utf8_error().valid_up_to();
     let byte = error.as_bytes().get(at).copied().unwrap_or_default();
     let text = String::from_utf8_lossy(error.as_bytes());
-    let message = format!("byte 0x{byte:02x} is no UTF-8");
+    let message = format!("byte 0x{byte:02x} is not valid UTF-8");
     error::Source { file, text: &text }
         .error(at..at + 1, message)
         .help("write the file as UTF-8, which TOML is")

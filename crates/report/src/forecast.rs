@@ -1,17 +1,53 @@
-//! What changes would bring, as the report has it: the prediction's means in whole nanoseconds, with
-//! parts that add up to them exactly, and words for what was changed.
+//! Everything that is shown of a prediction.
+//!
+//! [`Forecast`] is the report's part about changes: the means in whole nanoseconds, with parts that
+//! add up to them exactly. [`recorded`], [`detail`] and [`profile`] are the output of `smbscope predict`, as text
+//! and as flat records, and [`changes`] its list of changes.
+
+pub mod changes;
+pub mod detail;
+pub mod profile;
+pub mod recorded;
 
 use serde::Serialize;
 use smbscope_analysis::predict::changes::Change;
-use smbscope_analysis::predict::replay::{self, Part, Prediction};
-use smbscope_tables::profile::CacheOption;
-use smbscope_tables::protection::Protection;
+use smbscope_analysis::predict::forecast::RecordedForecast;
+use smbscope_analysis::predict::replay::{self, Part};
 use smbscope_tables::slice::Kind;
 
-use crate::format;
+use crate::table::{Column, lines};
 
-/// A part of a scenario: what lies between its operations.
+/// The part of a scenario between its operations.
 const BETWEEN: &str = "between";
+
+/// How text is written to its output.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Style<'a> {
+    /// What begins and ends a heading.
+    pub bold: (&'a str, &'a str),
+    /// Columns of the terminal; none elsewhere.
+    pub width: Option<usize>,
+}
+
+impl Style<'_> {
+    fn heading(self, title: &str) -> String {
+        format!("{}{title}{}\n", self.bold.0, self.bold.1)
+    }
+
+    fn table(self, columns: &[Column], rows: &[Vec<String>]) -> String {
+        lines(columns, rows, self.bold, self.width)
+    }
+}
+
+/// What the changes take for granted, each sentence once.
+fn assumptions(changes: &[Change], style: Style) -> String {
+    let mut text = format!("\n{}", style.heading("Assumptions"));
+    for assumption in Change::assumptions(changes) {
+        text.push_str(assumption);
+        text.push('\n');
+    }
+    text
+}
 
 /// What changes would bring.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -22,11 +58,11 @@ pub struct Forecast {
     pub timed: u64,
     /// Median round trip of the connections.
     pub rtt_before_ns: Option<i64>,
-    /// The same with the changes.
+    /// The median round trip with the changes.
     pub rtt_after_ns: Option<i64>,
-    /// Time in which a client's operation was under way, all clients together.
+    /// Time during which a client's operation was in flight, all clients together.
     pub waiting_before_ns: i64,
-    /// The same with the changes.
+    /// This time with the changes.
     pub waiting_after_ns: i64,
     /// All operations together.
     pub operations: ForecastRow,
@@ -36,11 +72,11 @@ pub struct Forecast {
     pub all_scenarios: Option<ForecastRow>,
     /// By scenario.
     pub scenarios: Vec<ForecastRow>,
-    /// What is taken for granted, a sentence each.
+    /// A sentence each.
     pub assumptions: Vec<String>,
-    /// What else comes of the changes, a sentence each.
+    /// Other effects of the changes, a sentence each.
     pub notes: Vec<String>,
-    /// Where the prediction leaves what was measured, a sentence each.
+    /// Where the prediction goes beyond what was measured, a sentence each.
     pub warnings: Vec<String>,
 }
 
@@ -88,13 +124,9 @@ pub struct ForecastPart {
 }
 
 impl Forecast {
-    /// Of a prediction from recorded operations.
-    pub fn new(
-        prediction: &Prediction,
-        changes: &[Change],
-        notes: Vec<String>,
-        warnings: Vec<String>,
-    ) -> Forecast {
+    /// From a prediction from recorded operations.
+    pub fn new(forecast: &RecordedForecast) -> Forecast {
+        let RecordedForecast { changes, prediction, notes, warnings, .. } = forecast;
         let rows = |rows: &[replay::Row]| rows.iter().map(|one| row(one, &one.name)).collect();
         let rtt_ns = prediction.rtt_ns.map(|[_, median, _]| median);
         let assumptions = Change::assumptions(changes).into_iter().map(str::to_owned);
@@ -110,8 +142,8 @@ impl Forecast {
             all_scenarios: prediction.all_scenarios.as_ref().map(|all| row(all, "All")),
             scenarios: rows(&prediction.scenarios),
             assumptions: assumptions.collect(),
-            notes,
-            warnings,
+            notes: notes.clone(),
+            warnings: warnings.clone(),
         }
     }
 }
@@ -120,7 +152,7 @@ impl Forecast {
 pub(crate) fn title(part: &str) -> String {
     match part {
         "network" => "Network: one round trip".to_owned(),
-        "windows" => "Network: TCP's windows and rate".to_owned(),
+        "windows" => "Network: TCP windows and rate".to_owned(),
         "server" => "Server, not split further".to_owned(),
         "rest" => "Client, and sending the bytes".to_owned(),
         "replica" => "Second server".to_owned(),
@@ -132,7 +164,7 @@ pub(crate) fn title(part: &str) -> String {
     }
 }
 
-/// Place of a part: the line, the server with its slices, the client, and what lies between.
+/// Order of the parts: the network, the server with its slices, the client, and the time between.
 fn order(part: &str) -> usize {
     let last = Part::ALL.len();
     match Part::ALL.iter().position(|one| one.name() == part) {
@@ -149,7 +181,7 @@ fn row(row: &replay::Row, name: &str) -> ForecastRow {
     known.sort_by_key(|part| order(part.part));
     let (before_sum, after_sum) = (before_ns.unwrap_or(0), after_ns.unwrap_or(0));
     let before = exact(known.iter().map(|part| part.before_ns), before_sum);
-    // Of differences, so that what does not change has none.
+    // From the differences, so that an unchanged part has none.
     let differences = exact(
         known.iter().map(|part| part.after_ns - part.before_ns),
         after_sum.saturating_sub(before_sum),
@@ -175,11 +207,11 @@ fn row(row: &replay::Row, name: &str) -> ForecastRow {
     }
 }
 
-/// Whole numbers that add up to the sum; what rounding leaves over goes to the largest.
+/// Whole numbers that add up to the sum; the rounding error goes to the largest.
 fn exact(parts: impl Iterator<Item = f64>, sum: i64) -> Vec<i64> {
     let mut whole: Vec<_> = parts.map(|part| part.round() as i64).collect();
     let left = whole.iter().fold(sum, |left, part| left.saturating_sub(*part));
-    // More than rounding is not hidden.
+    // A larger difference than rounding is not hidden.
     if left.unsigned_abs() <= whole.len() as u64
         && let Some(largest) = whole.iter_mut().max_by_key(|part| part.unsigned_abs())
     {
@@ -189,82 +221,11 @@ fn exact(parts: impl Iterator<Item = f64>, sum: i64) -> Vec<i64> {
 }
 
 fn change_row(change: &Change) -> ChangeRow {
-    ChangeRow { change: change.name().to_owned(), sentence: sentence(change) }
-}
-
-/// What is changed, with its value.
-fn sentence(change: &Change) -> String {
-    let seconds = |s: f64| format::duration((s * 1e9).round() as i64);
-    let number = format::decimal;
-    let blocks = |what: &str, bytes: u64| {
-        format!("{what} that continue each other are made in blocks of {}", format::bytes(bytes))
-    };
-    let speed = |what: &str, times: f64| format!("{what} {} times as fast", number(times));
-    match *change {
-        Change::Rtt(s) => format!("the round trip between clients and server is {}", seconds(s)),
-        Change::Distance(km) => {
-            format!("{} km more of fibre lie between clients and server", number(km))
-        }
-        Change::Bandwidth(bits) => {
-            format!("each client's line carries {} Mbit/s each way", number(bits / 1e6))
-        }
-        Change::Window(bytes) => {
-            format!("TCP's receive windows are {} bytes", format::count(bytes as u64))
-        }
-        Change::Loss(share) => {
-            format!("the line loses {} % of the packets", number(100.0 * share))
-        }
-        Change::Block(bytes) => blocks("reads and writes", bytes),
-        Change::ReadBlock(bytes) => blocks("reads", bytes),
-        Change::WriteBlock(bytes) => blocks("writes", bytes),
-        Change::Filesystem(times) => speed("the server's file system answers", times),
-        Change::Cpu(times) => speed("the server's processors are", times),
-        Change::Queue(share) => {
-            format!(
-                "requests wait in the server's queue {} % of today's time",
-                number(100.0 * share)
-            )
-        }
-        Change::Users(users) => format!("there are {} users", format::count(users as u64)),
-        Change::Cache(CacheOption::DirLease) => "clients keep directories under leases".to_owned(),
-        Change::Cache(_) => {
-            "a client opens a directory once for all of its applications".to_owned()
-        }
-        Change::Depth(depth) => {
-            format!(
-                "{} reads or writes of one open are under way at once",
-                format::count(depth as u64)
-            )
-        }
-        Change::Compound(true) => "requests that follow each other go as one compound".to_owned(),
-        Change::Compound(false) => "each request is a message of its own".to_owned(),
-        Change::Channels(channels) => {
-            format!("each session has {} connections", format::count(channels as u64))
-        }
-        Change::WriteThrough(true) => "every write is stable when it is answered".to_owned(),
-        Change::WriteThrough(false) => "only what a Flush asks for is stable".to_owned(),
-        Change::Signing(Protection::None) => "no message is signed".to_owned(),
-        Change::Signing(way) => format!("all messages are signed with {}", way.name()),
-        Change::Encryption(Protection::None) => "no message is encrypted".to_owned(),
-        Change::Encryption(way) => format!("all messages are encrypted with {}", way.name()),
-        Change::CacheHit(share) => {
-            format!("{} % of the reads are in the server's memory", number(100.0 * share))
-        }
-        Change::Replication(one) => {
-            let line = one.bandwidth_bits.map(|bits| format!(" and {} Mbit/s", number(bits / 1e6)));
-            format!(
-                "a second server, with a round trip of {}{}, keeps the same: {}",
-                format::duration(one.rtt_ns),
-                line.unwrap_or_default(),
-                if one.is_sync { "answers wait for it" } else { "it follows" }
-            )
-        }
-    }
+    ChangeRow { change: change.name().to_owned(), sentence: change.sentence() }
 }
 
 #[cfg(test)]
 mod tests {
-    use smbscope_analysis::predict::plan::Replication;
     use smbscope_analysis::summary::Distribution;
 
     use super::*;
@@ -279,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stays_has_no_step() {
+    fn an_unchanged_part_has_no_step() {
         let times = |sum_ns| {
             let distribution = Distribution { n: 7, sum_ns, ..Distribution::default() };
             replay::Times { distribution, error_ns: None }
@@ -310,36 +271,6 @@ mod tests {
         assert_eq!(places.len(), Part::ALL.len() + 1);
         for part in Part::ALL {
             assert_ne!(title(part.name()), part.name());
-        }
-    }
-
-    #[test]
-    fn changes_are_told_with_their_values() {
-        for (change, wanted) in [
-            (Change::Rtt(0.02), "is 20.0 ms"),
-            (Change::Distance(2795.0), "2,795 km"),
-            (Change::Bandwidth(4.5e7), "45 Mbit/s"),
-            (Change::Bandwidth(128e3), "0.128 Mbit/s"),
-            (Change::Window(64_240.0), "64,240 bytes"),
-            (Change::Loss(0.001), "0.1 %"),
-            (
-                Change::Block(4096),
-                "reads and writes that continue each other are made in blocks of 4.00 KiB",
-            ),
-            (Change::Filesystem(0.5), "0.5 times as fast"),
-            (Change::Cpu(1e-6), "0.000001 times as fast"),
-            (Change::Queue(0.0), "0 % of today's"),
-            (Change::Users(2300.0), "2,300 users"),
-            (
-                Change::Replication(Replication {
-                    is_sync: true,
-                    rtt_ns: 5_000_000,
-                    bandwidth_bits: Some(1e9),
-                }),
-                "round trip of 5.00 ms and 1,000 Mbit/s, keeps the same: answers wait",
-            ),
-        ] {
-            assert!(sentence(&change).contains(wanted), "{}", sentence(&change));
         }
     }
 }

@@ -7,7 +7,7 @@
 mod document;
 pub mod export;
 pub mod fields;
-mod forecast;
+pub mod forecast;
 pub mod format;
 mod html;
 mod json;

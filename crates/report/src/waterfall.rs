@@ -1,14 +1,14 @@
 //! From today's mean to the predicted one: a bar for today's, one step for each part that differs,
-//! each beginning where the one before ends, and a bar for the predicted mean.
+//! each starting where the previous one ends, and a bar for the predicted mean.
 
 use crate::forecast::{ForecastRow, title};
 
-/// Steps below this share of the largest are joined, where there are several.
+/// Several steps below this share of the largest one are joined.
 const TINY: f64 = 0.01;
-/// A bar is drawn at least so wide, in per cent of the chart.
+/// Smallest width of a bar, in percent of the chart.
 const WIDTH_MIN: f64 = 0.4;
 
-/// What is drawn.
+/// The chart.
 #[derive(Clone, Debug)]
 pub(crate) struct Waterfall {
     pub(crate) caption: String,
@@ -17,7 +17,7 @@ pub(crate) struct Waterfall {
     pub(crate) bars: Vec<Bar>,
 }
 
-/// A bar: a whole from 0 on, or a step.
+/// A bar: a mean, starting at 0, or a step.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Bar {
     pub(crate) title: String,
@@ -30,20 +30,20 @@ pub(crate) struct Bar {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Step {
     pub(crate) title: String,
-    /// Titles of what was joined.
+    /// Titles of the parts that were joined.
     pub(crate) joined: Vec<String>,
     pub(crate) before_ns: i64,
     pub(crate) after_ns: i64,
 }
 
-/// What a mean's parts become.
+/// The steps from one mean to the other.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Steps {
     pub(crate) before_ns: i64,
     pub(crate) after_ns: i64,
-    /// What differs.
+    /// Parts that differ.
     pub(crate) changed: Vec<Step>,
-    /// What does not, as one; none where all differs.
+    /// The parts that do not differ, joined; none where all differ.
     pub(crate) unchanged: Option<Step>,
 }
 
@@ -82,7 +82,7 @@ impl Steps {
         Some(Steps { before_ns, after_ns, changed, unchanged: joined("Unchanged", unchanged) })
     }
 
-    /// What is drawn of them: the last step ends where the predicted whole does.
+    /// The bars; the last step ends at the predicted mean.
     pub(crate) fn bars(&self) -> Vec<Bar> {
         let whole = |title: &str, to_ns: i64| Bar {
             title: title.to_owned(),
@@ -100,7 +100,7 @@ impl Steps {
         let steps: Vec<_> =
             self.changed.iter().map(|one| step(&one.title, one.difference_ns())).collect();
         bars.extend(steps);
-        // Parts add up to the wholes; a step without a name is better than one that ends elsewhere.
+        // Parts add up to the means; otherwise an unattributed step makes the chart correct.
         if level != self.after_ns {
             bars.push(Bar {
                 title: "Not attributed".to_owned(),
@@ -127,27 +127,27 @@ impl Bar {
     }
 }
 
-/// From the least to the greatest value that is drawn; 0 is always in it.
+/// From the smallest to the largest value in the chart; 0 is always included.
 pub(crate) fn range(bars: &[Bar]) -> (i64, i64) {
     let ends = || bars.iter().flat_map(|bar| [bar.from_ns, bar.to_ns]);
     (ends().fold(0, i64::min), ends().fold(0, i64::max))
 }
 
-/// Place of a value, in per cent of the range.
+/// Position of a value, in percent of the range.
 pub(crate) fn place((low, high): (i64, i64), ns: i64) -> f64 {
     let width = (high as f64 - low as f64).max(1.0);
     ((ns as f64 - low as f64) / width * 100.0).clamp(0.0, 100.0)
 }
 
-/// Left end and width of a bar, in per cent of the range; what is narrower than can be seen is
-/// widened, within the chart.
+/// Left end and width of a bar, in percent of the range; bars too narrow to see are widened within the
+/// chart.
 pub(crate) fn extent(range: (i64, i64), bar: &Bar) -> (f64, f64) {
     let (from, to) = (place(range, bar.from_ns), place(range, bar.to_ns));
     let width = (to - from).abs().max(WIDTH_MIN);
     (from.min(to).min(100.0 - width), width)
 }
 
-/// Round values for an axis: 1, 2 or 5 times a power of ten apart, at most five from 0 on.
+/// Round values for an axis: 1, 2 or 5 times a power of ten apart, at most five from 0.
 pub(crate) fn ticks((low, high): (i64, i64)) -> Vec<i64> {
     let span = high.saturating_sub(low).max(1);
     let mut power: i64 = 1;
@@ -182,7 +182,7 @@ mod tests {
         }
     }
 
-    /// Each bar begins where the one before ends, and the steps lead from the first to the last.
+    /// Each bar starts where the previous one ends, and the steps lead from the first to the last.
     fn is_closed(steps: &Steps) -> Vec<Bar> {
         let bars = steps.bars();
         let [first, between @ .., last] = bars.as_slice() else { panic!("{bars:?}") };
@@ -200,7 +200,7 @@ mod tests {
         for bar in &bars {
             let (x, width) = extent(range, bar);
             assert!(x >= 0.0 && width >= WIDTH_MIN && x + width <= 100.0 + 1e-9, "{bar:?}");
-            // Drawn from end to end, where it is wide enough to be seen.
+            // Drawn from end to end, if it is wide enough to see.
             if width > WIDTH_MIN {
                 assert!((x - place(range, bar.from_ns.min(bar.to_ns))).abs() < 1e-9);
                 assert!((x + width - place(range, bar.from_ns.max(bar.to_ns))).abs() < 1e-9);
@@ -232,7 +232,7 @@ mod tests {
         let bars = is_closed(&Steps::of(&down).unwrap());
         assert!(bars[1].difference_ns() < 0);
         assert_eq!(range(&bars), (0, 9_001_000));
-        // Operations side by side: what lies between them is less than nothing.
+        // Operations in parallel: the time between them is negative.
         let mixed = row(&[("network", 5, 900), ("server", 300, 100), ("between", 10, -700)]);
         is_closed(&Steps::of(&mixed).unwrap());
         let below = row(&[("server", 500, 0), ("between", 100, -400), ("rest", 0, 700)]);
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn what_parts_do_not_explain_is_a_step_of_its_own() {
+    fn a_difference_that_no_part_explains_is_a_step_of_its_own() {
         let mut row = row(&[("network", 10, 1_000)]);
         row.after_ns = Some(1_400);
         let bars = is_closed(&Steps::of(&row).unwrap());

@@ -1,11 +1,11 @@
 //! Events to messages and slices.
 //!
 //! What happened on smbd's threads, in its order, becomes the messages that the clients and the
-//! server exchanged, in clear, and beside them where the time of each request went. Messages are
+//! server exchanged, in plaintext, and beside them where the time of each request went. Messages are
 //! decoded by `capture`, so that a row says what a capture's row says; their slices are found by the
 //! place of the request in its connection's stream ([`RequestKey`]).
 //!
-//! Streams are counted anew from a connection's first message (one in clear is shorter than its
+//! Streams are counted again from a connection's first message (one in plaintext is shorter than its
 //! encrypted one); the sequence number of the wire is kept beside. Everything is bounded; what is
 //! given up is counted.
 
@@ -72,7 +72,7 @@ pub struct Losses {
     pub without_clear: u64,
     /// Replies on connections of which nothing was seen before.
     pub without_connection: u64,
-    /// Flushes of which several were under way in a process: which was whose is not known.
+    /// Flushes of which several were in flight in a process: which was whose is not known.
     pub ambiguous_flushes: u64,
     /// State that was given up because there was too much.
     pub given_up: u64,
@@ -100,7 +100,7 @@ pub struct Assembler {
     async_io: HashMap<(u32, Io, u64), u64>,
     /// Requests whose flush is with another thread, by process.
     flushes: HashMap<u32, Vec<u64>>,
-    /// Replies in clear that were not sent, by thread.
+    /// Replies in plaintext that were not sent, by thread.
     clear: HashMap<u32, VecDeque<Clear>>,
     server_sides: HashMap<RequestKey, ServerSide>,
     order: VecDeque<RequestKey>,
@@ -363,7 +363,7 @@ impl Assembler {
             if let Some(oldest) = self.order.pop_front()
                 && let Some(server_side) = self.server_sides.remove(&oldest)
             {
-                // One that still waits is kept anew when it is done.
+                // One that still waits is stored again when it is done.
                 self.losses.given_up += u64::from(!server_side.slices.0.is_empty());
             }
         }

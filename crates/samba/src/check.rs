@@ -122,7 +122,7 @@ fn rights() -> Fact {
             return good("probe-rights", enough);
         }
         // perf_uprobe_event_init, since Linux 6.16 and in stable kernels of that time.
-        let remedy = "Kernels before 6.6 that were patched since the middle of 2025 let nobody look at a program's functions without CAP_SYS_ADMIN: there system calls alone are recorded. Add it, or run it as root.";
+        let remedy = "Kernels before 6.6 that were patched since the middle of 2025 allow function probes only with CAP_SYS_ADMIN; without it only system calls are recorded. Add it, or run it as root.";
         let found = format!("{enough}, not CAP_SYS_ADMIN");
         return Fact { blocks: false, ..bad("probe-rights", found, remedy) };
     }
@@ -138,7 +138,7 @@ fn is_whole(map: &str) -> bool {
     map.trim().is_empty() || map.split_whitespace().eq(["0", "0", "4294967295"])
 }
 
-/// The kernel tells of processes by its own numbers, /proc by those of its reader.
+/// The kernel reports processes by its own numbers, /proc by those of its reader.
 fn processes() -> Fact {
     let own = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
     if own.as_os_str().is_empty() || own.as_os_str() == FIRST_PROCESSES {
@@ -178,7 +178,7 @@ fn samba() -> Fact {
         ..bad(
             "probe-samba",
             found,
-            "It is recorded by its system calls alone: encrypted sessions stay closed, and waits and crypto are not told apart. A Samba of 4.13 or later with shared libraries shows all.",
+            "Only its system calls are recorded: encrypted sessions cannot be read, and waits and cryptography are not distinguished. Samba 4.13 or later with shared libraries allows full recording.",
         )
     };
     let Some(library) = found.servers.first() else {

@@ -66,7 +66,7 @@ pub enum FindError {
         error: io::Error,
     },
     /// There are some that may not be looked at.
-    #[error("{count} processes of smbd run, but this user may not look at them: run it as root")]
+    #[error("{count} smbd processes are running, but this user may not inspect them: run as root")]
     Hidden {
         /// How many.
         count: usize,

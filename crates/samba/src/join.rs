@@ -8,7 +8,7 @@
 
 use std::collections::VecDeque;
 
-use smbscope_capture::Ends;
+use smbscope_capture::Endpoints;
 use smbscope_tables::operation::Operation;
 use smbscope_tables::tables::Connection;
 
@@ -56,7 +56,7 @@ impl WireRows {
     }
 
     /// Takes a row of the wire.
-    pub fn row(&mut self, row: &Operation, ends: &Ends) {
+    pub fn row(&mut self, row: &Operation, ends: &Endpoints) {
         if row.compound_index().unwrap_or(0) > 0 {
             return;
         }
@@ -127,7 +127,7 @@ impl WireRows {
         let seen = self.connections.get_mut(&key(&inside)).and_then(VecDeque::pop_front);
         let Some(seen) = seen else { return inside };
         self.connections_held -= 1;
-        // What SMB says is told inside in clear, with numbers that the rows have.
+        // What SMB says is told inside in plaintext, with numbers that the rows have.
         Connection {
             recording: inside.recording,
             connection: inside.connection,
@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn what_passed_before_the_probe_came_is_not_missing() {
         let address = |port| std::net::SocketAddr::from(([127, 0, 0, 1], port));
-        let ends = Ends { client: address(50_000), server: address(445) };
+        let ends = Endpoints { client: address(50_000), server: address(445) };
         let mut wire = WireRows::new(false);
         let row = |wire: &mut WireRows, sequence| {
             let mut row = Operation::default();

@@ -31,7 +31,7 @@ use skel::{ProbeSkel, ProbeSkelBuilder};
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// The kernel refuses the BPF part.
-    #[error("the kernel does not take the probe ({what}): {error}{}", beside(.told))]
+    #[error("the kernel rejected the probe ({what}): {error}{}", beside(.told))]
     Kernel {
         /// Which step.
         what: &'static str,
@@ -140,7 +140,7 @@ impl Probe {
         };
         let options = LoadOptions { functions: false, ..options };
         let mut probe = Probe::attach_as_asked(found, options)?;
-        let why = "the kernel lets nobody look at functions without CAP_SYS_ADMIN";
+        let why = "the kernel allows function probes only with CAP_SYS_ADMIN";
         probe.without_functions = Some(format!("{why}: {error}"));
         Ok(probe)
     }
@@ -152,7 +152,7 @@ impl Probe {
         let mut open = ProbeSkelBuilder::default().open(object).map_err(kernel("open"))?;
         let without_functions = match options.functions {
             true => missing(found)?,
-            false => Some("not asked for".to_owned()),
+            false => Some("not requested".to_owned()),
         };
         if let Some(constants) = open.maps.rodata_data.as_deref_mut() {
             constants.tai_offset_ns = tai_offset_ns();

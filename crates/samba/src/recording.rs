@@ -29,7 +29,7 @@ const PACKETS_AT_ONCE: usize = 256;
 /// When so many events were read at once, the reader is behind, and more may wait.
 const EVENTS_MANY: usize = 4096;
 
-/// Why a recording does not begin or go on.
+/// Why a recording does not begin or continue.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
     /// The machine does not let it.
@@ -60,7 +60,7 @@ pub struct Progress {
     pub counted: Counted,
     /// What was given up on this side.
     pub losses: Losses,
-    /// Operations without slices: they were under way when the recording began, or lost.
+    /// Operations without slices: they were in flight when the recording began, or lost.
     pub without_slices: u64,
     /// What the interface showed, where one is listened to.
     pub wire: Option<live::Counters>,
@@ -249,8 +249,8 @@ impl Recording {
         Ok(Some(recorder.until().saturating_sub(rows.offset()).max(0) as u64))
     }
 
-    /// A recording begins in the midst: parts of what ended until now. Rows carry that name from now
-    /// on and the coverage counts anew, but what is known of sessions, trees and opens stays.
+    /// A recording begins mid-stream: parts of what ended until now. Rows carry that name from now
+    /// on and the coverage counts again, but what is known of sessions, trees and opens stays.
     pub fn rename(&mut self, name: &str) -> Result<Vec<Part>, RecordError> {
         self.hear()?;
         self.before = self.counted_so_far();
@@ -264,7 +264,7 @@ impl Recording {
         Ok(parts)
     }
 
-    /// What [`Recording::end`] would give now, while all goes on; it costs a copy of what is known.
+    /// What [`Recording::end`] would give now, while all continues; it costs a copy of what is known.
     pub fn ended(&mut self) -> Result<Vec<Part>, RecordError> {
         let counted = self.counted();
         let mut rows = self.rows.clone();

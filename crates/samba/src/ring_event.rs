@@ -72,7 +72,7 @@ pub enum Event<'a> {
         message: Option<Message>,
         /// Whether it was encrypted.
         encrypted: bool,
-        /// Its members' heads in clear, each from the SMB2 header on.
+        /// Its members' heads in plaintext, each from the SMB2 header on.
         members: Pieces<'a>,
     },
     /// A request is done: its reply will be sent.
@@ -112,7 +112,7 @@ pub enum Event<'a> {
         /// What time was spent on within it, on a thread that serves no request itself.
         within: Within,
     },
-    /// A reply in clear, just before it is encrypted.
+    /// A reply in plaintext, just before it is encrypted.
     Clear {
         /// Its pieces.
         pieces: Pieces<'a>,

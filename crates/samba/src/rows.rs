@@ -1,14 +1,14 @@
 //! From what the BPF part tells to parts of tables.
 //!
 //! Owns the order of messages and what a row of the probe says beside its messages. The messages go
-//! through `capture`'s decoder as segments of two streams in clear (`assemble`). It does not own the
+//! through `capture`'s decoder as segments of two streams in plaintext (`assemble`). It does not own the
 //! kernel's side nor clocks (`recording`).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use smbscope_capture::frame::{TcpFlags, TcpSegment};
-use smbscope_capture::{Ends, Error, Feed, Options};
+use smbscope_capture::{Endpoints, Error, Options, PushDecoder};
 use smbscope_tables::code::{Source, Vantage};
 use smbscope_tables::operation::{Column, Operation};
 use smbscope_tables::part::Part;
@@ -34,7 +34,7 @@ const FIRST_BYTES: usize = HEADER_BYTES + 64;
 /// From events to rows.
 #[derive(Clone)]
 pub struct RowMaker {
-    feed: Feed,
+    feed: PushDecoder,
     context: RowContext,
     /// Messages in the order of time. A request is known when it is read, perhaps after the replies
     /// to others that were sent since it came.
@@ -97,7 +97,7 @@ impl RowMaker {
             connections_begun: 0,
             began: i64::MAX,
         };
-        let feed = Feed::new(recording, options)?;
+        let feed = PushDecoder::new(recording, options)?;
         Ok(RowMaker { feed, context, waiting: BTreeMap::new(), numbered: 0, seen: 0 })
     }
 
@@ -191,7 +191,7 @@ impl RowMaker {
         Ok(parts)
     }
 
-    /// A recording begins in the midst: parts of what ended until now. See [`Feed::begin`].
+    /// A recording begins mid-stream: parts of what ended until now. See [`PushDecoder::begin`].
     pub fn begin(&mut self, recording: &str) -> Result<Vec<Part>, Error> {
         let RowMaker { feed, context, .. } = self;
         let mut parts = feed.begin(recording, &mut |row, ends| context.amend(row, ends))?;
@@ -236,7 +236,7 @@ impl RowMaker {
 }
 
 /// A message as two segments: its head when its first byte passed, the rest when its last one did.
-fn feed_message(feed: &mut Feed, offset: i64, message: &StreamMessage) {
+fn feed_message(feed: &mut PushDecoder, offset: i64, message: &StreamMessage) {
     let time = |monotonic: u64| monotonic as i64 + offset;
     let (source, destination) = match message.from_client {
         true => (message.client, message.server),
@@ -299,7 +299,7 @@ impl RowContext {
     }
 
     /// What a row of the probe says that its messages do not.
-    fn amend(&mut self, row: &mut Operation, ends: &Ends) {
+    fn amend(&mut self, row: &mut Operation, ends: &Endpoints) {
         self.rows += 1;
         let number = self.rows;
         row.set_source(Source::Probe as u64);
@@ -308,7 +308,7 @@ impl RowContext {
         row.clear(Column::request_frame);
         row.clear(Column::response_frame);
         let index = row.compound_index().unwrap_or(0);
-        let Ends { client, server } = *ends;
+        let Endpoints { client, server } = *ends;
         let key = row.tcp_sequence().map(|sequence| RequestKey { client, server, sequence, index });
         row.clear(Column::tcp_sequence);
         let Some(key) = key else {

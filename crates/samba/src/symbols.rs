@@ -1,7 +1,7 @@
 //! Where in a library a function begins, and how expensive a probe there is.
 //!
 //! A probe is cheap when the kernel can emulate the instruction that it replaces (push, nop, jmp);
-//! others are executed in single step, ten times as expensive (measured: ../../docs/probe.md).
+//! others are executed in single step, ten times as expensive (measured: docs/method/server-slices.md).
 
 use std::fs;
 use std::path::{Path, PathBuf};

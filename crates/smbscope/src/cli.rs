@@ -230,7 +230,7 @@ pub struct Report {
     pub step: Option<u64>,
     /// Changes to predict. Predictions from a load run use the measured windows of all steps.
     #[command(flatten)]
-    pub asked: crate::commands::predict::forecast::Asked,
+    pub prediction: crate::commands::predict::args::PredictionArgs,
     #[command(flatten)]
     pub decode: Decode,
     #[command(flatten)]

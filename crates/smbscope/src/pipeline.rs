@@ -6,6 +6,7 @@
 //!
 //! - [`pass`]: one pass over recorded inputs, shared by all analyses that want their rows
 //! - [`diagnose`], [`summarize`], [`compare`]: the analyses behind `explain`, `report` and `compare`
+//! - [`forecast`]: what changes would bring, by replaying the recorded operations
 //! - [`export`]: operations written for other programs
 //! - [`record`]: live sources to a run folder, for `record` and `top`
 //! - [`measure`]: parts of a load run
@@ -13,6 +14,7 @@
 pub mod compare;
 pub mod diagnose;
 pub mod export;
+pub mod forecast;
 pub mod measure;
 pub mod pass;
 pub mod record;

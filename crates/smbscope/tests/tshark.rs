@@ -15,7 +15,7 @@ fn agrees_with_tshark() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     for tool in ["tshark", "editcap", "python3"] {
         if Command::new(tool).arg("--version").output().is_err() {
-            println!("skipped: {tool} is not installed");
+            smbscope_testing::skip!("{tool} is not installed");
             return;
         }
     }

@@ -29,7 +29,7 @@ fn duckdb_and_pyarrow_read_what_was_written() {
     let python = std::env::var("SMBSCOPE_PYTHON").unwrap_or_else(|_| "python3".into());
     let has = Command::new(&python).args(["-c", "import duckdb, pyarrow"]).output();
     if !has.is_ok_and(|output| output.status.success()) {
-        println!("skipped: {python} has no duckdb and pyarrow");
+        smbscope_testing::skip!("{python} has no duckdb and pyarrow");
         return;
     }
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

@@ -17,7 +17,7 @@
 //! * **Keys**: `recording` is part of every key. `operation`, `connection` and `handle` are numbers
 //!   that are unique in their recording.
 //! * **Columns describe themselves**: type, unit, meaning and sensitivity are in the metadata of the
-//!   Arrow field ([`column`]), so that a Parquet file carries its own documentation.
+//!   Arrow field ([`mod@column`]), so that a Parquet file carries its own documentation.
 //!   `smbscope schema` prints it.
 //! * **One schema version** for all tables ([`SCHEMA_VERSION`]).
 //!
@@ -28,9 +28,9 @@
 //! | [`registry`] | the list of all tables: the enums [`Table`] and [`Part`] and all conversions |
 //! | [`operation`], [`builder`] | the row of the table `operations`, and how rows become Arrow batches |
 //! | [`tables`] | the rows of all other tables, one file each |
-//! | [`slice`] | the kinds of slices of a server's time |
+//! | [`mod@slice`] | the kinds of slices of a server's time |
 //! | [`message`], [`open`], [`code`], [`busy`], [`command_class`] | how columns are filled, the same for all sources |
-//! | [`column`], [`anonymize`] | units and sensitivity of columns; names replaced by keyed tokens |
+//! | [`mod@column`], [`anonymize`] | units and sensitivity of columns; names replaced by keyed tokens |
 //! | [`manifest`], [`description`], [`run`] | what a dataset and a load run say about themselves |
 //! | [`profile`], [`protection`], [`quantity`], [`date`] | values that several crates share |
 //!
@@ -108,6 +108,7 @@ pub mod pool;
 pub mod profile;
 pub mod protection;
 pub mod quantity;
+pub mod readable;
 pub mod registry;
 pub mod row;
 pub mod run;

@@ -3,7 +3,7 @@
 //!
 //! It is replaced after each completed file, so it never names an incomplete one. It is only an
 //! index: a folder without it, or with files that it does not name yet, is still readable. `store`
-//! owns the files. Unknown fields are ignored; [`fix_up`] converts manifests of older schemas.
+//! owns the files. Unknown fields are ignored; `fix_up` converts manifests of older schemas.
 
 use std::collections::BTreeMap;
 

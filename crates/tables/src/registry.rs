@@ -92,7 +92,7 @@ macro_rules! registry {
             }
 
             /// The Arrow schema. Each field's metadata has unit, sensitivity and meaning
-            /// ([`column`](crate::column)).
+            /// ([`column`](mod@crate::column)).
             pub fn schema(self) -> SchemaRef {
                 match self { $(Table::$table => <$row>::schema(),)* }
             }

@@ -19,7 +19,7 @@ fn shared(name: &str) -> Option<Vec<u8>> {
     );
     let bytes = std::fs::read(folder.join(name)).ok();
     if bytes.is_none() {
-        println!("skipped: {name} is not in {}", folder.display());
+        smbscope_testing::skip!("{name} is not in {}", folder.display());
     }
     bytes
 }

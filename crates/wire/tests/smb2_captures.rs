@@ -35,7 +35,7 @@ fn capture(name: &str) -> Option<Vec<u8>> {
     let path = shared.join("captures").join(name);
     let bytes = std::fs::read(&path).ok();
     if bytes.is_none() {
-        eprintln!("skipped: {} is not there", path.display());
+        smbscope_testing::skip!("{} is not there", path.display());
     }
     bytes
 }

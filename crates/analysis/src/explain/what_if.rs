@@ -16,8 +16,8 @@ use super::savings::SampledOperation;
 use super::sequential_blocks::BLOCK_SMB1;
 use crate::predict::changes::Change;
 use crate::predict::plan::Plan;
-use crate::predict::replay::{self, Lessons, Prediction, Replay, Spare};
-use crate::predict::requirements::{lacks, lacks_sizes};
+use crate::predict::replay::{self, Baseline, Prediction, Replay, Saving};
+use crate::predict::requirements::{unanswered, unlearnt_sizes};
 
 /// Most operations in the sample: about 40 MB.
 const OPERATIONS_MAX: usize = 100_000;
@@ -99,9 +99,9 @@ impl ReplaySample {
         let shorter_ns = savings.by_operation(&self.sampled).into_iter();
         let busy = self.sampled.iter().map(|sampled| sampled.busy_ns);
         let spares: Vec<_> =
-            shorter_ns.zip(busy).map(|(ns, busy_ns)| Spare { ns, busy_ns }).collect();
+            shorter_ns.zip(busy).map(|(ns, busy_ns)| Saving { ns, busy_ns }).collect();
         // At the capture point, as the busy time is.
-        let mut replay = Replay::new(Plan::default(), Lessons::default());
+        let mut replay = Replay::new(Plan::default(), Baseline::default());
         self.feed(&mut replay, &spares)?;
         let saved = replay.finish().spared_busy_ns;
         finding.scale_part((saved / savings.sampled_ns as f64).clamp(0.0, 1.0), savings.all_ns);
@@ -112,7 +112,7 @@ impl ReplaySample {
     fn today(&mut self) -> Result<&Prediction, ArrowError> {
         let today = match self.today.take() {
             Some(today) => today,
-            None => self.replay(&Plan::default(), Lessons::default())?,
+            None => self.replay(&Plan::default(), Baseline::default())?,
         };
         Ok(self.today.insert(today))
     }
@@ -130,16 +130,16 @@ impl ReplaySample {
                 let today = self.today()?;
                 // A change that needs slices which the recording lacks is not worth a replay. Only the
                 // replay itself shows how often a cache would be used.
-                let is_cache = matches!(change, Change::Cache(_));
-                if !is_cache && lacks(&[change], today).is_some() {
+                let is_cache = change.cache_option().is_some();
+                if !is_cache && unanswered(&[change], today).is_some() {
                     continue;
                 }
                 replays += 1;
                 if replays > REPLAYS_MAX {
                     return Ok(());
                 }
-                let lessons = today.lessons.clone();
-                let gain = self.gain(change, lessons)?;
+                let baseline = today.baseline.clone();
+                let gain = self.gain(change, baseline)?;
                 finding.gains.extend(gain.clone());
                 known.push((change, gain));
             }
@@ -147,16 +147,16 @@ impl ReplaySample {
         Ok(())
     }
 
-    fn gain(&self, change: Change, lessons: Lessons) -> Result<Option<Gain>, ArrowError> {
-        if lacks_sizes(&[change], lessons.sizes).is_some() {
+    fn gain(&self, change: Change, baseline: Baseline) -> Result<Option<Gain>, ArrowError> {
+        if unlearnt_sizes(&[change], baseline.sizes).is_some() {
             return Ok(None);
         }
         let mut plan = Plan::default();
         change.plan(&mut plan);
-        let prediction = self.replay(&plan, lessons)?;
-        let is_unknown = plan.is_other_line() && prediction.without_rtt == prediction.timed;
+        let prediction = self.replay(&plan, baseline)?;
+        let is_unknown = plan.is_other_network() && prediction.without_rtt == prediction.timed;
         let is_little = prediction.timed < OPERATIONS_LEAST;
-        if is_unknown || is_little || lacks(&[change], &prediction).is_some() {
+        if is_unknown || is_little || unanswered(&[change], &prediction).is_some() {
             return Ok(None);
         }
         let (before_ns, after_ns) = prediction.waiting_ns;
@@ -175,14 +175,14 @@ impl ReplaySample {
         }))
     }
 
-    fn replay(&self, plan: &Plan, lessons: Lessons) -> Result<Prediction, ArrowError> {
-        let mut replay = Replay::new(plan.clone(), lessons);
+    fn replay(&self, plan: &Plan, baseline: Baseline) -> Result<Prediction, ArrowError> {
+        let mut replay = Replay::new(plan.clone(), baseline);
         replay.connections(&self.connections);
         self.feed(&mut replay, &[])?;
         Ok(replay.finish())
     }
 
-    fn feed(&self, replay: &mut Replay, spared: &[Spare]) -> Result<(), ArrowError> {
+    fn feed(&self, replay: &mut Replay, spared: &[Saving]) -> Result<(), ArrowError> {
         let mut first = 0;
         for batch in &self.batches {
             replay.operations_less(batch, spared.get(first..).unwrap_or_default())?;
@@ -208,7 +208,7 @@ fn remedies(finding: &Finding) -> Vec<Change> {
         Trouble::SlowFilesystem => vec![Change::Filesystem(4.0), Change::CacheHit(1.0)],
         Trouble::SlowFlush => vec![Change::WriteThrough(false)],
         Trouble::RepeatedLookups | Trouble::RepeatedListings | Trouble::FailingLookups => {
-            vec![Change::Cache(CacheOption::DirLease)]
+            vec![Change::DirLease(())]
         }
         Trouble::NoCompounding => vec![Change::Compound(true)],
         // The replay attributes the costs of TCP and credits to the network and the client, and none of these

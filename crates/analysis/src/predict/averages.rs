@@ -2,22 +2,22 @@
 //!
 //! time = round trip x round trips + sum over commands of (queue + processing + file system +
 //! constant) x operations. The members of a compound that are not its first cost no round trip
-//! (D. Lovinger, D. Kruse, SDC 2010). It holds where one operation waits for the one before, and
-//! where queues stay as they are: what a change does to the load of the server is not in it.
+//! (D. Lovinger, D. Kruse, SDC 2010). It holds where one operation waits for the previous one, and
+//! where queues stay as they are: it does not include how a change alters the load of the server.
 
 use smbscope_tables::profile::{CacheOption, CommandProfile, Cost, Profile, Variant};
 
 use super::Z_95;
 
-/// What all scenarios together are called.
+/// The name of all scenarios together.
 pub const TOTAL: &str = "Total";
 
 /// The time that one user spends in an hour on one scenario.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cell {
-    /// Which, or [`TOTAL`].
+    /// Its name, or [`TOTAL`].
     pub scenario: String,
-    /// With which cache.
+    /// The clients' cache.
     pub option: CacheOption,
     /// Round trips, s.
     pub network_s: f64,
@@ -25,8 +25,8 @@ pub struct Cell {
     pub server_s: f64,
     /// The rest, s.
     pub constant_s: f64,
-    /// Half of the interval that the means' own errors allow (95 %), s: it says nothing of what the
-    /// model leaves out.
+    /// Half of the 95 % interval from the errors of the means, s; it does not include what the model leaves
+    /// out.
     pub error_s: f64,
 }
 

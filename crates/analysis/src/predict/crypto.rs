@@ -1,40 +1,41 @@
-//! What signing and encryption cost: for each message, and for each byte of it.
+//! The cost of signing and encryption, per message and per byte.
 //!
-//! A byte of a long message may cost another time than one of a short one: AES-CCM of a MiB takes Samba half as long
-//! again for each byte as of half a MiB, for its library copies what it decrypts or encrypts into memory that comes
-//! from the kernel, and goes back, for each message (docs/predictions.md). Measured on the server's own machine with its own library ([`Calibration`]), as time beyond that of plain
-//! messages: so what else protection takes along, as a copy more, is in it.
+//! A byte of a long message may cost more than one of a short message: for AES-CCM of 1 MiB, Samba takes half as long
+//! again per byte as for half a MiB, because its library copies the data into memory that it gets from the kernel and
+//! returns for each message (docs/measurements). Costs are measured on the server's own machine with its own
+//! library ([`Calibration`]), as time in addition to that of plain messages; so they include everything that protection
+//! involves, such as another copy.
 
 use serde::{Deserialize, Serialize};
 use smbscope_tables::protection::Protection;
 
-/// Beyond this a cost is nonsense: a second for a message, a microsecond for a byte.
+/// Largest costs that are plausible: a second per message, a microsecond per byte.
 const MESSAGE_MAX_NS: f64 = 1e9;
 const BYTE_MAX_NS: f64 = 1e3;
 
-/// Messages up to which the cost of a byte is one, bytes: a block of 64 KiB and what stands before it.
+/// Up to this size of a message the cost of a byte is constant, bytes: a block of 64 KiB with its header.
 const SHORT_BYTES: u64 = 65_536 + 1024;
 
-/// Of a message in one direction.
+/// The cost of messages in one direction.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
-    /// However long it is, ns.
+    /// Per message, whatever its length, ns.
     pub message_ns: f64,
-    /// For each byte of a message with a block of up to 64 KiB, ns.
+    /// Per byte of a message with a block of up to 64 KiB, ns.
     pub byte_ns: f64,
-    /// Of longer messages, each longer than the one before: their bytes, and for each of these, ns. Between them it lies on
-    /// straight lines, beyond the last it stays. Without any it is that of short ones, as in files of before.
+    /// Longer messages in ascending order: their bytes, and the cost per byte, ns. Between them it is interpolated linearly,
+    /// beyond the last it stays constant. Without any, as in older files, it is that of short messages.
     #[serde(default)]
     pub longer: Vec<(u64, f64)>,
 }
 
 impl Cost {
-    /// Of a message of so many bytes, ns.
+    /// The cost of a message of this many bytes, ns.
     pub fn of(&self, bytes: u64) -> f64 {
         self.message_ns + self.byte_ns(bytes) * bytes as f64
     }
 
-    /// For each byte of a message of so many, ns.
+    /// The cost per byte of a message of this many bytes, ns.
     pub fn byte_ns(&self, bytes: u64) -> f64 {
         let mut below = (SHORT_BYTES, self.byte_ns);
         for &above in &self.longer {
@@ -60,13 +61,13 @@ impl Cost {
 /// One side of a connection.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Side {
-    /// Of a message that it receives: verified or decrypted.
+    /// Messages that it receives: verified or decrypted.
     pub inbound: Cost,
-    /// Of one that it sends: signed or encrypted.
+    /// Messages that it sends: signed or encrypted.
     pub outbound: Cost,
 }
 
-/// Both sides, for one way of protecting.
+/// The costs of one kind of protection at both sides.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Costs {
     /// Its name ([`Protection::name`]).
@@ -78,7 +79,7 @@ pub struct Costs {
 }
 
 impl Costs {
-    /// Of a request and its reply, ns: at the server, at the client.
+    /// The cost of a request and its reply, ns: at the server, at the client.
     pub fn of(&self, bytes: (u64, u64)) -> ((f64, f64), (f64, f64)) {
         let Costs { server, client, .. } = self;
         let server = (server.inbound.of(bytes.0), server.outbound.of(bytes.1));
@@ -95,31 +96,31 @@ pub struct Calibration {
     pub server: String,
     /// The client's.
     pub client: String,
-    /// When: ISO 8601, UTC; files of before have none.
+    /// ISO 8601, UTC; empty in older files.
     #[serde(default)]
     pub measured_at: String,
-    /// One for each way that was measured.
+    /// One for each kind of protection that was measured.
     pub costs: Vec<Costs>,
 }
 
 impl Calibration {
-    /// What a way costs.
+    /// The costs of a kind of protection.
     pub fn get(&self, protection: Protection) -> Option<&Costs> {
         self.costs.iter().find(|one| one.protection == protection.name())
     }
 
-    /// Why it cannot be used.
+    /// Why it is not valid.
     pub fn wrong(&self) -> Option<String> {
         for one in &self.costs {
             if Protection::of_name(&one.protection).is_none() {
                 let names = Protection::ALL.map(Protection::name).join(", ");
-                return Some(format!("`{}` is none of {names}", one.protection));
+                return Some(format!("`{}` is not one of {names}", one.protection));
             }
             let all = [&one.server, &one.client].map(|side| [&side.inbound, &side.outbound]);
             if !all.as_flattened().iter().all(|cost| cost.is_sound()) {
                 return Some(format!(
-                    "the costs of {} are not between 0 and {MESSAGE_MAX_NS} ns a message and {BYTE_MAX_NS} ns a \
-                     byte, or the longer messages not in the order of their bytes",
+                    "the costs of {} must be between 0 and {MESSAGE_MAX_NS} ns per message and {BYTE_MAX_NS} ns per \
+                     byte, with longer messages in ascending order",
                     one.protection
                 ));
             }
@@ -128,23 +129,23 @@ impl Calibration {
     }
 }
 
-/// Operations of one kind: their messages' bytes, and what one costs both sides.
+/// Operations of one kind: the sizes of their messages, and the time of one at both sides.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample {
-    /// Of request and reply.
+    /// Bytes of request and reply.
     pub bytes: (u64, u64),
-    /// Time of one operation, which is the server's, and before and after it, which is the client's, ns.
+    /// Time of one operation (the server's), and before and after it (the client's), ns.
     pub ns: (f64, f64),
 }
 
-/// The costs of one way, from its samples and those of plain messages of the same sizes in the same
-/// order, which for requests and replies ascend. Messages of either direction are taken to cost the same without bytes.
+/// The costs of one kind of protection, from its samples and those of plain messages of the same sizes in the same,
+/// ascending order. Messages of either direction are assumed to cost the same without bytes.
 pub fn fit(protection: Protection, samples: &[Sample], plain: &[Sample]) -> Costs {
     let [server, client] = [|one: &Sample| one.ns.0, |one: &Sample| one.ns.1].map(|of| {
         let more = samples.iter().zip(plain);
         more.map(|(one, plain)| (one.bytes.0, one.bytes.1, of(one) - of(plain))).collect::<Vec<_>>()
     });
-    // What the client sends is what the server receives.
+    // Messages that the client sends are those that the server receives.
     let [(server_in, server_out), (client_out, client_in)] =
         [server, client].map(|more| of_side(&more));
     Costs {
@@ -154,7 +155,7 @@ pub fn fit(protection: Protection, samples: &[Sample], plain: &[Sample]) -> Cost
     }
 }
 
-/// Of requests and of replies, by what operations with so many bytes of both take more, ns.
+/// The costs of requests and of replies, from the bytes of both and the additional time, ns.
 fn of_side(more: &[(u64, u64, f64)]) -> (Cost, Cost) {
     let short = more.iter().filter(|one| one.0.max(one.1) <= SHORT_BYTES);
     let (message, byte_in, byte_out) =
@@ -173,10 +174,10 @@ fn of_side(more: &[(u64, u64, f64)]) -> (Cost, Cost) {
     )
 }
 
-/// The plane a + b x + c y, with none of them below 0, that has the least squares of relative distances: by
-/// coordinate descent, for there are three.
+/// The plane a + b x + c y, with no negative coefficient and the least squares of relative distances, by coordinate
+/// descent.
 fn plane(points: &[(f64, f64, f64)]) -> (f64, f64, f64) {
-    // A large message's error is large as well: without weights small ones would not count.
+    // The error of a large message is large as well: without weights small ones would not count.
     let weight = |x: f64, y: f64| 1.0 / (4096.0 + x + y).powi(2);
     let (mut a, mut b, mut c) = (0.0, 0.0, 0.0);
     for _ in 0..2000 {

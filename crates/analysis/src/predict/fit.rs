@@ -1,27 +1,26 @@
-//! Least squares with no negative result: what times are fitted with.
+//! Least squares without negative results, to fit times.
 //!
 //! Coordinate descent on the normal equations (Franc, Hlavac, Navara 2005, "Sequential
 //! Coordinate-Wise Algorithm for the Non-negative Least Squares Problem"): a dozen unknowns need
-//! nothing faster. What no equation tells stays 0.
+//! nothing faster. An unknown in no equation stays 0.
 
-/// Rounds at most; it is over before, when nothing changes any more.
+/// Most rounds; it ends earlier when nothing changes any more.
 const ROUNDS_MAX: usize = 100_000;
-/// Relative change of the largest unknown that counts as none.
+/// Relative change of the largest unknown that counts as no change.
 const STILL: f64 = 1e-12;
 
-/// One equation: what the unknowns are multiplied by, what they should add up to, and by what the
-/// error is divided before it is squared.
+/// One equation: the factors of the unknowns, their sum, and the unit of its error.
 #[derive(Clone, Debug)]
 pub struct Equation {
     /// Of each unknown.
     pub factors: Vec<f64>,
     /// The sum.
     pub sum: f64,
-    /// The error's unit; positive.
+    /// By which the error is divided before it is squared; positive.
     pub scale: f64,
 }
 
-/// The unknowns, none below 0, for which the squared errors are least.
+/// The unknowns, none negative, with the least squared errors.
 pub fn least_squares(equations: &[Equation], unknowns: usize) -> Vec<f64> {
     let mut gram = vec![vec![0.0; unknowns]; unknowns];
     let mut target = vec![0.0; unknowns];
@@ -63,7 +62,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn what_cannot_be_told_is_zero_and_nothing_is_negative() {
+    fn an_undetermined_unknown_is_zero_and_none_is_negative() {
         let equation =
             |factors: [f64; 3], sum| Equation { factors: factors.into(), sum, scale: 1.0 };
         let equations = [equation([1.0, 1.0, 0.0], 1.0), equation([1.0, 0.0, 0.0], 2.0)];
@@ -75,7 +74,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_adds_up_is_found(
+        fn a_solution_is_found(
             values in prop::collection::vec(0.0..10.0_f64, 4),
             factors in prop::collection::vec(prop::collection::vec(0.0..5.0_f64, 4), 12),
         ) {

@@ -1,4 +1,4 @@
-//! What changes mean for a recorded sequence of operations.
+//! What all changes together mean for a replay of recorded operations.
 
 use smbscope_tables::profile::CacheOption;
 use smbscope_tables::protection::Protection;
@@ -6,65 +6,71 @@ use smbscope_tables::slice::Kind;
 
 use super::crypto::Calibration;
 use super::queueing::Wait;
-use super::replay::Direction;
 
-/// Changes, as a replay of recorded operations takes them: today unless said otherwise.
+/// Which way a request moves the bytes of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Direction {
+    Read = 0,
+    Write = 1,
+}
+
+/// All changes, as a replay of recorded operations needs them. A field that is not set keeps what was recorded.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// The round trip is this instead, s.
+    /// The new round trip, s.
     pub rtt_s: Option<f64>,
     /// This is added to the round trip, s.
     pub farther_s: f64,
-    /// Each client's line carries so many bits in a second, each way.
+    /// Rate of each client's link in each direction, bit/s.
     pub bandwidth_bits: Option<f64>,
-    /// Receivers announce a window of so many bytes.
+    /// Receive window of TCP, bytes.
     pub window_bytes: Option<f64>,
     /// Share of packets that are lost.
     pub loss: f64,
-    /// Reads that continue each other are made in blocks of so many bytes.
+    /// Block size of contiguous reads, bytes.
     pub read_block: Option<u64>,
-    /// The same of writes.
+    /// Block size of contiguous writes, bytes.
     pub write_block: Option<u64>,
-    /// What clients keep of directories.
+    /// The clients' caches of directories.
     pub cache: Option<CacheOption>,
-    /// Reads and writes that continue each other are under way so many at once.
+    /// Number of contiguous reads or writes of one open in flight.
     pub depth: Option<usize>,
-    /// Whether requests that follow each other on one open go as one compound.
+    /// Whether requests that follow each other on one open are sent as one compound, or none is.
     pub compound: Option<bool>,
-    /// Connections of each session over which requests are spread, in the place of each one.
+    /// Connections that replace each connection of a session.
     pub channels: usize,
-    /// Whether all writes are to be stable when they are answered, or none.
+    /// Whether all writes are stable before their reply, or none is because of its own flag.
     pub write_through: Option<bool>,
     /// How all messages are signed.
     pub signing: Option<Protection>,
     /// How all messages are encrypted.
     pub encryption: Option<Protection>,
-    /// What both cost.
+    /// The costs of signing and encryption.
     pub calibration: Option<Calibration>,
-    /// Share of reads that the server has in memory.
+    /// Share of reads that the server answers from memory.
     pub cache_hit: Option<f64>,
-    /// A second server that has what is stable.
+    /// A second server that holds the same data.
     pub replication: Option<Replication>,
-    /// So many users ([`super::capacity::Capacity::loads`]).
+    /// Number of users ([`super::capacity::Capacity::loads`]).
     pub users: Option<f64>,
-    /// Only executions that were due then count, ns since 1970.
+    /// Only executions that were due in this window count, ns since 1970.
     pub window: Option<(i64, i64)>,
-    /// What requests wait more then.
+    /// Additional waits of requests.
     pub waits: Vec<Wait>,
-    /// Share of today's time that each slice takes, in the order of [`Kind::ALL`].
+    /// Share of the recorded time that each slice takes, in the order of [`Kind::ALL`].
     pub slices: [f64; Kind::ALL.len()],
-    /// Share of today's time that the server's processors take.
+    /// Share of the recorded time that the server's processors need.
     pub processors: f64,
 }
 
-/// A second server that keeps the same.
+/// A second server that holds the same data.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Replication {
-    /// Whether an answer waits until it has what must be stable.
+    /// Whether a reply waits until this server has the data that must be stable.
     pub is_sync: bool,
     /// Round trip between the servers, ns.
     pub rtt_ns: i64,
-    /// Rate of the line between them, bit/s; none without a limit.
+    /// Rate of the link between them, bit/s; none without a limit.
     pub bandwidth_bits: Option<f64>,
 }
 
@@ -98,7 +104,7 @@ impl Default for Plan {
 }
 
 impl Plan {
-    /// The round trip, where it is this today, ns.
+    /// The new round trip of a connection with this recorded one, ns.
     pub fn rtt_ns(&self, today_ns: i64) -> i64 {
         match self.rtt_s {
             None => today_ns.saturating_add((self.farther_s * 1e9) as i64),
@@ -106,13 +112,13 @@ impl Plan {
         }
     }
 
-    /// Whether messages are protected in another way.
+    /// Whether messages are protected differently.
     pub fn is_other_protection(&self) -> bool {
         self.signing.is_some() || self.encryption.is_some()
     }
 
-    /// Whether the way between clients and server is another one.
-    pub fn is_other_line(&self) -> bool {
+    /// Whether the network between clients and server changes.
+    pub fn is_other_network(&self) -> bool {
         self.rtt_s.is_some()
             || self.farther_s != 0.0
             || self.bandwidth_bits.is_some()
@@ -133,7 +139,7 @@ impl Plan {
         self.read_block.is_some() || self.write_block.is_some()
     }
 
-    /// Whether requests go at other times on the same connections.
+    /// Whether requests are sent at other times on the same connections.
     pub(crate) fn moves_requests(&self) -> bool {
         self.channels > 1
             || self.depth.is_some()
@@ -141,8 +147,8 @@ impl Plan {
             || self.is_other_blocks()
     }
 
-    /// Whether it needs what a first replay, without changes, has learnt.
-    pub fn learns(&self) -> bool {
+    /// Whether it needs the baseline that a first replay, without changes, learns.
+    pub fn needs_baseline(&self) -> bool {
         self.is_other_blocks()
             || self.cache.is_some()
             || self.write_through.is_some()
@@ -150,7 +156,7 @@ impl Plan {
             || self.cache_hit.is_some()
     }
 
-    /// Whether what is stable when, or where, is another one.
+    /// Whether other data is stable, or stable elsewhere.
     pub(crate) fn is_other_durability(&self) -> bool {
         self.write_through.is_some() || self.replication.is_some()
     }

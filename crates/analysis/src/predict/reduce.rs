@@ -2,7 +2,7 @@
 //!
 //! Means add up: the round trip of all operations, the server's parts and a command's constant are
 //! the mean time of its operations, and with what lies between operations the mean time of a
-//! scenario. Without scenarios (captures) what a client does in an hour stands for one.
+//! scenario. Without scenarios (captures), what a client does in an hour represents one.
 
 use smbscope_tables::profile::{
     CacheOption, CommandProfile, Cost, PartProfile, Profile, RateProfile, ScenarioProfile,
@@ -13,12 +13,12 @@ use smbscope_tables::slice::Kind;
 use super::averages::sum_s;
 use super::replay::{Detail, Needs, Part, Prediction, Sizes};
 
-/// What stands for a scenario where there is none.
+/// The name of the scenario of recordings without scenarios.
 pub const ALL: &str = "(all operations)";
 
 /// The profile of a replay without changes [in detail](super::replay::Replay::in_detail). `users_s` is how
-/// long all users together were there, s, where that is known. None of a recording without a timed
-/// operation.
+/// long all users together were measured, s, if that is known. None for a recording without timed
+/// operations or duration.
 pub fn profile(
     prediction: &Prediction,
     users_s: Option<f64>,
@@ -122,7 +122,7 @@ fn cost(row: &Sizes, rtt_s: f64) -> Cost {
     cost
 }
 
-/// Which slice a part is.
+/// The slice of a part.
 fn slice(part: Part) -> Option<Kind> {
     let place = (part as usize).checked_sub(Part::FIRST_SLICE)?;
     Kind::ALL.get(place).copied()

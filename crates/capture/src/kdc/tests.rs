@@ -45,7 +45,7 @@ fn in_a_capture_of_other_people() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../../shared/captures/smb311-tso-async.pcapng");
     if !path.exists() {
-        eprintln!("skipped: {} is not there", path.display());
+        smbscope_testing::skip!("{} is not there", path.display());
         return;
     }
     // As `tshark -Y kerberos` shows them; the ticket of the fourth session was fetched before.

@@ -273,7 +273,6 @@ impl Smb2 {
 
     /// Puts a request among those that wait for a reply.
     #[inline(always)]
-
     fn depart(&mut self, slot: u32, chain: &Chain, time: i64, cx: &mut SmbContext<'_>) {
         let Some(pending) = self.slab.get_mut(slot as usize) else { return };
         if chain.number != 0 && !chain.is_cut {

@@ -194,7 +194,7 @@ impl Channel {
         let mut verified = false;
         if bytes.starts_with(b"\xfdSMB") {
             let Some((_, decryptor)) = &self.protection.seal else {
-                return Err(ClientError::Unverified("encrypted, but there is no key"));
+                return Err(ClientError::Unverified("it is encrypted, but the session has no key"));
             };
             let place = decryptor
                 .decrypt_in_place(bytes)
@@ -216,7 +216,7 @@ impl Channel {
         if any {
             return Ok(());
         }
-        Err(ClientError::Protocol("the server sent something that is no SMB2 message".into()))
+        Err(ClientError::Protocol("the server sent a message that is not SMB2".into()))
     }
 
     /// Checks a reply's signature where there must be one (MS-SMB2 section 3.2.5.1.3).

@@ -53,7 +53,7 @@ impl Alarms {
             let alarms = alarms.clone();
             async move {
                 while let Ok(mut ready) = alarms.timer.readable().await {
-                    // Before it is set anew, so that the next time is not forgotten.
+                    // Before it is set again, so that the next time is not forgotten.
                     ready.clear_ready();
                     alarms.ring();
                 }

@@ -29,7 +29,7 @@ pub struct KdcAddress {
 /// Why an address is none.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is no KDC: write HOST[:PORT], as kdc.example:88; an IPv6 address stands in brackets"
+    "invalid KDC `{0}`: expected HOST[:PORT], for example kdc.example:88; write an IPv6 address in brackets"
 )]
 pub struct KdcAddressError(String);
 

@@ -55,7 +55,7 @@ pub enum KeytabError {
         error: std::io::Error,
     },
     /// What is in it.
-    #[error("{}: no keytab: {reason} (byte {offset})", path.display())]
+    #[error("{}: not a valid keytab: {reason} (byte {offset})", path.display())]
     Malformed {
         /// Which file.
         path: PathBuf,
@@ -65,7 +65,7 @@ pub enum KeytabError {
         offset: usize,
     },
     /// A principal that it does not hold.
-    #[error("{}: there is no key of {principal}; {holds}", path.display())]
+    #[error("{}: no key for {principal}; {holds}", path.display())]
     Missing {
         /// Which file.
         path: PathBuf,
@@ -286,7 +286,7 @@ impl<'a> Fields<'a> {
         Ok(field)
     }
 
-    /// A part of a name. What is no UTF-8 equals no name that is looked for.
+    /// A part of a name. What is not valid UTF-8 equals no name that is looked for.
     fn text(&mut self) -> Result<String, Wrong> {
         let bytes = self.counted("a name goes beyond its entry")?;
         Ok(String::from_utf8_lossy(bytes).into_owned())

@@ -119,7 +119,7 @@ pub struct Disk<'a> {
     pub read_seconds: f64,
     /// Time of all writes.
     pub write_seconds: f64,
-    /// Time in which anything was under way.
+    /// Time in which anything was in flight.
     pub busy_seconds: f64,
     /// Time of all requests: its growth per second is the mean queue.
     pub queue_seconds: f64,

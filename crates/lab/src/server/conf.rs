@@ -172,7 +172,7 @@ fn protocol(options: &Options) -> Vec<(&'static str, String)> {
 pub fn parse_setting(text: &str) -> Result<(String, String), LabError> {
     let wrong = |why: &str| Err(LabError::Option(format!("--set {text:?}: {why}")));
     let Some((name, value)) = text.split_once('=') else {
-        return wrong("write it like a line of smb.conf, \"NAME = VALUE\"");
+        return wrong("expected \"NAME = VALUE\", as in smb.conf");
     };
     let (name, value) = (name.trim(), value.trim());
     if text.chars().any(char::is_control) || value.ends_with('\\') {
@@ -183,7 +183,7 @@ pub fn parse_setting(text: &str) -> Result<(String, String), LabError> {
     }
     let compared: String = name.split_whitespace().collect::<String>().to_lowercase();
     if RESERVED.contains(&compared.as_str()) {
-        return wrong("the lab sets this itself, to stay apart from the system's Samba");
+        return wrong("the lab sets this itself, to stay separate from the system's Samba");
     }
     Ok((name.to_owned(), value.to_owned()))
 }

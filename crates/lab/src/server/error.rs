@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 pub enum LabError {
     /// There is no smbd where it was looked for.
     #[error(
-        "no smbd {place}: install Samba (Debian, Ubuntu: apt-get install samba; Fedora: dnf \
-         install samba), or name a folder that holds one with --samba"
+        "smbd was not found {place}: install Samba (Debian, Ubuntu: apt-get install samba; Fedora: dnf \
+         install samba), or name the folder that contains it with --samba"
     )]
     NoSmbd {
-        /// "in PATH nor in /usr/sbin", or "at /some/path".
+        /// "in PATH or in /usr/sbin", or "at /some/path".
         place: String,
     },
     /// A program is there, but it is no Samba that can be used.
@@ -47,8 +47,8 @@ pub enum LabError {
         /// Why not, and what to do.
         why: String,
     },
-    /// smbd ended while it was starting, or never answered.
-    #[error("{what}; the last it said:{}", indented(log))]
+    /// smbd exited while it was starting, or never answered.
+    #[error("{what}; last log lines:{}", indented(log))]
     Start {
         /// What happened.
         what: String,
@@ -66,7 +66,7 @@ pub enum LabError {
         dir: PathBuf,
     },
     /// Processes that neither SIGTERM nor SIGKILL ended.
-    #[error("{}: process {pid} of this lab does not end; nothing was removed", dir.display())]
+    #[error("{}: process {pid} of this lab does not exit; nothing was removed", dir.display())]
     Stuck {
         /// The folder.
         dir: PathBuf,

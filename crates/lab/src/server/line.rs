@@ -46,7 +46,7 @@ pub(super) fn place(options: &Options) -> Result<Options, LabError> {
     let Some(line) = &options.line else { return Ok(options) };
     if !geteuid().is_root() {
         return Err(LabError::Option(
-            "a lab behind a line (--wan) needs root, which may make network namespaces: sudo \
+            "a lab behind a WAN link (--wan) needs root to create network namespaces: sudo \
              smbscope lab up --wan ..."
                 .to_owned(),
         ));
@@ -55,9 +55,9 @@ pub(super) fn place(options: &Options) -> Result<Options, LabError> {
     if netns::exist(&line.name)? {
         let name = &line.name;
         return Err(LabError::Option(format!(
-            "network namespaces {name}-... exist already: another lab's, which `smbscope lab \
-             status` shows, or left behind by one that was killed, then `smbscope wan --netns {name} \
-             --remove` removes them; or name others with --netns"
+            "network namespaces {name}-... already exist. If `smbscope lab status` shows a \
+             lab that uses them, choose other names with --netns; if a killed lab left them behind, \
+             remove them with `smbscope wan --netns {name} --remove`"
         )));
     }
     options.address = Subnet::default().server().into();
@@ -81,7 +81,7 @@ pub(super) fn start(line: &Line, paths: &Paths, record: &mut Record) -> Result<(
     let program = words.next().cloned().unwrap_or_default();
     let mut command = Command::new(&program);
     command.args(words).current_dir("/").stdin(Stdio::null()).stdout(stdout).stderr(stderr);
-    // Ctrl-C on the terminal is not for it: it goes on when `lab up` is done.
+    // Ctrl-C on the terminal is not for it: it continues when `lab up` is done.
     command.process_group(0);
     // A process is in the namespace of the thread that starts it.
     let spawned = netns::inside(&namespaces.line(), || command.spawn())?;
@@ -109,7 +109,7 @@ pub(super) fn answers(
         let answered = netns::inside(&line.client(), || listen::answers(address, ATTEMPT))?;
         let Err(error) = answered else { return Ok(()) };
         if begin.elapsed() > patience {
-            let what = format!("smbd does not answer over the line ({error})");
+            let what = format!("smbd does not answer over the link ({error})");
             return Err(LabError::Start { what, log: said(paths) });
         }
         std::thread::sleep(Duration::from_millis(50));
@@ -127,7 +127,7 @@ pub(super) fn remove(record: &Record) -> Result<Vec<u32>, LabError> {
 }
 
 fn died(paths: &Paths) -> LabError {
-    LabError::Start { what: "the line's forwarder ended".to_owned(), log: said(paths) }
+    LabError::Start { what: "the link's forwarder ended".to_owned(), log: said(paths) }
 }
 
 fn said(paths: &Paths) -> String {

@@ -225,7 +225,7 @@ macro_rules! choice {
             fn from_str(text: &str) -> Result<$name, String> {
                 match text.to_ascii_lowercase().as_str() {
                     $($text => Ok($name::$variant),)+
-                    _ => Err(format!("{text:?} is none of {}", $name::NAMES.join(", "))),
+                    _ => Err(format!("invalid value {text:?}: expected one of {}", $name::NAMES.join(", "))),
                 }
             }
         }

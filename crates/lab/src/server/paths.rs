@@ -45,7 +45,7 @@ pub(super) struct Paths {
 impl Paths {
     /// The folder as an absolute path without links above it. It need not be there.
     pub fn new(dir: &Path) -> Result<Paths, LabError> {
-        let absolute = std::path::absolute(dir).at(dir, "is no path")?;
+        let absolute = std::path::absolute(dir).at(dir, "is not a valid path")?;
         let name = match absolute.components().next_back() {
             Some(Component::Normal(name)) => name.to_owned(),
             _ => return Err(LabError::folder(dir, "name a folder for the lab alone")),
@@ -143,7 +143,7 @@ impl Paths {
         let why = if found.is_symlink() {
             "is a link to somewhere else"
         } else if !found.is_dir() {
-            "is no folder"
+            "is not a folder"
         } else if found.uid() != geteuid().as_raw() {
             "belongs to another user"
         } else if found.mode() & 0o022 != 0 {

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 /// How long smbd has to end by itself: it closes files and takes connections down.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A process, told from a later one that gets the same id.
+/// A process, distinguished from a later one that gets the same id.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Process {
     /// Its program's name, as in "smbd".

@@ -93,7 +93,7 @@ impl Record {
         }
     }
 
-    /// The record in a folder, or why there is none. Whoever acts on it (and does not only show it)
+    /// The record in a folder, or why there is none. A caller that acts on it (and does not only show it)
     /// makes sure before that the folder is this user's own.
     pub(super) fn read(paths: &Paths) -> Result<Record, LabError> {
         let path = paths.record();

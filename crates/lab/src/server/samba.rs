@@ -49,7 +49,9 @@ impl Samba {
         let Some((version, release)) = parse_version(&said) else {
             let error = String::from_utf8_lossy(&output.stderr).trim().to_owned();
             let said = if said.is_empty() { error } else { said };
-            return Err(not_samba(format!("does not tell Samba's version but says {said:?}")));
+            return Err(not_samba(format!(
+                "does not print a Samba version; its output was {said:?}"
+            )));
         };
         let helpers = helper_folders(&smbd).into_iter().find(|folder| {
             SERVICES.iter().chain([&HELPER]).all(|name| folder.join(name).is_file())
@@ -119,7 +121,7 @@ fn in_system() -> Result<PathBuf, LabError> {
     folders
         .map(|folder| folder.join("smbd"))
         .find(|path| path.is_file())
-        .ok_or_else(|| LabError::NoSmbd { place: "in PATH nor in /usr/sbin".to_owned() })
+        .ok_or_else(|| LabError::NoSmbd { place: "in PATH or in /usr/sbin".to_owned() })
 }
 
 /// Where the helpers of an smbd may be, nearest first.

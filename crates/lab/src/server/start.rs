@@ -43,7 +43,7 @@ pub(super) fn start(
     }
     let smbd = launch(options, paths, &samba.smbd, &[])?;
     if !smbd {
-        return Err(died(paths, "smbd ended at once"));
+        return Err(died(paths, "smbd exited immediately"));
     }
     let smbd = wait_for_smbd(paths, record)?;
     record.processes.push(smbd);
@@ -55,7 +55,7 @@ pub(super) fn start(
     let helped = record.processes.iter().any(|process| process.name == HELPER);
     record.pipes = helped || !samba.wants_helpers();
     if let Some(line) = conf::refused(&said(paths)) {
-        return Err(LabError::Option(format!("Samba refuses a setting: {line}")));
+        return Err(LabError::Option(format!("Samba rejected a setting: {line}")));
     }
     if let Some(line) = &record.line {
         line::answers(line, paths, record, PATIENCE)?;
@@ -119,7 +119,7 @@ fn wait_for_smbd(paths: &Paths, record: &Record) -> Result<Process, LabError> {
                     return Err(LabError::Port {
                         address: record.address,
                         port: record.port,
-                        why: "another smbd took it at the same time: try again".to_owned(),
+                        why: "another smbd took the port at the same time: try again".to_owned(),
                     });
                 }
             }
@@ -127,7 +127,7 @@ fn wait_for_smbd(paths: &Paths, record: &Record) -> Result<Process, LabError> {
             seen = Instant::now();
         }
         if seen.elapsed() > GONE {
-            return Err(died(paths, "smbd ended while it was starting"));
+            return Err(died(paths, "smbd exited while it was starting"));
         }
         if begin.elapsed() > PATIENCE {
             return Err(died(paths, &format!("smbd does not listen on port {}", record.port)));

@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use super::options::OptionsError;
 
-/// Why a line cannot be made or go on.
+/// Why a link cannot be created or stopped working.
 #[derive(Debug, Error)]
 pub enum Error {
     /// The description of the line is wrong.
@@ -31,10 +31,10 @@ pub enum Error {
         others: String,
     },
     /// Both ends are one interface.
-    #[error("{0}: both ends of the line are the same interface; give two")]
+    #[error("{0}: both ends of the link are the same interface: name two different ones")]
     SameInterface(String),
     /// An interface went away while frames were forwarded.
-    #[error("{0}: the interface went away; the line ends here")]
+    #[error("{0}: the interface was removed while frames were forwarded")]
     Gone(String),
     /// The system refused something.
     #[error("{what}: {error}")]
@@ -51,17 +51,17 @@ pub enum Error {
     Exists(String, String),
     /// There is no namespace of that name.
     #[error(
-        "there are no network namespaces {0}-client, {0}-server, {0}-line; `ip netns list` shows what there is"
+        "there are no network namespaces {0}-client, {0}-server, {0}-line; `ip netns list` shows the existing ones"
     )]
     NoNamespace(String),
     /// A name that cannot be used.
     #[error(
-        "`{0}` is no name for namespaces: use up to 48 letters, digits, - and _, beginning with a letter or digit"
+        "invalid namespace name `{0}`: use up to 48 letters, digits, - and _, beginning with a letter or digit"
     )]
     Name(String),
     /// A subnet that cannot be used.
     #[error(
-        "`{0}` is no subnet for two addresses: write for example 10.45.0.0/24 (prefix 8 to 30)"
+        "invalid subnet `{0}`: expected room for two addresses, for example 10.45.0.0/24 (prefix 8 to 30)"
     )]
     Subnet(String),
     /// A program did not do what was wanted.

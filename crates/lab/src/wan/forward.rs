@@ -139,7 +139,7 @@ impl Forwarder {
         let asked = Arc::clone(&stop);
         let run = move || self.run(None, || asked.load(Ordering::Relaxed), |_| ());
         let thread = std::thread::Builder::new().name("wan".to_owned()).spawn(run);
-        let failed = |error| Error::Io { what: "a thread for the line".into(), error };
+        let failed = |error| Error::Io { what: "starting a thread for the link".into(), error };
         Ok(Running { stop, thread: Some(thread.map_err(failed)?) })
     }
 
@@ -195,7 +195,7 @@ impl Forwarder {
             .receive(headers, |age_ns, frame| way.take_in(clock().saturating_sub(age_ns), frame));
         match received {
             Ok(count) => Ok(count == BATCH),
-            // The kernel tells once that the interface went down; reading goes on when it is up.
+            // The kernel tells once that the interface went down; reading continues when it is up.
             Err(error) if error.raw_os_error() == Some(Errno::ENETDOWN as i32) => {
                 check(port)?;
                 Ok(false)
@@ -286,7 +286,7 @@ impl Running {
         self.stop.store(true, Ordering::Relaxed);
         let panicked = |_| {
             Err(Error::Io {
-                what: "the line".into(),
+                what: "the link".into(),
                 error: std::io::Error::other("its thread panicked"),
             })
         };

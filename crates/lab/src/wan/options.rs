@@ -138,7 +138,7 @@ pub enum OptionsError {
     },
     /// A word that is none of the line's.
     #[error(
-        "`{0}` is none of a line's words; there are rtt, distance, jitter, rate, queue, loss, loss-burst, overhead, seed, as in rtt=20ms,rate=45mbit"
+        "unknown link property `{0}`: use rtt, distance, jitter, rate, queue, loss, loss-burst, overhead, seed, for example rtt=20ms,rate=45mbit"
     )]
     Word(String),
     /// A word without value, or given twice, or a number that is none.

@@ -1,4 +1,4 @@
-//! What overload is: docs/load.md says it in one sentence, this is its code.
+//! What overload is: docs/method/overload.md says it in one sentence, this is its code.
 //!
 //! FSCT calls a server overloaded when users can no longer keep their schedule; Lovinger and
 //! Kruse (SDC 2010) when they "cannot maintain the scheduling rate". Both are shares here, and the
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    #[ignore = "a measurement: prints the table of docs/load.md"]
+    #[ignore = "a measurement: prints the table of docs/measurements/overload.md"]
     fn overloaded_by_load() {
         for (users, seconds) in [(100, 60), (1_000, 60), (100, 600)] {
             for slotted in [true, false] {

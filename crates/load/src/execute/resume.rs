@@ -46,7 +46,7 @@ impl Claim {
 }
 
 impl Performer {
-    /// Whether the execution that was cut off can go on over another connection.
+    /// Whether the execution that was cut off can continue over another connection.
     pub fn may_resume(&self) -> bool {
         let mut durable = 0;
         for handle in &self.handles {
@@ -118,7 +118,7 @@ impl Performer {
         self.outcome.errors += 1;
         self.outcome.trouble.get_or_insert_with(|| Trouble {
             failure: Failure::Status(reply.status.0),
-            action: "take up the durable open again".into(),
+            action: "reconnect the durable open".into(),
             path: path.to_string(),
         });
         Ok(None)

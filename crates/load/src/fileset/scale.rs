@@ -18,7 +18,7 @@ pub struct Scale(f64);
 
 /// A scale that is none.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
-#[error("a scale of {0} is not possible: it must be more than 0 and at most 100")]
+#[error("invalid scale {0}: it must be greater than 0 and at most 100")]
 pub struct BadScale(pub f64);
 
 impl Scale {

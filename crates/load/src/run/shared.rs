@@ -22,7 +22,7 @@ use smbscope_client::{ClientError, Host};
 /// Different unexpected answers that are remembered for the summary.
 const UNEXPECTED_MAX: usize = 32;
 /// All that are beyond that.
-const UNEXPECTED_OTHERS: &str = "something else, of more kinds than are told apart";
+const UNEXPECTED_OTHERS: &str = "other errors (too many kinds to list)";
 
 /// What users share.
 pub struct Shared {
@@ -92,7 +92,7 @@ impl Running {
         self.stopped.store(time, Ordering::Relaxed);
     }
 
-    /// When the step ended; after everything while it goes on.
+    /// When the step ended; after everything while it continues.
     pub fn stopped(&self) -> i64 {
         self.stopped.load(Ordering::Relaxed)
     }
@@ -156,7 +156,7 @@ impl Shared {
     /// Remembers opens that outlived their connection.
     pub fn resumed(&self, opens: u64) {
         if opens > 0 {
-            self.remember_all("a durable open was taken up again".to_owned(), opens);
+            self.remember_all("a durable open was reconnected".to_owned(), opens);
         }
     }
 

@@ -15,7 +15,7 @@ pub struct Shard {
 
 /// Why a shard is none.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no share of the users: write I/N with I from 1 to N, as 3/8")]
+#[error("invalid shard `{0}`: expected I/N with 1 <= I <= N, for example 3/8")]
 pub struct ShardError(String);
 
 impl Shard {
@@ -53,7 +53,7 @@ pub enum Credentials {
     /// All by a name with their number in it, and one password (and domain, where the name has
     /// none).
     Pattern(NamePattern, Credential),
-    /// Each by a line of a list; the list begins anew when there are more users.
+    /// Each by a line of a list; the list begins again when there are more users.
     List(Vec<Credential>),
 }
 
@@ -61,13 +61,13 @@ pub enum Credentials {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CredentialsError {
     /// The pattern.
-    #[error("`{0}` is no name pattern: write {{}} or {{:05}} where the user's number goes")]
+    #[error("invalid name pattern `{0}`: put {{}} or {{:05}} where the user's number goes")]
     Pattern(String),
     /// A line of the list.
     #[error("line {0}: write NAME:PASSWORD")]
     Line(usize),
     /// The list.
-    #[error("there is no user in it: write one NAME:PASSWORD a line")]
+    #[error("the list is empty: write one NAME:PASSWORD per line")]
     Empty,
 }
 

@@ -30,7 +30,7 @@ pub enum BadChange {
         lacks: &'static str,
     },
     /// A value out of range.
-    #[error("--{option}: {value} is not possible: {range}")]
+    #[error("--{option}: invalid value {value}: {range}")]
     Range {
         /// The option.
         option: &'static str,

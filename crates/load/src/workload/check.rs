@@ -267,7 +267,7 @@ pub(super) fn member(
         Op::Read(_) | Op::Write(_) => {
             "a read or write is as many requests as it has blocks, and so in no compound"
         }
-        Op::Cancel { .. } => "a Cancel stands alone",
+        Op::Cancel { .. } => "a Cancel must be the only request of its step",
         Op::ChangeNotify(_) if !is_last => "a ChangeNotify waits, so it can only end a compound",
         Op::Lock(_) if !is_last => "a Lock may wait, so it can only end a compound",
         Op::Close { .. } if !is_last => "a Close can only end a compound",

@@ -75,7 +75,7 @@ pub enum Pacing {
 pub struct Scenario {
     /// Its name, unique in the workload.
     pub name: String,
-    /// What it stands for.
+    /// What it represents.
     pub description: String,
     /// Executions per user and hour, positive.
     pub runs_per_hour: f64,
@@ -262,7 +262,7 @@ pub struct Create {
     pub access: AccessMask,
     /// What to do when the file is or is not there.
     pub disposition: CreateDisposition,
-    /// Options, as they go on the wire.
+    /// Options, as sent on the wire.
     pub options: CreateOptions,
     /// What other opens may do meanwhile.
     pub share: ShareAccess,

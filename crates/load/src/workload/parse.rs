@@ -1,6 +1,6 @@
 //! A workload from TOML: its head, pacing, files and scenarios. Requests read `parse_request`.
 //!
-//! The language is described in `docs/workloads.md`.
+//! The language is described in `docs/method/workloads.md`.
 
 use std::ops::Range;
 
@@ -470,7 +470,7 @@ pub(super) fn unknown<T>(
     word: &str,
     known: &[&str],
 ) -> Read<T> {
-    let error = source.error(span, format!("`{word}` is no {}", what.replace('_', " ")));
+    let error = source.error(span, format!("`{word}` is not a known {}", what.replace('_', " ")));
     Err(match nearest(word, known.iter().copied()) {
         Some(meant) => error.help(format!("did you mean `{meant}`?")),
         None => error.help(format!("there is {}", quoted(known))),
@@ -482,7 +482,7 @@ pub(super) fn status(source: Source<'_>, name: &At<&str>) -> Read<Status> {
     if let Some(status) = Status::from_name(name.value) {
         return Ok(status);
     }
-    let error = source.error(name.span.clone(), format!("`{}` is no status", name.value));
+    let error = source.error(name.span.clone(), format!("`{}` is not a known status", name.value));
     Err(error.help(match nearest(name.value, Status::names()) {
         Some(meant) => format!("did you mean `{meant}`?"),
         None => "names are those of MS-ERREF section 2.3.1, with STATUS_".into(),

@@ -220,7 +220,7 @@ pub(super) fn bytes<'a>(
     let count = count.filter(|&count| count < 1 << 50);
     count.map(|count| At { value: count, span: value.span() }).ok_or_else(|| {
         let error =
-            source.error(value.span(), format!("`{key}` is no number of bytes below 1 PiB"));
+            source.error(value.span(), format!("`{key}` is not a number of bytes below 1 PiB"));
         error.help("write a whole number, or text such as \"64 KiB\", \"1 MiB\", \"2 GiB\"")
     })
 }

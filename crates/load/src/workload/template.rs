@@ -121,7 +121,7 @@ fn placeholder(name: &str, picks: &[&str]) -> Result<Part, String> {
         } else {
             format!("{{run}}, {}", known.join(", "))
         };
-        return Err(format!("`{{{name}}}` is no placeholder here; there is {known}"));
+        return Err(format!("`{{{name}}}` is not a placeholder here; use {known}"));
     };
     let field = match field {
         "path" => Field::Path,

@@ -40,7 +40,7 @@ pub fn samba(change: impl FnOnce(&mut Options)) -> Option<Samba> {
     let running = match Lab::up(&options) {
         Ok(running) => running,
         Err(error) => {
-            eprintln!("skipped: {error}");
+            smbscope_testing::skip!("{error}");
             return None;
         }
     };
@@ -59,7 +59,7 @@ pub fn samba_4_22() -> Option<std::path::PathBuf> {
     if dir.join("bin/smbd").exists() {
         return Some(dir);
     }
-    eprintln!("skipped: no Samba 4.22 in {}: run scripts/samba-4.22.sh", dir.display());
+    smbscope_testing::skip!("no Samba 4.22 in {}: run scripts/samba-4.22.sh", dir.display());
     None
 }
 

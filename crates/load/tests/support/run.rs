@@ -237,13 +237,13 @@ pub fn tcpdump(lab: &Samba, file: &Path) -> Option<Child> {
         .stderr(Stdio::null())
         .spawn();
     let Ok(mut child) = child else {
-        eprintln!("skipped: no tcpdump");
+        smbscope_testing::skip!("no tcpdump");
         return None;
     };
     let begin = Instant::now();
     while !file.exists() || file.metadata().unwrap().len() < 24 {
         if child.try_wait().unwrap().is_some() || begin.elapsed() > Duration::from_secs(10) {
-            eprintln!("skipped: tcpdump may not capture here (needs root)");
+            smbscope_testing::skip!("tcpdump may not capture here (needs root)");
             return None;
         }
         std::thread::sleep(Duration::from_millis(50));

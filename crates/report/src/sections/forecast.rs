@@ -1,40 +1,40 @@
-//! What a change would bring: from today's mean to the predicted one, and both by scenario and by
-//! command.
+//! What a change would bring: from today's mean to the predicted one, and both means by scenario and
+//! by command.
 
 use crate::document::{Block, Cell, Column, Facts, Section, Table, column, fact};
 use crate::forecast::{Forecast, ForecastRow};
 use crate::format;
 use crate::waterfall::{Step, Steps, Waterfall};
 
-/// Rows are few: as many as there are scenarios of a workload, or commands.
+/// Most rows: there are few scenarios in a workload, and few commands.
 const ROWS_MAX: usize = 100;
 
 pub(crate) fn forecast(forecast: &Forecast) -> Section {
     let mut blocks = vec![Block::Facts(facts(forecast))];
     blocks.extend(forecast.notes.iter().map(|line| Block::Note(line.clone())));
     blocks.extend(forecast.warnings.iter().map(|line| Block::Warn(line.clone())));
-    blocks.extend(made_of(
+    blocks.extend(parts_of(
         "The mean operation",
         "From the first byte of the request to the last of the reply, as the client sees it.",
         &forecast.operations,
     ));
     if let Some(all) = &forecast.all_scenarios {
-        blocks.extend(made_of(
+        blocks.extend(parts_of(
             "The mean scenario",
-            "From the time for which it was scheduled to its end. Between operations lies what the client does in between, and how late it begins; time in which several operations are under way is taken away there, as each has it in its parts.",
+            "From the scheduled start to the end. \"Between operations\" is what the client does between them, and how late it starts; time during which several operations are in flight is subtracted there, because each of them counts it.",
             all,
         ));
         blocks.push(Block::Table(table("Scenarios", &forecast.scenarios, all)));
     }
     blocks.push(Block::Table(table("Commands", &forecast.commands, &forecast.operations)));
-    let granted = forecast.assumptions.join(" ");
-    if !granted.is_empty() {
-        blocks.push(Block::Note(format!("Taken for granted: {granted}")));
+    let assumptions = forecast.assumptions.join(" ");
+    if !assumptions.is_empty() {
+        blocks.push(Block::Note(format!("Assumptions: {assumptions}")));
     }
     Section {
         id: "forecast",
         title: "What a change would bring",
-        help: "The recorded operations once more, as they would have gone with the changes: each takes what it took, less what the line and the changed slices of the server cost, plus what they cost then. Intervals are of 95 %, and of the scatter of what was recorded alone, not of the method's own error: docs/predictions.md compares predictions with changes really made.",
+        help: "The recorded operations, replayed with the changes: each takes its recorded time, minus the cost of the network and of the changed server slices, plus their cost with the changes. Intervals are 95 % intervals from the scatter of the recorded values; they do not include the error of the method, which the documentation shows by comparing predictions with real changes.",
         blocks,
     }
 }
@@ -43,7 +43,7 @@ fn facts(forecast: &Forecast) -> Facts {
     let of = |name: &str, value: Cell| fact("forecast", name, value);
     let then = |before: String, after: String| match before == after {
         true => before,
-        false => format!("{before}, then {after}"),
+        false => format!("{before}, predicted {after}"),
     };
     let mut rows: Vec<_> = forecast
         .changes
@@ -66,13 +66,13 @@ fn facts(forecast: &Forecast) -> Facts {
     Facts { caption: "Changes".to_owned(), rows }
 }
 
-/// A chart, its figures as a table, and what it has as one.
-fn made_of(caption: &str, help: &str, row: &ForecastRow) -> Vec<Block> {
+/// A chart, its numbers as a table, and the parts that it shows as one.
+fn parts_of(caption: &str, help: &str, row: &ForecastRow) -> Vec<Block> {
     let Some(steps) = Steps::of(row) else { return Vec::new() };
     let mut rows = steps.changed.clone();
     rows.extend(steps.unchanged.clone());
     rows.push(Step {
-        title: "All of it".to_owned(),
+        title: "Total".to_owned(),
         joined: Vec::new(),
         before_ns: steps.before_ns,
         after_ns: steps.after_ns,
@@ -142,7 +142,7 @@ fn table(caption: &str, rows: &[ForecastRow], all: &ForecastRow) -> Table {
     table
 }
 
-/// One unit for all, so that sizes can be compared.
+/// One unit for all values, so that they can be compared.
 fn ms(ns: Option<i64>) -> Cell {
     ns.map_or(Cell::Empty, |ns| Cell::Measure(ns as f64, format::ms(ns)))
 }

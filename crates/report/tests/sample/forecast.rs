@@ -1,9 +1,11 @@
 //! A made-up run of one user on a server whose slices are known, once more with changes, to test and
 //! to look at: some steps up, some down, some too small to be drawn alone.
 
+use smbscope_analysis::predict::capacity::NoCapacity;
 use smbscope_analysis::predict::changes::Change;
+use smbscope_analysis::predict::forecast::RecordedForecast;
 use smbscope_analysis::predict::plan::Plan;
-use smbscope_analysis::predict::replay::{Lessons, Replay};
+use smbscope_analysis::predict::replay::{Baseline, Replay};
 use smbscope_report::Forecast;
 use smbscope_tables::builder::OperationBuilder;
 use smbscope_tables::code;
@@ -22,7 +24,7 @@ const MS: i64 = 1_000_000;
 pub fn forecast(changes: &[Change]) -> Forecast {
     let mut plan = Plan::default();
     changes.iter().for_each(|change| change.plan(&mut plan));
-    let mut replay = Replay::new(plan, Lessons::default());
+    let mut replay = Replay::new(plan, Baseline::default());
     replay.connections(&[Connection {
         recording: RECORDING.into(),
         connection: 1,
@@ -57,7 +59,15 @@ pub fn forecast(changes: &[Change]) -> Forecast {
     replay.scenarios(&rows);
     replay.operations(&builder.finish().unwrap()).unwrap();
     let warnings = vec!["What was measured lies elsewhere.".to_owned()];
-    Forecast::new(&replay.finish(), changes, Vec::new(), warnings)
+    Forecast::new(&RecordedForecast {
+        changes: changes.to_vec(),
+        prediction: replay.finish(),
+        users_s: None,
+        capacity: Err(NoCapacity::NoSteps),
+        changed_capacity: None,
+        notes: Vec::new(),
+        warnings,
+    })
 }
 
 /// An operation and when it ends.

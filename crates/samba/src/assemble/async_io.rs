@@ -3,7 +3,7 @@
 use super::{Assembler, KEPT_MAX};
 use crate::ring_event::{Head, Io, Within, Work};
 
-/// Flushes of a process that are under way.
+/// Flushes of a process that are in flight.
 const FLUSHES_MAX: usize = 1024;
 
 impl Assembler {

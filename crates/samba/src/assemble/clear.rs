@@ -1,4 +1,4 @@
-//! Replies in clear, from before they are encrypted until they are sent.
+//! Replies in plaintext, from before they are encrypted until they are sent.
 
 use super::Assembler;
 use crate::ring_event::Pieces;
@@ -9,7 +9,7 @@ const CLEAR_MAX: usize = 64;
 /// A number that no two encrypted messages of a session have in common.
 type Nonce = [u8; 11];
 
-/// A reply in clear.
+/// A reply in plaintext.
 #[derive(Clone)]
 pub(super) struct Clear {
     /// Of the encrypted one, by which it is found again; none where it has none yet.
@@ -30,7 +30,7 @@ impl Assembler {
         }
     }
 
-    /// What an encrypted message was in clear. It is not always the next one: events are dropped, and
+    /// What an encrypted message was in plaintext. It is not always the next one: events are dropped, and
     /// of several connections one can wait until its client reads.
     pub(super) fn take_clear(&mut self, thread: u32, pieces: Pieces<'_>) -> Option<Clear> {
         let waiting = self.clear.get_mut(&thread)?;

@@ -1,4 +1,4 @@
-//! Replies: to messages in clear, and the end of an operation's slices.
+//! Replies: to messages in plaintext, and the end of an operation's slices.
 
 use smbscope_wire::smb2::header::members;
 
@@ -10,7 +10,7 @@ use crate::slices::Kind;
 /// Longest message that is put together: all members of a compound lie in it.
 const MESSAGE_BYTES_MAX: usize = 256 << 10;
 
-/// Replies of a connection that wait in the kernel, of which its side tells of fewer at a time.
+/// Replies of a connection that wait in the kernel, of which its side reports fewer at a time.
 const LEAVING_MAX: usize = 64;
 /// A reply that says that something failed, or waits (MS-SMB2 2.2.2).
 const ERROR_BYTES: usize = 64 + 9;
@@ -221,7 +221,7 @@ pub(super) struct Times {
 }
 
 impl Times {
-    /// 0 stands for not known: then it is the end of the system call.
+    /// 0 represents not known: then it is the end of the system call.
     pub fn new(head: Head, first: u64, last: u64) -> Times {
         let departed = last != 0;
         let last = if last == 0 { head.time } else { last.min(head.time) };

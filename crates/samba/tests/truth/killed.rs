@@ -30,7 +30,7 @@ fn records_until_it_is_killed() {
     let begun = Recording::begin("k", &choice, LoadOptions::default(), &Options::default(), None);
     let mut recording = match begun {
         Ok(recording) => recording,
-        Err(error) if blocked() => return println!("skipped: {error}"),
+        Err(error) if blocked() => return smbscope_testing::skip!("{error}"),
         Err(error) => panic!("{error}"),
     };
     println!("{READY}");

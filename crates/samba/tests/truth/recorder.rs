@@ -101,7 +101,7 @@ impl Recorder {
             // Where the machine could, that it does not is a defect. Whether it lets functions of the
             // kernel be looked at only the attempt tells.
             Some(error) if blocked() || !load.tracepoints => {
-                eprintln!("skipped: {error}");
+                smbscope_testing::skip!("{error}");
                 None
             }
             Some(error) => panic!("{error}"),

@@ -59,7 +59,7 @@ impl Spinner {
         match Command::new("chrt").args(["--fifo", "--pid", "1", &thread]).status() {
             Ok(status) if status.success() => Some(spinner),
             result => {
-                eprintln!("skipped: no real-time priority here: chrt: {result:?}");
+                smbscope_testing::skip!("no real-time priority here: chrt: {result:?}");
                 None
             }
         }
@@ -109,7 +109,7 @@ fn a_starved_server_queues() {
     let _alone = alone();
     let Some(lab) = samba(|_| {}) else { return };
     if std::thread::available_parallelism().unwrap().get() <= CPU {
-        return eprintln!("skipped: one processor only");
+        return smbscope_testing::skip!("one processor only");
     }
     // A client that got the processor in the server's turns alone would never find it taken.
     sched_setaffinity(None, &only(CPU - 1)).unwrap();

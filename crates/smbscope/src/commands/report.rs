@@ -6,11 +6,11 @@ use smbscope_report::Meta;
 use smbscope_tables::anonymize::Tokenizer;
 
 use crate::cli::{PhaseCounted, Report};
-use crate::commands::predict::forecast::Forecast;
 use crate::exit::Failure;
 use crate::format::TextFormat;
 use crate::options::{Talk, input_name};
 use crate::output::Output;
+use crate::pipeline::forecast::forecast;
 use crate::pipeline::summarize::summarize;
 use crate::terminal;
 
@@ -23,11 +23,10 @@ pub fn run(args: &Report, talk: Talk) -> anyhow::Result<()> {
     let mut source = args.decode.reading.open(&args.decode.inputs, tokenizer.clone())?;
     let mut meta = meta(&args.decode.inputs, tokenizer.as_ref());
     // What cannot be predicted is said before anything is written.
-    if !args.asked.changes.is_empty() {
-        let Forecast { changes, prediction, notes, warnings, .. } =
-            Forecast::read(&mut source, &args.asked, false, talk)?;
-        meta.forecast =
-            Some(smbscope_report::Forecast::new(&prediction, &changes, notes, warnings));
+    if !args.prediction.changes.is_empty() {
+        let request = args.prediction.request(false)?;
+        let recorded = forecast(&mut source, request, &talk)?;
+        meta.forecast = Some(smbscope_report::Forecast::new(&recorded));
     }
     // A file that cannot be written is better known before the work.
     let html = args.html.as_deref().map(Output::file).transpose()?;

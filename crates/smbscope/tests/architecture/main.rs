@@ -12,7 +12,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Normal dependencies between the workspace's crates; tests and benches may reach further.
-const EDGES: [(&str, &[&str]); 12] = [
+const EDGES: [(&str, &[&str]); 13] = [
+    // For tests only.
+    ("smbscope-testing", &[]),
     ("smbscope-wire", &[]),
     ("smbscope-tables", &["smbscope-wire"]),
     ("smbscope-capture", &["smbscope-tables", "smbscope-wire"]),

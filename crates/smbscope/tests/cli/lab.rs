@@ -16,7 +16,7 @@ fn folder() -> tempfile::TempDir {
 fn samba() -> bool {
     let there = Path::new("/usr/sbin/smbd").exists();
     if !there {
-        eprintln!("skipped: smbd is missing (scripts/setup.sh test installs it)");
+        smbscope_testing::skip!("smbd is missing (scripts/setup.sh test installs it)");
     }
     there
 }

@@ -23,7 +23,7 @@ fn shell(script: &str) -> std::process::Output {
 /// What a terminal would show, or nothing where there is no `script`.
 fn on_terminal(command: &str) -> Option<String> {
     if !Command::new("script").arg("--version").output().is_ok_and(|out| out.status.success()) {
-        eprintln!("skipped: no script(1) here");
+        smbscope_testing::skip!("no script(1) here");
         return None;
     }
     let output = shell(&format!("script -qec '{command}' /dev/null"));

@@ -36,7 +36,7 @@ impl Running {
         let mut line = String::new();
         BufReader::new(running.0.stderr.as_mut().unwrap()).read_line(&mut line).unwrap();
         if line.contains("CAP_NET_RAW") {
-            eprintln!("skipped: no CAP_NET_RAW");
+            smbscope_testing::skip!("no CAP_NET_RAW");
             return None;
         }
         assert!(line.contains("TCP port"), "{line}");
@@ -140,7 +140,7 @@ fn top_shows_what_the_users_did() {
     let wanted: Vec<String> = shown.iter().map(|(name, count)| format!("{name},{count}")).collect();
     match late {
         0 => assert_eq!(rows(&[&recorded], sql), wanted),
-        late => eprintln!("skipped: {late} operations were late"),
+        late => smbscope_testing::skip!("{late} operations were late"),
     }
     assert!(shown.values().sum::<u64>() > 100, "{shown:?}");
     assert!(table.contains("Where the time goes") && table.contains("user0000"), "{table}");
@@ -149,7 +149,7 @@ fn top_shows_what_the_users_did() {
 
     // On a terminal, with a recording that begins when users are logged on.
     if !has_script() {
-        eprintln!("skipped: no script(1) here");
+        smbscope_testing::skip!("no script(1) here");
         return;
     }
     let load = Running(
@@ -186,14 +186,14 @@ fn top_shows_what_the_users_did() {
 #[test]
 fn top_restores_the_terminal() {
     if !has_script() {
-        eprintln!("skipped: no script(1) here");
+        smbscope_testing::skip!("no script(1) here");
         return;
     }
     let (_guard, dir) = super::folder();
     let wire = "--interface lo --port 1";
     let ended = typed(&dir, &format!("{wire} --duration 1s"), &[]);
     if ended.contains("CAP_NET_RAW") {
-        eprintln!("skipped: no CAP_NET_RAW");
+        smbscope_testing::skip!("no CAP_NET_RAW");
         return;
     }
     let killed = Command::new("script")
@@ -230,7 +230,7 @@ fn an_interval_without_traffic_is_printed() {
     let output = smbscope(arguments).output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
     if said.contains("CAP_NET_RAW") {
-        eprintln!("skipped: no CAP_NET_RAW");
+        smbscope_testing::skip!("no CAP_NET_RAW");
         return;
     }
     assert!(output.status.success() && said.contains("observing TCP port 1 on lo"), "{said}");

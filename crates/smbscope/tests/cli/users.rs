@@ -38,7 +38,7 @@ impl Users {
         let up = smbscope(["lab", "up", "--users", "4", "--dir", &lab, "--port", &port]).output();
         let up = up.unwrap();
         if !up.status.success() {
-            eprintln!("skipped: {}", String::from_utf8_lossy(&up.stderr));
+            smbscope_testing::skip!("{}", String::from_utf8_lossy(&up.stderr));
             return None;
         }
         Some(Users { _down: Down(lab.clone()), lab, port, folder })

@@ -101,7 +101,7 @@ pub fn capture(name: &str) -> Option<String> {
     ];
     let found = places.iter().find(|path| path.is_file());
     if found.is_none() {
-        println!("skipped: no capture {name}");
+        smbscope_testing::skip!("no capture {name}");
     }
     found.map(|path| path.to_string_lossy().into_owned())
 }

@@ -19,7 +19,7 @@ fn capture(name: &str) -> Option<Vec<u8>> {
         .flatten()
         .find_map(|folder| std::fs::read(folder.join("captures").join(name)).ok());
     if found.is_none() {
-        println!("skipped: {name} is not in SMBSCOPE_SHARED or ../shared");
+        smbscope_testing::skip!("{name} is not in SMBSCOPE_SHARED or ../shared");
     }
     found
 }

@@ -260,7 +260,7 @@ fn shards_of_a_step_are_one_step_in_any_order() {
         assert!((limit.users - wanted.users).abs() < 0.01, "{limit:?} {wanted:?}");
         assert!((limit.demand_s - wanted.demand_s).abs() < 1e-5);
         assert!((limit.users_error - wanted.users_error).abs() < 0.01);
-        assert_eq!(capacity.notes, [NOT_PARTED.to_owned(), one_load(0.3)]);
+        assert_eq!(capacity.notes, [NOT_ATTRIBUTED.to_owned(), one_load(0.3)]);
         assert!(capacity.loads(&capacity, 30.0).is_some());
     }
 }
@@ -370,7 +370,7 @@ fn what_else_runs_there_is_no_demand_of_the_users() {
     assert!((other.utilization - 0.52065).abs() < 1e-9);
     assert!(hogged.loads(&hogged, 60.0).is_some());
     let [note] = &hogged.notes[..] else { panic!("{:?}", hogged.notes) };
-    assert!(note.starts_with("50.6 %") && note.contains("Most of what was busy"), "{note}");
+    assert!(note.contains("took 50.6 %") && note.contains("Most of the processor time"), "{note}");
 }
 
 #[test]
@@ -415,7 +415,7 @@ fn where_processes_are_not_known_all_is_counted_and_that_is_said() {
     for demand in [other, afar] {
         let capacity = demand.finish().unwrap();
         assert!((capacity.limit().unwrap().users - 100.0).abs() < 1e-9);
-        assert_eq!(capacity.notes, [NOT_PARTED]);
+        assert_eq!(capacity.notes, [NOT_ATTRIBUTED]);
     }
 }
 
@@ -444,7 +444,7 @@ fn what_a_scenario_needs_more_is_room_for_fewer_users() {
     let today = capacity(&[(100, 50.0)]);
     let [limit] = &today.resources[..] else { panic!("{today:?}") };
     assert!((limit.demand_s - 0.1).abs() < 1e-9 && (limit.users - 200.0).abs() < 1e-6);
-    let with = |left, more_s| today.then(Then { left, more_s: (more_s, 5.0) });
+    let with = |left, more_s| today.with_demand(DemandChange { left, more_s: (more_s, 5.0) });
     assert_eq!(with(1.0, 0.0), Capacity { resources: with(1.0, 0.0).resources, ..today.clone() });
     for (left, more_s, demand_s) in
         [(1.0, 0.0, 0.1), (1.0, 0.06, 0.16), (0.5, 0.0, 0.05), (1.0, -0.05, 0.05)]
@@ -488,8 +488,8 @@ fn a_client_on_the_servers_machine_needs_its_processors_too() {
         let mut capacity = demand.finish().unwrap();
         assert!(capacity.clients_beside);
         capacity.clients_beside = is_beside;
-        let more = Then { left: 1.0, more_s: (0.001, 0.003) };
-        capacity.then(more).limit().unwrap().demand_s - capacity.limit().unwrap().demand_s
+        let more = DemandChange { left: 1.0, more_s: (0.001, 0.003) };
+        capacity.with_demand(more).limit().unwrap().demand_s - capacity.limit().unwrap().demand_s
     };
     assert!((with(false) - 0.001).abs() < 1e-9 && (with(true) - 0.004).abs() < 1e-9);
 }

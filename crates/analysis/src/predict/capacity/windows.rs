@@ -1,9 +1,9 @@
-//! Steps of load runs and what the server's counters said meanwhile: one window for each step, however many
-//! machines made its load.
+//! Steps of load runs with the server's counters of that time: one window for each step, however many
+//! machines generated its load.
 //!
-//! A run that several machines share (`--shard`) has one recording of each. Each counts its own users, all may
-//! have the server's counters, which are the same ones. What is made of a window is another's
-//! ([`Demand::finish`](super::Demand::finish)).
+//! A run on several machines (`--shard`) has one recording for each. Each machine counts its own users; all of them may
+//! have the server's counters, which are then the same. [`Demand::finish`](super::Demand::finish) evaluates the
+//! windows.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use smbscope_tables::run::{Counter, Step};
 use super::super::Z_95;
 use super::PROCESSORS;
 
-/// Resources, processors and steps that are kept.
+/// Most resources, processors and steps that are kept.
 const KEPT_MAX: usize = 4096;
 
 /// Values of a counter.
@@ -33,7 +33,7 @@ impl Samples {
         (self.n > 0.0).then(|| self.sum / self.n)
     }
 
-    /// Half of the 95 % interval of the mean; of one value all of it.
+    /// Half of the 95 % interval of the mean; the whole mean for a single value.
     pub(super) fn error(&self) -> f64 {
         let mean = self.sum / self.n.max(1.0);
         let variance = (self.squares / self.n.max(1.0) - mean * mean).max(0.0);
@@ -41,9 +41,9 @@ impl Samples {
     }
 }
 
-/// What counters said in a step.
+/// The counters of a step.
 #[derive(Clone, Debug, Default)]
-struct Seen {
+struct StepCounters {
     /// Tasks that waited for a processor: of the machine, of the server's processes, of the client's.
     waiting: [Samples; 3],
     /// Processors that the server's processes and the client's kept busy.
@@ -54,9 +54,9 @@ struct Seen {
     busy: BTreeMap<String, Samples>,
 }
 
-/// What one machine had of a step.
+/// One machine's part of a step.
 #[derive(Clone, Debug)]
-struct Part {
+struct StepPart {
     recording: String,
     run: String,
     step: u64,
@@ -68,13 +68,13 @@ struct Part {
     rate: f64,
     completed: f64,
     is_overloaded: bool,
-    seen: Seen,
+    counters: StepCounters,
 }
 
 /// Steps and counters, as they come.
 #[derive(Debug, Default)]
-pub(super) struct Parts {
-    parts: Vec<Part>,
+pub(super) struct StepParts {
+    parts: Vec<StepPart>,
     processors: BTreeMap<String, ()>,
 }
 
@@ -84,21 +84,21 @@ pub(super) struct Window {
     pub(super) start: i64,
     pub(super) end: i64,
     pub(super) users: f64,
-    /// Of them those whose machines' recordings are there: what the others did is taken to be the same.
+    /// Users of the machines whose recordings are there; the others are assumed to have done the same.
     pub(super) users_seen: f64,
     pub(super) rate: f64,
-    /// Scenarios in a second.
+    /// Scenarios per second.
     pub(super) throughput: f64,
-    /// Scenarios that were seen to end.
+    /// Scenarios that ended.
     pub(super) completed: f64,
     pub(super) is_overloaded: bool,
     /// Busy share of a resource, by its name.
     pub(super) busy: BTreeMap<String, Samples>,
     /// Tasks that waited for a processor of the server's machine.
     waiting: Samples,
-    /// The same of the processes there, the server's and the clients'; none where the server's are not known.
+    /// Likewise for the processes of server and clients on that machine; none where the server's are not known.
     processes_waiting: Option<f64>,
-    /// Processors that these kept busy: the server's and each client's. Nothing where the server's are not known.
+    /// Processors that these kept busy: the server's and each client's; empty where the server's are not known.
     used: Vec<Samples>,
     /// Share of the processors' time in interrupts, hard and soft.
     interrupts: [Samples; 2],
@@ -107,39 +107,39 @@ pub(super) struct Window {
 /// What kept the processors busy, as shares of all of them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Split {
-    /// The processes of server and clients, and half of the 95 % interval of that.
+    /// The processes of server and clients, and half of the 95 % interval.
     pub(super) processes: (f64, f64),
-    /// Interrupts, which are the network's and the disks' for the most part, likewise.
+    /// Interrupts, mostly of network and disks, likewise.
     pub(super) interrupts: (f64, f64),
-    /// Neither.
+    /// Everything else.
     pub(super) rest: f64,
 }
 
 impl Split {
-    /// All that is no process's.
-    pub(super) fn beside(&self) -> f64 {
+    /// Everything outside of these processes.
+    pub(super) fn outside(&self) -> f64 {
         self.interrupts.0 + self.rest
     }
 
-    /// What is not the load's, where others (threads of the kernel, helpers of the server) did for it up to so many
-    /// times what its processes did themselves.
+    /// What does not belong to the load, where work outside of its processes (kernel threads, helpers of the server) is
+    /// up to `hidden` times what they did themselves.
     pub(super) fn others(&self, hidden: f64) -> f64 {
         (self.rest - hidden * self.processes.0).max(0.0)
     }
 }
 
-impl Parts {
+impl StepParts {
     pub(super) fn steps(&mut self, rows: &[Step]) {
         for row in rows {
-            let is_known = |one: &Part| {
+            let is_known = |one: &StepPart| {
                 (one.step, one.start) == (row.step, row.start)
                     && (&one.recording, &one.run) == (&row.recording, &row.run)
             };
-            // The same input once more is no other shard.
+            // The same input twice is not another shard.
             if self.parts.len() >= KEPT_MAX || self.parts.iter().any(is_known) {
                 continue;
             }
-            self.parts.push(Part {
+            self.parts.push(StepPart {
                 recording: row.recording.clone(),
                 run: row.run.clone(),
                 step: row.step,
@@ -150,7 +150,7 @@ impl Parts {
                 rate: row.rate,
                 completed: row.completed as f64,
                 is_overloaded: row.overloaded,
-                seen: Seen::default(),
+                counters: StepCounters::default(),
             });
         }
     }
@@ -164,21 +164,21 @@ impl Parts {
                 }
                 continue;
             }
-            let Some(seen) = self.seen_then(row) else { continue };
+            let Some(counters) = self.counters_at(row) else { continue };
             let samples = match (&*row.name, &row.instance) {
-                ("cpu_waiting_percent", _) if !is_client => &mut seen.waiting[0],
-                ("process_waiting_percent", _) => &mut seen.waiting[1 + usize::from(is_client)],
-                ("process_cpu_percent", _) => &mut seen.used[usize::from(is_client)],
-                ("cpu_irq_percent", None) if !is_client => &mut seen.interrupts[0],
-                ("cpu_softirq_percent", None) if !is_client => &mut seen.interrupts[1],
+                ("cpu_waiting_percent", _) if !is_client => &mut counters.waiting[0],
+                ("process_waiting_percent", _) => &mut counters.waiting[1 + usize::from(is_client)],
+                ("process_cpu_percent", _) => &mut counters.used[usize::from(is_client)],
+                ("cpu_irq_percent", None) if !is_client => &mut counters.interrupts[0],
+                ("cpu_softirq_percent", None) if !is_client => &mut counters.interrupts[1],
                 ("cpu_percent" | "disk_busy_percent", _)
-                    if is_client || seen.busy.len() >= KEPT_MAX =>
+                    if is_client || counters.busy.len() >= KEPT_MAX =>
                 {
                     continue;
                 }
-                ("cpu_percent", None) => seen.busy.entry(PROCESSORS.to_owned()).or_default(),
+                ("cpu_percent", None) => counters.busy.entry(PROCESSORS.to_owned()).or_default(),
                 ("disk_busy_percent", Some(disk)) => {
-                    seen.busy.entry(format!("disk {disk}")).or_default()
+                    counters.busy.entry(format!("disk {disk}")).or_default()
                 }
                 _ => continue,
             };
@@ -186,27 +186,27 @@ impl Parts {
         }
     }
 
-    /// Of the step that the sample's machine measured then; of recordings without steps of any machine's.
-    fn seen_then(&mut self, row: &Counter) -> Option<&mut Seen> {
-        let is_then = |one: &Part| (one.start..one.end).contains(&row.time);
-        let is_own = |one: &Part| one.recording == row.recording;
+    /// Of the step that the sample's machine measured at that time; a recording without steps counts for any machine's.
+    fn counters_at(&mut self, row: &Counter) -> Option<&mut StepCounters> {
+        let is_then = |one: &StepPart| (one.start..one.end).contains(&row.time);
+        let is_own = |one: &StepPart| one.recording == row.recording;
         let place = match self.parts.iter().position(|one| is_then(one) && is_own(one)) {
             None if !self.parts.iter().any(is_own) => self.parts.iter().position(is_then),
             own => own,
         };
-        self.parts.get_mut(place?).map(|one| &mut one.seen)
+        self.parts.get_mut(place?).map(|one| &mut one.counters)
     }
 
-    /// Processors that were seen.
+    /// Number of processors.
     pub(super) fn processors(&self) -> u64 {
         self.processors.len().max(1) as u64
     }
 
-    /// One for each step, in the order of time whatever the order of the inputs.
+    /// One for each step, ordered by time whatever the order of the inputs.
     pub(super) fn windows(mut self) -> Vec<Window> {
-        let key = |one: &Part| (one.run.clone(), one.step, one.start, one.recording.clone());
+        let key = |one: &StepPart| (one.run.clone(), one.step, one.start, one.recording.clone());
         self.parts.sort_by_key(key);
-        let mut groups: Vec<Vec<Part>> = Vec::new();
+        let mut groups: Vec<Vec<StepPart>> = Vec::new();
         for part in self.parts {
             let same = groups.last_mut().filter(|group| part.belongs_to(group));
             match same {
@@ -220,10 +220,10 @@ impl Parts {
     }
 }
 
-impl Part {
-    /// Whether it is another machine's part of that step.
-    fn belongs_to(&self, group: &[Part]) -> bool {
-        let is_same = |one: &Part| (&one.run, one.step) == (&self.run, self.step);
+impl StepPart {
+    /// Whether it is another machine's part of the group's step.
+    fn belongs_to(&self, group: &[StepPart]) -> bool {
+        let is_same = |one: &StepPart| (&one.run, one.step) == (&self.run, self.step);
         !self.run.is_empty()
             && group.iter().all(|one| is_same(one) && one.recording != self.recording)
             && group.iter().any(|one| self.start < one.end && one.start < self.end)
@@ -231,10 +231,10 @@ impl Part {
 
     /// Whether the server runs on the same machine.
     fn is_at_server(&self) -> bool {
-        self.seen.used[0].n > 0.0 || self.seen.waiting[1].n > 0.0
+        self.counters.used[0].n > 0.0 || self.counters.waiting[1].n > 0.0
     }
 
-    /// Scenarios that ended in a second, where this is as much of those.
+    /// Scenarios that ended per second, in proportion to the overlap with this interval.
     fn throughput_in(&self, start: i64, end: i64) -> f64 {
         let together = self.end.min(end).saturating_sub(self.start.max(start)).max(0) as f64;
         let own_s = self.end.saturating_sub(self.start) as f64 / 1e9;
@@ -242,12 +242,12 @@ impl Part {
     }
 }
 
-/// The parts of a step as one; none of those that took no time.
-fn joined(all: &[Part]) -> Option<Window> {
+/// The parts of a step as one; none where no part lasted any time.
+fn joined(all: &[StepPart]) -> Option<Window> {
     let parts: Vec<_> = all.iter().filter(|one| one.end > one.start).collect();
-    // The server's counters once: where most is known of them.
+    // The server's counters only once: from the part with most of them.
     let of = parts.iter().rev().max_by(|one, other| {
-        let samples = |one: &Part| one.seen.busy.values().map(|all| all.n).sum::<f64>();
+        let samples = |one: &StepPart| one.counters.busy.values().map(|all| all.n).sum::<f64>();
         let known = one.is_at_server().cmp(&other.is_at_server());
         known.then(samples(one).total_cmp(&samples(other)))
     })?;
@@ -255,14 +255,14 @@ fn joined(all: &[Part]) -> Option<Window> {
     let users = parts.iter().map(|one| one.users as f64).fold(users_seen, f64::max);
     let others = if users_seen > 0.0 { users / users_seen } else { 1.0 };
     let at_server: Vec<_> = parts.iter().filter(|one| one.is_at_server()).collect();
-    let clients = || at_server.iter().map(|one| &one.seen);
-    let processes_waiting = of.seen.waiting[1]
-        .mean()
-        .map(|server| server + clients().filter_map(|seen| seen.waiting[2].mean()).sum::<f64>());
+    let clients = || at_server.iter().map(|one| &one.counters);
+    let processes_waiting = of.counters.waiting[1].mean().map(|server| {
+        server + clients().filter_map(|counters| counters.waiting[2].mean()).sum::<f64>()
+    });
     let mut used = Vec::new();
-    if of.seen.used[0].n > 0.0 {
-        used.push(of.seen.used[0]);
-        used.extend(clients().map(|seen| seen.used[1]));
+    if of.counters.used[0].n > 0.0 {
+        used.push(of.counters.used[0]);
+        used.extend(clients().map(|counters| counters.used[1]));
     }
     Some(Window {
         start: parts.iter().map(|one| one.start).min()?,
@@ -274,28 +274,28 @@ fn joined(all: &[Part]) -> Option<Window> {
             * parts.iter().map(|one| one.throughput_in(of.start, of.end)).sum::<f64>(),
         completed: parts.iter().map(|one| one.completed).sum(),
         is_overloaded: parts.iter().any(|one| one.is_overloaded),
-        busy: of.seen.busy.clone(),
-        waiting: of.seen.waiting[0],
+        busy: of.counters.busy.clone(),
+        waiting: of.counters.waiting[0],
         processes_waiting,
         used,
-        interrupts: of.seen.interrupts,
+        interrupts: of.counters.interrupts,
     })
 }
 
 impl Window {
-    /// Whether clients were seen to run on the server's machine.
+    /// Whether clients ran on the server's machine.
     pub(super) fn has_clients_beside(&self) -> bool {
         self.used.iter().skip(1).any(|client| client.n > 0.0)
     }
 
-    /// Tasks that waited for a processor of the server, on average; where others ran there, only the load's.
+    /// Mean number of tasks that waited for a processor of the server; where other programs ran there, only the load's.
     pub(super) fn waiting(&self, among_others: bool) -> Option<f64> {
         let (machine, processes) = (self.waiting.mean(), self.processes_waiting);
         if among_others { processes.or(machine) } else { machine.or(processes) }
     }
 
-    /// What kept so many processors busy; none where the server's processes are not known, or none was seen to do
-    /// anything: then another program serves.
+    /// What kept the processors busy; none where the server's processes are not known, or did nothing because another
+    /// program serves.
     pub(super) fn split(&self, servers: u64) -> Option<Split> {
         let busy = self.busy.get(PROCESSORS)?.mean()?;
         self.used.first()?.mean().filter(|server| *server > 0.0)?;
@@ -304,9 +304,9 @@ impl Window {
             (mean, all.iter().map(|one| one.error().powi(2)).sum::<f64>().sqrt() / of)
         };
         let processes = sum(&self.used, servers as f64);
-        let beside = (busy - processes.0).max(0.0);
+        let outside = (busy - processes.0).max(0.0);
         let interrupts = sum(&self.interrupts, 1.0);
-        let interrupts = (interrupts.0.min(beside), interrupts.1);
-        Some(Split { processes, interrupts, rest: beside - interrupts.0 })
+        let interrupts = (interrupts.0.min(outside), interrupts.1);
+        Some(Split { processes, interrupts, rest: outside - interrupts.0 })
     }
 }

@@ -1,36 +1,30 @@
-//! Reads and writes that continue each other, made in other blocks.
+//! Contiguous reads and writes with other block sizes.
 //!
-//! Of a larger block the first piece is sent when it was, and the others go with it: they cost what
-//! their bytes cost, but no round trip and nothing for the request. A smaller block is several
-//! requests, one after the other: each costs a round trip, and what a request without bytes costs. What
-//! the client does between two pieces it does for their bytes, and is not changed. What a byte and
-//! what a request cost is a straight line through the medians of the recorded operations of many
-//! sizes ([`Fit`]), each less its time on the line: means would hold what happens to the first one
-//! after a rest, and further requests have none. Pieces that are smaller cost no more than other small
-//! requests on an open: storage is asked once for what follows each other, and what is small among large
-//! ones waits for what those leave to be done.
+//! With a larger block, the first piece is sent as recorded and the others go with it: they cost the
+//! time of their bytes, but no round trip and no request. A smaller block becomes several requests, one
+//! after the other: each costs a round trip, and the time of a request without bytes. The client's work
+//! between two pieces is for their bytes, and does not change. The cost of a byte and of a request is a
+//! straight line through the medians of the recorded operations of many sizes ([`Fit`]), each without its
+//! time on the network. Medians, because means would contain the delay of the first request after a pause,
+//! which further requests do not have. Smaller pieces cost no more than other small requests on an open:
+//! storage is read once for contiguous pieces, and a small request among large ones waits for the work
+//! that those leave behind.
 
 use std::collections::BTreeMap;
 
 use super::Map;
+use crate::predict::plan::Direction;
 use crate::stats::latency::{Grain, Latency, Sample};
 
-/// Opens that are followed at once.
+/// Most opens that are followed at the same time.
 pub(super) const STREAMS_MAX: usize = 1 << 16;
-/// Pauses between two requests beyond which the later one is no continuation, ns.
+/// Pause between two requests from which the later one does not continue the earlier one, ns.
 pub(super) const PAUSE_MAX_NS: i64 = 10_000_000;
 
-/// Small requests without which nothing is said of them.
+/// Small requests below which their cost is not known.
 const SMALL_LEAST: u64 = 20;
 
-/// What moves bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Direction {
-    Read = 0,
-    Write = 1,
-}
-
-/// Where an open was read or written last.
+/// The position in an open after the last read or write.
 #[derive(Clone, Copy, Debug)]
 struct Stream {
     kind: Direction,
@@ -40,7 +34,7 @@ struct Stream {
     ended_at: i64,
 }
 
-/// One read or write, as it was.
+/// One read or write, as recorded.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Access {
     pub(crate) kind: Direction,
@@ -51,14 +45,14 @@ pub(crate) struct Access {
     pub(crate) end: i64,
 }
 
-/// What becomes of it.
+/// What becomes of a read or write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Cut {
-    /// It stays.
-    Same,
+pub(crate) enum Resize {
+    /// It is sent as it was.
+    Unchanged,
     /// It is a part of the request before.
-    Joined,
-    /// It becomes so many requests.
+    Merged,
+    /// It becomes this many requests.
     Split(u64),
 }
 
@@ -69,12 +63,12 @@ pub(crate) struct Blocks {
     fits: [Fit; 2],
     small: Option<Latency>,
     continued: [u64; 2],
-    beside: [u64; 2],
+    concurrent: [u64; 2],
 }
 
 impl Blocks {
-    /// What becomes of a read or write; `block` is the new one.
-    pub(crate) fn cut(&mut self, access: &Access, block: Option<u64>) -> Cut {
+    /// What becomes of a read or write with blocks of `block` bytes.
+    pub(crate) fn resize(&mut self, access: &Access, block: Option<u64>) -> Resize {
         if self.streams.len() >= STREAMS_MAX && !self.streams.contains_key(&access.handle) {
             self.streams.clear();
         }
@@ -84,18 +78,18 @@ impl Blocks {
                 && access.start - before.ended_at < PAUSE_MAX_NS
         });
         self.continued[access.kind as usize] += u64::from(before.is_some());
-        let is_beside = before.is_some_and(|before| access.start < before.ended_at);
-        self.beside[access.kind as usize] += u64::from(is_beside);
+        let is_concurrent = before.is_some_and(|before| access.start < before.ended_at);
+        self.concurrent[access.kind as usize] += u64::from(is_concurrent);
         let (cut, block_bytes) = match (block, before) {
             (Some(block), _) if access.bytes > block => {
-                (Cut::Split(access.bytes.div_ceil(block)), block)
+                (Resize::Split(access.bytes.div_ceil(block)), block)
             }
             (Some(block), Some(before))
                 if before.block_bytes.saturating_add(access.bytes) <= block =>
             {
-                (Cut::Joined, before.block_bytes + access.bytes)
+                (Resize::Merged, before.block_bytes + access.bytes)
             }
-            _ => (Cut::Same, access.bytes),
+            _ => (Resize::Unchanged, access.bytes),
         };
         let stream = Stream {
             kind: access.kind,
@@ -112,47 +106,47 @@ impl Blocks {
         self.streams.remove(&handle);
     }
 
-    /// Learns what an access costs beside the line.
+    /// Learns the cost of a read or write without the network.
     pub(crate) fn learn(&mut self, kind: Direction, bytes: u64, ns: i64) {
         self.fits[kind as usize].add(bytes, ns);
     }
 
-    /// Learns what another request on an open costs beside the line.
+    /// Learns the cost of another request on an open without the network.
     pub(crate) fn learn_small(&mut self, ns: i64) {
         self.small.get_or_insert_with(|| Latency::new(Grain::Fine)).record(&Sample::new(ns));
     }
 
-    /// What was learnt of reads and of writes.
-    pub(crate) fn learnt(&self) -> [Learnt; 2] {
+    /// The costs of reads and of writes.
+    pub(crate) fn learnt(&self) -> [SizeCosts; 2] {
         let small = self.small.as_ref().filter(|small| small.n() >= SMALL_LEAST);
         let small_ns = small.and_then(|small| small.distribution(false).p50_ns);
         [Direction::Read, Direction::Write].map(|kind| {
             let fit = &self.fits[kind as usize];
             let continued = self.continued[kind as usize];
             let (least_bytes, most_bytes) = (fit.least_bytes.unwrap_or(0), fit.most_bytes);
-            let line = fit.line();
+            let cost = fit.line();
             let piece_ns =
-                line.map(|(once, _)| small_ns.map_or(once, |small| once.min(small as f64)));
-            let beside = self.beside[kind as usize];
-            Learnt { continued, beside, least_bytes, most_bytes, line, piece_ns }
+                cost.map(|(once, _)| small_ns.map_or(once, |small| once.min(small as f64)));
+            let concurrent = self.concurrent[kind as usize];
+            SizeCosts { continued, concurrent, least_bytes, most_bytes, cost, piece_ns }
         })
     }
 }
 
-/// What a recording says of reads or writes of other sizes.
+/// What a recording shows about reads or writes of other sizes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Learnt {
-    /// How many continue the one before.
+pub struct SizeCosts {
+    /// How many continue the previous one.
     pub continued: u64,
-    /// Of them those that were under way together with it.
-    pub beside: u64,
+    /// How many of those were in flight together with it.
+    pub concurrent: u64,
     /// Bytes of the smallest.
     pub least_bytes: u64,
     /// Bytes of the largest.
     pub most_bytes: u64,
-    /// A request's cost without bytes, ns, and a byte's; none where sizes were too much alike.
-    pub line: Option<(f64, f64)>,
-    /// What each further request costs where one becomes several smaller ones, ns.
+    /// Cost of a request without bytes, and of a byte, ns; none where the sizes were too similar.
+    pub cost: Option<(f64, f64)>,
+    /// Cost of each further request when one becomes several smaller ones, ns.
     pub piece_ns: Option<f64>,
 }
 
@@ -174,8 +168,8 @@ impl Fit {
         times.record(&Sample::new(ns));
     }
 
-    /// Where it meets 0, and its slope, neither below 0; none where sizes scatter less than a tenth of
-    /// their mean, because the slope would be a guess.
+    /// Its value at 0 and its slope, neither negative; none where the sizes scatter by less than a tenth of their
+    /// mean, because the slope would be a guess.
     pub(super) fn line(&self) -> Option<(f64, f64)> {
         let points: Vec<_> = self
             .bins
@@ -214,12 +208,12 @@ mod tests {
     fn blocks_are_joined_up_to_the_new_size_and_cut_above_it() {
         let mut blocks = Blocks::default();
         let cuts: Vec<_> =
-            (0..6).map(|place| blocks.cut(&access(place * 10, 10), Some(30))).collect();
-        use Cut::{Joined, Same};
-        assert_eq!(cuts, [Same, Joined, Joined, Same, Joined, Joined]);
-        assert_eq!(blocks.cut(&access(60, 10), Some(4)), Cut::Split(3));
+            (0..6).map(|place| blocks.resize(&access(place * 10, 10), Some(30))).collect();
+        use Resize::{Merged, Unchanged};
+        assert_eq!(cuts, [Unchanged, Merged, Merged, Unchanged, Merged, Merged]);
+        assert_eq!(blocks.resize(&access(60, 10), Some(4)), Resize::Split(3));
         // Elsewhere in the file.
-        assert_eq!(blocks.cut(&access(900, 10), Some(100)), Same);
+        assert_eq!(blocks.resize(&access(900, 10), Some(100)), Unchanged);
     }
 
     #[test]
@@ -230,17 +224,17 @@ mod tests {
             blocks.learn(Direction::Read, bytes, 500 + 2 * bytes as i64);
             blocks.learn(Direction::Write, 65_536, 1000);
         }
-        // One that came after a rest.
+        // One after a pause.
         blocks.learn(Direction::Read, 4_096, 1_000_000_000);
         let [read, write] = blocks.learnt();
-        let (request, byte) = read.line.unwrap();
+        let (request, byte) = read.cost.unwrap();
         assert!((request - 500.0).abs() < 1e-3 && (byte - 2.0).abs() < 1e-6);
-        assert_eq!(write.line, None);
+        assert_eq!(write.cost, None);
         // Further requests cost as much, or as little as other small ones.
         assert_eq!(read.piece_ns, Some(request));
         (0..30).for_each(|_| blocks.learn_small(80));
         let [read, write] = blocks.learnt();
         assert_eq!((read.piece_ns, write.piece_ns), (Some(80.0), None));
-        assert!((read.line.unwrap().0 - 500.0).abs() < 1e-3);
+        assert!((read.cost.unwrap().0 - 500.0).abs() < 1e-3);
     }
 }

@@ -1,9 +1,9 @@
-//! Reads that the server's cache answers, and those that storage does.
+//! Reads that the server answers from memory, and reads from storage.
 //!
-//! They are told apart by how long the server's file system took: where these times are of two kinds,
-//! far from each other, the short ones were in memory. The line between them is the one that leaves least
-//! scatter of the logarithms on both sides (Otsu 1979). With another share of hits, evenly spread reads
-//! change sides and take the median of those there.
+//! They are distinguished by the time in the server's file system: where these times form two kinds, far
+//! from each other, the short ones came from memory. The threshold between them is the one that leaves the
+//! least scatter of the logarithms on both sides (Otsu 1979). With another share of hits, evenly spread reads
+//! change sides and take the median of their new kind.
 
 use smbscope_tables::slice::Kind;
 
@@ -12,28 +12,28 @@ const SERVED: [Kind; 2] = [Kind::Filesystem, Kind::Io];
 /// Steps of the histogram for each doubling.
 const STEPS: f64 = 4.0;
 const BINS: usize = 50 * STEPS as usize;
-/// How many times as long a miss takes at least, on average.
+/// How many times as long a miss must take on average.
 const APART: f64 = 4.0;
-/// Reads of each kind without which nothing is said.
+/// Reads of each kind below which the kinds are not known.
 const LEAST: u64 = 10;
 
-/// What a recording says of them.
+/// The two kinds of reads of a recording.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hits {
     /// Share of reads that were in memory.
     pub share: f64,
-    /// From which time on a read was not, ns.
+    /// Time from which a read counts as a miss, ns.
     pub miss_from_ns: f64,
     /// Medians of both kinds, ns.
     pub medians_ns: (f64, f64),
 }
 
-/// Learns.
-pub(super) struct Learning([u64; BINS]);
+/// Learns the kinds from the times of reads.
+pub(super) struct HitLearning([u64; BINS]);
 
-impl Default for Learning {
-    fn default() -> Learning {
-        Learning([0; BINS])
+impl Default for HitLearning {
+    fn default() -> HitLearning {
+        HitLearning([0; BINS])
     }
 }
 
@@ -46,7 +46,7 @@ fn middle_ns(bin: usize) -> f64 {
     ((bin as f64 + 0.5) / STEPS).exp2()
 }
 
-impl Learning {
+impl HitLearning {
     /// A read.
     pub(super) fn add(&mut self, slices: &[i64; Kind::PARTS]) {
         let ns = served_ns(slices);
@@ -88,7 +88,7 @@ impl Learning {
     }
 }
 
-/// Median of the times in some bins, the first of which has this number.
+/// Median of the times in consecutive bins, the first of which has this number.
 fn median(bins: &[u64], first: usize) -> f64 {
     let half = bins.iter().sum::<u64>() / 2;
     let mut seen = 0;
@@ -99,13 +99,13 @@ fn median(bins: &[u64], first: usize) -> f64 {
     middle_ns(first + bin.unwrap_or(0))
 }
 
-/// Changes sides.
+/// Moves reads from one kind to the other.
 #[derive(Default)]
-pub(super) struct Moving {
+pub(super) struct HitShift {
     due: f64,
 }
 
-impl Moving {
+impl HitShift {
     /// How many times as long the file system takes for a read when this share is in memory.
     pub(super) fn factor(&mut self, hits: &Hits, share: f64, slices: &[i64; Kind::PARTS]) -> f64 {
         let ns = served_ns(slices) as f64;
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn two_kinds_are_told_apart_and_one_is_not() {
-        let mut learning = Learning::default();
+        let mut learning = HitLearning::default();
         (0..300).for_each(|place| learning.add(&read(20_000 + 100 * place)));
         assert_eq!(learning.finish(), None);
         (0..100).for_each(|place| learning.add(&read(4_000_000 + 10_000 * place)));
@@ -161,7 +161,7 @@ mod tests {
     fn so_many_change_sides_as_the_new_share_needs() {
         let hits = Hits { share: 0.5, miss_from_ns: 1e5, medians_ns: (1e4, 1e6) };
         for (share, ns) in [(0.9, 1_000_000), (0.1, 10_000)] {
-            let mut moving = Moving::default();
+            let mut moving = HitShift::default();
             let moved = (0..100).filter(|_| moving.factor(&hits, share, &read(ns)) != 1.0);
             assert_eq!(moved.count(), 80);
             let other = if ns > 100_000 { 10_000 } else { 1_000_000 };

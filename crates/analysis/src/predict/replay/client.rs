@@ -1,14 +1,14 @@
-//! One client: what it does next follows from what it has received.
+//! One client: its next request follows from the replies that it has received.
 
 use std::collections::VecDeque;
 
 use super::CHAIN_MAX_NS;
-use super::request::{Call, point};
+use super::request::{Request, point};
 use super::role::Role;
 use crate::rows::busy_time::BusyTime as Union;
 
-/// Replies that are remembered. A client rarely has more requests under way; of one that has, the
-/// oldest that is left stands for those before.
+/// Replies that are remembered. A client rarely has more requests in flight; if it has, the oldest remembered one
+/// represents the earlier ones.
 const RECENT_MAX: usize = 64;
 
 /// One execution of a scenario, as it was recorded.
@@ -16,54 +16,54 @@ const RECENT_MAX: usize = 64;
 pub(crate) struct Execution {
     pub(crate) scenario: u32,
     pub(crate) is_counted: bool,
-    /// Whether it is due at its time, and not as soon as the one before has ended.
+    /// Whether it is due at its scheduled time, and not when the previous one has ended.
     pub(crate) is_paced: bool,
     pub(crate) scheduled_at: i64,
     pub(crate) started_at: i64,
     pub(crate) ended_at: i64,
 }
 
-/// One execution that is over.
+/// The times of one finished execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Ended {
+pub(crate) struct ScenarioTimes {
     pub(crate) is_counted: bool,
-    /// From the time it was scheduled to its end, ns.
+    /// From the scheduled start to the end, before and after, ns.
     pub(crate) response_ns: (i64, i64),
-    /// How much later than scheduled it began, ns.
+    /// How much later than scheduled it began, before and after, ns.
     pub(crate) late_ns: (i64, i64),
 }
 
 /// A client.
 #[derive(Default)]
 pub(crate) struct Client {
-    /// Ends of operations: when they were, when they would be, and how much longer the client then takes.
+    /// Ends of operations: recorded, predicted, and how much longer the client takes afterwards, ns.
     recent: VecDeque<(i64, i64, i64)>,
-    /// The scenario under way, and when it would have begun.
+    /// The current scenario, and its predicted start.
     run: Option<u64>,
     execution: Option<(Execution, i64)>,
-    /// End of the last reply: when it was, when it would be.
+    /// End of the last reply: recorded, predicted.
     last: Option<(i64, i64)>,
     waiting: (Union, Union),
-    /// Time in which its connections were busy, ns.
+    /// Busy time of its connections, ns.
     busy_ns: i64,
-    /// The last request's open, whether another may go along with it, and when it was answered.
+    /// The open of the last request, if another request can join it in a compound, and when it was answered.
     chain: Option<(Option<(u32, u64)>, i64)>,
 }
 
 impl Client {
-    /// Goes on to an operation of this scenario; gives the one that this ends.
-    pub(crate) fn turn(
+    /// Continues with an operation of this scenario; returns the scenario that ends because of it.
+    pub(crate) fn begin_scenario(
         &mut self,
         run: Option<u64>,
         execution: Option<&Execution>,
-    ) -> Option<(Ended, u32)> {
+    ) -> Option<(ScenarioTimes, u32)> {
         if run == self.run {
             return None;
         }
         self.run = run;
         let ended = self.execution.take().map(|(execution, began)| {
             let (was, then) = self.last.unwrap_or((execution.started_at, began));
-            // What the client did after the last reply takes as long as it did.
+            // The client takes as long after the last reply as in the recording.
             let end = point(then + (execution.ended_at - was).max(0));
             self.last = Some((execution.ended_at.max(was), end));
             let scheduled = execution.scheduled_at;
@@ -71,7 +71,7 @@ impl Client {
                 true => scheduled,
                 false => point(began - (execution.started_at - scheduled)),
             };
-            let ended = Ended {
+            let ended = ScenarioTimes {
                 is_counted: execution.is_counted,
                 response_ns: (execution.ended_at - scheduled, end - due),
                 late_ns: (execution.started_at - scheduled, began - due),
@@ -83,11 +83,11 @@ impl Client {
                 Some((was, then)) if !execution.is_paced => {
                     point(then + (execution.started_at - was))
                 }
-                // The scenario before held it up, and may not then.
+                // The previous scenario delayed it, and may no longer do so.
                 Some((was, then)) if was > execution.scheduled_at && was != then => {
                     execution.scheduled_at.max(then)
                 }
-                // It was as late as it was for other reasons: the generator's.
+                // It was late for other reasons, those of the load generator.
                 Some((was, then)) if was != then => execution.started_at.max(then),
                 _ => execution.started_at,
             };
@@ -98,18 +98,18 @@ impl Client {
         ended
     }
 
-    /// The scenario of that run, if it is the one under way.
+    /// The execution with this number, if it is the current one.
     #[inline]
     pub(crate) fn execution(&self, run: u64) -> Option<Execution> {
         let (execution, _) = self.execution.as_ref().filter(|_| self.run == Some(run))?;
         Some(*execution)
     }
 
-    /// When an operation that was sent at `start` would be sent, where the client takes so much longer before it,
-    /// ns. What it takes less is no more than it took.
-    pub(crate) fn then(&mut self, start: i64, more_ns: i64) -> i64 {
+    /// Predicted time at which an operation that was sent at `start` is sent, if the client takes `more_ns` longer before
+    /// it. It cannot take less than no time.
+    pub(crate) fn send_time(&mut self, start: i64, more_ns: i64) -> i64 {
         if self.recent.is_empty() {
-            // The first one goes when it went; others that were sent with it, too.
+            // The first operation is sent as recorded, and so are those sent together with it.
             self.recent.push_back((start, start, 0));
         }
         let before = self.recent.iter().rev().find(|one| one.0 <= start);
@@ -123,17 +123,17 @@ impl Client {
         }
     }
 
-    /// End of the last reply, as it would be.
+    /// Predicted end of the last reply.
     pub(crate) fn last_then(&self) -> Option<i64> {
         self.last.map(|(_, then)| then)
     }
 
-    /// An operation ended, after which the client takes so much longer, ns.
-    pub(crate) fn ended(&mut self, was: i64, then: i64, more_ns: i64) {
+    /// Adds a reply, after which the client takes `more_ns` longer.
+    pub(crate) fn add_reply(&mut self, was: i64, then: i64, more_ns: i64) {
         if self.recent.len() >= RECENT_MAX {
             self.recent.pop_front();
         }
-        // In the order of their ends as the client sees them; captures of both sides mix them.
+        // In the order of their ends as seen by the client; captures of both sides mix them.
         if self.recent.back().is_none_or(|last| last.0 <= was) {
             self.recent.push_back((was, then, more_ns));
         } else {
@@ -146,40 +146,40 @@ impl Client {
         };
     }
 
-    /// Whether a request could have gone along with the one before: on the same open, at once, and none
-    /// of them moves data or ends on its own terms.
-    pub(crate) fn follows(&self, call: &Call, start: i64) -> bool {
-        let is_next = matches!(call.role, Role::Close | Role::List | Role::Set | Role::Other);
+    /// Whether a request could have joined the previous one in a compound: on the same open, immediately after it, and
+    /// neither of them moves data or waits for an event.
+    pub(crate) fn follows(&self, request: &Request, start: i64) -> bool {
+        let is_next = matches!(request.role, Role::Close | Role::List | Role::Set | Role::Other);
         is_next
             && self.chain.is_some_and(|(handle, ended)| {
                 handle.is_some()
-                    && handle == call.handle
+                    && handle == request.handle
                     && (0..CHAIN_MAX_NS).contains(&(start - ended))
             })
     }
 
-    /// It made a request that was answered at `end`, or would not make it: then nothing goes along with it.
-    pub(crate) fn did(&mut self, call: &Call, end: i64, is_sent: bool) {
+    /// Remembers a request that was answered at `end`. A request that is no longer sent is joined by none.
+    pub(crate) fn set_previous(&mut self, request: &Request, end: i64, is_sent: bool) {
         let is_chain =
-            is_sent && matches!(call.role, Role::Create | Role::List | Role::Set | Role::Other);
-        self.chain = Some((call.handle.filter(|_| is_chain), end));
+            is_sent && matches!(request.role, Role::Create | Role::List | Role::Set | Role::Other);
+        self.chain = Some((request.handle.filter(|_| is_chain), end));
     }
 
-    /// It waited for an operation: begin and duration, as it was and as it would be, and how long the operation's
+    /// Adds the wait for an operation: begin and duration, recorded and predicted, and how long the operation's
     /// connection was busy with it.
-    pub(crate) fn waited(&mut self, today: (i64, i64), then: (i64, i64), busy_ns: i64) {
+    pub(crate) fn add_wait(&mut self, today: (i64, i64), then: (i64, i64), busy_ns: i64) {
         self.busy_ns = self.busy_ns.saturating_add(busy_ns);
         self.waiting.0.add(today.0, today.0 + today.1);
         self.waiting.1.add(then.0, then.0 + then.1);
     }
 
-    /// How much less its connections would be busy, ns: in proportion to what it waits.
+    /// How much less its connections are busy, ns, in proportion to its waits.
     pub(crate) fn spared_busy_ns(&self) -> f64 {
         let (before, after) = self.waiting();
         self.busy_ns as f64 * (1.0 - after as f64 / before.max(1) as f64)
     }
 
-    /// Time in which something was under way, ns.
+    /// Time during which a request was in flight, recorded and predicted, ns.
     pub(crate) fn waiting(&self) -> (i64, i64) {
         (self.waiting.0.ns(), self.waiting.1.ns())
     }
@@ -192,15 +192,15 @@ mod tests {
     #[test]
     fn a_request_follows_the_last_reply_before_it() {
         let mut client = Client::default();
-        assert_eq!(client.then(50, 0), 50);
-        client.ended(100, 200, 0);
-        client.ended(150, 260, 0);
-        assert_eq!(client.then(120, 0), 220);
-        assert_eq!(client.then(155, 0), 265);
+        assert_eq!(client.send_time(50, 0), 50);
+        client.add_reply(100, 200, 0);
+        client.add_reply(150, 260, 0);
+        assert_eq!(client.send_time(120, 0), 220);
+        assert_eq!(client.send_time(155, 0), 265);
         // The client takes longer, or less: no less than nothing.
-        assert_eq!((client.then(155, 7), client.then(155, -9)), (272, 260));
+        assert_eq!((client.send_time(155, 7), client.send_time(155, -9)), (272, 260));
         // Sent before either reply: side by side with the first.
-        assert_eq!(client.then(90, 0), 90);
+        assert_eq!(client.send_time(90, 0), 90);
     }
 
     #[test]
@@ -215,23 +215,23 @@ mod tests {
         };
         let execution = |at| of(at, true);
         let mut client = Client::default();
-        assert_eq!(client.turn(Some(1), Some(&execution(1_000))), None);
-        client.ended(1_050, 3_000, 0);
-        let (ended, _) = client.turn(Some(2), Some(&execution(2_000))).unwrap();
+        assert_eq!(client.begin_scenario(Some(1), Some(&execution(1_000))), None);
+        client.add_reply(1_050, 3_000, 0);
+        let (ended, _) = client.begin_scenario(Some(2), Some(&execution(2_000))).unwrap();
         assert_eq!(ended.response_ns, (50, 2_000));
-        client.ended(2_040, 3_040, 0);
-        let (ended, _) = client.turn(None, None).unwrap();
+        client.add_reply(2_040, 3_040, 0);
+        let (ended, _) = client.begin_scenario(None, None).unwrap();
         assert_eq!(ended.late_ns, (0, 1_000));
         assert_eq!(ended.response_ns, (50, 1_050));
 
         // Without a schedule each begins so long after the one before as it did, and is due then.
         let execution = |at| of(at, false);
         let mut client = Client::default();
-        client.turn(Some(1), Some(&execution(1_000)));
-        client.ended(1_050, 3_000, 0);
-        client.turn(Some(2), Some(&execution(1_060)));
-        client.ended(1_110, 5_010, 0);
-        let (ended, _) = client.turn(None, None).unwrap();
+        client.begin_scenario(Some(1), Some(&execution(1_000)));
+        client.add_reply(1_050, 3_000, 0);
+        client.begin_scenario(Some(2), Some(&execution(1_060)));
+        client.add_reply(1_110, 5_010, 0);
+        let (ended, _) = client.begin_scenario(None, None).unwrap();
         assert_eq!((ended.late_ns, ended.response_ns), ((0, 0), (50, 2_000)));
     }
 }

@@ -1,30 +1,30 @@
-//! What a replay gives.
+//! The results of a replay.
 
 use smbscope_tables::slice::Kind;
 
-use super::blocks::Learnt;
+use super::blocks::SizeCosts;
 use super::cache_hits::Hits;
 use super::detail::Detail;
-use super::durability::{AtRisk, Stable};
-use super::network::Link;
+use super::durability::{AtRisk, StableCosts};
+use super::network::TcpConnection;
 use super::opens::Opens;
-use super::protection::Protected;
+use super::protection::ProtectionEffect;
 use crate::predict::Z_95;
 use crate::stats::latency::Distribution;
 
-/// What an operation's time is made of.
+/// A part of an operation's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Part {
     /// One round trip.
     Network = 0,
-    /// Further round trips of TCP, and sending at the line's rate.
+    /// Further round trips of TCP, and sending at the link's rate.
     Windows = 1,
-    /// The server, as far as it is in no slice.
+    /// The server's time that is in no slice.
     Server = 2,
-    /// What is left: the client, and sending the bytes.
+    /// The rest: the client, and sending the bytes.
     Rest = 3,
-    /// A second server that must have it too.
+    /// A second server that must have the data too.
     Replica = 4,
     Queue = 5,
     CryptoIn,
@@ -88,64 +88,64 @@ pub struct Prediction {
     pub all_scenarios: Option<Row>,
     /// All operations together.
     pub operations: Row,
-    /// Time in which a client's operation was under way, all clients together.
+    /// Time during which a client's operation was in flight, all clients together.
     pub waiting_ns: (i64, i64),
-    /// How much less connections would be busy, ns, in proportion to what their clients wait; of operations that
-    /// take less ([`super::Spare`]).
+    /// How much less connections are busy, ns, in proportion to the waits of their clients; from operations that
+    /// take less ([`super::Saving`]).
     pub(crate) spared_busy_ns: f64,
     /// Executions of scenarios that begin more than a second late, of [`Prediction::all_scenarios`].
     pub late: (u64, u64),
     /// Least, median and largest round trip of the connections.
     pub rtt_ns: Option<[(i64, i64); 3]>,
-    /// Operations with a time.
+    /// Operations with a time of their own.
     pub timed: u64,
-    /// Of them those of connections without a known round trip: the line's change is not in them.
+    /// How many of those are on connections without a known round trip: a change of the network is not in them.
     pub without_rtt: u64,
-    /// Operations of load runs that do not count, because their scenario was not measured.
+    /// Operations of load runs that do not count because their scenario was not measured.
     pub left_out: u64,
-    /// Reads, and writes, of which open, offset and bytes are known.
+    /// Reads, and writes, with a known open, offset and size.
     pub moves: [u64; 2],
-    /// Of them those that continue another, of which a depth says when they are sent.
-    pub turned: u64,
-    /// Connections that sessions have beside their first.
+    /// How many of those continue another one, and are scheduled by a depth.
+    pub contiguous: u64,
+    /// Connections of sessions in addition to the first.
     pub further_channels: u64,
-    /// Slices that the recording has, in the order of [`Kind::ALL`]: operations with each.
+    /// Number of operations with each slice, in the order of [`Kind::ALL`].
     pub slices: Vec<(&'static str, u64)>,
-    /// Executions of scenarios that were not followed for their number.
+    /// Executions of scenarios that were not followed because there are too many.
     pub executions_left_out: u64,
-    /// Executions that were, measured or not.
+    /// Executions that were followed, measured or not.
     pub executions: u64,
-    /// Requests of these today.
+    /// Recorded requests of those.
     pub requests: u64,
     /// What another replay may need.
-    pub lessons: Lessons,
-    /// Of a change of caches: by scenario and command what is sent, today and then; the scenario is
-    /// empty outside of any.
+    pub baseline: Baseline,
+    /// With a change of caches: recorded and sent operations by scenario and command; the scenario is empty outside of
+    /// any.
     pub sent: Vec<Sent>,
-    /// What caches did.
+    /// What the caches did.
     pub cached: Cached,
-    /// Stable operations: Flushes, and writes that are write-through.
+    /// Stable operations: Flushes and write-through writes.
     pub stable: u64,
-    /// Members of compounds that would be requests of their own, or requests that would be members.
+    /// Members of compounds that become requests of their own, or requests that become members.
     pub chained: u64,
-    /// Operations that are signed or encrypted in another way.
-    pub protected: Protected,
-    /// What an asynchronous second server has not yet.
+    /// Operations that are signed or encrypted differently.
+    pub protected: ProtectionEffect,
+    /// Data that an asynchronous second server does not have yet.
     pub at_risk: Option<AtRisk>,
-    /// What operations are made of, where that was asked for.
+    /// The parts of operations, if requested.
     pub detail: Option<Detail>,
 }
 
-/// What a replay without changes has learnt.
+/// What a replay without changes has learnt, for one with changes.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Lessons {
-    /// What reads and writes of other sizes would cost.
-    pub sizes: [Learnt; 2],
+pub struct Baseline {
+    /// The costs of reads, and of writes, of other sizes.
+    pub sizes: [SizeCosts; 2],
     /// What opens are used for.
     pub opens: Opens,
     /// What making bytes stable costs.
-    pub stable: Stable,
-    /// Which reads were in the server's memory; none where they are of one kind.
+    pub stable: StableCosts,
+    /// Which reads came from the server's memory; none where they are all of one kind.
     pub hits: Option<Hits>,
 }
 
@@ -159,34 +159,34 @@ pub struct Sent {
     pub after: u64,
 }
 
-/// What caches did.
+/// What the caches did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cached {
-    /// Operations that they answered.
+    /// Operations answered from a cache.
     pub answered: u64,
-    /// Leases that a change by another client took away.
+    /// Leases that a change by another client broke.
     pub breaks: u64,
     /// Creates with a path.
     pub creates: u64,
 }
 
-/// One group before and after.
+/// One group of operations or executions, before and after.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Row {
     /// Command or scenario.
     pub name: String,
-    /// All of them, timed or not.
+    /// Number of all, with or without a time of their own.
     pub count: u64,
-    /// How many there would be.
+    /// Number with the changes.
     pub count_after: u64,
     /// Today.
     pub before: Times,
     /// With the changes.
     pub after: Times,
-    /// Half of the 95 % interval of the mean change, ns: of the scatter of what each one changes.
+    /// Half of the 95 % interval of the mean change, ns, from the scatter of the single changes.
     pub change_error_ns: Option<f64>,
-    /// Mean of each part before and after, ns, of those that are not 0; of a scenario `between` is
-    /// what lies between its operations.
+    /// Means of the parts that are not 0, before and after, ns; for a scenario, `between` is the time between its
+    /// operations.
     pub parts: Vec<PartRow>,
 }
 
@@ -199,18 +199,18 @@ pub struct PartRow {
     pub after_ns: f64,
 }
 
-/// How long.
+/// The times of a group.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Times {
     /// Number, mean, percentiles.
     pub distribution: Distribution,
-    /// Half of the 95 % interval of the mean that their scatter allows, ns; none of a single one.
+    /// Half of the 95 % interval of the mean, ns; none for a single value.
     pub error_ns: Option<f64>,
 }
 
 impl Prediction {
-    /// Of one execution of a scenario: its requests, and how much longer its signing and encryption then take the
-    /// server and the client, s. None without one that has any.
+    /// For one execution of a scenario: its requests, and the additional time for signing and encryption at the server
+    /// and at the client, s. None without executions or requests.
     pub fn of_execution(&self) -> Option<(f64, (f64, f64))> {
         let of = |sum: f64| sum / self.executions as f64;
         let (server_ns, client_ns) = self.protected.more_ns;
@@ -219,8 +219,8 @@ impl Prediction {
         })
     }
 
-    /// How long a scenario takes today, s: its response time, or all of its operations one after the other where
-    /// that is longer. It waited for nothing longer than that. None without one.
+    /// How long a recorded scenario takes, s: its response time, or all of its operations one after the other if that is
+    /// longer. Nothing in it waited longer than that. None without scenarios.
     pub fn scenario_s(&self) -> Option<f64> {
         let all = self.all_scenarios.as_ref()?;
         let operations = self.operations.before.distribution.sum_ns as f64 / all.count as f64;
@@ -255,8 +255,8 @@ impl Times {
     }
 }
 
-/// Least, median and largest of the known round trips, today and then.
-pub(super) fn round_trips(links: &[Link]) -> Option<[(i64, i64); 3]> {
+/// Least, median and largest of the known round trips, recorded and predicted.
+pub(super) fn round_trips(links: &[TcpConnection]) -> Option<[(i64, i64); 3]> {
     let mut known: Vec<_> =
         links.iter().filter(|link| link.is_known).map(|link| link.rtt_ns).collect();
     known.sort_unstable();

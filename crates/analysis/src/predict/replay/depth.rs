@@ -1,53 +1,54 @@
-//! Reads and writes that continue each other, with another number of them under way at once.
+//! Contiguous reads and writes with another number of them in flight.
 //!
-//! A piece is sent when the one so many places before it was answered, and the client has done with it
-//! what it did; pieces go over the line side by side, and are served one after the other, because
-//! one process or thread serves a connection.
+//! With a depth of n, a piece is sent when the n-th piece before it was answered and the client has processed
+//! that one. Pieces share the network, and are served one after the other, because one process or thread
+//! serves a connection.
 
 use std::collections::VecDeque;
 
 use super::Map;
 use super::blocks::{Access, PAUSE_MAX_NS, STREAMS_MAX};
+use crate::predict::plan::Direction;
 
-/// Most requests under way at once; a server grants 8192 credits at most by default.
+/// Most requests in flight; a server grants 8192 credits at most by default.
 pub const DEPTH_MAX: usize = 8192;
 
-/// One open's.
+/// The contiguous accesses of one open.
 struct Stream {
     next_offset: u64,
     is_read: bool,
-    /// End of the last piece, as it was.
+    /// Recorded end of the last piece.
     ended_at: i64,
-    /// When the last piece would be sent.
+    /// Predicted time at which the last piece is sent.
     sent_then: i64,
-    /// When the last pieces would be answered, so many as may be under way.
+    /// Predicted replies of the last pieces, as many as may be in flight.
     ends_then: VecDeque<i64>,
 }
 
 /// All opens.
 #[derive(Default)]
 pub(super) struct Depths {
-    /// Those that had a turn.
-    pub(super) turned: u64,
+    /// Accesses that continue another one.
+    pub(super) contiguous: u64,
     streams: Map<(u32, u64), Stream>,
 }
 
-/// When a piece would be sent, and before when it cannot be served.
+/// When a piece is sent, and from when it can be served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Turn {
+pub(super) struct Slot {
     pub(super) sent: i64,
     pub(super) served_from: i64,
-    /// What it took longer than the one before that was under way with it: the rest it waited for that one.
+    /// How much later it ended than the previous one that was in flight with it: before that it waited for it.
     pub(super) own_ns: i64,
 }
 
 impl Depths {
-    /// When an access that would be sent at `then` is sent; none where it does not continue another.
-    pub(super) fn turn(&mut self, access: &Access, then: i64, depth: usize) -> Option<Turn> {
+    /// When an access that would otherwise be sent at `then` is sent; none where it does not continue another one.
+    pub(super) fn schedule(&mut self, access: &Access, then: i64, depth: usize) -> Option<Slot> {
         if self.streams.len() >= STREAMS_MAX && !self.streams.contains_key(&access.handle) {
             self.streams.clear();
         }
-        let is_read = access.kind == super::Direction::Read;
+        let is_read = access.kind == Direction::Read;
         let next_offset = access.offset.saturating_add(access.bytes);
         let before = self.streams.get_mut(&access.handle).filter(|before| {
             before.is_read == is_read
@@ -65,7 +66,7 @@ impl Depths {
             self.streams.insert(access.handle, stream);
             return None;
         };
-        // What the client does between two pieces; one that was sent before the last one's end had none.
+        // The client's work between two pieces; none for a piece that was sent before the last one's end.
         let gap = (access.start - stream.ended_at).max(0);
         let free = match stream.ends_then.len() >= depth {
             true => stream.ends_then.get(stream.ends_then.len() - depth).copied(),
@@ -80,11 +81,11 @@ impl Depths {
         stream.next_offset = next_offset;
         stream.ended_at = stream.ended_at.max(access.end);
         stream.sent_then = sent;
-        self.turned += 1;
-        Some(Turn { sent, served_from, own_ns })
+        self.contiguous += 1;
+        Some(Slot { sent, served_from, own_ns })
     }
 
-    /// It would be answered then.
+    /// Adds the predicted reply of a piece.
     pub(super) fn ended(&mut self, handle: (u32, u64), then: i64, depth: usize) {
         if let Some(stream) = self.streams.get_mut(&handle) {
             if stream.ends_then.len() >= depth {
@@ -97,10 +98,10 @@ impl Depths {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Direction;
+
     use super::*;
 
-    /// Ten pieces one after the other: each 10 on the line and 2 at the server, the client takes 1.
+    /// Ten pieces one after the other: each takes 10 on the network, 2 at the server and 1 at the client.
     fn lasts(depth: usize) -> i64 {
         let mut depths = Depths::default();
         let (mut was, mut end) = (0, 0);
@@ -114,7 +115,7 @@ mod tests {
                 end: was + 12,
             };
             was += 13;
-            end = match depths.turn(&access, 0, depth) {
+            end = match depths.schedule(&access, 0, depth) {
                 None => 12,
                 Some(turn) => (turn.sent + 12).max(turn.served_from + 2),
             };
@@ -124,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn more_under_way_share_the_line_and_not_the_server() {
+    fn pieces_in_flight_share_the_network_and_not_the_server() {
         assert_eq!(lasts(1), 10 * 13 - 1);
         assert_eq!(lasts(2), 5 * 13 - 1 + 2);
         assert_eq!(lasts(100), 12 + 9 * 2);

@@ -1,39 +1,39 @@
-//! What recorded operations are made of: the distribution of each part by command and size, the
-//! rates at which bytes went, and what one execution of a scenario needs.
+//! What recorded operations consist of: the distribution of each part by command and size, the data
+//! rates, and what one execution of a scenario needs.
 
+use super::Map;
 use super::data::{Part, Times};
-use super::request::Call;
+use super::request::{OperationTime, Request};
 use super::tally::{Side, error_ns};
-use super::{Map, Timed};
 
-/// Operations of a command and a size, by what they are made of.
+/// Operations of a command and a size, with their parts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sizes {
     /// As in the table of operations.
     pub command: String,
-    /// Least and most bytes that they moved: reads and writes of up to twice the least are together.
-    /// None of all operations of the command.
+    /// Least and most bytes that they moved: sizes up to twice the least are one group. None for all operations of the
+    /// command.
     pub bytes: Option<(u64, u64)>,
-    /// How long they took; their number is that of its distribution.
+    /// How long they took.
     pub whole: Times,
-    /// Each part that any of them has: number, mean and percentiles of those that have it. Sums add up
-    /// to the sum of the whole.
+    /// The parts that any of them has, each over the operations that have it. The sums add up to the sum of the
+    /// whole.
     pub parts: Vec<(Part, Times)>,
 }
 
 /// A part of the mean operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Share {
-    /// Mean, ns: those of all parts add up to the whole's.
+    /// Mean, ns; the means of all parts add up to that of the whole.
     pub mean_ns: f64,
     /// Standard deviation, ns.
     pub stddev_ns: f64,
-    /// Half of the mean's 95 % interval, ns; none of a single operation.
+    /// Half of the mean's 95 % interval, ns; none for a single operation.
     pub error_ns: Option<f64>,
 }
 
 impl Sizes {
-    /// A part over all operations here; it is 0 in those that have it not.
+    /// A part over all operations; it is 0 in those that do not have it.
     pub fn share(&self, part: &Times) -> Share {
         let n = self.whole.distribution.n.max(1) as f64;
         let with = part.distribution.n as f64;
@@ -49,44 +49,44 @@ impl Sizes {
 /// Bytes in one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rate {
-    /// All of them, on the wire.
+    /// On the wire, in total.
     pub bytes: u64,
     /// Most in one second.
     pub most: u64,
 }
 
-/// What a scenario's executions sent; outside of any, what clients did.
+/// What the executions of a scenario sent, or all clients where there is no scenario.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Needs {
-    /// None outside of any.
+    /// None outside of scenarios.
     pub scenario: Option<String>,
-    /// Requests that were sent when nothing else of the client was under way.
+    /// Requests that were sent while nothing else of the client was in flight.
     pub rounds: u64,
-    /// Requests with a time of their own by command: a compound is its first operation's.
+    /// Requests with a time of their own by command; a compound counts for its first operation.
     pub requests: Vec<(String, u64)>,
 }
 
-/// All of it.
+/// The parts of all recorded operations.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Detail {
-    /// By command, most time first: all of it, then by size, if there are several.
+    /// By command, most time first: all sizes together, then each size if there are several.
     pub sizes: Vec<Sizes>,
     /// To the server, to the clients.
     pub rates: [Rate; 2],
-    /// From the first request to the last reply of each recording; time that several share once, ns.
+    /// From the first request to the last reply of each recording, ns; overlapping time counts once.
     pub lasted_ns: i64,
-    /// Of all clients (sessions) with requests that count, how long their recording lasted, ns.
+    /// Duration of the recording, summed over all clients (sessions) with counted requests, ns.
     pub clients_ns: f64,
     /// By scenario, or one for all where there is none.
     pub needs: Vec<Needs>,
 }
 
-/// As it is gathered.
+/// Collects the detail.
 #[derive(Default)]
-pub(super) struct Gathering {
+pub(super) struct DetailCollector {
     cells: Map<(u32, u32), Cell>,
     rates: [Rate; 2],
-    /// By recording: one may be of another year than the one before.
+    /// By recording: they may be years apart.
     spans: Map<u32, Span>,
     /// By client: the last end of what it sent.
     ends: Map<u32, i64>,
@@ -115,7 +115,7 @@ impl Cell {
         Cell { bytes: (bytes, bytes), whole: Side::coarse(), parts }
     }
 
-    fn add(&mut self, bytes: u64, timed: &Timed) {
+    fn add(&mut self, bytes: u64, timed: &OperationTime) {
         self.bytes = (self.bytes.0.min(bytes), self.bytes.1.max(bytes));
         self.whole.record(timed.before_ns);
         for (part, (ns, _)) in self.parts.iter_mut().zip(timed.parts) {
@@ -161,20 +161,20 @@ impl Span {
     }
 }
 
-impl Gathering {
+impl DetailCollector {
     /// Adds a request that its client sent at `start`.
-    pub(super) fn add(&mut self, call: &Call, start: i64, timed: &Timed) {
-        let (class, bytes) = match call.role.moves() {
-            Some(_) => (u64::BITS - call.transferred.leading_zeros(), call.transferred),
+    pub(super) fn add(&mut self, request: &Request, start: i64, timed: &OperationTime) {
+        let (class, bytes) = match request.role.moves() {
+            Some(_) => (u64::BITS - request.transferred.leading_zeros(), request.transferred),
             None => (0, 0),
         };
-        let cell = self.cells.entry((call.command, class)).or_insert_with(|| Cell::new(bytes));
+        let cell = self.cells.entry((request.command, class)).or_insert_with(|| Cell::new(bytes));
         cell.add(bytes, timed);
 
         let end = start + timed.before_ns;
         let second = end.div_euclid(1_000_000_000);
         let new = Span { first: start, last: end, clients: 0, second: (second, [0; 2]) };
-        let span = self.spans.entry(call.recording).or_insert(new);
+        let span = self.spans.entry(request.recording).or_insert(new);
         (span.first, span.last) = (span.first.min(start), span.last.max(end));
         // Operations of a recording come in the order of their ends.
         if second > span.second.0 {
@@ -182,24 +182,24 @@ impl Gathering {
             span.second.0 = second;
         }
         let ways = self.rates.iter_mut().zip(&mut span.second.1);
-        for ((rate, now), bytes) in ways.zip([call.bytes.0, call.bytes.1]) {
+        for ((rate, now), bytes) in ways.zip([request.bytes.0, request.bytes.1]) {
             rate.bytes += bytes;
             *now += bytes;
         }
 
-        let before = self.ends.entry(call.client).or_insert_with(|| {
+        let before = self.ends.entry(request.client).or_insert_with(|| {
             span.clients += 1;
             i64::MIN
         });
         let is_round = start >= *before;
         *before = end.max(*before);
         let (rounds, requests) =
-            self.needs.entry(call.execution.map(|one| one.scenario)).or_default();
+            self.needs.entry(request.execution.map(|one| one.scenario)).or_default();
         *rounds += u64::from(is_round);
-        *requests.entry(call.command).or_default() += 1;
+        *requests.entry(request.command).or_default() += 1;
     }
 
-    /// What came out.
+    /// The result.
     pub(super) fn finish(mut self, commands: &[String], scenarios: &[String]) -> Detail {
         let mut spans: Vec<_> = self.spans.into_values().collect();
         spans.iter_mut().for_each(|span| span.end_second(&mut self.rates));

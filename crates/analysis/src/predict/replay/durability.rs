@@ -1,42 +1,42 @@
-//! What is stable when it is answered, and what that costs.
+//! Data that is stable before the reply, and what that costs.
 //!
-//! Stable is what a Flush asks for, and what is written write-through: by the write's own flag or by that
-//! of its open (MS-SMB2 section 2.2.21, 2.2.13), or on a continuously available share. What it costs is learnt from what was recorded: the
-//! server's flush slices, or else what a Flush takes more than other small requests. With a second
-//! server, an answer to something stable waits until that one has it too: longer by the round trip
-//! and the transfer than for the local log alone, if both logs are alike.
+//! A Flush makes data stable, and so does a write-through write: by its own flag or by that of its open
+//! (MS-SMB2 section 2.2.21, 2.2.13), or on a continuously available share. The cost is learnt from the
+//! recording: the server's flush slices, or otherwise how much longer a Flush takes than other small requests.
+//! With a second server, the reply to a stable operation waits until that server has the data too: longer
+//! by the round trip and the transfer than for the local log alone, if both logs are equally fast.
 
 use std::collections::BTreeMap;
 
 use smbscope_tables::slice::Kind;
 
 use super::Map;
-use super::blocks::{Direction, Fit, STREAMS_MAX};
+use super::blocks::{Fit, STREAMS_MAX};
 use super::network::Calendar;
-use super::request::{Call, duration, times};
+use super::request::{Request, duration, times};
 use super::role::Role;
-use crate::predict::plan::{Plan, Replication};
+use crate::predict::plan::{Direction, Plan, Replication};
 use crate::stats::latency::{Grain, Latency, Sample};
 
 /// What making bytes stable costs the server, ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Stable {
-    /// How often it was done.
+pub struct StableCosts {
+    /// Number of recorded operations that had this cost.
     pub n: u64,
     /// Median.
     pub median_ns: f64,
-    /// Its straight line over the bytes, where their numbers differ: at none, and of each.
+    /// A straight line over the number of bytes, where these differ: the cost at none, and of each byte.
     pub line: Option<(f64, f64)>,
-    /// Median of how long a write waits for a thread. One that is written through does so twice, for the write
-    /// and for the flush.
+    /// Median of how long a write waits for a thread. A write-through write waits twice: for the write and for the
+    /// flush.
     pub hand_over_ns: f64,
-    /// What a Flush takes that finds nothing to do: as those do that were seen, or else as a thread for the
+    /// Cost of a Flush that has nothing to do: the median of the recorded ones, or otherwise that of a thread for the
     /// smallest write.
     pub nothing_ns: f64,
 }
 
-impl Stable {
-    /// Of so many bytes by so many requests, none for the pieces of a larger one.
+impl StableCosts {
+    /// The cost for these bytes and requests; 0 requests for the pieces of a larger one.
     fn cost(&self, bytes: u64, requests: u64) -> i64 {
         let ns = match self.line {
             Some((once, byte)) => once * requests as f64 + byte * bytes as f64,
@@ -46,7 +46,7 @@ impl Stable {
     }
 }
 
-/// Data that an asynchronous second server has not yet.
+/// Data that an asynchronous second server does not have yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct AtRisk {
     /// Bytes written.
@@ -55,11 +55,11 @@ pub struct AtRisk {
     pub writing_ns: i64,
     /// From the first write to the last one's arrival, ns.
     pub lasted_ns: i64,
-    /// Most that was under way at once, bytes.
+    /// Largest amount in flight, bytes.
     pub most: u64,
-    /// On average over that time, bytes.
+    /// Mean amount in flight over that time, bytes.
     pub mean: f64,
-    /// Longest time that anything was under way, ns.
+    /// Longest time that data was in flight, ns.
     pub longest_ns: i64,
 }
 
@@ -67,18 +67,18 @@ pub struct AtRisk {
 #[derive(Clone, Copy, Default)]
 struct Open {
     is_through: bool,
-    /// Bytes that are not stable yet: today, then.
+    /// Bytes that are not stable yet: recorded, predicted.
     dirty: (u64, u64),
 }
 
-/// What an operation costs for being stable, ns.
+/// How the cost of stability changes for an operation, ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Extra {
-    /// Of the server's own log: what is left out, and what is added.
+pub(super) struct DurabilityChange {
+    /// The server's own log: what is removed, and what is added.
     pub(super) flush: (i64, i64),
-    /// The same of waiting for the thread that does it.
+    /// Likewise for waiting for the thread that writes it.
     pub(super) hand_over: (i64, i64),
-    /// Waiting for the second server.
+    /// Wait for the second server.
     pub(super) replica_ns: i64,
 }
 
@@ -88,123 +88,125 @@ fn record(into: &mut Option<Latency>, ns: i64) {
 
 /// All opens.
 #[derive(Default)]
-pub(super) struct Durable {
+pub(super) struct Durability {
     opens: Map<(u32, u64), Open>,
     costs: Fit,
     all: Option<Latency>,
     small: Option<Latency>,
     hand_overs: Option<Latency>,
-    /// System calls of writes, by what they moved.
+    /// System calls of writes, by the bytes that they moved.
     calls: Fit,
-    /// Flushes that found nothing.
+    /// Flushes with nothing to do.
     nothing: Option<Latency>,
     has_slices: bool,
-    /// Between the servers.
+    /// The link between the servers.
     line: Calendar,
-    under_way: UnderWay,
+    in_flight: InFlight,
     byte_ns: f64,
     first: Option<i64>,
     last: i64,
     at_risk: AtRisk,
-    /// Stable operations that were seen.
+    /// Number of stable operations.
     pub(super) asked: u64,
 }
 
-impl Durable {
-    /// Takes an operation that becomes so many requests, none for a piece of the one before; `beside_ns` is its
-    /// time without the line. Gives what changes, at the server.
+impl Durability {
+    /// Adds an operation that is sent at `then` as this many requests (none for a piece of the one before); `local_ns` is
+    /// its time without the network. Returns what changes at the server.
     pub(super) fn change(
         &mut self,
         plan: &Plan,
-        stable: &Stable,
-        call: &Call,
-        beside_ns: i64,
+        stable: &StableCosts,
+        request: &Request,
+        local_ns: i64,
         (then, requests): (i64, u64),
-    ) -> Extra {
-        let Some(handle) = call.handle else { return Extra::default() };
+    ) -> DurabilityChange {
+        let Some(handle) = request.handle else { return DurabilityChange::default() };
         if self.opens.len() >= STREAMS_MAX && !self.opens.contains_key(&handle) {
             self.opens.clear();
         }
-        let slice_ns = call.slices[Kind::Flush as usize];
+        let slice_ns = request.slices[Kind::Flush as usize];
         self.has_slices |= slice_ns > 0;
-        let (is_write, is_today) = match call.role {
+        let (is_write, is_stable_before) = match request.role {
             Role::Create => {
-                if call.is_through {
+                if request.is_through {
                     self.opens.insert(handle, Open { is_through: true, dirty: (0, 0) });
                 }
-                return Extra::default();
+                return DurabilityChange::default();
             }
             Role::Close => {
                 self.opens.remove(&handle);
-                return Extra::default();
+                return DurabilityChange::default();
             }
             Role::Flush => (false, true),
             Role::Move(Direction::Write) => {
                 let is_through = self.opens.get(&handle).is_some_and(|open| open.is_through);
-                (true, call.is_through || is_through)
+                (true, request.is_through || is_through)
             }
             Role::Other => {
-                record(&mut self.small, beside_ns);
-                return Extra::default();
+                record(&mut self.small, local_ns);
+                return DurabilityChange::default();
             }
-            _ => return Extra::default(),
+            _ => return DurabilityChange::default(),
         };
         let open = self.opens.entry(handle).or_default();
-        let bytes = if is_write { call.transferred } else { 0 };
+        let bytes = if is_write { request.transferred } else { 0 };
         let dirty = (open.dirty.0.saturating_add(bytes), open.dirty.1.saturating_add(bytes));
-        let is_then = match plan.write_through {
+        let is_stable_after = match plan.write_through {
             Some(is_through) if is_write => is_through,
-            _ => is_today,
+            _ => is_stable_before,
         };
-        open.dirty = (if is_today { 0 } else { dirty.0 }, if is_then { 0 } else { dirty.1 });
-        let mut extra = Extra::default();
-        let waited_ns = call.slices[Kind::IoWait as usize];
-        // What is written through waits for a thread twice.
-        let hand_over_ns = if is_write && is_today { waited_ns / 2 } else { waited_ns };
+        open.dirty =
+            (if is_stable_before { 0 } else { dirty.0 }, if is_stable_after { 0 } else { dirty.1 });
+        let mut extra = DurabilityChange::default();
+        let waited_ns = request.slices[Kind::IoWait as usize];
+        // A write-through write waits for a thread twice.
+        let hand_over_ns = if is_write && is_stable_before { waited_ns / 2 } else { waited_ns };
         if is_write && waited_ns > 0 {
             record(&mut self.hand_overs, hand_over_ns);
-            self.calls.add(bytes, call.slices[Kind::Io as usize]);
+            self.calls.add(bytes, request.slices[Kind::Io as usize]);
         }
-        self.asked += u64::from(is_today);
-        if is_today {
-            // Without slices a write's own time is not told from that of being stable, and a Flush that
-            // finds nothing does nothing.
+        self.asked += u64::from(is_stable_before);
+        if is_stable_before {
+            // Without slices, a write's own time and that of making it stable are not separable, and a Flush with
+            // nothing to do shows nothing.
             if dirty.0 > 0 && (slice_ns > 0 || !(is_write || self.has_slices)) {
-                let ns = if slice_ns > 0 { slice_ns } else { beside_ns };
+                let ns = if slice_ns > 0 { slice_ns } else { local_ns };
                 self.costs.add(dirty.0, ns);
                 record(&mut self.all, ns);
             } else if slice_ns > 0 {
                 record(&mut self.nothing, slice_ns);
             }
         }
-        if plan.write_through.is_some() && (is_today, dirty.0) != (is_then, dirty.1) {
-            let today = match (is_today, slice_ns) {
+        if plan.write_through.is_some() && (is_stable_before, dirty.0) != (is_stable_after, dirty.1)
+        {
+            let today = match (is_stable_before, slice_ns) {
                 (false, _) => 0,
                 (true, ns @ 1..) => ns,
                 (true, _) => stable.cost(dirty.0, 1),
             };
-            let after = match is_then {
+            let after = match is_stable_after {
                 false => 0,
                 true if is_write || dirty.1 > 0 => stable.cost(dirty.1, requests),
                 true => duration(stable.nothing_ns as i64),
             };
-            // Of the slice faster storage leaves a share.
+            // Faster storage leaves a share of the slice.
             let share = plan.slices[Kind::Flush as usize];
             extra.flush = (times(today, share), times(after, share));
             if is_write {
                 let after_ns = stable.hand_over_ns * requests as f64;
-                let after = if is_then { duration(after_ns as i64) } else { 0 };
-                extra.hand_over = (if is_today { hand_over_ns } else { 0 }, after);
+                let after = if is_stable_after { duration(after_ns as i64) } else { 0 };
+                extra.hand_over = (if is_stable_before { hand_over_ns } else { 0 }, after);
             }
         }
         if let Some(replication) = plan.replication {
             extra.replica_ns =
-                self.replicate(&replication, (then, requests), bytes, is_then, dirty.1);
+                self.replicate(&replication, (then, requests), bytes, is_stable_after, dirty.1);
         }
         extra
     }
 
-    /// Sends what was written to the second server; gives how long an answer waits for it.
+    /// Sends written data to the second server; returns how long the reply waits for it.
     fn replicate(
         &mut self,
         to: &Replication,
@@ -216,9 +218,9 @@ impl Durable {
         let ns =
             |bytes: u64| to.bandwidth_bits.map_or(0, |bits| (bytes as f64 * 8e9 / bits) as i64);
         if to.is_sync {
-            // What is not stable goes over at its own time, and takes the line's.
+            // Data that need not be stable is sent too, and occupies the link.
             let waited = self.line.take(then, ns(bytes));
-            // A Flush waits for what is on the line before it.
+            // A Flush waits for the data that is on the link before it.
             let transfer = match bytes {
                 0 if dirty > 0 => self.line.take(then, 1),
                 0 => return 0,
@@ -232,7 +234,7 @@ impl Durable {
         }
         let took = self.line.take(then, ns(bytes)) + ns(bytes) + to.rtt_ns / 2;
         let arrives = then.saturating_add(took);
-        self.under_way.add(then, arrives, bytes);
+        self.in_flight.add(then, arrives, bytes);
         let risk = &mut self.at_risk;
         risk.written = risk.written.saturating_add(bytes);
         risk.longest_ns = risk.longest_ns.max(took);
@@ -244,13 +246,13 @@ impl Durable {
         0
     }
 
-    /// What was learnt of the costs.
-    pub(super) fn learnt(&self) -> Stable {
+    /// The learnt costs.
+    pub(super) fn learnt(&self) -> StableCosts {
         let median = |of: &Option<Latency>| {
             of.as_ref().and_then(|all| all.distribution(false).p50_ns).unwrap_or(0) as f64
         };
         let n = self.all.as_ref().map_or(0, |all| all.distribution(false).n);
-        // A Flush is a small request, and something more.
+        // A Flush is a small request plus the work of making data stable.
         let small_ns = if self.has_slices { 0.0 } else { median(&self.small) };
         let line = self.costs.line().map(|(once, byte)| ((once - small_ns).max(0.0), byte));
         let median_ns = (median(&self.all) - small_ns).max(0.0);
@@ -260,7 +262,7 @@ impl Durable {
             Some(_) => median(&self.nothing),
             None => hand_over_ns + call_ns,
         };
-        Stable { n, median_ns, line, hand_over_ns, nothing_ns: nothing_ns.min(median_ns) }
+        StableCosts { n, median_ns, line, hand_over_ns, nothing_ns: nothing_ns.min(median_ns) }
     }
 
     /// What was under way to an asynchronous second server.
@@ -268,14 +270,14 @@ impl Durable {
         let first = self.first?;
         let lasted_ns = self.last.saturating_sub(first);
         let mean = if lasted_ns > 0 { self.byte_ns / lasted_ns as f64 } else { 0.0 };
-        Some(AtRisk { lasted_ns, mean, most: self.under_way.most(), ..self.at_risk })
+        Some(AtRisk { lasted_ns, mean, most: self.in_flight.most(), ..self.at_risk })
     }
 }
 
 /// How many bytes are on their way to the second server, millisecond by millisecond: operations come in the order in
 /// which they were written down, by each of a run's threads a second's at once.
 #[derive(Default)]
-struct UnderWay {
+struct InFlight {
     /// By how much it changes, of the last minute.
     changes: BTreeMap<i64, i64>,
     /// Before that.
@@ -283,7 +285,7 @@ struct UnderWay {
     most: i64,
 }
 
-impl UnderWay {
+impl InFlight {
     const SLOT_NS: i64 = 1_000_000;
     const KEPT: i64 = 60_000;
 
@@ -323,9 +325,9 @@ mod tests {
         // Two threads, each with 8 kB that is under way for 5 ms of every 10.
         let of = |thread: i64| (0..100).map(move |turn| (10 * turn + 2 * thread) * MS);
         let most = |rows: Vec<i64>| {
-            let mut under_way = UnderWay::default();
-            rows.into_iter().for_each(|sent| under_way.add(sent, sent + 5 * MS, 8_000));
-            under_way.most()
+            let mut in_flight = InFlight::default();
+            rows.into_iter().for_each(|sent| in_flight.add(sent, sent + 5 * MS, 8_000));
+            in_flight.most()
         };
         let one_after_the_other: Vec<i64> = of(0).chain(of(1)).collect();
         let mut in_time = one_after_the_other.clone();

@@ -1,11 +1,11 @@
-//! What an operation looks up: names as numbers, so that none of them is kept.
+//! What an operation looks up: names as hashes, so that no name is kept.
 
 use std::hash::{BuildHasher, Hasher};
 
 use arrow::array::RecordBatch;
 use arrow::error::ArrowError;
 
-use super::caches::{Ask, Place};
+use super::caches::{CacheQuery, PathId};
 use super::role::Role;
 use crate::rows::columns::Resolved;
 use crate::rows::create_intent::CreateIntent as Opening;
@@ -19,16 +19,16 @@ crate::rows::columns::columns! {
     create_options: u32,
 }
 
-/// Columns that tell what an operation looks up, and what their texts mean.
+/// The columns about what an operation looks up, with their texts resolved.
 pub(super) struct Lookups {
     columns: Columns,
-    /// Of each path its own number and its parent's.
+    /// By path: its own hash and its parent's.
     paths: Vec<Option<(u64, u64)>>,
     shares: Vec<Option<u64>>,
     opens: Resolved,
 }
 
-/// The same in every run.
+/// Fixed, so that every run has the same hashes.
 const SEED: u64 = 0x736d_6273_636f_7065;
 
 fn hash(words: &[&[u8]]) -> u64 {
@@ -51,7 +51,7 @@ impl Lookups {
         })
     }
 
-    /// What the row asks.
+    /// What the row looks up.
     pub(super) fn ask(
         &mut self,
         row: usize,
@@ -60,13 +60,13 @@ impl Lookups {
         role: Role,
         handle: Option<(u32, u64)>,
         start: i64,
-    ) -> Ask {
+    ) -> CacheQuery {
         let Lookups { columns, paths, shares, opens } = self;
         let place = columns.path.key(row).and_then(|key| {
             let (own, parent) = *match paths.get_mut(key)? {
                 Some(known) => known,
                 unknown => unknown.insert({
-                    // Names are alike whatever their case (MS-FSCC section 2.1.5).
+                    // Names are compared without case (MS-FSCC section 2.1.5).
                     let path = columns.path.text(key)?.trim_matches('\\').to_lowercase();
                     let parent = path.rfind('\\').map_or("", |end| &path[..end]);
                     (hash(&[path.as_bytes()]), hash(&[parent.as_bytes()]))
@@ -82,12 +82,12 @@ impl Lookups {
             let with = |path: u64| {
                 hash(&[&path.to_le_bytes(), &share.to_le_bytes(), &recording.to_le_bytes()])
             };
-            Some(Place { own: with(own), parent: with(parent) })
+            Some(PathId { own: with(own), parent: with(parent) })
         });
         let only_opens = columns.detail.key(row).is_some_and(|key| {
             opens.get(key, || u32::from(columns.detail.text(key) == Some("FILE_OPEN"))) == 1
         });
-        Ask {
+        CacheQuery {
             client,
             role,
             handle,

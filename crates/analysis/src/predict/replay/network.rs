@@ -1,4 +1,4 @@
-//! The way between one client and the server, today and then.
+//! The network between one client and the server, recorded and changed.
 
 use std::collections::VecDeque;
 
@@ -6,108 +6,107 @@ use smbscope_tables::code::Vantage;
 use smbscope_tables::tables::Connection;
 
 use super::super::plan::Plan;
-use super::protection::Ways;
+use super::protection::Algorithms;
 use super::request::duration;
 use super::tcp::{HEADERS_BYTES, Path, Sender, window_of_losses};
 use super::{Map, PIECES};
 
 /// Payload of a segment on Ethernet, with TCP's time stamps.
 const SEGMENT_BYTES: f64 = 1448.0;
-/// TCP's time stamps, which an announced segment size does not know of.
+/// TCP's time stamps, which an announced segment size does not account for.
 const STAMPS_BYTES: u64 = 12;
-/// Segments above this are those of a loopback device, which no line carries.
+/// Larger segments are those of a loopback device, which no real network carries.
 const SEGMENT_MAX_BYTES: f64 = 9_000.0;
 
-/// Most channels of a session; Windows opens 32 at most, Samba takes as many.
+/// Most channels of a session: Windows opens at most 32, and Samba accepts that many.
 pub const CHANNELS_MAX: usize = 32;
 
 /// One TCP connection.
-pub(super) struct Link {
+pub(super) struct TcpConnection {
     /// Its client, when it is known.
     pub(super) client: Option<u32>,
-    /// Whether that is a session's.
+    /// Whether that is the client of a session.
     pub(super) has_session: bool,
-    /// Whether the round trip is.
+    /// Whether the round trip is known.
     pub(super) is_known: bool,
-    /// Round trip between the place of recording and the client, ns.
+    /// Round trip between the capture point and the client, ns.
     pub(super) to_client_ns: i64,
     pub(super) rtt_ns: (i64, i64),
-    today: Way,
-    then: Way,
-    /// Whether the line is another one then.
+    today: Route,
+    then: Route,
+    /// Whether the network changes.
     pub(super) is_other: bool,
     line: u32,
-    /// How it signs and encrypts.
-    pub(super) ways: Ways,
-    /// Whether requests, and replies, were sent where it was recorded.
+    pub(super) algorithms: Algorithms,
+    /// Whether requests, and replies, were sent by the recording machine.
     sends: [bool; 2],
-    /// Bytes of long messages that were not, and how much longer they took than the model of today's line, ns.
+    /// Bytes of long messages that it received, and how much longer they took than the model of the recorded network, ns.
     spread: (u64, i64),
 }
 
-/// Messages of so many bytes show what the line carries.
+/// Messages of this many bytes show the rate of the network.
 const LONG_BYTES: u64 = 12 << 10;
 
-struct Way {
+struct Route {
     paths: [Path; 2],
-    /// Of each of its TCP connections.
+    /// One pair for each of its TCP connections.
     senders: Vec<[Sender; 2]>,
     turn: usize,
 }
 
-/// What the line costs one operation, ns.
+/// The network's part of one operation's time, ns.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Cost {
+pub(super) struct NetworkCost {
     pub(super) rtt_ns: i64,
     /// Further round trips and the time of sending.
     pub(super) more_ns: i64,
 }
 
-impl Cost {
+impl NetworkCost {
     pub(super) fn sum(&self) -> i64 {
         self.rtt_ns + self.more_ns
     }
 
-    /// Where bytes take longer, the time that they took anyhow is in that: today's line, or a sender, was slower
-    /// than the model of it.
-    pub(super) fn absorbs(mut self, today: Cost, spread_ns: i64) -> Cost {
+    /// If bytes take longer with the changes, that includes the time by which the recorded network, or a sender, was
+    /// slower than its model.
+    pub(super) fn absorbs(mut self, today: NetworkCost, spread_ns: i64) -> NetworkCost {
         self.more_ns -= spread_ns.min((self.more_ns - today.more_ns).max(0));
         self
     }
 
-    pub(super) fn times(&self, count: u64) -> Cost {
+    pub(super) fn times(&self, count: u64) -> NetworkCost {
         let times = |ns: i64| duration(ns.saturating_mul(count as i64));
-        Cost { rtt_ns: times(self.rtt_ns), more_ns: times(self.more_ns) }
+        NetworkCost { rtt_ns: times(self.rtt_ns), more_ns: times(self.more_ns) }
     }
 
-    pub(super) fn and(&self, other: Cost) -> Cost {
-        Cost {
+    pub(super) fn and(&self, other: NetworkCost) -> NetworkCost {
+        NetworkCost {
             rtt_ns: duration(self.rtt_ns + other.rtt_ns),
             more_ns: duration(self.more_ns + other.more_ns),
         }
     }
 }
 
-/// What is known of a connection before its first operation.
+/// What is known about a connection before its first operation.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Known {
-    /// Round trip between the place of recording and the client, and the server, ns.
+pub(super) struct ConnectionFacts {
+    /// Round trips between the capture point and the client, and the server, ns.
     to_client: Option<i64>,
     to_server: Option<i64>,
     segment_bytes: Option<u64>,
-    ways: Ways,
+    algorithms: Algorithms,
 }
 
-impl Known {
-    pub(super) fn of(one: &Connection) -> Known {
+impl ConnectionFacts {
+    pub(super) fn of(one: &Connection) -> ConnectionFacts {
         let vantage = one.vantage.as_deref();
         let side = |ns: Option<i64>, here: &[Vantage]| {
-            // There is nothing behind the place of recording.
+            // A capture point at the end has no network behind it.
             let is_here = here.iter().any(|here| vantage == Some(here.name()));
             if is_here { Some(0) } else { ns.map(duration) }
         };
-        Known {
-            ways: Ways::of(one),
+        ConnectionFacts {
+            algorithms: Algorithms::of(one),
             to_client: side(one.client_rtt_ns, &[Vantage::Client]),
             to_server: side(one.server_rtt_ns, &[Vantage::Server, Vantage::Inside]),
             segment_bytes: match (one.client_mss, one.server_mss) {
@@ -118,9 +117,9 @@ impl Known {
     }
 }
 
-impl Link {
-    pub(super) fn new(plan: &Plan, known: Known, line: u32) -> Link {
-        let Known { to_client, to_server, segment_bytes, ways } = known;
+impl TcpConnection {
+    pub(super) fn new(plan: &Plan, known: ConnectionFacts, line: u32) -> TcpConnection {
+        let ConnectionFacts { to_client, to_server, segment_bytes, algorithms } = known;
         let rtt_ns = to_client.unwrap_or(0) + to_server.unwrap_or(0);
         let is_known = to_client.is_some() && to_server.is_some();
         let segment_bytes = segment_bytes
@@ -128,7 +127,7 @@ impl Link {
         let today =
             Path { rtt_ns, segment_bytes, segment_ns: 0.0, window: f64::INFINITY, loss: 0.0 };
         let mut then = today;
-        if plan.is_other_line() {
+        if plan.is_other_network() {
             then.rtt_ns = if is_known { duration(plan.rtt_ns(rtt_ns)) } else { rtt_ns };
             if segment_bytes > SEGMENT_MAX_BYTES {
                 then.segment_bytes = SEGMENT_BYTES;
@@ -144,12 +143,12 @@ impl Link {
                 then.window = then.window.min(window_of_losses(plan.loss, then.rtt_ns)).max(1.0);
             }
         }
-        let way = |path: Path, connections: usize| Way {
+        let way = |path: Path, connections: usize| Route {
             paths: [path; 2],
             senders: vec![Default::default(); connections],
             turn: 0,
         };
-        Link {
+        TcpConnection {
             client: None,
             has_session: false,
             is_known,
@@ -159,16 +158,21 @@ impl Link {
             today: way(today, 1),
             then: way(then, plan.channels.clamp(1, CHANNELS_MAX)),
             line,
-            ways,
+            algorithms,
             sends: [to_client, to_server].map(|behind_ns| behind_ns == Some(0)),
             spread: (0, 0),
         }
     }
 
-    /// How much longer the bytes of a request and its reply took than the model of today's line, of which so much
-    /// was seen. What is sent where it was recorded is handed to the kernel, and how long the line takes for it is
-    /// not seen: as long as for what came, at most.
-    pub(super) fn spread_ns(&mut self, bytes: (u64, u64), today: &Cost, seen_ns: i64) -> i64 {
+    /// How much longer the bytes of a request and its reply took than the model of the recorded network, from their
+    /// visible transfer time. Data sent by the recording machine is handed to the kernel, so its transfer time is not
+    /// visible; the time per byte of received data is assumed, if that is longer.
+    pub(super) fn spread_ns(
+        &mut self,
+        bytes: (u64, u64),
+        today: &NetworkCost,
+        seen_ns: i64,
+    ) -> i64 {
         let seen_ns = (seen_ns - today.more_ns).max(0);
         let [up, down] = [bytes.0, bytes.1].map(|bytes| bytes >= LONG_BYTES);
         let (bytes, is_own) = match (up, down) {
@@ -186,25 +190,25 @@ impl Link {
         seen_ns.max((known_ns as f64 / known.max(1) as f64 * bytes as f64) as i64)
     }
 
-    /// What the line costs a request and its reply, sent at `at`, today: no more than the whole time.
-    pub(super) fn today(&mut self, at: i64, bytes: (u64, u64), whole_ns: i64) -> Cost {
+    /// The recorded network's part for a request, sent at `at`, and its reply: at most the whole time.
+    pub(super) fn today(&mut self, at: i64, bytes: (u64, u64), whole_ns: i64) -> NetworkCost {
         let mut today = self.today.carry(at, bytes, false);
         today.rtt_ns = today.rtt_ns.min(whole_ns.max(0));
         today.more_ns = today.more_ns.min(whole_ns.max(0) - today.rtt_ns);
         today
     }
 
-    /// The same of several messages one after the other, each of which takes `between_ns` besides.
+    /// The changed network's part for several messages one after the other, each of which takes `between_ns` in addition.
     pub(super) fn pieces(
         &mut self,
-        lines: &mut Lines,
+        lines: &mut ClientLinks,
         at: i64,
         bytes: (u64, u64),
         pieces: u64,
         between_ns: i64,
-    ) -> Cost {
+    ) -> NetworkCost {
         let piece = (bytes.0.div_ceil(pieces), bytes.1.div_ceil(pieces));
-        let mut sum = Cost::default();
+        let mut sum = NetworkCost::default();
         let mut last = sum;
         for place in 0..pieces.min(PIECES) as i64 {
             let at = at + sum.sum() + duration(place.saturating_mul(between_ns));
@@ -214,50 +218,50 @@ impl Link {
         sum.and(last.times(pieces.saturating_sub(PIECES)))
     }
 
-    /// The same then. Of what continues the message before, only the sending counts.
+    /// The changed network's part. For a message that continues the previous one, only the sending counts.
     pub(super) fn then(
         &mut self,
-        lines: &mut Lines,
+        lines: &mut ClientLinks,
         at: i64,
         bytes: (u64, u64),
         is_more: bool,
-    ) -> Cost {
+    ) -> NetworkCost {
         let mut then = self.then.carry(at, bytes, is_more);
         then.more_ns = duration(then.more_ns.saturating_add(lines.wait(self.line, at, bytes)));
         then
     }
 }
 
-impl Way {
-    fn carry(&mut self, at: i64, bytes: (u64, u64), is_more: bool) -> Cost {
+impl Route {
+    fn carry(&mut self, at: i64, bytes: (u64, u64), is_more: bool) -> NetworkCost {
         let [up, down] = &self.paths;
         if !is_more {
             self.turn = (self.turn + 1) % self.senders.len();
         }
         let Some([client, server]) = self.senders.get_mut(self.turn) else {
-            return Cost::default();
+            return NetworkCost::default();
         };
         let request_ns = client.send(up, at, bytes.0, is_more);
         let at_server = at.saturating_add(request_ns).saturating_add(up.rtt_ns);
         let reply_ns = server.send(down, at_server, bytes.1, is_more);
         let rtt_ns = if is_more { 0 } else { up.rtt_ns };
-        Cost { rtt_ns, more_ns: duration(request_ns.saturating_add(reply_ns)) }
+        NetworkCost { rtt_ns, more_ns: duration(request_ns.saturating_add(reply_ns)) }
     }
 }
 
-/// Lines of limited rate, one for each client's address, shared by its connections.
-pub(super) struct Lines {
+/// Links of limited rate, one for each client address, shared by its connections.
+pub(super) struct ClientLinks {
     bits: Option<f64>,
     lines: Vec<[Calendar; 2]>,
     line_of: Map<String, u32>,
 }
 
-impl Lines {
-    pub(super) fn new(plan: &Plan) -> Lines {
-        Lines { bits: plan.bandwidth_bits, lines: Vec::new(), line_of: Map::default() }
+impl ClientLinks {
+    pub(super) fn new(plan: &Plan) -> ClientLinks {
+        ClientLinks { bits: plan.bandwidth_bits, lines: Vec::new(), line_of: Map::default() }
     }
 
-    /// The line of a client.
+    /// The link of a client.
     pub(super) fn of(&mut self, client: &str) -> u32 {
         if self.bits.is_none() {
             return 0;
@@ -271,7 +275,7 @@ impl Lines {
         line
     }
 
-    /// How long a request and its reply wait for the line, because others use it, ns.
+    /// How long a request and its reply wait because others use the link, ns.
     fn wait(&mut self, line: u32, at: i64, bytes: (u64, u64)) -> i64 {
         let (Some(bits), Some([up, down])) = (self.bits, self.lines.get_mut(line as usize)) else {
             return 0;
@@ -285,19 +289,20 @@ impl Lines {
     }
 }
 
-/// When a line is busy. Messages come roughly in the order of time; each takes the first free time
-/// after its own.
+/// When a link is busy. Messages come roughly in the order of time; each takes the first free time after
+/// its own.
 #[derive(Default)]
 pub(super) struct Calendar {
-    /// Slot number of the first that is kept, and of the one after the last.
+    /// Number of the first slot that is kept, and of the one after the last.
     first: i64,
     end: i64,
-    /// So many slots each, from that number on: who seldom sends has few, and there may be many lines.
+    /// Pieces of [`Calendar::PIECE`] slots, from `first_piece` on. A client that seldom sends has few, and there may be
+    /// many links.
     pieces: VecDeque<Option<Box<Piece>>>,
     first_piece: i64,
 }
 
-/// Busy time in slots that follow each other, ns, and how much is free in all of them.
+/// Busy time in consecutive slots, ns, and how much time is free in all of them.
 struct Piece {
     slots: [u32; Calendar::PIECE as usize],
     free_ns: i64,
@@ -309,7 +314,7 @@ impl Calendar {
     const SLOTS: i64 = 60_000;
     const PIECE: i64 = 64;
 
-    /// Takes so much time from `at` on; gives how long it has to wait.
+    /// Occupies the link for `ns` from `at` on; returns how long that has to wait.
     pub(super) fn take(&mut self, at: i64, ns: i64) -> i64 {
         if ns <= 0 {
             return 0;
@@ -320,7 +325,7 @@ impl Calendar {
             (self.first, self.end) = (slot, slot);
             self.first_piece = slot.div_euclid(Self::PIECE);
         }
-        // What lies before the kept slots is over.
+        // Time before the kept slots is over.
         let mut place = slot.max(self.first);
         let most = self.first + 2 * Self::SLOTS;
         let mut left = ns;
@@ -335,7 +340,7 @@ impl Calendar {
             }
             for slot in piece.slots.iter_mut().skip(place.rem_euclid(Self::PIECE) as usize) {
                 let slot_at = place * Self::SLOT_NS;
-                // In the first slot only what comes after.
+                // In the first slot, only the time after `at`.
                 let from = (at - slot_at).clamp(0, Self::SLOT_NS);
                 let busy = i64::from(*slot);
                 let taken = (Self::SLOT_NS - busy).min(Self::SLOT_NS - from).clamp(0, left);
@@ -380,13 +385,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_carries_one_message_after_the_other_in_any_order() {
+    fn a_link_carries_one_message_after_the_other_in_any_order() {
         let ms = 1_000_000;
         let mut line = Calendar::default();
         assert_eq!(line.take(0, 10 * ms), 0);
         assert_eq!(line.take(2 * ms, 5 * ms), 8 * ms);
         assert_eq!(line.take(30 * ms, 5 * ms), 0);
-        // Before the one that came first in this list, in time that is free.
+        // Before the previous one, in free time.
         assert_eq!(line.take(20 * ms, 5 * ms), 0);
         assert_eq!(line.take(20 * ms, 10 * ms), 10 * ms);
     }
@@ -397,7 +402,7 @@ mod tests {
         for at in 0..200 {
             line.take(at * 1_000_000_000, 1_500_000);
         }
-        // A minute, and of that only the pieces that something was sent in.
+        // One minute, and only the pieces in which something was sent.
         let made = |line: &Calendar| line.pieces.iter().flatten().count();
         assert!(made(&line) <= 62, "{}", made(&line));
         line.take(200_000_000_000, 3_600_000_000_000);

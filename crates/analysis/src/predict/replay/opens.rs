@@ -1,17 +1,17 @@
-//! What opens are used for, which their Create does not tell: learnt by a first replay, and asked by a
-//! second one that meets the same Creates in the same order.
+//! What opens are used for, which their Create does not show: learnt by a first replay, and used by a
+//! second one that has the same Creates in the same order.
 
 use super::Map;
 use super::role::Role;
 
-/// Opens that are followed at once.
+/// Most opens that are followed at the same time.
 const OPEN_MAX: usize = 1 << 20;
 
 /// Two bits for each Create, in the order of their ends.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Opens(Vec<u8>);
 
-/// What one is used for.
+/// What an open is used for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Use(u8);
 
@@ -19,7 +19,7 @@ impl Use {
     const LISTED: u8 = 1;
     const OTHER: u8 = 2;
 
-    /// It is opened and closed, nothing else.
+    /// It is opened and closed, and nothing else.
     pub(super) fn is_none(self) -> bool {
         self.0 == 0
     }
@@ -31,37 +31,37 @@ impl Use {
 }
 
 impl Opens {
-    /// Of the Create of that place.
+    /// The use of the Create with this number.
     pub(super) fn get(&self, place: usize) -> Use {
         Use(self.0.get(place).copied().unwrap_or(Use::OTHER))
     }
 }
 
-/// Learns.
+/// Learns what opens are used for.
 #[derive(Default)]
-pub(super) struct Learning {
+pub(super) struct OpenLearning {
     opens: Opens,
-    under_way: Map<(u32, u64), usize>,
+    in_flight: Map<(u32, u64), usize>,
 }
 
-impl Learning {
+impl OpenLearning {
     /// An operation ended.
     pub(super) fn add(&mut self, role: Role, handle: Option<(u32, u64)>) {
         if role == Role::Create {
-            if self.under_way.len() >= OPEN_MAX {
-                // Their uses so far count.
-                self.under_way.clear();
+            if self.in_flight.len() >= OPEN_MAX {
+                // Their uses so far remain.
+                self.in_flight.clear();
             }
             if let Some(handle) = handle {
-                self.under_way.insert(handle, self.opens.0.len());
+                self.in_flight.insert(handle, self.opens.0.len());
             }
             self.opens.0.push(0);
             return;
         }
         let Some(handle) = handle else { return };
         if role == Role::Close {
-            self.under_way.remove(&handle);
-        } else if let Some(place) = self.under_way.get(&handle)
+            self.in_flight.remove(&handle);
+        } else if let Some(place) = self.in_flight.get(&handle)
             && let Some(bits) = self.opens.0.get_mut(*place)
         {
             *bits |= match role {

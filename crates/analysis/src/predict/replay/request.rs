@@ -1,23 +1,23 @@
-//! One request message and its reply, as it was recorded and as it would be, within bounds.
+//! One request message and its reply, as recorded and as predicted, within bounds.
 
 use smbscope_tables::slice::Kind;
 
-use super::Spare;
+use super::Saving;
 use super::blocks::Access;
-use super::cache_hits::Moving;
+use super::cache_hits::HitShift;
 use super::client::Execution;
 use super::data::Part;
-use super::durability::Extra;
+use super::durability::DurabilityChange;
 use super::role::Role;
 use crate::predict::plan::Plan;
 
-/// Points in time, durations and sizes beyond these are nonsense that a damaged file holds; sums of
-/// what is within them do not overflow, and none is walked through for long.
+/// Points in time, durations and sizes beyond these come from damaged files; sums within them do not overflow, and
+/// loops over them are short.
 const TIME_MAX_NS: i64 = 4_000_000_000_000_000_000;
 pub(super) const DURATION_MAX_NS: i64 = 1_000_000_000_000_000;
 pub(super) const MESSAGE_MAX_BYTES: u64 = 32 << 20;
 
-/// So many times as long; exactly as long where that is once.
+/// A multiple of a time; exactly the time for a factor of 1.
 pub(super) fn times(ns: i64, factor: f64) -> i64 {
     if factor == 1.0 { ns } else { duration((ns as f64 * factor) as i64) }
 }
@@ -30,26 +30,26 @@ pub(super) fn duration(ns: i64) -> i64 {
     ns.clamp(0, DURATION_MAX_NS)
 }
 
-/// What one operation took, and would take.
+/// How long one operation took, and how long it takes with the changes.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Timed {
+pub(super) struct OperationTime {
     pub(super) before_ns: i64,
     pub(super) after_ns: i64,
-    /// Requests that it would be.
+    /// Number of requests that it becomes.
     pub(super) requests: i64,
-    /// Whether any slice is in it, today or then.
+    /// Whether it has any slice, before or after.
     pub(super) has_slices: bool,
-    /// What it is made of, in the order of [`Part::ALL`].
+    /// Its parts before and after, in the order of [`Part::ALL`].
     pub(super) parts: [(i64, i64); Part::ALL.len()],
 }
 
-impl Timed {
+impl OperationTime {
     pub(super) fn set(&mut self, part: Part, ns: (i64, i64)) {
         self.parts[part as usize] = ns;
     }
 
-    /// What the server did, and would do; `served` is how many times as long reads are served. Gives the
-    /// sums.
+    /// Sets the server's slices; `served` is the factor for the time in which a read is served. Returns the sums before
+    /// and after.
     pub(super) fn set_slices(
         &mut self,
         slices: &[i64; Kind::PARTS],
@@ -59,7 +59,7 @@ impl Timed {
         self.has_slices = true;
         let mut sums = (0, 0);
         for (place, (&ns, share)) in slices.iter().zip(plan.slices).enumerate() {
-            let served = if Moving::is_served(place) { served } else { 1.0 };
+            let served = if HitShift::is_served(place) { served } else { 1.0 };
             let ns_then = times(ns, share * served);
             self.parts[Part::FIRST_SLICE + place] = (ns, ns_then);
             sums = (sums.0 + ns, sums.1 + ns_then);
@@ -67,22 +67,22 @@ impl Timed {
         sums
     }
 
-    /// What it waits more for what the server shares; gives what is saved.
+    /// Adds a longer wait for what the server shares; returns the time saved.
     pub(super) fn wait(&mut self, more_ns: i64) -> i64 {
         let queue = Part::FIRST_SLICE + Kind::Queue as usize;
         let place = if self.has_slices { queue } else { Part::Server as usize };
         let (_, then) = &mut self.parts[place];
-        // It cannot wait less than not at all.
+        // A wait cannot become negative.
         let more_ns = duration(then.saturating_add(more_ns)) - *then;
         *then += more_ns;
         -more_ns
     }
 
-    /// What being stable costs more or less; gives what is saved.
-    pub(super) fn make_stable(&mut self, extra: &Extra) -> i64 {
+    /// Adds the change of what stability costs; returns the time saved.
+    pub(super) fn make_stable(&mut self, extra: &DurabilityChange) -> i64 {
         self.has_slices |= extra.flush != (0, 0);
         self.parts[Part::Replica as usize].1 = extra.replica_ns;
-        // Where slices are, it is one of them; else the server's time has it.
+        // It is a slice of its own where there are slices, and otherwise a part of the server's time.
         let flush = Part::FIRST_SLICE + Kind::Flush as usize;
         let part = match self.parts[flush].0 {
             0 if extra.flush.0 > 0 => Part::Server as usize,
@@ -96,13 +96,13 @@ impl Timed {
         -more(extra.flush) - more(extra.hand_over) - extra.replica_ns
     }
 
-    /// What was to take `beside_ns` besides the line takes so much more or less of the server: each of its parts
-    /// as it is long, and the client's, which is the rest.
-    pub(super) fn stretch(&mut self, beside_ns: i64, more_ns: i64) {
-        if more_ns == 0 || beside_ns <= 0 {
+    /// Adds `more_ns` to the `local_ns` that it takes without the network: each part of the server in proportion to its
+    /// length; the client's share is in the rest.
+    pub(super) fn stretch(&mut self, local_ns: i64, more_ns: i64) {
+        if more_ns == 0 || local_ns <= 0 {
             return;
         }
-        let factor = (1.0 + more_ns as f64 / beside_ns as f64).max(0.0);
+        let factor = (1.0 + more_ns as f64 / local_ns as f64).max(0.0);
         self.server().for_each(|part| part.1 = times(part.1, factor));
     }
 
@@ -114,9 +114,9 @@ impl Timed {
         parts.filter_map(move |(place, part)| is_server(place).then_some(part))
     }
 
-    /// It is served for so long, and before that waits for others that are. What today was waiting is not that.
+    /// Sets how long it is served, and how long it waits before that. The recorded wait is replaced.
     pub(super) fn serve(&mut self, own_ns: i64, waits_ns: i64) {
-        let sum_ns = |timed: &mut Timed| timed.server().map(|part| part.1).sum::<i64>();
+        let sum_ns = |timed: &mut OperationTime| timed.server().map(|part| part.1).sum::<i64>();
         let queue = Part::FIRST_SLICE + Kind::Queue as usize;
         for place in [Part::Server as usize, queue] {
             let over_ns = (sum_ns(self) - own_ns).max(0);
@@ -129,7 +129,7 @@ impl Timed {
         self.parts[place].1 = duration(self.parts[place].1.saturating_add(waits_ns));
     }
 
-    /// What is in no part is the rest.
+    /// Sets the rest: the time in no other part.
     pub(super) fn set_rest(&mut self) {
         let few = if self.has_slices { Part::ALL.len() } else { Part::FIRST_SLICE };
         let known = self.parts.iter().take(few);
@@ -141,7 +141,7 @@ impl Timed {
 
 /// One request message and its reply: an operation, or a whole compound.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Call {
+pub(super) struct Request {
     pub(super) recording: u32,
     pub(super) link: u32,
     pub(super) client: u32,
@@ -153,32 +153,32 @@ pub(super) struct Call {
     pub(super) is_counted: bool,
     pub(super) start: i64,
     pub(super) elapsed_ns: i64,
-    /// What it takes less, whatever else changes.
-    pub(super) spared: Spare,
-    /// On the wire, request and reply.
+    /// How much less time it takes, whatever else changes.
+    pub(super) spared: Saving,
+    /// Bytes of request and reply on the wire.
     pub(super) bytes: (u64, u64),
-    /// From their first bytes to their last, ns.
+    /// Transfer time of both, from the first byte to the last, ns.
     pub(super) sending_ns: i64,
     pub(super) slices: [i64; Kind::PARTS],
-    /// Whether any of them is known.
+    /// Whether any slice is known.
     pub(super) has_slices: bool,
     pub(super) server_ns: i64,
     pub(super) transferred: u64,
     pub(super) handle: Option<(u32, u64)>,
     pub(super) offset: Option<u64>,
-    /// Whether it asks for stable storage.
+    /// Whether it requests stable storage.
     pub(super) is_through: bool,
     pub(super) is_signed: bool,
     pub(super) is_encrypted: bool,
-    /// Operations in it.
+    /// Number of operations in it.
     pub(super) members: u64,
-    /// Of them those that the client's cache answers.
+    /// How many of them the client's cache answers.
     pub(super) answered: u64,
     pub(super) lead_answered: bool,
 }
 
-impl Call {
-    /// The bytes that it moves, when it was sent at `start` and took so long.
+impl Request {
+    /// The bytes of a file that it moves, sent at `start` and taking `took_ns`.
     pub(super) fn access(&self, start: i64, took_ns: i64) -> Option<Access> {
         let kind = self.role.moves()?;
         let (handle, offset) = self.handle.zip(self.offset)?;
@@ -186,7 +186,7 @@ impl Call {
         (bytes > 0).then_some(Access { kind, handle, offset, bytes, start, end })
     }
 
-    /// Adds what the server did for a later member: the lead's reply waited for it in `send`.
+    /// Adds the server's time for a later member: the lead's reply waited for it in `send`.
     pub(super) fn add_member(&mut self, slices: &[i64; Kind::PARTS]) {
         const SEND: usize = Kind::Send as usize;
         let kinds = self.slices.iter_mut().zip(slices).enumerate();

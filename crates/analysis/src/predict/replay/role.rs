@@ -2,7 +2,7 @@
 
 use smbscope_tables::command_class::CommandClass;
 
-use super::blocks::Direction;
+use crate::predict::plan::Direction;
 
 /// What a command does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

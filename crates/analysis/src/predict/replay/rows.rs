@@ -1,8 +1,8 @@
-//! Rows of the operations table to calls: whose they are, on which connection, with which members.
+//! From rows of the operations table to requests: their client, connection and compound members.
 //!
-//! Owns the columns that are read and the numbers of connections and clients. A compound's lead is held
-//! until its members were seen, whose server time is part of the lead's. What becomes of a call is
-//! `super`'s.
+//! Owns the columns that are read and the numbers of connections and clients. The lead of a compound is held
+//! until its members were read, because their server time is part of the lead's. The parent module replays the
+//! requests.
 
 use std::sync::LazyLock;
 
@@ -15,10 +15,10 @@ use smbscope_tables::slice::Kind;
 
 use super::client::Client;
 use super::lookups::{self, Lookups};
-use super::network::Link;
-use super::request::{Call, MESSAGE_MAX_BYTES, duration, point};
+use super::network::TcpConnection;
+use super::request::{MESSAGE_MAX_BYTES, Request, duration, point};
 use super::role::Role;
-use super::{Replay, Spare};
+use super::{Replay, Saving};
 use crate::predict::plan::Plan;
 use crate::rows::columns::{Numbers, Resolved, numbers};
 
@@ -60,12 +60,12 @@ static SLICES: LazyLock<[&str; Kind::PARTS]> = LazyLock::new(|| {
     std::array::from_fn(|place| specs[Kind::ALL[place].column() as usize].name)
 });
 
-/// An operation: its row in the batch, the numbers of its names, and what it takes less.
-struct Of {
+/// An operation: its row in the batch, the numbers of its names, and how much less time it takes.
+struct RowKeys {
     row: usize,
     recording: u32,
     command: u32,
-    spared: Spare,
+    spared: Saving,
 }
 
 impl Replay {
@@ -75,12 +75,12 @@ impl Replay {
         self.operations_less(batch, &[])
     }
 
-    /// The same of operations each of which takes so much less, whatever else changes; nothing of those that
-    /// `spared` has not.
+    /// Adds operations that take less time each, whatever else changes; operations beyond the end of `spared` take
+    /// their full time.
     pub(crate) fn operations_less(
         &mut self,
         batch: &RecordBatch,
-        spared: &[Spare],
+        spared: &[Saving],
     ) -> Result<(), ArrowError> {
         let columns = Columns::of(batch)?;
         let slices = SLICES.iter().map(|name| numbers::<Int64Type>(batch, name));
@@ -109,7 +109,7 @@ impl Replay {
             };
             let lookups = lookups.as_mut();
             let spared = spared.get(row).copied().unwrap_or_default();
-            let of = Of { row, recording, command, spared };
+            let of = RowKeys { row, recording, command, spared };
             self.operation(&columns, &slices, lookups, of);
         }
         Ok(())
@@ -120,9 +120,9 @@ impl Replay {
         columns: &Columns,
         slice_columns: &[(usize, Numbers<i64>)],
         lookups: Option<&mut Lookups>,
-        of: Of,
+        of: RowKeys,
     ) {
-        let Of { row, recording, command, spared } = of;
+        let RowKeys { row, recording, command, spared } = of;
         let is_load = self.loads.get(recording as usize).copied().unwrap_or(false);
         let connection = columns.connection.get(row).unwrap_or(0);
         let link = self.link(recording, connection, columns, row);
@@ -147,7 +147,7 @@ impl Replay {
         {
             self.blocks.closed(handle);
         }
-        if self.learns {
+        if self.is_baseline {
             self.learning.add(role, handle);
         }
         let compound = columns.compound.get(row);
@@ -171,8 +171,8 @@ impl Replay {
                 (slices[*kind], has_slices) = (duration(ns), true);
             }
         }
-        // A wait by design takes what it takes; a member of a compound has no time of its own, but what
-        // the server did for it is in the lead's.
+        // A request that waits by design is not predicted; a member of a compound has no time of its own, but the
+        // server's time for it is part of the lead's.
         let (Some(start), Some(elapsed_ns), false) = (
             columns.request_start.get(row),
             columns.elapsed_ns.get(row),
@@ -191,7 +191,7 @@ impl Replay {
             return;
         };
         self.release(link);
-        let call = Call {
+        let request = Request {
             recording,
             link,
             client,
@@ -225,9 +225,9 @@ impl Replay {
             lead_answered: answered,
         };
         if compound.is_some() && (has_slices || self.caches.is_some()) {
-            self.held.insert(link, call);
+            self.held.insert(link, request);
         } else {
-            self.call(&call);
+            self.replay(&request);
         }
     }
 
@@ -252,12 +252,12 @@ impl Replay {
         let known = self.known.remove(&(recording, connection)).unwrap_or_default();
         let client = columns.client.get(row).unwrap_or_default();
         let place = self.links.len() as u32;
-        self.links.push(Link::new(&self.plan, known, self.lines.of(client)));
+        self.links.push(TcpConnection::new(&self.plan, known, self.lines.of(client)));
         self.link_of.insert((recording, connection), place);
         place
     }
 
-    /// The client of a connection: that of its session, from when that is known.
+    /// The client of a connection: that of its session, as soon as the session is known.
     fn client(&mut self, link: u32, recording: u32, session: Option<u64>) -> u32 {
         let session = session.filter(|id| *id != 0);
         let Some(one) = self.links.get_mut(link as usize) else { return 0 };
@@ -273,7 +273,7 @@ impl Replay {
         let client = match session {
             None => make(),
             Some(session) => {
-                // The connection's logon goes on as the session's client.
+                // The client of the connection's logon continues as that of the session.
                 let of_link = one.client;
                 let entry = self.client_of.entry((recording, session));
                 self.tally.further_channels += u64::from(matches!(entry, Entry::Occupied(_)));

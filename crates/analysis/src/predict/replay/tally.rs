@@ -1,16 +1,16 @@
-//! What operations and scenarios took and would take, group by group.
+//! Recorded and predicted times of operations and scenarios, by group.
 
 use smbscope_tables::slice::Kind;
 
 use super::Map;
-use super::client::Ended;
+use super::client::ScenarioTimes;
 use super::data::{Part, PartRow, Prediction, Row, Sent, Times};
-use super::request::Timed;
+use super::request::OperationTime;
 use super::role::Role;
 use crate::predict::Z_95;
 use crate::stats::latency::{Grain, Latency, Sample};
 
-/// Later than scheduled than this counts as late, ns.
+/// Delay after the schedule that counts as late, ns.
 const LATE_NS: i64 = 1_000_000_000;
 
 /// All groups.
@@ -22,14 +22,14 @@ pub(super) struct Tally {
     waiting_ns: (i64, i64),
     late: (u64, u64),
     without_rtt: u64,
-    /// Operations of load runs that were not measured.
+    /// Operations of load runs outside of measured scenarios.
     pub(super) left_out: u64,
-    /// Reads and writes with bytes, an open and an offset.
+    /// Reads, and writes, with bytes, an open and an offset.
     pub(super) moves: [u64; 2],
-    /// Connections of sessions beside the first.
+    /// Connections of sessions in addition to the first.
     pub(super) further_channels: u64,
     slices: [u64; Kind::PARTS],
-    /// By scenario and command: operations, and those that are sent then.
+    /// By scenario and command: operations, and those that are still sent.
     sent: Map<(Option<u32>, u32), (u64, u64)>,
 }
 
@@ -41,17 +41,17 @@ struct Command {
 /// One group.
 struct Group {
     count: u64,
-    /// Requests more than today.
+    /// Additional requests compared with the recording.
     more: i64,
     before: Side,
     after: Side,
-    /// Of what each one changes, ns².
+    /// Of each operation's change, ns².
     squares: f64,
     parts: Sums,
 }
 
-/// Sums of the parts of many operations. Each is at most [`super::request::DURATION_MAX_NS`], so that so many
-/// of them fit into 64 bits.
+/// Sums of the parts of many operations. Each part is at most [`super::request::DURATION_MAX_NS`], so that
+/// [`Sums::FEW`] of them fit into 64 bits.
 #[derive(Clone)]
 struct Sums {
     few: [(i64, i64); Part::ALL.len()],
@@ -67,7 +67,7 @@ impl Sums {
     }
 
     #[inline]
-    fn add(&mut self, timed: &Timed) {
+    fn add(&mut self, timed: &OperationTime) {
         let few = if timed.has_slices { Part::ALL.len() } else { Part::FIRST_SLICE };
         for (sum, part) in self.few.iter_mut().zip(&timed.parts).take(few) {
             *sum = (sum.0 + part.0, sum.1 + part.1);
@@ -100,7 +100,7 @@ impl Sums {
     }
 }
 
-/// Its times, today or then.
+/// The times of a group, recorded or predicted.
 pub(super) struct Side {
     times: Latency,
     squares: f64,
@@ -111,7 +111,7 @@ impl Side {
         Side { times: Latency::new(Grain::Fine), squares: 0.0 }
     }
 
-    /// Percentiles to a hundredth, where there are many groups.
+    /// With coarser percentiles, for many groups.
     pub(super) fn coarse() -> Side {
         Side { times: Latency::new(Grain::Coarse), squares: 0.0 }
     }
@@ -135,7 +135,7 @@ impl Side {
     }
 }
 
-/// Half of the 95 % interval of a mean that the scatter of so many values with these squares allows.
+/// Half of the 95 % interval of the mean of `n` values with this sum of squares.
 pub(super) fn error_ns(n: f64, mean: f64, squares: f64) -> Option<f64> {
     let variance = (squares / n - mean * mean).max(0.0) * n / (n - 1.0);
     (n > 1.0).then(|| Z_95 * (variance / n).sqrt())
@@ -163,7 +163,7 @@ impl Group {
         self.parts.absorb(&other.parts);
     }
 
-    /// Means of its parts, and of what is left of the whole.
+    /// Means of its parts; `others` names a part for what is left of the whole.
     fn finish(&self, name: &str, others: Option<&'static str>) -> Row {
         let (before, after) = (self.before.finish(), self.after.finish());
         let n = before.distribution.n.max(1) as f64;
@@ -210,7 +210,7 @@ impl Tally {
         number
     }
 
-    /// What a command does.
+    /// The role of a command.
     #[inline]
     pub(super) fn role(&self, command: u32) -> Role {
         self.commands.get(command as usize).map_or(Role::Alone, |command| command.role)
@@ -223,7 +223,7 @@ impl Tally {
         *sent += u64::from(!is_answered);
     }
 
-    /// Requests of a command more than today, or fewer.
+    /// Adds requests to a command, or removes them.
     pub(super) fn more(&mut self, command: u32, requests: i64) {
         if let Some(command) = self.commands.get_mut(command as usize) {
             command.group.more += requests;
@@ -243,7 +243,7 @@ impl Tally {
         &mut self,
         command: u32,
         scenario: Option<u32>,
-        timed: &Timed,
+        timed: &OperationTime,
         has_rtt: bool,
     ) {
         self.without_rtt += u64::from(!has_rtt);
@@ -264,7 +264,7 @@ impl Tally {
     }
 
     /// Adds an execution of a scenario.
-    pub(super) fn scenario(&mut self, scenario: u32, ended: &Ended) {
+    pub(super) fn scenario(&mut self, scenario: u32, ended: &ScenarioTimes) {
         self.late.0 += u64::from(ended.late_ns.0 > LATE_NS);
         self.late.1 += u64::from(ended.late_ns.1 > LATE_NS);
         let group = self.scenario_group(scenario);
@@ -287,7 +287,7 @@ impl Tally {
         *after = after.saturating_add(ns.1);
     }
 
-    /// What came out.
+    /// The result.
     pub(super) fn finish(
         self,
         scenario_names: &[String],
@@ -352,7 +352,7 @@ impl Tally {
     }
 }
 
-/// What lies between the operations of a scenario.
+/// The part of a scenario between its operations.
 const BETWEEN: &str = "between";
 
 /// Names and their numbers.

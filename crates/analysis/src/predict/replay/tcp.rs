@@ -1,36 +1,36 @@
 //! What TCP adds to the one round trip of a message: further round trips while the congestion window
-//! or the receiver's is smaller than the message, the time of sending at the line's rate, and what
-//! lost segments cost.
+//! or the receive window is smaller than the message, the time of sending at the link's rate, and the cost
+//! of lost segments.
 //!
 //! The window is that of Linux: ten segments at first (RFC 6928), doubled by each round trip that
 //! used it up (RFC 5681, slow start), and halved for each retransmission timeout without sending
-//! (RFC 2861). That it also shrinks while small messages leave it unused was looked for on a line
-//! of 200 ms, and is too rare among file operations to show. Congestion avoidance is in it only as the mean
-//! window that losses allow: without them most messages of file sharing end before it begins.
+//! (RFC 2861). It also shrinks while small messages leave it unused; measured on a link of 200 ms, that is
+//! too rare among file operations to matter. Congestion avoidance is included only as the mean window that
+//! losses allow: without losses most messages of file sharing end before it begins.
 
 /// Headers of a segment on Ethernet: 14 of Ethernet, 20 of IPv4, 32 of TCP with time stamps.
 pub(super) const HEADERS_BYTES: f64 = 66.0;
-/// Segments that may be sent before anything was acknowledged (RFC 6928).
+/// Segments that may be sent before the first acknowledgement (RFC 6928).
 const INITIAL: f64 = 10.0;
-/// Least time above the round trip after which Linux takes a segment for lost, ns.
+/// Least time beyond the round trip after which Linux considers a segment lost, ns.
 const TIMEOUT_NS: i64 = 200_000_000;
 
-/// Mean congestion window where that share of segments is lost, segments: Reno's (M. Mathis, J. Semke, J. Mahdavi
-/// and T. Ott, CCR 27(3), 1997), or CUBIC's where that is more (RFC 9438 sections 4.3 and 5.1).
+/// Mean congestion window, in segments, if this share of segments is lost: Reno's (M. Mathis, J. Semke, J. Mahdavi
+/// and T. Ott, CCR 27(3), 1997), or CUBIC's if that is larger (RFC 9438 sections 4.3 and 5.1).
 pub fn window_of_losses(loss: f64, rtt_ns: i64) -> f64 {
     let reno = 1.22 / loss.sqrt();
     let cubic = 1.054 * (rtt_ns as f64 / 1e9 / loss).powf(0.75);
     reno.max(cubic)
 }
 
-/// One direction's way between client and server.
+/// One direction of the network path between client and server.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Path {
-    /// Round trip of an empty line, ns.
+    /// Round trip without load, ns.
     pub rtt_ns: i64,
     /// Payload of a segment, bytes.
     pub segment_bytes: f64,
-    /// Time that a full segment needs at the line's rate, with its headers, ns; 0 without a limit.
+    /// Time that a full segment with its headers needs at the link's rate, ns; 0 without a limit.
     pub segment_ns: f64,
     /// The receiver's window, segments.
     pub window: f64,
@@ -42,12 +42,12 @@ pub struct Path {
 #[derive(Clone, Copy, Debug)]
 pub struct Sender {
     window: f64,
-    /// Segments that may be sent before the next acknowledgement, and how many of them are.
+    /// Segments that may be sent before the next acknowledgement, and how many of them were.
     round: f64,
-    under_way: f64,
-    /// Segments of the round before, while the message goes on.
+    in_flight: f64,
+    /// Segments of the previous round of the same message.
     before: f64,
-    /// Of those under way, those by which the window has not grown yet.
+    /// Segments in flight by which the window has not grown yet.
     to_grow: f64,
     /// When the round began, ns.
     round_at: i64,
@@ -60,7 +60,7 @@ impl Default for Sender {
         Sender {
             window: INITIAL,
             round: INITIAL,
-            under_way: 0.0,
+            in_flight: 0.0,
             before: 0.0,
             to_grow: 0.0,
             round_at: i64::MIN,
@@ -70,9 +70,9 @@ impl Default for Sender {
 }
 
 impl Sender {
-    /// Sends a message of so many bytes that is ready at `at`, or more of the message before; gives the
-    /// time from then to its last segment, ns. Messages go one after the other, and those that are
-    /// ready within a round trip share what may be sent in it.
+    /// Sends a message that is ready at `at`, or more of the previous message; returns the time from then to its last
+    /// segment, ns. Messages are sent one after the other, and messages that are ready within one round trip share
+    /// what may be sent in it.
     pub fn send(&mut self, path: &Path, at: i64, bytes: u64, is_more: bool) -> i64 {
         let is_free = path.segment_ns == 0.0 && path.loss == 0.0;
         let is_behind = at < self.sent_at;
@@ -80,12 +80,12 @@ impl Sender {
             if is_behind {
                 return self.sent_at - at;
             }
-            // One segment goes at once, whatever the window, and leaves it as it is.
+            // A single segment is sent at once, whatever the window, and does not change it.
             if at >= self.round_at.saturating_add(path.rtt_ns) {
                 self.rest(path, at);
                 self.begin_round(path);
                 self.round_at = at;
-                (self.before, self.under_way, self.to_grow) = (0.0, 1.0, 1.0);
+                (self.before, self.in_flight, self.to_grow) = (0.0, 1.0, 1.0);
                 if self.window < 2.0 && self.window < path.window {
                     self.window += std::mem::take(&mut self.to_grow);
                 }
@@ -95,7 +95,7 @@ impl Sender {
         }
         let segments = (bytes as f64 / path.segment_bytes).ceil().max(1.0);
         if is_more {
-            // It goes on where the message before ended, whenever that was.
+            // It continues where the previous message ended, whenever that was.
             self.round_at = match self.sent_at {
                 i64::MIN => at,
                 sent_at => self.round_at.saturating_add(at.saturating_sub(sent_at)),
@@ -112,15 +112,15 @@ impl Sender {
         let mut left = segments;
         let mut ns = 0.0;
         loop {
-            let sent = left.min(self.round - self.under_way);
+            let sent = left.min(self.round - self.in_flight);
             left -= sent;
             ns += sent * path.segment_ns;
-            self.under_way += sent;
-            // Linux lets the window grow by what is acknowledged while more than half of it is under
-            // way (tcp_is_cwnd_limited). Each acknowledgement of the round before lets two segments
-            // go, so that most are under way when half of this round's are sent.
+            self.in_flight += sent;
+            // Linux lets the window grow by what is acknowledged while more than half of it is in
+            // flight (tcp_is_cwnd_limited). Each acknowledgement of the round before lets two segments
+            // go, so that the most are in flight when half of this round's are sent.
             self.to_grow += sent;
-            let most = self.under_way.max(self.before + self.under_way / 2.0);
+            let most = self.in_flight.max(self.before + self.in_flight / 2.0);
             if self.window < 2.0 * most && self.window < path.window {
                 self.window += std::mem::take(&mut self.to_grow);
             }
@@ -131,7 +131,7 @@ impl Sender {
             ns = ns.max(round_ns + round_trip_ns);
             self.begin_round(path);
             if self.window >= path.window {
-                // It grows no more: all full rounds but the last are alike.
+                // It no longer grows: all full rounds but the last take equally long.
                 let alike = (left / self.round).ceil() - 1.0;
                 ns += alike * round_trip_ns.max(self.round * path.segment_ns);
                 left -= alike * self.round;
@@ -151,12 +151,12 @@ impl Sender {
     }
 
     fn begin_round(&mut self, path: &Path) {
-        self.before = self.under_way;
+        self.before = self.in_flight;
         self.round = self.window.min(path.window).max(1.0);
-        (self.under_way, self.to_grow) = (0.0, 0.0);
+        (self.in_flight, self.to_grow) = (0.0, 0.0);
     }
 
-    /// What the time since the last message did to the window.
+    /// Shrinks the window for the time since the last message.
     fn rest(&mut self, path: &Path, at: i64) {
         let timeout = path.rtt_ns.saturating_add(TIMEOUT_NS);
         if self.sent_at == i64::MIN {
@@ -170,17 +170,17 @@ impl Sender {
     }
 }
 
-/// What losses cost a message on average: three later segments tell of one at once; the last ones
-/// are missed only when the timer ends (RFC 8985: two round trips, for a lone one the timeout).
+/// Mean cost of losses for a message: three later segments reveal a lost one at once; for the last segments only
+/// the timer does (RFC 8985: two round trips, or the timeout for a single segment).
 fn lost_ns(path: &Path, segments: f64) -> f64 {
     let rtt = path.rtt_ns as f64;
-    let told = (segments - 3.0).max(0.0);
-    let timed = segments - told;
+    let detected = (segments - 3.0).max(0.0);
+    let timed = segments - detected;
     let probe = match segments > 1.0 {
         true => 2.0 * rtt.max(1e6),
         false => rtt + TIMEOUT_NS as f64,
     };
-    path.loss * (told * rtt + timed * (probe + rtt))
+    path.loss * (detected * rtt + timed * (probe + rtt))
 }
 
 #[cfg(test)]
@@ -201,8 +201,8 @@ mod tests {
 
     #[test]
     fn a_block_of_64_kib_needs_three_round_trips_and_then_one() {
-        // As two of three first reads on a line of 200 ms showed; the third needed two for the next
-        // block as well (docs/predictions.md). 46 segments: 10, 20, 16.
+        // As two of three first reads on a link of 200 ms showed; the third needed two for the next
+        // block as well (docs/measurements/predictions.md). 46 segments: 10, 20, 16.
         let mut sender = Sender::default();
         let mut at = 0;
         for more in [40 * MS, 0, 0] {

@@ -11,7 +11,7 @@ fn captures() -> Option<PathBuf> {
     let shared = std::env::var_os("SMBSCOPE_SHARED").map_or(beside, PathBuf::from);
     let captures = shared.join("captures");
     if !captures.join("README.md").exists() {
-        println!("skipped: no captures in {}", captures.display());
+        smbscope_testing::skip!("no captures in {}", captures.display());
         return None;
     }
     Some(captures)

@@ -56,7 +56,6 @@ impl Smb2 {
 
     /// Takes one reply. `chain_file` is the file that an earlier reply of the compound opened.
     #[inline(always)]
-
     pub(super) fn reply(
         &mut self,
         member: &Member<'_>,
@@ -99,7 +98,6 @@ impl Smb2 {
 
     /// Endpoints a request, which no longer waits, with its final reply.
     #[inline(always)]
-
     pub(super) fn answer(
         &mut self,
         slot: u32,

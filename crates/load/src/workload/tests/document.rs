@@ -1,7 +1,7 @@
 //! `docs/method/workloads.md`: its examples parse, and its tables are what the code computes.
 //!
 //! A table stands between `<!-- NAME -->` and `<!-- end -->`; `INSTA_UPDATE=always` writes all of
-//! them anew.
+//! them again.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

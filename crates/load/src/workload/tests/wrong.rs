@@ -362,6 +362,6 @@ fn what_is_no_utf8_is_told_where() {
     let file = folder.path().join("latin.toml");
     std::fs::write(&file, b"block = 1\ndescription = \"gr\xfc\xdfe\"\n").unwrap();
     let text = Workload::load(&file).unwrap_err().to_string();
-    assert!(text.contains("latin.toml:2:18: byte 0xfc is no UTF-8"), "{text}");
+    assert!(text.contains("latin.toml:2:18: byte 0xfc is not valid UTF-8"), "{text}");
     assert!(text.contains("help: write the file as UTF-8"), "{text}");
 }

@@ -1,11 +1,10 @@
 //! `smbscope predict calibrate`: what signing and encryption cost on this machine.
 //!
-//! Owns: the file that it writes and the table that it shows. What is measured, and how, is
-//! `smbscope_load::calibrate`; what is made of it `smbscope_analysis::predict::crypto`.
+//! Owns the file that it writes and the table that it shows. `smbscope_load::calibrate` measures, and
+//! `smbscope_analysis::predict::crypto` fits the costs.
 
 #[cfg(target_os = "linux")]
 use std::fs;
-use std::path::Path;
 
 use anyhow::Context as _;
 use smbscope_analysis::predict::crypto::Calibration;
@@ -18,19 +17,13 @@ use super::args::Calibrate;
 use crate::exit::{Code, Failure};
 use crate::options::Talk;
 
-/// Reads what was measured.
-pub fn read(path: &Path) -> anyhow::Result<Calibration> {
-    let hint = "`smbscope predict calibrate --out FILE` writes one";
-    super::read(path, "calibration", hint, Calibration::wrong)
-}
-
 /// Measures.
 #[cfg(target_os = "linux")]
 pub fn run(args: &Calibrate, talk: Talk) -> anyhow::Result<()> {
     use crate::format::TextFormat;
     use crate::output::Output;
 
-    // A file that cannot be written is better known before.
+    // A file that cannot be written should fail before the work.
     let mut file = args.out.as_deref().map(Output::file).transpose()?;
     let (calibration, measured) = measured(args, talk)?;
     let text = format!("{}\n", serde_json::to_string_pretty(&calibration).context("to JSON")?);
@@ -60,7 +53,7 @@ pub fn run(args: &Calibrate, talk: Talk) -> anyhow::Result<()> {
 
 #[cfg(not(target_os = "linux"))]
 pub fn run(_: &Calibrate, _: Talk) -> anyhow::Result<()> {
-    Err(Failure::usage("calibrating needs a Samba on this machine, and Linux"))
+    Err(Failure::usage("calibration needs Linux with Samba installed on this machine"))
 }
 
 #[cfg(target_os = "linux")]
@@ -77,15 +70,16 @@ fn measured(args: &Calibrate, talk: Talk) -> anyhow::Result<(Calibration, Vec<Me
 
     use crate::{interrupt, log_time, terminal};
 
-    let folder = tempfile::tempdir().context("no folder for a Samba of one's own")?;
-    // Root's lab serves another system user, who walks down to the share, whatever the umask says.
+    let folder = tempfile::tempdir()
+        .context("no temporary folder for the private Samba could be created")?;
+    // A lab of root serves another system user, who must be able to enter the folder whatever the umask is.
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o711))
-        .context("the folder of a Samba of one's own cannot be opened to its user")?;
+        .context("the folder of the private Samba cannot be made accessible to its user")?;
     let options = Options {
         samba: args.samba.clone(),
         dir: Some(folder.path().join("lab")),
         users: 1,
-        // Of those that offer a cipher.
+        // Connections with a cipher.
         encryption: Encryption::Desired,
         ..Options::default()
     };
@@ -103,13 +97,13 @@ fn measured(args: &Calibrate, talk: Talk) -> anyhow::Result<(Calibration, Vec<Me
     bar.set_message(format!("signing and encryption with Samba {}", lab.samba));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let lasts = Duration::from_secs(args.seconds);
-    let told = |share: f64| {
+    let report = |share: f64| {
         bar.set_position((1000.0 * share) as u64);
         !interrupt::asked()
     };
-    let measured = runtime.block_on(measure(&lab, &credentials.of(1), lasts, told));
+    let measured = runtime.block_on(measure(&lab, &credentials.of(1), lasts, report));
     bar.finish_and_clear();
-    // What there is by then may be of too few rounds, and the lab goes with its guard.
+    // After an interruption there may be too few rounds; the guard stops the lab.
     interrupt::check()?;
     let Calibrated { measured, refused } = measured.map_err(|error| failed(error.to_string()))?;
     for error in refused.iter().filter(|_| !talk.quiet) {
@@ -123,7 +117,7 @@ fn measured(args: &Calibrate, talk: Talk) -> anyhow::Result<(Calibration, Vec<Me
     };
     let plain = samples(plain);
     let costs = measured.iter().skip(1).map(|(way, of)| fit(*way, &samples(of), &plain));
-    // Without optimisation the client's costs are no user's.
+    // Without optimisation the client's costs are not those of a user.
     let unoptimised = if cfg!(debug_assertions) { ", not optimised" } else { "" };
     let calibration = Calibration {
         machine: processor(),
@@ -135,7 +129,7 @@ fn measured(args: &Calibrate, talk: Talk) -> anyhow::Result<(Calibration, Vec<Me
     Ok((calibration, measured))
 }
 
-/// Time of reading and of writing a block: the operation's, and the client's before and after it, ns.
+/// Time to read and to write a block: the operation's, and the client's before and after it, ns.
 #[cfg(target_os = "linux")]
 struct Blocks {
     name: &'static str,
@@ -146,7 +140,7 @@ struct Blocks {
 #[cfg(target_os = "linux")]
 impl Blocks {
     fn of(bytes: u64, (way, samples): &Measured) -> Blocks {
-        // Beside the data both messages have less than the smallest block.
+        // Without its data, a message is shorter than the smallest block.
         let find = |of: fn(&(u64, u64)) -> u64| {
             let is = |message: u64| (bytes..bytes + BLOCKS[0].1).contains(&message);
             samples.iter().find(|one| is(of(&one.bytes))).map(|one| one.ns)
@@ -155,11 +149,11 @@ impl Blocks {
     }
 }
 
-/// The blocks that are shown: of a byte of the longer ones the cost may be another.
+/// The blocks that are shown; the cost per byte may be different for longer ones.
 #[cfg(target_os = "linux")]
 const BLOCKS: [(&str, u64); 2] = [("64 KiB", 65_536), ("1 MiB", 1 << 20)];
 
-/// The processor's name, as the kernel knows it.
+/// The processor's name, from the kernel.
 #[cfg(target_os = "linux")]
 fn processor() -> String {
     let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -176,7 +170,7 @@ fn table(calibration: &Calibration, measured: &[Measured], bold: (&str, &str)) -
 
     let titles = ["us/message", "ns/byte in", "GB/s", "ns/byte out", "GB/s"];
     let mut text = format!(
-        "{}Time beyond that of plain messages{}\n{}; {}, {}\n",
+        "{}Additional time compared with plain messages{}\n{}; {}, {}\n",
         bold.0, bold.1, calibration.machine, calibration.server, calibration.client
     );
     type Of = fn(&Costs) -> &Side;
@@ -204,7 +198,7 @@ fn table(calibration: &Calibration, measured: &[Measured], bold: (&str, &str)) -
     for (block, bytes) in BLOCKS {
         let blocks: Vec<_> = measured.iter().map(|of| Blocks::of(bytes, of)).collect();
         text.push_str(&format!(
-            "\n{}One operation of {block}, all of it{}\n{}",
+            "\n{}One operation of {block}, in total{}\n{}",
             bold.0,
             bold.1,
             blocks_table(&blocks, bold)
@@ -234,7 +228,7 @@ fn blocks_table(blocks: &[Blocks], bold: (&str, &str)) -> String {
                     }
                     _ => String::new(),
                 });
-                // Plain it is next to nothing: a share of that would say little.
+                // A plain message costs the client nearly nothing, so a percentage would say little.
                 cells.push(now.map_or(String::new(), |ns| us(ns.1)));
             }
             cells
@@ -242,35 +236,4 @@ fn blocks_table(blocks: &[Blocks], bold: (&str, &str)) -> String {
         .collect();
     let titles = ["read, server us", "%", "client us", "write, server us", "%", "client us"];
     lines(&Column::numbers_of("protection", &titles), &body, bold)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn error(text: &str) -> String {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(file.path(), text).unwrap();
-        read(file.path()).unwrap_err().to_string()
-    }
-
-    #[test]
-    fn what_is_no_calibration_is_told_with_the_way_to_one() {
-        for text in ["", "{}", "[1]"] {
-            let said = error(text);
-            assert!(
-                said.contains("is no calibration") && said.contains("calibrate --out"),
-                "{said}"
-            );
-        }
-        let missing = read(Path::new("/nowhere/at/all")).unwrap_err().to_string();
-        assert!(missing.contains("/nowhere/at/all: cannot be read"), "{missing}");
-        let costs = "{\"message_ns\": -1.0, \"byte_ns\": 0.0}";
-        let side = format!("{{\"inbound\": {costs}, \"outbound\": {costs}}}");
-        let said = error(&format!(
-            "{{\"machine\": \"\", \"server\": \"\", \"client\": \"\", \"costs\": [{{\"protection\": \"aes-cmac\", \
-             \"server\": {side}, \"client\": {side}}}]}}"
-        ));
-        assert!(said.contains("aes-cmac"), "{said}");
-    }
 }

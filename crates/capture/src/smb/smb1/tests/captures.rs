@@ -19,7 +19,7 @@ fn decode(name: &str) -> Option<(Vec<RecordBatch>, Box<Coverage>)> {
         .map(|folder| folder.join("captures").join(name))
         .find(|path| path.exists())
     else {
-        println!("skipped: {name} is not in SMBSCOPE_SHARED or ../shared");
+        smbscope_testing::skip!("{name} is not in SMBSCOPE_SHARED or ../shared");
         return None;
     };
     let options = Options { threads: 1, ..Options::default() };

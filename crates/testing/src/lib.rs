@@ -1,0 +1,32 @@
+//! Helpers for tests of all crates. Development dependency only, without dependencies of its own.
+//!
+//! Owns how a test that cannot run here reports that: [`skip!`]. Support that starts servers is in
+//! the crates that own them.
+
+use std::io::Write as _;
+use std::panic::Location;
+
+/// Reports that a test (or a part of it) does not run here, and why. The caller then returns.
+///
+/// Prints `skipped: REASON`, and appends `FILE:LINE: REASON` to the file that the environment
+/// variable `SMBSCOPE_SKIPPED` names, so that a run of the whole suite can list what it left out.
+#[macro_export]
+macro_rules! skip {
+    ($($reason:tt)*) => {
+        $crate::skipped(&format!($($reason)*))
+    };
+}
+
+/// See [`skip!`].
+#[track_caller]
+pub fn skipped(reason: &str) {
+    println!("skipped: {reason}");
+    let Some(path) = std::env::var_os("SMBSCOPE_SKIPPED") else { return };
+    let file = std::fs::OpenOptions::new().create(true).append(true).open(path);
+    let place = Location::caller();
+    // One write: tests of several processes append to the file at the same time.
+    let line = format!("{}:{}: {}\n", place.file(), place.line(), reason.trim());
+    if let Err(error) = file.and_then(|mut file| file.write_all(line.as_bytes())) {
+        eprintln!("SMBSCOPE_SKIPPED: {error}");
+    }
+}
