@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_said() {
+    fn lines_that_are_not_metrics_are_reported() {
         let mut metrics = Metrics::new("http://server:9100/metrics", &[], false).unwrap();
         let error = metrics.read_answer(b"<html>\n<body>").unwrap_err();
         assert!(error.starts_with("server:9100 does not answer with Prometheus metrics (line 1"));
@@ -159,7 +159,7 @@ mod tests {
         assert_eq!(metrics.left_out(), None);
         assert!(metrics.read_answer(b"smb_num_open_files 8\n\xff\xfe\n").is_ok());
         let said = metrics.left_out().unwrap();
-        assert!(said == "line 2 is no Prometheus metric", "{said}");
+        assert!(said == "line 2 is not a Prometheus metric", "{said}");
     }
 
     #[test]

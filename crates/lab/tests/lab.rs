@@ -372,7 +372,7 @@ fn an_smbd_that_does_not_start_is_quoted() {
         complaint(&Options { samba: Some(program.clone()), ..options(&dir) })
     };
     let said = script("echo 'no disk, no fun' >&2; exit 1");
-    assert!(said.contains("ended at once") && said.contains("no disk, no fun"), "{said}");
+    assert!(said.contains("exited immediately") && said.contains("no disk, no fun"), "{said}");
     let said = script("echo 'gone soon'");
     assert!(said.contains("while it was starting") && said.contains("gone soon"), "{said}");
     assert!(!dir.exists());

@@ -165,7 +165,7 @@ fn a_session_sees_the_distance_and_down_leaves_nothing() {
     let shown = status.record.line.unwrap();
     assert_eq!(shown.options, "rtt=20ms,rate=45mbit");
     let again = Lab::up(&options).unwrap_err().to_string();
-    assert!(again.contains("exist already") && again.contains("--netns"), "{again}");
+    assert!(again.contains("already exist") && again.contains("--netns"), "{again}");
     assert_eq!(namespaces(&options), 3, "the first one's stay");
     // Somebody who works there is named, and not ended.
     let mut guest = netns::inside(&shown.client(), sleeper).unwrap();

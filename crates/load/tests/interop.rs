@@ -213,7 +213,7 @@ fn what_an_old_dialect_cannot_do_is_said_to_need_a_later_one() {
             let credential = Credential::new("user00001", &lab.password);
             let failed = Session::connect(LOGON, Arc::new(host), &credential, 0, None).await;
             let error = failed.err().unwrap().error.to_string();
-            let wanted = format!("{what} dialect 3.0 or later, and this one is 2.1");
+            let wanted = format!("{what} dialect 3.0 or later, but 2.1 was negotiated");
             assert!(error.contains(&wanted), "{error}");
         }
     });
@@ -287,7 +287,7 @@ fn a_session_that_must_be_encrypted_is_told_to_stay_on_one_channel() {
         let credential = Credential::new("user00001", &lab.password);
         let connected = Session::connect(LOGON, Arc::new(host), &credential, 0, None).await;
         let Err(failed) = connected else { panic!("it was bound") };
-        assert!(failed.error.to_string().contains("leave out --channels"), "{}", failed.error);
+        assert!(failed.error.to_string().contains("omit --channels"), "{}", failed.error);
     });
 }
 

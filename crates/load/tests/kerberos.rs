@@ -222,7 +222,7 @@ fn what_a_logon_lacks_is_told() {
     assert_eq!(
         refused(&lab, with_keytab(&kdc), "user00009", ""),
         format!(
-            "logon: {}: there is no key of user00009@LAB.TEST; it holds user00001@LAB.TEST, \
+            "logon: {}: no key for user00009@LAB.TEST; it holds user00001@LAB.TEST, \
              user00002@LAB.TEST",
             kdc.path("users.keytab").display()
         )

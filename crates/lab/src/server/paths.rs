@@ -296,7 +296,7 @@ mod tests {
         assert!(why(paths(&target).make(false)).contains("others may write"));
         let file = above.path().join("file");
         fs::write(&file, "").unwrap();
-        assert!(why(paths(&file).make(false)).contains("no folder"));
+        assert!(why(paths(&file).make(false)).contains("not a folder"));
     }
 
     #[test]

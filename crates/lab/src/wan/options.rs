@@ -378,7 +378,7 @@ mod tests {
     #[test]
     fn errors_name_the_word() {
         assert!(wrong("rtt=20").starts_with("rtt: `20` is not a time: its unit is missing"));
-        assert!(wrong("latency=20ms").starts_with("`latency` is none of a line's words"));
+        assert!(wrong("latency=20ms").starts_with("unknown link property `latency`"));
         assert_eq!(wrong("rtt=1ms,rtt=2ms"), "rtt: is given twice");
         assert!(wrong("queue=64k,rate=1mbit").contains("or as the time that it lasts"));
         assert!(wrong("queue=64KiB").contains("without a rate nothing ever waits"));

@@ -58,7 +58,7 @@ fn an_unwritable_folder_ends_the_run_with_its_results() {
     let (code, table, message) = end(child);
     assert!(begun.elapsed() < Duration::from_secs(120));
     assert_eq!(code, 5, "{message}");
-    assert!(message.contains("could not be written any more"), "{message}");
+    assert!(message.contains("writing it failed"), "{message}");
     assert!(table.contains("Scenarios/s") && table.contains("CmdLineFileDownload"), "{table}");
 }
 

@@ -338,7 +338,7 @@ fn a_calibration_is_measured_and_used() {
 #[test]
 fn failed_calibrations_are_reported() {
     let said = complaint(1, ["predict", "calibrate", "--samba", "/nowhere"]);
-    assert!(said.contains("no smbd at /nowhere"), "{said}");
+    assert!(said.contains("smbd was not found at /nowhere"), "{said}");
     complaint(2, ["predict", "calibrate", "--seconds", "0"]);
     let said = complaint(5, ["predict", "calibrate", "--out", "/nowhere/crypto.json"]);
     assert!(said.contains("/nowhere/crypto.json"), "{said}");

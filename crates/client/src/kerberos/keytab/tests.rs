@@ -58,12 +58,12 @@ fn the_strongest_key_of_the_highest_version_is_taken() {
 }
 
 #[test]
-fn what_is_missing_is_told_with_what_is_there() {
+fn a_missing_key_is_reported_with_the_known_ones() {
     let keytab = parse(&sample()).unwrap();
     let error = keytab.key("bob", "LAB.TEST").unwrap_err().to_string();
     assert_eq!(
         error,
-        "users.keytab: there is no key of bob@LAB.TEST; it holds alice@LAB.TEST, \
+        "users.keytab: no key for bob@LAB.TEST; it holds alice@LAB.TEST, \
          cifs/fs.lab.test@LAB.TEST, old@LAB.TEST"
     );
     let error = keytab.key("old", "LAB.TEST").unwrap_err().to_string();
@@ -82,7 +82,7 @@ fn a_key_of_the_wrong_length_is_none() {
 }
 
 #[test]
-fn what_is_no_keytab_says_so() {
+fn invalid_keytabs_are_refused() {
     for (bytes, reason) in [
         (b"".as_slice(), "0x0502"),
         (b"\x05\x01\0", "0x0501"),
@@ -93,7 +93,7 @@ fn what_is_no_keytab_says_so() {
     ] {
         let error = parse(bytes).unwrap_err().to_string();
         assert!(
-            error.starts_with("users.keytab: no keytab: ") && error.contains(reason),
+            error.starts_with("users.keytab: not a valid keytab: ") && error.contains(reason),
             "{error}"
         );
     }

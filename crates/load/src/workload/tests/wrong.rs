@@ -78,7 +78,7 @@ fn unknown_keys_and_words() {
     check(
         &inside(r#"{ action = "a", query_info = "h", class = "FileBasicInfo" },"#),
         "10:43",
-        &["`FileBasicInfo` is no class of a query", "`FileBasicInformation`?"],
+        &["`FileBasicInfo` is not a known class of a query", "`FileBasicInformation`?"],
     );
     check(
         &inside(r#"{ action = "a", query_info = "h", class = "FileRenameInformation" },"#),
