@@ -207,7 +207,7 @@ fn what_an_old_dialect_cannot_do_is_said_to_need_a_later_one() {
     let encrypted = Config { encryption: Encryption::Required, ..old.clone() };
     let several = Config { channels: 2, ..old };
     runtime().block_on(async {
-        for (config, what) in [(encrypted, "encryption needs"), (several, "(--channels) need")] {
+        for (config, what) in [(encrypted, "encryption needs"), (several, "(--channels) needs")] {
             let target = Target::parse(&lab.target).unwrap();
             let host = Host::find(target, config, Clock::start(), true).await.unwrap();
             let credential = Credential::new("user00001", &lab.password);

@@ -344,7 +344,7 @@ mod tests {
         assert!(why(parse_rate("45mbps")).contains("as bits by some and as bytes by others"));
         assert!(why(parse_rate("45Mb/s")).contains("as bits by some"));
         assert!(why(parse_rate("0mbit")).contains("above zero"));
-        assert!(why(parse_rate("10mbit20")).contains("stands after"));
+        assert!(why(parse_rate("10mbit20")).contains("after its unit"));
         assert!(why(parse_size("64k")).contains("kB or KiB"));
         assert!(why(parse_share("0.5")).contains("unit is missing"));
         assert!(why(parse_share("101%")).contains("more than 100%"));

@@ -83,7 +83,7 @@ fn unknown_keys_and_words() {
     check(
         &inside(r#"{ action = "a", query_info = "h", class = "FileRenameInformation" },"#),
         "10:43",
-        &["no class of a query"],
+        &["not a known class of a query"],
     );
     check(
         &inside(r#"{ action = "a", flush = "h", expect = "STATUS_SUCESS" },"#),
