@@ -219,7 +219,7 @@ impl Engine {
         users.running.stop(now);
         self.close(&mut users, &stop, stopped_at).await;
         self.shared.recorder.flush();
-        self.into_result(&users, window, stopped_at)
+        self.step_result(&users, window, stopped_at)
     }
 
     /// Starts the users' tasks. Each continues with its schedule where it was.
@@ -337,7 +337,7 @@ impl Engine {
     }
 
     /// Judges the window, writes the step's row, and makes its result.
-    fn into_result(
+    fn step_result(
         &self,
         users: &Users,
         outcome: WindowOutcome,

@@ -122,7 +122,7 @@ pub(super) fn parse_block<D: Definition>(text: &str) -> Result<u64, String> {
 /// In the largest unit that divides it.
 pub(super) fn print_block(bytes: u64, to: &mut fmt::Formatter<'_>) -> fmt::Result {
     let units = [(1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B")];
-    let whole = units.into_iter().find(|(unit, _)| bytes % unit == 0);
+    let whole = units.into_iter().find(|(unit, _)| bytes.is_multiple_of(*unit));
     let (unit, word) = whole.unwrap_or((1, "B"));
     write!(to, "{}{word}", bytes / unit)
 }
