@@ -12,7 +12,9 @@ use smbscope_report::format;
 use crate::options::Talk;
 use crate::pipeline::record::memory::{self, MemoryLimit};
 use crate::pipeline::record::name;
-use crate::pipeline::record::source::{self, InterfaceSource, LiveSource, Received};
+#[cfg(feature = "probe")]
+use crate::pipeline::record::source;
+use crate::pipeline::record::source::{InterfaceSource, LiveSource, Received};
 use args::{Cpus, Listen};
 
 /// Least and most bytes of the ring buffer.
