@@ -41,8 +41,8 @@ impl Metrics {
         let place = authority.rsplit('@').next().unwrap_or("").to_owned();
         if place.is_empty() {
             // What stands before an @ may be a password: the URL is not repeated.
-            return Err("the address of the metrics is no URL like \
-                        http://server:9100/metrics (--metrics URL)"
+            return Err("invalid --metrics URL: expected for example \
+                        http://server:9100/metrics"
                 .to_owned());
         }
         let prefixes =
@@ -70,8 +70,8 @@ impl Metrics {
         let first = parsed.first_malformed.unwrap_or(1);
         if parsed.samples == 0 {
             return Err(format!(
-                "{} does not answer with Prometheus metrics (line {} is none); is the path right, \
-                 usually /metrics?",
+                "{} does not answer with Prometheus metrics (line {} is not a metric): check the \
+                 path, usually /metrics",
                 self.place, first
             ));
         }

@@ -103,7 +103,7 @@ pub(crate) fn name_problem(pattern: &str, files: u64) -> Option<String> {
     }
     if let Some(bad) = bare.chars().find(|&c| c.is_control() || "\\/:*?\"<>|{}".contains(c)) {
         return Some(format!(
-            "{bad:?} cannot stand in a file's name; placeholders are {{word}} and {{n}}"
+            "{bad:?} is not allowed in a file name; the placeholders are {{word}} and {{n}}"
         ));
     }
     // Also as the stem of a name, which steps may make paths of.

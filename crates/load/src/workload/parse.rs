@@ -30,8 +30,10 @@ pub(super) fn parse(file: &str, name: &str, toml: &str) -> Read<Workload> {
         return Err(source.error(0..0, "a workload has at most 4 MiB of text"));
     }
     let document = DeTable::parse(toml).map_err(|error| {
-        source
-            .error(error.span().unwrap_or_default(), format!("no TOML: {}", error.message().trim()))
+        source.error(
+            error.span().unwrap_or_default(),
+            format!("invalid TOML: {}", error.message().trim()),
+        )
     })?;
     let table = Table::new(source, document.get_ref(), 0..0, "a workload");
     let description = table.text("description")?.map_or("", |text| text.value).into();

@@ -40,8 +40,8 @@ pub(super) fn request(table: &Table<'_>, building: &mut Building<'_>) -> Read<Re
             .into_iter()
             .find(|(key, _)| key.value != "action" && key.value != "wait")
         {
-            Some((key, _)) => table.source.error(key.span, "no request is named here"),
-            None => table.error("no request is named here"),
+            Some((key, _)) => table.source.error(key.span, "this step names no request"),
+            None => table.error("this step names no request"),
         };
         return Err(error.help(format!("there is {}", quoted(&KINDS))));
     };

@@ -163,7 +163,10 @@ fn bad_character(text: &str, is_path: bool) -> Option<String> {
         '\\' => "paths are written with `/`".into(),
         '}' => "a `}` without `{`".into(),
         _ => {
-            format!("{bad:?} cannot stand in a {}", if is_path { "path" } else { "search pattern" })
+            format!(
+                "{bad:?} is not allowed in a {}",
+                if is_path { "path" } else { "search pattern" }
+            )
         }
     })
 }

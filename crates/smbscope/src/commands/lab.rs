@@ -170,7 +170,7 @@ fn down(args: &Down, talk: Talk) -> anyhow::Result<()> {
 fn down_text(removed: &Removed) -> String {
     let dir = removed.dir.display();
     let processes = match removed.processes {
-        0 => "none of its processes ran any more".to_owned(),
+        0 => "its processes had ended already".to_owned(),
         1 => "1 process ended".to_owned(),
         more => format!("{more} processes ended"),
     };

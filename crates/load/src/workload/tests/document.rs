@@ -227,7 +227,7 @@ fn tables_are_what_the_code_computes() {
     }
     assert!(
         text == fresh,
-        "docs/method/workloads.md is old: INSTA_UPDATE=always writes its tables anew"
+        "docs/method/workloads.md is out of date: INSTA_UPDATE=always rewrites its tables"
     );
 }
 
