@@ -264,7 +264,7 @@ async fn ask(kdcs: &[KdcAddress], request: &NetworkRequest) -> Result<Vec<u8>, C
     };
     let mut failures = Vec::new();
     for kdc in places {
-        match kdc.ask(&request.data, kdc::PATIENCE).await {
+        match kdc.ask(&request.data, kdc::REPLY_TIMEOUT).await {
             Ok(reply) => return Ok(reply),
             Err(error) => failures.push(format!("KDC {kdc}: {error}")),
         }

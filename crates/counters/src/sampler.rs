@@ -15,7 +15,7 @@ use super::rate::{Rates, Reading};
 /// How often counters are sampled unless asked otherwise.
 pub const INTERVAL: Duration = Duration::from_secs(1);
 /// How long [`Sampler::stop`] waits for sources that are being read.
-const PATIENCE: Duration = Duration::from_millis(500);
+const STOP_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The run's clock: nanoseconds, as in its tables.
 pub type Clock = Arc<dyn Fn() -> i64 + Send + Sync>;
@@ -126,12 +126,12 @@ impl Sampler {
     /// Ends all threads within half a second and tells what became of the sources. A source that
     /// is being read just then is left to end by itself; its report says so.
     pub fn stop(self) -> Vec<SourceReport> {
-        self.stop_within(PATIENCE)
+        self.stop_within(STOP_TIMEOUT)
     }
 
-    fn stop_within(mut self, patience: Duration) -> Vec<SourceReport> {
+    fn stop_within(mut self, timeout: Duration) -> Vec<SourceReport> {
         self.stops.clear();
-        let deadline = Instant::now() + patience;
+        let deadline = Instant::now() + timeout;
         let mut found = Vec::new();
         while found.len() < self.places.len() {
             let left = deadline.saturating_duration_since(Instant::now());

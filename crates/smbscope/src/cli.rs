@@ -11,7 +11,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::exit::Code;
 use crate::format::{RowFormat, TextFormat};
-use crate::options::{Anonymize, Decode, Reading, Talk};
+use crate::options::{Anonymize, Decode, Reading, Verbosity};
 
 /// Measure and explain the performance of SMB file shares.
 ///
@@ -29,7 +29,7 @@ pub struct Cli {
     pub command: Command,
     /// Verbosity and colour.
     #[command(flatten)]
-    pub talk: Talk,
+    pub verbosity: Verbosity,
 }
 
 /// A command. The order is that of [`GROUPS`].

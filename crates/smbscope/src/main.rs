@@ -41,7 +41,7 @@ fn main() -> ExitCode {
             return code.into();
         }
     };
-    cli.talk.color.apply();
+    cli.verbosity.color.apply();
     interrupt::install();
     match commands::run(&cli) {
         Ok(()) => Code::Ok.into(),

@@ -62,7 +62,7 @@ pub struct Anonymize {
 /// What is written to standard error in addition to the result, and colour.
 #[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = "Global options")]
-pub struct Talk {
+pub struct Verbosity {
     /// Write only errors to standard error.
     #[arg(long, short, global = true)]
     pub quiet: bool,
@@ -74,7 +74,7 @@ pub struct Talk {
     pub color: Color,
 }
 
-impl Talk {
+impl Verbosity {
     /// Writes a line to standard error unless `--quiet` is given.
     pub fn say(&self, line: &str) {
         if !self.quiet {

@@ -11,7 +11,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use smbscope_report::format;
 use smbscope_store::source::Progress;
 
-use crate::options::Talk;
+use crate::options::Verbosity;
 use crate::pipeline::pass::Monitor;
 use crate::{interrupt, terminal};
 
@@ -28,16 +28,16 @@ pub struct Shown {
 
 impl Shown {
     /// Starts to show `progress`, if that is wanted and possible.
-    pub fn begin(talk: Talk, progress: Arc<Progress>) -> Shown {
-        Shown::begin_of(talk, move || Some(progress.clone()))
+    pub fn begin(verbosity: Verbosity, progress: Arc<Progress>) -> Shown {
+        Shown::begin_of(verbosity, move || Some(progress.clone()))
     }
 
     /// Likewise for a progress that may not exist yet.
-    pub fn begin_of<F>(talk: Talk, progress: F) -> Shown
+    pub fn begin_of<F>(verbosity: Verbosity, progress: F) -> Shown
     where
         F: Fn() -> Option<Arc<Progress>> + Send + 'static,
     {
-        if talk.quiet || talk.no_progress || !terminal::stderr_is_terminal() {
+        if verbosity.quiet || verbosity.no_progress || !terminal::stderr_is_terminal() {
             return Shown { stop: None, thread: None };
         }
         let (stop, stopped) = channel();
@@ -66,7 +66,7 @@ impl Shown {
 }
 
 /// Shows a pass on the terminal, and cancels it when the user asks to end.
-impl Monitor for Talk {
+impl Monitor for Verbosity {
     fn begin(&self, progress: Arc<Progress>) -> Box<dyn Any> {
         Box::new(Shown::begin(*self, progress))
     }

@@ -15,7 +15,7 @@ const PORT: u16 = 88;
 /// The longest reply. Windows' MaxTokenSize, which bounds tickets, is 65,535 bytes at most.
 const REPLY_BYTES_MAX: u32 = 1 << 20;
 /// Time for one exchange with one KDC; then the next is asked.
-pub const PATIENCE: Duration = Duration::from_secs(5);
+pub const REPLY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Where a KDC is.
 #[derive(Clone, Debug, PartialEq, Eq)]

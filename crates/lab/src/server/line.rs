@@ -98,7 +98,7 @@ pub(super) fn answers(
     line: &LineRecord,
     paths: &Paths,
     record: &Record,
-    patience: Duration,
+    timeout: Duration,
 ) -> Result<(), LabError> {
     let address = SocketAddr::new(record.address, record.port);
     let begin = Instant::now();
@@ -108,7 +108,7 @@ pub(super) fn answers(
         }
         let answered = netns::inside(&line.client(), || listen::answers(address, ATTEMPT))?;
         let Err(error) = answered else { return Ok(()) };
-        if begin.elapsed() > patience {
+        if begin.elapsed() > timeout {
             let what = format!("smbd does not answer over the link ({error})");
             return Err(LabError::Start { what, log: said(paths) });
         }

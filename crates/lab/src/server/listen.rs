@@ -86,10 +86,10 @@ fn hexadecimal(address: IpAddr) -> String {
 }
 
 /// Asks for a dialect and waits for any answer of SMB2, even a refusal.
-pub(super) fn answers(address: SocketAddr, patience: Duration) -> io::Result<()> {
-    let mut stream = TcpStream::connect_timeout(&address, patience)?;
-    stream.set_read_timeout(Some(patience))?;
-    stream.set_write_timeout(Some(patience))?;
+pub(super) fn answers(address: SocketAddr, timeout: Duration) -> io::Result<()> {
+    let mut stream = TcpStream::connect_timeout(&address, timeout)?;
+    stream.set_read_timeout(Some(timeout))?;
+    stream.set_write_timeout(Some(timeout))?;
     stream.write_all(&negotiate())?;
     let mut head = [0u8; 68];
     stream.read_exact(&mut head)?;

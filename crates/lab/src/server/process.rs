@@ -15,7 +15,7 @@ use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
 /// How long smbd has to end by itself: it closes files and takes connections down.
-const PATIENCE: Duration = Duration::from_secs(5);
+const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A process, distinguished from a later one that gets the same id.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -179,7 +179,7 @@ pub(super) fn end(list: impl Fn() -> Vec<Process>) -> Result<usize, i32> {
                     let _ = kill(Pid::from_raw(process.pid), signal);
                 }
             }
-            if begin.elapsed() > PATIENCE {
+            if begin.elapsed() > STOP_TIMEOUT {
                 break;
             }
             std::thread::sleep(Duration::from_millis(20));

@@ -22,7 +22,7 @@ use super::{conf, line, listen};
 use crate::wan::netns;
 
 /// How long smbd may take; a tenth of a second is usual.
-const PATIENCE: Duration = Duration::from_secs(30);
+const START_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long none of its processes may be seen before it is taken for dead.
 const GONE: Duration = Duration::from_secs(2);
 /// Its name in the record.
@@ -58,10 +58,10 @@ pub(super) fn start(
         return Err(LabError::Option(format!("Samba rejected a setting: {line}")));
     }
     if let Some(line) = &record.line {
-        line::answers(line, paths, record, PATIENCE)?;
+        line::answers(line, paths, record, START_TIMEOUT)?;
     } else if options.enter.is_empty() {
         let address = SocketAddr::new(record.address, record.port);
-        listen::answers(address, PATIENCE)
+        listen::answers(address, START_TIMEOUT)
             .map_err(|error| died(paths, &format!("smbd does not answer ({error})")))?;
     }
     Ok(())
@@ -129,7 +129,7 @@ fn wait_for_smbd(paths: &Paths, record: &Record) -> Result<Process, LabError> {
         if seen.elapsed() > GONE {
             return Err(died(paths, "smbd exited while it was starting"));
         }
-        if begin.elapsed() > PATIENCE {
+        if begin.elapsed() > START_TIMEOUT {
             return Err(died(paths, &format!("smbd does not listen on port {}", record.port)));
         }
         std::thread::sleep(Duration::from_millis(10));
@@ -140,7 +140,7 @@ fn wait_for_smbd(paths: &Paths, record: &Record) -> Result<Process, LabError> {
 fn wait_for_helper(paths: &Paths) -> Option<Process> {
     let begin = Instant::now();
     let ready = paths.dir.join("ncalrpc/np/srvsvc");
-    while begin.elapsed() < PATIENCE / 3 {
+    while begin.elapsed() < START_TIMEOUT / 3 {
         let found = pid(paths, HELPER);
         if ready.exists()
             && let Some(helper) = found.and_then(|pid| Process::find(HELPER, pid))

@@ -16,12 +16,12 @@ use self::args::{By, Compare};
 use crate::cli::PhaseCounted;
 use crate::exit::{Code, Failure};
 use crate::format::{JsonNulls, RowFormat, row_writer};
-use crate::options::{Talk, input_name};
+use crate::options::{Verbosity, input_name};
 use crate::output::Output;
 use crate::{pipeline, terminal};
 
 /// Compares two recordings.
-pub fn run(args: &Compare, talk: Talk) -> anyhow::Result<()> {
+pub fn run(args: &Compare, verbosity: Verbosity) -> anyhow::Result<()> {
     Output::check(args.out.as_ref(), args.format.is_binary())?;
     if args.a == "-" && args.b == "-" {
         return Err(Failure::usage("`-` can be given once only: there is one standard input"));
@@ -41,7 +41,7 @@ pub fn run(args: &Compare, talk: Talk) -> anyhow::Result<()> {
     // Both are opened before the first is read, so that a missing input is reported at once.
     let open = |input: &String| args.reading.open(std::slice::from_ref(input), tokenizer.clone());
     let (a, b) = (open(&args.a)?, open(&args.b)?);
-    let found = pipeline::compare::compare(&a, &b, &options, &talk)?;
+    let found = pipeline::compare::compare(&a, &b, &options, &verbosity)?;
     let names = [&args.a, &args.b].map(|input| input_name(input, tokenizer.as_ref()));
     refuse(&found, args.by, &names)?;
     match args.format {
@@ -53,7 +53,7 @@ pub fn run(args: &Compare, talk: Talk) -> anyhow::Result<()> {
         }
         format => {
             for line in comparison_warnings(&found, &names) {
-                talk.say(&line);
+                verbosity.say(&line);
             }
             let batch = batch(&found.rows)?;
             let output = Output::open(args.out.as_ref())?;

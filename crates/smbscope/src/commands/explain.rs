@@ -12,7 +12,7 @@ use smbscope_report::Look;
 
 use crate::exit::{Code, Failure};
 use crate::format::TextFormat;
-use crate::options::{Anonymize, Decode, Talk, input_name};
+use crate::options::{Anonymize, Decode, Verbosity, input_name};
 use crate::output::Output;
 use crate::pipeline::diagnose::diagnose;
 use crate::terminal;
@@ -79,10 +79,10 @@ impl From<Sure> for Confidence {
 }
 
 /// Explains.
-pub fn run(args: &Args, talk: Talk) -> anyhow::Result<()> {
+pub fn run(args: &Args, verbosity: Verbosity) -> anyhow::Result<()> {
     let tokenizer = args.anonymize.tokenizer()?;
     let source = args.decode.reading.open(&args.decode.inputs, tokenizer.clone())?;
-    let diagnosis = diagnose(&source, &talk)?;
+    let diagnosis = diagnose(&source, &verbosity)?;
     let mut output = Output::open(args.out.as_ref())?;
     match args.format {
         TextFormat::Text => {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use smbscope_report::export::perfetto::PerfettoTrace;
 
-use crate::options::{Anonymize, Decode, Talk};
+use crate::options::{Anonymize, Decode, Verbosity};
 use crate::output::Output;
 use crate::pipeline;
 
@@ -36,17 +36,17 @@ pub struct Export {
 }
 
 /// Writes the trace.
-pub fn run(args: &Export, talk: Talk) -> anyhow::Result<()> {
+pub fn run(args: &Export, verbosity: Verbosity) -> anyhow::Result<()> {
     Output::check(args.out.as_ref(), true)?;
     let tokenizer = args.anonymize.tokenizer()?;
     let source = args.decode.reading.open(&args.decode.inputs, tokenizer)?;
     let output = Output::open(args.out.as_ref())?;
     let watch = output.watch();
     let mut trace = PerfettoTrace::new(output);
-    let exported = pipeline::export::to_perfetto(&source, &mut trace, &talk);
+    let exported = pipeline::export::to_perfetto(&source, &mut trace, &verbosity);
     let orphans = exported.map_err(|error| watch.explain(error))?;
     let (output, counts) = trace.finish();
     output.finish()?;
-    talk.say(&counts.text(orphans));
+    verbosity.say(&counts.text(orphans));
     Ok(())
 }

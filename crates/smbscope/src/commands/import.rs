@@ -14,11 +14,11 @@ use super::dataset::{cannot, hint, rows, written};
 use crate::cli::Import;
 use crate::exit::{Code, Failure};
 use crate::interrupt;
-use crate::options::Talk;
+use crate::options::Verbosity;
 use crate::progress::Shown;
 
 /// Runs `smbscope import`.
-pub fn run(args: &Import, talk: Talk) -> anyhow::Result<()> {
+pub fn run(args: &Import, verbosity: Verbosity) -> anyhow::Result<()> {
     let begin = Instant::now();
     // The writer replaces names, because it writes the manifest too.
     let tokenizer = args.anonymize.tokenizer()?;
@@ -30,7 +30,7 @@ pub fn run(args: &Import, talk: Talk) -> anyhow::Result<()> {
     let progress = parts.progress();
     let mut writer =
         DatasetWriter::create(&args.out, seed, options).with_context(|| cannot(&args.out))?;
-    let mut shown = Shown::begin(talk, progress.clone());
+    let mut shown = Shown::begin(verbosity, progress.clone());
     let read = copy(parts, &mut writer, &args.out);
     // Also after an error: rows read before it are kept.
     let manifest = writer.finish(matches!(read, Ok(End::All)));
@@ -38,10 +38,10 @@ pub fn run(args: &Import, talk: Talk) -> anyhow::Result<()> {
     let end = read?;
     let manifest = manifest.with_context(|| cannot(&args.out))?;
     let took = begin.elapsed();
-    talk.say(&summary(&args.out, &manifest, progress.bytes_done(), took));
+    verbosity.say(&summary(&args.out, &manifest, progress.bytes_done(), took));
     match end {
         End::All => {
-            talk.say(&hint(&args.out));
+            verbosity.say(&hint(&args.out));
             Ok(())
         }
         End::Interrupted => {

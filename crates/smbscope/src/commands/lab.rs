@@ -11,17 +11,17 @@ use smbscope_report::format;
 use crate::exit::{Code, Failure};
 use crate::format::{Align, Column, TextFormat, lines};
 use crate::interrupt;
-use crate::options::Talk;
+use crate::options::Verbosity;
 use crate::output::Output;
 
 use args::{Conf, Down, Lab, LabCommand, Status, Up};
 
 /// Starts, ends, lists or shows.
-pub fn run(args: &Lab, talk: Talk) -> anyhow::Result<()> {
+pub fn run(args: &Lab, verbosity: Verbosity) -> anyhow::Result<()> {
     match &args.command {
         LabCommand::Up(args) => up(args),
-        LabCommand::Down(args) => down(args, talk),
-        LabCommand::Status(args) => status(args, talk),
+        LabCommand::Down(args) => down(args, verbosity),
+        LabCommand::Status(args) => status(args, verbosity),
         LabCommand::Conf(args) => conf(args),
     }
 }
@@ -161,9 +161,9 @@ fn record_json(record: &lab::Record) -> Value {
     })
 }
 
-fn down(args: &Down, talk: Talk) -> anyhow::Result<()> {
+fn down(args: &Down, verbosity: Verbosity) -> anyhow::Result<()> {
     let removed = lab::Lab::down(&args.folder.path()).map_err(coded)?;
-    talk.say(&down_text(&removed));
+    verbosity.say(&down_text(&removed));
     Ok(())
 }
 
@@ -194,7 +194,7 @@ fn down_text(removed: &Removed) -> String {
     format!("{dir}: lab removed; {processes}; {rest}{inside}")
 }
 
-fn status(args: &Status, talk: Talk) -> anyhow::Result<()> {
+fn status(args: &Status, verbosity: Verbosity) -> anyhow::Result<()> {
     let labs = match &args.folder.dir {
         Some(dir) => vec![lab::Lab::status(dir).map_err(coded)?],
         None => lab::Lab::list(&default_dir()),
@@ -214,7 +214,7 @@ fn status(args: &Status, talk: Talk) -> anyhow::Result<()> {
             output.text(&format!("{labs:#}\n"))?;
         }
         TextFormat::Text if labs.is_empty() => {
-            talk.say("no lab runs; `smbscope lab up` starts one");
+            verbosity.say("no lab runs; `smbscope lab up` starts one");
         }
         TextFormat::Text => output.text(&status_text(&labs, &output))?,
     }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use smbscope_capture::live;
 use smbscope_report::format;
 
-use crate::options::Talk;
+use crate::options::Verbosity;
 use crate::pipeline::record::memory::{self, MemoryLimit};
 use crate::pipeline::record::name;
 #[cfg(feature = "probe")]
@@ -57,7 +57,12 @@ pub struct Opened {
 
 impl Listen {
     /// Opens the probe, the interface, or both in one. `time` becomes part of the recording's name.
-    pub fn open(&self, time: i64, kept: Option<Kept>, talk: Talk) -> anyhow::Result<Opened> {
+    pub fn open(
+        &self,
+        time: i64,
+        kept: Option<Kept>,
+        verbosity: Verbosity,
+    ) -> anyhow::Result<Opened> {
         if self.memory < MEMORY_MIN {
             let (asked, least) = (format::bytes(self.memory), format::bytes(MEMORY_MIN));
             return Err(crate::exit::Failure::usage(format!(
@@ -65,16 +70,16 @@ impl Listen {
             )));
         }
         let Some(interface) = &self.interface else {
-            return self.inside(None, time, talk);
+            return self.inside(None, time, verbosity);
         };
-        say_of_buffer("packets", self.packet_buffer(), self.buffer, talk);
+        say_of_buffer("packets", self.packet_buffer(), self.buffer, verbosity);
         if !self.no_probe {
             let listening = self.listening(interface, &self.ports, kept.clone());
-            match self.inside(Some(listening), time, talk) {
+            match self.inside(Some(listening), time, verbosity) {
                 Ok(opened) => return Ok(opened),
                 Err(error) if self.asks_for_probe() || !is_the_probes(&error) => return Err(error),
                 Err(error) => {
-                    talk.say(&format!("recording without the server's slices: {error:#}"))
+                    verbosity.say(&format!("recording without the server's slices: {error:#}"))
                 }
             }
         }
@@ -118,7 +123,7 @@ impl Listen {
         &self,
         interface: Option<live::Options>,
         time: i64,
-        talk: Talk,
+        verbosity: Verbosity,
     ) -> anyhow::Result<Opened> {
         use smbscope_samba::find::Choice;
         use smbscope_samba::loader::LoadOptions;
@@ -129,7 +134,7 @@ impl Listen {
             cgroup: self.cgroup.clone(),
         };
         let (ring_bytes, wanted_bytes) = ring_bytes(self.buffer, self.memory);
-        say_of_buffer("events", ring_bytes.into(), wanted_bytes.into(), talk);
+        say_of_buffer("events", ring_bytes.into(), wanted_bytes.into(), verbosity);
         let load = LoadOptions {
             ring_bytes,
             functions: !self.no_functions,
@@ -148,7 +153,7 @@ impl Listen {
                 }
             })?;
         if let Some(line) = expensive(source.expensive()) {
-            talk.say(&line);
+            verbosity.say(&line);
         }
         let found = source.found();
         let ports: Vec<u16> = found.ports.iter().copied().collect();
@@ -166,7 +171,7 @@ impl Listen {
 
     /// This build has no probe.
     #[cfg(not(feature = "probe"))]
-    fn inside(&self, _: Option<live::Options>, _: i64, _: Talk) -> anyhow::Result<Opened> {
+    fn inside(&self, _: Option<live::Options>, _: i64, _: Verbosity) -> anyhow::Result<Opened> {
         Err(crate::exit::Failure::usage(
             "this smbscope was built without the probe (it needs Linux, clang, libelf and cargo's --features probe): record from a network interface with --interface",
         ))
@@ -196,10 +201,10 @@ impl Listen {
 }
 
 /// Says that a buffer is smaller than requested.
-fn say_of_buffer(what: &str, has: u64, wanted: u64, talk: Talk) {
+fn say_of_buffer(what: &str, has: u64, wanted: u64, verbosity: Verbosity) {
     if has < wanted {
         let [has, wanted] = [has, wanted].map(format::bytes);
-        talk.say(&format!(
+        verbosity.say(&format!(
             "the buffer for {what} is {has} instead of {wanted} (--buffer), because --memory allows no more"
         ));
     }
@@ -246,15 +251,15 @@ fn is_the_probes(error: &anyhow::Error) -> bool {
 
 /// Drops this program's capabilities: everything that needs them is open, and from here on it parses untrusted
 /// input. It may still write below `out`.
-pub fn drop_capabilities(out: &Path, talk: Talk) {
+pub fn drop_capabilities(out: &Path, verbosity: Verbosity) {
     #[cfg(target_os = "linux")]
     if let Err(error) = crate::capabilities::drop_all(out) {
-        talk.say(&format!("cannot drop capabilities: {error}"));
+        verbosity.say(&format!("cannot drop capabilities: {error}"));
     }
     // The thread that it starts inherits the current capabilities.
     memory::return_free_memory();
     #[cfg(not(target_os = "linux"))]
-    let _ = (out, talk);
+    let _ = (out, verbosity);
 }
 
 /// Warnings about lost data.

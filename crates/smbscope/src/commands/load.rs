@@ -19,18 +19,18 @@ use smbscope_report::format;
 
 use crate::exit::{Code, Failure};
 use crate::interrupt;
-use crate::options::Talk;
+use crate::options::Verbosity;
 use crate::output::Output;
 
 use args::{Load, LoadCommand, ShowWorkload, WorkloadsCommand};
 
 /// Runs users, makes or removes their files, or lists workloads.
-pub fn run(args: &Load, talk: Talk) -> anyhow::Result<()> {
+pub fn run(args: &Load, verbosity: Verbosity) -> anyhow::Result<()> {
     match &args.command {
-        None if args.run.matrix.matrix => matrix::run(&args.run, talk),
-        None => run::run(&args.run, talk),
-        Some(LoadCommand::Prepare(args)) => files::prepare(args, talk),
-        Some(LoadCommand::Clean(args)) => files::clean(args, talk),
+        None if args.run.matrix.matrix => matrix::run(&args.run, verbosity),
+        None => run::run(&args.run, verbosity),
+        Some(LoadCommand::Prepare(args)) => files::prepare(args, verbosity),
+        Some(LoadCommand::Clean(args)) => files::clean(args, verbosity),
         Some(LoadCommand::Workloads(args)) => match &args.command {
             None => list(),
             Some(WorkloadsCommand::Show(args)) => show(args),

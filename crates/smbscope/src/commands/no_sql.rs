@@ -2,10 +2,10 @@
 
 use crate::cli::Query;
 use crate::exit::{Code, Failure};
-use crate::options::Talk;
+use crate::options::Verbosity;
 
 /// Fails: there is no SQL engine in this build.
-pub fn run(_args: &Query, _talk: Talk) -> anyhow::Result<()> {
+pub fn run(_args: &Query, _talk: Verbosity) -> anyhow::Result<()> {
     Err(error("smbscope query"))
 }
 

@@ -17,28 +17,29 @@ use crate::cli::Ops;
 use crate::exit::Failure;
 use crate::format::{JsonNulls, RowFormat, RowWriter, row_writer};
 use crate::interrupt;
-use crate::options::Talk;
+use crate::options::Verbosity;
 use crate::output::Output;
 use crate::progress::Shown;
 
 /// Runs `smbscope ops`.
-pub fn run(args: &Ops, talk: Talk) -> anyhow::Result<()> {
+pub fn run(args: &Ops, verbosity: Verbosity) -> anyhow::Result<()> {
     Output::check(args.out.as_ref(), args.format.is_binary())?;
     let columns = columns(args)?;
     let tokenizer = args.anonymize.tokenizer()?;
     let source = args.decode.reading.open(&args.decode.inputs, tokenizer)?;
     // Lines and a progress bar would mix on one terminal.
     let output = Output::open(args.out.as_ref())?;
-    let talk = Talk { no_progress: talk.no_progress || output.is_terminal(), ..talk };
+    let verbosity =
+        Verbosity { no_progress: verbosity.no_progress || output.is_terminal(), ..verbosity };
     let written = match &args.condition {
-        None => unconditional(args, talk, &source, columns, output)?,
+        None => unconditional(args, verbosity, &source, columns, output)?,
         #[cfg(feature = "sql")]
-        Some(condition) => condition::run(args, talk, source, condition, columns, output)?,
+        Some(condition) => condition::run(args, verbosity, source, condition, columns, output)?,
         #[cfg(not(feature = "sql"))]
         Some(_) => return Err(super::no_sql::error("--where")),
     };
     if written == 0 && args.limit != Some(0) {
-        talk.say(match args.condition {
+        verbosity.say(match args.condition {
             None => "no SMB operations found; `smbscope report` shows what the input contains",
             Some(_) => "no operation matches the condition",
         });
@@ -68,7 +69,7 @@ fn columns(args: &Ops) -> anyhow::Result<Option<Vec<usize>>> {
 
 fn unconditional(
     args: &Ops,
-    talk: Talk,
+    verbosity: Verbosity,
     source: &Source,
     columns: Option<Vec<usize>>,
     output: Output,
@@ -78,7 +79,7 @@ fn unconditional(
         None => operation::schema(),
     };
     let parts = source.parts(&Request { tables: vec![Table::Operations], projection: columns })?;
-    let _shown = Shown::begin(talk, parts.progress());
+    let _shown = Shown::begin(verbosity, parts.progress());
     let batches = parts.filter_map(|part| match part {
         Ok(Part::Operations(batch)) => Some(Ok(batch)),
         Ok(_) => None,

@@ -15,21 +15,21 @@ use smbscope_report::forecast::{Style, changes, detail, profile, recorded};
 use self::args::{Action, Predict, ProfileName};
 use crate::exit::Failure;
 use crate::format::{JsonNulls, RowFormat, row_writer};
-use crate::options::Talk;
+use crate::options::Verbosity;
 use crate::output::Output;
 use crate::pipeline::forecast::forecast;
 use crate::terminal;
 
 /// Predicts, or lists what can be predicted.
-pub fn run(args: &Predict, talk: Talk) -> anyhow::Result<()> {
+pub fn run(args: &Predict, verbosity: Verbosity) -> anyhow::Result<()> {
     if let Some(Action::Calibrate(args)) = &args.action {
-        return calibrate::run(args, talk);
+        return calibrate::run(args, verbosity);
     }
     Output::check(args.out.as_ref(), args.format.is_binary())?;
     match &args.profile {
         _ if args.list => answer(args, changes::text, || Ok(changes::batch()?)),
         Some(name) => from_profile(args, name),
-        None => from_recordings(args, talk),
+        None => from_recordings(args, verbosity),
     }
 }
 
@@ -49,12 +49,12 @@ fn from_profile(args: &Predict, name: &ProfileName) -> anyhow::Result<()> {
     answer(args, |style| profile::text(&forecast, style), || Ok(profile::batch(&forecast)?))
 }
 
-fn from_recordings(args: &Predict, talk: Talk) -> anyhow::Result<()> {
+fn from_recordings(args: &Predict, verbosity: Verbosity) -> anyhow::Result<()> {
     let mut source = args.reading.open(&args.inputs, None)?;
     // A file that cannot be written should fail before the work.
     let file = args.save_profile.as_deref().map(Output::file).transpose()?;
     let request = args.prediction.request(args.detail || file.is_some())?;
-    let forecast = forecast(&mut source, request, &talk)?;
+    let forecast = forecast(&mut source, request, &verbosity)?;
     if let Some(file) = file {
         files::save_profile(&forecast, &args.inputs, file)?;
     }

@@ -16,14 +16,14 @@ use smbscope_store::sql::{Engine, EngineOptions};
 use crate::cli::Query;
 use crate::exit::{Code, Failure};
 use crate::format::{Align, Column, lines};
-use crate::options::{Talk, read_text};
+use crate::options::{Verbosity, read_text};
 use crate::output::Output;
 use crate::terminal;
 
 use answer::Form;
 
 /// Runs `smbscope query`.
-pub fn run(args: &Query, talk: Talk) -> anyhow::Result<()> {
+pub fn run(args: &Query, verbosity: Verbosity) -> anyhow::Result<()> {
     if args.questions {
         let mut output = Output::stdout();
         let text = question_list(&output);
@@ -36,7 +36,7 @@ pub fn run(args: &Query, talk: Talk) -> anyhow::Result<()> {
         (_, Some(name)) => Some(question(name)?),
         _ => sql,
     };
-    let form = Form { format: args.format, out: args.out.clone(), talk };
+    let form = Form { format: args.format, out: args.out.clone(), verbosity };
     let statements = sql.map(|sql| statements::all(&sql));
     let prompts = std::io::stdin().is_terminal() && terminal::stdout_is_terminal();
     if statements.is_none() && !prompts && inputs.iter().any(|input| input == "-") {

@@ -9,14 +9,14 @@ use smbscope_store::dataset::may_write;
 
 use super::dataset::{cannot, hint, written};
 use super::live::{self, Kept, Opened};
-use crate::options::Talk;
+use crate::options::Verbosity;
 use crate::pipeline::record::folder::{RecordingFolder, keep_private};
 use crate::pipeline::record::{self, Recorded};
 use args::Record;
 use display::Display;
 
 /// Records.
-pub fn run(args: &Record, talk: Talk) -> anyhow::Result<()> {
+pub fn run(args: &Record, verbosity: Verbosity) -> anyhow::Result<()> {
     keep_private();
     // Before anything is attached to the server.
     may_write(&args.out, args.force).with_context(|| cannot(&args.out))?;
@@ -24,20 +24,21 @@ pub fn run(args: &Record, talk: Talk) -> anyhow::Result<()> {
     let created_at = record::now();
     args.listen.keep_back()?;
     let kept = args.pcap.clone().map(|path| Kept { path, overwrite: args.force });
-    let Opened { source, from, what, mut memory } = args.listen.open(created_at, kept, talk)?;
+    let Opened { source, from, what, mut memory } =
+        args.listen.open(created_at, kept, verbosity)?;
     let inputs = record::inputs(&from, created_at);
     RecordingFolder::create_folder(&args.out, args.force)?;
     // The thread that writes the folder inherits the current capabilities.
-    live::drop_capabilities(&args.out, talk);
+    live::drop_capabilities(&args.out, verbosity);
     let folder = RecordingFolder::create(&args.out, inputs, created_at, args.force, tokenizer)?;
-    talk.say(&beginning(args, &what));
-    let display = Display::begin(talk);
+    verbosity.say(&beginning(args, &what));
+    let display = Display::begin(verbosity);
     let recorded = record::record(source, folder, args.duration, &mut memory, &display);
     display.end();
     let recorded = recorded?;
-    talk.say(&summary(args, &recorded));
-    live::losses(&recorded.received, &memory).iter().for_each(|line| talk.say(line));
-    talk.say(&hint(&args.out));
+    verbosity.say(&summary(args, &recorded));
+    live::losses(&recorded.received, &memory).iter().for_each(|line| verbosity.say(line));
+    verbosity.say(&hint(&args.out));
     Ok(())
 }
 

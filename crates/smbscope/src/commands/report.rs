@@ -8,7 +8,7 @@ use smbscope_tables::anonymize::Tokenizer;
 use crate::cli::{PhaseCounted, Report};
 use crate::exit::Failure;
 use crate::format::TextFormat;
-use crate::options::{Talk, input_name};
+use crate::options::{Verbosity, input_name};
 use crate::output::Output;
 use crate::pipeline::forecast::forecast;
 use crate::pipeline::summarize::summarize;
@@ -18,14 +18,14 @@ use crate::terminal;
 const WIDTH: usize = 100;
 
 /// Shows the report.
-pub fn run(args: &Report, talk: Talk) -> anyhow::Result<()> {
+pub fn run(args: &Report, verbosity: Verbosity) -> anyhow::Result<()> {
     let tokenizer = args.anonymize.tokenizer()?;
     let mut source = args.decode.reading.open(&args.decode.inputs, tokenizer.clone())?;
     let mut meta = meta(&args.decode.inputs, tokenizer.as_ref());
     // What cannot be predicted is said before anything is written.
     if !args.prediction.changes.is_empty() {
         let request = args.prediction.request(false)?;
-        let recorded = forecast(&mut source, request, &talk)?;
+        let recorded = forecast(&mut source, request, &verbosity)?;
         meta.forecast = Some(smbscope_report::Forecast::new(&recorded));
     }
     // A file that cannot be written is better known before the work.
@@ -37,7 +37,7 @@ pub fn run(args: &Report, talk: Talk) -> anyhow::Result<()> {
     };
     let options = Options { counted, ..Options::default() };
     // The page shows the diagnosis at its top.
-    let (report, diagnosis) = summarize(&source, options, html.is_some(), &talk)?;
+    let (report, diagnosis) = summarize(&source, options, html.is_some(), &verbosity)?;
     meta.diagnosis = diagnosis;
     if let Some(step) = args.step {
         has_step(&report, step)?;

@@ -20,7 +20,7 @@ use smbscope_report::format;
 use super::dataset::{hint, written};
 use super::live::{self, Opened};
 use crate::format::TextFormat;
-use crate::options::Talk;
+use crate::options::Verbosity;
 use crate::pipeline::record::collector::{Collector, Finished, Recordings};
 use crate::pipeline::record::folder::keep_private;
 use crate::pipeline::record::now;
@@ -44,15 +44,15 @@ impl Limits {
 }
 
 /// Shows what happens now.
-pub fn run(args: &Top, talk: Talk) -> anyhow::Result<()> {
+pub fn run(args: &Top, verbosity: Verbosity) -> anyhow::Result<()> {
     keep_private();
     let tokenizer = args.anonymize.tokenizer()?;
     args.listen.keep_back()?;
-    let Opened { source, from, what, memory } = args.listen.open(now(), None, talk)?;
+    let Opened { source, from, what, memory } = args.listen.open(now(), None, verbosity)?;
     // Recordings are made later, after capabilities were dropped.
     let out = args.out.as_deref().and_then(Path::parent);
     let out = out.filter(|out| !out.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    live::drop_capabilities(out, talk);
+    live::drop_capabilities(out, verbosity);
     let recordings = Recordings { from, out: args.out.clone(), made: 0 };
     let mut collector = Collector::new(source, memory, recordings, tokenizer);
     let slot_ns = i64::try_from(args.interval.as_nanos()).unwrap_or(i64::MAX);
@@ -68,12 +68,14 @@ pub fn run(args: &Top, talk: Talk) -> anyhow::Result<()> {
     };
     if is_screen(args) {
         let said = screen::run(&mut collector, moment, &what, state, &limits)?;
-        said.iter().for_each(|line| talk.say(line));
+        said.iter().for_each(|line| verbosity.say(line));
     } else {
-        talk.say(&format!("observing {what}"));
+        verbosity.say(&format!("observing {what}"));
         batch::run(&mut collector, moment, &state, &limits, (args.format, args.rows))?;
     }
-    live::losses(&collector.received(), collector.memory()).iter().for_each(|line| talk.say(line));
+    live::losses(&collector.received(), collector.memory())
+        .iter()
+        .for_each(|line| verbosity.say(line));
     Ok(())
 }
 

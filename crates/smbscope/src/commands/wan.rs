@@ -11,7 +11,7 @@ use smbscope_lab::wan::Options;
 
 use crate::exit::Failure;
 use crate::format::TextFormat;
-use crate::options::Talk;
+use crate::options::Verbosity;
 
 /// Emulate a WAN link between two network interfaces.
 ///
@@ -127,13 +127,13 @@ impl LineArgs {
 }
 
 /// Runs the link until Ctrl-C or the end of `--duration`.
-pub fn run(args: &Wan, talk: Talk) -> anyhow::Result<()> {
+pub fn run(args: &Wan, verbosity: Verbosity) -> anyhow::Result<()> {
     let options = args.line.options()?;
     #[cfg(target_os = "linux")]
-    return linux::run(args, &options, talk);
+    return linux::run(args, &options, verbosity);
     #[cfg(not(target_os = "linux"))]
     {
-        let _ = (options, talk);
+        let _ = (options, verbosity);
         anyhow::bail!("smbscope wan needs Linux: it forwards packets with AF_PACKET sockets");
     }
 }

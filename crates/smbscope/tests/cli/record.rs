@@ -151,9 +151,9 @@ fn rows_combine_probe_and_interface() {
     // CAP_BPF, with which it reads its own counters, and nothing else.
     let mut capabilities = recording.capabilities();
     // A thread gives itself its name.
-    let patience = Instant::now() + Duration::from_secs(20);
+    let deadline = Instant::now() + Duration::from_secs(20);
     while !capabilities.iter().any(|(name, _)| name == "dataset") {
-        assert!(Instant::now() < patience, "{capabilities:?}");
+        assert!(Instant::now() < deadline, "{capabilities:?}");
         std::thread::sleep(Duration::from_millis(10));
         capabilities = recording.capabilities();
     }

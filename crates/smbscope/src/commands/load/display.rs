@@ -6,7 +6,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use smbscope_load::run::Progress;
 use smbscope_report::format;
 
-use crate::options::Talk;
+use crate::options::Verbosity;
 use crate::terminal;
 
 /// Time between two lines if there is no terminal.
@@ -17,7 +17,7 @@ const ERRORS_SHOWN: usize = 3;
 /// Shows the progress of a run.
 pub struct Display {
     bar: Option<ProgressBar>,
-    talk: Talk,
+    verbosity: Verbosity,
     line: Instant,
     operations: u64,
     last: Instant,
@@ -27,8 +27,8 @@ pub struct Display {
 
 impl Display {
     /// Starts. `rate_per_user` is the number of scheduled executions per second and user.
-    pub fn begin(talk: Talk, rate_per_user: f64) -> Display {
-        let live = !talk.quiet && !talk.no_progress && terminal::stderr_is_terminal();
+    pub fn begin(verbosity: Verbosity, rate_per_user: f64) -> Display {
+        let live = !verbosity.quiet && !verbosity.no_progress && terminal::stderr_is_terminal();
         let bar = live.then(|| {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
             match ProgressStyle::with_template("{msg}") {
@@ -37,14 +37,14 @@ impl Display {
             }
         });
         let now = Instant::now();
-        Display { bar, talk, line: now, operations: 0, last: now, rate_per_user }
+        Display { bar, verbosity, line: now, operations: 0, last: now, rate_per_user }
     }
 
     /// Prints a separate line.
     pub fn say(&self, text: &str) {
         match &self.bar {
-            Some(bar) => bar.suspend(|| self.talk.say(text)),
-            None => self.talk.say(text),
+            Some(bar) => bar.suspend(|| self.verbosity.say(text)),
+            None => self.verbosity.say(text),
         }
     }
 
@@ -62,7 +62,7 @@ impl Display {
             }
             None if now - self.line >= LINE_EVERY => {
                 self.line = now;
-                self.talk.say(&line(progress, rate, self.rate_per_user));
+                self.verbosity.say(&line(progress, rate, self.rate_per_user));
                 true
             }
             None => false,

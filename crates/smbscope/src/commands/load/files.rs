@@ -17,7 +17,7 @@ use super::args::{Clean, Client, Prepare};
 use super::target::Destination;
 use crate::exit::{Code, Failure};
 use crate::interrupt;
-use crate::options::Talk;
+use crate::options::Verbosity;
 use crate::terminal;
 
 /// Attempts per user if the connection is lost.
@@ -40,7 +40,7 @@ struct Job {
 }
 
 /// Creates the users' files.
-pub fn prepare(args: &Prepare, talk: Talk) -> anyhow::Result<()> {
+pub fn prepare(args: &Prepare, verbosity: Verbosity) -> anyhow::Result<()> {
     let place = args.place.resolve()?;
     let (workload, _) = args.what.load()?;
     let planner = Planner::new(workload.into(), args.what.seed, args.what.scale()?);
@@ -48,9 +48,9 @@ pub fn prepare(args: &Prepare, talk: Talk) -> anyhow::Result<()> {
     let total: u64 = users.iter().map(|&user| planner.files().user_bytes(user)).sum();
     let begin = Instant::now();
     let job = Started { place, planner, users, clean: false };
-    let (done, count) = run(job, &args.client, args.parallel, Some(total), talk)?;
+    let (done, count) = run(job, &args.client, args.parallel, Some(total), verbosity)?;
     let seconds = begin.elapsed().as_secs_f64().max(1e-3);
-    talk.say(&format!(
+    verbosity.say(&format!(
         "files of {} users: {} files created ({} in {seconds:.1} s, {}/s), {} folders created, {} {} there already, {} left over from runs removed",
         format::count(count),
         format::count(done.files),
@@ -65,19 +65,19 @@ pub fn prepare(args: &Prepare, talk: Talk) -> anyhow::Result<()> {
 }
 
 /// Removes the files that prepare and runs created.
-pub fn clean(args: &Clean, talk: Talk) -> anyhow::Result<()> {
+pub fn clean(args: &Clean, verbosity: Verbosity) -> anyhow::Result<()> {
     let place = args.place.resolve()?;
     let (workload, _) = args.what.load()?;
     let planner = Planner::new(workload.into(), args.what.seed, args.what.scale()?);
     let users: Vec<u64> = Shard::ALL.users(args.users).collect();
     let job = Started { place, planner, users, clean: true };
-    let (done, count) = run(job, &args.client, args.parallel, None, talk)?;
+    let (done, count) = run(job, &args.client, args.parallel, None, verbosity)?;
     let left = match done.kept {
         0 => String::new(),
         1 => "; 1 entry that smbscope did not create was kept".to_owned(),
         kept => format!("; {} entries that smbscope did not create were kept", format::count(kept)),
     };
-    talk.say(&format!(
+    verbosity.say(&format!(
         "files of {} users: {} files and {} folders removed{left}",
         format::count(count),
         format::count(done.files),
@@ -99,7 +99,7 @@ fn run(
     client: &Client,
     parallel: u16,
     total: Option<u64>,
-    talk: Talk,
+    verbosity: Verbosity,
 ) -> anyhow::Result<(Done, u64)> {
     let (runtime, _) = super::runtime(0)?;
     let Destination { target, credentials, kerberos, .. } = started.place;
@@ -124,7 +124,7 @@ fn run(
         for _ in 0..u64::from(parallel).min(all) {
             workers.spawn(worker(job.clone()));
         }
-        let bar = bar(talk, total, all);
+        let bar = bar(verbosity, total, all);
         let mut failed: Option<anyhow::Error> = None;
         let mut ticks = tokio::time::interval(REFRESH);
         loop {
@@ -215,8 +215,8 @@ async fn one(job: &Job, user: u64) -> Result<Done, PrepareError> {
     done
 }
 
-fn bar(talk: Talk, total: Option<u64>, users: u64) -> Option<ProgressBar> {
-    if talk.quiet || talk.no_progress || !terminal::stderr_is_terminal() {
+fn bar(verbosity: Verbosity, total: Option<u64>, users: u64) -> Option<ProgressBar> {
+    if verbosity.quiet || verbosity.no_progress || !terminal::stderr_is_terminal() {
         return None;
     }
     let template = match total {

@@ -21,7 +21,7 @@ use super::unless_interrupted;
 use crate::exit::{Code, Failure};
 use crate::format::{Align, Column, TextFormat, lines};
 use crate::interrupt;
-use crate::options::Talk;
+use crate::options::Verbosity;
 use crate::output::Output;
 use crate::pipeline::measure::preflight::check_first;
 
@@ -39,7 +39,7 @@ struct Cell {
 }
 
 /// Measures all cells and prints the table; if interrupted, prints the cells measured so far.
-pub fn run(args: &Run, talk: Talk) -> anyhow::Result<()> {
+pub fn run(args: &Run, verbosity: Verbosity) -> anyhow::Result<()> {
     let (workload, _) = args.what.load()?;
     if !workload
         .scenarios
@@ -63,7 +63,7 @@ pub fn run(args: &Run, talk: Talk) -> anyhow::Result<()> {
     for scenario in scenarios {
         for &rtt in &args.matrix.matrix_rtt {
             for &block_bytes in &args.matrix.matrix_block {
-                talk.say(&format!(
+                verbosity.say(&format!(
                     "{scenario}, {} added to the round trip, blocks of {}",
                     format::duration(i64::try_from(rtt.as_nanos()).unwrap_or(i64::MAX)),
                     format::bytes(block_bytes)

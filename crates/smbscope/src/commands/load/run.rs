@@ -26,7 +26,7 @@ use super::unless_interrupted;
 use crate::exit::{Code, Failure};
 use crate::format::TextFormat;
 use crate::interrupt;
-use crate::options::Talk;
+use crate::options::Verbosity;
 use crate::output::Output;
 use crate::pipeline::measure::counters;
 use crate::pipeline::measure::preflight::{Needed, check_users};
@@ -38,7 +38,7 @@ const PARTS_WAITING: usize = 64;
 const UNEXPECTED_SHOWN: usize = 10;
 
 /// Runs users and prints the results.
-pub fn run(args: &Run, talk: Talk) -> anyhow::Result<()> {
+pub fn run(args: &Run, verbosity: Verbosity) -> anyhow::Result<()> {
     if args.search.find_capacity && args.course.shard.count > 1 {
         return Err(Failure::usage(
             "--find-capacity works on one machine only: machines that share a run (--shard) do not know each other's steps",
@@ -85,7 +85,7 @@ pub fn run(args: &Run, talk: Talk) -> anyhow::Result<()> {
     let recorder = Arc::new(Recorder::new(&recording, threads, sender));
 
     if let Some(start_at) = args.course.start_at {
-        wait_until(start_at, &clock, talk)?;
+        wait_until(start_at, &clock, verbosity)?;
     }
     let sampler = counters::sample(counters, clock.clone(), &recorder)?;
     let (interrupt, interrupted) = watch::channel(false);
@@ -113,7 +113,7 @@ pub fn run(args: &Run, talk: Talk) -> anyhow::Result<()> {
         interrupted,
     });
     let rate = 1.0 / planner.workload().mean_interval().as_secs_f64();
-    let mut display = Display::begin(talk, rate);
+    let mut display = Display::begin(verbosity, rate);
     let cannot_write = writer.failed.clone();
     let (table, engine) = runtime.block_on(async {
         tokio::spawn(async move {
@@ -143,7 +143,7 @@ pub fn run(args: &Run, talk: Talk) -> anyhow::Result<()> {
     for report in sampler.map(Sampler::stop).unwrap_or_default() {
         description.counters_missed += report.failures;
         if let Some(warning) = report.warning() {
-            talk.say(&warning);
+            verbosity.say(&warning);
         }
     }
     let unexpected = engine.unexpected();
@@ -157,12 +157,12 @@ pub fn run(args: &Run, talk: Talk) -> anyhow::Result<()> {
     print(args, &table, planner.workload().as_ref())?;
     for (what, count) in unexpected.iter().take(UNEXPECTED_SHOWN) {
         let times = if *count == 1 { "time" } else { "times" };
-        talk.say(&format!("{count} {times}: {what}"));
+        verbosity.say(&format!("{count} {times}: {what}"));
     }
     written?;
     if let Some(out) = &args.record.out {
         let out = out.display();
-        talk.say(&format!("recorded in {out}: smbscope report {out} --html report.html"));
+        verbosity.say(&format!("recorded in {out}: smbscope report {out} --html report.html"));
     }
     if interrupt::asked() {
         let message = "interrupted; the results so far are shown and recorded";
@@ -261,7 +261,7 @@ fn print(
     output.finish()
 }
 
-fn wait_until(start_at: i64, clock: &Clock, talk: Talk) -> anyhow::Result<()> {
+fn wait_until(start_at: i64, clock: &Clock, verbosity: Verbosity) -> anyhow::Result<()> {
     let mut left = start_at - clock.now();
     if left < 0 {
         return Err(Failure::usage(format!(
@@ -269,7 +269,7 @@ fn wait_until(start_at: i64, clock: &Clock, talk: Talk) -> anyhow::Result<()> {
             -left / 1_000_000_000
         )));
     }
-    talk.say(&format!("starting in {} s", left / 1_000_000_000));
+    verbosity.say(&format!("starting in {} s", left / 1_000_000_000));
     while left > 0 {
         interrupt::check()?;
         std::thread::sleep(Duration::from_nanos(left.min(50_000_000) as u64));

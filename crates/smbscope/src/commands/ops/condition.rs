@@ -11,14 +11,14 @@ use smbscope_tables::operation;
 
 use crate::cli::Ops;
 use crate::exit::{Code, Failure};
-use crate::options::Talk;
+use crate::options::Verbosity;
 use crate::output::Output;
 use crate::progress::Shown;
 
 /// Writes the operations that meet `condition` and returns their number.
 pub fn run(
     args: &Ops,
-    talk: Talk,
+    verbosity: Verbosity,
     source: Source,
     condition: &str,
     columns: Option<Vec<usize>>,
@@ -37,7 +37,7 @@ pub fn run(
     let options = EngineOptions { threads: 1, ..EngineOptions::default() };
     let engine = Arc::new(Engine::with_options(source, options)?);
     let of = engine.clone();
-    let _shown = Shown::begin_of(talk, move || of.progress());
+    let _shown = Shown::begin_of(verbosity, move || of.progress());
     let answer = engine.query(&sql).context(Failure::new(Code::Query, "--where"))?;
     super::write(args, &answer.schema(), answer, output)
 }

@@ -15,17 +15,17 @@ use smbscope_load::calibrate::Measured;
 
 use super::args::Calibrate;
 use crate::exit::{Code, Failure};
-use crate::options::Talk;
+use crate::options::Verbosity;
 
 /// Measures.
 #[cfg(target_os = "linux")]
-pub fn run(args: &Calibrate, talk: Talk) -> anyhow::Result<()> {
+pub fn run(args: &Calibrate, verbosity: Verbosity) -> anyhow::Result<()> {
     use crate::format::TextFormat;
     use crate::output::Output;
 
     // A file that cannot be written should fail before the work.
     let mut file = args.out.as_deref().map(Output::file).transpose()?;
-    let (calibration, measured) = measured(args, talk)?;
+    let (calibration, measured) = measured(args, verbosity)?;
     let text = format!("{}\n", serde_json::to_string_pretty(&calibration).context("to JSON")?);
     if let Some(file) = &mut file {
         file.text(&text)?;
@@ -52,12 +52,15 @@ pub fn run(args: &Calibrate, talk: Talk) -> anyhow::Result<()> {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub fn run(_: &Calibrate, _: Talk) -> anyhow::Result<()> {
+pub fn run(_: &Calibrate, _: Verbosity) -> anyhow::Result<()> {
     Err(Failure::usage("calibration needs Linux with Samba installed on this machine"))
 }
 
 #[cfg(target_os = "linux")]
-fn measured(args: &Calibrate, talk: Talk) -> anyhow::Result<(Calibration, Vec<Measured>)> {
+fn measured(
+    args: &Calibrate,
+    verbosity: Verbosity,
+) -> anyhow::Result<(Calibration, Vec<Measured>)> {
     use std::os::unix::fs::PermissionsExt as _;
     use std::time::Duration;
 
@@ -88,7 +91,7 @@ fn measured(args: &Calibrate, talk: Talk) -> anyhow::Result<(Calibration, Vec<Me
     let password = lab.password().map_err(|error| failed(error.to_string()))?;
     let credentials = Credentials::pattern(smbscope_lab::USER_PATTERN, &password)
         .map_err(|error| failed(error.to_string()))?;
-    let bar = match talk.quiet || talk.no_progress || !terminal::stderr_is_terminal() {
+    let bar = match verbosity.quiet || verbosity.no_progress || !terminal::stderr_is_terminal() {
         true => ProgressBar::hidden(),
         false => ProgressBar::with_draw_target(Some(1000), ProgressDrawTarget::stderr()),
     };
@@ -106,7 +109,7 @@ fn measured(args: &Calibrate, talk: Talk) -> anyhow::Result<(Calibration, Vec<Me
     // After an interruption there may be too few rounds; the guard stops the lab.
     interrupt::check()?;
     let Calibrated { measured, refused } = measured.map_err(|error| failed(error.to_string()))?;
-    for error in refused.iter().filter(|_| !talk.quiet) {
+    for error in refused.iter().filter(|_| !verbosity.quiet) {
         anstream::eprintln!("smbscope: left out: {error}");
     }
     let samples = |of: &[Sample]| -> Vec<crypto::Sample> {

@@ -15,7 +15,7 @@ use smbscope_store::sql::Engine;
 use crate::exit::{Code, Failure, code_of};
 use crate::format::{JsonNulls, RowFormat, row_writer};
 use crate::interrupt;
-use crate::options::Talk;
+use crate::options::Verbosity;
 use crate::output::Output;
 use crate::progress::Shown;
 
@@ -26,7 +26,7 @@ const INTERRUPT_INTERVAL: Duration = Duration::from_millis(50);
 pub struct Form {
     pub format: RowFormat,
     pub out: Option<PathBuf>,
-    pub talk: Talk,
+    pub verbosity: Verbosity,
 }
 
 impl Form {
@@ -47,7 +47,7 @@ enum Message {
 pub fn write(engine: &Arc<Engine>, sql: &str, form: &Form) -> anyhow::Result<()> {
     let messages = ask(engine, sql)?;
     let of = engine.clone();
-    let mut shown = Shown::begin_of(form.talk, move || of.progress());
+    let mut shown = Shown::begin_of(form.verbosity, move || of.progress());
     let Some(Message::Schema(schema)) = next(&messages)? else {
         return Err(Failure::new(Code::Query, "the query ended without a result").into());
     };

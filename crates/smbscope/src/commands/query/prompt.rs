@@ -39,7 +39,7 @@ pub fn run(engine: &Arc<Engine>, form: &Form, inputs: &[String]) -> anyhow::Resu
         // It does not exist the first time.
         let _ = editor.load_history(path);
     }
-    form.talk.say(&format!("SQL over {}; \\? for help, \\q to exit", inputs.join(", ")));
+    form.verbosity.say(&format!("SQL over {}; \\? for help, \\q to exit", inputs.join(", ")));
     let mut pending = String::new();
     loop {
         let line = editor.readline(if pending.is_empty() { PROMPT } else { CONTINUED });

@@ -3,7 +3,7 @@
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use smbscope_report::format;
 
-use crate::options::Talk;
+use crate::options::Verbosity;
 use crate::pipeline::record::RecordMonitor;
 use crate::pipeline::record::source::Received;
 use crate::{interrupt, terminal};
@@ -13,8 +13,8 @@ pub struct Display(Option<ProgressBar>);
 
 impl Display {
     /// Begins.
-    pub fn begin(talk: Talk) -> Display {
-        let is_shown = !talk.quiet && !talk.no_progress && terminal::stderr_is_terminal();
+    pub fn begin(verbosity: Verbosity) -> Display {
+        let is_shown = !verbosity.quiet && !verbosity.no_progress && terminal::stderr_is_terminal();
         Display(is_shown.then(|| {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
             match ProgressStyle::with_template("{spinner} {elapsed}, {msg}") {

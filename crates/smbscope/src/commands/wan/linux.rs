@@ -15,7 +15,7 @@ use super::Wan;
 use crate::exit::{Code, Failure};
 use crate::format::TextFormat;
 use crate::interrupt;
-use crate::options::Talk;
+use crate::options::Verbosity;
 use crate::output::Output;
 use crate::terminal;
 
@@ -24,7 +24,7 @@ const LATE_NS: u64 = 1_000_000;
 const CLEAR_LINE: &str = "\r\x1b[K";
 
 /// Makes the namespaces if they are wanted, forwards, and takes everything away.
-pub fn run(args: &Wan, options: &Options, talk: Talk) -> anyhow::Result<()> {
+pub fn run(args: &Wan, options: &Options, verbosity: Verbosity) -> anyhow::Result<()> {
     let length = args.duration.as_deref().map(parse_duration).transpose();
     let length = length.map_err(|error| Failure::usage(format!("--duration: {error}")))?;
     let length = length.map(Duration::from_nanos);
@@ -33,13 +33,13 @@ pub fn run(args: &Wan, options: &Options, talk: Talk) -> anyhow::Result<()> {
             return Err(Failure::usage("no link to emulate: give two interfaces or --netns NAME"));
         };
         let forwarder = Forwarder::open(first, second, None, options).map_err(coded)?;
-        talk.say(&format!("{first} and {second} are joined ({options}); Ctrl-C ends it"));
-        return forward(args, options, forwarder, length, talk);
+        verbosity.say(&format!("{first} and {second} are joined ({options}); Ctrl-C ends it"));
+        return forward(args, options, forwarder, length, verbosity);
     };
     if args.remove {
         let left = netns::remove(name).map_err(coded)?;
-        talk.say(&format!("removed {name}-client, {name}-server, {name}-line"));
-        say_left(talk, &left);
+        verbosity.say(&format!("removed {name}-client, {name}-server, {name}-line"));
+        say_left(verbosity, &left);
         return Ok(());
     }
     let subnet = args.subnet.parse().map_err(coded)?;
@@ -49,10 +49,10 @@ pub fn run(args: &Wan, options: &Options, talk: Talk) -> anyhow::Result<()> {
     let [client, server] = netns::ENDS;
     let forwarder =
         Forwarder::open(client, server, Some(&namespaces.line()), options).map_err(coded)?;
-    say_how(talk, &namespaces, options);
-    let done = forward(args, options, forwarder, length, talk);
+    say_how(verbosity, &namespaces, options);
+    let done = forward(args, options, forwarder, length, verbosity);
     let left = namespaces.down().map_err(coded)?;
-    say_left(talk, &left);
+    say_left(verbosity, &left);
     done
 }
 
@@ -62,14 +62,14 @@ fn forward(
     options: &Options,
     forwarder: Forwarder,
     length: Option<Duration>,
-    talk: Talk,
+    verbosity: Verbosity,
 ) -> anyhow::Result<()> {
-    let shown = terminal::stderr_is_terminal() && !talk.quiet && !talk.no_progress;
+    let shown = terminal::stderr_is_terminal() && !verbosity.quiet && !verbosity.no_progress;
     let (mut before, mut warned) = (Counters::default(), false);
     let counters = forwarder.run(length, interrupt::asked, |now| {
         if !warned && let Some(warning) = merged(now) {
             warned = true;
-            talk.say(&format!("{}{warning}", if shown { CLEAR_LINE } else { "" }));
+            verbosity.say(&format!("{}{warning}", if shown { CLEAR_LINE } else { "" }));
         }
         if shown {
             anstream::eprint!("{CLEAR_LINE}{}", passing(&before, now));
@@ -81,7 +81,7 @@ fn forward(
     }
     let counters = counters.map_err(coded)?;
     for warning in warnings(&counters, !warned) {
-        talk.say(&warning);
+        verbosity.say(&warning);
     }
     let mut output = Output::stdout();
     output.text(&match args.format {
@@ -101,10 +101,10 @@ fn json(options: &Options, counters: &Counters) -> anyhow::Result<String> {
 }
 
 /// How to use the namespaces.
-fn say_how(talk: Talk, namespaces: &Netns, options: &Options) {
+fn say_how(verbosity: Verbosity, namespaces: &Netns, options: &Options) {
     let (client, server, subnet) = (namespaces.client(), namespaces.server(), namespaces.subnet());
     let (to_client, to_server) = (subnet.client(), subnet.server());
-    talk.say(&format!(
+    verbosity.say(&format!(
         "{client} ({to_client}) and {server} ({to_server}) are joined ({options}); run programs with\n  \
          ip netns exec {server} COMMAND...    # reached at {to_server}\n  \
          ip netns exec {client} COMMAND...    # reaches {to_server}, is {to_client}\n\
@@ -112,10 +112,10 @@ fn say_how(talk: Talk, namespaces: &Netns, options: &Options) {
     ));
 }
 
-fn say_left(talk: Talk, left: &[u32]) {
+fn say_left(verbosity: Verbosity, left: &[u32]) {
     if !left.is_empty() {
         let ids: Vec<String> = left.iter().map(u32::to_string).collect();
-        talk.say(&format!(
+        verbosity.say(&format!(
             "warning: still running inside, now without network: processes {}",
             ids.join(" ")
         ));
