@@ -44,7 +44,7 @@ demo: build-demo
 # What it compiles is used again by `make build`.
 build-demo:
 	scripts/setup.sh build
-	@test -x $(SMBSCOPE) || echo "The first build takes about ten minutes on two cores." >&2
+	@test -x $(SMBSCOPE) || echo "The first build takes about eight minutes on two cores." >&2
 	cargo build --release --locked -p smbscope --no-default-features $$(scripts/features.sh)
 
 build:
