@@ -45,7 +45,7 @@ pub struct Protection {
 /// The ciphers of both directions of a session.
 pub type Seal = (Arc<Encryptor>, Arc<Decryptor>);
 
-/// What is asked beside the request itself.
+/// Options of a request in addition to its message.
 #[derive(Clone, Debug, Default)]
 pub struct Ask {
     /// Bytes that request or reply may carry: what credits are charged for.
@@ -76,7 +76,7 @@ struct Pending {
     message_id: u64,
     want: Want,
     waits: bool,
-    /// First of its frame: the frame's times stand on its row.
+    /// First of its frame: its row has the frame's times.
     lead: bool,
     /// Reading of the busy clock at the begin, while it counts as in flight.
     busy: Option<i64>,

@@ -21,10 +21,10 @@ pub struct Target {
     pub folder: String,
 }
 
-/// Why a target is none.
+/// Why a target is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{given}` is no share: {reason}; write //HOST[:PORT]/SHARE[/FOLDER], as //fs.example/home"
+    "invalid share `{given}`: {reason}; expected //HOST[:PORT]/SHARE[/FOLDER], for example //fs.example/home"
 )]
 pub struct TargetError {
     given: String,
@@ -33,7 +33,7 @@ pub struct TargetError {
 
 impl Target {
     /// Reads `//host[:port]/share[/folder...]`, with slashes or backslashes; an IPv6 address
-    /// stands in brackets.
+    /// is written in brackets.
     pub fn parse(text: &str) -> Result<Target, TargetError> {
         let error = |reason| TargetError { given: text.to_owned(), reason };
         let plain = text.replace('\\', "/");
@@ -121,7 +121,7 @@ pub struct Config {
     pub encryption: Encryption,
     /// Ciphers offered, the preferred first.
     pub ciphers: Vec<CipherId>,
-    /// Whether leases, on files and directories, are asked for; otherwise oplocks.
+    /// Whether to request leases on files and directories; otherwise oplocks.
     pub leases: bool,
     /// Whether opens with a lease or oplock ask to survive the connection.
     pub durable: bool,

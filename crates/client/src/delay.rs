@@ -17,7 +17,7 @@ use crate::clock::Clock;
 
 /// What one credit lets a server send (MS-SMB2 section 3.1.5.2), and room for headers.
 const CREDIT_BYTES: usize = (64 << 10) + 1024;
-/// A server may grant more credits than were asked for: at least so much may be on its way.
+/// A server may grant more credits than were requested: at least this much may be in transit.
 const ON_THE_WAY_BYTES_LEAST: usize = 64 << 20;
 const READ_BYTES: usize = 64 << 10;
 
@@ -37,7 +37,7 @@ pub struct Delayed<T> {
 }
 
 impl<T: AsyncRead + Unpin> Delayed<T> {
-    /// What comes from `inner`, `delay` later, on a connection that holds so many credits.
+    /// Delays what `inner` delivers by `delay`, on a connection with the given number of credits.
     pub fn new(inner: T, delay: Duration, credits: u16, clock: Clock) -> Delayed<T> {
         let queue = VecDeque::new();
         let queued_bytes_max = (usize::from(credits) * CREDIT_BYTES).max(ON_THE_WAY_BYTES_LEAST);

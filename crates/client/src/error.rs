@@ -20,7 +20,7 @@ pub enum ClientError {
     /// A request without which nothing else works was refused.
     #[error("{}: {}", command.name().unwrap_or("request"), status_text(*.status))]
     Refused {
-        /// What was asked.
+        /// The request.
         command: Command,
         /// The answer.
         status: Status,
@@ -51,7 +51,7 @@ pub enum ClientError {
 }
 
 impl ClientError {
-    /// The word under which it is counted beside NTSTATUS names.
+    /// The word under which it is counted, next to NTSTATUS names.
     pub fn kind(&self) -> &'static str {
         match self {
             ClientError::Connect { .. } => "CONNECT_FAILED",
@@ -65,7 +65,7 @@ impl ClientError {
         }
     }
 
-    /// What stands in the `status_name` column of a scenario that failed for it.
+    /// The value of the column `status_name` of a scenario that failed because of it.
     pub fn status_name(&self) -> String {
         match self {
             ClientError::Refused { status, .. } | ClientError::Share { status, .. } => {

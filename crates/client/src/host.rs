@@ -35,7 +35,7 @@ pub struct Host {
     dial: Option<Dial>,
 }
 
-/// Makes the transports of a host that is no network place.
+/// Makes the transports of a host that is not on a network.
 struct Dial(Box<dyn Fn() -> io::Result<Box<dyn Transport>> + Send + Sync>);
 
 impl fmt::Debug for Dial {

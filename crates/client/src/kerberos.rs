@@ -128,7 +128,7 @@ impl TicketLogon {
         let credentials = CredentialsBuffers::try_from(credentials).map_err(|e| failed(&e))?;
         // `sspi` wants one address; which of the KDCs is asked is decided here (`ask`).
         let first = kdcs.first().map(KdcAddress::to_string).unwrap_or_default();
-        // Who the client is goes into the ticket as an address of type NetBIOS, which nobody checks.
+        // The client's name goes into the ticket as an address of type NetBIOS, which is not checked.
         let computer = "SMBSCOPE".to_owned();
         let config = KerberosConfig::new_with_kdc_url(&first, computer.clone());
         let config = NegotiateConfig::new(Box::new(config), Some(PACKAGES.to_owned()), computer);

@@ -55,7 +55,7 @@ pub struct ServerClock {
 const WINDOWS_EPOCH_S: i64 = 11_644_473_600;
 
 impl ServerClock {
-    /// Of a time in units of 100 ns since 1601; `None` when the server tells none.
+    /// Of a time in units of 100 ns since 1601; `None` if the server sends none.
     fn new(system_time: u64, asked: i64, told: i64) -> Option<ServerClock> {
         let ticks = i64::try_from(system_time).ok().filter(|&ticks| ticks > 0)?;
         let server = (ticks - WINDOWS_EPOCH_S * 10_000_000).checked_mul(100)?;
@@ -71,7 +71,7 @@ impl Negotiated {
     }
 }
 
-/// What the client offers in its Negotiate beside dialects.
+/// What the client offers in its Negotiate in addition to dialects.
 pub(super) fn offer(config: &Config) -> (Capabilities, SecurityMode) {
     let mut capabilities = Capabilities::LEASING.0
         | Capabilities::LARGE_MTU.0

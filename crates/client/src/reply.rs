@@ -24,9 +24,9 @@ use super::error::ClientError;
 /// How much of a reply is kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Want {
-    /// Nobody waits for it.
+    /// The caller does not wait for it.
     Nothing,
-    /// Status, counts, and what a Create tells.
+    /// Status, counts, and the result of a Create.
     #[default]
     Result,
     /// The whole message as well.
@@ -44,9 +44,9 @@ pub struct Reply {
     pub tree_id: u32,
     /// Bytes read, written or answered.
     pub transferred: u32,
-    /// What a successful Create tells.
+    /// The result of a successful Create.
     pub open: Option<Open>,
-    /// Size of the file that a Close with POSTQUERY_ATTRIB tells.
+    /// Size of the file from the reply to a Close with POSTQUERY_ATTRIB.
     pub closed_bytes: Option<u64>,
     /// The message from its header on, with [`Want::Message`].
     pub message: Vec<u8>,
@@ -75,7 +75,7 @@ impl Reply {
     /// What a Create opened, or why it did not.
     ///
     /// # Errors
-    /// It says that it did, and not what: nobody could close that again but by ending the session.
+    /// The reply reports success without a file id: only the end of the session could close that open.
     pub fn opened(&self) -> Result<Result<Open, Status>, ClientError> {
         match (self.open, self.status) {
             (Some(open), _) => Ok(Ok(open)),
@@ -86,7 +86,7 @@ impl Reply {
         }
     }
 
-    /// Reads a final reply, which came in a frame of so many bytes, and fills the columns that it
+    /// Reads a final reply, which came in a frame of the given size, and fills the columns that it
     /// adds.
     pub fn read(
         member: &Member<'_>,
@@ -140,7 +140,7 @@ impl Reply {
         }
     }
 
-    /// What the table of opens wants of it beside the columns.
+    /// What the table of opens needs of it in addition to the columns.
     pub fn told(&self) -> Option<Box<CreateResult>> {
         let told = match (&self.open, self.closed_bytes) {
             (Some(open), _) => CreateResult {

@@ -49,13 +49,13 @@ pub struct Session {
     pub leases: Leases,
 }
 
-/// What the reply to the TreeConnect tells.
+/// The contents of the reply to the TreeConnect.
 #[derive(Clone, Copy, Debug)]
 struct ShareTold {
     kind: ShareType,
     flags: ShareFlags,
     capabilities: ShareCapabilities,
-    /// When it was asked for.
+    /// When it was requested.
     start: i64,
 }
 
@@ -423,7 +423,7 @@ impl Session {
     }
 }
 
-/// The result of what has so much time.
+/// The result of a future, or an error after the given time.
 async fn within<T>(
     limit: Duration,
     work: impl Future<Output = Result<T, ClientError>>,

@@ -1,6 +1,6 @@
 //! Counters of a server from a Prometheus endpoint: node_exporter, windows_exporter, Samba's own.
 //!
-//! Owns the request (bounded in time and size) and what is said when it fails; `text` reads the
+//! Owns the request (bounded in time and size) and the errors when it fails; `text` reads the
 //! answer, `map` gives its metrics our names.
 
 pub mod devices;
@@ -37,7 +37,7 @@ impl Metrics {
     pub fn new(url: &str, take: &[String], several: bool) -> Result<Metrics, String> {
         let rest = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
         let authority = rest.and_then(|rest| rest.split(['/', '?', '#']).next()).unwrap_or("");
-        // A user name and password in a URL must not stand in messages.
+        // A user name and password in a URL must not appear in messages.
         let place = authority.rsplit('@').next().unwrap_or("").to_owned();
         if place.is_empty() {
             // What stands before an @ may be a password: the URL is not repeated.

@@ -16,7 +16,7 @@ use super::sampler::Source;
 pub use process::Processes;
 use process::Tracker;
 
-/// No file of `/proc` that is read here is longer; of one that is, the beginning counts.
+/// The files of `/proc` that are read here are shorter; of a longer one only the beginning is read.
 const FILE_BYTES_MAX: u64 = 4 << 20;
 
 /// This machine, as the server's or the client's.

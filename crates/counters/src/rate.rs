@@ -20,7 +20,7 @@ pub enum Kind {
     Level,
     /// A total: the value is its growth per second.
     Rate,
-    /// A total beside another one: the value is the growth of the former by that of the latter;
+    /// A total relative to another one: the value is the growth of the former by that of the latter;
     /// no row when the latter did not grow.
     Mean {
         /// The other total.

@@ -1,7 +1,7 @@
-//! The threads that sample counters: one for each source, so that a slow endpoint delays nobody.
+//! The threads that sample counters: one for each source, so that a slow endpoint does not delay the others.
 //!
 //! Owns their pace and their end, and what is reported about a source in the end: failures are
-//! counted, and told once. It does not own what the sources show.
+//! counted, and reported once. It does not own what the sources show.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel};
@@ -115,7 +115,7 @@ impl Sampler {
             let report = report.clone();
             thread::Builder::new().name(format!("counters-{}", source.source())).spawn(
                 move || {
-                    // Nobody waits any more when the run ended meanwhile.
+                    // The receiver is gone if the run ended in the meantime.
                     let _ = report.send(thread.run(source));
                 },
             )?;
@@ -123,7 +123,7 @@ impl Sampler {
         Ok(sampler)
     }
 
-    /// Ends all threads within half a second and tells what became of the sources. A source that
+    /// Ends all threads within half a second and reports on the sources. A source that
     /// is being read just then is left to end by itself; its report says so.
     pub fn stop(self) -> Vec<SourceReport> {
         self.stop_within(STOP_TIMEOUT)

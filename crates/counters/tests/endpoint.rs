@@ -1,5 +1,5 @@
-//! A sampler and an endpoint on loopback: what goes over HTTP and what is said when it fails.
-//! Parsing and mapping have their tests beside the code.
+//! A sampler and an endpoint on loopback: what goes over HTTP, and the errors when it fails.
+//! Parsing and mapping have their tests next to the code.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -46,7 +46,7 @@ fn failures_are_told_in_words() {
     let address = endpoint("200 OK", long);
     let error = metrics(address).read().unwrap_err();
     assert_eq!(error, format!("{address} answers with more than 8 MiB"));
-    // Nobody listens on the port of a listener that is gone.
+    // The port of a closed listener refuses connections.
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let error = metrics(address).read().unwrap_err();
     assert!(error.starts_with(&format!("{address}: ")), "{error}");

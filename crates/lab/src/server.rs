@@ -1,8 +1,8 @@
 //! A private Samba on a loopback port, to try things on: `smbscope lab`, and what tests drive.
 //!
 //! Owns: the lab's folder with configuration, state, accounts and share; smbd's start and end; the
-//! line before it, if one is asked for (`line`, on `wan`). It does not own what drives the server,
-//! nor the Samba itself: the system's is used, or one that was unpacked beside it
+//! link before it, if one is requested (`line`, on `wan`). It does not own what drives the server,
+//! nor the Samba itself: the system's is used, or one that was unpacked next to it
 //! (`scripts/samba-4.22.sh`), and nothing of the system's Samba is read, written or stopped. Works
 //! as root (the users then have another system user's rights) and as an ordinary user (they have
 //! that user's). Facts behind it: smb.conf(5), smbd(8), and what Samba 4.17 and 4.22 were seen to
@@ -91,7 +91,7 @@ impl Lab {
     }
 
     /// Ends the lab in a folder and removes what it made: its processes, its files, the files in
-    /// its share, and the folder if it made that. Files of others stay.
+    /// its share, and the folder if it made that. Files that it did not make stay.
     pub fn down(dir: &Path) -> Result<Removed, LabError> {
         let paths = Paths::new(dir)?;
         if fs::symlink_metadata(&paths.dir).is_err() {
@@ -236,7 +236,7 @@ impl Drop for Guard {
 pub enum State {
     /// smbd runs.
     Running,
-    /// It is just being started, or whoever did so was killed.
+    /// It is being started, or the process that started it was killed.
     Starting,
     /// smbd is gone; the files are left, and `down` removes them.
     Dead,
@@ -268,7 +268,7 @@ pub struct Removed {
     pub dir_removed: bool,
     /// What others put into the folder, and what therefore stayed.
     pub left: Vec<PathBuf>,
-    /// Processes of others that still run in the line's namespaces, now without network.
+    /// Other processes that still run in the link's namespaces, now without network.
     pub inside: Vec<u32>,
 }
 

@@ -1,7 +1,7 @@
-//! A line with distance between two network interfaces: `smbscope wan`.
+//! A link with distance between two network interfaces: `smbscope wan`.
 //!
-//! Frames that come in at one interface go out at the other after the line's delay, at its rate,
-//! through its queue, less what it loses; each direction on its own. So TCP's handshakes,
+//! Frames that come in at one interface go out at the other after the link's delay, at its rate,
+//! through its queue, minus what it loses; each direction on its own. So TCP's handshakes,
 //! acknowledgements and windows behave as on such a line, which a sleep inside a client cannot
 //! show. (The kernel's own netem does the same where it is built in.)
 //!

@@ -132,7 +132,7 @@ fn a_whole_life(samba: Option<PathBuf>) {
         .args(["//127.0.0.1/home", "-c", "ls"])
         .output()
         .unwrap();
-    assert!(!nobody.status.success(), "nobody works in the share without a name");
+    assert!(!nobody.status.success(), "the share refuses anonymous access");
 
     let status = Lab::status(&dir).unwrap();
     assert_eq!((status.state, status.record.port), (State::Running, lab.port));
@@ -268,7 +268,7 @@ fn a_folder_has_one_lab_and_foreign_files_stay() {
     let lab = up(&dir);
     let said = complaint(&options(&dir));
     assert!(said.contains("runs here already") && said.contains("lab down"), "{said}");
-    assert!(logs_on(&lab, "user00001", &[]), "the first one goes on");
+    assert!(logs_on(&lab, "user00001", &[]), "the first one continues");
     let mine = dir.join("mine.txt");
     fs::write(&mine, "not the lab's").unwrap();
     let outside = above.path().join("outside");

@@ -95,7 +95,7 @@ fn forwarder(lab: &Guard) -> (i32, u64) {
     (found.pid, found.start_ticks)
 }
 
-/// Whether a process runs, and is no zombie.
+/// Whether a process runs and is not a zombie.
 fn runs(pid: i32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let state = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);
@@ -204,7 +204,7 @@ fn what_died_is_shown_and_the_rest_is_removed() {
     assert!(Lab::down(&lab.dir).unwrap().dir_removed);
     assert_gone(&options, pid);
 
-    // Namespaces that somebody else took away are no reason to keep the rest.
+    // If other programs removed the namespaces, the rest is removed all the same.
     let lab = up(&options).unwrap();
     let pid = forwarder(&lab).0;
     netns::remove(&line(&options).name).unwrap();

@@ -1,6 +1,6 @@
 //! The line with real packets: network namespaces, the kernel's own TCP and ICMP on both sides.
 //!
-//! Owns: that round trip, rate, window, loss and order come out as asked, and that nothing is left
+//! Owns: that round trip, rate, window, loss and order are as requested, and that nothing is left
 //! behind. Needs root on Linux, and `ip`; says that it skips otherwise. The bounds are wide enough
 //! for a busy machine; `measure` (ignored; run it alone, with --release) prints the table of
 //! docs/measurements/wan.md.
@@ -90,7 +90,7 @@ impl Lab {
                 let begin = Instant::now();
                 sendto(socket.as_raw_fd(), &echo, &to, MsgFlags::empty()).unwrap();
                 let mut answer = [0; 2048];
-                // The IP header stands in front; type 0 is the reply.
+                // The IP header comes first; type 0 is the reply.
                 while recv(socket.as_raw_fd(), &mut answer, MsgFlags::empty()).is_ok() {
                     if answer[20] == 0 && answer[26..28] == number.to_be_bytes() {
                         times.push(u64::try_from(begin.elapsed().as_nanos()).unwrap());

@@ -1,7 +1,7 @@
 //! The receiving half of a connection: bytes become frames, frames replies and breaks.
 //!
 //! Owns framing, decryption, signature checks, and what a reply adds to its operation's row. A
-//! large read's payload that nobody wants is counted, not kept. MS-SMB2 section 3.2.5.1.
+//! large read's payload that the caller does not want is counted, not kept. MS-SMB2 section 3.2.5.1.
 
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -173,7 +173,7 @@ impl Channel {
         Ok(rest)
     }
 
-    /// Whether the rest of the frame with this head is a read's payload that nobody wants: then it
+    /// Whether the rest of the frame with this head is a read's payload that is not wanted: then it
     /// is not kept.
     fn may_skip(&self, head: &[u8]) -> bool {
         let message = head.get(nbss::HEADER_BYTES..).unwrap_or_default();

@@ -73,7 +73,7 @@ impl Channel {
             let bytes = self.frame.message();
             let start = before.next_multiple_of(8);
             message::request(B::COMMAND, bytes.get(start..).unwrap_or_default(), operation);
-            // The file of the member before it stands in its place.
+            // A related member uses the file of the member before it.
             let before = self.pending.last().filter(|_| related).and_then(|it| it.row.as_ref());
             if let (None, Some(before)) = (operation.file_id(), before)
                 && let Some(file) = before.operation.file_id()
@@ -157,7 +157,7 @@ impl Channel {
         Ok(())
     }
 
-    /// The session id that stands in the frame's first header.
+    /// The session id in the frame's first header.
     fn session_in_frame(&self) -> u64 {
         Header::parse(self.frame.message()).map_or(0, |header| header.session_id)
     }

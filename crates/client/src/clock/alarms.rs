@@ -62,7 +62,7 @@ impl Alarms {
         Ok(alarms)
     }
 
-    /// Waits for an instant. One that nobody waits for any more is kept until it is due.
+    /// Waits for an instant. An alarm whose waiter is gone is kept until it is due.
     pub(super) async fn wait(&self, due: Instant) {
         if due <= Instant::now() {
             return;

@@ -26,7 +26,7 @@ pub struct KdcAddress {
     pub port: u16,
 }
 
-/// Why an address is none.
+/// Why an address is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "invalid KDC `{0}`: expected HOST[:PORT], for example kdc.example:88; write an IPv6 address in brackets"

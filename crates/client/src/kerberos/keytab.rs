@@ -76,7 +76,7 @@ pub enum KeytabError {
     },
 }
 
-/// An entry as it stands in the file.
+/// An entry of the file.
 struct Entry<'a> {
     principal: String,
     version: u32,
@@ -206,7 +206,7 @@ impl<'a> Entries<'a> {
     fn new(bytes: &'a [u8]) -> Result<Entries<'a>, Wrong> {
         match bytes.get(..2) {
             Some([5, 2]) => Ok(Entries { bytes, offset: 2 }),
-            // Its numbers have the byte order of the machine that wrote it; nobody does any more.
+            // Its numbers have the byte order of the machine that wrote it; it is no longer in use.
             Some([5, 1]) => Err(("its version is 0x0501, only 0x0502 is read", 0)),
             _ => Err(("it does not begin with version 0x0502", 0)),
         }

@@ -86,7 +86,7 @@ impl Krb5Conf {
                     self.default_realm = Some(value.to_owned());
                 }
                 ("realms", [realm], "kdc") => {
-                    // A KDC proxy over HTTPS is no address: others of the realm may be.
+                    // A KDC proxy over HTTPS is not an address; the realm may have other KDCs.
                     let kdcs =
                         value.split_whitespace().filter_map(|kdc| KdcAddress::parse(kdc).ok());
                     self.kdcs.extend(kdcs.map(|kdc| ((*realm).to_owned(), kdc)));

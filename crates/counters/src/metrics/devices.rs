@@ -7,7 +7,7 @@ use crate::rate::Reading;
 
 use super::text::Sample;
 
-/// Processors, disks and interfaces that are told apart in one answer.
+/// Most processors, disks and interfaces that are distinguished in one answer.
 pub const DEVICES_MAX: usize = 1_024;
 
 /// Seconds of one processor by what it did; no number where the exporter does not say.

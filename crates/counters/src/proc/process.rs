@@ -51,7 +51,7 @@ pub struct Process {
     resident_pages: u64,
 }
 
-/// Reads a `stat`. The name stands in parentheses and may hold any, so the last one closes it.
+/// Reads a `stat`. The name is in parentheses and may contain parentheses, so the last one closes it.
 pub fn parse(text: &str) -> Option<Process> {
     let (pid, rest) = text.split_once(" (")?;
     let (name, rest) = rest.rsplit_once(')')?;

@@ -12,7 +12,7 @@ use md4::{Digest as _, Md4};
 
 use super::options::WORKGROUP;
 
-/// Letters and digits that nobody confuses. 57 of them: 22 give 128 bits.
+/// Letters and digits that are not easily confused. 57 of them: 22 give 128 bits.
 const ALPHABET: &[u8] = b"ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz23456789";
 const PASSWORD_CHARACTERS: usize = 22;
 
@@ -49,7 +49,7 @@ pub(super) fn smbpasswd(owner: &str, uid: u32, password: &str) -> String {
 
 /// The `username map` file: one line for each user. Samba reads lines up to 511 bytes only, and
 /// `!` ends its search, which takes 0.7 µs a line: 7 ms for the ten-thousandth user's logon. Its
-/// cache (`username map cache time`) is no help: with it 4.22's guest account is not found. With
+/// cache (`username map cache time`) does not help: with it 4.22's guest account is not found. With
 /// `tickets`, users may come by Kerberos too, and are looked up with the workgroup before the name.
 pub(super) fn username_map(owner: &str, users: u32, tickets: bool) -> String {
     (1..=users).fold(String::new(), |mut text, number| {

@@ -54,7 +54,7 @@ const RESERVED: [&str; 39] = [
     "workgroup",
 ];
 
-/// Who smbd works as, and for.
+/// The system user that smbd works as, and the users it serves.
 #[derive(Clone, Debug)]
 pub(super) struct Accounts {
     /// System user whose rights all users get.
@@ -136,7 +136,7 @@ fn protocol(options: &Options) -> Vec<(&'static str, String)> {
         ("server max protocol", options.dialect_max.conf().to_owned()),
         ("server signing", options.signing.conf().to_owned()),
         ("server smb encrypt", options.encryption.conf().to_owned()),
-        // What durable handles and leases need, and what else reaches the files? Nobody.
+        // Durable handles and leases need it, and only this smbd uses the files.
         ("kernel oplocks", "no".to_owned()),
         ("kernel share modes", "no".to_owned()),
         ("posix locking", "no".to_owned()),

@@ -1,6 +1,6 @@
 //! What can go wrong with a lab, said so that its user knows what to do next.
 //!
-//! Owns the errors only; where they arise is in the files beside it.
+//! Owns the errors only; the other files return them.
 
 use std::io;
 use std::net::IpAddr;
@@ -18,7 +18,7 @@ pub enum LabError {
         /// "in PATH or in /usr/sbin", or "at /some/path".
         place: String,
     },
-    /// A program is there, but it is no Samba that can be used.
+    /// There is a program, but it is not a Samba that can be used.
     #[error("{}: {why}", path.display())]
     NotSamba {
         /// The program.

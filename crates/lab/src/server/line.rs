@@ -1,8 +1,8 @@
-//! A line with distance before a lab's server: namespaces, a forwarder in the background, both gone
+//! A link with distance before a lab's server: namespaces, a forwarder in the background, both gone
 //! with the lab.
 //!
-//! The forwarder is a process of its own, which whoever starts the lab names (`smbscope wan`, or
-//! what a test has): it is started inside NAME-line and told from others as smbd is, by its id and
+//! The forwarder is a process of its own, which the caller names (`smbscope wan`, or
+//! what a test has): it is started inside NAME-line and identified like smbd, by its id and
 //! start time. What a line is, and the namespaces, own `wan`.
 
 use std::fs;
@@ -116,7 +116,7 @@ pub(super) fn answers(
     }
 }
 
-/// Takes the namespaces away, when the lab's processes have ended; who else still runs inside.
+/// Removes the namespaces after the lab's processes have ended; returns other processes that still run in them.
 pub(super) fn remove(record: &Record) -> Result<Vec<u32>, LabError> {
     let Some(line) = &record.line else { return Ok(Vec::new()) };
     // A namespace does not outlive the machine's boot.

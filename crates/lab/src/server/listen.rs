@@ -17,7 +17,7 @@ const TRIES: u16 = 20;
 const LISTEN: u8 = 0x0A;
 const ESTABLISHED: u8 = 0x01;
 
-/// Makes sure that nobody listens there.
+/// Makes sure that the port is free.
 pub(super) fn check(address: IpAddr, port: u16) -> Result<(), LabError> {
     let Err(error) = TcpListener::bind((address, port)) else { return Ok(()) };
     let why = match error.kind() {
@@ -34,7 +34,7 @@ pub(super) fn check(address: IpAddr, port: u16) -> Result<(), LabError> {
     Err(LabError::Port { address, port, why })
 }
 
-/// A port on which nobody listens now.
+/// A port that is free now.
 pub(super) fn free(address: IpAddr) -> Result<u16, LabError> {
     if let Some(port) = (FIRST..FIRST + TRIES).find(|port| check(address, *port).is_ok()) {
         return Ok(port);

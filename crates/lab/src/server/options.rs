@@ -17,7 +17,7 @@ pub const USERS_MOST: u32 = 99_999;
 /// The workgroup, which clients see as the users' domain.
 pub(super) const WORKGROUP: &str = "LAB";
 
-/// A line that is asked for.
+/// A requested link.
 #[derive(Clone, Debug)]
 pub struct Line {
     /// What it is like.
@@ -50,7 +50,7 @@ pub struct Options {
     pub share: String,
     /// Users `user00001` to `user{users:05}`.
     pub users: u32,
-    /// System user whose rights all users get; `None`: whoever starts the lab, `nobody` for root.
+    /// System user whose rights all users get; `None`: the user who starts the lab, `nobody` for root.
     pub owner: Option<String>,
     /// The users' password; `None`: a random one.
     pub password: Option<String>,
@@ -89,7 +89,7 @@ pub struct Options {
     /// Command that runs its arguments somewhere else (`nsenter -t PID -n`): smbd is started by
     /// it, in a network namespace that somebody else made.
     pub enter: Vec<OsString>,
-    /// A line with distance between clients and server, each in a network namespace of its own:
+    /// A link with distance between clients and server, each in a network namespace of its own:
     /// `address` is then the line's far end (root only).
     pub line: Option<Line>,
 }
@@ -241,7 +241,7 @@ macro_rules! choice {
 choice! {
     /// Whether messages are signed (MS-SMB2 3.3.4.1.1).
     Signing {
-        /// Not offered for SMB1. SMB2 has no such thing: whoever asks for signing gets it.
+        /// Not offered for SMB1. SMB2 cannot refuse signing to a client that requests it.
         Off "off" "disabled",
         /// Offered, for clients that want it.
         Auto "auto" "auto",

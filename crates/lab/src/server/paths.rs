@@ -184,8 +184,8 @@ impl Paths {
     }
 }
 
-/// `$XDG_RUNTIME_DIR/smbscope-lab`, or `/tmp/smbscope-lab-UID` where that variable names no folder
-/// of this user. Root has the latter: its runtime folder lets nobody else pass.
+/// `$XDG_RUNTIME_DIR/smbscope-lab`, or `/tmp/smbscope-lab-UID` if that variable does not name a folder
+/// of this user. Root gets the latter, because other users cannot enter its runtime folder.
 pub fn default_dir() -> PathBuf {
     let uid = geteuid();
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);

@@ -60,7 +60,7 @@ impl Stat {
         parse(&String::from_utf8_lossy(&fs::read(format!("/proc/{pid}/stat")).ok()?))
     }
 
-    /// Zombies stay where nobody asks for their exit code, as in many containers.
+    /// Zombies stay if their exit code is not collected, as in many containers.
     fn ended(&self) -> bool {
         matches!(self.state, 'Z' | 'X' | 'x')
     }
@@ -88,8 +88,8 @@ pub(super) fn of_lab(conf: &Path, started: &[Process]) -> Vec<Process> {
             stat.session == process.pid
                 && match leader {
                     Leader::Runs => true,
-                    // The kernel gives the number to nobody else while children are in the session;
-                    // should all have been gone meanwhile, the names tell.
+                    // The kernel does not reuse the number while children are in the session;
+                    // if all have ended in the meantime, the names show it.
                     Leader::Gone => is_sambas(&stat.name) && stat.start >= process.start_ticks,
                     Leader::Another => false,
                 }
@@ -148,7 +148,7 @@ fn configuration(pid: i32) -> Option<PathBuf> {
     let path = line
         .split(|byte| *byte == 0)
         .find_map(|argument| argument.strip_prefix(b"--configfile="))?;
-    // Somebody who looks at a lab's smb.conf is no part of the lab.
+    // A process that only reads a lab's smb.conf is not part of the lab.
     let name = Stat::read(pid).map(|stat| stat.name)?;
     is_sambas(&name).then(|| PathBuf::from(std::ffi::OsStr::from_bytes(path)))
 }
@@ -172,7 +172,7 @@ pub(super) fn end(list: impl Fn() -> Vec<Process>) -> Result<usize, i32> {
             }
             for process in left {
                 let key = (process.pid, process.start_ticks);
-                // Children of one that was told may be gone by now: they have ended by this too.
+                // Children of a signalled process may be gone by now: they count as ended too.
                 ended.insert(key);
                 if told.insert(key) && process.runs() {
                     // One that is gone by now is what was wanted.

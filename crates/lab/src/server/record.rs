@@ -42,9 +42,9 @@ pub struct Record {
     pub users: u32,
     /// System user whose rights they get.
     pub owner: String,
-    /// What was asked for beside Samba's defaults, in words.
+    /// Settings other than Samba's defaults, in words.
     pub settings: Vec<String>,
-    /// The line with distance before it, if there is one.
+    /// The link with distance before it, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<LineRecord>,
     /// Whether named pipes are served (lists of shares).

@@ -2,7 +2,7 @@
 //!
 //! Since 4.16 smbd has named pipes (listing shares, names of SIDs) served by `samba-dcerpcd` and
 //! `rpcd_*`, which it starts from the folder that was compiled in. For a Samba that was unpacked
-//! beside the system's that would be the system's programs; and as root the `rpcd_*` make log files
+//! next to the system's that would be the system's programs; and as root the `rpcd_*` make log files
 //! in /var/log/samba before they read smb.conf. So a lab starts them itself, by scripts that name
 //! its log folder and leave out the TCP ports that they would open. Source: samba-dcerpcd(8),
 //! source3/rpc_server/rpc_host.c.

@@ -1,7 +1,7 @@
-//! Starting smbd and the helpers beside it, and waiting until it answers.
+//! Starts smbd and its helpers, and waits until it answers.
 //!
-//! `smbd -D` leaves for a session of its own, without a terminal. Its exit code only tells that it
-//! could fork: whether it lives is seen from its pid file, its socket and its answer.
+//! `smbd -D` leaves for a session of its own, without a terminal. Its exit code only says that it
+//! could fork; its pid file, its socket and its answer show whether it runs.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -23,7 +23,7 @@ use crate::wan::netns;
 
 /// How long smbd may take; a tenth of a second is usual.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long none of its processes may be seen before it is taken for dead.
+/// How long all its processes may be missing before it counts as dead.
 const GONE: Duration = Duration::from_secs(2);
 /// Its name in the record.
 const HELPER: &str = "samba-dcerpcd";

@@ -28,7 +28,7 @@ use super::port::{BATCH, HEADER_BYTES, Headers, Port, is_merged};
 const TICK: Duration = Duration::from_millis(100);
 /// Above ordinary threads, below those of interrupts (50).
 const REALTIME_PRIORITY: &str = "10";
-/// The latest that lateness is told apart.
+/// The largest lateness that is measured.
 const LATE_MAX_NS: u64 = 10_000_000_000;
 
 /// A line between two interfaces, open and ready.
@@ -130,7 +130,7 @@ impl Forwarder {
         Ok(self.counters(clock(), thread_cpu_ns() - cpu_before))
     }
 
-    /// Forwards frames in a thread of its own until told to stop.
+    /// Forwards frames in a thread of its own until it is stopped.
     ///
     /// # Errors
     /// There can be no more threads.
@@ -189,13 +189,13 @@ impl Forwarder {
     ) -> Result<bool, Error> {
         let (port, way) = (&mut self.ports[port], &mut self.ways[port]);
         // The delay counts from when the kernel saw a frame, not from when this thread woke up. The
-        // clock is read after the frame's age: whoever is interrupted between makes the line
+        // clock is read after the frame's age: an interruption in between makes the link
         // longer, never shorter.
         let received = port
             .receive(headers, |age_ns, frame| way.take_in(clock().saturating_sub(age_ns), frame));
         match received {
             Ok(count) => Ok(count == BATCH),
-            // The kernel tells once that the interface went down; reading continues when it is up.
+            // The kernel reports once that the interface went down; reading continues when it is up.
             Err(error) if error.raw_os_error() == Some(Errno::ENETDOWN as i32) => {
                 check(port)?;
                 Ok(false)

@@ -190,7 +190,7 @@ impl<F> Line<F> {
     }
 }
 
-/// What holding a frame costs beside its bytes.
+/// Memory that a held frame needs in addition to its bytes.
 const FRAME_COST_BYTES: u64 = 128;
 
 /// Which frames are lost: independently, or in bursts (E. N. Gilbert, "Capacity of a burst-noise
@@ -235,7 +235,7 @@ impl Chance {
         match share {
             share if share >= 1.0 => Chance::Always,
             share if share > 0.0 => Chance::Below((share * 2f64.powi(64)) as u64),
-            // Also what is no number.
+            // Also NaN.
             _ => Chance::Never,
         }
     }

@@ -135,7 +135,7 @@ impl Netns {
         self.setup.subnet
     }
 
-    /// Lets them stay until [`remove`], whoever calls that.
+    /// Keeps them until [`remove`] is called, also by another process.
     pub fn keep(mut self) {
         self.up = false;
     }
@@ -181,7 +181,7 @@ impl Netns {
 impl Drop for Netns {
     fn drop(&mut self) {
         if self.up {
-            // There is nobody to tell.
+            // An error cannot be reported here.
             let _ = remove(&self.setup.name);
         }
     }
@@ -190,7 +190,7 @@ impl Drop for Netns {
 /// Whether one of the namespaces of this name is there.
 ///
 /// # Errors
-/// It is no name for namespaces.
+/// The name is not allowed for namespaces.
 pub fn exist(name: &str) -> Result<bool, Error> {
     check_name(name)?;
     Ok(all(name).iter().any(|namespace| path_of(namespace).exists()))

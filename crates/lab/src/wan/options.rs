@@ -136,12 +136,12 @@ pub enum OptionsError {
         /// Why not.
         error: UnitError,
     },
-    /// A word that is none of the line's.
+    /// A word that is not a property of a link.
     #[error(
         "unknown link property `{0}`: use rtt, distance, jitter, rate, queue, loss, loss-burst, overhead, seed, for example rtt=20ms,rate=45mbit"
     )]
     Word(String),
-    /// A word without value, or given twice, or a number that is none.
+    /// A word without value, or given twice, or an invalid number.
     #[error("{key}: {why}")]
     Value {
         /// Which.

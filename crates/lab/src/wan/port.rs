@@ -69,7 +69,7 @@ pub(super) fn is_merged(frame: &[u8]) -> bool {
     frame.get(1).is_some_and(|kind| *kind != GSO_NONE)
 }
 
-/// Room for what is said to the kernel about a batch and what it says. It cannot move between
+/// Buffers for the kernel's input and output about a batch. It cannot move between
 /// threads, so it is not the port's.
 pub(super) struct Headers {
     receive: MultiHeaders<()>,
@@ -103,7 +103,7 @@ impl Port {
             move |error: Errno| Error::io(what, error.into(), RIGHTS)
         };
         let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
-        // Before the address is looked for, so that who has no rights is told that first.
+        // Before the address is looked up, so that missing rights are reported first.
         let socket = socket(AddressFamily::Packet, SockType::Raw, flags, SockProtocol::EthAll)
             .map_err(failed("opening a network interface for whole frames"))?;
         let address = address_of(name, place)?;
@@ -217,8 +217,8 @@ impl Port {
     }
 }
 
-/// From a frame's time stamp until now. The wall clock may be set in between: what is negative or
-/// longer than any batch waits is no age.
+/// From a frame's time stamp until now. The wall clock may be set in between: a negative value, or
+/// one longer than any batch waits, is not an age.
 fn age_ns(at: TimeSpec, now: TimeSpec) -> u64 {
     const AGE_MAX_NS: u64 = 1_000_000_000;
     let age = now.num_nanoseconds().saturating_sub(at.num_nanoseconds());
