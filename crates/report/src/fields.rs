@@ -2,7 +2,7 @@
 //! reports take their headings from here, the JSON Schema is generated from it, and a test compares it
 //! with the real output, so that the four cannot drift apart.
 //!
-//! The fields themselves are in [`catalogue`]. Columns of the tables `coverage` and `connections` are described by
+//! The fields themselves are in `catalogue`. Columns of the tables `coverage` and `connections` are described by
 //! the `tables` crate; their titles are derived from their names.
 
 pub(crate) mod catalogue;

@@ -3,6 +3,9 @@
 //! The frame of the program: parses the command line, runs a command, and turns its error into one line on standard
 //! error and an exit code. [`commands`] turn arguments into calls of the [`pipeline`] and print results.
 
+// The comments of arguments are help texts, where brackets are not links.
+#![allow(rustdoc::broken_intra_doc_links)]
+
 #[cfg(target_os = "linux")]
 mod capabilities;
 mod cli;

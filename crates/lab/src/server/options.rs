@@ -24,7 +24,7 @@ pub struct Line {
     pub options: wan::Options,
     /// What the namespaces' names begin with.
     pub name: String,
-    /// The command that forwards between the interfaces [`netns::ENDS`] of the namespace in which
+    /// The command that forwards between the interfaces [`ENDS`](crate::wan::netns::ENDS) of the namespace in which
     /// it is started, until SIGTERM.
     pub forwarder: Vec<OsString>,
 }

@@ -1,7 +1,7 @@
 //! `smbscope ops`: operations as log lines or rows, in the order in which they ended.
 //!
 //! Without a condition the rows come directly from the inputs. A condition is SQL and needs the
-//! store's engine (`condition`). [`line`] formats a line.
+//! store's engine (`condition`). [`mod@line`] formats a line.
 
 #[cfg(feature = "sql")]
 mod condition;
