@@ -1,12 +1,12 @@
 //! Events to messages and slices.
 //!
 //! What happened on smbd's threads, in its order, becomes the messages that the clients and the
-//! server exchanged, in plaintext, and beside them where the time of each request went. Messages are
+//! server exchanged, in plaintext, together with where the time of each request went. Messages are
 //! decoded by `capture`, so that a row says what a capture's row says; their slices are found by the
 //! place of the request in its connection's stream ([`RequestKey`]).
 //!
 //! Streams are counted again from a connection's first message (one in plaintext is shorter than its
-//! encrypted one); the sequence number of the wire is kept beside. Everything is bounded; what is
+//! encrypted one); the sequence number of the wire is kept as well. Everything is bounded; what is
 //! given up is counted.
 
 mod async_io;
@@ -29,7 +29,7 @@ use crate::request::{Member, ServedRequest};
 use crate::ring_event::{Ends, Event, Head, Io, Message, Pieces, Work};
 use crate::slices::{Kind, Slices};
 
-/// Keys that come from outside; nobody can guess where they go.
+/// Keys that come from outside; the hash is seeded, so that collisions cannot be provoked.
 pub(crate) type HashMap<K, V> = std::collections::HashMap<K, V, foldhash::fast::RandomState>;
 
 /// How much longer an encrypted message is than its plaintext: the SMB2 TRANSFORM_HEADER.
@@ -106,7 +106,7 @@ pub struct Assembler {
     order: VecDeque<RequestKey>,
     /// What was lost so far.
     pub losses: Losses,
-    /// Nothing tells that a request is done but its reply: Samba's functions are not seen.
+    /// Only its reply shows that a request is done: Samba's functions are not probed.
     pub by_reply: bool,
     /// Requests by socket and MessageId, then.
     awaiting_reply: HashMap<(u64, u64), (u32, u64)>,
@@ -159,7 +159,7 @@ impl Assembler {
         }
     }
 
-    /// Nothing more will be told: what waits in the kernel was sent all the same.
+    /// No more events follow: what waits in the kernel was sent all the same.
     pub fn end_all(&mut self, deliver: &mut dyn FnMut(StreamMessage)) {
         for connection in self.connections.values_mut() {
             connection.leaving.drain(..).for_each(|(message, _)| deliver(message));

@@ -1,6 +1,6 @@
 //! Which processes are smbd, where they listen, and the libraries that they run.
 //!
-//! Owns what /proc tells. A process is smbd when it runs a program of that name or has mapped
+//! Owns what /proc shows. A process is smbd when it runs a program of that name or has mapped
 //! Samba's server library, whatever distribution named it how. proc(5).
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -3,7 +3,7 @@
 //! A row of the probe finds its row of the wire by the connection's addresses and the TCP sequence
 //! number of the request's first byte: so also in encrypted sessions and over several channels. The
 //! row keeps the probe's content and slices and takes the wire's times and lengths. Those of a
-//! compound stand on its lead, in both; of its later members the wire says nothing more, and of an
+//! compound are in the row of its first member, in both; of its later members the wire says nothing more, and of an
 //! encrypted compound it does not show them. Bounded; what finds nothing is counted.
 
 use std::collections::VecDeque;
@@ -88,7 +88,7 @@ impl WireRows {
         }
     }
 
-    /// The probe sees what happens from now on: rows until now are those of nobody.
+    /// The probe sees what happens from now on: earlier rows match nothing.
     pub fn begin(&mut self) {
         self.rows.clear();
         self.order.clear();
@@ -127,7 +127,7 @@ impl WireRows {
         let seen = self.connections.get_mut(&key(&inside)).and_then(VecDeque::pop_front);
         let Some(seen) = seen else { return inside };
         self.connections_held -= 1;
-        // What SMB says is told inside in plaintext, with numbers that the rows have.
+        // What SMB says is known from inside, in plaintext, with the numbers that the rows have.
         Connection {
             recording: inside.recording,
             connection: inside.connection,

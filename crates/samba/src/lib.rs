@@ -1,7 +1,7 @@
 //! eBPF inside a running, unmodified Samba to operations with server slices.
 //!
 //! Owns: finding smbd and its functions (`find`, `symbols`), the BPF part and its loader (feature
-//! `bpf`), and the way from what it tells to messages and slices (`ring_event`, `assemble`). Messages are
+//! `bpf`), and the way from its events to messages and slices (`ring_event`, `assemble`). Messages are
 //! decoded by `capture`, so that what a probe says of an operation is what a capture says of it.
 
 pub mod assemble;

@@ -1,4 +1,4 @@
-//! Loads the BPF part, attaches it, and reads what it tells.
+//! Loads the BPF part, attaches it, and reads its events.
 //!
 //! Everything hangs on this program's file descriptors: when it ends, however it does, the kernel
 //! takes all probes away.
@@ -225,7 +225,7 @@ impl Probe {
         let sockets = check::Sockets { tracepoints: at_tracepoints, ..sockets };
         probe.follow(found.processes.iter().copied())?;
         probe.attach_tracepoints(options, sockets)?;
-        // Loading takes a second: who connected meanwhile has a process that was neither found nor seen to be born.
+        // Loading takes a second: a client that connects in the meantime has a process that was neither found nor seen to start.
         if let Ok(born) = born_since(found) {
             probe.follow(born)?;
         }
@@ -335,11 +335,11 @@ impl Probe {
         }
     }
 
-    /// Takes all probes away; what was told until then can still be read.
+    /// Removes all probes; the events until then can still be read.
     pub fn detach(&mut self) {
         // They go one by one: what the last ones see is half of the truth.
         self.start(false);
-        // For each function the kernel waits until nobody is in its probe: for all at once.
+        // For each function the kernel waits until no thread is in its probe: for all at once.
         std::thread::scope(|scope| {
             for link in self.links.drain(..) {
                 // Where no thread is to be had, it goes here.
@@ -348,7 +348,7 @@ impl Probe {
         });
     }
 
-    /// Takes what was told since the last time, at most so much at once that it stays small; how
+    /// Takes the events since the last call, in bounded batches; returns how
     /// many events.
     pub fn read(&mut self, mut take: impl FnMut(&[u8])) -> Result<usize, LoadError> {
         let read = self.ring.consume_raw_n(EVENTS_AT_ONCE);
@@ -403,7 +403,7 @@ fn missing(found: &Found) -> Result<Option<String>, LoadError> {
     Ok(None)
 }
 
-/// How far TAI is before UTC: whole seconds, 0 where nobody told the kernel.
+/// How far TAI is before UTC: whole seconds, 0 if the kernel does not know it.
 fn tai_offset_ns() -> u64 {
     let utc = clock_gettime(ClockId::Realtime);
     let tai = clock_gettime_dynamic(DynamicClockId::Tai).unwrap_or(utc);

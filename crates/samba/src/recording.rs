@@ -17,7 +17,7 @@ use crate::loader::{LoadError, LoadOptions, Probe};
 use crate::ring_event::Counted;
 use crate::rows::RowMaker;
 
-/// Parts are handed over at least so often, unless it is said otherwise.
+/// Parts are handed over at least this often, unless configured otherwise.
 const PARTS_EVERY: Duration = Duration::from_secs(1);
 /// The two clocks are compared so often.
 const CLOCKS_EVERY: Duration = Duration::from_secs(10);
@@ -26,7 +26,7 @@ const CLOCKS_EVERY: Duration = Duration::from_secs(10);
 const ORDER_WITHIN_NS: u64 = 100_000_000;
 /// Packets of an interface that are taken before the probe's events are looked at again, in batches.
 const PACKETS_AT_ONCE: usize = 256;
-/// When so many events were read at once, the reader is behind, and more may wait.
+/// If this many events were read at once, the reader is behind, and more may wait.
 const EVENTS_MANY: usize = 4096;
 
 /// Why a recording does not begin or continue.

@@ -28,7 +28,7 @@ pub struct Member {
     waits_since: u64,
     /// What another thread does for it, with which buffer.
     pub handed_over: Option<(Io, u64)>,
-    /// Since then the main thread has not waited: what it does is beside that.
+    /// Since then the main thread has not waited: its work runs in parallel.
     pub is_beside: bool,
     /// Time of reads, writes and flushes on other threads, and when the last one ended.
     pub io: u64,

@@ -1,10 +1,10 @@
-//! What the BPF part tells, as it lies in the ring buffer (bpf/event.h), to events.
+//! From the bytes in the ring buffer (bpf/event.h) to events of the BPF part.
 //!
-//! Owns the layout and nothing else. What is too short or of an unknown kind is no event.
+//! Owns the layout and nothing else. Bytes that are too short or of an unknown kind are not an event.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// Who did something when.
+/// Which process and thread did something, and when.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Head {
     /// CLOCK_MONOTONIC, ns.
@@ -131,11 +131,11 @@ pub enum Event<'a> {
         last_at: u64,
         /// Time of signing and encryption since the message before.
         crypto_out: u64,
-        /// When the last byte came of a write of which smbd read the head only, and spliced the rest
-        /// to the file; 0 for none.
+        /// For a write whose head smbd read and whose rest it spliced to the file: when the last
+        /// byte arrived; 0 for others.
         arrived_at: u64,
-        /// Sequence number behind it, where some of it waits in the kernel: [`Event::Left`] tells when it
-        /// does no more.
+        /// Sequence number after it, if some of it waits in the kernel: [`Event::Left`] reports when it
+        /// has left.
         waits: Option<u32>,
         /// Its pieces, the NetBIOS header first.
         pieces: Pieces<'a>,
@@ -248,7 +248,7 @@ const LENGTH_MAX: u32 = 0x00ff_ffff;
 /// A hundred years, ns.
 const TIME_MAX: u64 = 100 * 366 * 86_400 * 1_000_000_000;
 
-/// Reads an event; none for what is none.
+/// Reads an event; `None` if the bytes are not one.
 pub fn event(bytes: &[u8]) -> Option<(Head, Event<'_>)> {
     let head = Head {
         time: time_at(bytes, 0)?,

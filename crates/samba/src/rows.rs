@@ -1,6 +1,6 @@
-//! From what the BPF part tells to parts of tables.
+//! From events of the BPF part to parts of tables.
 //!
-//! Owns the order of messages and what a row of the probe says beside its messages. The messages go
+//! Owns the order of messages and what a row of the probe has in addition to its messages. The messages go
 //! through `capture`'s decoder as segments of two streams in plaintext (`assemble`). It does not own the
 //! kernel's side nor clocks (`recording`).
 
@@ -45,7 +45,7 @@ pub struct RowMaker {
     seen: u64,
 }
 
-/// What is known beside the messages.
+/// What is known in addition to the messages.
 #[derive(Clone)]
 struct RowContext {
     recording: Arc<str>,
@@ -172,7 +172,7 @@ impl RowMaker {
         }
     }
 
-    /// Decodes messages until that time, CLOCK_MONOTONIC ns: none before it will be message.
+    /// Decodes messages until that time, CLOCK_MONOTONIC ns: no earlier message follows.
     pub fn feed_until(&mut self, time: u64) {
         while let Some(first) = self.waiting.first_entry() {
             if first.key().0 > time {
@@ -304,7 +304,7 @@ impl RowContext {
         let number = self.rows;
         row.set_source(Source::Probe as u64);
         row.set_vantage(Vantage::Inside as u64);
-        // There are no frames, and the streams' own numbers are nobody's.
+        // There are no frames, and the streams' own numbers mean nothing outside.
         row.clear(Column::request_frame);
         row.clear(Column::response_frame);
         let index = row.compound_index().unwrap_or(0);
@@ -358,7 +358,7 @@ impl RowContext {
                 row.set_request_wire_bytes(bytes + more);
             }
             if let Some(bytes) = row.response_wire_bytes() {
-                // An interim reply is encrypted by itself; a compound's stands on its lead.
+                // An interim reply is encrypted by itself; a compound's size is in the row of its first member.
                 let own = row.pending_at().is_some() && row.compound_index().unwrap_or(0) == 0;
                 let replies = 1 + u64::from(own);
                 row.set_response_wire_bytes(bytes + replies * more);

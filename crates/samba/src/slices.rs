@@ -1,7 +1,7 @@
 //! Where one request's time went in the server.
 //!
 //! Slices are disjoint and follow each other, so that their sum is the time from the request's
-//! arrival to the reply's departure: what runs beside something else (the rest of a dispatch after a
+//! arrival to the reply's departure: what runs in parallel to something else (the rest of a dispatch after a
 //! read went to another thread) is not counted.
 
 use smbscope_tables::operation::Operation;

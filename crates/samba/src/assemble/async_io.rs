@@ -54,7 +54,7 @@ impl Assembler {
             return;
         }
         let request = match what {
-            // Nothing tells whose it is but that there is one only.
+            // The owner is known only if there is just one candidate.
             Io::Flush => match self.flushes.get_mut(&head.process) {
                 Some(flushes) if flushes.len() == 1 => flushes.remove(0),
                 Some(flushes) if flushes.len() > 1 => {
@@ -76,9 +76,9 @@ impl Assembler {
         }
     }
 
-    /// A flush that nobody handed over: Samba flushes what is written through when its write has ended,
-    /// outside of any request (pwrite_fsync_send in smbd). Whose it is nothing tells but that there is
-    /// one such write only.
+    /// A flush that no request handed over: Samba flushes what is written through when its write has ended,
+    /// outside of any request (pwrite_fsync_send in smbd). The owner is known only if there is
+    /// just one such write.
     fn flush_of_write(&mut self, head: Head, took: u64, within: Within) {
         let members = self.served.iter_mut().filter(|((process, _), _)| *process == head.process);
         let mut written = members.filter_map(|(_, served)| {

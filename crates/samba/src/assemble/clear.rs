@@ -23,7 +23,7 @@ impl Assembler {
         let waiting = self.clear.entry(thread).or_default();
         let owned = pieces.iter().map(|(bytes, length)| (bytes.to_vec(), length)).collect();
         waiting.push_back(Clear { nonce: nonce(pieces), pieces: owned });
-        // The oldest was sent, and that was not told.
+        // The oldest was sent, and the event about it was lost.
         if waiting.len() > CLEAR_MAX {
             waiting.pop_front();
             self.losses.given_up += 1;

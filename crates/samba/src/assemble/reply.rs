@@ -187,8 +187,8 @@ impl Assembler {
 }
 
 impl Connection {
-    /// Tells a reply of which the kernel has everything: at once, or when nothing of it `waits` there. Those
-    /// of a connection are message in their order.
+    /// Delivers a reply that the kernel has completely: at once, or when nothing of it `waits` there. Replies
+    /// of a connection are delivered in their order.
     fn deliver(
         &mut self,
         message: StreamMessage,
@@ -200,7 +200,7 @@ impl Connection {
             Some(behind) => self.leaving.push_back((message, behind)),
             None => deliver(message),
         }
-        // Nobody message that the first one is gone.
+        // The event that the first one is gone was lost.
         if self.leaving.len() > LEAVING_MAX
             && let Some((message, _)) = self.leaving.pop_front()
         {
@@ -230,7 +230,7 @@ impl Times {
     }
 }
 
-/// The message of which these are the pieces, as far as its last header needs; zeros stand for what
+/// The message made of these pieces, as far as its last header needs; zeros replace what
 /// was not copied in between.
 pub(super) fn joined<'a>(pieces: impl Iterator<Item = (&'a [u8], u32)>, length: u32) -> Vec<u8> {
     let mut bytes = Vec::new();

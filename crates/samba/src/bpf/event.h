@@ -1,4 +1,4 @@
-// What the BPF part tells the program. raw.rs reads the same layout; both are little-endian.
+// The events that the BPF part sends to the program. ring_event.rs reads the same layout; both are little-endian.
 #pragma once
 
 #define EVENT_DISPATCH 1
@@ -96,7 +96,7 @@ struct dispatch_event {
 	struct pieces members;
 };
 
-// What time was spent on within the rest, where that is asked for.
+// What time was spent on within the rest, if requested.
 struct within {
 	__u64 off;  // not on a processor
 	__u64 disk; // a block device had something to do for it
@@ -134,6 +134,6 @@ struct reply_event {
 	__u32 left;
 	__u32 total;
 	__u32 behind; // sequence behind it
-	__u32 waits;  // not all of it went to the network device: EVENT_LEFT tells when
+	__u32 waits;  // not all of it went to the network device: EVENT_LEFT reports when
 	struct pieces pieces;
 };

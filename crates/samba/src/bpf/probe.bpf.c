@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// What the recorder sees inside smbd and in the kernel below it. It keeps no operation: it tells the
+// What the recorder sees inside smbd and in the kernel below it. It keeps no operation: it reports to the
 // program what happened on which thread, in order, and the program makes slices of that
 // (assemble.rs), so that this part stays small enough to be checked.
 //
@@ -86,7 +86,7 @@ int BPF_KPROBE(sign)
 	return crypto_enter(CRYPTO_OUT);
 }
 
-// Before it is encrypted, the reply is told in clear; it is sent later.
+// Before it is encrypted, the reply is reported in plaintext; it is sent later.
 SEC("uprobe")
 int BPF_KPROBE(encrypt, void *key, __u64 vector, int vectors)
 {
@@ -176,7 +176,7 @@ int BPF_PROG(call_enter, struct pt_regs *regs, long number)
 	thread->call_class = class;
 	if (class == CLASS_WAIT) {
 		park(thread, 0);
-		// When it began nobody asks; a look at the clock is half of what this program costs.
+		// Its start is not needed; reading the clock is half of the cost of this program.
 		thread->call_began = 1;
 		return 0;
 	}
@@ -220,7 +220,7 @@ int BPF_PROG(call_exit, struct pt_regs *regs, long ret)
 	event.what = thread->call_class - CLASS_READ + IO_READ;
 	event.began = began;
 	event.request = thread->current;
-	// What the main thread did is told with the rest of its work.
+	// What the main thread did is reported with the rest of its work.
 	if (!thread->current)
 		take_within(thread, &event.within);
 	tell(&event, sizeof(event));
@@ -309,7 +309,7 @@ int BPF_PROG(forked, struct task_struct *parent, struct task_struct *child)
 	return 0;
 }
 
-// A service that is started again is no child of one that is recorded.
+// A restarted service is not a child of a recorded one.
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(executed)
 {

@@ -121,7 +121,7 @@ static __always_inline int has_read(struct sock *sk, int ret, int flags)
 		state->out_gone = state->out_end;
 		state->out_known = true;
 	}
-	// What was spliced (`min receivefile size`) is not seen; where the stream is tells.
+	// What was spliced (`min receivefile size`) is not seen; the position in the stream shows it.
 	if (state->length && (__s32)(behind - size - state->end) >= 0) {
 		state->length = 0;
 		state->head_told = false;
@@ -182,7 +182,7 @@ static __always_inline int has_read(struct sock *sk, int ret, int flags)
 	thread->fresh = true;
 	if (whole)
 		state->length = 0;
-	// Read back, since the verifier lets nobody shift a pointer.
+	// Read back, since the verifier does not allow shifts of a pointer.
 	__u64 socket = *(volatile __u64 *)&message->ends.socket;
 	if (!functions)
 		begin_request(thread, socket << 32 | message->sequence);

@@ -1,12 +1,12 @@
-// What is told of a request when it begins, and when its thread has nothing more to do for it.
+// Events about a request: when it begins, and when its thread has nothing more to do for it.
 #pragma once
 
-// Longest head of a request that is told.
+// Longest head of a request that is reported.
 #define HEAD_BYTES 1536
 // The head of most: what is read of a member before it is known which request it is.
 #define FIRST_BYTES 112
 
-// How much of a message is told: what names things, never what is in files.
+// How much of a message is reported: names, never the contents of files.
 static __always_inline __u32 head_of(__u16 command, __u32 length)
 {
 	__u32 most;
@@ -82,7 +82,7 @@ static __always_inline void tell_members(struct thread *thread, struct dispatch_
 			break;
 		if (i == 0 && *(__u32 *)members->data == MAGIC_ENCRYPTED && length > TRANSFORM_BYTES) {
 			if (!functions) {
-				// It is read here, and not decrypted yet: its header tells that it is one.
+				// It is read here, and not decrypted yet: its header shows that it is encrypted.
 				tell_sealed(thread, event, length);
 				return;
 			}

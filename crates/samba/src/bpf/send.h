@@ -59,7 +59,7 @@ static __always_inline void tell_reply(struct thread *thread, struct reply_event
 	tell(event, at_most(offsetof(struct reply_event, pieces.data) + length, SCRATCH_BYTES));
 }
 
-// All up to `end` went to the network device: tells of the messages that waited for that.
+// All up to `end` went to the network device: reports the messages that waited for that.
 static __always_inline void gone(struct sock *sk, struct socket_state *state, __u32 end)
 {
 	if ((__s32)(end - state->out_gone) <= 0)
@@ -85,7 +85,7 @@ static __always_inline void gone(struct sock *sk, struct socket_state *state, __
 	tell(&event, sizeof(event));
 }
 
-// Whether some of a message that ends there is still in the kernel, and it will be told when not.
+// Whether some of a message that ends there is still in the kernel; an event follows when it is gone.
 static __always_inline bool has_to_wait(struct socket_state *state, __u32 end)
 {
 	__u32 next = state->due_next;
@@ -243,7 +243,7 @@ static __always_inline int listens(struct sock *sk)
 }
 
 // A connection can go from process to process (multichannel), so its end is the socket's. The socket
-// has given its port back by then: that something is known of it tells that it was served.
+// has given its port back by then: if something is known about it, it was served.
 SEC("tp_btf/inet_sock_set_state")
 int BPF_PROG(closed, struct sock *sk, int oldstate, int newstate)
 {

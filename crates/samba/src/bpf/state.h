@@ -1,4 +1,4 @@
-// What is kept between events, and how they are told. Every map is bounded.
+// The state between events, and how events are sent. Every map is bounded.
 #pragma once
 
 // Set before loading: TAI less UTC, and whether requests are seen at Samba's functions; otherwise they
@@ -48,7 +48,7 @@ struct arrivals {
 	__u32 oldest;             // first that may still be of use
 };
 
-// Messages of a socket that wait in the kernel and of which it is told when they are gone.
+// Messages of a socket that wait in the kernel; an event is sent when they are gone.
 #define DUE 8
 
 // What is being read and written on a socket.
@@ -89,7 +89,7 @@ struct walk {
 	__u32 place; // of a reply, in its member: 0 transform, 1 header, 2 body, 3 data
 	__u32 at;    // of a request: where its member begins
 	__u32 command;
-	__u32 wanted; // how much of the piece at hand is told
+	__u32 wanted; // how much of the current piece is reported
 	struct piece piece[PIECES];
 };
 
@@ -112,8 +112,8 @@ struct thread {
 	__u64 crypto_out;
 	__u32 crypto_way;
 	__u64 off_since;        // left the processor; 0 while it has one
-	struct within within;   // since it was told last
-	__u64 disk_seen;        // of its `disk_of`, what was told
+	struct within within;   // since it was reported last
+	__u64 disk_seen;        // of its `disk_of`, what was reported
 	struct vector_abi vectors[VECTORS];
 	__u8 scratch[SCRATCH_BYTES] __attribute__((aligned(8)));
 };
@@ -207,8 +207,8 @@ static __always_inline bool works(struct thread *thread)
 	return thread->current || (thread->call_began && thread->call_class >= CLASS_READ);
 }
 
-// What was spent within the rest since the last time; read-ahead that goes on behind a read is the
-// next one's as far as that comes before it ends.
+// What was spent within the rest since the last time; read-ahead that continues after a read belongs to the
+// next one if that comes before it ends.
 static __always_inline void take_within(struct thread *thread, struct within *within)
 {
 	if (disk) {
@@ -268,7 +268,7 @@ static __always_inline void fill(struct head *head, __u16 kind, __u64 who)
 
 static __always_inline bool is_served(struct sock *sk)
 {
-	// Read as it lies: this is asked for every packet of the host.
+	// Read directly: this runs for every packet of the host.
 	__u16 family = sk->__sk_common.skc_family;
 	if (family != AF_INET && family != AF_INET6)
 		return false;

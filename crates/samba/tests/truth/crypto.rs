@@ -1,4 +1,4 @@
-//! What signing and encryption cost stands in their slices.
+//! The cost of signing and encryption is in their slices.
 
 use smbscope_client::{Config, Encryption, Signing};
 use smbscope_lab as lab;
@@ -41,7 +41,7 @@ fn median(rows: &[Row], command: &str, size: usize, kind: Kind) -> i64 {
 /// That every protected operation has both slices, and that they grow with what is protected.
 fn protected(rows: &[Row], is_protected: impl Fn(&Row) -> bool, growth: i64) {
     let mut count = 0;
-    // The server signs the reply to an unsigned logon, and what it negotiates nobody protects.
+    // The server signs the reply to an unsigned logon, and negotiation is not protected.
     let logon = ["Negotiate", "SessionSetup"];
     for row in rows.iter().filter(|row| !logon.contains(&row.command.as_str())) {
         assert!(is_protected(row), "{}", row.command);

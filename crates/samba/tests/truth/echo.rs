@@ -13,7 +13,7 @@ use crate::recorder::{Recorder, alone};
 use crate::support::samba;
 
 const CONNECTIONS: usize = 3;
-/// Requests of a connection that are under way.
+/// Requests of a connection that are in flight.
 const WINDOW: u64 = 64;
 const SECONDS: u64 = 3;
 /// Not more a second and connection, so that a processor is left for the recorder.

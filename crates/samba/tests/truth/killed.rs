@@ -34,7 +34,7 @@ fn records_until_it_is_killed() {
         Err(error) => panic!("{error}"),
     };
     println!("{READY}");
-    // Whoever started it may fail.
+    // The process that started it may fail.
     let parent = rustix::process::getppid();
     while rustix::process::getppid() == parent {
         recording.poll().unwrap();
@@ -137,7 +137,7 @@ fn a_killed_recorder_leaves_nothing_behind() {
     child.kill().unwrap();
     child.wait().unwrap();
     eprintln!("it ended {:?} after its death", begin.elapsed());
-    // The kernel clears up when nobody can be in a probe any more.
+    // The kernel cleans up when no thread can be in a probe any more.
     let begin = Instant::now();
     while !ours.is_disjoint(&programs()) && begin.elapsed() < Duration::from_secs(20) {
         std::thread::sleep(Duration::from_millis(20));

@@ -13,7 +13,7 @@ use crate::support::samba;
 
 /// Less than the server's kernel holds of what it sends.
 const BYTES: u32 = 1 << 20;
-/// What the line takes at once, and how often.
+/// How much the link takes at once, and how often.
 const AT_ONCE: usize = 32 << 10;
 const EVERY: Duration = Duration::from_millis(10);
 

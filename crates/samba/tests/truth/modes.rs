@@ -1,4 +1,4 @@
-//! What can be left out, and what can be asked for beside.
+//! What can be left out, and what can be requested in addition.
 
 use smbscope_client::Config;
 use smbscope_load::fileset::Scale;

@@ -1,4 +1,4 @@
-//! A recording while a test runs, and what is asked of its rows.
+//! A recording while a test runs, and checks of its rows.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,7 +25,7 @@ pub fn alone() -> MutexGuard<'static, ()> {
     ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether this machine lets nobody record.
+/// Whether this machine does not permit recording.
 pub fn blocked() -> bool {
     facts().iter().any(|fact| fact.blocks)
 }
@@ -35,7 +35,7 @@ pub struct Recorded {
     pub progress: Progress,
 }
 
-/// Records the lab until it is told to stop; none, and a line, where the kernel does not let it.
+/// Records the lab until it is stopped; `None`, and a line, if the kernel does not permit it.
 pub struct Recorder {
     stop: Arc<AtomicBool>,
     thread: JoinHandle<Recorded>,
@@ -98,8 +98,8 @@ impl Recorder {
         });
         match ready.recv().unwrap() {
             None => Some(Recorder { stop, thread }),
-            // Where the machine could, that it does not is a defect. Whether it lets functions of the
-            // kernel be looked at only the attempt tells.
+            // If the machine can record, a failure is a defect. Only the attempt shows whether functions of the
+            // kernel can be probed.
             Some(error) if blocked() || !load.tracepoints => {
                 smbscope_testing::skip!("{error}");
                 None
@@ -119,7 +119,7 @@ impl Recorder {
     }
 }
 
-/// Batches that hold one column as integers, by the operation's number.
+/// A column as integers, by the operation's number.
 pub fn column(batch: &RecordBatch, name: &str) -> Vec<Option<i64>> {
     let values = cast(&batch[name], &DataType::Int64).unwrap();
     values.as_primitive::<Int64Type>().iter().collect()
@@ -139,7 +139,7 @@ pub struct Row {
     pub transferred: Option<i64>,
     pub signed: bool,
     pub encrypted: bool,
-    /// A member of a compound: what the message has in common stands on its lead.
+    /// A member of a compound: what the members have in common is in the row of the first.
     pub in_compound: bool,
     number: i64,
     slices: [Option<i64>; Kind::PARTS],
@@ -205,7 +205,7 @@ pub fn rows(parts: &[Part]) -> Vec<Row> {
     rows
 }
 
-/// That every operation has slices, that they are its turnaround (a compound's stands on its lead),
+/// That every operation has slices, that they are its turnaround (a compound's is in the row of its first member),
 /// and that the table of slices says the same. How many rows there are.
 pub fn slices_add_up(parts: &[Part]) -> usize {
     let mut of_table: HashMap<i64, i64> = HashMap::new();

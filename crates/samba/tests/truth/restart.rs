@@ -1,4 +1,4 @@
-//! A service that is started again goes on being recorded.
+//! A restarted service continues to be recorded.
 
 use smbscope_client::Config;
 use smbscope_samba::find::Choice;

@@ -41,7 +41,7 @@ fn a_recording_has_the_runs_operations() {
     same_as_the_load(&lab, Config::default());
 }
 
-/// Before Linux 6.3 functions of the kernel stand for tracepoints that it lacks.
+/// Before Linux 6.3 functions of the kernel replace tracepoints that it lacks.
 #[test]
 fn also_at_functions_of_the_kernel() {
     let _alone = alone();

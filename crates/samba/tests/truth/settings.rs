@@ -1,4 +1,4 @@
-//! Ways to move data that an administrator may have chosen: what is told of them is right.
+//! Ways to move data that an administrator may have chosen: their rows are right.
 
 use smbscope_client::Config;
 use smbscope_tables::slice::Kind;

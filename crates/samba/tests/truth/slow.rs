@@ -1,6 +1,6 @@
 //! A delay below the share stands where it was, and nowhere else.
 //!
-//! A busy machine lets one wait who should go on, by milliseconds and at any time. So the rounds are
+//! A busy machine may delay any thread by milliseconds at any time. So the rounds are
 //! the same, and of each of their operations the quickest counts.
 
 use std::time::Duration;
@@ -36,7 +36,7 @@ fn a_slow_file_system_is_seen_where_it_is_slow() {
     assert!(complaints.is_empty(), "{complaints:?}");
 }
 
-/// Runs quickly and slowly, and tells what is not as it should be.
+/// Runs quickly and slowly, and returns what differs from the expectation.
 fn compare(lab: &Samba, waits: &Waits) -> Option<Vec<String>> {
     let quick = run(lab, waits, Duration::ZERO)?;
     let slowed = run(lab, waits, DELAY)?;

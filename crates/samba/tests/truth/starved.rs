@@ -1,5 +1,5 @@
-//! A server that does not get the processor: requests wait in its queue, and the slices still are
-//! what is seen on the wire.
+//! A server that does not get the processor: requests wait in its queue, and the slices still
+//! agree with the wire.
 
 use std::process::Command;
 use std::sync::Arc;

@@ -31,7 +31,7 @@ pub struct Joined {
     pub recorded: Recorded,
     rows: usize,
     joined: usize,
-    /// The server's time on the wire less the sum of the slices, ns, ascending.
+    /// The server's time on the wire minus the sum of the slices, ns, ascending.
     residuals: Vec<i64>,
 }
 
