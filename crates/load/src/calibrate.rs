@@ -3,7 +3,7 @@
 //!
 //! An operation's time, from its first byte to the reply's last, is the server's part; the client's, which signs
 //! before and verifies afterwards, lies before and after it. Processor time would be too much: a part of it is
-//! spent while the other side still sends, and nobody waits for that.
+//! spent while the other side still sends, so it adds no waiting time.
 //!
 //! Others on the machine change its speed from second to second: the ways take turns operation by operation, and each
 //! is compared with the plain one of its turn. That also leaves the caches as users do who come one after the
@@ -38,7 +38,7 @@ const LOGON: Duration = Duration::from_secs(30);
 const ROUNDS_LEAST: usize = 3;
 /// Rights: read and write data and attributes.
 const READ_WRITE: AccessMask = AccessMask(0x0012_019f);
-/// Bytes of a message beside the data: header and fixed part (MS-SMB2 sections 2.2.19 to 2.2.22, 2.2.37).
+/// Bytes of a message other than the data: header and fixed part (MS-SMB2 sections 2.2.19 to 2.2.22, 2.2.37).
 const HEAD_BYTES: u64 = 112;
 
 /// Operations that are measured together.
@@ -209,7 +209,7 @@ pub async fn measure(
 }
 
 /// Everything once, each operation by all users in turn; adds what it took, by user. In any order, for a server's
-/// process is not done when it has answered, and whoever comes next shares the processors with it.
+/// process is not done when it has answered, and the next request shares the processors with it.
 async fn round(
     users: &mut [User],
     took: &mut [Way],

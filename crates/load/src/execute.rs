@@ -370,7 +370,7 @@ impl Performer {
         while !session.channel().is_pending_at_server(id) {
             session.receive().await?;
         }
-        // Answered already: there is nothing to cancel, and the status tells.
+        // Answered already: there is nothing to cancel, and the status shows it.
         if session.cancel(id).await? {
             self.outcome.operations += 1;
         }

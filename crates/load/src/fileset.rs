@@ -1,4 +1,4 @@
-//! The files of the users: what there is, where, how large, and what stands in it.
+//! The files of the users: which files there are, where, how large, and their contents.
 //!
 //! Owns the pools of a workload, how `--scale` shrinks them, and the three classes: *static* files
 //! are only read; *volatile* files are rewritten, moved or deleted by executions and must be

@@ -107,7 +107,7 @@ pub async fn prepare(
     let mut done = Done::default();
     let found = list_tree(session, home).await?;
     if found.is_none() {
-        // The home's own parents belong to nobody: they are made, never removed.
+        // The parents of the home are shared: they are made, never removed.
         for end in home.match_indices('\\').map(|(at, _)| at).chain([home.len()]) {
             make_folder(session, home.get(..end).unwrap_or_default()).await?;
         }

@@ -2,7 +2,7 @@
 //!
 //! Users hand over their rows when a scenario ends. Rows wait in a few shards, so that users do
 //! not wait for each other, and become a batch when there are enough of them or a second passed.
-//! Whoever writes takes the parts from a bounded channel: when the disk cannot keep up, the
+//! The writer takes the parts from a bounded channel: when the disk cannot keep up, the
 //! generator becomes slow, which it notices itself (`self_check`), rather than losing rows.
 
 mod opens;
@@ -113,7 +113,7 @@ impl Recorder {
 
     /// Takes a part of another table.
     pub fn part(&self, part: Part) {
-        // The writer is gone only after an error, which it has told.
+        // The writer is gone only after an error, which it has reported.
         let _ = self.parts.send(part);
     }
 

@@ -1,4 +1,4 @@
-//! Running simulated users: a step with so many of them, one after another, and what they showed.
+//! Runs simulated users: steps with a number of users each, one after another, and their results.
 //!
 //! Owns the users' tasks, the ramp, warm-up, measured window and cool-down of a step, and what is
 //! reported meanwhile. What overload is and which step comes next says `capacity`.
@@ -58,7 +58,7 @@ impl Pace {
     const INTERRUPTED_GRACE: Duration = Duration::from_secs(2);
 }
 
-/// What is told while a step runs, about once a second.
+/// What is reported while a step runs, about once a second.
 #[derive(Clone, Debug)]
 pub struct Progress {
     /// The step.
@@ -90,7 +90,7 @@ pub struct Engine {
     rule: Rule,
     self_check: Arc<SelfCheck>,
     plans: BTreeMap<u64, UserPlans>,
-    /// What is known of the files of users who were there; nothing of others'.
+    /// What is known about the files of users who have run.
     files: BTreeMap<u64, Files>,
     interrupted: signal::Receiver<bool>,
 }
@@ -103,7 +103,7 @@ pub struct Parts {
     pub host: Arc<Host>,
     /// What users do.
     pub planner: Planner,
-    /// Who takes the rows.
+    /// Receives the rows.
     pub recorder: Arc<Recorder>,
     /// How users log on.
     pub credentials: Credentials,
@@ -173,7 +173,7 @@ impl Engine {
         list
     }
 
-    /// Who takes the rows.
+    /// Receives the rows.
     pub fn recorder(&self) -> &Recorder {
         &self.shared.recorder
     }

@@ -26,7 +26,7 @@ pub const PROBE_EVERY: Duration = Duration::from_millis(20);
 /// How the generator itself did in a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ClientLoad {
-    /// Processor time, in percent of what the generator may use; none where it cannot be told.
+    /// Processor time, in percent of what the generator may use; `None` if unknown.
     pub cpu_percent: Option<f64>,
     /// How late its timers were, 99th percentile, in nanoseconds.
     pub late_ns: Option<i64>,
@@ -37,7 +37,7 @@ pub struct ClientLoad {
 }
 
 impl ClientLoad {
-    /// Judges what was measured; the median response time tells how much lateness matters.
+    /// Judges what was measured; the median response time says how much lateness matters.
     pub fn judge(
         cpu_percent: Option<f64>,
         late_ns: Option<i64>,

@@ -15,10 +15,10 @@ pub use latencies::{Latencies, Summary};
 
 /// Commands of SMB2 (MS-SMB2 section 2.2.1.2 numbers them from 0 to 18), and one for others.
 const COMMANDS: usize = 20;
-/// How many different failures are told apart; further ones count as `other_errors`.
+/// How many different failures are distinguished; further ones count as `other_errors`.
 pub const FAILURES_MAX: usize = 64;
 
-/// Trouble that is no status of a server.
+/// Trouble that is not a status of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Trouble {
@@ -101,7 +101,7 @@ impl Failures {
         self.kinds.iter().map(|kind| kind.1).sum::<u64>() + self.other
     }
 
-    /// Those beyond the kinds that are told apart.
+    /// Those beyond the kinds that are distinguished.
     pub fn other(&self) -> u64 {
         self.other
     }

@@ -2,7 +2,7 @@
 //!
 //! Owns the language (TOML, described in `docs/method/workloads.md`), the built-in workloads, and the
 //! planning of executions. All of it is pure: no network, no clock, no files but the one that
-//! [`Workload::load`] reads. Who sends what is planned is the client.
+//! [`Workload::load`] reads. The client sends what is planned.
 
 mod change;
 mod check;
@@ -35,7 +35,7 @@ pub use show::{show, summary};
 pub use template::Template;
 pub use words::{format_bytes, parse_bytes};
 
-/// A longer file is none: a device, or a capture by mistake.
+/// A longer file is not a workload, but a device, or a capture by mistake.
 const FILE_BYTES_MAX: u64 = 4 << 20;
 
 /// Name and text of the built-in workloads.
@@ -67,7 +67,7 @@ pub enum LoadError {
 }
 
 impl Workload {
-    /// Reads a workload from TOML. `file` stands in error messages, `name` becomes its name.
+    /// Reads a workload from TOML. `file` appears in error messages, `name` becomes its name.
     pub fn parse(file: &str, name: &str, toml: &str) -> Result<Workload, WorkloadError> {
         parse::parse(file, name, toml)
     }

@@ -132,7 +132,7 @@ fn a_run_finds_the_files_that_the_run_before_deleted() {
         assert!(names(&home.join("Old")).len() < 40, "it deleted some");
         assert!(names(&home.join("New")).len() > 2, "it made some");
     }
-    // Whoever looks and does nothing leaves all files, and somebody else's, where they belong.
+    // A user who only looks leaves all files, also other people's, where they belong.
     let shown = run(&lab, 1, 0);
     assert_eq!(shown.unexpected, []);
     let gone = shown.scenarios.iter().filter(|row| row.scenario == "Delete").count();

@@ -45,7 +45,7 @@ async fn round(
     let mut wrong = Vec::new();
     for (number, scenario) in workload.scenarios.iter().enumerate() {
         let plan = plans.next_of(number).unwrap();
-        // Samba tells of changes some time later; a user's next scenario comes seconds later.
+        // Samba reports changes some time later; a user's next scenario comes seconds later.
         tokio::time::sleep(Duration::from_millis(100)).await;
         performer.maintain(session).await.unwrap();
         let outcome = performer.perform(session, &plan).await.unwrap();

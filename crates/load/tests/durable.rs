@@ -1,4 +1,4 @@
-//! Durable opens outlive a lost connection: an execution that was cut off anywhere goes on over the
+//! Durable opens outlive a lost connection: an execution that was cut off anywhere continues over the
 //! next connection, and the file is what it would have been.
 
 // A test may panic.
@@ -21,7 +21,7 @@ use support::{LOGON, Samba, samba, samba_4_22};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-/// Forwards connections to a server, and cuts one off when so many requests went through it.
+/// Forwards connections to a server, and cuts one off after the given number of requests.
 struct Line {
     /// Requests that still go through; below zero there is no limit.
     left: AtomicI64,
@@ -89,7 +89,7 @@ async fn connect(host: &Arc<Host>, password: &str, previous: Option<&Session>) -
     connected.map_err(|failed| failed.error).unwrap()
 }
 
-/// Does an execution whose connection is cut at request `cut`: how it ended, when it could go on.
+/// Does an execution whose connection is cut at request `cut`: how it ended, if it could continue.
 async fn cut_off(
     line: &Line,
     host: &Arc<Host>,

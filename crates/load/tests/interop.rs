@@ -219,7 +219,7 @@ fn what_an_old_dialect_cannot_do_is_said_to_need_a_later_one() {
     });
 }
 
-/// Passes connections on to a server; the second one ends after so many bytes of its client.
+/// Passes connections on to a server; the second one ends after the given number of bytes of its client.
 fn passes_on(server: String, most: usize) -> std::net::SocketAddr {
     use std::io::{Read as _, Write as _};
     use std::net::{Shutdown, TcpListener, TcpStream};

@@ -36,7 +36,7 @@ fn realm() -> Option<Kdc> {
     kdc.admin(&[
         format!("addprinc -pw \"{PASSWORD}\" user00001"),
         format!("addprinc -pw \"{PASSWORD}\" user00002"),
-        // A standalone Samba takes tickets without a PAC only, since nobody it trusts signs one.
+        // A standalone Samba takes tickets without a PAC only, since no KDC that it trusts signs one.
         "addprinc -randkey +no_auth_data_required cifs/127.0.0.1".into(),
         format!("ktadd -k {} cifs/127.0.0.1", server.display()),
         format!("ktadd -norandkey -k {} user00001 user00002", users.display()),
@@ -257,7 +257,7 @@ fn ntlm_works_beside_tickets() {
     assert!(!kdc.log().contains("cifs/127.0.0.1"));
 }
 
-/// The server has no key of the service: it refuses, and nobody takes that for a logon.
+/// The server has no key of the service: it refuses, and that does not count as a logon.
 #[test]
 fn a_session_ends_with_its_ticket_and_the_next_one_has_a_new_one() {
     let Some(kdc) = realm() else { return };
@@ -268,7 +268,7 @@ fn a_session_ends_with_its_ticket_and_the_next_one_has_a_new_one() {
         let mut session = connect(&lab, kerberos.clone(), Config::default()).await;
         work(&mut session).await;
         tokio::time::sleep(Duration::from_secs(6)).await;
-        // MS-SMB2 section 3.3.5.2.9; what runs do then stands in `ends_session`.
+        // MS-SMB2 section 3.3.5.2.9; `ends_session` says what runs do then.
         let refused = prepare::list(&mut session, "").await.unwrap_err().to_string();
         assert!(refused.contains("STATUS_NETWORK_SESSION_EXPIRED"), "{refused}");
         session.end("reset");
@@ -308,7 +308,7 @@ fn a_user_without_aes_256_key_is_told_so() {
 fn the_newest_key_of_a_keytab_is_used() {
     let Some(kdc) = realm() else { return };
     let Some(lab) = server(&kdc, |_| {}) else { return };
-    // New keys, beside the old ones.
+    // New keys, in addition to the old ones.
     kdc.admin(&[format!("ktadd -k {} user00001", kdc.path("users.keytab").display())]);
     runtime().block_on(async {
         let mut session = connect(&lab, with_keytab(&kdc), Config::default()).await;

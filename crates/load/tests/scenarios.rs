@@ -55,7 +55,7 @@ fn every_scenario_is_what_the_table_says() {
         for round in 0..2 {
             for (number, scenario) in workload.scenarios.iter().enumerate() {
                 let plan = plans.next_of(number).unwrap();
-                // Samba tells of changes some time later; a user's next scenario comes seconds later.
+                // Samba reports changes some time later; a user's next scenario comes seconds later.
                 tokio::time::sleep(std::time::Duration::from_millis(100)).await;
                 session.channel().scene =
                     Scene { scenario_run: Some(number as u64), scheduled_at: Some(0) };

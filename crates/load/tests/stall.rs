@@ -90,7 +90,7 @@ impl std::ops::Deref for Shown {
     }
 }
 
-/// Runs so many users on a server that `change` may break, counted from the run's begin.
+/// Runs the given number of users on a server that `change` may break, counted from the run's begin.
 async fn run(users: u64, closed: bool, change: impl FnOnce(&mut Fake, Instant)) -> Shown {
     run_until(users, closed, None, change).await
 }
@@ -211,7 +211,7 @@ async fn a_stall_shows_in_every_execution_that_was_due_in_it() {
     // 200 of 1,200 were due in the stall, evenly: 1 % of all waited for 1.88 s at least.
     assert!(near(p99, ns(STALL.mul_f64(0.94)), Duration::from_millis(60)), "{p99}");
     assert!(response.max_ns >= ns(STALL - INTERVAL), "{response:?}");
-    // The backlog is done one after another: who was due later in the stall began later.
+    // The backlog is done one after another: a user who was due later in the stall began later.
     let late = shown.scenarios.iter().filter_map(|row| row.late_ns).max().unwrap();
     assert!(late >= ns(STALL - INTERVAL - service), "{late}");
 }
@@ -258,7 +258,7 @@ async fn users_of_a_server_that_is_gone_are_behind() {
     let at = shown.start_ns + ns(gone);
     let begun_later =
         shown.scenarios.iter().filter(|row| row.started_at.is_some_and(|start| start > at));
-    // What was under way failed; whoever was between two finds out by the next.
+    // What was in flight failed; a user between two requests finds out with the next.
     assert!(begun_later.count() as u64 <= USERS, "{:?}", shown.scenarios);
     assert_eq!(shown.result.judgement.users_behind, USERS, "{:?}", shown.result);
     let step = &shown.steps[0];
@@ -287,7 +287,7 @@ fn assert_whole(shown: &Shown, users: u64) {
     assert_eq!(runs.len(), shown.scenarios.len(), "each has a number of its own");
 }
 
-/// A server that cannot keep up: what nobody came to begin has its row as well.
+/// A server that cannot keep up: a scenario that never began has its row as well.
 #[tokio::test(start_paused = true)]
 async fn what_was_due_and_not_begun_has_its_row() {
     let shown = run(USERS, false, |server, _| server.service = Duration::from_millis(50)).await;
@@ -299,7 +299,7 @@ async fn what_was_due_and_not_begun_has_its_row() {
     assert!(shown.result.judgement.overloaded);
 }
 
-/// Who is in the middle of an execution when the step ends, and gets no answer, has its row too.
+/// An execution that gets no answer before the step ends has its row too.
 #[tokio::test(start_paused = true)]
 async fn an_execution_that_never_ends_has_its_row() {
     let shown = run(1, false, |server, start| {
@@ -364,7 +364,7 @@ async fn a_connection_that_ends_in_a_message_is_lost() {
     assert_eq!(shown.unexpected.len(), 1, "{:?}", shown.unexpected);
     assert!(shown.unexpected[0].0.contains("the server closed the connection"));
     assert_reconnected(&shown, &failed);
-    assert!(failed.response_ns.unwrap() < ns(INTERVAL), "told at once");
+    assert!(failed.response_ns.unwrap() < ns(INTERVAL), "reported at once");
     assert_eq!(failed.operations, 2, "the open and the read");
 }
 
@@ -416,7 +416,7 @@ async fn an_answer_without_its_body_is_a_counted_error() {
 #[tokio::test(start_paused = true)]
 async fn a_run_that_is_interrupted_in_its_warm_up_has_measured_nothing() {
     for closed in [false, true] {
-        // What is under way is waited for, until long after the window would have begun.
+        // The run waits for what is in flight, until long after the window would have begun.
         let end = RAMP + WARM_UP / 2;
         let stall = |server: &mut Fake, start: Instant| {
             server.stall = Some((start + end, start + end + 2 * STALL));
@@ -474,5 +474,5 @@ async fn without_grace_an_execution_in_flight_at_the_end_is_no_failure() {
     assert_eq!(shown.unexpected, []);
     let broken_off = shown.scenarios.iter().filter(|row| row.outcome == FAILED).count();
     assert_eq!(broken_off as u64, USERS);
-    assert_eq!(shown.steps[0].rate, 0.0, "the workload's pace, which nobody keeps");
+    assert_eq!(shown.steps[0].rate, 0.0, "the workload's pace, which a closed run does not keep");
 }

@@ -1,5 +1,5 @@
 //! Users on a real Samba that gets into trouble: a full disk, a share that goes away, logons that
-//! are refused, a server that is stopped and started again. The run goes on, counts what failed by
+//! are refused, a server that is stopped and started again. The run continues, counts what failed by
 //! its status, and does what it can again when the trouble is over.
 
 // A test may panic.
@@ -92,7 +92,7 @@ fn prepare(lab: &Samba, user: u64) -> Result<(), PrepareError> {
     })
 }
 
-/// Runs [`USERS`] users, for a second and then so many.
+/// Runs [`USERS`] users, for a second and then the given number of seconds.
 fn run(lab: &Samba, credentials: Credentials, seconds: u64, tell: impl FnMut(&Progress)) -> Shown {
     let shown = runtime().block_on(async {
         let asked = Asked {
@@ -139,7 +139,7 @@ fn done_after(shown: &Shown, time: i64) -> usize {
     shown.scenarios.iter().filter(begun).filter(|row| row.outcome == DONE).count()
 }
 
-/// Nanoseconds since 1970, as the run's clock has them but for a correction meanwhile.
+/// Nanoseconds since 1970, as the run's clock has them, except for a correction in between.
 fn now() -> i64 {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
     now.as_nanos() as i64
@@ -182,20 +182,20 @@ fn a_full_disk_is_counted_and_the_run_goes_on() {
     assert!(shown.told("Save, write: STATUS_DISK_FULL") as usize >= full.len());
     assert!(shown.answers("STATUS_DISK_FULL") >= full.len(), "their operations too");
     assert!(shown.result.failed > 0 && !shown.result.server_gone, "{:?}", shown.result);
-    // Nobody lost the connection, and what needs no room is done to the end.
+    // No user lost the connection, and what needs no room is completed.
     assert_eq!(shown.connections.len() as u64, USERS);
     let first = full.iter().filter_map(|row| row.ended_at).min().unwrap();
     let looks = shown.scenarios.iter().filter(|row| row.scenario == "Look");
     let later = looks.filter(|row| row.started_at.is_some_and(|start| start > first));
     assert!(later.clone().count() > 4 && later.clone().all(|row| row.outcome == DONE));
-    // Who makes files learns which, why, and what to do.
+    // The error of `prepare` says which file, why, and what to do.
     let said = prepare(&lab, USERS + 1).unwrap_err().to_string();
     for part in ["user00005\\Small\\", "cannot be written", "STATUS_DISK_FULL", "--scale"] {
         assert!(said.contains(part), "{said}");
     }
 }
 
-/// Tells all processes of the lab something.
+/// Sends a message to all processes of the lab.
 fn control(lab: &Samba, words: &[&str]) {
     let conf = lab.lab().dir.join("smb.conf");
     let mut command = Command::new("smbcontrol");
@@ -236,7 +236,7 @@ fn a_share_that_goes_and_comes_is_come_back_to() {
     let lost: usize = statuses.iter().map(|status| failed_with(&shown, status).count()).sum();
     let refused = shown.told("TreeConnect: STATUS_BAD_NETWORK_NAME");
     assert!(refused >= USERS, "{:?}", shown.unexpected);
-    // Users do not go on over a share that they know to be gone, and wait between attempts.
+    // Users do not continue on a share that they know to be gone, and wait between attempts.
     assert!(lost as u64 <= 2 * USERS && refused < 20 * USERS, "{:?}", shown.unexpected);
     assert_eq!(shown.answers("STATUS_BAD_NETWORK_NAME") as u64, refused);
     assert!(shown.connections.len() as u64 >= 2 * USERS);
@@ -265,7 +265,7 @@ fn a_share_that_stays_away_is_a_server_that_is_gone() {
     assert!(shown.result.server_gone, "{:?}", shown.result);
     // How often depends on how long each waits, and on the machine.
     assert!(shown.told("STATUS_BAD_NETWORK_NAME") > 0, "{:?}", shown.unexpected);
-    // What was due and could not be begun stands there as such, all of it.
+    // Everything that was due and could not begin is recorded as such.
     let waiting = shown.scenarios.iter().filter(|row| row.outcome == NOT_STARTED).count();
     assert!(waiting as u64 > 10 * USERS, "{:?}", shown.scenarios);
     let measured = shown.scenarios.iter().filter(|row| row.phase == MEASURED).count();

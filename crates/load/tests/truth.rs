@@ -85,7 +85,7 @@ fn a_stalled_server_shows_in_the_response_times() {
     assert!(response.p50_ns < response.p99_ns / 2, "{response:?}");
 }
 
-/// Connections that are killed become counted errors, users come back, and the run goes on.
+/// Connections that are killed become counted errors, users come back, and the run continues.
 #[test]
 fn a_server_that_drops_connections_is_come_back_to() {
     let Some(lab) = samba(|_| {}) else { return };

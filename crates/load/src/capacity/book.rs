@@ -1,9 +1,9 @@
 //! The book of every user's schedule: what was due, begun and ended, at any moment.
 //!
 //! Owns the count, not the schedule (the workload plans it) nor the users. Every user writes down
-//! when its next scenario is due; whoever wants to know how the step stands takes a snapshot.
+//! when its next scenario is due; a snapshot shows the state of the step.
 //! Scenarios that are due while their user is still busy are counted by asking the schedule, so
-//! that nothing that was due is forgotten because nobody came to begin it.
+//! that no scenario that was due is forgotten because it never began.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -63,9 +63,9 @@ impl Book {
         }
     }
 
-    /// How all users stand at `time_ns`, which must not lie before what was written last by more
-    /// than a timer's error. `following(user, number, due_ns)` tells when the scenario after the
-    /// user's scenario `number` (from 0), due at `due_ns`, is due; none when there is none.
+    /// The state of all users at `time_ns`, which must not lie before what was written last by more
+    /// than a timer's error. `following(user, number, due_ns)` returns when the scenario after the
+    /// user's scenario `number` (from 0), due at `due_ns`, is due; `None` if there is no further one.
     pub fn snapshot(
         &self,
         time_ns: i64,

@@ -10,7 +10,7 @@
 //!   some seconds and recovers is not overloaded.
 //! - *Kept*, by a bound on the trend: the mean number of open scenarios in consecutive blocks of
 //!   time gets a straight line, and the step ends when the upper 99.9 % limit of its slope (t
-//!   distribution) would not make a quarter of the limit, nobody is behind, and open scenarios
+//!   distribution) would not make a quarter of the limit, no user is behind, and open scenarios
 //!   are few. A server near its limit has a queue that wanders, whose blocks scatter far too much
 //!   for that. What builds up slowly (a write cache that fills in minutes) needs the whole window:
 //!   the search lets only those steps end this way that lie far from the answer.

@@ -22,7 +22,7 @@ const POINTS: usize = 1_200;
 /// Between which numbers of users overload begins.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
-    /// At least; none when no step was without overload.
+    /// Lower bound; `None` if every step was overloaded.
     pub low: Option<f64>,
     /// At most; none when no step was overloaded.
     pub high: Option<f64>,

@@ -10,7 +10,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How the users of a step stand at one moment.
+/// The state of the users of a step at one time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Snapshot {
     /// When, in nanoseconds on the run's clock.
@@ -53,7 +53,7 @@ impl Snapshot {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rule {
     /// Mean interval between two scenarios of a user, in nanoseconds (3,600 s / 331 for
-    /// `homefolder`): who has not begun what was due longer ago is behind.
+    /// `homefolder`): a user who has not begun what was due longer ago is behind.
     pub interval_ns: i64,
     /// A step with more overload than this is overloaded, in percent.
     pub limit_percent: f64,
@@ -70,7 +70,7 @@ impl Rule {
         users as f64 * duration_ns as f64 / self.interval_ns as f64
     }
 
-    /// Growth of the number of open scenarios that is no overload, when so many were due: the
+    /// Growth of the number of open scenarios that is not overload, for the number that was due: the
     /// limit's share, and at least what the schedule itself varies by (a Poisson variable's
     /// standard deviation), so that few users in a short step are not overloaded by chance.
     pub fn growth_allowed(&self, due: f64) -> f64 {
@@ -148,7 +148,7 @@ mod tests {
         let judgement = rule.judge(&begin, &snapshot(100, 700, 676, 0));
         assert!(judgement.overloaded);
         assert_eq!(judgement.overload_percent, 5.25);
-        // Nothing due, nothing wrong; open scenarios that become fewer are no overload.
+        // Nothing due, nothing wrong; fewer open scenarios are not overload.
         assert_eq!(rule.judge(&begin, &begin), Judgement::default());
         assert_eq!(rule.judge(&begin, &snapshot(100, 900, 900, 0)), Judgement::default());
         assert_eq!(rule.judge(&Snapshot::default(), &Snapshot::default()), Judgement::default());

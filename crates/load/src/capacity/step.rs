@@ -1,4 +1,4 @@
-//! The steps of a capacity search: what is asked for, what is run, what it showed.
+//! The steps of a capacity search: the request, the run, and its result.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +20,7 @@ pub struct Settings {
     pub repeats: u32,
     /// Length of the measured window, in nanoseconds.
     pub duration_ns: i64,
-    /// A step with a larger share of failed scenarios carries nobody, in percent.
+    /// A step with a larger share of failed scenarios counts as overloaded, in percent.
     pub errors_limit_percent: f64,
 }
 
@@ -44,7 +44,7 @@ impl Settings {
         self.most = self.most.max(self.least);
         self.start = self.start.clamp(self.least, self.most);
         self.repeats = self.repeats.max(1);
-        // Also what is no number.
+        // Also NaN.
         self.resolution_percent = self.resolution_percent.max(0.0);
         self
     }

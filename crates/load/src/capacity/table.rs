@@ -57,7 +57,7 @@ pub struct ScenarioRow {
 }
 
 impl Row {
-    /// Fills in what the tally of a step's window tells: throughput, errors, response times.
+    /// Fills in the results of a step's window from its tally: throughput, errors, response times.
     /// `names` are the workload's scenarios in its order.
     pub fn with_tally(mut self, tally: &Tally, names: &[&str]) -> Row {
         let seconds = self.duration_ns as f64 / 1e9;
@@ -91,7 +91,7 @@ impl Row {
 pub struct Table {
     /// The steps, in the order in which they were run.
     pub rows: Vec<Row>,
-    /// What they come to; none while the search goes on.
+    /// The answer; `None` while the search continues.
     pub answer: Option<Answer>,
 }
 

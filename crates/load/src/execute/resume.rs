@@ -2,7 +2,7 @@
 //! off is done once more.
 //!
 //! MS-SMB2 sections 3.2.4.4 and 3.2.5.7.2 to 3.2.5.7.4. Only opens survive: what the execution
-//! needs beside them (a notification that waits, a directory that is held open) ends it as
+//! needs in addition (a notification that waits, a directory that is held open) ends it as
 //! without durable handles.
 
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What stands in the files: bytes that follow from (file, offset), made in any pieces.
+//! The contents of the files: bytes that follow from (file, offset), made in any pieces.
 //!
 //! Neither compressible nor the same in two files, so that a server that compresses or
 //! deduplicates shows what it would do to data of that kind. A page of 4,096 bytes is a piece of

@@ -1,6 +1,6 @@
 //! What `prepare` leaves in a home to say of which seed and scale its files are, and which they are.
 //!
-//! An empty file whose name says it, so that whoever lists the home knows; one for each workload,
+//! An empty file whose name says it, so that a listing of the home shows it; one for each workload,
 //! because a home may have the files of several.
 
 use sha2::{Digest, Sha256};
@@ -25,7 +25,7 @@ impl FileSet {
         hash.finalize().iter().take(4).map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// The same when all scenarios are run: who prepared for all has prepared for some of them.
+    /// The fingerprint if all scenarios are run: files for all scenarios include the files for some of them.
     fn fingerprint_of_all(&self) -> String {
         let mut all = self.clone();
         all.pools.iter_mut().for_each(|pool| pool.is_used = true);
@@ -97,7 +97,7 @@ mod tests {
         assert_eq!(otherwise(&set(8, 0.25), &[&made]), said);
         assert_eq!(otherwise(&set(7, 0.25), &[&made]), None);
         assert_eq!(otherwise(&set(7, 0.25), &[&set(7, 1.0).marker(), &made]), None);
-        // Nobody knows, or it is another workload's.
+        // It is unknown, or it is another workload's.
         let other = ".smbscope-metadata-seed1-scale1";
         assert_eq!(otherwise(&set(7, 1.0), &["Work", other, ".smbscope-bulk_copy-seedx"]), None);
         assert!(set(1, 1.0).is_marker(&made) && !set(1, 1.0).is_marker(other));

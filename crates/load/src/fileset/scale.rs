@@ -16,7 +16,7 @@ const SMALL_BYTES: u64 = 256 << 10;
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Scale(f64);
 
-/// A scale that is none.
+/// An invalid scale.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[error("invalid scale {0}: it must be greater than 0 and at most 100")]
 pub struct BadScale(pub f64);

@@ -17,7 +17,7 @@ use smbscope_client::{Ask, Session, Want};
 
 /// Bytes of a listing's reply.
 const LISTING_BYTES: u32 = 65_536;
-/// Folders below each other that are listed: more is no file set of ours.
+/// Deepest nesting of folders that is listed: our file sets have fewer levels.
 const DEPTH_MAX: usize = 32;
 /// Entries of one user's home that are looked at.
 const ENTRIES_MAX: usize = 1_000_000;

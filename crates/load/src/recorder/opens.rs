@@ -63,8 +63,8 @@ impl Opens {
         }
     }
 
-    /// The opens of a connection that was lost then have ended, without a Close; but for durable
-    /// ones, which nobody takes up again.
+    /// The opens of a connection that was lost then have ended, without a Close; except for durable
+    /// ones, which are not reclaimed.
     pub fn end(&mut self, recording: &Arc<str>, connection: u64, time: i64) {
         let ended = self.live.extract_if(|_, live| live.life.connection() == connection);
         self.ended.extend(ended.map(|(_, mut live)| {

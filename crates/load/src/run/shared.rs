@@ -30,7 +30,7 @@ pub struct Shared {
     pub host: Arc<Host>,
     /// The run's clock.
     pub clock: Clock,
-    /// Who takes the rows.
+    /// Receives the rows.
     pub recorder: Arc<Recorder>,
     /// How users log on.
     pub credentials: Credentials,
@@ -70,7 +70,7 @@ pub struct Running {
     window: i64,
     /// Its end: earlier than planned when the step ends early.
     window_end: AtomicI64,
-    /// When users were told to end.
+    /// When users were asked to stop.
     stopped: AtomicI64,
     /// Scenarios scheduled in the window that have their row.
     measured: AtomicU64,
@@ -87,7 +87,7 @@ impl Running {
         self.window_end.fetch_min(time, Ordering::Relaxed);
     }
 
-    /// Users are about to be told that the step is over: what is due later is no longer theirs.
+    /// Users are about to be stopped: they no longer do what is due later.
     pub(super) fn stop(&self, time: i64) {
         self.stopped.store(time, Ordering::Relaxed);
     }

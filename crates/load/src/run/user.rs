@@ -103,7 +103,7 @@ impl User {
             }
             let wanted = Instant::now();
             let due = if self.shared.closed { wanted } else { due };
-            // Who has no connection has begun nothing, and is behind when that lasts.
+            // A user without a connection begins nothing, and falls behind if that lasts.
             session = self.prepared_session(session).await;
             if session.is_none() {
                 // The step ended while the server did not answer.

@@ -13,7 +13,7 @@ pub struct Shard {
     pub count: u64,
 }
 
-/// Why a shard is none.
+/// Why a shard is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("invalid shard `{0}`: expected I/N with 1 <= I <= N, for example 3/8")]
 pub struct ShardError(String);
@@ -57,7 +57,7 @@ pub enum Credentials {
     List(Vec<Credential>),
 }
 
-/// Why credentials are none.
+/// Why credentials are invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CredentialsError {
     /// The pattern.

@@ -247,7 +247,7 @@ impl Tracker {
     }
 }
 
-/// Whether the last of `requests` may stand where it stands in a compound of `count`.
+/// Whether the last of `requests` is allowed at its place in a compound of `count`.
 ///
 /// Related requests work on the handle of the one before (MS-SMB2 section 3.3.5.2.7.2), and what
 /// may wait can only be the last: Samba answers an earlier one with an error.

@@ -1,8 +1,8 @@
 //! What an execution puts on the wire: operations by command, and members of compounds.
 //!
 //! Computed from the plan alone, for each way in which a client caches directories. A packet is
-//! what carries at least one request: an operation that is no member of a compound behind its
-//! first. Counts leave out logon, reconnects, breaks and what the client cache sends to get a
+//! what carries at least one request: an operation that is not a later member of a
+//! compound. Counts leave out logon, reconnects, breaks and what the client cache sends to get a
 //! lease: in `dirlease` every lease is taken as held.
 
 use std::fmt;

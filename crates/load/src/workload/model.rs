@@ -154,7 +154,7 @@ pub struct Step {
 /// One request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
-    /// What is asked.
+    /// The request.
     pub op: Op,
     /// The handle that it works on, or that a successful Create opens; `None` for a Create that
     /// must fail and for a Cancel.
@@ -282,7 +282,7 @@ pub struct Transfer {
     pub file: PickId,
     /// Where it begins, bytes.
     pub offset_bytes: u64,
-    /// At most so many bytes; `None` up to the file's end.
+    /// At most this many bytes; `None` up to the file's end.
     pub limit_bytes: Option<u64>,
     /// Bytes of one request; the last may have fewer.
     pub block_bytes: u32,
@@ -400,7 +400,7 @@ pub enum Times {
 pub enum Length {
     /// That file's.
     Of(PickId),
-    /// So many bytes.
+    /// A number of bytes.
     Bytes(u64),
 }
 

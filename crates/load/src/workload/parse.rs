@@ -246,7 +246,7 @@ fn scenario(table: &Table<'_>, name: &str, pools: &[Pool], defaults: Defaults) -
     let Some(runs) = table.real("runs_per_hour")? else {
         return Err(table.missing("runs_per_hour"));
     };
-    // Once in forty days, and a thousand a second: beyond, intervals are no time that can be waited.
+    // Once in forty days, and a thousand a second: beyond these, a program cannot wait for the interval.
     if !(1e-3..=3.6e6).contains(&runs.value) {
         let text = format!(
             "a frequency of {:?} executions an hour: it must be a number from 0.001 to 3,600,000",
@@ -464,7 +464,7 @@ fn word_value(source: Source<'_>, key: &str, words: Words, word: &At<&str>) -> R
     unknown(source, word.span.clone(), key, word.value, &known().collect::<Vec<_>>())
 }
 
-/// The error of a word that is none of the known.
+/// The error of an unknown word.
 pub(super) fn unknown<T>(
     source: Source<'_>,
     span: Range<usize>,

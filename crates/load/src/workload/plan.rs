@@ -197,7 +197,7 @@ impl UserPlans {
         Some(plan)
     }
 
-    /// Goes on to a run without planning the ones before in full; runs only go forward.
+    /// Skips to a run without planning the earlier ones in full; runs only go forward.
     pub fn skip_to(&mut self, run: u64) {
         let mut plan = self.buffer();
         while self.run < run {
@@ -393,7 +393,7 @@ impl Plan {
 }
 
 impl Amount {
-    /// A transfer of a file of so many bytes.
+    /// A transfer of a file of the given size.
     pub fn of(transfer: &Transfer, file_bytes: u64) -> Amount {
         let rest = file_bytes.saturating_sub(transfer.offset_bytes);
         let bytes = rest.min(transfer.limit_bytes.unwrap_or(u64::MAX));

@@ -150,7 +150,7 @@ impl<'a> Table<'a> {
         self.error(format!("{} needs `{key}`", self.what))
     }
 
-    /// Fails at the first key that nobody asked for.
+    /// Fails at the first key that was not read.
     pub fn finish(&self) -> Read<()> {
         let asked = self.asked.borrow();
         let Some((key, _)) =

@@ -1,4 +1,4 @@
-//! Tests of workloads as a whole; those of one file stand in it.
+//! Tests of workloads as a whole; those of one file are in that file.
 
 mod document;
 mod facts;

@@ -1,4 +1,4 @@
-//! The words of the language and the codes that they stand for.
+//! The words of the language and their codes.
 //!
 //! Names are those of MS-SMB2, MS-FSCC and MS-ERREF, flags in lower case without their prefix
 //! (`FILE_DIRECTORY_FILE` is `directory_file`), information classes and control codes as they
@@ -187,7 +187,7 @@ pub(super) const FSCTLS: &[Fsctl] = &[
 ];
 
 /// A number of bytes as people write it: "65536", "64 KiB", "64k", "1.5 MiB". Units are powers of
-/// 1,024. `None` for anything else, and for what is no whole number of bytes.
+/// 1,024. `None` for anything else, and for a fraction of a byte.
 pub fn parse_bytes(text: &str) -> Option<u64> {
     let text = text.trim();
     let digits =

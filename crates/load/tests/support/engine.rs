@@ -31,7 +31,7 @@ pub struct Asked {
     pub warm_up: Duration,
     pub window: Duration,
     pub closed: bool,
-    /// For what is under way at the end.
+    /// For what is in flight at the end.
     pub grace: Duration,
     pub timeout: Duration,
 }
@@ -86,7 +86,7 @@ pub async fn run_until(asked: Asked, end: Option<Duration>, tell: impl FnMut(&Pr
         duration_ns: asked.window.as_nanos() as i64,
         may_end_early: false,
     };
-    // Without an end nobody may think that the one who asks is gone.
+    // Without an end, the sender must stay alive.
     let interrupting = tokio::spawn(async move {
         tokio::time::sleep(end.unwrap_or(Duration::MAX)).await;
         interrupt.send_replace(true);

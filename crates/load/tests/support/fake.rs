@@ -45,7 +45,7 @@ pub enum Fault {
     Half,
     /// These bytes instead of the answer's, its NetBIOS header included.
     Bytes(Vec<u8>),
-    /// The answer with its body cut off behind so many bytes, and nothing else wrong.
+    /// The answer with its body cut off after this many bytes, and nothing else wrong.
     Short(usize),
 }
 
@@ -55,7 +55,7 @@ pub struct Fake {
     pub service: Duration,
     /// While no answer leaves.
     pub stall: Option<(Instant, Instant)>,
-    /// While nobody can connect, and who is connected is cut off.
+    /// While no client can connect, and connected ones are cut off.
     pub away: Option<(Instant, Instant)>,
     /// The first such request at or after a moment gets this instead of its answer.
     pub faults: Mutex<VecDeque<(Instant, Command, Fault)>>,

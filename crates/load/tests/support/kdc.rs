@@ -105,7 +105,7 @@ impl Kdc {
     }
 }
 
-/// A port on which nobody listens.
+/// A free port.
 pub fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }

@@ -29,7 +29,7 @@ pub fn samba(change: impl FnOnce(&mut Options)) -> Option<Samba> {
     // smbd walks down as the mapped user, to the share and to its own lock files.
     let open = std::fs::Permissions::from_mode(0o755);
     std::fs::set_permissions(folder.path(), open).unwrap();
-    // smbd shares its port with whoever else asks for it: each lab gets one that nobody has, and
+    // smbd shares its port with others that request it: each lab gets a free one, and
     // listens before the next one looks.
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);

@@ -56,7 +56,7 @@ pub fn prepare(lab: &Samba, planner: &Planner) {
     });
 }
 
-/// All users, a step of so many seconds for them, and what would interrupt it.
+/// All users, a step of the given number of seconds, and what would interrupt it.
 pub async fn engine(
     lab: &Samba,
     planner: &Planner,
@@ -172,7 +172,7 @@ fn keyed(batches: &[RecordBatch]) -> BTreeMap<(i64, i64, String), BTreeMap<&'sta
             if file.is_valid(row) {
                 values.insert("file_id", format!("{:x?}", file.value(row)));
             }
-            // Beside others a reply may have come that the client has not read.
+            // In a compound a reply may have come that the client has not read.
             if number("compound_index", row).is_some_and(|index| index > 0) {
                 values.extend(number("outstanding", row).map(|n| ("outstanding", n.to_string())));
             }

@@ -155,7 +155,7 @@ fn has_transfers(scenario: &crate::workload::Scenario) -> bool {
     scenario.requests().any(|request| transfers.contains(&request.op.command()))
 }
 
-/// The mix of an hour beside the measured run; `None` without the facts.
+/// The mix of an hour compared with the measured run; `None` without the facts.
 fn mix() -> Option<String> {
     let measured = facts("command_usage.csv")?;
     let workload = homefolder();
@@ -245,7 +245,7 @@ fn examples_parse() {
     assert!(examples > 0);
 }
 
-/// The example of an error in the text is what is said.
+/// The example of an error in the text is the real message.
 #[test]
 fn the_example_of_an_error_is_what_is_said() {
     let text = std::fs::read_to_string(document()).unwrap();

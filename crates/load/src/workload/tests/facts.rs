@@ -1,5 +1,5 @@
 //! `homefolder` against what was published: `facts/*.csv` in the folder that `SMBSCOPE_SHARED`
-//! names, `../shared` beside the repository otherwise. Skipped, with a message, without it.
+//! names, `../shared` next to the repository otherwise. Skipped, with a message, without it.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -14,7 +14,7 @@ fn parse(toml: &str) -> Result<Workload, WorkloadError> {
     Workload::parse("mine.toml", "mine", toml)
 }
 
-/// The error of a text must stand at line:column and say this (in its message or help).
+/// The error of a text must point at line:column and say this (in its message or help).
 fn check(toml: &str, place: &str, says: &[&str]) {
     let error = match parse(toml) {
         Ok(_) => panic!("no error in:\n{toml}"),
@@ -116,7 +116,7 @@ fn unknown_keys_and_words() {
 
 #[test]
 fn frequencies() {
-    // With 1e-300 an hour the interval between two was no time any more: a panic.
+    // With 1e-300 per hour the interval between two overflowed: a panic.
     for wrong in ["0", "-3", "nan", "inf", "-0.5", "1e-300", "1e300"] {
         let text = inside("").replace("runs_per_hour = 1", &format!("runs_per_hour = {wrong}"));
         check(&text, "6:17", &["number"]);
