@@ -509,7 +509,7 @@ fn a_write_that_must_be_stable_takes_what_a_flush_took() {
     assert_eq!((risk.written, risk.most), (8192, 8192));
     // The line's 8 ms are not the writes'.
     assert!((0..MS).contains(&risk.writing_ns) && risk.lasted_ns > 8 * MS, "{risk:?}");
-    // Half a round trip, and both at the line's rate.
+    // Half a round trip, and both at the link's rate.
     assert!((6 * MS..11 * MS).contains(&risk.longest_ns), "{risk:?}");
 }
 
@@ -649,7 +649,7 @@ fn signing_costs_both_sides_each_message_and_its_bytes() {
         || Some(calibration(&[(Protection::AesGmac, 1_000.0), (Protection::AesCmac, 9_000.0)]));
     let difference =
         |one: &Prediction| mean(&one.operations) - one.operations.before.mean_ns().unwrap();
-    // Request and reply at the server, half a nanosecond a byte; twice as much for each at the client, beside the
+    // Request and reply at the server, half a nanosecond per byte; twice as much for each at the client, outside the
     // operation.
     let bytes = 0.5 * (120.0 + 4_000.0);
     let signed = protected(&rows, Change::Signing(Protection::AesGmac), known());
@@ -689,7 +689,7 @@ fn protection_that_is_there_already_changes_nothing() {
         assert_eq!(prediction.protected.unknown, 0, "{way:?}");
         assert_eq!((prediction.protected.changed, unanswered(&asked, &prediction)), (0, None));
         assert_eq!(Some(mean(&prediction.operations)), prediction.operations.before.mean_ns());
-        // What is another way is still told.
+        // Another algorithm is still predicted.
         let other = learnt(&rows, Change::Signing(Protection::AesGmac));
         assert_eq!(other.protected.unknown, 3, "{way:?}");
     }
@@ -823,7 +823,7 @@ proptest! {
             ("storage", at(rtt_s, 1.0 / worse, bits)),
             ("rate", at(rtt_s, 1.0, bits / worse)),
         ];
-        // What is on a line within a millisecond is not told apart: one that comes later may find a free one.
+        // Messages within a millisecond are not distinguished: a later one may find a free link.
         let unsure_ns = if one_by_one { 0 } else { MS };
         for (what, other) in worse {
             let (less, more) = (one.waiting_ns.1, other.waiting_ns.1);

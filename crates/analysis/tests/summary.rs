@@ -454,7 +454,7 @@ fn a_member_that_is_answered_late_counts_where_its_lead_does() {
         member(2, 2, 0),
         member(3, 1, 0),
     ]);
-    // Nobody saw when the third began.
+    // The start of the third is unknown.
     assert_eq!(found.series.without_time, 1);
     let of = |at: usize| found.series.bins.get(at).map(|bin| bin.operations);
     assert_eq!((of(0), of(90)), (Some(3), Some(3)));

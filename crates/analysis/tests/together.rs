@@ -290,7 +290,7 @@ fn storage_counts_among_reads_side_by_side() {
     let slower = waited(&[Change::Depth(8), Change::Filesystem(0.5)]);
     assert_eq!(slower, RTT_NS + 16 * MS);
     is_sound(&predict(&rows, &[Change::Depth(1)]));
-    // What was waiting is no part of the server's own time one by one.
+    // Waiting is not part of the server's own time if requests come one by one.
     rows.iter_mut().for_each(|row| row.set_filesystem_ns(0));
     is_sound(&predict(&rows, &[Change::Depth(1)]));
     let [reads, _] = predict(&rows, &[]).baseline.sizes;
@@ -342,7 +342,7 @@ fn what_was_not_measured_is_counted() {
     assert_eq!((prediction.timed, prediction.left_out), (0, 4));
 }
 
-/// Nobody waits longer for the server than it takes: neither one by one nor side by side.
+/// No client waits longer for the server than it takes: neither one by one nor side by side.
 #[test]
 fn a_scenario_takes_no_less_than_its_operations() {
     let mut rows = chain(&[(READ, MS); 4]);

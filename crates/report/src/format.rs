@@ -14,7 +14,7 @@ pub fn milli(ns: i64) -> String {
     format!("{} ms", decimal(ns as f64 / 1e6))
 }
 
-/// The same of a difference, with its sign.
+/// Likewise for a difference, with its sign.
 pub fn signed_ms(ns: i64) -> String {
     format!("{} ms", signed(ns as f64 / 1e6, 3))
 }

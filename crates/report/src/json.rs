@@ -1,6 +1,6 @@
 //! The report as JSON, and its schema (JSON Schema 2020-12), which is made from
 //! [`fields`](crate::fields) and published as `docs/report.schema.json`. Times stay integer
-//! nanoseconds; units stand in the keys.
+//! nanoseconds; units are part of the keys.
 
 use serde_json::{Map, Value, json};
 use smbscope_analysis::explain::{About, Confidence, Trouble};

@@ -26,14 +26,14 @@ use smbscope_analysis::explain::Diagnosis;
 pub use smbscope_analysis::summary::Report;
 pub use text::text;
 
-/// What a report has beside the summary.
+/// What a report has in addition to the summary.
 #[derive(Clone, Debug, Default)]
 pub struct Meta {
     /// Version of smbscope.
     pub version: String,
     /// Names of the inputs, as the user gave them.
     pub inputs: Vec<String>,
-    /// What changes would bring, where they were asked for.
+    /// What changes would bring, if requested.
     pub forecast: Option<Forecast>,
     /// What makes it slow, for the top of the page.
     pub diagnosis: Option<Diagnosis>,

@@ -32,7 +32,7 @@ fn meta() -> Meta {
     }
 }
 
-/// Two findings, one of them with a name that is none.
+/// Two findings, one of them with an impossible name.
 fn diagnosis() -> Diagnosis {
     let name = "<script>alert('1')\u{1b}[2J\u{202e}".to_owned();
     let contributor = Contributor { name: name.clone(), operations: 40, saved_ns: 800_000_000 };
@@ -406,7 +406,7 @@ fn published(document: &str, schema: &Value) {
         std::fs::write(&path, &made).unwrap();
     }
     let published = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(published == made, "{path} is old: INSTA_UPDATE=always writes it anew");
+    assert!(published == made, "{path} is out of date: INSTA_UPDATE=always rewrites it");
 }
 
 #[test]
@@ -425,7 +425,7 @@ fn check(value: &Value, name: &str, place: &str) {
 }
 
 fn check_in(objects: &[Object], value: &Value, name: &str, place: &str) {
-    let map = value.as_object().unwrap_or_else(|| panic!("{place}: {value} is no object"));
+    let map = value.as_object().unwrap_or_else(|| panic!("{place}: {value} is not an object"));
     let object = |name: &str| objects.iter().find(|object| object.name == name).unwrap();
     let own = object(name);
     let fields: Vec<_> = own
@@ -464,7 +464,7 @@ fn check_in(objects: &[Object], value: &Value, name: &str, place: &str) {
                 true
             }
             Format::List(name) => {
-                let list = value.as_array().unwrap_or_else(|| panic!("{place} is no list"));
+                let list = value.as_array().unwrap_or_else(|| panic!("{place} is not a list"));
                 list.iter().for_each(|value| check_in(objects, value, name, &format!("{place}[]")));
                 true
             }

@@ -2,7 +2,7 @@
 //! and fails when a difference has no explanation there.
 //!
 //! Needs tshark, editcap and Python 3; says so and passes where one is missing. The captures are
-//! found in `SMBSCOPE_SHARED` or in `../shared` beside the workspace.
+//! found in `SMBSCOPE_SHARED` or in `../shared` next to the workspace.
 
 // A test may panic.
 #![allow(clippy::unwrap_used)]

@@ -100,7 +100,7 @@ pub(super) fn sum_s(
     costs.map(|(command, count)| count * of(&command.cost)).sum()
 }
 
-/// Half of the 95 % interval of so many operations at means that were measured with an error.
+/// Half of the 95 % interval of the given number of operations at means that were measured with an error.
 fn error_s(commands: &[CommandProfile], operations: impl IntoIterator<Item = f64>) -> f64 {
     let squares = commands.iter().zip(operations).map(|(CommandProfile { cost, .. }, count)| {
         if cost.count == 0 {

@@ -377,7 +377,7 @@ impl LoadSteps<'_> {
         }
     }
 
-    /// The use with this share of others in each step, these changes of the load's share, and `more` of others.
+    /// The use with this share of other programs in each step, these changes of the load's share, and `more` of other programs.
     fn with(&self, others: &[f64], nudges: &[f64], more: f64) -> Option<Use> {
         let of_load = |step: usize| {
             let (throughput, busy) = self.points[step];
@@ -397,7 +397,7 @@ impl LoadSteps<'_> {
 }
 
 impl Use {
-    /// Through one of the steps, with at most `idle_most` without load; none where it is no busier than without load.
+    /// Through one of the steps, with at most `idle_most` without load; `None` if it is not busier than without load.
     fn of(points: &[(f64, f64)], through: usize, idle_most: f64) -> Option<Use> {
         let (throughput, busy) = *points.get(through)?;
         let idle = idle(points);

@@ -127,7 +127,7 @@ trait Definition {
         None
     }
 
-    /// What else comes of such changes, by the plan that all of them make.
+    /// A further effect of such changes, from the plan that all of them make.
     fn note(_: &Plan, _: &Prediction) -> Option<String> {
         None
     }
@@ -302,7 +302,7 @@ impl Change {
     }
 }
 
-/// What else comes of the changes of a plan, a sentence each.
+/// Further effects of the changes of a plan, one sentence each.
 pub fn notes(plan: &Plan, prediction: &Prediction) -> Vec<String> {
     unique(REGISTRY.iter().filter_map(|entry| (entry.note)(plan, prediction)))
 }
@@ -312,7 +312,7 @@ pub fn plan_warnings(plan: &Plan, prediction: &Prediction) -> Vec<String> {
     unique(REGISTRY.iter().filter_map(|entry| (entry.plan_warning)(plan, prediction)))
 }
 
-/// Each once: some changes share what is said of them.
+/// Each once: some changes share sentences.
 fn unique<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
     let mut unique = Vec::new();
     for one in all {

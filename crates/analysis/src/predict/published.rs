@@ -189,7 +189,7 @@ struct Row {
     followers: f64,
     /// Create, Close, QueryDirectory, ChangeNotify that collapsed opens take away, all of them leads.
     dir_cache: [f64; 4],
-    /// The same of directory leases.
+    /// Likewise for directory leases.
     dir_lease: [f64; 4],
     /// Packets that those cost.
     dir_lease_packets: f64,

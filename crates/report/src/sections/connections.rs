@@ -155,7 +155,7 @@ pub(crate) fn connections(report: &Report) -> Section {
         of("bytes_to_server", Cell::Bytes(connections.bytes_to_server)),
         of("bytes_to_client", Cell::Bytes(connections.bytes_to_client)),
     ];
-    // Who saw no packets does not know what became of them.
+    // A source without packets does not know about losses.
     if connections.packets > 0 {
         rows.insert(1, of("packets", Cell::Count(connections.packets)));
         rows.extend([

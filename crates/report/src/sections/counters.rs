@@ -6,7 +6,7 @@ use crate::document::{Block, Cell, Join, Lines, Section, Table, column};
 use crate::fields::Format;
 use crate::format;
 
-/// Lines of one chart; more cannot be told apart.
+/// Most lines of one chart; more cannot be distinguished.
 const LINES_MAX: usize = 5;
 /// Charts; what is past them is in the table.
 const CHARTS_MAX: usize = 24;

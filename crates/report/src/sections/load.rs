@@ -173,7 +173,7 @@ fn curves(load: &Load) -> Vec<Block> {
             format,
             limit,
             mark,
-            // The table beside it says the rest.
+            // The table next to it has the rest.
             in_text: caption != "Throughput",
             lines,
         })

@@ -74,7 +74,7 @@ fn write_legend(
 /// Rows that a terminal shows of a timeline.
 const TIMELINE_ROWS: usize = 8;
 
-/// A bar for each time; of pieces that lie in others only the outer ones.
+/// A bar for each time; for nested pieces only the outer ones.
 pub fn write_timeline(out: &mut String, chart: &Timeline, width: usize) -> fmt::Result {
     writeln!(out, "{}", chart.caption)?;
     let rows = || chart.rows.iter().take(TIMELINE_ROWS);
@@ -125,7 +125,7 @@ pub fn write_lines(out: &mut String, chart: &Lines, width: usize) -> fmt::Result
     Ok(())
 }
 
-/// A bar for each point of the first line; the table beside it has the others.
+/// A bar for each point of the first line; the table next to it has the others.
 pub fn write_curve(out: &mut String, curve: &Curve, width: usize) -> fmt::Result {
     let Some((name, points)) = curve.lines.first() else { return Ok(()) };
     let name = if *name == curve.caption { String::new() } else { format!("{name}, ") };

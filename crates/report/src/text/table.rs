@@ -44,7 +44,7 @@ pub fn write_table(out: &mut String, table: &Table, width: usize) -> fmt::Result
     let needed = |shown: &[usize]| -> usize {
         shown.iter().map(|&place| least(place, shown) + 2).sum::<usize>() + 1
     };
-    // What tells the rows apart is worth more than columns that can be left out, as long as it
+    // What distinguishes the rows is worth more than optional columns, as long as it
     // leaves half of the width: connections differ in the middle, which shortening takes.
     let whole = length(0, &shown);
     let apart = if whole <= width / 2 { whole.saturating_sub(least(0, &shown)) } else { 0 };

@@ -30,7 +30,7 @@ impl Random {
     }
 }
 
-/// The summary of so many operations; the same every time.
+/// The summary of the given number of operations; the same every time.
 pub fn report(operations: u64) -> Report {
     let mut random = Random(7);
     let mut builder = OperationBuilder::new(None).unwrap();

@@ -14,7 +14,7 @@ const RECORDING: &str = "fs1";
 const COMMANDS: [u16; 10] = [5, 16, 16, 8, 8, 9, 6, 14, 7, 15];
 const SHARES: [&str; 2] = ["\\\\fs1\\homes", "\\\\fs1\\projects"];
 
-/// The summary of so many operations; the same every time.
+/// The summary of the given number of operations; the same every time.
 pub fn report(operations: u64) -> Report {
     let mut random = Random(11);
     let mut builder = OperationBuilder::new(None).unwrap();

@@ -1,4 +1,4 @@
-//! `smbscope lab`: a private Samba, by `smbscope_lab`. Owns what is told of it.
+//! `smbscope lab`: a private Samba, by `smbscope_lab`. Owns its output.
 
 pub mod args;
 
@@ -30,7 +30,7 @@ fn up(args: &Up) -> anyhow::Result<()> {
     let options = args.options().map_err(coded_any)?;
     let running = lab::Lab::up(&options).map_err(coded)?;
     if interrupt::asked() {
-        // It came up in spite of Ctrl-C: nobody wants it.
+        // It came up in spite of Ctrl-C: it is not wanted.
         lab::Lab::down(&running.dir).map_err(coded)?;
         return interrupt::check();
     }

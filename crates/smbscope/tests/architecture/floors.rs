@@ -42,7 +42,7 @@ const FLOORS: &[Floors] = &[
             // One connection, which drives `smb`; and what spans connections.
             &["resolve", "tcp"],
             &["shard"],
-            // Who drives the shards.
+            // What drives the shards.
             &["decoder", "push_decoder"],
             &["live"],
         ],

@@ -105,7 +105,7 @@ fn what_processes_need_is_not_there_without_load() {
         }
         demand.finish().unwrap()
     };
-    // Through the steps 10 % are busy without load; of 30 % a tenth is no process's.
+    // Through the steps 10 % are busy without load; a tenth of 30 % belongs to no process.
     let used = capacity(0.6, 0.3).limit().unwrap().used;
     assert!((used.idle.unwrap() - 0.03).abs() < 1e-9, "{used:?}");
     assert!((used.each - 0.047).abs() < 1e-9);
@@ -154,7 +154,7 @@ fn of_one(capacity: &Capacity, users: f64) -> Option<Wait> {
     Some(loads[0].wait(1.0, 1.0))
 }
 
-/// A hundred users that keep two processors busy by half, for which so many tasks wait.
+/// A hundred users that keep two processors half busy, with the given number of waiting tasks.
 fn waited(server: f64, client: f64) -> Capacity {
     let mut demand = Demand::default();
     demand.steps(&[step(1, 100, 10.0)]);
@@ -182,7 +182,7 @@ fn what_was_waited_tells_what_will_be() {
     // Ten scenarios a second of 0.1 s: a queue for each processor has one task waiting on average.
     let (mean_s, share) = rise(&waited(0.7, 0.3), 150.0);
     assert!((mean_s - 0.1 * (3.0 - 1.0)).abs() < 1e-9 && (share - 9.0 / 14.0).abs() < 1e-9);
-    // More come of something else.
+    // More have another cause.
     assert_eq!(rise(&waited(1.5, 0.5), 150.0), (mean_s, share));
     // Half way to M/M/2.
     let (mean_s, _) = rise(&waited(2.0 / 3.0, 0.0), 150.0);
@@ -223,7 +223,7 @@ fn more_users_never_make_a_server_faster() {
     }
 }
 
-/// Of `shards` machines one: so many users of its own, who ask every second, and the same processors as all of them.
+/// One of several machines: its own users, each with one request per second, and the same processors as all of them.
 fn shard(demand: &mut Demand, number: u64, users_here: u64, percent: f64) {
     let recording = format!("run-{number}");
     // Not to the nanosecond at once.
@@ -349,7 +349,7 @@ fn shared(demand: &mut Demand, number: u64, users: u64, percent: [f64; 4]) {
     }
 }
 
-/// As it was measured: 15 users of the metadata workload on a quiet machine, and beside a shell's endless loop.
+/// As it was measured: 15 users of the metadata workload on a quiet machine, and next to a shell's endless loop.
 #[test]
 fn what_else_runs_there_is_no_demand_of_the_users() {
     let of = |percent| {
@@ -398,7 +398,7 @@ fn one_light_load_does_not_claim_to_know_the_capacity() {
     let both = demand.finish().unwrap();
     assert!(both.limit().unwrap().users_error < 30.0, "{both:?}");
     assert_eq!(both.notes, Vec::<String>::new());
-    // Nobody sleeps much here.
+    // No task sleeps much here.
     let mut demand = Demand::default();
     shared(&mut demand, 1, 180, [60.0, 4.0, 54.0, 50.0]);
     assert_eq!(demand.finish().unwrap().notes, Vec::<String>::new());
@@ -454,7 +454,7 @@ fn what_a_scenario_needs_more_is_room_for_fewer_users() {
         assert!((limit.demand_s - demand_s).abs() < 1e-9, "{limit:?}");
         assert!((limit.users * demand_s - 200.0 * 0.1).abs() < 1e-6, "{limit:?}");
         assert!((limit.utilization - 5.0 * demand_s).abs() < 1e-9, "{limit:?}");
-        // Of what is added a tenth is uncertain, and of today's need what was.
+        // A tenth of the added demand is uncertain, and as much of today's demand as before.
         let today_s = left * 0.1 * today.resources[0].users_error / 200.0;
         let error_s = limit.users_error / limit.users * demand_s;
         assert!(

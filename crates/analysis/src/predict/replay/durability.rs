@@ -265,7 +265,7 @@ impl Durability {
         StableCosts { n, median_ns, line, hand_over_ns, nothing_ns: nothing_ns.min(median_ns) }
     }
 
-    /// What was under way to an asynchronous second server.
+    /// What was in transit to an asynchronous second server.
     pub(super) fn at_risk(&self) -> Option<AtRisk> {
         let first = self.first?;
         let lasted_ns = self.last.saturating_sub(first);
@@ -318,11 +318,11 @@ impl InFlight {
 mod tests {
     use super::*;
 
-    /// A thread's writes come a second at once; those of one took those of others with them until then.
+    /// A thread's writes of one second are flushed together; the flush of one takes the writes of others with it.
     #[test]
     fn what_is_under_way_does_not_hang_on_the_order_of_the_rows() {
         const MS: i64 = 1_000_000;
-        // Two threads, each with 8 kB that is under way for 5 ms of every 10.
+        // Two threads, each with 8 kB in transit for 5 ms of every 10.
         let of = |thread: i64| (0..100).map(move |turn| (10 * turn + 2 * thread) * MS);
         let most = |rows: Vec<i64>| {
             let mut in_flight = InFlight::default();

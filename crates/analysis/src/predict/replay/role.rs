@@ -17,7 +17,7 @@ pub(super) enum Role {
     Flush,
     /// Changes a file's attributes, size or name.
     Set,
-    /// Asks or tells something else about an open.
+    /// Queries or changes something else of an open.
     Other,
     /// Begins or ends a session or a tree connection.
     Session,

@@ -233,7 +233,7 @@ mod tests {
             .map(|at| sender.send(&Path { window: 92.0, ..path(20) }, 200 * MS + at, 65_536, false))
             .to_vec();
         assert_eq!(ends, [0, 0, 20 * MS - 2]);
-        // What is short waits behind what is under way.
+        // A short message waits behind what is in transit.
         assert_eq!(sender.send(&path(20), 201 * MS, 100, false), 19 * MS);
     }
 

@@ -35,7 +35,7 @@ pub struct Collector {
 pub struct Recordings {
     /// The names of the inputs, without the time.
     pub from: Vec<String>,
-    /// RecordingFolder that was asked for.
+    /// The requested recording folder.
     pub out: Option<PathBuf>,
     /// How many were made.
     pub made: u32,

@@ -63,7 +63,7 @@ impl From<Counters> for Packets {
 
 /// Yields the rows of operations as they end.
 pub trait LiveSource {
-    /// Receives data, or waits for it for less than a second. Returns whether so much is held that the parts
+    /// Receives data, or waits for it for less than a second. Returns whether enough is held that the parts
     /// should be taken.
     fn receive(&mut self) -> anyhow::Result<bool>;
     /// Takes the rows of what ended since the last call.
@@ -151,7 +151,7 @@ impl LiveSource for InterfaceSource {
     }
 }
 
-/// ProbeSource the running Samba, perhaps with an interface beside it.
+/// The running Samba, optionally with an interface.
 #[cfg(feature = "probe")]
 pub struct ProbeSource {
     recording: smbscope_samba::recording::Recording,
