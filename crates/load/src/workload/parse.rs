@@ -122,7 +122,9 @@ fn pool(table: &Table<'_>, name: &str) -> Read<Pool> {
     let class = table.need_text("class")?;
     let classes = [FileClass::Static, FileClass::Volatile, FileClass::New];
     let Some(class) = classes.into_iter().find(|known| known.name() == class.value) else {
-        let error = table.source.error(class.span, format!("no class of files `{}`", class.value));
+        let error = table
+            .source
+            .error(class.span, format!("`{}` is not a known class of files", class.value));
         return Err(error.help(
             "`static` is only read, `volatile` rewritten, moved or deleted, `new` made by runs",
         ));

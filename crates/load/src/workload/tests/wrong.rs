@@ -185,7 +185,7 @@ fn paths_and_files() {
     check(
         &inside("").replace("\"static\"", "\"fixed\""),
         "2:9",
-        &["is not a known class of files", "`static`"],
+        &["`fixed` is not a known class of files", "`static`"],
     );
     check(&inside("").replace("[1]", "[1, 2]").replace("{n}", "x"), "3:8", &["2 files need {n}"]);
     check(&inside("").replace("\"{n}\"", "\"a/{n}\""), "3:8", &["'/'"]);
