@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use smbscope_capture::Options;
-use smbscope_tables::part::Part;
+use smbscope_tables::Part;
 use smbscope_samba::rows::RowMaker;
 use smbscope_samba::ring_event::Counted;
 

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use crossbeam_channel::{Receiver, bounded, unbounded};
-use smbscope_tables::part::Part;
+use smbscope_tables::Part;
 
 use crate::options::{Error, Input, Options};
 use crate::resolve::Resolver;

@@ -88,4 +88,4 @@ pub use limits::Limits;
 pub use options::{Error, Input, Options, Tables};
 pub use outcome::Endpoints;
 pub use push_decoder::{Amend, PushDecoder};
-pub use smbscope_tables::part::Part;
+pub use smbscope_tables::Part;

@@ -16,7 +16,7 @@ mod unsupported;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use smbscope_tables::part::Part;
+use smbscope_tables::Part;
 use smbscope_tables::tables::Coverage;
 
 use crate::file::LinkType;

@@ -3,8 +3,8 @@
 //! Owns no file, no thread and no clock. The caller supplies the segments, and whatever it knows of
 //! an operation in addition to the network (the slices of a probe).
 
+use smbscope_tables::Part;
 use smbscope_tables::operation::Operation;
-use smbscope_tables::part::Part;
 use smbscope_tables::tables::Coverage;
 
 use crate::tcp::Context;

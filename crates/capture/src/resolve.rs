@@ -17,9 +17,9 @@ use std::net::{IpAddr, SocketAddr};
 
 use arrow::error::ArrowError;
 use hashbrown::HashMap;
+use smbscope_tables::Part;
 use smbscope_tables::builder::{BLOCK, OperationBuilder};
 use smbscope_tables::operation::Operation;
-use smbscope_tables::part::Part;
 use smbscope_tables::tables::{Coverage, Referral, Session, Tree};
 
 use crate::kdc::Tickets;

@@ -12,8 +12,8 @@ use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use opens::Opens;
+use smbscope_tables::Part;
 use smbscope_tables::builder::{OperationBuilder, extension_of};
-use smbscope_tables::part::Part;
 use smbscope_tables::run::Scenario;
 use smbscope_tables::tables::{Connection, Session, Tree};
 

@@ -13,7 +13,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
-use smbscope_tables::part::Part;
+use smbscope_tables::Part;
 use smbscope_tables::run::Step as StepRow;
 use tokio::sync::watch as signal;
 use tokio::task::JoinSet;

@@ -1,4 +1,4 @@
-//! Aligned columns for people: the only table layouter of the workspace.
+//! Aligned columns for people, for the report and for the commands that print tables.
 //!
 //! Owns widths, alignment, shortening and wrapping of cells in plain text. Which tables there are and what is
 //! in them is decided elsewhere.

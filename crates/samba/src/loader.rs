@@ -31,14 +31,14 @@ use skel::{ProbeSkel, ProbeSkelBuilder};
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// The kernel refuses the BPF part.
-    #[error("the kernel rejected the probe ({what}): {error}{}", beside(.told))]
+    #[error("the kernel rejected the probe ({what}): {error}{}", in_parentheses(.warning))]
     Kernel {
         /// Which step.
         what: &'static str,
         /// What it says.
         error: libbpf_rs::Error,
         /// What libbpf said first.
-        told: String,
+        warning: String,
     },
     /// A library cannot be read.
     #[error(transparent)]
@@ -104,24 +104,24 @@ pub struct Probe {
 }
 
 fn kernel(what: &'static str) -> impl FnOnce(libbpf_rs::Error) -> LoadError {
-    move |error| LoadError::Kernel { what, error, told: std::mem::take(&mut *told()) }
+    move |error| LoadError::Kernel { what, error, warning: std::mem::take(&mut *first_warning()) }
 }
 
-/// The first thing that libbpf complained of: it would print that.
-fn told() -> MutexGuard<'static, String> {
-    static TOLD: Mutex<String> = Mutex::new(String::new());
-    TOLD.lock().unwrap_or_else(PoisonError::into_inner)
+/// The first warning of libbpf, which would print it.
+fn first_warning() -> MutexGuard<'static, String> {
+    static WARNING: Mutex<String> = Mutex::new(String::new());
+    WARNING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn keep(_: PrintLevel, line: String) {
-    let mut told = told();
-    if told.is_empty() {
-        line.trim().clone_into(&mut told);
+    let mut warning = first_warning();
+    if warning.is_empty() {
+        line.trim().clone_into(&mut warning);
     }
 }
 
-fn beside(told: &str) -> String {
-    if told.is_empty() { String::new() } else { format!(" ({told})") }
+fn in_parentheses(warning: &str) -> String {
+    if warning.is_empty() { String::new() } else { format!(" ({warning})") }
 }
 
 impl Probe {
@@ -129,7 +129,7 @@ impl Probe {
     /// own side alone.
     pub fn attach(found: &Found, options: LoadOptions) -> Result<Probe, LoadError> {
         libbpf_rs::set_print(Some((PrintLevel::Warn, keep)));
-        told().clear();
+        first_warning().clear();
         let error = match Probe::attach_as_asked(found, options) {
             Err(LoadError::Kernel { what: FUNCTION_PROBE, error, .. })
                 if error.kind() == ErrorKind::PermissionDenied =>

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 use smbscope_capture::{Options, Tables, live};
-use smbscope_tables::part::Part;
+use smbscope_tables::Part;
 use smbscope_tables::tables::Coverage;
 
 use crate::assemble::Losses;

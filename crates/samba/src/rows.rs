@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use smbscope_capture::frame::{TcpFlags, TcpSegment};
 use smbscope_capture::{Endpoints, Error, Options, PushDecoder};
+use smbscope_tables::Part;
 use smbscope_tables::code::{Source, Vantage};
 use smbscope_tables::operation::{Column, Operation};
-use smbscope_tables::part::Part;
 use smbscope_tables::slice::Rows;
 use smbscope_tables::tables::Coverage;
 use smbscope_wire::smb2::oplock::NOTIFICATION_MESSAGE_ID;

@@ -1,7 +1,7 @@
 //! The pipeline: a source of rows, through an analysis, to a result.
 //!
 //! Read this folder first. Commands turn arguments into the pipeline's inputs and hand its results to
-//! `smbscope_report`; nothing here knows the command line or prints (`tests/architecture.rs` asserts
+//! `smbscope_report`; nothing here knows the command line or prints (`tests/architecture` asserts
 //! that), so that another front end can call the same functions.
 //!
 //! - [`pass`]: one pass over recorded inputs, shared by all analyses that want their rows

@@ -103,7 +103,6 @@ pub mod message;
 pub mod named_columns;
 pub mod open;
 pub mod operation;
-pub mod part;
 pub mod pool;
 pub mod profile;
 pub mod protection;

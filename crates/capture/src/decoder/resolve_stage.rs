@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crossbeam_channel::{Receiver, Sender};
-use smbscope_tables::part::Part;
+use smbscope_tables::Part;
 use smbscope_tables::tables::Coverage;
 
 use super::Progress;

@@ -463,7 +463,8 @@ fn word_value(source: Source<'_>, key: &str, words: Words, word: &At<&str>) -> R
         return Ok(value);
     }
     let known = || words.iter().map(|&(known, _)| known);
-    unknown(source, word.span.clone(), key, word.value, &known().collect::<Vec<_>>())
+    let what = format!("value of `{key}`");
+    unknown(source, word.span.clone(), &what, word.value, &known().collect::<Vec<_>>())
 }
 
 /// The error of an unknown word.
@@ -474,7 +475,7 @@ pub(super) fn unknown<T>(
     word: &str,
     known: &[&str],
 ) -> Read<T> {
-    let error = source.error(span, format!("`{word}` is not a known {}", what.replace('_', " ")));
+    let error = source.error(span, format!("`{word}` is not a known {what}"));
     Err(match nearest(word, known.iter().copied()) {
         Some(meant) => error.help(format!("did you mean `{meant}`?")),
         None => error.help(format!("there is {}", quoted(known))),

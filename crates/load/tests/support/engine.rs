@@ -13,7 +13,7 @@ use smbscope_load::recorder::Recorder;
 use smbscope_load::run::users::{Credentials, Shard};
 use smbscope_load::run::{Engine, Pace, Parts, Progress};
 use smbscope_load::workload::{ClientCache, Planner};
-use smbscope_tables::part::Part;
+use smbscope_tables::Part;
 use smbscope_tables::run::{Scenario, Step as StepRow};
 use smbscope_tables::tables::Connection;
 use tokio::sync::watch;

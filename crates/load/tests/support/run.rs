@@ -18,7 +18,7 @@ use smbscope_load::recorder::Recorder;
 use smbscope_load::run::users::{Credentials, Shard, home};
 use smbscope_load::run::{Engine, Pace, Parts, Progress};
 use smbscope_load::workload::{ClientCache, Planner, Workload};
-use smbscope_tables::part::Part;
+use smbscope_tables::Part;
 use tokio::sync::watch;
 
 use crate::support::{LOGON, Samba};

@@ -29,7 +29,18 @@ pub fn summarize(
 
 impl Analysis for Summary {
     fn tables(&self) -> Vec<Table> {
-        Table::ALL.to_vec()
+        vec![
+            Table::Steps,
+            Table::Scenarios,
+            Table::Counters,
+            Table::Operations,
+            Table::Slices,
+            Table::Connections,
+            Table::Sessions,
+            Table::Trees,
+            Table::Handles,
+            Table::Coverage,
+        ]
     }
 
     fn columns(&self) -> Vec<&'static str> {
@@ -52,7 +63,6 @@ impl Analysis for Summary {
             Part::Scenarios(rows) => self.scenarios(rows),
             Part::Counters(rows) => self.counters(rows),
             Part::Slices(batch) => self.slices(&Slice::from_batch(batch)),
-            // The report does not list single referrals.
             _ => {}
         }
         Ok(())

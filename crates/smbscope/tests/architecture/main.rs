@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod floors;
+mod imports;
 mod rendering;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -64,23 +65,27 @@ fn datafusion_stays_behind_the_store() {
 
 #[test]
 fn every_file_says_what_it_owns() {
-    let mut without = Vec::new();
-    let mut folders: Vec<PathBuf> =
-        manifests().keys().map(|name| workspace().join("crates").join(name).join("src")).collect();
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(&folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
-                let text = std::fs::read_to_string(&path).unwrap();
-                if !text.starts_with("//!") {
-                    without.push(path);
-                }
-            }
+    let folders =
+        manifests().into_keys().map(|name| workspace().join("crates").join(name).join("src"));
+    let without: Vec<_> = folders
+        .flat_map(|folder| rust_files(&folder))
+        .filter(|path| !std::fs::read_to_string(path).unwrap().starts_with("//!"))
+        .collect();
+    assert!(without.is_empty(), "files that do not open with //!: {without:?}");
+}
+
+/// All Rust files below a folder.
+fn rust_files(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files.extend(rust_files(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
         }
     }
-    assert!(without.is_empty(), "files that do not open with //!: {without:?}");
+    files
 }
 
 fn workspace() -> PathBuf {

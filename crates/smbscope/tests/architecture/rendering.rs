@@ -1,9 +1,7 @@
-//! Where rendering happens: the pipeline neither parses arguments nor prints, and `report` owns the layout of
-//! tables and the formats of other programs.
+//! Where rendering happens: the pipeline neither parses arguments nor prints, no crate brings
+//! a second table layouter, and formats of other programs are in `report`.
 
-use std::path::{Path, PathBuf};
-
-use super::{manifests, workspace};
+use super::{manifests, rust_files, workspace};
 
 #[test]
 fn the_pipeline_neither_parses_arguments_nor_prints() {
@@ -20,7 +18,7 @@ fn the_pipeline_neither_parses_arguments_nor_prints() {
         "crate::terminal",
     ];
     let src = workspace().join("crates/smbscope/src");
-    let mut files = sources(&src.join("pipeline"));
+    let mut files = rust_files(&src.join("pipeline"));
     files.push(src.join("pipeline.rs"));
     assert!(files.len() > 5, "{files:?}");
     for path in files {
@@ -34,7 +32,7 @@ fn the_pipeline_neither_parses_arguments_nor_prints() {
 }
 
 #[test]
-fn only_report_lays_out_tables() {
+fn no_crate_brings_a_second_table_layouter() {
     for (name, manifest) in manifests() {
         for layouter in ["comfy-table", "prettytable", "tabled", "cli-table"] {
             assert!(!manifest.contains(layouter), "crates/{name}/Cargo.toml: {layouter}");
@@ -49,22 +47,8 @@ fn only_report_lays_out_tables() {
 fn exporters_are_in_report() {
     let crates = workspace().join("crates");
     assert!(crates.join("report/src/export/perfetto.rs").exists());
-    for path in sources(&crates.join("smbscope/src")) {
+    for path in rust_files(&crates.join("smbscope/src")) {
         let text = std::fs::read_to_string(&path).unwrap();
         assert!(!text.contains("TraceWriter"), "{}", path.display());
     }
-}
-
-/// All Rust files below a folder.
-fn sources(folder: &Path) -> Vec<PathBuf> {
-    let mut files = Vec::new();
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            files.extend(sources(&path));
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            files.push(path);
-        }
-    }
-    files
 }

@@ -1,13 +1,12 @@
 //! What several changes share: reading and printing values, slices of profiles, block sizes.
 
-use std::fmt::{self, Display};
+use std::fmt;
 
 use smbscope_tables::profile::{CacheOption, Profile};
-use smbscope_tables::quantity::parse_size;
-use smbscope_tables::readable;
 use smbscope_tables::slice::Kind;
+use smbscope_tables::{quantity, readable};
 
-use super::{BlockSizes, Definition};
+use super::{BlockSizes, Definition, Spec};
 use crate::predict::plan::Plan;
 use crate::predict::replay::{Prediction, SizeCosts};
 
@@ -111,31 +110,69 @@ pub(super) const PROTECTION_ASSUMPTION: &str = "Server and client spend on each 
                                                 measured on the calibrated machine, one after the other. Longer waits for \
                                                 the server's processors are predicted for load runs with counters only.";
 
-pub(super) fn parse_block<D: Definition>(text: &str) -> Result<u64, String> {
-    let bytes = parse_size(text).map_err(|error| error.to_string())?;
-    match (BLOCK_LEAST..=BLOCK_MOST).contains(&bytes) {
-        true => Ok(bytes),
-        false => Err(D::invalid("a read or write moves 512 bytes to 16 MiB")),
+/// A change of the size of reads, of writes, or of both.
+pub(super) trait BlockChange {
+    const SPEC: Spec;
+    /// What gets another size, as in "contiguous reads use ...".
+    const WHAT: &'static str;
+    const READS: bool;
+    const WRITES: bool;
+}
+
+impl<C: BlockChange> Definition for C {
+    /// In bytes.
+    type Value = u64;
+
+    const SPEC: Spec = C::SPEC;
+    const CHANGES_DEMAND: bool = true;
+
+    fn parse(text: &str) -> Result<u64, String> {
+        let bytes = quantity::parse_size(text).map_err(|error| error.to_string())?;
+        match (BLOCK_LEAST..=BLOCK_MOST).contains(&bytes) {
+            true => Ok(bytes),
+            false => Err(Self::invalid("a read or write moves 512 bytes to 16 MiB")),
+        }
+    }
+
+    fn print(bytes: u64, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str(&quantity::size_text(bytes))
+    }
+
+    fn sentence(bytes: u64) -> String {
+        format!("contiguous {} use blocks of {}", C::WHAT, readable::bytes(bytes))
+    }
+
+    fn assumption(_: u64) -> &'static str {
+        "Contiguous pieces within 10 ms of each other are merged into larger blocks; a smaller block becomes several \
+         requests, one after the other."
+    }
+
+    fn plan(bytes: u64, plan: &mut Plan) {
+        let sizes = Self::block_sizes(bytes);
+        plan.read_block = sizes.read.or(plan.read_block);
+        plan.write_block = sizes.write.or(plan.write_block);
+    }
+
+    fn block_sizes(bytes: u64) -> BlockSizes {
+        BlockSizes { read: C::READS.then_some(bytes), write: C::WRITES.then_some(bytes) }
+    }
+
+    fn is_answerable(_: u64, prediction: &Prediction) -> bool {
+        let [reads, writes] = prediction.moves;
+        C::READS && reads > 0 || C::WRITES && writes > 0
+    }
+
+    fn plan_warning(plan: &Plan, prediction: &Prediction) -> Option<String> {
+        concurrent_blocks_warning(plan, prediction)
+    }
+
+    fn warning(bytes: u64, prediction: &Prediction) -> Option<String> {
+        block_warning(Self::block_sizes(bytes), prediction)
     }
 }
 
-/// In the largest unit that divides it.
-pub(super) fn print_block(bytes: u64, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let units = [(1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B")];
-    let whole = units.into_iter().find(|(unit, _)| bytes.is_multiple_of(*unit));
-    let (unit, word) = whole.unwrap_or((1, "B"));
-    write!(to, "{}{word}", bytes / unit)
-}
-
-pub(super) fn block_sentence(what: impl Display, bytes: u64) -> String {
-    format!("contiguous {what} use blocks of {}", readable::bytes(bytes))
-}
-
-pub(super) const BLOCK_ASSUMPTION: &str = "Contiguous pieces within 10 ms of each other are merged into larger blocks; a \
-                                           smaller block becomes several requests, one after the other.";
-
 /// A block outside of the recorded sizes.
-pub(super) fn block_warning(sizes: BlockSizes, prediction: &Prediction) -> Option<String> {
+fn block_warning(sizes: BlockSizes, prediction: &Prediction) -> Option<String> {
     let block = sizes.read.or(sizes.write)?;
     let learnt = concerned(sizes, &prediction.baseline.sizes).filter(|one| one.most_bytes > 0);
     let least = learnt.clone().map(|one| one.least_bytes).min()?;
@@ -151,7 +188,7 @@ pub(super) fn block_warning(sizes: BlockSizes, prediction: &Prediction) -> Optio
 }
 
 /// Blocks that were in flight together: a replay sends other blocks one after the other.
-pub(super) fn concurrent_blocks_warning(plan: &Plan, prediction: &Prediction) -> Option<String> {
+fn concurrent_blocks_warning(plan: &Plan, prediction: &Prediction) -> Option<String> {
     let sizes = BlockSizes { read: plan.read_block, write: plan.write_block };
     let (all, concurrent) = concerned(sizes, &prediction.baseline.sizes)
         .fold((0, 0), |sum, one| (sum.0 + one.continued, sum.1 + one.concurrent));

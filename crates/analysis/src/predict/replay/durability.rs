@@ -318,7 +318,7 @@ impl InFlight {
 mod tests {
     use super::*;
 
-    /// A thread's writes of one second are flushed together; the flush of one takes the writes of others with it.
+    /// A thread's writes of one second are flushed together; one flush also covers the writes of the other threads.
     #[test]
     fn what_is_under_way_does_not_hang_on_the_order_of_the_rows() {
         const MS: i64 = 1_000_000;

@@ -1,4 +1,4 @@
-//! RedactedPcap packets decode to the same rows and hold nothing of what is in files.
+//! Redacted packets decode to the same rows and hold nothing of what is in files.
 
 use std::collections::BTreeMap;
 use std::path::Path;

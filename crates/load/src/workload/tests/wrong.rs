@@ -103,7 +103,7 @@ fn unknown_keys_and_words() {
     check(
         &steps(r#"{ action = "a", create = "x", handle = "h", options = "dir" },"#),
         "9:55",
-        &["`dir` is not a known options"],
+        &["`dir` is not a known value of `options`"],
     );
     check(&steps(r#"{ create = "x", handle = "h" },"#), "9:1", &["needs `action`"]);
     check(&steps(r#"{ action = " ", close = "h" },"#), "9:12", &["empty action"]);

@@ -14,8 +14,8 @@ use smbscope_load::capacity::{Search, Settings};
 use smbscope_load::recorder::Recorder;
 use smbscope_load::run::{Engine, Pace, Parts};
 use smbscope_load::workload::Planner;
+use smbscope_tables::Part;
 use smbscope_tables::description::Capacity;
-use smbscope_tables::part::Part;
 use tokio::sync::watch;
 
 use super::args::Run;

@@ -9,8 +9,8 @@ use smbscope_client::Host;
 use smbscope_client::clock::Clock;
 use smbscope_counters::{Metrics, Proc, Processes, Sampler, Source};
 use smbscope_load::recorder::Recorder;
+use smbscope_tables::Part;
 use smbscope_tables::description::RunDescription;
-use smbscope_tables::part::Part;
 
 use crate::exit::Failure;
 

@@ -9,9 +9,9 @@ use std::thread::JoinHandle;
 use anyhow::Context as _;
 use smbscope_load::recorder::Recorder;
 use smbscope_store::dataset::{DatasetWriter, ManifestSeed, WriteOptions};
+use smbscope_tables::Part;
 use smbscope_tables::description::RunDescription;
 use smbscope_tables::manifest::Kind;
-use smbscope_tables::part::Part;
 use smbscope_tables::run::LOAD_FORMAT;
 use smbscope_tables::tables::Coverage;
 
