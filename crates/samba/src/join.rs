@@ -162,7 +162,7 @@ impl WireRows {
     }
 }
 
-fn known<T>(row: &mut Operation, value: Option<T>, set: fn(&mut Operation, T)) {
+pub(crate) fn known<T>(row: &mut Operation, value: Option<T>, set: fn(&mut Operation, T)) {
     if let Some(value) = value {
         set(row, value);
     }

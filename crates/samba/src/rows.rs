@@ -17,10 +17,10 @@ use smbscope_tables::tables::Coverage;
 use smbscope_wire::smb2::oplock::NOTIFICATION_MESSAGE_ID;
 
 use crate::assemble::{Assembler, Losses, StreamMessage};
-use crate::join::WireRows;
+use crate::join::{WireRows, known};
 use crate::operation::RequestKey;
 use crate::ring_event;
-use crate::ring_event::Counted;
+use crate::ring_event::{Counted, Event, Head};
 
 /// Why the vantage is what it is.
 pub const INSIDE: &str = "recorded inside the server";
@@ -50,7 +50,10 @@ pub struct RowMaker {
 struct RowContext {
     recording: Arc<str>,
     assembler: Assembler,
-    /// Epoch less monotonic time, ns.
+    /// Epoch less monotonic time when the recording began, ns. Messages are decoded with it: were it to
+    /// change, a step of the clock would be part of what the decoder measures.
+    first_offset: i64,
+    /// The same now.
     offset: i64,
     /// Rows so far: they are numbered from 1.
     rows: u64,
@@ -86,6 +89,7 @@ impl RowMaker {
         let context = RowContext {
             recording: recording.into(),
             assembler: Assembler::default(),
+            first_offset: offset,
             offset,
             rows: 0,
             without_slices: 0,
@@ -158,7 +162,12 @@ impl RowMaker {
 
     /// Takes an event as it lies in the ring buffer.
     pub fn event(&mut self, bytes: &[u8]) {
-        let Some((head, event)) = ring_event::event(bytes) else { return };
+        if let Some((head, event)) = ring_event::event(bytes) {
+            self.take(head, event);
+        }
+    }
+
+    fn take(&mut self, head: Head, event: Event<'_>) {
         self.seen = head.time;
         let (waiting, number) = (&mut self.waiting, &mut self.numbered);
         self.context.assembler.event(head, event, &mut |message| {
@@ -178,7 +187,7 @@ impl RowMaker {
             if first.key().0 > time {
                 break;
             }
-            feed_message(&mut self.feed, self.context.offset, &first.remove());
+            feed_message(&mut self.feed, self.context.first_offset, &first.remove());
         }
     }
 
@@ -298,12 +307,27 @@ impl RowContext {
         Ok(Part::Slices(self.slices.finish(&self.recording)?))
     }
 
+    /// All times of a row, converted with the same distance of the clocks.
+    fn to_clock(&self, row: &mut Operation) {
+        let step = self.offset - self.first_offset;
+        if step == 0 {
+            return;
+        }
+        let moved = |time: Option<i64>| time.map(|time| time + step);
+        known(row, moved(row.request_start()), Operation::set_request_start);
+        known(row, moved(row.request_end()), Operation::set_request_end);
+        known(row, moved(row.pending_at()), Operation::set_pending_at);
+        known(row, moved(row.response_start()), Operation::set_response_start);
+        known(row, moved(row.response_end()), Operation::set_response_end);
+    }
+
     /// What a row of the probe says that its messages do not.
     fn amend(&mut self, row: &mut Operation, ends: &Endpoints) {
         self.rows += 1;
         let number = self.rows;
         row.set_source(Source::Probe as u64);
         row.set_vantage(Vantage::Inside as u64);
+        self.to_clock(row);
         // There are no frames, and the streams' own numbers mean nothing outside.
         row.clear(Column::request_frame);
         row.clear(Column::response_frame);
@@ -419,3 +443,6 @@ impl RowContext {
             self.assembler.losses.given_up + counted.threads + counted.processes;
     }
 }
+
+#[cfg(test)]
+mod tests;
