@@ -54,7 +54,7 @@ build:
 
 dist:
 	scripts/setup.sh build
-	cargo build --profile dist --locked -p smbscope $$(scripts/features.sh)
+	RUSTFLAGS="-C link-arg=-Wl,--icf=all" cargo build --profile dist --locked -p smbscope $$(scripts/features.sh)
 	@ls -l $(CARGO_TARGET_DIR)/dist/smbscope
 
 check:
