@@ -9,6 +9,7 @@ use crate::document::{
 };
 use crate::fields::{Format, field};
 use crate::format;
+use crate::pages::capacity::failure_meaning;
 
 /// The numbers of a load run that everybody looks for first.
 pub(crate) fn figures(load: &Load) -> Vec<(&'static str, String)> {
@@ -73,6 +74,12 @@ fn answer(load: &Load, answer: &Answer) -> Facts {
         note: format!("{interval}{confidence}"),
         help: field("capacity", "users").help,
     }];
+    if let Some(p95) = answer.p95_ns {
+        rows.push(of("p95_ns", Cell::Duration(p95)));
+    }
+    if let Some(overall) = answer.overall_response_ns {
+        rows.push(of("overall_response_ns", Cell::Duration(overall)));
+    }
     if !answer.reason.is_empty() {
         rows.push(of("reason", Cell::Text(answer.reason.clone())));
     }
@@ -95,6 +102,21 @@ fn table(load: &Load) -> Table {
         column(of, "overload_share", 0, |row: &StepRow| Cell::Share(row.overload_share)),
         column(of, "overloaded", 1, |row: &StepRow| verdict(row)).titled("Verdict"),
         column(of, "throughput", 0, |row: &StepRow| Cell::Number(row.throughput)),
+        column(of, "operations_per_second", 0, |row: &StepRow| {
+            row.operations_per_second.map_or(Cell::Empty, Cell::Number)
+        }),
+        column(of, "bytes_per_second", 1, |row: &StepRow| {
+            row.bytes_per_second.map_or(Cell::Empty, |bytes| Cell::Bytes(bytes as u64))
+        }),
+        column(of, "server_cpu_share", 0, |row: &StepRow| {
+            row.server_cpu_share.map_or(Cell::Empty, Cell::Share)
+        }),
+        column(of, "server_disk_share", 1, |row: &StepRow| {
+            row.server_disk_share.map_or(Cell::Empty, Cell::Share)
+        }),
+        column(of, "bottleneck", 1, |row: &StepRow| {
+            row.bottleneck.clone().map_or(Cell::Empty, Cell::Text)
+        }),
         column(of, "failed", 0, |row: &StepRow| Cell::Count(row.failed)),
         column(of, "failed_share", 1, |row: &StepRow| Cell::Share(row.failed_share)),
         column(of, "duration_ns", 1, |row: &StepRow| Cell::Duration(row.duration_ns)),
@@ -133,6 +155,7 @@ fn table(load: &Load) -> Table {
 
 fn verdict(row: &StepRow) -> Cell {
     let words = [
+        (row.server_gone, "server stopped answering"),
         (row.overloaded, "overloaded"),
         (row.limited_by_client, "limited by the client"),
         (row.ended_early, "ended early"),
@@ -362,6 +385,10 @@ fn failures(load: &Load) -> Vec<Block> {
         column(of, "measured", 1, |row: &Failure| Cell::Count(row.measured)),
         column(of, "users_min", 1, range).titled("With users"),
         column(of, "first_ns", 2, |row: &Failure| Cell::Time(row.first_ns)),
+        column(of, "status", 1, |row: &Failure| {
+            failure_meaning(&row.status).map_or(Cell::Empty, |text| Cell::Text(text.to_owned()))
+        })
+        .titled("Meaning"),
     ];
     let mut blocks = vec![Block::Table(
         Table::new("Failed scenarios", "By status and scenario, in all phases.", &load.failures, columns)

@@ -121,6 +121,7 @@ impl Bin for Moment {
     }
 }
 
+#[derive(Clone)]
 struct Failed {
     count: u64,
     measured: u64,
@@ -129,6 +130,7 @@ struct Failed {
 }
 
 /// The scenarios so far.
+#[derive(Clone)]
 pub(super) struct ScenarioTally {
     pub(super) cells: BTreeMap<StepKey, BTreeMap<String, Cell>>,
     cells_n: usize,

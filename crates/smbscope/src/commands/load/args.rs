@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use smbscope_client::{Config, Encryption, Kerberos, Signing};
+use smbscope_load::capacity::Limit;
 use smbscope_load::fileset::Scale;
 use smbscope_load::run::users::Shard;
 use smbscope_load::workload::{BUILT_IN, BadChange, ClientCache, Overrides, Workload};
@@ -38,6 +39,7 @@ Examples:
   smbscope load prepare --lab --users 50
   smbscope load --lab --users 50 --duration 60s --out run/
   smbscope load --lab --find-capacity --max-users 50 --duration 60s --out search/
+  smbscope load --lab --find-capacity --max-response 'p95<2s' --duration 60s
   smbscope report run/ --html run.html
 
   smbscope load prepare --lab --workload bulk-copy --users 1
@@ -213,6 +215,12 @@ pub struct SearchArgs {
     /// Number of runs of the last step below and above the limit; the majority decides.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     pub repeats: u32,
+    /// Carry users only within this limit on response times, from the scheduled time: p95<2s (mean,
+    /// p50, p95, p99 or max of all scenarios), or of one scenario or SMB command:
+    /// ExplorerNavigate:p95<1s, Read:p99<50ms. Can be repeated. Without it, overload alone decides, and
+    /// the answer gives the p95 [default: no limit, as in FSCT].
+    #[arg(long, value_name = "LIMIT", value_parser = Limit::from_str, requires = "find_capacity")]
+    pub max_response: Vec<Limit>,
     /// Run each step for its full length, even if its result is certain earlier.
     #[arg(long)]
     pub full_steps: bool,
