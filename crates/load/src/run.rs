@@ -23,7 +23,7 @@ use crate::capacity::table::Row as TableRow;
 use crate::capacity::{Book, Judgement, Rule, Snapshot, Step, StepResult};
 use crate::recorder::Recorder;
 use crate::self_check::{ClientLoad, SelfCheck};
-use crate::stats::Tally;
+use crate::stats::{Failure, Tally};
 use crate::workload::{ClientCache, Planner, UserPlans};
 pub use shared::{Moved, Running, Shared, Silence, operation_end};
 use smbscope_client::Host;
@@ -355,8 +355,10 @@ impl Engine {
         let begun = if is_measured { begun } else { end };
         let start = if is_measured { timeline.window } else { stopped_at };
         // While all connection attempts fail, nothing ends, not even as failed.
+        let without_reply = |(failure, _): &(Failure, u64)| matches!(failure, Failure::Trouble(_));
         let server_gone = gone.is_some()
             || tally.failed() == tally.ended()
+                && tally.scenario_failures.ranked().iter().all(without_reply)
                 && (tally.ended() > 0 || self.shared.troubles() > troubles);
         // A server that is gone is not overloaded.
         let judgement = match self.pace.closed || gone.is_some() {

@@ -96,14 +96,14 @@ impl Search {
         let errors = errors_percent > self.settings.errors_limit_percent;
         let overloaded = result.judgement.overloaded;
         // A generator at its limit spoils only what it makes look overloaded.
-        let client = overloaded && result.limited_by_client;
         let exceeded = result.row.exceeded.first();
+        let client = (overloaded || exceeded.is_some()) && result.limited_by_client;
         let level = self.levels.entry(result.step.users).or_default();
         if overloaded || errors || exceeded.is_some() {
             level.too_many += 1;
             level.client += u32::from(client);
             level.errors += u32::from(errors && !client);
-            let slow = exceeded.filter(|_| !overloaded && !errors);
+            let slow = exceeded.filter(|_| !overloaded && !errors && !client);
             level.slow += u32::from(slow.is_some());
             level.exceeded = slow.cloned().or(level.exceeded.take());
         } else {

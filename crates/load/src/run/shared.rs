@@ -205,6 +205,15 @@ impl Shared {
         self.remember(format!("{scenario}, {action}: {}", failure.name()));
     }
 
+    /// Remembers an unexpected answer after which the scenario continued.
+    pub fn ignored(&self, scenario: &str, trouble: &Trouble) {
+        let Trouble { failure, action, .. } = trouble;
+        self.remember(format!(
+            "{scenario}, {action}: {}, which is not what the workload expects; the scenario continued, as clients do",
+            failure.name()
+        ));
+    }
+
     /// Remembers opens that outlived their connection.
     pub fn resumed(&self, opens: u64) {
         if opens > 0 {

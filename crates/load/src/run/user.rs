@@ -400,6 +400,9 @@ impl User {
                 row.saved = outcome.saved;
                 row.errors = outcome.errors;
                 row.outcome = DONE.into();
+                for ignored in &outcome.ignored {
+                    shared.ignored(plan.scenario().name.as_str(), ignored);
+                }
                 if let Some(trouble) = &outcome.trouble {
                     row.outcome = FAILED.into();
                     row.status_name = Some(trouble.failure.name());

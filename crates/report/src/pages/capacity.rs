@@ -157,6 +157,10 @@ pub fn failure_meaning(status: &str) -> Option<&'static str> {
         "STATUS_NOT_SUPPORTED" | "STATUS_INVALID_INFO_CLASS" | "STATUS_INVALID_DEVICE_REQUEST" => {
             "the server does not know this request"
         }
+        "STATUS_SUCCESS" => "the server did what the workload expects it to refuse",
+        "STATUS_FILE_CLOSED" | "STATUS_INVALID_HANDLE" => {
+            "the server does not know the open; with related compounds try --compounds off"
+        }
         "STATUS_INVALID_PARAMETER" => {
             "the server does not accept the request; with related compounds try --compounds off"
         }
@@ -216,11 +220,10 @@ mod tests {
             step_line(&gone, &[]),
         ]
         .join("\n");
-        let expected = "\
-  Users  Overload  Scenarios/s  Operations/s     MB/s    CPU   Disk   Errors       Time        p50        p95        p99        max
-    140       0 %         12.9           512     14.2   61 %      -        0     60.0 s    12.0 ms     4.51 s     5.00 s     6.00 s  p95 4.51 s, limit 2s
-    160    12.3 %         12.9           512     14.2   99 %      -        0     60.0 s    12.0 ms     4.51 s     5.00 s     6.00 s  overloaded, bottleneck: server processors, ended early
-    140       0 %         12.9           512     14.2   61 %      -        0     60.0 s    12.0 ms     4.51 s     5.00 s     6.00 s  the server stopped answering";
+        let expected = "  Users  Overload  Scenarios/s  Operations/s     MB/s    CPU   Disk   Errors       Time        p50        p95        p99        max
+    140       0 %        12.90           512    14.20   61 %      -        0     60.0 s    12.0 ms     4.51 s     5.00 s     6.00 s  p95 4.51 s, limit 2s
+    160    12.3 %        12.90           512    14.20   99 %      -        0     60.0 s    12.0 ms     4.51 s     5.00 s     6.00 s  overloaded, bottleneck: server processors, ended early
+    140       0 %        12.90           512    14.20   61 %      -        0     60.0 s    12.0 ms     4.51 s     5.00 s     6.00 s  the server stopped answering";
         assert_eq!(text, expected, "\n{text}");
     }
 

@@ -13,7 +13,7 @@ use crate::summary::rounded;
 /// From this utilization on a resource is called the bottleneck: requests to a resource that is busy 90 %
 /// of the time take ten times as long as to an idle one (M/M/1).
 const BOTTLENECK_PERCENT: f64 = 90.0;
-/// Processors or disks of a server that are told apart.
+/// Processors or disks of a server that are counted separately.
 const INSTANCES_MAX: usize = 4096;
 /// The source of counters of the load generator.
 const CLIENT: &str = "client";

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use smbscope_client::{Config, Encryption, Kerberos, Signing};
 use smbscope_load::capacity::Limit;
 use smbscope_load::fileset::Scale;
@@ -117,6 +117,10 @@ pub struct Client {
     /// Credits that the client tries to hold on each connection.
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=8192))]
     pub credits: u16,
+    /// Send related requests as compounds: on, off (one by one, each after the reply to the one
+    /// before), or auto (if the server answers a compound at the start).
+    #[arg(long, value_enum, value_name = "MODE", default_value_t)]
+    pub compounds: Compounds,
     /// Request oplocks instead of leases.
     #[arg(long)]
     pub no_leases: bool,
@@ -348,6 +352,29 @@ pub struct ShowWorkload {
     pub toml: bool,
 }
 
+/// See [`Client::compounds`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Compounds {
+    /// If the server answers one.
+    #[default]
+    Auto,
+    /// Always.
+    On,
+    /// Never.
+    Off,
+}
+
+impl Compounds {
+    /// The choice; `None`: to be found out.
+    pub fn choice(self) -> Option<bool> {
+        match self {
+            Compounds::Auto => None,
+            Compounds::On => Some(true),
+            Compounds::Off => Some(false),
+        }
+    }
+}
+
 /// See [`Client::signing`].
 #[derive(Clone, Debug)]
 pub struct SigningChoice(Signing, Option<SigningId>);
@@ -414,7 +441,8 @@ fn start_at(text: &str) -> Result<i64, String> {
 impl Client {
     /// The client's settings; `kerberos` says how to get tickets for logons.
     pub fn config(&self, kerberos: Option<Arc<Kerberos>>) -> anyhow::Result<Config> {
-        let mut config = Config { kerberos, ..Config::default() };
+        let compounds = self.compounds != Compounds::Off;
+        let mut config = Config { kerberos, compounds, ..Config::default() };
         if !self.dialect.is_empty() {
             config.dialects.clone_from(&self.dialect);
             config.dialects.sort();

@@ -91,6 +91,7 @@ fn plan(args: &Run) -> anyhow::Result<RunPlan> {
         target,
         credentials,
         config,
+        compounds: args.client.compounds.choice(),
         planner,
         about: About {
             workload: args.what.workload.clone(),

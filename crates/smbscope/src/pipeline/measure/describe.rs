@@ -42,6 +42,9 @@ pub fn describe(plan: &RunPlan, host: &Host) -> RunDescription {
     if !host.config.leases {
         settings.push(setting("leases", "off".to_owned()));
     }
+    if !host.config.compounds {
+        settings.push(setting("compounds", "off".to_owned()));
+    }
     if let Some(kerberos) = &host.config.kerberos {
         let secret = if kerberos.keytab.is_some() { "keytab" } else { "password" };
         settings.push(setting("auth", format!("kerberos, {secret}")));

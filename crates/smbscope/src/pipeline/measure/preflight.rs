@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use smbscope_client::error::status_text;
 use smbscope_client::{ClientError, Host, Session};
 use smbscope_load::run::users::{Credentials, Shard, home};
 use smbscope_load::workload::{ClientCache, Planner};
@@ -167,6 +168,28 @@ pub async fn check_first(
     planner: &Planner,
 ) -> anyhow::Result<()> {
     Preflight { timeout, host: Arc::new(host), credentials, planner }.need(1).await
+}
+
+/// Why the server cannot answer related compounds; none if it does ([`Session::compound_problem`]).
+pub async fn compound_problem(
+    timeout: Duration,
+    host: Arc<Host>,
+    credentials: &Credentials,
+    user: u64,
+) -> anyhow::Result<Option<String>> {
+    let credential = credentials.of(user);
+    // A user who cannot log on is reported by the checks that follow.
+    let Ok(mut session) = Session::connect(timeout, host, &credential, 0, None).await else {
+        return Ok(None);
+    };
+    let probing = tokio::time::timeout(timeout, session.compound_problem()).await;
+    let problem = match probing {
+        Ok(Ok(status)) => status.map(status_text),
+        Ok(Err(error)) => Some(error.to_string()),
+        Err(_) => Some(ClientError::Timeout(timeout).to_string()),
+    };
+    session.close().await;
+    Ok(problem)
 }
 
 /// Checks before files are created that the user with the highest number can log on.

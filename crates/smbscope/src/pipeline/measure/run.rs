@@ -30,7 +30,7 @@ use tokio::sync::watch;
 
 use super::counters;
 use super::describe::{About, describe};
-use super::preflight::{Needed, check_users};
+use super::preflight::{Needed, check_users, compound_problem};
 use super::progress::RunSoFar;
 use super::writer::{Writer, coverage};
 use super::{runtime, unless_interrupted};
@@ -63,6 +63,8 @@ pub struct RunPlan {
     pub credentials: Credentials,
     /// Properties of the client.
     pub config: Config,
+    /// Whether related requests are sent as compounds; found out if not given.
+    pub compounds: Option<bool>,
     /// What users do.
     pub planner: Planner,
     /// What the manifest says of the request.
@@ -145,7 +147,10 @@ pub fn run(plan: RunPlan, observer: &mut dyn Observer) -> anyhow::Result<RunOutc
     let finding = async {
         Ok(Host::find(plan.target.clone(), plan.config.clone(), clock.clone(), true).await?)
     };
-    let host = Arc::new(runtime.block_on(unless_interrupted(finding))?);
+    let mut host: Host = runtime.block_on(unless_interrupted(finding))?;
+    let choosing = choose_compounds(&plan, &mut host, observer);
+    runtime.block_on(unless_interrupted(choosing))?;
+    let host = Arc::new(host);
     let mut description = describe(&plan, &host);
     let needed = match plan.search {
         None => Needed::Users(plan.users),
@@ -238,6 +243,38 @@ pub fn run(plan: RunPlan, observer: &mut dyn Observer) -> anyhow::Result<RunOutc
         table,
         written,
     })
+}
+
+/// Whether users send compounds: as the plan says, or if the server answers them.
+async fn choose_compounds(
+    plan: &RunPlan,
+    host: &mut Host,
+    observer: &mut dyn Observer,
+) -> anyhow::Result<()> {
+    host.config.compounds = match plan.compounds {
+        Some(compounds) => compounds,
+        None => {
+            let quiet =
+                Host::find(host.target.clone(), host.config.clone(), host.clock.clone(), false)
+                    .await?;
+            let problem = compound_problem(
+                plan.timeout,
+                Arc::new(quiet),
+                &plan.credentials,
+                plan.shard.index,
+            );
+            match problem.await? {
+                None => true,
+                Some(problem) => {
+                    observer.say(&format!(
+                        "the server does not answer related compounds ({problem}): requests are sent one by one, as with --compounds off; each step of a scenario then needs more round trips"
+                    ));
+                    false
+                }
+            }
+        }
+    };
+    Ok(())
 }
 
 /// Which of all users this machine simulates.
