@@ -618,7 +618,7 @@ def behind(bench):
     bench.args.scale = scale
     what = "files of 64 and 256 KiB are written"
     bench.compare("behind", what, change, predicted, bench.measured(run))
-    window = bench.objects("query", run, 'select "start" begin, "end" from steps')[0]
+    window = bench.objects("query", run, 'select started_at begin, ended_at "end" from steps')[0]
     truth = replica.lacks(sent, had, window["begin"], window["end"])
     told = next(one for one in predicted if one.get("at_risk_bytes"))
     told = [told[name] for name in ("at_risk_bytes", "at_risk_most_bytes", "at_risk_most_seconds")]

@@ -47,7 +47,7 @@
 //!     row.set_handle(1);
 //!     row.set_status(0);
 //!     row.set_outstanding(0);
-//!     row.set_offset(number as u64 * 4096);
+//!     row.set_offset_bytes(number as u64 * 4096);
 //!     row.set_transferred_bytes(4096);
 //!     row.set_request_start(start);
 //!     row.set_request_end(start);

@@ -406,7 +406,7 @@ fn what_the_server_did_for_a_later_member_is_in_the_compounds_time() {
 fn stream(reads: usize) -> Vec<Operation> {
     let mut rows = chain(&vec![READ; reads]);
     for (place, row) in rows.iter_mut().enumerate() {
-        row.set_offset(place as u64 * 8192);
+        row.set_offset_bytes(place as u64 * 8192);
         row.set_transferred_bytes(8192);
     }
     rows
@@ -720,7 +720,7 @@ proptest! {
                 row.set_server_ns(server);
                 row.set_filesystem_ns(slice);
                 row.set_handle(1);
-                row.set_offset(bytes as u64);
+                row.set_offset_bytes(bytes as u64);
                 row.set_transferred_bytes(bytes as u64);
                 row.set_response_wire_bytes(bytes as u64);
                 row.set_compound(place as u64 / 2);

@@ -57,7 +57,7 @@ fn chain(acts: &[(u16, i64)]) -> Vec<Operation> {
 /// Blocks of 64 KiB that continue each other.
 fn blocks(rows: &mut [Operation]) {
     for (place, row) in rows.iter_mut().enumerate() {
-        row.set_offset(place as u64 * BLOCK);
+        row.set_offset_bytes(place as u64 * BLOCK);
         row.set_transferred_bytes(BLOCK);
     }
 }
@@ -217,7 +217,7 @@ fn a_larger_block_is_made_stable_once_and_a_smaller_one_piece_by_piece() {
     blocks(&mut rows[..16]);
     for (place, row) in rows[16..].iter_mut().enumerate() {
         row.set_handle(2 + place as u64 / 2);
-        row.set_offset(0);
+        row.set_offset_bytes(0);
         if place % 2 == 0 {
             row.set_transferred_bytes(4096);
         } else {
@@ -251,7 +251,7 @@ fn what_requests_more_cost_is_the_servers_as_well() {
     blocks(&mut rows[..16]);
     for (place, row) in rows[16..].iter_mut().enumerate() {
         row.set_handle(2 + place as u64);
-        row.set_offset(0);
+        row.set_offset_bytes(0);
         row.set_transferred_bytes(4096);
     }
     let smaller = predict(&rows, &[Change::Block(4096)]);

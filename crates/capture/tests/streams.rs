@@ -302,7 +302,7 @@ fn essence(row: &Row) -> Vec<Option<String>> {
         "transferred_bytes",
         "request_wire_bytes",
         "response_wire_bytes",
-        "offset",
+        "offset_bytes",
         "async_id",
     ]
     .iter()
@@ -459,7 +459,7 @@ const BEHIND_HEADERS: &[&str] = &[
     "extension",
     "handle",
     "file_id",
-    "offset",
+    "offset_bytes",
     "requested_bytes",
     "transferred_bytes",
     "detail",
@@ -508,7 +508,7 @@ fn captures_cut_to_headers_lose_no_operation() {
             assert_eq!(decoded.coverage[0].gaps, 0, "{what}");
             if snap == 256 {
                 let left_out = ["path", "share", "user", "extension"];
-                let sizes = ["requested_bytes", "transferred_bytes", "offset", "outstanding"];
+                let sizes = ["requested_bytes", "transferred_bytes", "offset_bytes", "outstanding"];
                 for (expected, found) in
                     whole.rows_without(&left_out).iter().zip(decoded.rows_without(&left_out))
                 {

@@ -129,7 +129,7 @@ fn assert_none_invented(original: &Decoded, variant: &Decoded, what: &str, named
             (Some(own), Some(known)) => own == known,
             _ => true,
         };
-        let mut columns = vec!["status", "offset", "requested_bytes", "async_id", "file_id"];
+        let mut columns = vec!["status", "offset_bytes", "requested_bytes", "async_id", "file_id"];
         if named {
             columns.extend(["path", "share", "user"]);
         }

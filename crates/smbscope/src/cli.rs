@@ -80,7 +80,7 @@ const GROUPS: [(&str, &[&str]); 4] = [
 Examples:
   smbscope ops capture.pcapng
   smbscope ops capture.pcapng --where \"command = 'Create' and status <> 0\"
-  smbscope ops monday/ tuesday/ --columns path,offset,elapsed_ns --format csv
+  smbscope ops monday/ tuesday/ --columns path,offset_bytes,elapsed_ns --format csv
   tcpdump -i eth0 -s 256 -w - port 445 | smbscope ops -")]
 pub struct Ops {
     /// Show only operations that match this SQL expression over the columns.

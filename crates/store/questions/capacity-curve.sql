@@ -13,8 +13,8 @@ WITH load AS (
     sum(completed) AS completed,
     sum(failed) AS failed,
     sum(rate) AS rate,
-    sum(1e9 * (completed - failed) / nullif("end" - start, 0)) AS throughput,
-    round((min("end") - max(start)) / 1e9, 3) AS seconds,
+    sum(1e9 * (completed - failed) / nullif(ended_at - started_at, 0)) AS throughput,
+    round((min(ended_at) - max(started_at)) / 1e9, 3) AS seconds,
     bool_or(limited_by_client) AS limited_by_client
   FROM steps
   GROUP BY run, step

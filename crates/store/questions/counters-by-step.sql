@@ -15,7 +15,7 @@ SELECT
   round(min(c.value), 3) AS least,
   round(max(c.value), 3) AS most
 FROM counters c
-JOIN steps t ON t.recording = c.recording AND c.time >= t.start AND c.time < t."end"
+JOIN steps t ON t.recording = c.recording AND c.time >= t.started_at AND c.time < t.ended_at
 GROUP BY c.recording, c.source, c.name, c.instance, c.unit, t.users, t.step
 ORDER BY c.source, c.name, c.instance, c.recording, t.users, t.step
 LIMIT 1000

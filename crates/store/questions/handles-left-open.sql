@@ -8,13 +8,13 @@ SELECT
   h.share,
   h.path,
   h.opened_at,
-  coalesce(h.closed_at, c."end") - h.opened_at AS open_ns,
+  coalesce(h.closed_at, c.ended_at) - h.opened_at AS open_ns,
   CASE WHEN h.closed_at IS NOT NULL THEN coalesce(o.command, 'connection') END AS ended_by,
   h.operations,
   h.lease,
   h.durable
 FROM handles h
-LEFT JOIN (SELECT recording, max("end") AS "end" FROM coverage GROUP BY recording) c
+LEFT JOIN (SELECT recording, max(ended_at) AS ended_at FROM coverage GROUP BY recording) c
   ON c.recording = h.recording
 LEFT JOIN (
   SELECT recording, operation, command

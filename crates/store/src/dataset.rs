@@ -15,6 +15,7 @@
 mod folder;
 pub mod properties;
 pub mod reader;
+mod stored;
 pub mod writer;
 
 pub use reader::Dataset;

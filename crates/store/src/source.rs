@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use smbscope_tables::SCHEMA_VERSION;
 use smbscope_tables::anonymize::Tokenizer;
 use smbscope_tables::description::RunDescription;
 use smbscope_tables::manifest::{InputFile, Kind};
@@ -162,6 +163,15 @@ impl Source {
             _ => Vec::new(),
         });
         files.collect()
+    }
+
+    /// Whether any file has columns of an older version, with other names or types.
+    pub fn has_old_files(&self) -> bool {
+        self.inputs.iter().any(|input| match input {
+            Input::Dataset(dataset) => dataset.is_old(),
+            Input::File { info, .. } => info.version < SCHEMA_VERSION,
+            _ => false,
+        })
     }
 
     /// Whether any input has to be decoded.

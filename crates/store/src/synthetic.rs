@@ -90,7 +90,7 @@ impl Synthetic {
             row.set_lease_granted(code::lease(3));
         }
         if command == 8 || command == 9 {
-            row.set_offset((number % 64) * 4096);
+            row.set_offset_bytes((number % 64) * 4096);
             row.set_requested_bytes(4096);
             row.set_transferred_bytes(4096);
             row.set_unbuffered(false);

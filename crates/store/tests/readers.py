@@ -36,7 +36,9 @@ def with_duckdb(folder):
         return f"read_parquet('{folder}/{table}/*.parquet')"
 
     operations = files("operations")
-    sums = ", ".join(f"sum({name}::HUGEINT)::VARCHAR" for name in SUMS)
+    # Points in time are timestamps.
+    number = lambda name: "epoch_ns(response_end)" if name == "response_end" else name
+    sums = ", ".join(f"sum({number(name)}::HUGEINT)::VARCHAR" for name in SUMS)
     counts = ", ".join(f"count({name})" for name in COUNTS)
     types = {name: kind for name, kind, *_ in ask(f"DESCRIBE SELECT * FROM {operations}")}
     return {
@@ -46,7 +48,7 @@ def with_duckdb(folder):
         "commands": dict(
             ask(f"SELECT command, count(*) FROM {operations} WHERE command IS NOT NULL GROUP BY 1")
         ),
-        "types": {name: types[name] for name in ["response_end", "path", "file_id", "offset"]},
+        "types": {name: types[name] for name in ["response_end", "path", "file_id", "offset_bytes"]},
     }
 
 
@@ -59,7 +61,12 @@ def with_pyarrow(folder):
     assert b"smbscope.doc" in operations.schema.field("response_end").metadata
     commands = pc.value_counts(operations["command"].cast(pa.string()).drop_null())
     # By hand: sums of large times overflow 64 bits.
-    total = lambda name: str(sum(value for value in operations[name].to_pylist() if value is not None))
+    def total(name):
+        column = operations[name]
+        if pa.types.is_timestamp(column.type):
+            column = column.cast(pa.int64())
+        return str(sum(value for value in column.to_pylist() if value is not None))
+
     return {
         "rows": {name: table.num_rows for name, table in found.items()},
         "sums": {name: total(name) for name in SUMS},
@@ -67,7 +74,7 @@ def with_pyarrow(folder):
         "commands": {row["values"].as_py(): row["counts"].as_py() for row in commands},
         "types": {
             name: str(operations.schema.field(name).type)
-            for name in ["response_end", "path", "file_id", "offset"]
+            for name in ["response_end", "path", "file_id", "offset_bytes"]
         },
     }
 

@@ -55,13 +55,13 @@ fn duckdb_and_pyarrow_read_what_was_written() {
     }
     let text = |value: &Value| value.as_str().map(str::to_owned).unwrap_or_default();
     let types = |of: &Value| {
-        ["response_end", "path", "file_id", "offset"].map(|name| text(&of["types"][name]))
+        ["response_end", "path", "file_id", "offset_bytes"].map(|name| text(&of["types"][name]))
     };
-    assert_eq!(types(duckdb), ["BIGINT", "VARCHAR", "BLOB", "UBIGINT"]);
+    assert_eq!(types(duckdb), ["TIMESTAMPTZ_NS", "VARCHAR", "BLOB", "UBIGINT"]);
     assert_eq!(
         types(pyarrow),
         [
-            "int64",
+            "timestamp[ns, tz=UTC]",
             "dictionary<values=string, indices=int32, ordered=0>",
             "fixed_size_binary[16]",
             "uint64"

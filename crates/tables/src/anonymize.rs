@@ -316,7 +316,7 @@ mod tests {
         row.set_share(names.share.intern("\\\\acme\\payroll"));
         row.set_path(names.path.intern("alice\\salary.xlsx"));
         row.set_extension(names.extension.intern("xlsx"));
-        row.set_offset(77);
+        row.set_offset_bytes(77);
         builder.append(&[row, Operation::default()]);
         let before = builder.finish().unwrap();
         let after = tokenizer().batch(&before).unwrap();
@@ -327,7 +327,7 @@ mod tests {
         }
         let paths = as_dictionary_array::<Int32Type>(&after["path"]);
         assert!(paths.is_null(1) && paths.values().len() == 1);
-        assert_eq!(after["offset"].as_ref(), before["offset"].as_ref());
+        assert_eq!(after["offset_bytes"].as_ref(), before["offset_bytes"].as_ref());
     }
 
     #[test]

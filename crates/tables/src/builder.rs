@@ -205,7 +205,7 @@ mod tests {
         let paths = batch["path"].as_dictionary::<Int32Type>();
         let texts = paths.values().as_string::<i32>();
         assert_eq!(texts.value(paths.keys().value(0) as usize), "a\\b.txt");
-        assert!(paths.is_null(1) && batch["offset"].is_null(0));
+        assert!(paths.is_null(1) && batch["offset_bytes"].is_null(0));
         assert_eq!(batch["file_id"].as_fixed_size_binary().value(0), [3; 16]);
         assert_eq!((builder.len(), builder.names.generation), (0, 1));
     }

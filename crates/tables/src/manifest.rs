@@ -221,7 +221,8 @@ mod tests {
         let other = text.replace("\"import\"", "\"replay\"").replacen('{', "{\"novelty\": [1],", 1);
         let read = Manifest::from_json(other.as_bytes()).unwrap();
         assert_eq!((read.kind, read.inputs.len()), (Kind::Other, 1));
-        let newer = text.replace("\"schema_version\": 1", "\"schema_version\": 99");
+        let newer = text
+            .replace(&format!("\"schema_version\": {SCHEMA_VERSION}"), "\"schema_version\": 99");
         let error = Manifest::from_json(newer.as_bytes()).unwrap_err();
         assert!(error.to_string().contains("schema version 99"), "{error}");
         for text in ["", "[]", "{}", "{\"schema_version\": \"1\"}"] {

@@ -112,7 +112,7 @@ fn set_file(row: &mut Operation, file: Option<FileId>) {
 #[inline]
 fn set_range(row: &mut Operation, offset: Option<u64>, length: Option<u32>) {
     if let Some(offset) = offset {
-        row.set_offset(offset);
+        row.set_offset_bytes(offset);
     }
     set_requested(row, length);
 }
@@ -169,7 +169,7 @@ fn lock(bytes: &[u8], row: &mut Operation) {
     let (mut locks, mut unlocks, mut length, mut captured) = (false, false, 0_u64, 0);
     for lock in view.locks() {
         if captured == 0 {
-            row.set_offset(lock.offset);
+            row.set_offset_bytes(lock.offset);
         }
         captured += 1;
         length = length.saturating_add(lock.length);
@@ -226,7 +226,7 @@ mod tests {
         let asked = |bytes: &[u8]| {
             let mut row = Operation::default();
             request(Command::LOCK, bytes, &mut row);
-            (row.requested_bytes(), row.offset())
+            (row.requested_bytes(), row.offset_bytes())
         };
         assert_eq!(asked(&bytes), (Some(30), Some(0)));
         assert_eq!(asked(&bytes[..112]), (None, Some(0)));

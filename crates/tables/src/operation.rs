@@ -254,7 +254,7 @@ operation_columns! {
     lease_requested, set_lease_requested: code, None, Public, "Requested lease state: R read, H handle, W write. Lease break: the state before.";
     lease_granted, set_lease_granted: code, None, Public, "Granted lease state. Lease break: the new state.";
 
-    offset, set_offset: u64, Bytes, Public, "Read, Write, Lock: offset in the file.";
+    offset_bytes, set_offset_bytes: u64, Bytes, Public, "Read, Write, Lock: offset in the file.";
     requested_bytes, set_requested_bytes: u64, Bytes, Public, "Bytes that the client asked to read, write or lock, or the longest response that it accepts.";
     transferred_bytes, set_transferred_bytes: u64, Bytes, Public, "Bytes of file or response data that were actually transferred.";
     request_wire_bytes, set_request_wire_bytes: u64, Bytes, Public, "Bytes of the request with its NetBIOS header; for a compound, all bytes are on its first operation.";

@@ -154,11 +154,11 @@ macro_rules! registry {
 registry! {
     Operations: batch of Operation, time Some("response_end"), pass 3,
         "SMB operations, in the order in which they ended.";
-    Connections: rows of Connection, time Some("start"), pass 5,
+    Connections: rows of Connection, time Some("started_at"), pass 5,
         "TCP connections that carried SMB. A row is written when the connection ends.";
-    Sessions: rows of Session, time Some("start"), pass 5,
+    Sessions: rows of Session, time Some("started_at"), pass 5,
         "SMB sessions. Rows are written at the end of the recording.";
-    Trees: rows of Tree, time Some("start"), pass 5,
+    Trees: rows of Tree, time Some("started_at"), pass 5,
         "Connected shares. Rows are written at the end of the recording.";
     Handles: rows of Handle, time Some("opened_at"), pass 5,
         "Opens, from Create to Close. Those that stay open are written at the end.";
@@ -168,11 +168,11 @@ registry! {
         "What the server did for each operation, and when, in the order of the operations.";
     Scenarios: rows of Scenario, time Some("scheduled_at"), pass 1,
         "Scenarios of simulated users (load runs).";
-    Steps: rows of Step, time Some("start"), pass 0,
+    Steps: rows of Step, time Some("started_at"), pass 0,
         "Parts of a load run with a constant number of users.";
     Counters: rows of Counter, time Some("time"), pass 2,
         "Samples of processor, disk and network counters.";
-    Coverage: one of Coverage, time Some("start"), pass 6,
+    Coverage: one of Coverage, time Some("started_at"), pass 6,
         "What was captured, lost and not decoded. The last part of every input.";
 }
 

@@ -142,10 +142,20 @@ pub fn read_column<T: Cell>(batch: &arrow::array::RecordBatch, name: &str) -> Ve
     }
 }
 
+/// A column's name: that of the field, or another one if the field's is a word of SQL.
+macro_rules! column_name {
+    ($name:ident) => {
+        stringify!($name)
+    };
+    ($name:ident $column:literal) => {
+        $column
+    };
+}
+
 /// Declares a table's row with its columns, schema and conversions.
 macro_rules! table {
     ($(#[$meta:meta])* $table:ident, $title:literal {
-        $($name:ident: $type:ty, $unit:ident, $sensitivity:ident, $doc:literal;)*
+        $($name:ident $(as $column:literal)?: $type:ty, $unit:ident, $sensitivity:ident, $doc:literal;)*
     }) => {
         $(#[$meta])*
         #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -161,7 +171,7 @@ macro_rules! table {
             /// Type, unit, sensitivity and meaning of every column.
             pub fn specs() -> Vec<$crate::column::ColumnSpec> {
                 vec![$($crate::column::ColumnSpec {
-                    name: stringify!($name),
+                    name: $crate::row::column_name!($name $($column)?),
                     data_type: <$type as $crate::row::Cell>::TYPE,
                     nullable: <$type as $crate::row::Cell>::NULLABLE,
                     unit: $crate::column::Unit::$unit,
@@ -190,7 +200,10 @@ macro_rules! table {
             pub fn from_batch(batch: &arrow::array::RecordBatch) -> Vec<Self> {
                 let mut rows = vec![Self::default(); batch.num_rows()];
                 $(
-                    let values = $crate::row::read_column::<$type>(batch, stringify!($name));
+                    let values = $crate::row::read_column::<$type>(
+                        batch,
+                        $crate::row::column_name!($name $($column)?),
+                    );
                     for (row, value) in rows.iter_mut().zip(values) {
                         row.$name = value;
                     }
@@ -201,4 +214,4 @@ macro_rules! table {
     };
 }
 
-pub(crate) use table;
+pub(crate) use {column_name, table};

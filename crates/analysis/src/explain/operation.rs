@@ -29,7 +29,7 @@ crate::rows::columns::columns! {
     handle: u64,
     desired_access: u32,
     create_options: u32,
-    offset: u64,
+    offset_bytes: u64,
     transferred_bytes: u64,
     request_wire_bytes: u64,
     response_wire_bytes: u64,

@@ -97,7 +97,8 @@ impl SequentialBlocks {
             Act::Write => 1,
             _ => return,
         };
-        let (Some((recording, handle)), Some(offset)) = (op.handle, op.columns.offset.get(op.row))
+        let (Some((recording, handle)), Some(offset)) =
+            (op.handle, op.columns.offset_bytes.get(op.row))
         else {
             return;
         };

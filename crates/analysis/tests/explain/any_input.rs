@@ -36,7 +36,7 @@ proptest! {
             row.set_handle(1);
             row.set_status(if bytes % 3 == 0 { NOT_FOUND } else { 0 });
             row.set_path(builder.names.path.intern("x"));
-            row.set_offset(bytes as u64);
+            row.set_offset_bytes(bytes as u64);
             row.set_transferred_bytes(bytes as u64);
             row.set_response_wire_bytes(bytes as u64);
             row.set_outstanding(bytes as u32);

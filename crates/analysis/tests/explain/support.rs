@@ -113,7 +113,7 @@ pub fn figure(found: &Finding, name: &str) -> f64 {
 }
 
 pub fn set_sequential(row: &mut Operation, bytes: u64) {
-    row.set_offset(row.operation().unwrap() * bytes);
+    row.set_offset_bytes(row.operation().unwrap() * bytes);
     row.set_transferred_bytes(bytes);
 }
 

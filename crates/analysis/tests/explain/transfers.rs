@@ -24,7 +24,7 @@ fn finds_small_reads_one_at_a_time() {
         }) as fn(&mut Operation),
         |row| {
             set_sequential(row, 4096);
-            row.set_offset(row.offset().unwrap() * 7);
+            row.set_offset_bytes(row.offset_bytes().unwrap() * 7);
         },
         |row| set_sequential(row, 1 << 20),
     ] {

@@ -133,7 +133,7 @@ fn keyed(batches: &[RecordBatch]) -> BTreeMap<(i64, i64, String), BTreeMap<&'sta
         "detail",
         "status_name",
         "path",
-        "offset",
+        "offset_bytes",
         "requested_bytes",
         "transferred_bytes",
         "request_wire_bytes",

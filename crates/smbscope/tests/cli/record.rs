@@ -89,7 +89,7 @@ fn a_recording_holds_what_the_users_did() {
 
     // Message by message, both ways. Connections without users find out what the server can.
     let columns = "client_port, message_id, command, detail, compound_index, status, path, \
-                   \"offset\", transferred_bytes, request_wire_bytes, response_wire_bytes";
+                   offset_bytes, transferred_bytes, request_wire_bytes, response_wire_bytes";
     let of = |source: &str| {
         format!(
             "select {columns} from operations where source = '{source}' and client_port in \

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use arrow::array::{AsArray, RecordBatch};
 use arrow::compute::{max, min};
-use arrow::datatypes::{DataType, Int64Type};
+use arrow::datatypes::{DataType, Int64Type, SchemaRef};
 use parquet::arrow::ArrowWriter;
 use smbscope_tables::anonymize::Tokenizer;
 use smbscope_tables::description::RunDescription;
@@ -16,6 +16,7 @@ use smbscope_tables::tables::Coverage;
 
 use super::UNFINISHED;
 use super::properties::properties;
+use super::stored::{stored, stored_schema};
 use super::writer::WriteOptions;
 use crate::error::{Error, Result};
 use crate::{Part, Table};
@@ -32,6 +33,7 @@ pub(super) struct Folder {
 struct OpenPart {
     writer: ArrowWriter<File>,
     columns: usize,
+    schema: SchemaRef,
     unfinished: PathBuf,
     path: PathBuf,
     entry: PartFile,
@@ -62,7 +64,8 @@ impl Folder {
         if batch.num_columns() != open.columns {
             return Err(Error::Internal("rows to be stored have missing columns"));
         }
-        open.writer.write(&batch).map_err(Error::parquet(&open.unfinished))?;
+        let rows = stored(&batch, &open.schema)?;
+        open.writer.write(&rows).map_err(Error::parquet(&open.unfinished))?;
         open.entry.rows += batch.num_rows() as u64;
         let (least, greatest) = times(&batch, table.time_column());
         let entry = &mut open.entry;
@@ -177,13 +180,13 @@ impl OpenPart {
         let path = folder.join(&name);
         let unfinished = folder.join(format!("{name}.{UNFINISHED}"));
         let file = File::create(&unfinished).map_err(Error::io(&unfinished))?;
-        let schema = table.schema();
+        let schema = stored_schema(&table.schema());
         let columns = schema.fields().len();
         let writer = properties(table, &schema, row_group_rows)
-            .and_then(|properties| ArrowWriter::try_new(file, schema, Some(properties)))
+            .and_then(|properties| ArrowWriter::try_new(file, schema.clone(), Some(properties)))
             .map_err(Error::parquet(&unfinished))?;
         let entry = PartFile { file: format!("{}/{name}", table.name()), ..PartFile::default() };
-        Ok(OpenPart { writer, columns, unfinished, path, entry })
+        Ok(OpenPart { writer, columns, schema, unfinished, path, entry })
     }
 
     /// Writes the footer, waits for the disk, then gives the file its final name.

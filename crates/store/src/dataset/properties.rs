@@ -95,7 +95,7 @@ fn layout(table: Table, name: &str, data_type: &DataType) -> Layout {
             | "closed_at" | "create_operation",
         ) => Layout::Noise,
         (_, "outstanding") => Layout::Differences,
-        (DataType::Int64 | DataType::UInt64, _) => Layout::Differences,
+        (DataType::Int64 | DataType::UInt64 | DataType::Timestamp(..), _) => Layout::Differences,
         (DataType::Dictionary(..) | DataType::FixedSizeBinary(_), _) => Layout::Dictionary,
         _ => Layout::Plain,
     }

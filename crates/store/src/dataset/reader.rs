@@ -85,6 +85,18 @@ impl Dataset {
         self.manifest.as_ref().is_some_and(|it| it.complete)
     }
 
+    /// Whether an older version of the schemas has other names or types of columns than this one.
+    pub fn is_old(&self) -> bool {
+        match &self.manifest {
+            Some(manifest) => manifest.schema_version < SCHEMA_VERSION,
+            None => self
+                .parts
+                .values()
+                .flatten()
+                .any(|part| FileInfo::of(part).is_ok_and(|info| info.version < SCHEMA_VERSION)),
+        }
+    }
+
     /// The files of a table, in the order in which they were written.
     pub fn parts(&self, table: Table) -> &[PathBuf] {
         self.parts.get(&table).map_or(&[], Vec::as_slice)
@@ -137,6 +149,8 @@ pub struct FileInfo {
     pub table: Table,
     /// Its size.
     pub size_bytes: u64,
+    /// Version of the schemas.
+    pub version: u32,
 }
 
 impl FileInfo {
@@ -146,8 +160,8 @@ impl FileInfo {
         let size_bytes = file.metadata().map_err(Error::io(path))?.len();
         let reader =
             ParquetRecordBatchReaderBuilder::try_new(file).map_err(Error::parquet(path))?;
-        let table = table_of(path, reader.metadata())?;
-        Ok(FileInfo { table, size_bytes })
+        let (table, version) = table_of(path, reader.metadata())?;
+        Ok(FileInfo { table, size_bytes, version })
     }
 }
 
@@ -172,7 +186,7 @@ pub fn read_file(
     builder.with_projection(mask).with_batch_size(rows).build().map_err(Error::parquet(path))
 }
 
-fn table_of(path: &Path, metadata: &ParquetMetaData) -> Result<Table> {
+fn table_of(path: &Path, metadata: &ParquetMetaData) -> Result<(Table, u32)> {
     let notes = metadata.file_metadata().key_value_metadata();
     let note = |key: &str| {
         let notes = notes.into_iter().flatten();
@@ -183,7 +197,7 @@ fn table_of(path: &Path, metadata: &ParquetMetaData) -> Result<Table> {
         (_, Some(version)) if version > SCHEMA_VERSION => {
             Err(Error::Newer { path: path.to_owned(), version })
         }
-        (Some(table), Some(_)) => Ok(table),
+        (Some(table), Some(version)) => Ok((table, version)),
         _ => Err(Error::NotRecognised {
             path: path.to_owned(),
             what: "not a Parquet file of smbscope (its metadata has no smbscope.table); smbscope reads only Parquet files that it wrote".into(),

@@ -9,6 +9,7 @@ use arrow::compute::cast;
 use arrow::datatypes::{FieldRef, Schema, SchemaRef};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 use smbscope_tables::anonymize::Tokenizer;
+use smbscope_tables::renamed;
 
 use super::{Input, OpenOptions, Request};
 use crate::capture;
@@ -191,7 +192,10 @@ impl Parts {
                     _ => full,
                 };
                 let fields = schema.fields().iter();
-                let columns: Vec<_> = fields.map(|field| field.name().as_str()).collect();
+                let columns: Vec<_> = fields
+                    .flat_map(|field| [Some(field.name().as_str()), renamed(table, field.name())])
+                    .flatten()
+                    .collect();
                 let reader = read_file(&path, Some(&columns), self.options.decode.batch_rows)?;
                 Ok(Current::Read {
                     table,
@@ -230,7 +234,7 @@ impl Parts {
                     }
                     Some(batch) => {
                         let batch = batch.map_err(|error| error.into());
-                        let batch = conform(&batch.map_err(Error::parquet(path))?, schema)?;
+                        let batch = conform(*table, &batch.map_err(Error::parquet(path))?, schema)?;
                         if *table == Table::Operations {
                             self.progress.add(0, batch.num_rows() as u64);
                         }
@@ -287,9 +291,13 @@ fn size(path: &Path) -> u64 {
 
 /// The batch with exactly the columns of `schema`: columns that an older file does not have are null,
 /// even if newer files always have a value.
-fn conform(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
+fn conform(table: Table, batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
+    let found = |name: &str| {
+        let old = || batch.column_by_name(renamed(table, name)?);
+        batch.column_by_name(name).or_else(old)
+    };
     let column = |field: &FieldRef| -> Result<(FieldRef, ArrayRef)> {
-        Ok(match batch.column_by_name(field.name()) {
+        Ok(match found(field.name()) {
             None => (
                 Arc::new(field.as_ref().clone().with_nullable(true)),
                 new_null_array(field.data_type(), batch.num_rows()),
@@ -319,7 +327,7 @@ mod tests {
         let schema = batch.schema();
         let later = schema.index_of("operations_unjoined").unwrap();
         let older: Vec<_> = (0..schema.fields().len()).filter(|place| *place != later).collect();
-        let read = conform(&batch.project(&older).unwrap(), &schema).unwrap();
+        let read = conform(Table::Coverage, &batch.project(&older).unwrap(), &schema).unwrap();
         assert_eq!(read.num_columns(), schema.fields().len());
         let rows = Coverage::from_batch(&read);
         assert_eq!((rows[0].operations, rows[0].operations_unjoined), (5, 0));

@@ -125,6 +125,35 @@ fn a_column_that_an_older_dataset_lacks_is_null() {
     assert!(found.contains("| 0      | 0               |"), "{found}");
 }
 
+/// `tests/fixtures/dataset-v1` was written from errors.pcapng by the last program with schema version 1.
+#[test]
+fn files_of_schema_version_1_have_todays_columns() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures");
+    let old = engine(&[&fixtures.join("dataset-v1").display().to_string()], None);
+    let new = engine(&[&fixtures.join("errors.pcapng").display().to_string()], None);
+    for sql in [
+        "SELECT count(*), sum(elapsed_ns), max(offset_bytes), min(request_start) FROM operations",
+        "SELECT min(started_at), max(ended_at), count(*) FROM connections",
+        "SELECT min(started_at), max(ended_at), count(*) FROM sessions",
+    ] {
+        let answer = table(&old, sql);
+        assert_eq!(answer, table(&new, sql), "{sql}");
+        assert!(!answer.contains("|  |"), "{answer}");
+    }
+}
+
+/// Other tools see points in time as such; within smbscope they are integers.
+#[test]
+fn files_have_timestamps_and_queries_integers() {
+    let (dir, engine) = folder(100);
+    let path = dir.path().join("operations/part-000000.parquet");
+    let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(path).unwrap()).unwrap();
+    let field = reader.schema().field_with_name("request_start").unwrap().clone();
+    assert_eq!(field.data_type().to_string(), "Timestamp(ns, \"UTC\")");
+    let sql = "SELECT arrow_typeof(request_start) FROM operations LIMIT 1";
+    assert!(table(&engine, sql).contains("Int64"));
+}
+
 #[test]
 fn row_groups_are_skipped_by_time() {
     let (_dir, engine) = folder(4000);

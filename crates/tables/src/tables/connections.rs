@@ -15,8 +15,8 @@ table! {
         server: String, None, Machine, "The server's address.";
         server_port: u64, None, Public, "The server's TCP port.";
         dialect: Option<String>, None, Public, "Negotiated dialect.";
-        start: i64, Time, Public, "First packet.";
-        end: i64, Time, Public, "Last packet.";
+        start as "started_at": i64, Time, Public, "First packet.";
+        end as "ended_at": i64, Time, Public, "Last packet.";
         handshake_seen: bool, None, Public, "Whether the capture contains the TCP handshake; otherwise it began mid-stream.";
         end_reason: String, None, Public, "How it ended: fin, reset, idle (evicted), reused, or end of the capture.";
         vantage: Option<String>, None, Public, "Where the capture was taken: client, server or between.";

@@ -11,8 +11,8 @@ table! {
         vantage: Option<String>, None, Public, "Where the capture was taken: client, server, between, or mixed.";
         vantage_reason: String, None, Public, "How the vantage was determined.";
         resolution_ns: Option<u64>, Nanoseconds, Public, "Resolution of the time stamps.";
-        start: Option<i64>, Time, Public, "First packet.";
-        end: Option<i64>, Time, Public, "Last packet.";
+        start as "started_at": Option<i64>, Time, Public, "First packet.";
+        end as "ended_at": Option<i64>, Time, Public, "Last packet.";
         frames: u64, Count, Public, "Packets read.";
         file_bytes: u64, Bytes, Public, "Bytes read from the file.";
         wire_bytes: u64, Bytes, Public, "Bytes of the packets on the wire.";

@@ -16,8 +16,8 @@ table! {
         guest: Option<bool>, None, Public, "Whether the server granted a guest or anonymous session.";
         encrypt_data: Option<bool>, None, Public, "Whether the server requires encryption for the session.";
         channels: u64, Count, Public, "Connections of the session.";
-        start: i64, Time, Public, "First request.";
-        end: i64, Time, Public, "Last response.";
+        start as "started_at": i64, Time, Public, "First request.";
+        end as "ended_at": i64, Time, Public, "Last response.";
         operations: u64, Count, Public, "Operations.";
     }
 }

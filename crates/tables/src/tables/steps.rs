@@ -11,8 +11,8 @@ table! {
         users: u64, Count, Public, "Users of the whole run in this step, on all machines.";
         users_here: u64, Count, Public, "Users of this machine.";
         rate: f64, None, Public, "Scenarios per second that the schedule requires of all users of this machine; 0 without a schedule.";
-        start: i64, Time, Public, "Start of its measured window.";
-        end: i64, Time, Public, "End of its measured window.";
+        start as "started_at": i64, Time, Public, "Start of its measured window.";
+        end as "ended_at": i64, Time, Public, "End of its measured window.";
         scheduled: u64, Count, Public, "Scenarios scheduled in the window.";
         started: u64, Count, Public, "Scheduled scenarios that started.";
         on_time: u64, Count, Public, "Scheduled scenarios that started before the user's next one was due.";

@@ -15,8 +15,8 @@ table! {
         capabilities: Option<u64>, None, Public, "Capabilities of the response.";
         continuous_availability: Option<bool>, None, Public, "Whether handles survive a failover, so that writes must be stable (SMB2_SHARE_CAP_CONTINUOUS_AVAILABILITY).";
         encrypt_data: Option<bool>, None, Public, "Whether the share requires encryption.";
-        start: i64, Time, Public, "First request.";
-        end: i64, Time, Public, "Last response.";
+        start as "started_at": i64, Time, Public, "First request.";
+        end as "ended_at": i64, Time, Public, "Last response.";
         operations: u64, Count, Public, "Operations.";
     }
 }

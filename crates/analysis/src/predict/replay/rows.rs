@@ -35,7 +35,7 @@ crate::rows::columns::columns! {
     encrypted: bool,
     signed: bool,
     handle: u64,
-    offset: u64,
+    offset_bytes: u64,
     transferred_bytes: u64,
     request_wire_bytes: u64,
     response_wire_bytes: u64,
@@ -215,7 +215,7 @@ impl Replay {
             server_ns: duration(columns.server_ns.get(row).unwrap_or(0)),
             transferred: columns.transferred_bytes.get(row).unwrap_or(0).min(MESSAGE_MAX_BYTES),
             handle,
-            offset: columns.offset.get(row),
+            offset: columns.offset_bytes.get(row),
             is_through: columns.write_through.is_set(row)
                 || self.is_available(columns, row, recording),
             is_signed: columns.signed.is_set(row),

@@ -153,7 +153,7 @@ fn is_from_root(block: Block<'_>) -> bool {
 #[inline]
 fn set_range(row: &mut Operation, offset: Option<u64>, bytes: Option<u64>) {
     if let Some(offset) = offset {
-        row.set_offset(offset);
+        row.set_offset_bytes(offset);
     }
     if let Some(bytes) = bytes {
         row.set_requested_bytes(bytes);
@@ -221,7 +221,7 @@ fn locking(block: Block<'_>, row: &mut Operation) -> Stage {
     let (mut captured, mut length) = (0, 0_u64);
     for range in view.unlocks().chain(view.locks()) {
         if captured == 0 {
-            row.set_offset(range.offset);
+            row.set_offset_bytes(range.offset);
         }
         captured += 1;
         length = length.saturating_add(range.length);

@@ -67,7 +67,7 @@ rows! {
     detail: text, as_text;
     status_name: text, as_text;
     user: text, as_text;
-    offset: unsigned, as_unsigned;
+    offset_bytes: unsigned, as_unsigned;
     requested_bytes: unsigned, as_unsigned;
     transferred_bytes: unsigned, as_unsigned;
     outstanding: unsigned, as_unsigned;

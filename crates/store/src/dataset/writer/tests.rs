@@ -5,6 +5,7 @@ use crate::Table;
 use crate::source::{OpenOptions, Request, Source};
 use crate::synthetic::rest::{dataset, rest};
 use crate::synthetic::{START, Synthetic};
+use smbscope_tables::SCHEMA_VERSION;
 use smbscope_tables::tables::Coverage;
 
 fn seed() -> ManifestSeed {
@@ -149,8 +150,11 @@ fn a_missing_part_and_a_newer_version_are_errors() {
     assert!(error.contains("handles/part-000000.parquet"), "{error}");
     let manifest = dir.path().join("manifest.json");
     let text = std::fs::read_to_string(&manifest).unwrap();
-    std::fs::write(&manifest, text.replace("\"schema_version\": 1", "\"schema_version\": 2"))
-        .unwrap();
+    std::fs::write(
+        &manifest,
+        text.replace(&format!("\"schema_version\": {SCHEMA_VERSION}"), "\"schema_version\": 99"),
+    )
+    .unwrap();
     let error = Dataset::open(dir.path()).unwrap_err().to_string();
     assert!(error.contains("newer"), "{error}");
 }

@@ -29,7 +29,10 @@ fn members_are_rows_and_the_file_is_the_one_that_was_opened() {
     assert_eq!(rows[0].text(Column::oplock_granted), "II");
     assert!(matches!(rows[0].effect, Effect::Open(0)));
     assert_eq!(wire.out.details.opens[0].size_bytes, Some(0x900));
-    assert_eq!((rows[1].row.offset(), rows[1].row.transferred_bytes()), (Some(4096), Some(512)));
+    assert_eq!(
+        (rows[1].row.offset_bytes(), rows[1].row.transferred_bytes()),
+        (Some(4096), Some(512))
+    );
     let place = |row: &Row| {
         (row.row.compound(), row.row.compound_index(), row.row.compound_size(), row.row.related())
     };

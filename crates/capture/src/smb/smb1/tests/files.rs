@@ -63,8 +63,9 @@ fn opens_of_all_kinds() {
 #[test]
 fn reads_and_writes_of_all_kinds() {
     let mut wire = Wire::default();
-    let range =
-        |row: &Row| (row.row.offset(), row.row.requested_bytes(), row.row.transferred_bytes());
+    let range = |row: &Row| {
+        (row.row.offset_bytes(), row.row.requested_bytes(), row.row.transferred_bytes())
+    };
     let request = last(28, &[(4, &[7, 0, 0, 1]), (14, &[1]), (18, &[1, 0, 0, 0x10]), (24, &[2])]);
     let row = wire.call(
         Smb::new(0x2f, 1, &request, &[]),
@@ -102,7 +103,7 @@ fn a_lock_waits_when_another_operation_overtakes_it() {
     let mut wire = Wire::default();
     let row = wire.call(lock(1, 5), locked(1));
     assert_eq!((row.text(Column::detail), row.row.waits()), ("Lock".into(), None));
-    assert_eq!((row.row.offset(), row.row.requested_bytes()), (Some(100), Some(10)));
+    assert_eq!((row.row.offset_bytes(), row.row.requested_bytes()), (Some(100), Some(10)));
     assert!(row.row.busy_ns().is_some());
 
     wire.client(lock(2, 5));

@@ -16,7 +16,7 @@ fn a_pair_becomes_a_row_with_its_times() {
     assert_eq!((row.row.protocol(), row.row.message_id()), (Some(1), Some(1)));
     assert_eq!((row.row.session_id(), row.row.tree_id()), (Some(5), Some(3)));
     assert_eq!((row.row.status(), row.fid()), (OK, Some(7)));
-    assert_eq!((row.row.offset(), row.row.requested_bytes()), (Some(8192), Some(4096)));
+    assert_eq!((row.row.offset_bytes(), row.row.requested_bytes()), (Some(8192), Some(4096)));
     assert_eq!(row.row.transferred_bytes(), Some(4096));
     assert_eq!((row.row.request_start(), row.row.request_end()), (Some(start), Some(end)));
     assert_eq!((row.row.response_start(), row.row.response_end()), (Some(response), Some(done)));

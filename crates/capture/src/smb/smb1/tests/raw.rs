@@ -30,7 +30,7 @@ fn a_raw_read_is_answered_by_bare_data() {
     let end = wire.segment(false, &data[500..]);
     let row = &wire.rows()[0];
     assert_eq!((row.command(), row.row.status()), ("ReadRaw".into(), OK));
-    assert_eq!((row.row.offset(), row.row.requested_bytes()), (Some(1024), Some(1000)));
+    assert_eq!((row.row.offset_bytes(), row.row.requested_bytes()), (Some(1024), Some(1000)));
     assert_eq!(row.row.transferred_bytes(), Some(1000));
     assert_eq!((row.row.response_start(), row.row.response_end()), (Some(start), Some(end)));
     assert!(!wire.smb1.expects_raw(false));
@@ -76,7 +76,7 @@ fn a_raw_write_through_has_two_replies() {
     wire.server(Smb::reply(0x20, 1, &[10, 0], &[]));
     let row = &wire.rows()[0];
     assert_eq!((row.command(), row.row.status()), ("WriteRaw".into(), OK));
-    assert_eq!((row.row.offset(), row.row.requested_bytes()), (Some(5), Some(10)));
+    assert_eq!((row.row.offset_bytes(), row.row.requested_bytes()), (Some(5), Some(10)));
     assert_eq!((row.row.transferred_bytes(), row.row.write_through()), (Some(10), Some(true)));
     assert_eq!((row.row.request_start(), row.row.request_end()), (Some(start), Some(end)));
     assert_eq!(row.row.turnaround_ns(), Some(1_000));
