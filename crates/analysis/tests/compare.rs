@@ -1,4 +1,4 @@
-//! Two recordings side by side: with itself, exchanged, other mixes, load runs.
+//! Two recordings side by side: one with itself, exchanged, other mixes, load runs.
 
 // A test may panic.
 #![allow(clippy::unwrap_used)]
@@ -65,8 +65,7 @@ fn close(found: f64, wanted: f64) {
     assert!((found - wanted).abs() < 1e-9 * wanted.abs().max(1.0), "{found} is not {wanted}");
 }
 
-/// Twelve connections, each with its own pace, with a Create of `create` and a Read of `read` times
-/// that.
+/// Twelve connections, each with its own speed, with a Create of `create` and a Read of `read` times that.
 fn twelve(create: i64, read: i64) -> Vec<Made> {
     let of = |round: u64| {
         (0..12).flat_map(move |connection| {
@@ -116,7 +115,7 @@ fn another_mix_of_the_same_commands_changes_the_total_but_not_at_the_mix_of_a() 
 }
 
 #[test]
-fn groups_are_made_of_what_is_asked_for() {
+fn groups_follow_the_requested_columns() {
     let made = twelve(5, 2);
     let options = Options { by: By::User, ..Options::default() };
     let of = |second: &str| {
@@ -146,13 +145,13 @@ fn groups_are_made_of_what_is_asked_for() {
             (RowKind::User, Some("carol")),
         ]
     );
-    // Without times there are no blocks; connections serve.
+    // Without times there are no blocks; connections are used instead.
     assert_eq!(found.rows[0].a.unit, Some(Unit::Connection));
     assert_eq!(found.rows[0].a.operations_per_second, None);
 }
 
 #[test]
-fn what_waits_by_design_counts_but_is_not_timed_and_errors_are_errors() {
+fn waits_by_design_count_without_latency_and_errors_count() {
     let mut side = Side::new(&Options::default());
     let change = |place: usize, row: &mut Operation| {
         row.set_waits(place == 0);

@@ -99,8 +99,7 @@ fn operations(recording: &str, rows: &[(Option<u64>, i64, u32)]) -> arrow::array
     builder.finish().unwrap()
 }
 
-/// One machine: a warm-up, two steps, a cool-down, with one operation for each scenario and a logon
-/// that is refused.
+/// One machine: a warm-up, two steps, a cool-down, with one operation for each scenario and a refused logon.
 fn one(counted: Counted) -> Report {
     let mut summary = Summary::new(Options { counted, ..Options::default() });
     let name = "load-1of2";
@@ -122,7 +121,7 @@ fn one(counted: Counted) -> Report {
 }
 
 #[test]
-fn connections_are_of_the_whole_run() {
+fn connections_belong_to_the_whole_run() {
     let mut summary = Summary::new(Options::default());
     let name = "load-1of2";
     summary.run(&description(1), true);
@@ -207,7 +206,7 @@ fn a_run_without_a_measured_scenario_shows_all() {
 }
 
 #[test]
-fn another_recording_beside_a_load_run_counts_whole() {
+fn another_recording_next_to_a_load_run_counts_whole() {
     let mut summary = Summary::new(Options::default());
     summary.scenarios(&[scenario("load", 1, 1, 0, MEASURED)]);
     summary.operations(&operations("load", &[(Some(1), 0, 0), (None, 0, 0)])).unwrap();
@@ -233,7 +232,7 @@ fn response_times_are_of_the_highest_load_that_was_carried() {
     assert_eq!(load.steps[1].response.max_ns, Some(2 * SECOND));
     let answer = &load.answers[0];
     assert_eq!((answer.users, answer.high, answer.derived), (Some(10), Some(20), true));
-    // The second machine's folder was not given.
+    // The second machine's folder is missing.
     assert_eq!(
         load.warnings.iter().map(|it| it.kind).collect::<Vec<_>>(),
         [WarningKind::MissingShard]

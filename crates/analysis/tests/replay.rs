@@ -1,4 +1,4 @@
-//! Replays of recorded operations: what must hold of every prediction, whatever was recorded.
+//! Replays of recorded operations: properties that every prediction must have, for any recording.
 
 // A test may panic.
 #![allow(clippy::unwrap_used)]
@@ -33,14 +33,14 @@ const QUERY_DIRECTORY: u16 = 14;
 const MS: i64 = 1_000_000;
 const RTT_NS: i64 = MS / 5;
 
-/// What one operation does in a test: after which pause, how long at the server, how many bytes.
+/// One operation of a test: the pause before it, its time at the server, its number of bytes.
 #[derive(Clone, Debug)]
 struct Act {
     gap_ns: i64,
     filesystem_ns: i64,
     processing_ns: i64,
     reply_bytes: u64,
-    /// Whether it waits for the one before.
+    /// Whether it waits for the previous one.
     waits: bool,
 }
 
@@ -61,7 +61,7 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
     prop::collection::vec(one, 1..60)
 }
 
-/// The operations of one client at the near end of a line of [`RTT_NS`], in the order of their ends.
+/// The operations of one client at the near end of a link of [`RTT_NS`], in the order of their ends.
 fn operations(acts: &[Act], run: Option<u64>) -> Vec<Operation> {
     let mut at = 1_000_000_000;
     let (mut sent, mut answered) = (at, at);
@@ -132,7 +132,7 @@ fn chain(commands: &[u16]) -> Vec<Operation> {
     rows
 }
 
-/// Predicts with what a first replay has learnt, as the program does.
+/// Predicts with the lessons of a first replay, as the program does.
 fn learnt(rows: &[Operation], change: Change) -> Prediction {
     let baseline = predict(rows, &[], &[]).baseline;
     let mut plan = Plan::default();
@@ -234,18 +234,18 @@ fn more_users_make_each_request_wait_for_the_others() {
     assert!((longer / (1000.0 * (then - today)) - 1.0).abs() < 1e-9, "{longer}");
     let queue = more.operations.parts.iter().find(|part| part.part == "queue").unwrap();
     assert!((queue.after_ns - queue.before_ns - (then - today)).abs() < 1.0);
-    // With fewer users a request waits less, as far as it did.
+    // With fewer users a request waits less, as far as it waited.
     assert_eq!(mean(&waits(1.0, -0.004).operations), today);
 
-    // Of several steps that one counts with which the users are compared.
+    // Of several steps, the one that the users are compared with counts.
     let due = scenario.scheduled_at;
     let counted = |window| with(Plan { window: Some(window), ..Plan::default() }).operations.count;
     assert_eq!((counted((due, due + 1)), counted((due - MS, due))), (1000, 0));
 }
 
 #[test]
-fn a_profile_holds_what_operations_cost_by_size_and_what_scenarios_need() {
-    // Ten operations one after the other, a millisecond between them; a second later as many once more.
+fn a_profile_has_costs_by_size_and_the_needs_of_scenarios() {
+    // Ten operations one after the other, a millisecond between them; a second later the same ten again.
     let mut acts = vec![act(MS, 200); 20];
     acts[10].gap_ns += 1_000 * MS;
     let mut rows = operations(&acts, Some(1));
@@ -290,7 +290,7 @@ fn a_profile_holds_what_operations_cost_by_size_and_what_scenarios_need() {
     let needs = &open.variants[0];
     assert_eq!(needs.round_trips, 10.0);
     assert!((needs.between_s - 0.01).abs() < 1e-9, "{needs:?}");
-    // The sum is what was measured, and on a longer line what the replay says.
+    // The sum is the measured time, and on a longer link the time of the replay.
     let seconds = |profile: &Profile| averages::table(profile)[0].seconds();
     let measured = prediction.scenarios[0].before.mean_ns().unwrap() / 1e9;
     assert!((seconds(&profile) / 4.0 - measured).abs() < 1e-9);
@@ -298,7 +298,7 @@ fn a_profile_holds_what_operations_cost_by_size_and_what_scenarios_need() {
     Change::Rtt(0.02).apply(&mut farther).unwrap();
     let replayed = predict(&rows, &scenarios, &[Change::Rtt(0.02)]);
     assert!((seconds(&farther) / 4.0 - mean(&replayed.scenarios[0]) / 1e9).abs() < 1e-9);
-    // It comes back from a file as it was.
+    // A profile read from a file equals the original.
     let text = serde_json::to_string(&profile).unwrap();
     let read: Profile = serde_json::from_str(&text).unwrap();
     assert_eq!((read.wrong(), read.commands.len()), (None, profile.commands.len()));
@@ -313,7 +313,7 @@ fn a_profile_holds_what_operations_cost_by_size_and_what_scenarios_need() {
 }
 
 #[test]
-fn a_profile_of_a_capture_is_what_clients_wait_in_an_hour() {
+fn a_profile_of_a_capture_has_the_clients_waits_per_hour() {
     let mut acts = vec![act(10_000, 200); 10];
     acts.iter_mut().skip(1).for_each(|act| act.waits = false);
     let prediction = predict(&operations(&acts, None), &[], &[]);
@@ -323,7 +323,7 @@ fn a_profile_of_a_capture_is_what_clients_wait_in_an_hour() {
     let cell = &averages::table(&profile)[0];
     assert_eq!(cell.scenario, reduce::ALL);
     assert!((cell.seconds() - 3600.0 * waited / lasted).abs() < 1e-3, "{cell:?}");
-    // They went side by side: one round trip in all.
+    // They were parallel: one round trip in total.
     let round_trips = profile.scenarios[0].variants[0].round_trips;
     assert!((round_trips * lasted / 3600e9 - 1.0).abs() < 1e-9, "{round_trips}");
     assert_eq!(reduce::profile(&predict(&[], &[], &[]), None, "", ""), None);
@@ -354,14 +354,14 @@ fn a_capture_at_the_server_and_one_at_the_client_predict_the_same() {
         ..connection()
     }]);
     replay.operations(&batch(&at_server)).unwrap();
-    let seen = replay.finish();
+    let replayed = replay.finish();
     let wanted = predict(&at_client, &[], &[Change::Rtt(0.02)]);
-    assert_eq!(seen.waiting_ns, wanted.waiting_ns);
-    assert_eq!(mean(&seen.operations), mean(&wanted.operations));
+    assert_eq!(replayed.waiting_ns, wanted.waiting_ns);
+    assert_eq!(mean(&replayed.operations), mean(&wanted.operations));
 }
 
 #[test]
-fn what_is_not_there_is_counted() {
+fn missing_data_is_counted() {
     let rows = operations(&vec![act(MS, 200); 3], None);
     let mut plan = Plan::default();
     Change::Rtt(0.02).plan(&mut plan);
@@ -376,7 +376,7 @@ fn what_is_not_there_is_counted() {
 }
 
 #[test]
-fn what_the_server_did_for_a_later_member_is_in_the_compounds_time() {
+fn server_time_of_a_later_member_is_in_the_compounds_time() {
     let mut lead = operations(&[act(MS, 200)], None)[0];
     lead.set_compound(1);
     lead.set_compound_index(0);
@@ -423,7 +423,7 @@ fn reads_under_way_together_share_the_distance_and_not_the_server() {
     assert_eq!(waiting(1), one_by_one);
     let saved = one_by_one - waiting(2);
     assert!((4 * 20 * MS..6 * 20 * MS).contains(&saved), "{saved}");
-    // All together: one distance, and ten times the server.
+    // All in parallel: one round trip, and ten times the server's time.
     let all = waiting(100);
     assert!((20 * MS..20 * MS + 10 * MS).contains(&all), "{all}");
 }
@@ -445,12 +445,12 @@ fn requests_of_a_compound_share_one_round_trip() {
 }
 
 #[test]
-fn a_write_that_must_be_stable_takes_what_a_flush_took() {
+fn a_stable_write_takes_as_long_as_a_flush() {
     let mut rows = chain(&[CREATE, WRITE, WRITE, FLUSH, CLOSE]);
     for row in &mut rows {
         row.set_transferred_bytes(4096);
     }
-    // Everything after the Flush is as much later.
+    // Everything after the Flush is later by the same time.
     for row in &mut rows[3..] {
         row.set_response_end(row.response_end().unwrap() + 3 * MS);
     }
@@ -464,10 +464,10 @@ fn a_write_that_must_be_stable_takes_what_a_flush_took() {
         after - before
     };
     let through = learnt(&rows, Change::WriteThrough(true));
-    // Two writes are, and the Flush has nothing to do.
+    // Two writes are stable, and the Flush has nothing to do.
     assert_eq!(difference(&through), 2 * 3 * MS - 3 * MS);
     assert_eq!(difference(&learnt(&rows, Change::WriteThrough(false))), 0);
-    // A thread does the flush, too: each waits for it once more, and the Flush that finds nothing for nothing else.
+    // A thread also does the flush: each write waits for it again; a Flush without work waits only for it.
     const WAIT_NS: i64 = MS / 20;
     let mut threads = rows.clone();
     for row in &mut threads[1..3] {
@@ -494,10 +494,10 @@ fn a_write_that_must_be_stable_takes_what_a_flush_took() {
         }
         row.derive_durations();
     }
-    // What was added goes again; the Flush has both writes to make stable then.
+    // What was added is removed again; then the Flush has to make both writes stable.
     let buffered = learnt(&slow, Change::WriteThrough(false));
     assert_eq!(difference(&buffered), -2 * both + 3 * MS - WAIT_NS);
-    // The Flush waits for the second server: 5 ms, and for what is left of 8 KiB at 1 MB/s.
+    // The Flush waits for the second server: 5 ms, and for the rest of 8 KiB at 1 MB/s.
     let sync = learnt(&rows, Change::Replication(replication(true)));
     let waits = difference(&sync);
     assert!((5 * MS..14 * MS).contains(&waits), "{waits}");
@@ -507,17 +507,17 @@ fn a_write_that_must_be_stable_takes_what_a_flush_took() {
     assert_eq!(difference(&later), 0);
     let risk = later.at_risk.unwrap();
     assert_eq!((risk.written, risk.most), (8192, 8192));
-    // The line's 8 ms are not the writes'.
+    // The link's 8 ms do not belong to the writes.
     assert!((0..MS).contains(&risk.writing_ns) && risk.lasted_ns > 8 * MS, "{risk:?}");
     // Half a round trip, and both at the link's rate.
     assert!((6 * MS..11 * MS).contains(&risk.longest_ns), "{risk:?}");
 }
 
 #[test]
-fn bytes_take_what_the_line_needs_for_them_whether_it_becomes_slower_or_faster() {
+fn transfer_time_follows_the_rate_of_the_link() {
     const BYTES: i64 = 256 << 10;
-    // Read and written in turn over a line that needs so long for a byte, as a client sees it: what it writes is
-    // its kernel's at once.
+    // Alternate reads and writes over a link that takes the given time per byte, from the client's
+    // view: its kernel accepts written data at once.
     let moved = |byte_ns: i64| {
         let mut at = 1_000_000_000;
         let rows = (0..40).map(|number| {
@@ -529,7 +529,7 @@ fn bytes_take_what_the_line_needs_for_them_whether_it_becomes_slower_or_faster()
             row.set_response_wire_bytes(120 + (BYTES - sent) as u64);
             row.set_request_start(at);
             row.set_request_end(at + 1_000);
-            // Segments of 1,448 bytes have 66 of headers.
+            // Segments of 1,448 bytes have 66 bytes of headers.
             let line_ns = BYTES * byte_ns * 1514 / 1448;
             let answered = at + RTT_NS + MS + if sent > 0 { line_ns } else { 0 };
             row.set_response_start(answered);
@@ -555,7 +555,7 @@ fn bytes_take_what_the_line_needs_for_them_whether_it_becomes_slower_or_faster()
 }
 
 #[test]
-fn what_is_written_to_a_continuously_available_share_waits_for_the_second_server() {
+fn writes_to_a_continuously_available_share_wait_for_the_second_server() {
     let mut rows = chain(&[CREATE, WRITE, WRITE, CLOSE]);
     for row in &mut rows {
         row.set_transferred_bytes(4096);
@@ -585,7 +585,7 @@ fn what_is_written_to_a_continuously_available_share_waits_for_the_second_server
 }
 
 #[test]
-fn a_directory_lease_answers_what_was_looked_up_before() {
+fn a_directory_lease_answers_repeated_lookups() {
     const FILE_OPEN: u32 = 1;
     const NO_MORE_FILES: u32 = 0x8000_0006;
     let rows = chain(&[CREATE, QUERY_DIRECTORY, CLOSE].repeat(3));
@@ -612,7 +612,7 @@ fn a_directory_lease_answers_what_was_looked_up_before() {
     let mut plan = Plan::default();
     Change::DirLease(()).plan(&mut plan);
     let prediction = replay(plan, baseline);
-    // The first open, which stays, and the first listing.
+    // The first open, which is still sent, and the first listing.
     assert_eq!((prediction.operations.count, prediction.operations.count_after), (9, 2));
     assert_eq!(prediction.cached, Cached { answered: 7, breaks: 0, creates: 3 });
     let close = prediction.sent.iter().find(|one| one.command == "Close").unwrap();
@@ -649,27 +649,27 @@ fn signing_costs_both_sides_each_message_and_its_bytes() {
         || Some(calibration(&[(Protection::AesGmac, 1_000.0), (Protection::AesCmac, 9_000.0)]));
     let difference =
         |one: &Prediction| mean(&one.operations) - one.operations.before.mean_ns().unwrap();
-    // Request and reply at the server, half a nanosecond per byte; twice as much for each at the client, outside the
-    // operation.
+    // Request and reply at the server, half a nanosecond per byte; twice as much for each at the
+    // client, outside the operation.
     let bytes = 0.5 * (120.0 + 4_000.0);
     let signed = protected(&rows, Change::Signing(Protection::AesGmac), known());
     assert_eq!(difference(&signed), 2_000.0 + bytes);
     assert_eq!((signed.protected.changed, signed.protected.unknown), (10, 0));
     let out = signed.operations.parts.iter().find(|part| part.part == "crypto_out").unwrap();
     assert_eq!((out.before_ns, out.after_ns), (0.0, 1_000.0 + 2_000.0));
-    // From one to the other, and nothing where it is the same.
+    // From one algorithm to the other, and no cost if it is the same.
     rows.iter_mut().for_each(|row| row.set_signed(true));
     let same = protected(&rows, Change::Signing(Protection::HmacSha256), known());
     assert_eq!((difference(&same), same.protected.changed), (0.0, 0));
     let unknown = protected(&rows, Change::Signing(Protection::AesGmac), None);
     assert_eq!((difference(&unknown), unknown.protected.unknown), (0.0, 10));
-    // What the server's slices say is taken away without any calibration.
+    // The costs in the server's slices are removed without any calibration.
     rows.iter_mut().for_each(|row| row.set_crypto_out_ns(7_000));
     let off = protected(&rows, Change::Signing(Protection::None), None);
     assert_eq!(difference(&off), -7_000.0);
 }
 
-/// Of a server without signing the TreeConnects are signed all the same, of one with signing the Negotiates are not.
+/// Without signing, the TreeConnects are signed nevertheless; with signing, the Negotiates are not.
 #[test]
 fn protection_that_is_there_already_changes_nothing() {
     let commands = [NEGOTIATE, IOCTL, TREE_CONNECT, CREATE, READ, CLOSE];
@@ -678,16 +678,16 @@ fn protection_that_is_there_already_changes_nothing() {
         for (row, command) in rows.iter_mut().zip(commands) {
             row.set_command(code::command(2, command));
             row.set_signed(signed.contains(&command));
-            // The Ioctl that validates the Negotiate is of no open.
+            // The Ioctl that validates the Negotiate belongs to no open.
             if matches!(command, CREATE | READ | CLOSE) {
                 row.set_handle(1);
             }
         }
         let way = if signed.contains(&READ) { Protection::HmacSha256 } else { Protection::None };
-        let asked = [Change::Signing(way), Change::Encryption(Protection::None)];
-        let prediction = learnt(&rows, asked[0]);
+        let requested = [Change::Signing(way), Change::Encryption(Protection::None)];
+        let prediction = learnt(&rows, requested[0]);
         assert_eq!(prediction.protected.unknown, 0, "{way:?}");
-        assert_eq!((prediction.protected.changed, unanswered(&asked, &prediction)), (0, None));
+        assert_eq!((prediction.protected.changed, unanswered(&requested, &prediction)), (0, None));
         assert_eq!(Some(mean(&prediction.operations)), prediction.operations.before.mean_ns());
         // Another algorithm is still predicted.
         let other = learnt(&rows, Change::Signing(Protection::AesGmac));
@@ -695,13 +695,13 @@ fn protection_that_is_there_already_changes_nothing() {
     }
 }
 
-/// Any number, extremes more often than others.
+/// Any number, with frequent extremes.
 fn wild() -> impl Strategy<Value = i64> {
     prop_oneof![any::<i64>(), Just(i64::MIN), Just(i64::MAX), Just(0), -5..5i64]
 }
 
 proptest! {
-    // Nonsense is slow: a line that is full for minutes.
+    // Nonsense is slow: a link that is saturated for minutes.
     #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]
@@ -764,7 +764,7 @@ proptest! {
 
 proptest! {
     #[test]
-    fn no_change_is_what_was_measured(acts in acts()) {
+    fn no_change_gives_the_measured_times(acts in acts()) {
         let rows = operations(&acts, None);
         for changes in [vec![], vec![Change::Rtt(RTT_NS as f64 / 1e9)], vec![Change::Filesystem(1.0)]] {
             let prediction = predict(&rows, &[], &changes);
@@ -805,8 +805,8 @@ proptest! {
     ) {
         let mut acts = acts;
         for act in &mut acts {
-            // Large messages side by side open TCP's window for each other, and it closes again with
-            // time, so that a moment sooner or later can cost or save a round trip: on a real line too.
+            // Large parallel messages open TCP's window for each other, and it closes again with time,
+            // so that a small shift can cost or save a round trip: on a real link too.
             match one_by_one {
                 true => act.waits = true,
                 false => act.reply_bytes %= 14_000,

@@ -109,7 +109,7 @@ fn by_command_and_by_share() {
     assert_eq!((split.queue_ns, split.processing_ns, split.filesystem_ns), (400, 40, 4_000));
     assert_eq!((split.send_ns, split.residual_ns), (100, 10));
     assert_eq!((split.request_transfer_ns, split.response_transfer_ns), (20, 40));
-    // What an operation has no slice of is not zero.
+    // A missing slice is not a slice of zero.
     assert_eq!((close.queue.distribution.n, close.filesystem.distribution.n), (0, 1));
     let shares: f64 = server.commands.iter().map(|row| row.time_share).sum();
     assert!((shares - 1.0).abs() < 1e-5);
@@ -130,7 +130,7 @@ fn a_compound_s_turnaround_is_not_its_lead_s() {
     lead.set_compound_index(0);
     lead.set_response_start(lead.response_start().unwrap() + 5_000);
     lead.derive_durations();
-    // A member has no times of its own from the wire.
+    // A member has no wire times of its own.
     let mut member = Operation::default();
     member.set_operation(2);
     member.set_protocol(2);
@@ -156,7 +156,7 @@ fn a_compound_s_turnaround_is_not_its_lead_s() {
     let [close, read] = server.slowest.as_slice() else { panic!() };
     assert_eq!((close.server_ns, close.arrived_ns, close.placed), (900, Some(1_000_000_700), true));
     assert_eq!((read.server_ns, read.residual_ns), (500, None));
-    // It counts where its lead began.
+    // It counts at the start of its lead.
     assert_eq!(server.bins.iter().map(|bin| bin.operations).sum::<u64>(), 2);
 }
 

@@ -147,7 +147,7 @@ fn latency_and_shares_of_commands() {
 }
 
 #[test]
-fn what_waits_by_design_is_no_latency() {
+fn waits_by_design_are_not_latency() {
     let found = report(&[
         row(NOTIFY, 0, 9_000 * MS).with(|row| {
             row.set_waits(true);
@@ -166,7 +166,7 @@ fn what_waits_by_design_is_no_latency() {
 }
 
 #[test]
-fn what_is_not_known_is_never_a_zero_latency() {
+fn an_unknown_latency_is_never_zero() {
     let request_only = row(READ, 0, MS).with(|row| {
         for column in [
             Column::status,
@@ -506,7 +506,7 @@ fn an_open_that_ended_without_a_close_may_have_been_used() {
         reads,
         ..Handle::default()
     };
-    // Nothing between; with the connection, a question; with it, nothing; with the tree, a read.
+    // Nothing in between; with the connection, a query; with it, nothing; with the tree, a read.
     summary.handles(&[
         handle(Some(9), 2, 0),
         handle(None, 2, 0),

@@ -1,4 +1,4 @@
-//! Replays with several changes at once, and of several recordings: nothing counts twice, and nothing is left out.
+//! Replays with several changes at once, and of several recordings: nothing is counted twice or left out.
 
 // A test may panic.
 #![allow(clippy::unwrap_used)]
@@ -27,8 +27,8 @@ const MS: i64 = 1_000_000;
 const RTT_NS: i64 = MS / 5;
 const BLOCK: u64 = 65_536;
 
-/// Operations one after the other on one open, a tenth of a millisecond between them, that the server needs so long
-/// for, as a client sees them on a line of [`RTT_NS`].
+/// Operations one after the other on one open, a tenth of a millisecond between them, each with the
+/// given server time, from the client's view on a link of [`RTT_NS`].
 fn chain(acts: &[(u16, i64)]) -> Vec<Operation> {
     let mut at = 1_000_000_000;
     let rows = acts.iter().enumerate().map(|(number, &(command, server_ns))| {
@@ -54,7 +54,7 @@ fn chain(acts: &[(u16, i64)]) -> Vec<Operation> {
     rows.collect()
 }
 
-/// Blocks of 64 KiB that continue each other.
+/// Consecutive blocks of 64 KiB.
 fn blocks(rows: &mut [Operation]) {
     for (place, row) in rows.iter_mut().enumerate() {
         row.set_offset_bytes(place as u64 * BLOCK);
@@ -93,7 +93,7 @@ fn replay(batch: &RecordBatch, plan: Plan, baseline: Baseline) -> Prediction {
     replay.finish()
 }
 
-/// With what a first replay has learnt, as the program does.
+/// With the lessons of a first replay, as the program does.
 fn predict_with(
     batch: &RecordBatch,
     changes: &[Change],
@@ -127,7 +127,7 @@ fn is_sound(prediction: &Prediction) {
 }
 
 #[test]
-fn what_faster_processors_left_of_signing_is_taken_away_once() {
+fn signing_left_by_faster_processors_is_removed_once() {
     let mut rows = chain(&[(READ, 100_000); 10]);
     for row in &mut rows {
         row.set_signed(true);
@@ -143,7 +143,7 @@ fn what_faster_processors_left_of_signing_is_taken_away_once() {
         assert_eq!(longer(&off), -10 * (20_000 + 40_000));
         is_sound(&off);
     }
-    // What is signed then is by those processors as well.
+    // Signing that remains also uses those processors.
     for row in &mut rows {
         row.set_signed(false);
         row.set_crypto_out_ns(0);
@@ -159,7 +159,7 @@ fn what_faster_processors_left_of_signing_is_taken_away_once() {
 }
 
 #[test]
-fn what_faster_storage_left_of_a_flush_is_taken_away_once() {
+fn a_flush_left_by_faster_storage_is_removed_once() {
     let mut rows = chain(&[(WRITE, 5 * MS); 12]);
     for row in &mut rows {
         row.set_transferred_bytes(4096);
@@ -172,7 +172,7 @@ fn what_faster_storage_left_of_a_flush_is_taken_away_once() {
     let off = predict(&rows, &[faster, Change::WriteThrough(false)]);
     assert_eq!(longer(&off), -12 * (4 * MS + 3 * MS / 4));
     is_sound(&off);
-    // And what is stable then by faster storage.
+    // And stable writes use faster storage.
     for row in rows.iter_mut().take(2) {
         row.set_write_through(false);
         row.set_flush_ns(0);
@@ -187,7 +187,7 @@ fn what_faster_storage_left_of_a_flush_is_taken_away_once() {
 
 #[test]
 fn nothing_goes_along_with_what_is_not_sent() {
-    // A directory that is opened, asked and closed twice; under a lease its second open is not sent.
+    // A directory that is opened, queried and closed twice; under a lease its second open is not sent.
     let ask = [(CREATE, MS / 10), (QUERY_INFO, MS / 10), (CLOSE, MS / 10)].repeat(2);
     let mut rows = chain(&ask);
     for (place, row) in rows.iter_mut().enumerate() {
@@ -203,14 +203,14 @@ fn nothing_goes_along_with_what_is_not_sent() {
     };
     let lease = Change::DirLease(());
     assert_eq!(rounds(&[lease]), 3);
-    // The first query goes along with its open; the second one has none to go along with.
+    // The first query is compounded with its open; the second one has no open to be compounded with.
     assert_eq!(rounds(&[Change::Compound(true)]), 2);
     assert_eq!(rounds(&[lease, Change::Compound(true)]), 2);
 }
 
 #[test]
 fn a_larger_block_is_made_stable_once_and_a_smaller_one_piece_by_piece() {
-    // Writes of two sizes, of which a Flush each makes them stable for 3 ms.
+    // Writes of two sizes, each made stable by a Flush of 3 ms.
     let mut acts = vec![(WRITE, MS / 5); 16];
     acts.extend([(WRITE, MS / 20), (FLUSH, 3 * MS)].repeat(12));
     let mut rows = chain(&acts);
@@ -229,13 +229,13 @@ fn a_larger_block_is_made_stable_once_and_a_smaller_one_piece_by_piece() {
         let with = longer(&predict(&rows, &[blocks, through]));
         with - longer(&predict(&rows, &[blocks]))
     };
-    // The sixteen are one: twelve short ones and that one are stable instead of twelve Flushes.
+    // The sixteen become one: twelve short ones and that one are stable instead of twelve Flushes.
     let one = more(Change::WriteBlock(1 << 20));
     assert_eq!(one, 3 * MS);
     let alone = longer(&predict(&rows, &[through]));
     assert_eq!(alone, 16 * 3 * MS);
     assert_eq!(more(Change::WriteBlock(BLOCK / 2)), 2 * alone);
-    // A second server is waited for as often.
+    // They wait for a second server equally often.
     let replication = Replication { is_sync: true, rtt_ns: 5 * MS, bandwidth_bits: None };
     let both = [Change::WriteBlock(1 << 20), through];
     let replicated = predict(&rows, &[&both[..], &[Change::Replication(replication)]].concat());
@@ -243,7 +243,7 @@ fn a_larger_block_is_made_stable_once_and_a_smaller_one_piece_by_piece() {
 }
 
 #[test]
-fn what_requests_more_cost_is_the_servers_as_well() {
+fn additional_requests_cost_server_time_too() {
     // 0.1 ms for a request, 0.1 for 64 KiB.
     let mut acts = vec![(READ, MS / 5); 16];
     acts.extend([(READ, MS / 10 + MS / 160); 12]);
@@ -261,7 +261,7 @@ fn what_requests_more_cost_is_the_servers_as_well() {
     let larger = predict(&rows, &[Change::Block(1 << 20)]);
     assert!(longer(&larger) < -4 * MS, "{larger:?}");
     is_sound(&larger);
-    // What is slower is so for each of them.
+    // The slower part is slower for each of them.
     rows.iter_mut().for_each(|row| row.set_filesystem_ns(row.server_ns().unwrap()));
     for block in [Change::Block(4096), Change::Block(1 << 20)] {
         let [one, slower] = [&[block][..], &[block, Change::Filesystem(0.1)]];
@@ -300,7 +300,7 @@ fn storage_counts_among_reads_side_by_side() {
 }
 
 #[test]
-fn what_is_not_there_to_be_changed_is_told() {
+fn a_change_without_effect_is_reported() {
     let rows = chain(&[(QUERY_INFO, MS); 20]);
     let prediction = predict(&rows, &[]);
     for change in
@@ -316,7 +316,7 @@ fn what_is_not_there_to_be_changed_is_told() {
 }
 
 #[test]
-fn connections_beside_a_sessions_first_are_counted() {
+fn further_connections_of_a_session_are_counted() {
     let mut rows = chain(&[(READ, MS); 4]);
     assert_eq!(predict(&rows, &[]).further_channels, 0);
     rows[1].set_connection(2);
@@ -325,7 +325,7 @@ fn connections_beside_a_sessions_first_are_counted() {
 }
 
 #[test]
-fn what_was_not_measured_is_counted() {
+fn unmeasured_operations_are_counted() {
     let mut rows = chain(&[(READ, MS); 4]);
     rows.iter_mut().for_each(|row| row.set_scenario_run(1));
     let mut replay = Replay::new(Plan::default(), Baseline::default());
@@ -366,9 +366,9 @@ fn a_scenario_takes_no_less_than_its_operations() {
     assert_eq!(predict(&rows, &[]).scenario_s(), None);
 }
 
-/// Two recordings of a client each, a year apart, in either order.
+/// Two recordings of one client each, a year apart, in either order.
 #[test]
-fn what_lies_between_recordings_is_no_time_of_theirs() {
+fn gaps_between_recordings_are_ignored() {
     const YEAR_NS: i64 = 365 * 86_400_000 * MS;
     let old = chain(&[(READ, 400 * MS); 20]);
     let mut new = old.clone();
@@ -391,7 +391,7 @@ fn what_lies_between_recordings_is_no_time_of_theirs() {
     let one = of(&[("old", &old)]);
     for both in [of(&[("old", &old), ("new", &new)]), of(&[("new", &new), ("old", &old)])] {
         assert_eq!((both.0, both.1), (2 * one.0, one.1));
-        // Of a client in an hour.
+        // For one client and hour.
         assert!((both.2 / one.2 - 1.0).abs() < 1e-9, "{both:?} {one:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! State is bounded whatever a capture holds, and what is discarded is counted.
+//! State is bounded for any capture, and discarded state is counted.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -26,7 +26,7 @@ fn connections_beyond_the_limit_are_forgotten_the_idle_ones_first() {
     }
     let limits = Limits { connections: 20, ..Limits::default() };
     let decoded = decoded(&mixed(connections), limits);
-    // Nothing is lost of connections that were over.
+    // Connections that had ended lose nothing.
     assert_eq!(decoded.operations(), 200 * 4);
     let coverage = &decoded.coverage[0];
     assert_eq!(coverage.connections, 200);
@@ -82,7 +82,7 @@ fn flows_of_other_protocols_are_candidates_for_a_while_only() {
     assert_eq!(decoded.operations(), 0);
 }
 
-/// A stream in which every other segment is lost, for ever, and nothing is acknowledged.
+/// A stream in which every other segment is lost, without end, and nothing is acknowledged.
 fn holes(payload: usize, segments: usize) -> Vec<Packet> {
     let mut talk = Talk::new();
     talk.connect();
@@ -117,7 +117,7 @@ fn tiny_segments_behind_a_hole_cost_little() {
 }
 
 #[test]
-fn what_waits_on_all_connections_together_is_bounded() {
+fn waiting_bytes_of_all_connections_are_bounded() {
     let mut connections = Vec::new();
     for index in 0..30_u16 {
         let mut packets = holes(1_000, 20);
@@ -180,7 +180,7 @@ fn opens_that_are_never_closed_are_forgotten() {
     let coverage = &decoded.coverage[0];
     assert_eq!(coverage.handles_forgotten, 901);
     assert_eq!(coverage.paths_unknown, 1);
-    // Each has its row all the same.
+    // Each has its row nevertheless.
     assert_eq!(decoded.handles.len(), 1_001);
 }
 

@@ -1,5 +1,5 @@
-//! What a live recording sees of a conversation over real sockets on the loopback interface: the
-//! operations, and nothing twice. Needs CAP_NET_RAW.
+//! Records a conversation over real sockets on the loopback interface: the operations, and none of them
+//! twice. Needs CAP_NET_RAW.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, missing_docs)]
@@ -94,7 +94,7 @@ fn record(mut recorder: Recorder, work: impl FnOnce() + Send + 'static) -> Decod
     seen
 }
 
-/// Columns that another moment, or another place to look from, changes.
+/// Columns that depend on the time or on the vantage point.
 fn stable(rows: Vec<Row>) -> Vec<Row> {
     const KEPT: [&str; 11] = [
         "operation",
@@ -150,7 +150,7 @@ fn a_conversation_is_seen_once_and_whole() {
         assert!(
             rows.iter().all(|row| row.contains_key("elapsed_ns") && row.contains_key("server_ns"))
         );
-        // What was kept of the packets decodes to the same, frames included.
+        // The kept packets decode to the same rows, frames included.
         let kept = decode_files(vec![pcap.clone()], &support::decode::single()).unwrap();
         assert_eq!(stable(kept.rows()), stable(rows.clone()));
         for column in ["request_frame", "response_frame", "response_end", "tcp_sequence"] {
@@ -168,7 +168,7 @@ fn packets_that_are_cut_give_the_same_operations() {
         let mut talk = Talk::new();
         talk.connect();
         for id in 4..40 {
-            // Larger than a segment, than the head that is copied, than IP's 64 KiB.
+            // Larger than a segment, than the copied head, and than IP's 64 KiB.
             talk.exchange(smb2::read(id, 1, 0, 200_000), 0, smb2::data(id, &[7; 200_000]));
         }
         play(&listener, &talk);
@@ -182,7 +182,7 @@ fn packets_that_are_cut_give_the_same_operations() {
 }
 
 #[test]
-fn an_interface_that_is_not_there_is_told_with_those_that_are() {
+fn an_error_for_a_missing_interface_lists_the_existing_ones() {
     let options = Options { interface: "no-such0".into(), ..Options::default() };
     let Err(error) = Recorder::open("test", &options, &Decode::default()) else { panic!("opened") };
     let text = error.to_string();

@@ -1,4 +1,4 @@
-//! When an open begins and ends (MS-SMB2 sections 3.3.5.9 to 3.3.5.10), and what is not an open.
+//! When an open begins and ends (MS-SMB2 sections 3.3.5.9 to 3.3.5.10), and which handles are not opens.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -16,7 +16,7 @@ use support::talk::Talk;
 const FILE_CLOSED: u32 = 0xc000_0128;
 
 #[test]
-fn what_the_server_does_not_know_was_not_opened_before() {
+fn a_handle_unknown_to_the_server_was_not_opened_before() {
     let mut talk = Talk::new();
     talk.connect();
     talk.exchange(create(4, "a"), 1_000, created(4, 40));
@@ -27,15 +27,15 @@ fn what_the_server_does_not_know_was_not_opened_before() {
     let before = decoded(&talk);
     assert_eq!((before.handles.len(), before.coverage[0].paths_unknown), (1, 0));
     assert!(!before.by_id()["16"].contains_key("handle"));
-    // One that is there was.
+    // A handle that exists had been opened.
     talk.exchange(read(7, 9, 0, 1), 1_000, data(7, b"x"));
     let after = decoded(&talk);
     assert_eq!((after.handles.len(), after.coverage[0].paths_unknown), (2, 1));
     assert!(after.by_id()["17"].contains_key("handle"));
 }
 
-/// A conversation that opens the file 40 at most, then does `more`, and how the open ended: when
-/// and by which message.
+/// A conversation that opens at most the file 40, then does `more`; returns when the open ended and
+/// with which message.
 fn ending(flags: u8, more: impl Fn(&mut Talk)) -> Option<(bool, Option<String>)> {
     let mut talk = Talk::new();
     talk.connect();
@@ -71,7 +71,7 @@ fn opens_end_with_their_tree_session_and_connection() {
     assert_eq!(ending(FIN | ACK, bye(LOGOFF)), by("Logoff"));
     assert_eq!(ending(FIN | ACK, nothing), Some((true, None)));
     assert_eq!(ending(RST, nothing), Some((true, None)));
-    // What failed ended nothing, and what was closed stays closed.
+    // Failed requests ended nothing, and closed opens stay closed.
     let refused = |talk: &mut Talk| {
         talk.exchange(bare(LOGOFF, 5), 1_000, error(LOGOFF, 5, FILE_CLOSED));
     };

@@ -1,5 +1,5 @@
-//! Conversations over TCP, cut, mixed up, repeated, lost and begun in the middle: what must stay
-//! the same does, and what cannot be known is counted (RFC 9293 section 3.4, MS-SMB2 section 3).
+//! Conversations over TCP that are cut, reordered, repeated, lost or begin mid-stream: results that
+//! must not change do not, and unknown values are counted (RFC 9293 section 3.4, MS-SMB2 section 3).
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -17,9 +17,9 @@ use support::{Dice, smb2};
 
 /// Whole frames.
 const ALL: usize = usize::MAX;
-/// What a packet's place in the file decides.
+/// Columns that depend on a packet's position in the file.
 const FRAMES: &[&str] = &["request_frame", "response_frame"];
-/// What repeated and late packets rightly change as well: which of them gave round trips.
+/// Columns that repeated and late packets rightly change as well: they select the samples of the round trip.
 const ROUND_TRIPS: &[&str] = &[
     "request_frame",
     "response_frame",
@@ -47,19 +47,19 @@ fn everything_is_decoded_as_it_was_said() {
     // The Cancel has no reply by design.
     assert_eq!((coverage.operations_unanswered, coverage.messages_malformed), (0, 0));
     let rows = decoded.by_id();
-    let told = |id: &str, column: &str| rows[&format!("1{id}")].get(column).map(String::as_str);
-    assert_eq!(told("7", "transferred_bytes"), Some("65536"));
-    assert_eq!(told("7", "path"), Some(r"docs\big.bin"));
-    assert_eq!(told("7", "share"), Some(r"\\files\home"));
-    assert_eq!(told("7", "user"), Some("ada"));
-    assert_eq!(told("7", "elapsed_ns"), Some("2000000"));
-    assert_eq!(told("10", "elapsed_ns"), Some("127000"));
-    assert_eq!(told("17", "waits"), Some("true"));
-    assert_eq!(told("17", "status_name"), Some("STATUS_CANCELLED"));
-    assert_eq!(told("18", "async_id"), Some("78"));
-    assert_eq!(told("18", "elapsed_ns"), Some("4600000"));
-    assert_eq!(told("20", "status_name"), Some("STATUS_OBJECT_NAME_NOT_FOUND"));
-    assert_eq!(told("16", "path"), Some("two"));
+    let value = |id: &str, column: &str| rows[&format!("1{id}")].get(column).map(String::as_str);
+    assert_eq!(value("7", "transferred_bytes"), Some("65536"));
+    assert_eq!(value("7", "path"), Some(r"docs\big.bin"));
+    assert_eq!(value("7", "share"), Some(r"\\files\home"));
+    assert_eq!(value("7", "user"), Some("ada"));
+    assert_eq!(value("7", "elapsed_ns"), Some("2000000"));
+    assert_eq!(value("10", "elapsed_ns"), Some("127000"));
+    assert_eq!(value("17", "waits"), Some("true"));
+    assert_eq!(value("17", "status_name"), Some("STATUS_CANCELLED"));
+    assert_eq!(value("18", "async_id"), Some("78"));
+    assert_eq!(value("18", "elapsed_ns"), Some("4600000"));
+    assert_eq!(value("20", "status_name"), Some("STATUS_OBJECT_NAME_NOT_FOUND"));
+    assert_eq!(value("16", "path"), Some("two"));
     assert_eq!(decoded.handles.len(), 5);
     // Also where a later member of a compound, which has no times of its own, opens or closes.
     let (start, end) = (coverage.start.unwrap(), coverage.end.unwrap());
@@ -75,7 +75,7 @@ fn everything_is_decoded_as_it_was_said() {
 }
 
 #[test]
-fn a_keep_alive_is_no_retransmission() {
+fn a_keep_alive_is_not_a_retransmission() {
     let packets = sent(&everything(noise()));
     let retransmissions = |add: Option<Packet>| {
         let packets: Vec<_> = packets.iter().cloned().chain(add).collect();
@@ -94,7 +94,7 @@ fn a_keep_alive_is_no_retransmission() {
     assert_eq!(retransmissions(Some(again)), 1);
 }
 
-/// All packets; those from that index on come later by `ns`.
+/// All packets; those from that index on arrive later by `ns`.
 fn later(packets: &[Packet], from: usize, ns: i64) -> Vec<Packet> {
     let late = |(index, one): (usize, &Packet)| match index < from {
         true => one.clone(),
@@ -104,35 +104,35 @@ fn later(packets: &[Packet], from: usize, ns: i64) -> Vec<Packet> {
 }
 
 #[test]
-fn what_losses_cost_stands_on_the_operation() {
+fn the_cost_of_losses_is_on_the_operation() {
     const LATE_NS: i64 = 200_000_000;
     let packets = sent(&everything(noise()));
     let rows_with_recovery = |packets: &[Packet]| {
         let decoded = decode(&pcap(packets, ALL, false), &single());
         let rows = decoded.rows();
-        let told =
+        let times =
             rows.iter().filter_map(|row| Some((row.get("recovery_ns")?, &row["elapsed_ns"])));
-        let told: Vec<(i64, i64)> = told
+        let times: Vec<(i64, i64)> = times
             .map(|(recovery, elapsed)| (recovery.parse().unwrap(), elapsed.parse().unwrap()))
             .collect();
         let [row] = &decoded.connections[..] else { panic!("{:?}", decoded.connections) };
-        (told, [row.recovery_ns_to_server, row.recovery_ns_to_client], row.clone())
+        (times, [row.recovery_ns_to_server, row.recovery_ns_to_client], row.clone())
     };
     assert_eq!(rows_with_recovery(&packets).0, []);
-    // ReplyTimes before it is lost: the request is sent again, and answered then.
+    // Lost before ReplyTimes: the request is sent again, and answered then.
     let place = packets.iter().rposition(|one| one.to_server && one.payload.len() > 1).unwrap();
     let mut again = later(&packets, place + 1, LATE_NS);
     let repeated = Packet { time: packets[place].time + LATE_NS, ..packets[place].clone() };
     again.insert(place + 1, repeated);
-    let (told, [to_server, to_client], row) = rows_with_recovery(&again);
-    let [(recovery, elapsed)] = told[..] else { panic!("{told:?}") };
+    let (times, [to_server, to_client], row) = rows_with_recovery(&again);
+    let [(recovery, elapsed)] = times[..] else { panic!("{times:?}") };
     assert!(recovery >= LATE_NS && recovery <= elapsed, "{recovery} {elapsed}");
     assert!(to_server >= LATE_NS as u64 && to_client == 0, "{row:?}");
     // Recorded twice, nothing was lost.
     let mut twice = packets.clone();
     twice.insert(place + 1, packets[place].clone());
     assert_eq!(rows_with_recovery(&twice).0, []);
-    // ReplyTimes behind the loss: a part of a reply comes after those that follow it.
+    // Lost after ReplyTimes: a part of a reply arrives after the segments that follow it.
     let is_long = |place: usize| {
         (place..place + 3).all(|one| !packets[one].to_server && packets[one].payload.len() > 1000)
     };
@@ -141,8 +141,8 @@ fn what_losses_cost_stands_on_the_operation() {
     let mut lost = late.remove(place + 1);
     lost.time = late[place + 1].time + LATE_NS - 1_000;
     late.insert(place + 2, lost);
-    let (told, [to_server, to_client], _) = rows_with_recovery(&late);
-    let [(recovery, elapsed)] = told[..] else { panic!("{told:?}") };
+    let (times, [to_server, to_client], _) = rows_with_recovery(&late);
+    let [(recovery, elapsed)] = times[..] else { panic!("{times:?}") };
     assert!((LATE_NS - 2_000..=elapsed).contains(&recovery), "{recovery} {elapsed}");
     assert!(to_client.abs_diff(recovery as u64) < 10 && to_server == 0, "{to_client}");
 }
@@ -186,7 +186,7 @@ fn notifications_and_blocked_locks_are_not_outstanding() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Wherever segments end, the rows are the same in all that does not count frames.
+    /// For any segmentation, the rows are the same in all columns that do not count frames.
     #[test]
     fn any_split_gives_the_same_rows(seed in any::<u64>(), most in 1_usize..4_000) {
         let talk = everything(noise());
@@ -195,7 +195,7 @@ proptest! {
         assert_same(&expected, &rows_of(&cut, FRAMES), "split");
     }
 
-    /// Neither do order (within what one side says at a time), repetition nor overlap matter.
+    /// Nor do order (within one side's bytes at a time), repetition or overlap matter.
     #[test]
     fn any_order_gives_the_same_rows(
         seed in any::<u64>(),
@@ -213,17 +213,17 @@ proptest! {
         assert_eq!(decoded.coverage[0].gaps, 0);
     }
 
-    /// A recorder that sees the two directions late by a few packets: times suffer, nothing else.
+    /// A recorder that captures the two directions late by a few packets: only times suffer.
     #[test]
     fn directions_recorded_out_of_order_still_pair(seed in any::<u64>(), window in 1_usize..6) {
         let talk = everything(noise());
         let mut packets = sent(&talk);
-        let told = ["message_id", "command", "status", "transferred_bytes", "requested_bytes"];
+        let columns = ["message_id", "command", "status", "transferred_bytes", "requested_bytes"];
         let of = |packets: &[Packet]| -> Vec<Vec<Option<String>>> {
             let rows = rows_of(packets, &[]);
             let mut out: Vec<Vec<Option<String>>> = rows
                 .iter()
-                .map(|row| told.iter().map(|column| row.get(*column).cloned()).collect())
+                .map(|row| columns.iter().map(|column| row.get(*column).cloned()).collect())
                 .collect();
             out.sort();
             out
@@ -235,14 +235,14 @@ proptest! {
         prop_assert_eq!(of(&packets), expected);
     }
 
-    /// How many threads there are changes nothing, numbers included.
+    /// The number of threads changes nothing, not even numbers.
     #[test]
     fn threads_do_not_matter(seed in any::<u64>(), again in 0_usize..30) {
         let mut dice = Dice::new(seed);
         let mut connections = Vec::new();
         for index in 0..7 {
             let mut talk = everything(noise());
-            // Some connections end with requests that wait.
+            // Some connections end with pending requests.
             talk.said.truncate(talk.said.len() - dice.below(30));
             let late = dice.below(9_000_000) as i64;
             talk.said.iter_mut().for_each(|said| said.time += late);
@@ -278,7 +278,7 @@ fn two_files_that_continue_each_other_are_as_one() {
             assert_same(&expected, &decoded.rows_without(left_out), "two files");
             assert_eq!(decoded.coverage.len(), 2);
             assert_eq!(decoded.connections.len(), 1);
-            // Keys of one table are found in the others.
+            // Keys of one table exist in the others.
             let recording = &decoded.coverage[0].recording;
             assert!(decoded.rows().iter().all(|row| &row["recording"] == recording));
             assert_eq!(&decoded.connections[0].recording, recording);
@@ -292,7 +292,7 @@ fn two_files_that_continue_each_other_are_as_one() {
     }
 }
 
-/// What must be right of an operation all of whose packets are there.
+/// Checks an operation whose packets are all present.
 fn essence(row: &Row) -> Vec<Option<String>> {
     [
         "command",
@@ -310,7 +310,7 @@ fn essence(row: &Row) -> Vec<Option<String>> {
     .collect()
 }
 
-/// The messages ids in a message of the conversation.
+/// The message ids in a message of the conversation.
 fn ids(talk: &Talk, message: usize) -> Vec<String> {
     let mut out = Vec::new();
     let mut rest = &talk.said[message].bytes[4..];
@@ -325,7 +325,7 @@ fn ids(talk: &Talk, message: usize) -> Vec<String> {
     }
 }
 
-/// Decodes without some packets and expects every operation that they did not carry unharmed.
+/// Decodes without some packets and expects all other operations unharmed.
 #[track_caller]
 fn lose(talk: &Talk, packets: &[Packet], lost: &[usize], what: &str) -> support::decode::Decoded {
     let kept: Vec<Packet> = packets
@@ -363,7 +363,7 @@ fn a_lost_segment_costs_only_what_it_carried() {
             let what = format!("zeros {zeros}, segment {index} of {:?}", packet.carries);
             let decoded = lose(&talk, &packets, &[index], &what);
             let coverage = &decoded.coverage[0];
-            // What is lost at the very end cannot be missed.
+            // Losses at the very end cannot be noticed.
             let last = packets[index + 1..].iter().all(|p| p.to_server != packet.to_server);
             assert_eq!(coverage.gaps, u64::from(!last), "{what}");
             let bytes = if last { 0 } else { packet.payload.len() as u64 };
@@ -451,7 +451,7 @@ fn one_direction_alone_gives_its_operations() {
     }
 }
 
-/// What stands behind the SMB2 header, and what follows from it.
+/// The body after the SMB2 header, and the columns that follow from it.
 const BEHIND_HEADERS: &[&str] = &[
     "path",
     "share",
@@ -483,7 +483,7 @@ const BEHIND_HEADERS: &[&str] = &[
 ];
 
 #[test]
-fn what_was_cut_short_does_not_contradict_itself() {
+fn truncated_rows_are_consistent() {
     let packets = sent(&everything(noise()));
     let decoded = decode(&pcap(&packets, 80, false), &single());
     let coverage = &decoded.coverage[0];
@@ -493,7 +493,7 @@ fn what_was_cut_short_does_not_contradict_itself() {
 
 #[test]
 fn captures_cut_to_headers_lose_no_operation() {
-    // The later members of a compound lie behind 128 bytes, so without compounds.
+    // The later members of a compound are after the first 128 bytes, so no compounds.
     let mut talk = everything(noise());
     talk.said.retain(|said| said.bytes[4 + 20] == 0);
     let packets = sent(&talk);
@@ -549,7 +549,7 @@ fn a_request_whose_reply_was_lost_is_not_in_flight_for_ever() {
 fn captures_cut_to_headers_count_the_members_of_compounds() {
     let mut talk = Talk::new();
     talk.connect();
-    // Names that leave no second header, one that does, and one among requests side by side.
+    // Names that leave no second header, one that does, and one among parallel requests.
     let long = "a name that fills what a capture cut to 256 bytes has room for, all by itself";
     for (id, members, name) in [(10, 3, long), (13, 2, "short"), (15, 4, long)] {
         let next = (id + 1..id + members - 1).map(|id| query_info(id, SAME).related());
@@ -598,14 +598,14 @@ fn captures_cut_to_headers_count_the_members_of_compounds() {
 }
 
 #[test]
-fn what_ends_after_the_logoff_is_still_the_users() {
+fn operations_that_end_after_the_logoff_belong_to_the_user() {
     let mut talk = Talk::new();
     talk.connect();
-    // Never answered, so that its row comes when all is over.
+    // Never answered, so its row comes at the end.
     talk.ask(query_info(4, 1).framed());
     talk.pass(1_000);
     talk.exchange(smb2::bare(2, 5), 100_000, smb2::bare(2, 5).reply(smb2::SUCCESS));
-    // The number is given to another user on the same connection.
+    // Another user on the same connection gets the number.
     let setup = |id, user, status| (smb2::session_setup(id, user), smb2::session_ready(id, status));
     for (request, reply) in
         [setup(6, None, smb2::MORE_PROCESSING), setup(7, Some("bob"), smb2::SUCCESS)]
@@ -622,8 +622,8 @@ fn what_ends_after_the_logoff_is_still_the_users() {
     assert_eq!(decoded.sessions.len(), 1);
 }
 
-/// Compounds of which the client sends several at once, in one long segment; their replies come one
-/// by one, the last first.
+/// Compounds of which the client sends several at once, in one long segment; their replies come one by
+/// one, the last first.
 fn in_long_segments(with_large_read: bool) -> Talk {
     let mut talk = Talk::new();
     talk.connect();
@@ -689,8 +689,8 @@ fn captures_cut_to_headers_count_what_begins_late_in_long_segments() {
             }
         }
     }
-    // Without the request behind them nothing says where the last ones end: no more than one for each
-    // compound is made up.
+    // Without the following request nothing shows where the last ones end: at most one is made up for
+    // each compound.
     let last = packets.iter().rposition(|packet| packet.to_server && !packet.payload.is_empty());
     let cut = decode(&pcap(&packets[..last.unwrap()], 256, false), &single());
     assert!(numbers(&cut).iter().all(|id| numbers(&whole).contains(id)));
@@ -705,21 +705,21 @@ fn numbers_that_one_request_takes_are_no_operations() {
     for id in &cut {
         assert!(whole.contains(id), "{id:?} does not belong to an operation");
     }
-    // One of each compound's is known to follow.
+    // One of each compound is known to follow.
     assert!(cut.len() + 9 >= whole.len(), "{} of {}", cut.len(), whole.len());
 }
 
 #[test]
 fn a_length_that_lies_makes_no_rows() {
-    // A compound of 15 MiB of which only the head is there, and a next request whose number says that
-    // 200,000 members were in it.
+    // A compound of 15 MiB of which only the head is present, and a next request whose number implies
+    // 200,000 members in it.
     let mut talk = Talk::new();
     talk.connect();
     let mut huge = compound(vec![create(10, "x"), close(11, SAME).related()]);
     huge.resize(15 << 20, 0);
     let length = huge.len() as u32 - 4;
     huge[1..4].copy_from_slice(&length.to_be_bytes()[1..]);
-    // Where the second member would be lies behind the cut.
+    // The position of the second member is after the cut.
     huge[4 + 20..4 + 24].copy_from_slice(&4_096_u32.to_le_bytes());
     talk.ask(huge);
     talk.pass(1_000);
@@ -875,16 +875,16 @@ fn packets_that_a_mirror_port_shows_twice_count_once() {
     let packets = sent(&everything(noise()));
     let whole = decode(&pcap(&packets, ALL, false), &single());
     let expected = &whole.connections[0];
-    // Copies come at once, or behind some of the packets that follow.
+    // Copies come at once, or after some of the packets that follow.
     for most in [1, 3] {
         let mut twice = Vec::new();
         let mut rest = &packets[..];
         while let Some(first) = rest.first() {
             let near = rest.iter().take(most).take_while(|one| one.time - first.time < 400_000);
             let (group, after) = rest.split_at(near.count());
-            let seen = group.last().unwrap().time + 900;
+            let copied_at = group.last().unwrap().time + 900;
             twice.extend_from_slice(group);
-            twice.extend(group.iter().map(|one| Packet { time: seen, ..one.clone() }));
+            twice.extend(group.iter().map(|one| Packet { time: copied_at, ..one.clone() }));
             rest = after;
         }
         let decoded = decode(&pcap(&twice, ALL, false), &single());
@@ -905,7 +905,7 @@ fn packets_that_are_shown_before_and_after_segmentation_count_once() {
     for packet in &packets {
         twice.push(packet.clone());
         let mut at = 0;
-        // The handshake, too, comes twice.
+        // The handshake is duplicated too.
         while at < packet.payload.len() || at == 0 {
             let piece = &packet.payload[at..packet.payload.len().min(at + 500)];
             let sequence = packet.sequence.wrapping_add(at as u32);

@@ -1,8 +1,8 @@
-//! Captures cut off at every byte: a coverage record or a clear error, never a panic, never more
-//! operations than the whole holds.
+//! Captures truncated at every byte: a coverage record or a clear error, never a panic, never more
+//! operations than in the complete capture.
 //!
-//! The shared captures are read in place and skipped with a message when they are not there; the
-//! fixtures of this repository always are.
+//! The shared captures are read in place and skipped with a message if they do not exist; the fixtures
+//! of this repository always exist.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -14,9 +14,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use smbscope_capture::{Options, Tables};
 use support::decode::{decode_files, folder};
 
-/// Every byte up to here is a place to cut.
+/// Every byte up to here is a cut position.
 const HEAD: usize = 4_096;
-/// And every byte around this many frame boundaries behind it.
+/// And every byte this close after a frame boundary.
 const BOUNDARIES: usize = 4;
 
 fn root() -> PathBuf {
@@ -45,12 +45,12 @@ fn captures() -> Vec<PathBuf> {
     out
 }
 
-/// Rows of the operations table are built by other tests; here it is about reading.
+/// Other tests check the rows of the operations table; this one is about reading.
 fn options() -> Options {
     Options { threads: 1, tables: Tables::NONE, ..Options::default() }
 }
 
-/// Where a frame of a pcap file ends, after `HEAD`: a few places all over the file.
+/// Where frames of a pcap file end, after `HEAD`: a few positions throughout the file.
 fn boundaries(bytes: &[u8]) -> Vec<usize> {
     let word = |at: usize| -> Option<u32> {
         let raw: [u8; 4] = bytes.get(at..at + 4)?.try_into().unwrap();
@@ -70,7 +70,7 @@ fn boundaries(bytes: &[u8]) -> Vec<usize> {
     all.into_iter().step_by(step).collect()
 }
 
-/// The project's own fixtures are many and alike: one cut every this number of bytes is enough.
+/// The project's own fixtures are many and similar: one cut per this number of bytes is enough.
 const FIXTURE_STEP: usize = 61;
 
 fn cuts(bytes: &[u8], is_fixture: bool) -> Vec<usize> {
@@ -82,7 +82,7 @@ fn cuts(bytes: &[u8], is_fixture: bool) -> Vec<usize> {
     out
 }
 
-/// Operations of a file; none if it is not a capture, which only a truncated file may be.
+/// Operations of a file; `None` if it is not a capture, which only a truncated file may be.
 fn operations(path: &Path, length: usize) -> Option<u64> {
     match decode_files(vec![path.to_owned()], &options()) {
         Ok(decoded) => {
@@ -90,7 +90,7 @@ fn operations(path: &Path, length: usize) -> Option<u64> {
             Some(decoded.coverage[0].operations)
         }
         Err(error) => {
-            // A compressed file says what it holds only after some bytes.
+            // A compressed file is recognized only after some bytes.
             assert!(length < 1_024, "{} at {length}: {error}", path.display());
             assert!(error.to_string().contains("cut"), "{error}");
             None
@@ -108,7 +108,7 @@ fn cut_everywhere(path: &Path, folder: &Path) {
         std::fs::write(&file, &bytes[..length]).unwrap();
         let Some(found) = operations(&file, length) else { continue };
         assert!(found <= whole, "{} at {length}: {found} of {whole}", path.display());
-        // A longer piece has no fewer.
+        // A longer piece does not have fewer.
         assert!(found >= before, "{} at {length}: {found} after {before}", path.display());
         before = found;
     }

@@ -9,7 +9,7 @@ use support::decode::{decode, single};
 use support::packets::{Sending, pcap};
 use support::talk::Talk;
 
-/// Coverage of a capture whose packets were changed, each given from the IP header on.
+/// Coverage of a capture whose packets were changed; `change` gets each packet from the IP header on.
 fn coverage(link: u8, change: impl Fn(&mut [u8])) -> Coverage {
     let mut talk = Talk::new();
     talk.connect();
@@ -27,8 +27,8 @@ fn coverage(link: u8, change: impl Fn(&mut [u8])) -> Coverage {
 }
 
 #[test]
-fn tunnels_and_unknown_links_are_told_from_what_is_no_tcp() {
-    let seen = |coverage: Coverage| {
+fn tunnels_and_unknown_links_are_distinguished_from_other_protocols() {
+    let flags = |coverage: Coverage| {
         let Coverage { frames_not_tcp, frames_tunnelled, frames_link_unknown, .. } = coverage;
         [frames_not_tcp, frames_tunnelled, frames_link_unknown].map(|count| count > 0)
     };
@@ -42,13 +42,13 @@ fn tunnels_and_unknown_links_are_told_from_what_is_no_tcp() {
         }
     };
     const ETHERNET: u8 = 1;
-    assert_eq!(seen(coverage(ETHERNET, |_| ())), [false, false, false]);
-    assert_eq!(seen(coverage(ETHERNET, protocol(1))), [true, false, false]);
+    assert_eq!(flags(coverage(ETHERNET, |_| ())), [false, false, false]);
+    assert_eq!(flags(coverage(ETHERNET, protocol(1))), [true, false, false]);
     for tunnel in [4, 41, 47, 50] {
-        assert_eq!(seen(coverage(ETHERNET, protocol(tunnel))), [false, true, false]);
+        assert_eq!(flags(coverage(ETHERNET, protocol(tunnel))), [false, true, false]);
     }
-    assert_eq!(seen(coverage(ETHERNET, udp(4789))), [false, true, false]);
-    assert_eq!(seen(coverage(ETHERNET, udp(53))), [true, false, false]);
-    // IEEE 802.11 behind radiotap.
-    assert_eq!(seen(coverage(127, |_| ())), [false, false, true]);
+    assert_eq!(flags(coverage(ETHERNET, udp(4789))), [false, true, false]);
+    assert_eq!(flags(coverage(ETHERNET, udp(53))), [true, false, false]);
+    // IEEE 802.11 after radiotap.
+    assert_eq!(flags(coverage(127, |_| ())), [false, false, true]);
 }

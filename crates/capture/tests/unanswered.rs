@@ -1,4 +1,4 @@
-//! What requests show that the server refused or did not answer.
+//! What requests show when the server refused or did not answer them.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -14,7 +14,7 @@ const BAD_NETWORK_NAME: u32 = 0xc000_00cc;
 const NETWORK_NAME_DELETED: u32 = 0xc000_00c9;
 
 #[test]
-fn a_refused_share_is_named_and_is_no_tree() {
+fn a_refused_share_is_named_and_has_no_tree() {
     let mut talk = Talk::new();
     talk.connect();
     let refused = error(TREE_CONNECT, 4, BAD_NETWORK_NAME).tree(0);

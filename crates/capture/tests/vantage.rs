@@ -1,5 +1,5 @@
-//! Captures taken at the client, at the server and between, with round trips that are known:
-//! server time and think time must come out right within the error that is given.
+//! Captures taken at the client, at the server and between, with known round trips: server time and
+//! think time must be right within the reported error.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -10,12 +10,12 @@ use support::packets::{ACK, Packet, SYN, pcap};
 use support::smb2;
 use support::talk::Talk;
 
-/// What the server needs for an operation, and the client between two.
+/// The server's time for an operation, and the client's time between two.
 const SERVER_NS: i64 = 800_000;
 const THINK_NS: i64 = 3_000_000;
 
-/// A conversation as seen at a point from which a round trip to the server takes `server_rtt` and
-/// one to the client `client_rtt`; both acknowledge at once.
+/// A conversation captured where a round trip to the server takes `server_rtt` and one to the client
+/// `client_rtt`; both acknowledge at once.
 fn seen(server_rtt: i64, client_rtt: i64) -> Vec<Packet> {
     let mut talk = Talk::new();
     talk.connect();

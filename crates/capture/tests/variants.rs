@@ -1,4 +1,4 @@
-//! Variants of the fixtures by a program (`tests/samba/mutate.py`): loss, reordering, duplication,
+//! Variants of the fixtures made by a program (`tests/samba/mutate.py`): loss, reordering, duplication,
 //! snap lengths, tags, link types, file formats. That program's `--list` has the expected results.
 //! Needs Python 3; without it the tests report that and pass.
 
@@ -30,8 +30,8 @@ const FIXTURES: &[&str] = &[
     "port-4450.pcapng",
 ];
 
-/// What a variant changes by itself: places in the file and in TCP's numbers, and what follows from
-/// the acknowledgements that a variant leaves out, repeats or puts elsewhere.
+/// Columns that a variant changes by itself: positions in the file and TCP numbers, and the results of
+/// acknowledgements that a variant omits, repeats or moves.
 const OWN: &[&str] = &[
     "recording",
     "capture_file",
@@ -97,8 +97,8 @@ fn times(decoded: &Decoded) -> Vec<Times> {
     rows
 }
 
-/// What identifies an operation in every variant; the command, which a member of a compound behind
-/// the cut does not have, comes last.
+/// The identity of an operation in every variant; the command, which a member of a compound after the
+/// cut does not have, comes last.
 fn key(row: &Row) -> [Option<String>; 4] {
     ["client_port", "protocol", "message_id", "command"].map(|column| row.get(column).cloned())
 }
@@ -110,7 +110,7 @@ fn imitates(row: &Row) -> bool {
     is("command", "Echo") && is("message_id", "0") && is("request_wire_bytes", "237")
 }
 
-/// Every row is one of the original's, and says nothing else about it.
+/// Every row is one of the original's, without contradictions.
 fn assert_none_invented(original: &Decoded, variant: &Decoded, what: &str, named: bool) {
     let mut known: BTreeMap<_, Vec<Row>> = BTreeMap::new();
     for row in original.rows() {
@@ -147,7 +147,7 @@ fn assert_none_invented(original: &Decoded, variant: &Decoded, what: &str, named
     assert!(found <= whole, "{what}: {found} of {whole}");
 }
 
-/// Whether a coverage says that something is missing.
+/// Whether a coverage reports missing data.
 fn admits_loss(coverage: &Coverage) -> bool {
     coverage.gaps
         + coverage.frames_cut
@@ -177,7 +177,7 @@ fn check(original: &Decoded, variant: &Variant) {
     match variant.expect.as_str() {
         "none" => assert_eq!(decoded.operations(), 0, "{what}"),
         "less" => {
-            // Without a TCP stream's beginning a name can be that of a later file.
+            // Without the beginning of a TCP stream a name can belong to a later file.
             assert_none_invented(original, &decoded, &what, !variant.name.starts_with("loss"));
             assert!(
                 decoded.operations() == original.operations() || admits_loss(coverage),
@@ -189,7 +189,7 @@ fn check(original: &Decoded, variant: &Variant) {
         "headers" => {
             assert_none_invented(original, &decoded, &what, true);
             assert_eq!(leads(&decoded).len(), leads(original).len(), "{what}");
-            // Members of compounds behind the cut are counted too.
+            // Members of compounds after the cut are counted too.
             assert_eq!(decoded.operations(), original.operations(), "{what}");
             assert_times(&times(original), &times(&decoded), 1_000, 0, &what);
         }
@@ -201,8 +201,8 @@ fn check(original: &Decoded, variant: &Variant) {
                 .collect();
             assert_same(&twice, &sorted(&decoded, &of_connection), &what);
         }
-        // On an unusual port SMB is recognised by the first ten bytes of a segment: cut finer, a
-        // message or two pass before it is.
+        // On an unusual port SMB is recognized by the first ten bytes of a segment: with smaller
+        // segments, a message or two pass before that.
         "same" if variant.original.contains("port-4450") && variant.name.ends_with("finely") => {
             assert_none_invented(original, &decoded, &what, true);
             assert!(decoded.operations() + 2 >= original.operations(), "{what}");
@@ -218,7 +218,7 @@ fn check(original: &Decoded, variant: &Variant) {
 }
 
 #[test]
-fn variants_of_the_fixtures_give_what_they_must() {
+fn variants_of_the_fixtures_decode_as_expected() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     if Command::new("python3").arg("--version").output().is_err() {
         smbscope_testing::skip!("python3 is not installed");

@@ -1,8 +1,8 @@
-//! Logging on: tokens for SESSION_SETUP, by the `sspi` crate.
+//! Logon: tokens for SESSION_SETUP, made by the `sspi` crate.
 //!
 //! Owns credentials, the choice of the mechanism, and NTLM from a credential to tokens and a session
 //! key; Kerberos is in `kerberos`. NTLM's tokens are plain NTLMSSP without SPNEGO around them, which
-//! MS-SMB2 servers take (MS-SMB2 section 3.3.5.5.3, MS-NLMP).
+//! MS-SMB2 servers accept (MS-SMB2 section 3.3.5.5.3, MS-NLMP).
 
 use smbscope_wire::crypto::Key;
 use sspi::{
@@ -23,7 +23,7 @@ enum Mechanism {
 }
 
 impl Logon {
-    /// Begins a logon at `server`, by tickets where `kerberos` says how to get them.
+    /// Begins a logon at `server`; uses tickets if `kerberos` says how to get them.
     pub fn new(
         credential: &Credential,
         server: &str,
@@ -37,7 +37,7 @@ impl Logon {
         }))
     }
 
-    /// The next token for the server in answer to `token` (empty at the begin).
+    /// The next token for the server in answer to `token` (empty for the first one).
     pub async fn step(&mut self, token: &[u8]) -> Result<Vec<u8>, ClientError> {
         match &mut self.0 {
             Mechanism::Ntlm(ntlm) => ntlm.step(token),
@@ -45,8 +45,8 @@ impl Logon {
         }
     }
 
-    /// Takes the token that came with the server's consent: with Kerberos it proves who the server
-    /// is, and holds the key.
+    /// Takes the token that came with the server's success reply: with Kerberos it authenticates the
+    /// server and contains the key.
     pub async fn finish(&mut self, token: &[u8]) -> Result<(), ClientError> {
         let Mechanism::Kerberos(kerberos) = &mut self.0 else { return Ok(()) };
         if !kerberos.established() {
@@ -60,7 +60,7 @@ impl Logon {
         }
     }
 
-    /// The session key that both sides have now.
+    /// The session key, which both sides have now.
     pub fn session_key(&self) -> Result<Key, ClientError> {
         match &self.0 {
             Mechanism::Ntlm(ntlm) => ntlm.session_key(),
@@ -69,7 +69,7 @@ impl Logon {
     }
 }
 
-/// One logon by NTLM.
+/// One NTLM logon.
 struct NtlmLogon {
     ntlm: Ntlm,
     identity: AuthIdentity,

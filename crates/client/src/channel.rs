@@ -1,9 +1,9 @@
 //! One TCP connection: requests out, replies in, credits, signatures and encryption, and a row for
 //! every operation.
 //!
-//! Everything happens in the task that uses the connection: replies are read while one is waited
-//! for, or while the user thinks ([`Channel::receive`]). It does not know sessions (`session`)
-//! nor what is sent for (`scenario`). MS-SMB2 sections 3.2.4.1, 3.2.5.1.
+//! Everything happens in the task that uses the connection: replies are read while the task waits for
+//! one of them or while the user thinks ([`Channel::receive`]). It knows neither sessions (`session`)
+//! nor the purpose of a request (`scenario`). MS-SMB2 sections 3.2.4.1, 3.2.5.1.
 
 mod inbound;
 mod outbound;
@@ -26,7 +26,7 @@ use super::transport::{Endpoints, RoundTrip, Transport};
 use crate::clock::Clock;
 use crate::row::{LinkNames, Row};
 
-/// Buffers larger than this are given back when the connection is idle.
+/// Larger buffers are freed when the connection is idle.
 const IDLE_BYTES: usize = 2 << 10;
 
 /// How a session's messages are protected on this connection.
@@ -36,7 +36,7 @@ pub struct Protection {
     pub signer: Option<Arc<Signer>>,
     /// Whether all requests are signed, not only those that must be.
     pub sign_all: bool,
-    /// Encrypts requests, of all channels of the session, and decrypts replies.
+    /// Encrypts requests and decrypts replies; shared by all channels of the session.
     pub seal: Option<Seal>,
     /// Requests are not encrypted: the connection is being bound (MS-SMB2 section 3.2.4.1.8).
     pub is_binding: bool,
@@ -62,12 +62,12 @@ pub struct Ask {
     pub handle: Option<u64>,
 }
 
-/// What rows say of the user's present scenario.
+/// What rows say about the user's current scenario.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Scene {
     /// Number of the scenario's execution.
     pub scenario_run: Option<u64>,
-    /// When it was to begin.
+    /// When it was scheduled to begin.
     pub scheduled_at: Option<i64>,
 }
 
@@ -76,9 +76,9 @@ struct Pending {
     message_id: u64,
     want: Want,
     waits: bool,
-    /// First of its frame: its row has the frame's times.
+    /// Whether it is the first request of its frame: its row has the frame's times.
     lead: bool,
-    /// Reading of the busy clock at the begin, while it counts as in flight.
+    /// Reading of the busy clock when it was sent, while it counts as in flight.
     busy: Option<i64>,
     async_id: Option<u64>,
     row: Option<Box<Row>>,
@@ -88,7 +88,7 @@ struct Pending {
 pub struct Channel {
     stream: Box<dyn Transport>,
     frame: Frame,
-    /// Places in `pending` of the requests in `frame`.
+    /// Indices into `pending` of the requests in `frame`.
     unsent: usize,
     sign_next: bool,
     partial: Partial,
@@ -103,9 +103,9 @@ pub struct Channel {
     busy: BusyClock,
     in_flight: u32,
     last_reply: Option<i64>,
-    /// Number of the next compound of the connection.
+    /// Number of the connection's next compound.
     compound: u64,
-    /// Rows that ended; `None` when none are wanted.
+    /// Rows of completed operations; `None` when no rows are wanted.
     #[expect(clippy::vec_box, reason = "a row is 600 bytes and goes through several lists")]
     rows: Option<Vec<Box<Row>>>,
     in_session: u64,
@@ -186,7 +186,7 @@ impl Channel {
         }
     }
 
-    /// The dialect is known; rows say so.
+    /// Sets the negotiated dialect, which rows contain.
     pub fn negotiated(&mut self, dialect: Dialect, large_mtu: bool) {
         self.dialect = Some(dialect);
         self.large_mtu = large_mtu;
@@ -238,7 +238,7 @@ impl Channel {
         Some(self.done.swap_remove(place).1)
     }
 
-    /// Whether a request has its interim reply, or its final one.
+    /// Whether a request has received its interim or its final reply.
     pub fn is_pending_at_server(&self, message_id: u64) -> bool {
         let pending = self.pending.iter().find(|pending| pending.message_id == message_id);
         pending.is_none_or(|pending| pending.async_id.is_some())
@@ -249,25 +249,25 @@ impl Channel {
         self.pending.len()
     }
 
-    /// Breaks that came and were not taken yet.
+    /// Breaks that arrived and were not taken yet.
     pub fn take_break(&mut self) -> Option<OplockBreak> {
         (!self.breaks.is_empty()).then(|| self.breaks.remove(0))
     }
 
-    /// Whether breaks wait to be taken.
+    /// Whether there are breaks that were not taken yet.
     pub fn has_breaks(&self) -> bool {
         !self.breaks.is_empty()
     }
 
-    /// A row with what all rows of the connection have in common. Built for each row: with a
-    /// thousand sessions a copy that each keeps is not in the processor's cache.
+    /// A row with the columns that all rows of the connection share. It is built for each row: with a
+    /// thousand sessions, a copy stored per connection would not be in the processor's cache.
     fn blank_row(&self) -> Box<Row> {
         let link = self.names.clone();
         let mut row =
             Box::new(Row { operation: Operation::default(), path: None, link, told: None });
         let operation = &mut row.operation;
         operation.set_protocol(2);
-        // It is not offered.
+        // The client never offers compression.
         operation.set_compressed(false);
         operation.set_source(Source::Load as u64);
         operation.set_vantage(Vantage::Client as u64);
@@ -281,7 +281,7 @@ impl Channel {
         row
     }
 
-    /// Keeps a row that ended.
+    /// Stores a completed row.
     fn keep(&mut self, row: Box<Row>) {
         self.in_session += u64::from(row.operation.session_id().is_some());
         self.in_tree += u64::from(row.operation.tree_id().is_some());
@@ -290,7 +290,7 @@ impl Channel {
         }
     }
 
-    /// Operations in the session, and of them in the tree, whose rows ended.
+    /// Number of completed operations: in the session, and of those in its tree.
     pub fn counts(&self) -> (u64, u64) {
         (self.in_session, self.in_tree)
     }
@@ -305,7 +305,7 @@ impl Channel {
         self.rows.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Ends the connection: rows of requests without a reply, and the connection's own row.
+    /// Ends the connection: adds rows for requests without a reply, and the connection's own row.
     pub fn end(&mut self, reason: &str) -> (Vec<Box<Row>>, Connection) {
         let now = self.clock.now();
         for pending in std::mem::take(&mut self.pending) {

@@ -1,7 +1,7 @@
 //! The run's clock: nanoseconds since 1970 that never go back.
 //!
-//! The wall clock is read once; from then on the monotonic clock counts, so that a step of the
-//! wall clock does not reach the rows. It wakes who waits for a time. Tests may run it on tokio's
+//! The wall clock is read once; from then on the monotonic clock counts, so that a step of the wall
+//! clock does not reach the rows. It also wakes tasks that wait for a time. Tests may run it on tokio's
 //! virtual time.
 
 #[cfg(target_os = "linux")]
@@ -23,7 +23,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// A clock set by the wall clock now, which wakes at whole milliseconds.
+    /// A clock set from the wall clock now, which wakes tasks at whole milliseconds.
     pub fn start() -> Clock {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let wall_ns = since.map_or(0, |since| i64::try_from(since.as_nanos()).unwrap_or(i64::MAX));
@@ -35,8 +35,8 @@ impl Clock {
         }
     }
 
-    /// A clock set by the wall clock now, which wakes the tasks of this runtime to the microsecond where
-    /// the system can (Linux). Not for virtual time.
+    /// A clock set from the wall clock now, which wakes the tasks of this runtime to the microsecond
+    /// where the system can (Linux). Not for virtual time.
     pub fn precise() -> Clock {
         Clock {
             #[cfg(target_os = "linux")]
@@ -69,13 +69,13 @@ impl Clock {
         }
     }
 
-    /// The instant of a time, for timers; times before the clock's start are its start.
+    /// The instant of a time, for timers; times before the clock's start map to its start.
     pub fn instant(&self, time: i64) -> Instant {
         self.base + Duration::from_nanos(time.saturating_sub(self.wall_ns).max(0) as u64)
     }
 }
 
-/// A duration in nanoseconds, at most what 64 bits hold.
+/// A duration in nanoseconds; saturates at 64 bits.
 pub fn nanoseconds(duration: Duration) -> i64 {
     i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
 }
@@ -94,7 +94,7 @@ mod tests {
         assert_eq!(clock.at(clock.instant(begin - 77)), begin);
     }
 
-    /// When tasks wake that wait for times within two milliseconds, the later ones first.
+    /// Wake-up times of tasks that wait for times within two milliseconds, started in reverse order.
     #[cfg(target_os = "linux")]
     async fn woken(clock: &Clock) -> Vec<Instant> {
         let begin = Instant::now();
@@ -119,7 +119,7 @@ mod tests {
     #[tokio::test]
     async fn wakes_each_when_it_is_due() {
         let clock = Clock::precise();
-        // A busy machine holds some of them up, but not each time: whole milliseconds are never apart.
+        // A busy machine delays some of them, but not in every try: timers of whole milliseconds never pass.
         let mut tries = 0;
         loop {
             let woken = woken(&clock).await;
@@ -131,7 +131,7 @@ mod tests {
             tries += 1;
             assert!(tries < 200, "{woken:?}");
         }
-        // What is past is not waited for.
+        // A time in the past is not waited for.
         clock.wait(Instant::now() - Duration::from_millis(5)).await;
     }
 }

@@ -1,4 +1,4 @@
-//! How a client connects and what it asks for.
+//! How a client connects and what it requests.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ pub struct Target {
     pub port: u16,
     /// The share's name.
     pub share: String,
-    /// Folder of the share in which users have theirs; empty for its root.
+    /// Folder of the share that contains the users' folders; empty for its root.
     pub folder: String,
 }
 
@@ -92,7 +92,7 @@ pub enum Signing {
     Auto,
     /// Signs everything.
     Required,
-    /// Signs only what no session works without (the tree connect of 3.1.1).
+    /// Signs only what every session must sign (the tree connect of 3.1.1).
     Off,
 }
 
@@ -111,7 +111,7 @@ pub enum Encryption {
 /// Everything that shapes a session.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Dialects offered, in rising order.
+    /// Dialects offered, in ascending order.
     pub dialects: Vec<Dialect>,
     /// Signing.
     pub signing: Signing,
@@ -123,7 +123,7 @@ pub struct Config {
     pub ciphers: Vec<CipherId>,
     /// Whether to request leases on files and directories; otherwise oplocks.
     pub leases: bool,
-    /// Whether opens with a lease or oplock ask to survive the connection.
+    /// Whether opens with a lease or oplock request to survive the connection.
     pub durable: bool,
     /// Whether related requests are sent as compounds (MS-SMB2 section 3.2.4.1.4); otherwise one by one,
     /// each after the reply to the one before.
@@ -134,14 +134,14 @@ pub struct Config {
     pub credits: u16,
     /// Time for a TCP connection.
     pub connect_timeout: Duration,
-    /// How users get tickets; `None`: they log on by NTLM.
+    /// How users get tickets; `None`: they log on with NTLM.
     pub kerberos: Option<Arc<Kerberos>>,
-    /// Delay that is added to every reply, for convenience: [`Duration::ZERO`] for none.
+    /// Artificial delay added to every reply; [`Duration::ZERO`] for none.
     pub delay: Duration,
 }
 
 impl Config {
-    /// How users prove who they are, as the table of sessions calls it.
+    /// The authentication mechanism, as the table of sessions names it.
     pub fn mechanism(&self) -> &'static str {
         if self.kerberos.is_some() { "Kerberos" } else { "NTLMSSP" }
     }
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_target_says_why() {
+    fn an_invalid_target_is_explained() {
         for (text, reason) in [
             ("home", "//"),
             ("//fs", "share"),

@@ -1,7 +1,7 @@
-//! A connection whose replies come later than they do: distance for convenience.
+//! A connection that delivers replies later than they arrive: a simple simulation of distance.
 //!
-//! It delays what is read by a fixed time and knows nothing of windows, handshakes and loss; a
-//! line made of packets is `wan`.
+//! It delays incoming bytes by a fixed time and knows nothing of windows, handshakes and loss; `wan`
+//! simulates a link packet by packet.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use crate::clock::Clock;
 
-/// What one credit lets a server send (MS-SMB2 section 3.1.5.2), and room for headers.
+/// What one credit lets a server send (MS-SMB2 section 3.1.5.2), plus room for headers.
 const CREDIT_BYTES: usize = (64 << 10) + 1024;
 /// A server may grant more credits than were requested: at least this much may be in transit.
 const ON_THE_WAY_BYTES_LEAST: usize = 64 << 20;
@@ -27,12 +27,12 @@ pub struct Delayed<T> {
     delay: Duration,
     queue: VecDeque<(Instant, Vec<u8>)>,
     queued_bytes: usize,
-    /// Bytes that may be on their way at once. What is more waits in the socket, and its delay
-    /// begins when it is read: no less than what the connection can have in flight.
+    /// Limit on the delayed bytes. More bytes wait in the socket, and their delay begins when they are
+    /// read; the limit is no less than what the connection can have in flight.
     queued_bytes_max: usize,
     ended: bool,
     clock: Clock,
-    /// Until the first of the queue has come.
+    /// Timer for the head of the queue.
     wait: Option<Pin<Box<dyn Future<Output = ()> + Send + Sync>>>,
 }
 
@@ -45,7 +45,7 @@ impl<T: AsyncRead + Unpin> Delayed<T> {
         Delayed { inner, delay, queue, queued_bytes, queued_bytes_max, ended, clock, wait }
     }
 
-    /// Takes what has come into the queue.
+    /// Moves arrived bytes into the queue.
     fn fill(&mut self, context: &mut Context<'_>) -> io::Result<()> {
         while !self.ended && self.queued_bytes < self.queued_bytes_max {
             let mut bytes = [0; READ_BYTES];
@@ -118,7 +118,7 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     #[tokio::test(start_paused = true)]
-    async fn what_comes_comes_later() {
+    async fn replies_are_delayed() {
         let (mut near, far) = tokio::io::duplex(1000);
         let mut far = Delayed::new(far, Duration::from_millis(20), 1, Clock::start());
         let begin = Instant::now();
@@ -144,9 +144,9 @@ mod tests {
         assert!(took < Duration::from_millis(25), "{took:?}");
     }
 
-    /// What comes while the first waits has its own time.
+    /// Bytes that arrive while the first ones wait have their own due time.
     #[tokio::test(start_paused = true)]
-    async fn what_comes_meanwhile_is_not_delayed_again() {
+    async fn delays_of_overlapping_replies_do_not_add_up() {
         let (mut near, far) = tokio::io::duplex(1000);
         let mut far = Delayed::new(far, Duration::from_millis(20), 1, Clock::start());
         let begin = Instant::now();

@@ -9,15 +9,15 @@ pub enum ClientError {
     /// No TCP connection.
     #[error("{server}: cannot connect: {error}")]
     Connect {
-        /// Where to.
+        /// The address.
         server: String,
-        /// Why not.
+        /// The reason.
         error: std::io::Error,
     },
     /// The connection ended.
     #[error("connection lost: {0}")]
     Lost(std::io::Error),
-    /// A request without which nothing else works was refused.
+    /// The server refused a request that everything else depends on.
     #[error("{}: {}", command.name().unwrap_or("request"), status_text(*.status))]
     Refused {
         /// The request.
@@ -39,7 +39,7 @@ pub enum ClientError {
     /// No KDC answered.
     #[error("Kerberos: {0}")]
     Kdc(String),
-    /// The server said what the protocol does not allow, or nothing that both sides understand.
+    /// The server violated the protocol, or supports nothing that the client supports.
     #[error("protocol: {0}")]
     Protocol(String),
     /// A reply whose signature or encryption does not verify.
@@ -51,7 +51,7 @@ pub enum ClientError {
 }
 
 impl ClientError {
-    /// The word under which it is counted, next to NTSTATUS names.
+    /// The word under which the error is counted, next to NTSTATUS names.
     pub fn kind(&self) -> &'static str {
         match self {
             ClientError::Connect { .. } => "CONNECT_FAILED",
@@ -65,7 +65,7 @@ impl ClientError {
         }
     }
 
-    /// The value of the column `status_name` of a scenario that failed because of it.
+    /// The value of the column `status_name` of a scenario that failed because of this error.
     pub fn status_name(&self) -> String {
         match self {
             ClientError::Refused { status, .. } | ClientError::Share { status, .. } => {
@@ -78,15 +78,15 @@ impl ClientError {
 
 /// Why a share cannot be connected, and what to do.
 fn share_problem(status: Status) -> String {
-    let told = format!("TreeConnect: {}", status_text(status));
+    let answer = format!("TreeConnect: {}", status_text(status));
     match status {
         Status::BAD_NETWORK_NAME => format!(
-            "there is no such share on the server ({told}): check the name; `smbclient -L HOST` lists the shares"
+            "there is no such share on the server ({answer}): check the name; `smbclient -L HOST` lists the shares"
         ),
         Status::ACCESS_DENIED => {
-            format!("the user has no access to this share ({told}): grant it on the server")
+            format!("the user has no access to this share ({answer}): grant it on the server")
         }
-        _ => told,
+        _ => answer,
     }
 }
 
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_share_that_is_not_there_is_named() {
+    fn a_missing_share_is_named() {
         let error =
             ClientError::Share { share: r"\\fs\nope".into(), status: Status::BAD_NETWORK_NAME };
         assert_eq!(

@@ -26,12 +26,12 @@ pub struct Host {
     pub config: Config,
     /// The run's clock.
     pub clock: Clock,
-    /// Whether rows are made.
+    /// Whether rows are recorded.
     pub record: bool,
     connections: AtomicU64,
-    /// To each of the addresses.
+    /// One for each of the addresses.
     round_trips: Vec<Arc<RoundTrip>>,
-    /// What connects instead of TCP.
+    /// Connects instead of TCP, if there is one.
     dial: Option<Dial>,
 }
 
@@ -63,7 +63,7 @@ impl Host {
         Ok(Host { addresses, round_trips, ..Host::nowhere(target, config, clock, record) })
     }
 
-    /// A host without a way to it.
+    /// A host that cannot be reached yet.
     fn nowhere(target: Target, config: Config, clock: Clock, record: bool) -> Host {
         Host {
             target,
@@ -77,7 +77,7 @@ impl Host {
         }
     }
 
-    /// A host whose connections `dial` makes, for servers that exist in tests only.
+    /// A host whose connections come from `dial`, for servers that exist in tests only.
     pub fn dialled(
         target: Target,
         config: Config,
@@ -89,7 +89,7 @@ impl Host {
         Host { dial, ..Host::nowhere(target, config, clock, record) }
     }
 
-    /// A connection for a session's channel.
+    /// Connects a session's channel.
     pub(super) async fn connect(
         &self,
         channel: u32,

@@ -1,9 +1,9 @@
-//! Logging on with a ticket: Kerberos tokens in SPNEGO for SESSION_SETUP, by the `sspi` crate.
+//! Logon with a ticket: Kerberos tokens in SPNEGO for SESSION_SETUP, made by the `sspi` crate.
 //!
-//! Owns what the users of a run share (realm, KDCs, keytab, service) and the way from a credential
-//! to tokens and a session key; the exchanges with the KDC wait without a thread ([`kdc`]). Sources:
-//! RFC 4120, RFC 4121, RFC 4178, MS-KILE, MS-SPNG. Each connection requests its own ticket: `sspi`
-//! gives no ticket out, and takes none in.
+//! Owns what the users of a run share (realm, KDCs, keytab, service) and the path from a credential to
+//! tokens and a session key; exchanges with the KDC block no thread ([`kdc`]). Sources: RFC 4120, RFC
+//! 4121, RFC 4178, MS-KILE, MS-SPNG. Each connection requests its own ticket, because `sspi` neither
+//! exports nor imports tickets.
 
 pub mod kdc;
 pub mod keytab;
@@ -31,9 +31,9 @@ const PACKAGES: &str = "kerberos,!ntlm,!pku2u";
 /// How the users of a run get their tickets.
 #[derive(Clone, Debug, Default)]
 pub struct Kerberos {
-    /// Realm of all users, whatever their names say.
+    /// Realm of all users; overrides the realms in their names.
     pub realm: Option<String>,
-    /// KDCs, asked in this order; empty: those of `conf`.
+    /// KDCs, tried in this order; empty: those of `conf`.
     pub kdcs: Vec<KdcAddress>,
     /// The service; `None`: `cifs/HOST`.
     pub service: Option<String>,
@@ -44,13 +44,13 @@ pub struct Kerberos {
 }
 
 impl Kerberos {
-    /// The realm of users whose names have none.
+    /// The realm of users whose names have no realm.
     pub fn common_realm(&self) -> Option<String> {
         self.realm.as_ref().or(self.conf.default_realm.as_ref()).map(|realm| realm.to_uppercase())
     }
 
-    /// The realm of a user: the given one, that of the name, the default one. `sspi` writes realms
-    /// in capitals, so this does.
+    /// The realm of a user: the given one, that of the name, or the default one. `sspi` writes realms
+    /// in upper case, so this does too.
     pub fn realm(&self, credential: &Credential) -> Result<String, ClientError> {
         let domain = Some(&credential.domain).filter(|domain| !domain.is_empty());
         let realm = self.realm.as_ref().or(domain).or(self.conf.default_realm.as_ref());
@@ -83,7 +83,7 @@ pub(super) struct TicketLogon {
     negotiate: Negotiate,
     credentials: Option<CredentialsBuffers>,
     principal: String,
-    /// Whether the secret is a key of a keytab.
+    /// Whether the secret is a key from a keytab.
     keytab: bool,
     service: String,
     kdcs: Vec<KdcAddress>,
@@ -103,8 +103,8 @@ impl TicketLogon {
         let failed = |error: &dyn std::fmt::Display| {
             ClientError::Logon(format!("Kerberos: {principal}: {error}"))
         };
-        // In this form, not as user@REALM, the name goes to the KDC as an ordinary principal
-        // (NT-PRINCIPAL) and not as an enterprise name, which only Active Directory knows.
+        // In this form, and not as user@REALM, the KDC sees an ordinary principal (NT-PRINCIPAL) and
+        // not an enterprise name, which only Active Directory knows.
         let username = Username::new_down_level_logon_name(&credential.user, &realm)
             .map_err(|error| failed(&error))?;
         let credentials = match &kerberos.keytab {
@@ -126,9 +126,9 @@ impl TicketLogon {
             }
         };
         let credentials = CredentialsBuffers::try_from(credentials).map_err(|e| failed(&e))?;
-        // `sspi` wants one address; which of the KDCs is asked is decided here (`ask`).
+        // `sspi` requires one address; `ask` decides which of the KDCs is used.
         let first = kdcs.first().map(KdcAddress::to_string).unwrap_or_default();
-        // The client's name goes into the ticket as an address of type NetBIOS, which is not checked.
+        // The client's name becomes a NetBIOS address in the ticket, which is not checked.
         let computer = "SMBSCOPE".to_owned();
         let config = KerberosConfig::new_with_kdc_url(&first, computer.clone());
         let config = NegotiateConfig::new(Box::new(config), Some(PACKAGES.to_owned()), computer);
@@ -143,7 +143,7 @@ impl TicketLogon {
         })
     }
 
-    /// The next token for the server in answer to `token` (empty at the begin).
+    /// The next token for the server in answer to `token` (empty for the first one).
     pub async fn step(&mut self, token: &[u8]) -> Result<Vec<u8>, ClientError> {
         let mut input = [SecurityBuffer::new(token.to_vec(), BufferType::Token)];
         let mut output = [SecurityBuffer::new(Vec::new(), BufferType::Token)];
@@ -153,7 +153,7 @@ impl TicketLogon {
                 .initialize_security_context()
                 .with_credentials_handle(&mut self.credentials)
                 .with_context_requirements(
-                    // Only with mutual authentication does the server prove itself, and give a key.
+                    // Only mutual authentication authenticates the server and yields a key.
                     ClientRequestFlags::MUTUAL_AUTH
                         | ClientRequestFlags::CONFIDENTIALITY
                         | ClientRequestFlags::INTEGRITY
@@ -185,27 +185,27 @@ impl TicketLogon {
         Ok(output.buffer)
     }
 
-    /// Whether the server has proved itself and nothing is left to be sent.
+    /// Whether the server is authenticated and no token is left to send.
     pub fn established(&self) -> bool {
         self.established
     }
 
-    /// The session key that both sides have now: the acceptor's subkey (RFC 4121 section 2), whole.
+    /// The session key, which both sides have now: the acceptor's subkey (RFC 4121 section 2), untruncated.
     pub fn session_key(&self) -> Result<Key, ClientError> {
         let keys = self.negotiate.query_context_session_key().map_err(|e| self.explain(&e))?;
         Key::new(keys.session_key.as_ref())
             .ok_or_else(|| ClientError::Logon("the session key has an impossible length".into()))
     }
 
-    /// An error of `sspi` with what it is about, and what to do.
+    /// Adds the context and a remedy to an error of `sspi`.
     fn explain(&self, error: &sspi::Error) -> ClientError {
         let said = error.description.as_str();
-        // What the KDC adds for programs is a list of bytes.
+        // The KDC's additions for programs are a list of bytes.
         let said = said.split(". Additional error data").next().unwrap_or(said);
         let said = said.replace(". Additional error text:", ":");
         let principal = &self.principal;
         ClientError::Logon(if said.starts_with("pre-authentication information was invalid") {
-            // A password is tried with AES-256, whatever the KDC proposes.
+            // `sspi` tries a password with AES-256, whatever the KDC proposes.
             let (secret, why) = match self.keytab {
                 true => ("key in the keytab", "the keytab is old"),
                 false => ("password", "it is wrong, or the account has no AES-256 key"),
@@ -238,11 +238,11 @@ impl TicketLogon {
     }
 }
 
-/// Asks the KDCs in turn until one answers. A request for another realm (a referral) goes to where
-/// `sspi` found that realm's KDC in krb5.conf.
+/// Asks the KDCs in turn until one answers. A request for another realm (a referral) goes to the KDC
+/// that `sspi` found for that realm in krb5.conf.
 async fn ask(kdcs: &[KdcAddress], request: &NetworkRequest) -> Result<Vec<u8>, ClientError> {
     let own = |kdc: &KdcAddress| {
-        // The port of a KDC is never left out by our own addresses.
+        // Our own addresses always include the KDC's port.
         let host = request.url.host_str().unwrap_or_default();
         host.trim_matches(['[', ']']).eq_ignore_ascii_case(&kdc.host)
             && request.url.port() == Some(kdc.port)
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_realm_without_kdc_says_what_to_give() {
+    fn a_realm_without_kdc_is_explained() {
         let credential = Credential::new("a@LAB.TEST", "secret");
         let error = TicketLogon::new(&kerberos(None, None), &credential, "fs").err().unwrap();
         let error = error.to_string();

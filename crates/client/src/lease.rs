@@ -34,8 +34,7 @@ pub struct Leases {
     pub breaks: u64,
 }
 
-/// What a client's lease key for a path is: the same whenever it opens the path, different for
-/// every client.
+/// A client's lease key for a path: the same each time it opens the path, different for every client.
 pub fn key_of(client_guid: &[u8; 16], path: &str) -> [u8; 16] {
     let mut hash = Sha256::new();
     hash.update(client_guid);
@@ -61,14 +60,13 @@ impl Leases {
         self.held.iter().filter(held)
     }
 
-    /// Whether the folder that `path` lies in is held under a lease.
+    /// Whether the client holds a lease on the folder that contains `path`.
     pub fn holds_parent(&self, path: &str) -> bool {
         let parent = path.rsplit_once('\\').map_or("", |(parent, _)| parent);
         self.caches_directory(parent)
     }
 
-    /// The lease to ask for when `path` is opened in a dialect with version 2 leases, or without
-    /// (`v2` false).
+    /// The lease to request when `path` is opened; `v2`: in a dialect with version 2 leases.
     pub fn wish(&self, guid: &[u8; 16], path: &str, state: LeaseState, v2: bool) -> Lease {
         let key = key_of(guid, path);
         let epoch = self.held.iter().find(|held| held.key == key).map_or(0, |held| held.epoch);
@@ -104,7 +102,7 @@ impl Leases {
         }
     }
 
-    /// The server broke a lease to `state`; the path, when it is one of ours.
+    /// The server broke a lease to `state`; returns the path if the lease is ours.
     pub fn broken(&mut self, key: &[u8; 16], state: LeaseState, epoch: u16) -> Option<Held> {
         self.breaks += 1;
         let held = self.held.iter_mut().find(|held| held.key == *key)?;
@@ -128,13 +126,13 @@ impl Leases {
         self.held.iter().filter(|held| held.state != LeaseState::NONE).count()
     }
 
-    /// Whether there is none.
+    /// Whether there is no such lease.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// Whether two paths are one to a server that ignores case.
+/// Whether two paths are equal to a server that ignores case.
 fn same(left: &str, right: &str) -> bool {
     left == right || left.eq_ignore_ascii_case(right)
 }

@@ -1,6 +1,6 @@
-//! Logging a user on, or binding a further connection to the session, and the keys of both.
+//! Logs a user on, or binds a further connection to the session, and derives the keys of both.
 //!
-//! MS-SMB2 sections 3.2.4.2.3, 3.2.4.2.3.1 (binding), 3.2.5.3. The tokens are `auth`'s.
+//! MS-SMB2 sections 3.2.4.2.3, 3.2.4.2.3.1 (binding), 3.2.5.3. The tokens come from `auth`.
 
 use std::sync::Arc;
 
@@ -112,7 +112,7 @@ pub(super) async fn log_on(
     })
 }
 
-/// SESSION_SETUP requests and replies until the server accepts: its last reply.
+/// Exchanges SESSION_SETUP requests and replies until the server accepts; returns its last reply.
 async fn exchange_tokens(
     channel: &mut Channel,
     signing: Signing,
@@ -162,7 +162,7 @@ async fn exchange_tokens(
     }
 }
 
-/// The session's signer, after it has verified the server's last reply.
+/// The session's signer, once it has verified the server's last reply.
 fn verified_signer(
     negotiated: &Negotiated,
     key: &Key,

@@ -1,4 +1,4 @@
-//! Negotiating a connection's dialect and all that goes with it.
+//! Negotiates a connection's dialect and everything that depends on it.
 //!
 //! MS-SMB2 sections 3.2.4.2.2 and 3.2.5.2.
 
@@ -16,7 +16,7 @@ use super::config::{Config, Encryption, Signing, Target};
 use super::error::ClientError;
 use super::reply::{Reply, Want};
 
-/// What the server said in its Negotiate reply.
+/// The contents of the server's Negotiate reply.
 #[derive(Clone, Copy, Debug)]
 pub struct Negotiated {
     /// The dialect.
@@ -31,7 +31,7 @@ pub struct Negotiated {
     pub capabilities: Capabilities,
     /// ServerGuid.
     pub server_guid: [u8; 16],
-    /// Whether it can sign, whether it demands it.
+    /// Whether it can sign and whether it requires signing.
     pub security_mode: SecurityMode,
     /// The signing algorithm.
     pub signing: SigningId,
@@ -44,23 +44,23 @@ pub struct Negotiated {
 /// The server's clock, from SystemTime in the Negotiate reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServerClock {
-    /// How far it is ahead of the middle between request and reply, in nanoseconds.
+    /// How far it is ahead of the midpoint between request and reply, in nanoseconds.
     pub ahead_ns: i64,
     /// Half the time between them, in nanoseconds. A server whose clock ticks coarsely (Windows:
     /// up to 15.6 ms) can be wrong by a tick more.
     pub error_ns: i64,
 }
 
-/// Seconds between the beginnings of Windows' and Unix time (MS-DTYP section 2.3.3).
+/// Seconds between the epochs of Windows and Unix (MS-DTYP section 2.3.3).
 const WINDOWS_EPOCH_S: i64 = 11_644_473_600;
 
 impl ServerClock {
-    /// Of a time in units of 100 ns since 1601; `None` if the server sends none.
-    fn new(system_time: u64, asked: i64, told: i64) -> Option<ServerClock> {
+    /// From a time in units of 100 ns since 1601; `None` if the server sends no time.
+    fn new(system_time: u64, request_ns: i64, reply_ns: i64) -> Option<ServerClock> {
         let ticks = i64::try_from(system_time).ok().filter(|&ticks| ticks > 0)?;
         let server = (ticks - WINDOWS_EPOCH_S * 10_000_000).checked_mul(100)?;
-        let error_ns = (told - asked) / 2;
-        Some(ServerClock { ahead_ns: server.checked_sub(asked + error_ns)?, error_ns })
+        let error_ns = (reply_ns - request_ns) / 2;
+        Some(ServerClock { ahead_ns: server.checked_sub(request_ns + error_ns)?, error_ns })
     }
 }
 
@@ -91,7 +91,7 @@ pub(super) fn offer(config: &Config) -> (Capabilities, SecurityMode) {
     (Capabilities(capabilities), security_mode)
 }
 
-/// Sends a request whose message and reply go into the preauthentication hash.
+/// Sends a request and adds its message and its reply to the preauthentication hash.
 pub(super) async fn exchange<B: Body>(
     channel: &mut Channel,
     session_id: u64,
@@ -101,12 +101,12 @@ pub(super) async fn exchange<B: Body>(
 ) -> Result<Reply, ClientError> {
     channel.have_credits(1).await?;
     let id = channel.add(session_id, 0, false, body, ask);
-    // What is hashed is what goes out, its signature included.
+    // The hash covers the bytes as sent, including the signature.
     channel.send_hashed(Some(preauth)).await?;
     channel.wait(id).await
 }
 
-/// Negotiates the dialect and all that goes with it.
+/// Negotiates the dialect and everything that depends on it.
 pub(super) async fn negotiate(
     channel: &mut Channel,
     config: &Config,
@@ -134,9 +134,9 @@ pub(super) async fn negotiate(
         }),
     };
     let ask = Ask { want: Want::Message, ..Ask::default() };
-    let asked = channel.now();
+    let request_ns = channel.now();
     let reply = exchange(channel, 0, &body, ask, preauth).await?;
-    let told = channel.now();
+    let reply_ns = channel.now();
     if reply.status != Status::SUCCESS {
         return Err(ClientError::Refused { command: Command::NEGOTIATE, status: reply.status });
     }
@@ -144,7 +144,7 @@ pub(super) async fn negotiate(
     let mut negotiated = read_negotiated(&reply.message, config)
         .ok_or_else(|| ClientError::Protocol("the Negotiate reply is cut off".into()))?;
     let time = NegotiateResponse(&reply.message).system_time();
-    negotiated.server_clock = time.and_then(|time| ServerClock::new(time, asked, told));
+    negotiated.server_clock = time.and_then(|time| ServerClock::new(time, request_ns, reply_ns));
     let dialect = negotiated.dialect;
     if !config.dialects.contains(&dialect) {
         let number = dialect.0;
@@ -212,8 +212,8 @@ fn read_negotiated(message: &[u8], config: &Config) -> Option<Negotiated> {
     })
 }
 
-/// What the connection's row says of the negotiation.
-fn describe(channel: &mut Channel, negotiated: &Negotiated, asked: &Negotiate<'_>) {
+/// Fills the connection's row from the negotiation.
+fn describe(channel: &mut Channel, negotiated: &Negotiated, offered: &Negotiate<'_>) {
     let table = &mut channel.table;
     table.dialect = negotiated.dialect.name().map(str::to_owned);
     table.max_transact_bytes = Some(u64::from(negotiated.max_transact_bytes));
@@ -223,8 +223,8 @@ fn describe(channel: &mut Channel, negotiated: &Negotiated, asked: &Negotiate<'_
     table.signing_algorithm = negotiated.signing.name().map(str::to_owned);
     table.cipher = negotiated.cipher.and_then(CipherId::name).map(str::to_owned);
     table.server_capabilities = Some(u64::from(negotiated.capabilities.0));
-    table.client_capabilities = Some(u64::from(asked.capabilities.0));
-    let guid: String = asked.client_guid.iter().map(|byte| format!("{byte:02x}")).collect();
+    table.client_capabilities = Some(u64::from(offered.capabilities.0));
+    let guid: String = offered.client_guid.iter().map(|byte| format!("{byte:02x}")).collect();
     table.client_guid = Some(guid);
 }
 
@@ -235,12 +235,12 @@ mod tests {
     #[test]
     fn the_servers_clock_is_compared_with_the_middle_of_the_exchange() {
         // 2026-11-22 00:00:00 UTC, and the same in 100 ns since 1601.
-        let (unix_s, asked) = (1_795_305_600, 1_795_305_600_000_000_000 - 2_000_000);
+        let (unix_s, request_ns) = (1_795_305_600, 1_795_305_600_000_000_000 - 2_000_000);
         let ticks = (unix_s + WINDOWS_EPOCH_S) as u64 * 10_000_000;
-        let clock = ServerClock::new(ticks, asked, asked + 2_000_000).unwrap();
+        let clock = ServerClock::new(ticks, request_ns, request_ns + 2_000_000).unwrap();
         assert_eq!(clock, ServerClock { ahead_ns: 1_000_000, error_ns: 1_000_000 });
-        assert_eq!(ServerClock::new(0, asked, asked), None);
-        assert_eq!(ServerClock::new(u64::MAX, asked, asked), None);
-        assert_eq!(ServerClock::new(i64::MAX as u64, asked, asked), None);
+        assert_eq!(ServerClock::new(0, request_ns, request_ns), None);
+        assert_eq!(ServerClock::new(u64::MAX, request_ns, request_ns), None);
+        assert_eq!(ServerClock::new(i64::MAX as u64, request_ns, request_ns), None);
     }
 }

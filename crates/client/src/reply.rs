@@ -1,4 +1,4 @@
-//! What a client needs of a reply, and how it is read from the message.
+//! The parts of a reply that a client needs, and how they are read from the message.
 
 use smbscope_tables::code;
 use smbscope_tables::message::file_bytes;
@@ -29,7 +29,7 @@ pub enum Want {
     /// Status, counts, and the result of a Create.
     #[default]
     Result,
-    /// The whole message as well.
+    /// Also the whole message.
     Message,
 }
 
@@ -67,12 +67,12 @@ pub struct Open {
     pub lease: Option<Lease>,
     /// Whether it survives the connection.
     pub durable: bool,
-    /// Whether it survives the server too; `None` where the reply does not tell.
+    /// Whether it also survives the server; `None` if the reply does not say.
     pub persistent: Option<bool>,
 }
 
 impl Reply {
-    /// What a Create opened, or why it did not.
+    /// What a Create opened, or why it failed.
     ///
     /// # Errors
     /// The reply reports success without a file id: only the end of the session could close that open.
@@ -87,7 +87,7 @@ impl Reply {
     }
 
     /// Reads a final reply, which came in a frame of the given size, and fills the columns that it
-    /// adds.
+    /// determines.
     pub fn read(
         member: &Member<'_>,
         frame_bytes: u64,
@@ -104,7 +104,7 @@ impl Reply {
         let mut transferred = None;
         if !is_error_response(header, member.bytes) {
             transferred = reply.body(header, member.bytes);
-            // Of a read's payload only the head may be here; but more than came was not read.
+            // Of a read's payload, possibly only the head is here; the frame's size limits the count.
             if header.command == Command::READ {
                 let most = u32::try_from(frame_bytes).unwrap_or(u32::MAX);
                 transferred = transferred.map(|bytes| bytes.min(most));
@@ -127,7 +127,8 @@ impl Reply {
                 None
             }
             Command::CLOSE => {
-                self.closed_bytes = CloseResponse(bytes).attributes().map(|told| told.end_of_file);
+                self.closed_bytes =
+                    CloseResponse(bytes).attributes().map(|attributes| attributes.end_of_file);
                 None
             }
             Command::READ => ReadResponse(bytes).data_length(),
@@ -140,9 +141,9 @@ impl Reply {
         }
     }
 
-    /// What the table of opens needs of it in addition to the columns.
+    /// The fields for the table of opens that are not columns.
     pub fn told(&self) -> Option<Box<CreateResult>> {
-        let told = match (&self.open, self.closed_bytes) {
+        let result = match (&self.open, self.closed_bytes) {
             (Some(open), _) => CreateResult {
                 directory: Some(open.directory),
                 size_bytes: Some(open.size_bytes),
@@ -155,7 +156,7 @@ impl Reply {
             }
             (None, None) => return None,
         };
-        Some(Box::new(told))
+        Some(Box::new(result))
     }
 
     fn fill(&self, row: &mut Operation, transferred: Option<u32>) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use smbscope_tables::open::CreateResult;
 use smbscope_tables::operation::Operation;
 
-/// A row whose texts are not yet numbers of a batch's pools.
+/// A row whose texts are not yet numbers in a batch's pools.
 #[derive(Clone, Debug)]
 pub struct Row {
     /// The columns.
@@ -14,11 +14,11 @@ pub struct Row {
     pub path: Option<Arc<str>>,
     /// What all rows of a connection have in common.
     pub link: Arc<LinkNames>,
-    /// What a Create or Close says about its open that is not in a column.
+    /// What a Create or Close says about its open and no column holds.
     pub told: Option<Box<CreateResult>>,
 }
 
-/// What a builder of batches takes.
+/// The form in which a builder of batches takes it.
 impl AsRef<Operation> for Box<Row> {
     fn as_ref(&self) -> &Operation {
         &self.operation

@@ -66,7 +66,7 @@ struct ShareTold {
     start: i64,
 }
 
-/// A session that was lost, for the one that takes its place.
+/// A session that was lost, for the session that replaces it.
 #[derive(Clone, Copy, Debug)]
 pub struct Previous {
     client_guid: [u8; 16],
@@ -74,14 +74,14 @@ pub struct Previous {
 }
 
 impl Session {
-    /// What the session needs to know that takes this one's place: durable opens and leases are
-    /// the client's (ClientGuid), and the server ends what is left of this session
-    /// (PreviousSessionId, MS-SMB2 section 3.3.5.5.3).
+    /// What the session that replaces this one needs: durable opens and leases belong to the client
+    /// (ClientGuid), and the server ends the rest of this session (PreviousSessionId, MS-SMB2 section
+    /// 3.3.5.5.3).
     pub fn previous(&self) -> Previous {
         Previous { client_guid: self.client_guid, session_id: self.session_id }
     }
 
-    /// Connects, logs on and connects the share, `limit` for each of these and for binding a
+    /// Connects, logs on and connects the share; `limit` applies to each of these and to binding a
     /// further connection. `handles_from` is the number of the first open.
     pub async fn connect(
         limit: Duration,
@@ -91,7 +91,7 @@ impl Session {
         previous: Option<Previous>,
     ) -> Result<Session, Failed> {
         let (stream, endpoints) = host.connect(0).await?;
-        // In boxes: a user who waits need not carry the room that a logon takes.
+        // Boxed, so that a waiting user does not carry the memory that a logon takes.
         let opening =
             Session::over(limit, host, stream, endpoints, credential, handles_from, previous);
         let mut session = Box::pin(opening).await?;
@@ -104,7 +104,7 @@ impl Session {
         Ok(session)
     }
 
-    /// The same over a transport, with one connection.
+    /// Likewise over the given transport, with one connection.
     async fn over(
         limit: Duration,
         host: Arc<Host>,
@@ -193,7 +193,7 @@ impl Session {
         let sign_all = first.protection.sign_all;
         let (guid, signer) = (self.client_guid, self.session_signer.clone());
         let binding = Binding { session_id: self.session_id, signer, seal: seal.clone() };
-        // The session's at once, so that nothing it did is lost when it is refused.
+        // Added to the session at once, so that its rows are not lost if the binding is refused.
         self.channels.push(Channel::new(
             stream,
             endpoints,
@@ -211,7 +211,7 @@ impl Session {
         Ok(())
     }
 
-    /// Connects the share, with ciphers for one that demands encryption.
+    /// Connects the share; `spare` holds ciphers for a share that requires encryption.
     async fn connect_tree(
         &mut self,
         names: Arc<LinkNames>,
@@ -251,7 +251,7 @@ impl Session {
         self.validate().await
     }
 
-    /// Asks the server what it negotiated, where nothing else protects that.
+    /// Validates the negotiation with the server where nothing else protects it.
     async fn validate(&mut self) -> Result<(), ClientError> {
         let dialect = self.negotiated.dialect;
         let Some(signer) = self.session_signer.clone() else { return Ok(()) };
@@ -360,7 +360,7 @@ impl Session {
         }
     }
 
-    /// Reads once from whichever connection has something. May be dropped at any time.
+    /// Reads once from whichever connection has data. The future may be dropped at any time.
     pub async fn receive(&mut self) -> Result<(), ClientError> {
         if let [only] = self.channels.as_mut_slice() {
             return only.receive().await;
@@ -376,7 +376,7 @@ impl Session {
         .await
     }
 
-    /// Acknowledges the breaks that came (MS-SMB2 section 3.2.5.19).
+    /// Acknowledges the breaks that arrived (MS-SMB2 section 3.2.5.19).
     pub async fn answer_breaks(&mut self) -> Result<(), ClientError> {
         for place in 0..self.channels.len() {
             while let Some(broken) = self.channels.get_mut(place).and_then(Channel::take_break) {
@@ -413,7 +413,7 @@ impl Session {
         Ok(())
     }
 
-    /// Sends what was added to a channel's frame.
+    /// Sends a channel's frame.
     pub async fn send(&mut self, channel: usize) -> Result<(), ClientError> {
         match self.channels.get_mut(channel) {
             Some(channel) => channel.send().await,
@@ -421,7 +421,7 @@ impl Session {
         }
     }
 
-    /// Waits until a channel has that many credits.
+    /// Waits until a channel has the given number of credits.
     pub async fn have_credits(&mut self, channel: usize, credits: u32) -> Result<(), ClientError> {
         match self.channels.get_mut(channel) {
             Some(channel) => channel.have_credits(credits).await,
@@ -429,12 +429,12 @@ impl Session {
         }
     }
 
-    /// Whether a channel has that many credits now.
+    /// Whether a channel has the given number of credits now.
     pub fn has_credits(&self, channel: usize, credits: u32) -> bool {
         self.channels.get(channel).is_some_and(|channel| channel.credits() >= credits)
     }
 
-    /// Cancels a request that waits on the first connection; false when it was answered already.
+    /// Cancels a request that waits on the first connection; false if it was answered already.
     pub async fn cancel(&mut self, id: u64) -> Result<bool, ClientError> {
         let (session_id, tree_id) = (self.session_id, self.tree_id);
         self.channel().cancel(session_id, tree_id, id).await
@@ -442,7 +442,7 @@ impl Session {
 
     /// The first connection.
     pub fn channel(&mut self) -> &mut Channel {
-        // A session is made with one connection and never loses it.
+        // A session is created with one connection and never loses it.
         &mut self.channels[0]
     }
 
@@ -456,23 +456,23 @@ impl Session {
         &self.negotiated
     }
 
-    /// What all sessions share.
+    /// What all sessions of the run share.
     pub fn host(&self) -> &Arc<Host> {
         &self.host
     }
 
-    /// The client's own identifier, which lease keys follow from.
+    /// The client's own identifier, from which lease keys are derived.
     pub fn client_guid(&self) -> &[u8; 16] {
         &self.client_guid
     }
 
-    /// Whether version 2 leases (3.x), and with them leases on directories, are there.
+    /// Whether version 2 leases (3.x), and with them directory leases, are available.
     pub fn directory_leases(&self) -> bool {
         self.negotiated.dialect >= Dialect::SMB_3_0
             && self.negotiated.capabilities.contains(Capabilities::DIRECTORY_LEASING)
     }
 
-    /// Whether leases are there (2.1 and later).
+    /// Whether leases are available (2.1 and later).
     pub fn has_leases(&self) -> bool {
         self.host.config.leases
             && self.negotiated.dialect >= Dialect::SMB_2_1

@@ -1,5 +1,5 @@
-//! Secure dialect negotiation: whether the Negotiate that the server answered is the one that was
-//! sent (3.0 and 3.0.2; 3.1.1 has its hash for that).
+//! Secure dialect negotiation: whether the server answered the Negotiate that the client sent (3.0 and
+//! 3.0.2; 3.1.1 protects it with its preauthentication hash).
 //!
 //! MS-SMB2 sections 2.2.31.4, 2.2.32.6, 3.2.5.5 and 3.2.5.14.12.
 
@@ -14,10 +14,10 @@ use super::error::ClientError;
 use super::negotiate::{Negotiated, offer};
 use super::reply::Reply;
 
-/// Bytes of the answer.
+/// Length of the answer in bytes.
 const ANSWER_BYTES: u32 = 24;
 
-/// What the client offered, once more.
+/// The client's offer, repeated.
 pub(super) fn offered(config: &Config, client_guid: &[u8; 16]) -> Vec<u8> {
     let (capabilities, security_mode) = offer(config);
     let mut bytes = Vec::with_capacity(24 + 2 * config.dialects.len());
@@ -29,7 +29,7 @@ pub(super) fn offered(config: &Config, client_guid: &[u8; 16]) -> Vec<u8> {
     bytes
 }
 
-/// The request that carries it.
+/// The request that contains it.
 pub(super) fn request(offered: &[u8]) -> Ioctl<'_> {
     Ioctl {
         file_id: FileId::ANY,
@@ -43,18 +43,18 @@ pub(super) fn request(offered: &[u8]) -> Ioctl<'_> {
 pub(super) fn check(reply: &Reply, negotiated: &Negotiated) -> Result<(), ClientError> {
     match reply.status {
         Status::SUCCESS => {}
-        // Servers without secure negotiation say so under the session's signature.
+        // Servers without secure negotiation report that under the session's signature.
         Status::NOT_SUPPORTED | Status::FILE_CLOSED | Status::INVALID_DEVICE_REQUEST => {
             return Ok(());
         }
         status => return Err(ClientError::Refused { command: Command::IOCTL, status }),
     }
-    let told = IoctlResponse(&reply.message).validate_negotiate_info();
-    let same = told.is_some_and(|told| {
-        told.capabilities == negotiated.capabilities
-            && told.guid == negotiated.server_guid
-            && told.security_mode == negotiated.security_mode
-            && told.dialect == negotiated.dialect
+    let info = IoctlResponse(&reply.message).validate_negotiate_info();
+    let same = info.is_some_and(|info| {
+        info.capabilities == negotiated.capabilities
+            && info.guid == negotiated.server_guid
+            && info.security_mode == negotiated.security_mode
+            && info.dialect == negotiated.dialect
     });
     match same {
         true => Ok(()),
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_changed_on_its_way_shows() {
+    fn a_changed_negotiation_is_detected() {
         let negotiated = negotiated();
         assert!(check(&answer(0x47, 7, 1, 0x302), &negotiated).is_ok());
         for wrong in [
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_offered_is_told_once_more() {
+    fn the_offer_is_repeated() {
         let config =
             Config { dialects: vec![Dialect::SMB_2_1, Dialect::SMB_3_0], ..Config::default() };
         let bytes = offered(&config, &[9; 16]);

@@ -1,7 +1,7 @@
 //! Counters of a server from a Prometheus endpoint: node_exporter, windows_exporter, Samba's own.
 //!
-//! Owns the request (bounded in time and size) and the errors when it fails; `text` reads the
-//! answer, `map` gives its metrics our names.
+//! Owns the request (bounded in time and size) and the errors when it fails; `text` parses the answer,
+//! `map` translates its metrics to our names.
 
 pub mod devices;
 pub mod map;
@@ -23,24 +23,24 @@ pub struct Metrics {
     url: String,
     place: String,
     prefixes: Vec<String>,
-    /// What stands before every instance, when there are several endpoints.
+    /// Prefix of every instance, if there are several endpoints.
     prefix: Option<String>,
     agent: ureq::Agent,
-    /// What of the last answer was not understood.
+    /// The part of the last answer that was not understood.
     left_out: Option<String>,
 }
 
 impl Metrics {
-    /// The endpoint at `url` (`http://server:9100/metrics`). `take` are prefixes of metrics that
-    /// keep their names; none means [`SMB_PREFIXES`]. With `several` endpoints every instance says
-    /// which one it comes from.
+    /// The endpoint at `url` (`http://server:9100/metrics`). `take` are prefixes of metrics that keep
+    /// their names; an empty list means [`SMB_PREFIXES`]. With `several` endpoints every instance names
+    /// its endpoint.
     pub fn new(url: &str, take: &[String], several: bool) -> Result<Metrics, String> {
         let rest = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
         let authority = rest.and_then(|rest| rest.split(['/', '?', '#']).next()).unwrap_or("");
         // A user name and password in a URL must not appear in messages.
         let place = authority.rsplit('@').next().unwrap_or("").to_owned();
         if place.is_empty() {
-            // What stands before an @ may be a password: the URL is not repeated.
+            // Text before an @ may be a password: the URL is not repeated.
             return Err("invalid --metrics URL: expected for example \
                         http://server:9100/metrics"
                 .to_owned());
@@ -62,7 +62,7 @@ impl Metrics {
         response.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_vec()
     }
 
-    /// Readings of an answer.
+    /// The readings in an answer.
     fn read_answer(&mut self, answer: &[u8]) -> Result<Vec<Reading>, String> {
         let text = String::from_utf8_lossy(answer);
         let mut map = Map::default();
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn several_endpoints_are_told_apart() {
+    fn several_endpoints_are_distinguished() {
         let take = ["app_".to_owned()];
         let mut metrics = Metrics::new("http://b:1/metrics", &take, true).unwrap();
         let answer = b"app_x{a=\"1\"} 8\napp_y 2\nsmb_num_open_files 8\n";

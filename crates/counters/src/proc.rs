@@ -1,8 +1,8 @@
 //! Counters of this machine from `/proc` (proc(5), kernel Documentation/admin-guide/iostats.rst).
 //!
-//! Owns which files are read and how much of them; `machine` reads their text, `process` the
-//! processes. A file that the kernel does not have is left out: only when none can be read at all
-//! the sample fails.
+//! Owns which files are read and how much of them; `machine` parses their text, `process` the
+//! processes. A file that the kernel does not have is left out: the sample fails only if none can be
+//! read.
 
 pub mod machine;
 pub mod process;
@@ -16,7 +16,8 @@ use super::sampler::Source;
 pub use process::Processes;
 use process::Tracker;
 
-/// The files of `/proc` that are read here are shorter; of a longer one only the beginning is read.
+/// Longest text of a `/proc` file: the files that are read here are shorter; of a longer one only the
+/// beginning is read.
 const FILE_BYTES_MAX: u64 = 4 << 20;
 
 /// This machine, as the server's or the client's.
@@ -34,15 +35,15 @@ impl Proc {
         Proc::at("server", Path::new("/proc"), Path::new("/sys/block"), true, processes)
     }
 
-    /// The machine that the load generator runs on, and the generator itself. Without `machine`
-    /// only the generator, for when the server is the same machine.
+    /// The machine that the load generator runs on, and the generator itself. Without `machine` only
+    /// the generator, for a server on the same machine.
     pub fn client(machine: bool) -> Proc {
         let pid = std::process::id();
         let own = vec![Processes::Tree(pid, format!("pid {pid}"))];
         Proc::at("client", Path::new("/proc"), Path::new("/sys/block"), machine, own)
     }
 
-    /// The same with folders of one's own.
+    /// Likewise with other folders.
     pub fn at(
         source: &'static str,
         root: &Path,
@@ -110,7 +111,7 @@ impl Source for Proc {
     }
 }
 
-/// A file's text, as far as it is text.
+/// A file's text, up to the first invalid UTF-8.
 fn text(path: &Path) -> Option<String> {
     let mut bytes = Vec::new();
     File::open(path).ok()?.take(FILE_BYTES_MAX).read_to_end(&mut bytes).ok()?;

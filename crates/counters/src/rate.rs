@@ -1,48 +1,48 @@
-//! From what a source shows (levels and totals that only grow) to what a row holds (levels, rates,
-//! means since the sample before).
+//! Converts the readings of a source (levels and totals that only grow) to the values of a row (levels,
+//! rates, means since the previous sample).
 //!
-//! A total that became smaller was reset (a restarted service, an interface that came back): the
-//! interval has no row, the reset is counted, the next interval is right again. A total that a
-//! source did not show for a while gives its mean over that while.
+//! A total that became smaller was reset (a restarted service, a re-created interface): the interval
+//! has no row, the reset is counted, and the next interval is right again. A total that was missing for
+//! a while gives its mean over that time.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 
 use smbscope_tables::run::Counter;
 
-/// Readings of one sample beyond this many are left out, and counted.
+/// Most readings of one sample; further ones are left out and counted.
 pub const READINGS_MAX: usize = 20_000;
 
 /// How a reading becomes a value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
-    /// It is the value.
+    /// The reading is the value.
     Level,
     /// A total: the value is its growth per second.
     Rate,
-    /// A total relative to another one: the value is the growth of the former by that of the latter;
-    /// no row when the latter did not grow.
+    /// A total relative to another one: the value is the growth of the former divided by that of the
+    /// latter; no row if the latter did not grow.
     Mean {
         /// The other total.
         per: f64,
     },
 }
 
-/// One counter as a source shows it.
+/// One counter as a source reports it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reading {
     /// Name of the row.
     pub name: Cow<'static, str>,
-    /// Which one, where there are several.
+    /// The instance, if there are several.
     pub instance: Option<String>,
     /// Unit of the row.
     pub unit: &'static str,
-    /// What was read.
+    /// The reading.
     pub value: f64,
     /// How it becomes a value.
     pub kind: Kind,
-    /// Whether it has no rows until it moves: for sources with thousands of counters that mostly
-    /// stand still.
+    /// Whether it has no rows until it changes: for sources with thousands of counters that mostly stay
+    /// constant.
     pub sparse: bool,
 }
 
@@ -59,17 +59,17 @@ impl Reading {
         }
     }
 
-    /// A total whose growth per second counts.
+    /// A total; its growth per second counts.
     pub fn rate(name: &'static str, unit: &'static str, total: f64) -> Reading {
         Reading { kind: Kind::Rate, ..Reading::level(name, unit, total) }
     }
 
-    /// A total whose growth by that of `per` counts.
+    /// A total; its growth divided by that of `per` counts.
     pub fn mean(name: &'static str, unit: &'static str, total: f64, per: f64) -> Reading {
         Reading { kind: Kind::Mean { per }, ..Reading::level(name, unit, total) }
     }
 
-    /// Of one of several.
+    /// Sets the instance.
     pub fn of(self, instance: &str) -> Reading {
         Reading { instance: Some(instance.to_owned()), ..self }
     }
@@ -83,7 +83,7 @@ struct Before {
     moved: bool,
 }
 
-/// What a source showed before.
+/// The previous readings of a source.
 #[derive(Clone, Debug, Default)]
 pub struct Rates {
     before: HashMap<(Cow<'static, str>, Option<String>), Before>,
@@ -196,7 +196,7 @@ mod tests {
         assert_eq!(values(&mut rates, 2, sample(40.0, 7.0)), expected);
         // Nothing was read: there is no mean.
         assert_eq!(values(&mut rates, 3, sample(40.0, 7.0)).len(), 2);
-        // A gap: the mean since the sample before.
+        // A gap: the mean since the previous sample.
         assert_eq!(values(&mut rates, 13, sample(140.0, 8.0))[1].1, 10.0);
         assert_eq!(rates.resets, 0);
     }
@@ -212,7 +212,7 @@ mod tests {
             assert_eq!(found, row, "second {second}");
         }
         assert_eq!(rates.resets, 1);
-        // A clock that stands still divides by nothing.
+        // If the clock does not advance, nothing is divided by zero.
         assert_eq!(values(&mut rates, 3, rate(9.0)), []);
     }
 

@@ -1,7 +1,7 @@
 //! The threads that sample counters: one for each source, so that a slow endpoint does not delay the others.
 //!
-//! Owns their pace and their end, and what is reported about a source in the end: failures are
-//! counted, and reported once. It does not own what the sources show.
+//! Owns their interval and their end, and the final report about each source: failures are counted, and
+//! reported once. It does not own the readings of the sources.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel};
@@ -12,55 +12,55 @@ use smbscope_tables::run::Counter;
 
 use super::rate::{Rates, Reading};
 
-/// How often counters are sampled unless asked otherwise.
+/// Default interval between samples.
 pub const INTERVAL: Duration = Duration::from_secs(1);
-/// How long [`Sampler::stop`] waits for sources that are being read.
+/// Time that [`Sampler::stop`] waits for sources that are being read.
 const STOP_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The run's clock: nanoseconds, as in its tables.
 pub type Clock = Arc<dyn Fn() -> i64 + Send + Sync>;
 
-/// Where counters are read.
+/// A source of counters.
 pub trait Source: Send {
-    /// What the rows say in `source`: `client`, `server` or `metrics`.
+    /// The value of `source` in the rows: `client`, `server` or `metrics`.
     fn source(&self) -> &'static str;
-    /// Where it is, for messages: a folder, an endpoint's host and port.
+    /// Its location, for messages: a folder, an endpoint's host and port.
     fn place(&self) -> String;
-    /// Reads all counters once. An error says what to do about it.
+    /// Reads all counters once. An error includes a remedy.
     fn read(&mut self) -> Result<Vec<Reading>, String>;
-    /// What of that sample was left out and why, if anything was that should not have been.
+    /// What was left out of that sample and why, if anything was that should not have been.
     fn left_out(&self) -> Option<&str> {
         None
     }
 }
 
-/// What became of a source, for the run's report.
+/// The result of a source, for the run's report.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SourceReport {
-    /// What its rows say in `source`.
+    /// The value of `source` in its rows.
     pub source: String,
-    /// Where it is.
+    /// Its location.
     pub place: String,
-    /// Samples that gave readings.
+    /// Samples with readings.
     pub samples: u64,
     /// Samples that failed: gaps in the series.
     pub failures: u64,
-    /// Samples whose time passed while the one before was still being read.
+    /// Samples that became due while the previous one was still being read.
     pub skipped: u64,
     /// Totals that became smaller: one interval without a row each.
     pub resets: u64,
     /// Readings beyond the limit, and rows that the receiver had no room for.
     pub dropped: u64,
-    /// Why the first failure failed.
+    /// The reason of the first failure.
     pub first_error: Option<String>,
-    /// Samples of which something was left out.
+    /// Samples from which something was left out.
     pub incomplete: u64,
-    /// What of the first of them.
+    /// What was left out of the first of them.
     pub first_left_out: Option<String>,
 }
 
 impl SourceReport {
-    /// What the user should know; none when all went well.
+    /// A warning for the user; `None` if there was no problem.
     pub fn warning(&self) -> Option<String> {
         let SourceReport { source, place, samples, failures, incomplete, dropped, .. } = self;
         let all = samples + failures;
@@ -89,9 +89,9 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Starts a thread for each source, which hands over its rows batch by batch. When `rows` has
-    /// no room a batch is dropped and counted: sampling never waits for a writer. Dropping the
-    /// sampler ends it as well.
+    /// Starts a thread for each source, which sends its rows batch by batch. When `rows` has no room a
+    /// batch is dropped and counted: sampling never waits for a writer. Dropping the sampler also stops
+    /// it.
     pub fn start(
         recording: &str,
         interval: Duration,
@@ -123,8 +123,8 @@ impl Sampler {
         Ok(sampler)
     }
 
-    /// Ends all threads within half a second and reports on the sources. A source that
-    /// is being read just then is left to end by itself; its report says so.
+    /// Ends all threads within half a second and reports on the sources. A source that is being read at
+    /// that time ends later by itself; its report says so.
     pub fn stop(self) -> Vec<SourceReport> {
         self.stop_within(STOP_TIMEOUT)
     }
@@ -215,10 +215,10 @@ mod tests {
     use std::sync::atomic::{AtomicI64, Ordering};
     use std::sync::mpsc::sync_channel;
 
-    /// Longer than any thread of a busy machine takes to end; none waits so long.
+    /// Longer than any thread of a busy machine takes to end; no test waits that long.
     const LONG: Duration = Duration::from_secs(60);
 
-    /// Shows a level and a total; every third sample fails.
+    /// Has a level and a total; every third sample fails.
     struct Fake(u32);
 
     impl Source for Fake {
@@ -238,7 +238,7 @@ mod tests {
         }
     }
 
-    /// Never answers until the other end goes.
+    /// Answers only when the other end is gone.
     struct Stuck(Receiver<()>);
 
     impl Source for Stuck {
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_come_in_batches_and_failures_are_told_once() {
+    fn rows_come_in_batches_and_failures_are_reported_once() {
         let (sender, rows) = sync_channel(64);
         let sources: Vec<Box<dyn Source>> = vec![Box::new(Fake(0))];
         let sampler =

@@ -1,5 +1,5 @@
-//! A sampler and an endpoint on loopback: what goes over HTTP, and the errors when it fails.
-//! Parsing and mapping have their tests next to the code.
+//! A sampler and an endpoint on loopback: the exchange over HTTP, and the errors when it fails. Parsing
+//! and mapping have their tests next to the code.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -10,7 +10,7 @@ use std::thread;
 use smbscope_counters::metrics::ANSWER_BYTES_MAX;
 use smbscope_counters::{Metrics, Source};
 
-/// Answers one request with these bytes; gives the address.
+/// Answers one request with these bytes; returns the address.
 fn endpoint(status: &str, body: Vec<u8>) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -20,7 +20,7 @@ fn endpoint(status: &str, body: Vec<u8>) -> SocketAddr {
         let mut request = [0; 4_096];
         let length = stream.read(&mut request).unwrap();
         assert!(request[..length].starts_with(b"GET /metrics HTTP/1.1\r\n"));
-        // The client closes early when it was given too much.
+        // The client closes early when the answer is too long.
         let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&body));
     });
     address
@@ -39,7 +39,7 @@ fn readings_come_over_http() {
 }
 
 #[test]
-fn failures_are_told_in_words() {
+fn failures_are_explained() {
     let address = endpoint("404 Not Found", Vec::new());
     assert_eq!(metrics(address).read().unwrap_err(), format!("{address} answers with HTTP 404"));
     let long = b"node_load1 0.5\n".repeat(ANSWER_BYTES_MAX as usize / 15 + 2);

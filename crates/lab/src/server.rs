@@ -1,12 +1,11 @@
-//! A private Samba on a loopback port, to try things on: `smbscope lab`, and what tests drive.
+//! A private Samba on a loopback port, for experiments: `smbscope lab`, and the server of the tests.
 //!
-//! Owns: the lab's folder with configuration, state, accounts and share; smbd's start and end; the
-//! link before it, if one is requested (`line`, on `wan`). It does not own what drives the server,
-//! nor the Samba itself: the system's is used, or one that was unpacked next to it
-//! (`scripts/samba-4.22.sh`), and nothing of the system's Samba is read, written or stopped. Works
-//! as root (the users then have another system user's rights) and as an ordinary user (they have
-//! that user's). Facts behind it: smb.conf(5), smbd(8), and what Samba 4.17 and 4.22 were seen to
-//! do.
+//! Owns: the lab's folder with configuration, state, accounts and share; smbd's start and end; the link
+//! in front of it, if one is requested (`line`, on `wan`). It does not own the clients of the server,
+//! nor Samba itself: it uses the system's Samba or one that was unpacked next to it
+//! (`scripts/samba-4.22.sh`), and reads, writes and stops nothing of the system's Samba. Works as root
+//! (the users then have another system user's rights) and as an ordinary user (they have that user's).
+//! Sources: smb.conf(5), smbd(8), and the observed behaviour of Samba 4.17 and 4.22.
 //!
 //! ```no_run
 //! use smbscope_lab::{Lab, Options};
@@ -52,14 +51,14 @@ use error::At as _;
 use paths::Paths;
 use samba::Samba;
 
-/// Whom guests are, the first that is there and is not the owner. Every Linux has these.
+/// Candidates for the guest account: the first that exists and is not the owner. Every Linux has these.
 const GUESTS: [&str; 3] = ["nobody", "daemon", "bin"];
 
 /// Starts, lists and ends labs.
 pub struct Lab;
 
 impl Lab {
-    /// Starts a lab and waits until it answers. After an error nothing is left of it.
+    /// Starts a lab and waits until it answers. After an error nothing of it remains.
     pub fn up(options: &Options) -> Result<Running, LabError> {
         let options = &line::place(options)?;
         let dir = options.dir.clone().unwrap_or_else(default_dir);
@@ -81,7 +80,7 @@ impl Lab {
             None => listen::free(options.address)?,
         };
         match attempt(options, &paths, &samba, &accounts, &owner, port) {
-            // Somebody was faster; a second one asks the kernel.
+            // Another process took the port; the second attempt lets the kernel choose.
             Err(LabError::Port { .. }) if options.port.is_none() && options.line.is_none() => {
                 let port = listen::any(options.address)?;
                 attempt(options, &paths, &samba, &accounts, &owner, port)
@@ -90,8 +89,8 @@ impl Lab {
         }
     }
 
-    /// Ends the lab in a folder and removes what it made: its processes, its files, the files in
-    /// its share, and the folder if it made that. Files that it did not make stay.
+    /// Ends the lab in a folder and removes what it created: its processes, its files, the files in its
+    /// share, and the folder if it created that. Other files stay.
     pub fn down(dir: &Path) -> Result<Removed, LabError> {
         let paths = Paths::new(dir)?;
         if fs::symlink_metadata(&paths.dir).is_err() {
@@ -137,7 +136,7 @@ impl Lab {
         Ok(Status { record, state, processes: running.len(), connections, line_runs })
     }
 
-    /// The users' password of the lab in a folder.
+    /// The users' password in the lab of a folder.
     pub fn password(dir: &Path) -> Result<String, LabError> {
         let paths = Paths::new(dir)?;
         let record = Record::read(&paths)?;
@@ -152,7 +151,7 @@ impl Lab {
     }
 }
 
-/// A lab that runs, and continues when this is dropped ([`Running::guard`] ends it).
+/// A running lab, which continues when this is dropped ([`Running::guard`] ends it).
 #[derive(Clone, Debug)]
 pub struct Running {
     record: Record,
@@ -186,7 +185,7 @@ impl Running {
         self.paths().share()
     }
 
-    /// Bytes free where the share lies.
+    /// Free bytes in the share's file system.
     pub fn free_bytes(&self) -> Result<u64, LabError> {
         let path = self.share_dir();
         let found = nix::sys::statvfs::statvfs(&path).map_err(io::Error::from);
@@ -212,7 +211,7 @@ impl Deref for Running {
     }
 }
 
-/// A lab that ends with its scope.
+/// A lab that ends when this is dropped.
 #[derive(Debug)]
 pub struct Guard(Running);
 
@@ -226,12 +225,12 @@ impl Deref for Guard {
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        // A test that ended the lab itself has nothing left to end.
+        // A test that ended the lab itself leaves nothing to end.
         let _ = Lab::down(&self.0.record.dir);
     }
 }
 
-/// Whether a lab runs.
+/// Whether a lab is running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// smbd runs.
@@ -245,34 +244,34 @@ pub enum State {
 /// A lab that was found.
 #[derive(Clone, Debug)]
 pub struct Status {
-    /// What it is.
+    /// Its record.
     pub record: Record,
-    /// Whether it runs.
+    /// Whether it is running.
     pub state: State,
-    /// How many processes it has.
+    /// Number of its processes.
     pub processes: usize,
     /// TCP connections of clients.
     pub connections: usize,
-    /// Whether the forwarder of its line runs; `None` for a lab without a line.
+    /// Whether its link's forwarder is running; `None` for a lab without a link.
     pub line_runs: Option<bool>,
 }
 
-/// What `down` did.
+/// The result of `down`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Removed {
     /// The lab's folder.
     pub dir: PathBuf,
-    /// How many processes were ended.
+    /// Number of processes that were ended.
     pub processes: usize,
     /// Whether the folder is gone too.
     pub dir_removed: bool,
-    /// What others put into the folder, and what therefore stayed.
+    /// Files from other sources in the folder, because of which it stayed.
     pub left: Vec<PathBuf>,
-    /// Other processes that still run in the link's namespaces, now without network.
+    /// Other processes that are still running in the link's namespaces, now without network.
     pub inside: Vec<u32>,
 }
 
-/// Makes the folder, starts Samba in it, and takes all of it back when that fails.
+/// Creates the folder, starts Samba in it, and undoes everything if that fails.
 fn attempt(
     options: &Options,
     paths: &Paths,
@@ -301,14 +300,14 @@ fn attempt(
     match result {
         Ok(()) => Ok(Running { record }),
         Err(error) => {
-            // What went wrong first is what the user needs to know.
+            // The first error is the one that the user needs.
             let _ = remove(paths, &record);
             Err(error)
         }
     }
 }
 
-/// Writes all that smbd needs before it starts.
+/// Writes all files that smbd needs before it starts.
 fn furnish(
     options: &Options,
     paths: &Paths,
@@ -343,14 +342,14 @@ fn furnish(
     Ok(())
 }
 
-/// Ends the processes, then removes the line and the files; without the former the latter stay.
+/// Ends the processes, then removes the link and the files; if processes remain, these stay.
 fn remove(paths: &Paths, record: &Record) -> Result<Removed, LabError> {
     let processes = process::end(|| record.running(paths))
         .map_err(|pid| LabError::Stuck { dir: paths.dir.clone(), pid })?;
     let inside = line::remove(record)?;
     for name in paths::MADE.into_iter().chain(["lab.json.part"]) {
         let path = paths.dir.join(name);
-        // A link among them is removed, not followed.
+        // A symbolic link among them is removed, not followed.
         let result = match fs::symlink_metadata(&path) {
             Ok(found) if found.is_dir() => fs::remove_dir_all(&path),
             Ok(_) => fs::remove_file(&path),
@@ -371,7 +370,7 @@ fn remove(paths: &Paths, record: &Record) -> Result<Removed, LabError> {
     Ok(Removed { dir: paths.dir.clone(), processes, dir_removed, left, inside })
 }
 
-/// That no lab is in the folder already.
+/// Checks that there is no lab in the folder already.
 fn refuse_second(paths: &Paths) -> Result<(), LabError> {
     let Ok(status) = Lab::status(&paths.dir) else { return Ok(()) };
     let dir = paths.dir.display();
@@ -390,7 +389,7 @@ fn refuse_second(paths: &Paths) -> Result<(), LabError> {
     Err(LabError::folder(&paths.dir, why))
 }
 
-/// The system users of a lab: whose rights the users get, and who guests are.
+/// The system users of a lab: the one whose rights the users get, and the guest.
 fn accounts_of(options: &Options) -> Result<(Accounts, User), LabError> {
     let me = geteuid();
     let wrong = |text: String| LabError::Option(text);

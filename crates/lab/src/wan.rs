@@ -1,13 +1,13 @@
-//! A link with distance between two network interfaces: `smbscope wan`.
+//! A simulated link between two network interfaces: `smbscope wan`.
 //!
-//! Frames that come in at one interface go out at the other after the link's delay, at its rate,
-//! through its queue, minus what it loses; each direction on its own. So TCP's handshakes,
-//! acknowledgements and windows behave as on such a line, which a sleep inside a client cannot
-//! show. (The kernel's own netem does the same where it is built in.)
+//! Frames that come in at one interface leave at the other after the link's delay, at its rate, through
+//! its queue, minus the lost ones; each direction is independent. So TCP's handshakes, acknowledgements
+//! and windows behave as on such a link, which a sleep inside a client cannot simulate. (The kernel's
+//! own netem does the same where it is built in.)
 //!
-//! Owns: [`Line`], one direction as a pure data structure; [`Options`], what a line is asked to be;
-//! [`Forwarder`] and [`run`], the loop that moves frames; [`netns`], two network namespaces to try
-//! it with. It does not own who uses the line. Frames move on Linux only.
+//! Owns: [`Line`], one direction as a pure data structure; [`Options`], the properties of a link;
+//! [`Forwarder`] and [`run`], the loop that moves frames; [`netns`], two network namespaces to try it
+//! with. It does not own the users of the link. Frames move on Linux only.
 
 pub mod counters;
 #[cfg(target_os = "linux")]

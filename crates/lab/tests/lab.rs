@@ -1,8 +1,8 @@
-//! The lab with the real Samba: up, log on, status, down, and what goes wrong.
+//! The lab with the real Samba: up, logon, status, down, and its failures.
 //!
-//! Needs smbd and smbclient (scripts/setup.sh test); without them each test says that it is
-//! skipped. Samba 4.22 is taken from ~/.cache/smbscope/samba-4.22, where setup.sh unpacks it. Every
-//! server is this test's own, on 127.0.0.1 with a port of its own.
+//! Needs smbd and smbclient (scripts/setup.sh test); without them each test reports that it is skipped.
+//! Samba 4.22 is used from ~/.cache/smbscope/samba-4.22, where setup.sh unpacks it. Each server belongs
+//! to one test, on 127.0.0.1 with its own port.
 
 #![cfg(target_os = "linux")]
 // A test may panic.
@@ -22,14 +22,14 @@ use smbscope_lab::{
 /// Set in the copy of this program that runs as an ordinary user.
 const ORDINARY: &str = "SMBSCOPE_TEST_ORDINARY";
 
-/// A folder for labs that others may pass, as a lab of root needs.
+/// A folder for labs that others may enter, as a lab of root needs.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::Builder::new().prefix("lab").tempdir_in("/tmp").unwrap();
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
     folder
 }
 
-/// Whether the tests that need Samba can run; says so if not.
+/// Whether the tests that need Samba can run; reports if not.
 fn samba() -> bool {
     let found = |program: &str| {
         std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())
@@ -57,7 +57,7 @@ fn samba_422() -> Option<PathBuf> {
 }
 
 fn options(dir: &Path) -> Options {
-    // The kernel's choice: tests run at the same time, also those of other checkouts.
+    // The kernel chooses: tests run at the same time, also those of other checkouts.
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     Options { dir: Some(dir.to_owned()), port: Some(port), users: 3, ..Options::default() }
 }
@@ -66,14 +66,14 @@ fn up(dir: &Path) -> Guard {
     Lab::up(&options(dir)).unwrap().guard()
 }
 
-/// What smbclient says; the password reaches it by a file.
+/// The output of smbclient; it gets the password from a file.
 fn smbclient(lab: &Guard, user: &str, password: &str, arguments: &[&str]) -> (bool, String) {
     let file = lab.dir.join(format!("private/{user}"));
     fs::write(&file, format!("username = {user}\npassword = {password}\n")).unwrap();
     let output = Command::new("smbclient")
         .arg("-A")
         .arg(&file)
-        // Nothing of the system's configuration.
+        // Nothing from the system's configuration.
         .args(["-s", "/dev/null", "-t", "60", "-p", &lab.port.to_string()])
         .args(arguments)
         .env("HOME", lab.share_dir())
@@ -103,7 +103,7 @@ fn wait_until(what: &str, done: impl Fn() -> bool) {
     }
 }
 
-/// Users log on, write and read; status shows it; down leaves nothing.
+/// Users log on, write and read; status shows the lab; down leaves nothing.
 fn a_whole_life(samba: Option<PathBuf>) {
     let above = folder();
     let dir = above.path().join("lab");
@@ -160,7 +160,7 @@ fn up_log_on_status_down() {
 }
 
 #[test]
-fn the_same_with_samba_4_22_beside_the_systems() {
+fn the_same_with_samba_4_22_next_to_the_systems() {
     if samba()
         && let Some(dir) = samba_422()
     {
@@ -195,7 +195,7 @@ fn directory_leases_need_4_22() {
     }
 }
 
-/// The whole life again as an ordinary user: by a copy of this program that `nobody` runs.
+/// The complete life again as an ordinary user: in a copy of this program that `nobody` runs.
 #[test]
 fn as_an_ordinary_user() {
     if !samba() || fs::metadata("/proc/self").unwrap().uid() != 0 {
@@ -237,7 +237,7 @@ fn inside_an_ordinary_user() {
 }
 
 #[test]
-fn a_taken_port_is_an_error() {
+fn a_port_in_use_is_an_error() {
     if !samba() {
         return;
     }
@@ -251,7 +251,7 @@ fn a_taken_port_is_an_error() {
     let other = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = other.local_addr().unwrap().port();
     assert!(complaint(&Options { port: Some(port), ..options(&second) }).contains("--port"));
-    // Without a port there is always one that is free.
+    // Without a given port there is always a free one.
     let third = Lab::up(&Options { port: None, ..taken }).unwrap().guard();
     assert_ne!(third.port, first.port);
     assert!(logs_on(&first, "user00001", &[]) && logs_on(&third, "user00001", &[]));
@@ -410,7 +410,7 @@ fn the_systems_samba_is_not_touched() {
     assert_eq!(system_files(), before);
 }
 
-/// All files in the folders of the system's Samba, with when they changed.
+/// All files in the folders of the system's Samba, with their times of last change.
 fn system_files() -> Vec<(PathBuf, Option<SystemTime>)> {
     let mut found = Vec::new();
     let mut folders: Vec<PathBuf> =

@@ -1,7 +1,7 @@
-//! A lab behind a line: a session sees the distance, status shows the line, and down leaves
-//! nothing, whatever died before.
+//! A lab behind a simulated link: a session has the delay, status shows the link, and down leaves
+//! nothing, whichever process died before.
 //!
-//! Needs root and Samba; says that it skips otherwise. The forwarder is a copy of this program
+//! Needs root and Samba; otherwise it reports that it skips. The forwarder is a copy of this program
 //! (`inside_the_line`), as it is a copy of smbscope for `smbscope lab`.
 
 #![cfg(target_os = "linux")]
@@ -25,12 +25,12 @@ use smbscope_lab::wan::netns;
 use smbscope_lab::{Guard, Lab, LabError, Line, Options, State};
 use smbscope_wire::smb2::encode::Echo;
 
-/// In the copy of this program that forwards: what the line is like.
+/// Properties of the link, in the copy of this program that forwards.
 const LOGON: Duration = Duration::from_secs(60);
 const LINE: &str = "SMBSCOPE_TEST_LINE";
 const RTT: Duration = Duration::from_millis(20);
 
-/// The copy of this program that is a line's forwarder, until it is ended.
+/// The copy of this program that is a link's forwarder, until it is ended.
 #[test]
 #[ignore = "labs of the other tests run it"]
 fn inside_the_line() {
@@ -38,19 +38,19 @@ fn inside_the_line() {
     let [client, server] = netns::ENDS;
     let forwarder = Forwarder::open(client, server, None, &line.parse().unwrap()).unwrap();
     println!("forwarding");
-    // Its error is what its lab shows.
+    // Its lab shows its error.
     let ended = forwarder.run(None, || false, |_| ());
     panic!("{}", ended.unwrap_err());
 }
 
-/// A folder that others may pass, as a lab of root needs.
+/// A folder that others may enter, as a lab of root needs.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::Builder::new().prefix("lab").tempdir_in("/tmp").unwrap();
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
     folder
 }
 
-/// A lab behind a line, not yet started.
+/// A lab behind a link, not yet started.
 fn options(above: &Path, test: &str) -> Options {
     let text = format!("rtt={}ms,rate=45mbit", RTT.as_millis());
     let exe = std::env::current_exe().unwrap().into_os_string();
@@ -62,7 +62,7 @@ fn options(above: &Path, test: &str) -> Options {
     Options { dir: Some(above.join("lab")), users: 3, line: Some(line), ..Options::default() }
 }
 
-/// `None`, and why, where there can be none.
+/// `None`, with the reason, where there can be no such lab.
 fn up(options: &Options) -> Option<Guard> {
     if !geteuid().is_root() {
         smbscope_testing::skip!("only root makes network namespaces");
@@ -82,7 +82,7 @@ fn line(options: &Options) -> &Line {
     options.line.as_ref().unwrap()
 }
 
-/// Namespaces of this line that are there.
+/// The existing namespaces of this link.
 fn namespaces(options: &Options) -> usize {
     let name = &line(options).name;
     let path = |end: &&str| PathBuf::from(format!("/var/run/netns/{name}-{end}"));
@@ -110,7 +110,7 @@ fn wait_until(what: &str, done: impl Fn() -> bool) {
     }
 }
 
-/// The shortest of some Echoes from the line's near end.
+/// The shortest of some Echoes from the link's near end.
 fn shortest_echo(lab: &Guard) -> Duration {
     let target = Target::parse(&lab.location()).unwrap();
     let credential = Credential::new(&lab.user(1), &lab.password().unwrap());
@@ -127,7 +127,7 @@ fn shortest_echo(lab: &Guard) -> Duration {
                 shortest = shortest.min(begin.elapsed());
             }
             let connections = session.close().await.connections;
-            // The client's own estimate of the distance, from the handshake.
+            // The client's own estimate of the round trip, from the handshake.
             assert!(connections[0].server_rtt_ns.unwrap() >= RTT.as_nanos() as i64);
             shortest
         })
@@ -135,7 +135,7 @@ fn shortest_echo(lab: &Guard) -> Duration {
     .unwrap()
 }
 
-/// What is left of a lab that was ended.
+/// The remains of a lab that was ended.
 fn assert_gone(options: &Options, forwarder: i32) {
     assert_eq!(namespaces(options), 0);
     assert!(!runs(forwarder), "the forwarder {forwarder}");
@@ -167,7 +167,7 @@ fn a_session_sees_the_distance_and_down_leaves_nothing() {
     let again = Lab::up(&options).unwrap_err().to_string();
     assert!(again.contains("already exist") && again.contains("--netns"), "{again}");
     assert_eq!(namespaces(&options), 3, "the first one's stay");
-    // Somebody who works there is named, and not ended.
+    // A process inside is reported, and not ended.
     let mut guest = netns::inside(&shown.client(), sleeper).unwrap();
     let forwarder = forwarder(&lab).0;
     let removed = Lab::down(&lab.dir).unwrap();
@@ -184,7 +184,7 @@ fn sleeper() -> Child {
 }
 
 #[test]
-fn what_died_is_shown_and_the_rest_is_removed() {
+fn dead_processes_are_shown_and_the_rest_is_removed() {
     let above = folder();
     let options = options(above.path(), "died");
     let Some(lab) = up(&options) else { return };
@@ -204,7 +204,7 @@ fn what_died_is_shown_and_the_rest_is_removed() {
     assert!(Lab::down(&lab.dir).unwrap().dir_removed);
     assert_gone(&options, pid);
 
-    // If other programs removed the namespaces, the rest is removed all the same.
+    // If other programs removed the namespaces, the rest is removed nevertheless.
     let lab = up(&options).unwrap();
     let pid = forwarder(&lab).0;
     netns::remove(&line(&options).name).unwrap();

@@ -1,8 +1,8 @@
-//! The line with real packets: network namespaces, the kernel's own TCP and ICMP on both sides.
+//! The link with real packets: network namespaces, the kernel's own TCP and ICMP on both sides.
 //!
 //! Owns: that round trip, rate, window, loss and order are as requested, and that nothing is left
-//! behind. Needs root on Linux, and `ip`; says that it skips otherwise. The bounds are wide enough
-//! for a busy machine; `measure` (ignored; run it alone, with --release) prints the table of
+//! behind. Needs root on Linux, and `ip`; otherwise it reports that it skips. The bounds are wide
+//! enough for a busy machine; `measure` (ignored; run it alone, with --release) prints the table of
 //! docs/measurements/wan.md.
 #![cfg(target_os = "linux")]
 // A test may panic.
@@ -23,7 +23,7 @@ use smbscope_lab::wan::netns::{self, Netns, Setup, Subnet};
 use smbscope_lab::wan::{Counters, Error, Forwarder, Options, Running};
 
 sockopt_impl!(
-    /// The largest window that is announced (bytes).
+    /// The largest window that the receiver announces (bytes).
     WindowClamp,
     SetOnly,
     libc::IPPROTO_TCP,
@@ -31,14 +31,14 @@ sockopt_impl!(
     usize
 );
 
-/// Two namespaces and a line between them.
+/// Two namespaces and a link between them.
 struct Lab {
     netns: Netns,
     line: Running,
 }
 
 impl Lab {
-    /// `None`, and why, where that is not allowed.
+    /// `None`, with the reason, where that is not permitted.
     fn up(test: &str, line: &str) -> Option<Lab> {
         let name = format!("smbt{}-{test}", std::process::id());
         let setup = Setup { name, subnet: Subnet::default(), mtu: 1500 };
@@ -68,7 +68,7 @@ impl Lab {
         netns::inside(&self.netns.server(), work).unwrap()
     }
 
-    /// The counters, after everything was taken away.
+    /// The counters, after everything was removed.
     fn down(self) -> Counters {
         let counters = self.line.stop().unwrap();
         assert_eq!(self.netns.down().unwrap(), Vec::<u32>::new(), "nothing runs inside");
@@ -104,8 +104,8 @@ impl Lab {
         })
     }
 
-    /// Sends `bytes` to the server by TCP, with the window that the server announces at most: bytes
-    /// a second that arrive of the second half, when slow start is over, and the time to connect
+    /// Sends `bytes` to the server over TCP, with at most the window that the server announces; returns
+    /// the bytes per second that arrive of the second half, after slow start, and the time to connect
     /// (s).
     fn transfer(&self, bytes: usize, window: Option<usize>) -> (f64, f64) {
         let listener = self.in_server(|| {
@@ -124,7 +124,7 @@ impl Lab {
                 let read = stream.read(&mut buffer).unwrap();
                 assert!(read > 0, "the connection ended at {at} of {bytes}");
                 at += read;
-                // Checking each byte would cost more than the line.
+                // Checking each byte would cost more than the link.
                 assert_eq!(buffer[read - 1], pattern(at - 1), "bytes changed on the way");
                 if at >= bytes / 2 {
                     half.get_or_insert_with(|| (at, Instant::now()));
@@ -146,7 +146,7 @@ impl Lab {
         (receiver.join().unwrap(), connected)
     }
 
-    /// Sends datagrams of `bytes` to the server, `pace` apart; how many arrived.
+    /// Sends datagrams of `bytes` to the server, `pace` apart; returns how many arrived.
     fn datagrams(&self, count: u32, bytes: usize, pace: Duration) -> u32 {
         let socket = self.in_server(|| UdpSocket::bind((self.server(), 0)).unwrap());
         setsockopt(&socket, sockopt::RcvBufForce, &(16 << 20)).unwrap();
@@ -197,7 +197,7 @@ fn quantile(sorted: &[u64], share: f64) -> u64 {
     sorted[((sorted.len() - 1) as f64 * share).round() as usize]
 }
 
-/// Every frame is in exactly one place.
+/// Every frame is counted exactly once.
 fn assert_balance(counters: &Counters) {
     for way in &counters.directions {
         let dropped = way.dropped.total() - way.dropped.receive_buffer;
@@ -215,7 +215,7 @@ fn an_echo_takes_the_round_trip() {
     assert_eq!(times.len(), 40);
     let (least, median) = (times[0], quantile(&times, 0.5));
     assert!(least >= 20_000_000, "never faster than light: {least}");
-    // The thread that measures waits for a busy machine too.
+    // The measuring thread waits for a busy machine too.
     assert!(least < 25_000_000 && median < 60_000_000, "{least}, {median}");
     let counters = lab.down();
     assert_balance(&counters);
@@ -230,7 +230,7 @@ fn a_handshake_takes_a_round_trip_and_a_transfer_the_rate() {
     let Some(lab) = Lab::up("rate", "rtt=10ms,rate=40mbit") else { return };
     let bytes = 6_000_000;
     let (rate, _) = lab.transfer(bytes, None);
-    // A busy machine adds to some of them, to all hardly ever.
+    // A busy machine delays some of them, but hardly ever all of them.
     let connected = (0..8).map(|_| lab.transfer(1, None).1).fold(f64::INFINITY, f64::min);
     assert!((0.010..0.020).contains(&connected), "{connected}");
     let counters = lab.down();
@@ -239,7 +239,7 @@ fn a_handshake_takes_a_round_trip_and_a_transfer_the_rate() {
     let expected = 40e6 * 1448.0 / 1514.0;
     let rate = rate * 8.0;
     assert!(rate / expected < 1.03, "{rate} instead of {expected}");
-    // Ends that do not get a processor do not fill the line.
+    // Ends that do not get a processor do not fill the link.
     assert!(rate / expected > 0.5, "{rate} instead of {expected}");
     assert!(counters.directions[0].queue_bytes_max <= 500_000, "100 ms");
 }
@@ -283,7 +283,7 @@ fn merged_packets_pass_and_are_counted() {
 }
 
 #[test]
-fn what_the_queue_cannot_hold_is_dropped_and_counted() {
+fn frames_beyond_the_queue_are_dropped_and_counted() {
     // 1042 bytes take 1.04 ms; the queue holds ten of them.
     let Some(lab) = Lab::up("queue", "rtt=2ms,rate=8mbit,queue=10420B") else { return };
     let arrived = lab.datagrams(100, 1000, Duration::ZERO);
@@ -302,7 +302,7 @@ fn nothing_is_left_behind() {
     let there =
         || names.iter().filter(|name| Path::new("/var/run/netns").join(name).exists()).count();
     assert_eq!(there(), 3);
-    // The same name again is refused, and does not take away what is there.
+    // The same name again is refused, and the existing namespaces stay.
     let name = names[2].strip_suffix("-line").unwrap().to_owned();
     let setup = Setup { name: name.clone(), subnet: Subnet::default(), mtu: 1500 };
     let refused = Netns::up(setup.clone()).unwrap_err();
@@ -310,7 +310,7 @@ fn nothing_is_left_behind() {
     assert_eq!(lab.ping(3, 56, Duration::ZERO).len(), 3);
     drop(lab);
     assert_eq!(there(), 0);
-    // What a killed run leaves is removed by name.
+    // The remains of a killed run are removed by name.
     std::mem::forget(Netns::up(setup).unwrap());
     netns::remove(&name).unwrap();
     assert_eq!(there(), 0);
@@ -332,7 +332,7 @@ fn an_interface_that_goes_away_ends_the_line() {
 }
 
 #[test]
-fn what_cannot_be_opened_is_explained() {
+fn interfaces_that_cannot_be_opened_are_explained() {
     let options = Options::default();
     let error = Forwarder::open("lo", "lo", None, &options).err().unwrap().to_string();
     assert!(error.contains("same interface"), "{error}");
@@ -365,8 +365,8 @@ fn measure() {
             us(counters.cpu_ns_per_packet().unwrap()),
         );
     }
-    // A clamp above 65,535 needs a window scale, and Linux then announces up to twice as much (seen:
-    // 131,070 for 65,536), so it says nothing about the line.
+    // A clamp above 65,535 needs a window scale, and Linux then announces up to twice as much
+    // (measured: 131,070 for 65,536), so it says nothing about the link.
     for (rtt, rtt_s, window) in [("20ms", 0.020, 64_240usize), ("50ms", 0.050, 64_240)] {
         let Some(lab) = Lab::up("m", &format!("rtt={rtt}")) else { return };
         let (rate, _) = lab.transfer(4_000_000, Some(window));
@@ -378,7 +378,7 @@ fn measure() {
         let Some(lab) = Lab::up("m", "rtt=2ms") else { return };
         let begin = Instant::now();
         let arrived = lab.datagrams(count, size, Duration::ZERO);
-        // Less what the receiver waits for another.
+        // Minus the time that the receiver waits for another one.
         let seconds = begin.elapsed().as_secs_f64() - 0.5;
         let counters = lab.down();
         println!(

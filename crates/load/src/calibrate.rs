@@ -1,14 +1,15 @@
-//! What operations take, one way of protecting messages after the other: what signing and encryption cost on
-//! this machine is the difference.
+//! Measures operations with each way of protecting messages: the difference is what signing and
+//! encryption cost on this machine.
 //!
-//! An operation's time, from its first byte to the reply's last, is the server's part; the client's, which signs
-//! before and verifies afterwards, lies before and after it. Processor time would be too much: a part of it is
-//! spent while the other side still sends, so it adds no waiting time.
+//! An operation's time, from its first byte to the reply's last, is the server's part; the client's
+//! part, which signs before and verifies afterwards, is before and after it. Processor time would be
+//! too much: some of it is spent while the other side still sends, so it adds no waiting time.
 //!
-//! Others on the machine change its speed from second to second: the ways take turns operation by operation, and each
-//! is compared with the plain one of its turn. That also leaves the caches as users do who come one after the
-//! other. The server is a lab's smbd; each round has new sessions, for what AES-CCM costs depends on how a
-//! process's buffers lie in memory (1.4 or 2.3 ms for a MiB were seen), and on how long a message is.
+//! Other programs change the machine's speed from second to second: the ways take turns operation by
+//! operation, and each is compared with plain messages in the same turn. That also leaves the caches in
+//! the state that different users leave, one after the other. The server is a lab's smbd; each round
+//! has new sessions, because the cost of AES-CCM depends on how a process's buffers lie in memory (1.4
+//! or 2.3 ms per MiB were measured), and on the length of a message.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -34,7 +35,7 @@ use smbscope_lab::Running;
 
 /// Time for a logon.
 const LOGON: Duration = Duration::from_secs(30);
-/// Rounds that are made however long they take.
+/// Rounds that are always made, however long they take.
 const ROUNDS_LEAST: usize = 3;
 /// Rights: read and write data and attributes.
 const READ_WRITE: AccessMask = AccessMask(0x0012_019f);
@@ -49,7 +50,8 @@ enum Work {
     Write(u32),
 }
 
-/// Between half a MiB and one the cost of a byte changes (glibc gives the memory of longer buffers back each time).
+/// Between half a MiB and one, the cost per byte changes (glibc returns the memory of longer buffers
+/// each time).
 const WORK: [(Work, u32); 9] = [
     (Work::Query, 300),
     (Work::Read(65_536), 48),
@@ -67,11 +69,11 @@ const WORK: [(Work, u32); 9] = [
 pub struct Sample {
     /// Bytes of request and reply.
     pub bytes: (u64, u64),
-    /// Time of the operation, which is the server's, and before and after it, which is the client's, ns.
+    /// Time (ns) of the operation (the server's part), and before and after it (the client's part).
     pub ns: (f64, f64),
 }
 
-/// A way of protecting, and its samples; those of two ways are of the same operations.
+/// A way of protecting, and its samples; the samples of all ways are of the same operations.
 pub type Measured = (Protection, Vec<Sample>);
 
 /// What was measured.
@@ -79,37 +81,37 @@ pub type Measured = (Protection, Vec<Sample>);
 pub struct Calibrated {
     /// Plain messages first.
     pub measured: Vec<Measured>,
-    /// Ways that did not come about, and why.
+    /// Ways that failed, and why.
     pub refused: Vec<CalibrateError>,
 }
 
-/// Of the operation, which is the server's, and before and after it, which is the client's, ns.
+/// Time (ns) of the operation (the server's part), and before and after it (the client's part).
 type Two = (f64, f64);
 
-/// What one operation takes, and what it takes more than the plain one of the same turn.
+/// Time of one operation, and how much more it took than the plain one of the same turn.
 #[derive(Clone, Copy, Debug, Default)]
 struct Took {
     all: Two,
     more: Two,
 }
 
-/// Turns that are kept of each work in each way: some of all where there are more.
+/// Turns that are kept of each work in each way: a random sample where there are more.
 const TURNS_MAX: usize = 4096;
 
 /// Turns of one work in one way.
 #[derive(Clone, Debug, Default)]
 struct Turns {
     kept: Vec<Took>,
-    seen: u64,
+    count: u64,
 }
 
 impl Turns {
-    /// Any of those that were seen is kept as probably as any other (reservoir sampling, algorithm R).
+    /// Every turn is kept with the same probability (reservoir sampling, algorithm R).
     fn add(&mut self, took: Took, random: &mut ChaCha8Rng) {
-        self.seen += 1;
+        self.count += 1;
         if self.kept.len() < TURNS_MAX {
             self.kept.push(took);
-        } else if let Some(place) = self.kept.get_mut((random.next_u64() % self.seen) as usize) {
+        } else if let Some(place) = self.kept.get_mut((random.next_u64() % self.count) as usize) {
             *place = took;
         }
     }
@@ -155,13 +157,14 @@ fn config(protection: Protection) -> Config {
     config
 }
 
-/// Measures all ways on a lab for about so long, on this thread alone; `told` hears the share that is
-/// done, and ends it by saying no. A way that the server refuses is left out.
+/// Measures all ways on a lab for about the given time, on this thread alone. `progress` gets the share
+/// that is done and stops the measurement by returning false. A way that the server refuses is left
+/// out.
 pub async fn measure(
     lab: &Running,
     credential: &Credential,
     lasts: Duration,
-    mut told: impl FnMut(f64) -> bool,
+    mut progress: impl FnMut(f64) -> bool,
 ) -> Result<Calibrated, CalibrateError> {
     let mut ways = Protection::ALL.to_vec();
     let mut refused = Vec::new();
@@ -173,8 +176,8 @@ pub async fn measure(
         for protection in ways {
             match User::connect(lab, credential, protection).await {
                 Ok(user) => users.push(user),
-                // Every server can do without, and it is what all others are compared with. What came about once
-                // does so again.
+                // Every server supports plain messages, and all other ways are compared with them. A
+                // way that worked in the first round must work in later rounds.
                 Err(error) if protection == Protection::None || rounds > 0 => {
                     return Err(error);
                 }
@@ -190,7 +193,7 @@ pub async fn measure(
         }
         let by_time = begin.elapsed().as_secs_f64() / lasts.as_secs_f64().max(1e-3);
         let by_rounds = rounds as f64 / ROUNDS_LEAST as f64;
-        if !told(by_time.min(by_rounds).min(1.0)) {
+        if !progress(by_time.min(by_rounds).min(1.0)) {
             break;
         }
     }
@@ -208,8 +211,9 @@ pub async fn measure(
     Ok(Calibrated { measured: measured.collect(), refused })
 }
 
-/// Everything once, each operation by all users in turn; adds what it took, by user. In any order, for a server's
-/// process is not done when it has answered, and the next request shares the processors with it.
+/// Does everything once, each operation by all users in turn; adds the times, by user. The order is
+/// random, because a server's process is still busy after it has answered, and the next request shares
+/// the processors with it.
 async fn round(
     users: &mut [User],
     took: &mut [Way],
@@ -239,8 +243,9 @@ fn shuffle(order: &mut [usize], random: &mut ChaCha8Rng) {
     }
 }
 
-/// The mean of the middle half of all turns of all rounds, of which a quarter may be disturbed by others on the machine;
-/// where there are two kinds, as processes are of whose buffers some lie well in memory and some do not, both count.
+/// The mean of the middle half of all turns of all rounds, so that a quarter may be disturbed by other
+/// programs. Where turns are of two kinds (processes whose buffers lie well in memory, and others),
+/// both count.
 fn usual(costs: impl Iterator<Item = Two>) -> Two {
     let (operation, beside): (Vec<_>, Vec<_>) = costs.unzip();
     let middle = |mut of: Vec<f64>| {
@@ -318,7 +323,7 @@ impl User {
         }
     }
 
-    /// Does it once; gives what it took.
+    /// Does the operation once; returns its times.
     async fn work(&mut self, work: Work) -> Result<Two, CalibrateError> {
         let file_id = self.file_id;
         self.session.take_rows();
@@ -328,7 +333,7 @@ impl User {
                 let body = encode::QueryInfo {
                     file_id,
                     info_type: InfoType::FILE,
-                    // FileInternalInformation: the server needs not look at the file.
+                    // FileInternalInformation: the server need not look at the file.
                     info_class: 6,
                     additional_information: 0,
                     output_bytes: 8,
@@ -362,7 +367,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_usual_has_both_kinds_and_no_outlier() {
+    fn the_typical_value_covers_both_kinds_and_no_outlier() {
         let of = |costs: &[f64]| usual(costs.iter().map(|&one| (one, -one)));
         assert_eq!(of(&[]), (0.0, 0.0));
         assert_eq!(of(&[3.0]), (3.0, -3.0));

@@ -1,9 +1,9 @@
-//! Doing one planned execution of a scenario: the steps become messages, in order.
+//! Executes a planned scenario: the steps become messages, in order.
 //!
-//! Owns the open handles of an execution, the notifications that it left waiting, and the
-//! directories that the client keeps open under a lease. What is sent says `workload`; how, says
-//! `client`. After an unexpected answer the rest of the scenario is left out and what is open is
-//! closed, so that the next one begins from a known state.
+//! Owns the open handles of an execution, the notifications that it left waiting, and the directories
+//! that the client keeps open under a lease. `workload` defines what is sent; `client` defines how.
+//! After an unexpected answer the rest of the scenario is left out and open handles are closed, so that
+//! the next one begins from a known state.
 
 mod chain;
 mod request;
@@ -28,11 +28,11 @@ use smbscope_client::{Ask, ClientError, Reply, Session};
 pub struct Outcome {
     /// Operations sent.
     pub operations: u64,
-    /// Operations that the client's cache made needless.
+    /// Operations that the client's cache made unnecessary.
     pub saved: u64,
-    /// Operations that ended otherwise than the workload expects.
+    /// Operations with a result that the workload does not expect.
     pub errors: u64,
-    /// Durable opens that were taken up again after a lost connection.
+    /// Durable opens that were reclaimed after a lost connection.
     pub resumed: u64,
     /// The first unexpected status, and what was being done.
     pub trouble: Option<Trouble>,
@@ -57,7 +57,7 @@ struct Opened {
     file_id: FileId,
     path: Arc<str>,
     number: u64,
-    /// How it can be taken up again over another connection; `None` when it is not durable.
+    /// How it can be reclaimed over another connection; `None` if it is not durable.
     claim: Option<Box<Claim>>,
 }
 
@@ -82,7 +82,7 @@ struct Waiting {
     done: bool,
 }
 
-/// Does one user's executions, one after another.
+/// Executes one user's scenarios, one after another.
 #[derive(Debug, Default)]
 pub struct Performer {
     cache: ClientCache,
@@ -90,16 +90,16 @@ pub struct Performer {
     notifications: Vec<Option<Waiting>>,
     /// Directories that are kept open under their lease.
     kept: Vec<Opened>,
-    /// Place of the step that is being done.
+    /// Index of the current step.
     at: usize,
     outcome: Outcome,
 }
 
-/// A request that was sent and whose reply is due.
+/// A request that was sent and whose reply is pending.
 struct Sent {
     channel: usize,
     id: u64,
-    /// Place in the step.
+    /// Index in the step.
     place: usize,
 }
 
@@ -114,19 +114,19 @@ impl Performer {
         self.kept.len()
     }
 
-    /// The session is gone and nothing is open any more.
+    /// The session is gone: nothing is open any more.
     pub fn forget(&mut self) {
         self.handles.clear();
         self.notifications.clear();
         self.kept.clear();
     }
 
-    /// What an execution had done that was broken off.
+    /// The outcome so far of an execution that was broken off.
     pub fn broken_off(&mut self) -> Outcome {
         std::mem::take(&mut self.outcome)
     }
 
-    /// Closes directories whose lease was broken. To be called between executions.
+    /// Closes directories whose lease was broken. Call it between executions.
     pub async fn maintain(&mut self, session: &mut Session) -> Result<(), ClientError> {
         session.answer_breaks().await?;
         let mut place = 0;
@@ -142,8 +142,8 @@ impl Performer {
         Ok(())
     }
 
-    /// Does one execution. An error is the connection's; the session is of no use after it, but
-    /// the execution may continue in another one ([`Performer::may_resume`]).
+    /// Does one execution. An error is the connection's; the session cannot be used after it, but the
+    /// execution may continue in another one ([`Performer::may_resume`]).
     pub async fn perform(
         &mut self,
         session: &mut Session,
@@ -236,7 +236,7 @@ impl Performer {
         }
     }
 
-    /// Takes what a reply changes.
+    /// Applies the changes that a reply brings.
     fn answered(
         &mut self,
         session: &mut Session,
@@ -258,7 +258,7 @@ impl Performer {
                     let kept = acquires && open.directory;
                     session.leases.granted(&path, lease, kept);
                 }
-                // A Create that was to fail and did not: it is closed with the rest.
+                // A Create that should have failed succeeded: its handle is closed with the others.
                 let place = match request.slot {
                     Some(slot) => usize::from(slot.0),
                     None => {
@@ -295,7 +295,7 @@ impl Performer {
         }
     }
 
-    /// A handle was closed: with the last one of its path its lease ends.
+    /// A handle was closed: closing the last one of its path ends its lease.
     fn closed(&mut self, session: &mut Session, opened: &Opened) {
         let open = |handle: &Handle| match handle {
             Handle::Open(other) => same_path(&other.path, &opened.path),
@@ -324,7 +324,7 @@ impl Performer {
             let failed = self.outcome.trouble.is_some();
             if failed {
                 self.cancel(session, place).await?;
-                // How a notification of a failed execution ends is of no interest.
+                // How a notification of a failed execution ends does not matter.
                 if let Some(Some(waiting)) = self.notifications.get_mut(place)
                     && !std::mem::replace(&mut waiting.done, true)
                 {
@@ -362,7 +362,7 @@ impl Performer {
     }
 }
 
-/// The path as rows have it: the share's root has a name too.
+/// The path as in rows: the share's root has a name too.
 fn shown(path: &Arc<str>) -> Arc<str> {
     if path.is_empty() { "\\".into() } else { path.clone() }
 }

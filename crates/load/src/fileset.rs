@@ -31,7 +31,7 @@ pub enum FileClass {
     Static,
     /// Rewritten in place, moved or deleted: restored before the next run.
     Volatile,
-    /// Made by runs: removed before the next run.
+    /// Created by runs: removed before the next run.
     New,
 }
 
@@ -46,8 +46,8 @@ impl FileClass {
     }
 }
 
-/// The sizes of a pool's files: file `n` of a user has the entry `n + something of the user`,
-/// modulo their number, so that every user has the same sizes in another order.
+/// The sizes of a pool's files: file `n` of a user has the entry `n + an offset of the user`, modulo
+/// their number, so that every user has the same sizes in another order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sizes {
     /// In blocks of 65,536 bytes, the last of them filled to a random part (at least one byte).
@@ -57,7 +57,7 @@ pub enum Sizes {
 }
 
 impl Sizes {
-    /// How many entries.
+    /// Number of entries.
     pub fn len(&self) -> usize {
         match self {
             Sizes::Blocks(list) => list.len(),
@@ -65,20 +65,20 @@ impl Sizes {
         }
     }
 
-    /// Whether there is none.
+    /// Whether there are no entries.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// A set of like files that scenarios pick from.
+/// A set of similar files that scenarios pick from.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pool {
     /// Its name in the workload.
     pub name: String,
     /// What happens to its files.
     pub class: FileClass,
-    /// Folders below the home, with `/`; file `n` lies in folder `n` modulo their number.
+    /// Folders below the home, with `/`; file `n` is in folder `n` modulo their number.
     pub folders: Vec<String>,
     /// Pattern of the files' names, with `{word}` and `{n}`.
     pub pattern: String,
@@ -87,7 +87,7 @@ pub struct Pool {
     /// How often the list of sizes is repeated: the number of files is `sizes.len() * repeat`.
     /// Not for new files.
     pub repeat: u32,
-    /// New files: how many may lie there at once; the next one then overwrites the oldest.
+    /// New files: how many may exist at once; the next one then overwrites the oldest.
     pub keep: u32,
     /// Whether a scenario that is run picks from it.
     pub is_used: bool,
@@ -109,17 +109,17 @@ impl Pool {
 pub struct FileRef {
     /// Index of its pool.
     pub pool: u16,
-    /// Its number in the pool; of a new file the number of its name.
+    /// Its number in the pool; for a new file, the number of its name.
     pub index: u32,
     /// Its length.
     pub bytes: u64,
-    /// What its contents follow from.
+    /// The seed of its contents.
     pub key: u64,
 }
 
 impl FileRef {
-    /// When it was last written and created, as 100 ns since 1601 (FILETIME): some moment of 2022
-    /// or 2023 that follows from the file.
+    /// When it was last written and created, as 100 ns since 1601 (FILETIME): a time in 2022 or 2023
+    /// that follows from the file.
     pub fn modified(&self) -> u64 {
         const YEARS_2022_2023: u64 = 730 * 86_400;
         (132_854_688_000_000_000 / 10_000_000 + mix(self.key, 3) % YEARS_2022_2023) * 10_000_000
@@ -159,15 +159,15 @@ pub struct FileSet {
     scale: Scale,
 }
 
-// What keys are for; numbers never change.
+// Purposes of keys; the numbers never change.
 const PURPOSE_FILE: u64 = 1;
 const PURPOSE_ORDER: u64 = 2;
 const PURPOSE_NEW: u64 = 3;
 const PURPOSE_NAME: u64 = 4;
 
 impl FileSet {
-    /// The files of `pools` and the `folders` without a pool, for the workload of that name. `seed`
-    /// and `scale` must be those of the run that uses it; see also
+    /// The files of `pools` and the `folders` without a pool, for the workload of that name. `seed` and
+    /// `scale` must be those of the run that uses the set; see also
     /// [`crate::workload::Workload::file_set`].
     pub fn new(
         workload: &str,
@@ -186,7 +186,7 @@ impl FileSet {
         FileSet { workload, pools, folders, seed, scale }
     }
 
-    /// The pools as scaled.
+    /// The pools after scaling.
     pub fn pools(&self) -> &[Pool] {
         &self.pools
     }
@@ -246,7 +246,7 @@ impl FileSet {
         .fold(0, u64::saturating_add)
     }
 
-    /// What a run needs restored.
+    /// The state that a run needs restored.
     pub fn restore(&self, user: u64) -> Restore {
         Restore::of(self, user)
     }
@@ -270,8 +270,8 @@ impl FileSet {
         self.sized(pool, index, key, entry)
     }
 
-    /// The `made`-th new file of a pool that a user makes, counted from 0. Its name is that of
-    /// number `made` modulo [`Pool::keep`].
+    /// The `made`-th new file of a pool that a user creates, counted from 0. It has the name of number
+    /// `made` modulo [`Pool::keep`].
     pub fn new_file(&self, user: u64, pool: usize, made: u64) -> FileRef {
         let key = self.key(user, PURPOSE_NEW, pool, made);
         let (sizes, keep) =
@@ -298,7 +298,7 @@ impl FileSet {
         }
     }
 
-    /// Paths below the home of all files that runs may make.
+    /// Paths below the home of all files that runs may create.
     pub fn new_paths(&self, user: u64) -> impl Iterator<Item = String> + '_ {
         let new = self.pools.iter().enumerate().filter(|(_, of)| of.class == FileClass::New);
         new.flat_map(move |(pool, of)| {

@@ -1,8 +1,8 @@
-//! Making the users' files on the share, bringing them back into shape, and taking them away.
+//! Creates the users' files on the share, restores them, and removes them.
 //!
-//! Owns what `load prepare` and `load clean` do for one user; it can be repeated at any time and
-//! continues where it was: a file is complete when its size and its time of last write are the file
-//! set's, and the time is set last. It does not own which files there are (`fileset`).
+//! Owns what `load prepare` and `load clean` do for one user. It can be repeated at any time and
+//! continues where it stopped: a file is complete when its size and its time of last write are those of
+//! the file set, and the time is set last. It does not own which files exist (`fileset`).
 
 mod entry;
 mod listing;
@@ -18,7 +18,7 @@ pub use restore::restore;
 use smbscope_client::error::status_text;
 use smbscope_client::{ClientError, Session};
 
-/// Why preparing cannot continue.
+/// Why prepare cannot continue.
 #[derive(Debug, thiserror::Error)]
 pub enum PrepareError {
     /// The connection.
@@ -27,19 +27,19 @@ pub enum PrepareError {
     /// The server refused something.
     #[error("{path}: {what}: {}{}", status_text(*.status), remedy(*.status))]
     Refused {
-        /// Which file or folder.
+        /// The file or folder.
         path: String,
-        /// What was tried.
+        /// The attempted action.
         what: &'static str,
-        /// The answer.
+        /// The server's answer.
         status: Status,
     },
-    /// Something else lies there.
+    /// Something else has that name.
     #[error("{path}: {reason}")]
     InTheWay {
-        /// Which file or folder.
+        /// The file or folder.
         path: String,
-        /// What is wrong with it.
+        /// The difference.
         reason: &'static str,
     },
 }
@@ -59,7 +59,7 @@ impl PrepareError {
     }
 }
 
-/// What to do about a refusal, where it is known.
+/// The remedy for a refusal, where it is known.
 fn remedy(status: Status) -> &'static str {
     match status {
         Status::DISK_FULL => {
@@ -78,9 +78,9 @@ pub struct Done {
     pub files: u64,
     /// Bytes written.
     pub bytes: u64,
-    /// Entries that were as they should be.
+    /// Entries that were correct already.
     pub kept: u64,
-    /// Entries that runs had left and that were removed.
+    /// Leftovers of runs that were removed.
     pub surplus: u64,
 }
 
@@ -95,19 +95,19 @@ impl Done {
     }
 }
 
-/// Makes what is missing of a user's files below `home`, and removes what runs left there. `tell`
-/// hears of bytes as they are written or found to be there already.
+/// Creates the missing files of a user below `home`, and removes what runs left there. `progress` gets
+/// the number of bytes as they are written or found to exist already.
 pub async fn prepare(
     session: &mut Session,
     files: &FileSet,
     user: u64,
     home: &str,
-    mut tell: impl FnMut(u64),
+    mut progress: impl FnMut(u64),
 ) -> Result<Done, PrepareError> {
     let mut done = Done::default();
     let found = list_tree(session, home).await?;
     if found.is_none() {
-        // The parents of the home are shared: they are made, never removed.
+        // The parents of the home are shared: they are created, never removed.
         for end in home.match_indices('\\').map(|(at, _)| at).chain([home.len()]) {
             make_folder(session, home.get(..end).unwrap_or_default()).await?;
         }
@@ -125,7 +125,7 @@ pub async fn prepare(
     let marker = files.marker();
     let mut marked = false;
     for path in found.keys().filter(|path| files.is_marker(path)) {
-        // Before the files change; the right one is set when they are complete.
+        // Removed before the files change; the right one is created when they are complete.
         marked |= path.eq_ignore_ascii_case(&marker);
         if !path.eq_ignore_ascii_case(&marker) {
             remove(session, &join(home, path), false).await?;
@@ -153,16 +153,16 @@ pub async fn prepare(
                         let reason = "a folder lies where a file must be: remove it";
                         return Err(PrepareError::InTheWay { path, reason });
                     }
-                    // Servers keep times more coarsely than 100 ns, some to the second.
+                    // Servers store times more coarsely than 100 ns, some to the second.
                     Some(entry)
                         if entry.bytes == spec.bytes
                             && entry.modified.abs_diff(file.modified()) < 20_000_000 =>
                     {
                         done.kept += 1;
-                        tell(spec.bytes);
+                        progress(spec.bytes);
                     }
                     _ => {
-                        make_file(session, &path, &spec, &mut tell).await?;
+                        make_file(session, &path, &spec, &mut progress).await?;
                         done.files += 1;
                         done.bytes += spec.bytes;
                     }
@@ -176,14 +176,14 @@ pub async fn prepare(
     Ok(done)
 }
 
-/// Removes exactly what [`prepare`] and runs made below `home`, and the home itself when nothing
-/// else is in it. `tell` hears of every entry.
+/// Removes exactly what [`prepare`] and runs created below `home`, and the home itself if it is empty
+/// then. `progress` is called for every entry.
 pub async fn clean(
     session: &mut Session,
     files: &FileSet,
     user: u64,
     home: &str,
-    mut tell: impl FnMut(),
+    mut progress: impl FnMut(),
 ) -> Result<Done, PrepareError> {
     let mut done = Done::default();
     let Some(found) = list_tree(session, home).await? else { return Ok(done) };
@@ -191,7 +191,7 @@ pub async fn clean(
     let mut paths: Vec<_> = found.iter().collect();
     paths.sort_by_key(|(path, _)| std::cmp::Reverse(path.len()));
     for (path, entry) in paths {
-        tell();
+        progress();
         if !restore.is_ours(path) {
             done.kept += 1;
             continue;
@@ -199,7 +199,7 @@ pub async fn clean(
         match remove(session, &join(home, path), entry.directory).await {
             Ok(()) if entry.directory => done.folders += 1,
             Ok(()) => done.files += 1,
-            // Something of somebody else's is in it.
+            // It contains an entry from another source.
             Err(PrepareError::Refused { status: Status::DIRECTORY_NOT_EMPTY, .. }) => {
                 done.kept += 1;
             }

@@ -1,9 +1,9 @@
-//! Rows of all users to parts of tables.
+//! Converts the rows of all users to parts of tables.
 //!
-//! Users hand over their rows when a scenario ends. Rows wait in a few shards, so that users do
-//! not wait for each other, and become a batch when there are enough of them or a second passed.
-//! The writer takes the parts from a bounded channel: when the disk cannot keep up, the
-//! generator becomes slow, which it notices itself (`self_check`), rather than losing rows.
+//! Users hand over their rows when a scenario ends. Rows are collected in a few shards, so that users
+//! do not wait for each other, and become a batch when there are enough of them or a second has passed.
+//! The writer takes the parts from a bounded channel: when the disk cannot keep up, the generator slows
+//! down, which it notices itself (`self_check`), instead of losing rows.
 
 mod opens;
 
@@ -41,7 +41,7 @@ struct Shard {
     sessions: Vec<Session>,
     trees: Vec<Tree>,
     opens: Opens,
-    /// Connections whose opens end with the rows that wait, and when they ended.
+    /// Connections whose opens end with the waiting rows, and when they ended.
     ended: Vec<(u64, i64)>,
     builder: Option<OperationBuilder>,
 }
@@ -68,7 +68,7 @@ impl Recorder {
         self.next_operation.load(Ordering::Relaxed)
     }
 
-    /// Connections that ended.
+    /// Number of connections that ended.
     pub fn ended_connections(&self) -> u64 {
         self.ended_connections.load(Ordering::Relaxed)
     }
@@ -87,8 +87,8 @@ impl Recorder {
         });
     }
 
-    /// Takes what is left of a session that ended. Its opens have ended as well, unless they
-    /// live on in the user's next session.
+    /// Takes what is left of a session that ended. Its opens have ended as well, unless they continue
+    /// in the user's next session.
     pub fn ended(&self, user: u64, mut left: Ended, opens_live_on: bool) {
         self.ended_connections.fetch_add(left.connections.len() as u64, Ordering::Relaxed);
         for connection in &mut left.connections {
@@ -113,11 +113,11 @@ impl Recorder {
 
     /// Takes a part of another table.
     pub fn part(&self, part: Part) {
-        // The writer is gone only after an error, which it has reported.
+        // The writer is gone only after an error, which it has reported already.
         let _ = self.parts.send(part);
     }
 
-    /// Hands over what waits. To be called each second.
+    /// Hands over the waiting rows. Call it each second.
     pub fn flush(&self) {
         for shard in &self.shards {
             let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
@@ -125,7 +125,7 @@ impl Recorder {
         }
     }
 
-    /// Hands over all there is, opens that were never closed included. To be called at the end.
+    /// Hands over everything, including opens that were never closed. Call it at the end.
     pub fn finish(&self) {
         self.flush();
         for shard in &self.shards {
@@ -172,7 +172,7 @@ impl Recorder {
         if shard.rows.is_empty() {
             return;
         }
-        // Later members of a compound end with its lead, which stands before them.
+        // Later members of a compound end with its lead, which precedes them.
         let mut lead = 0;
         let ended = |row: Box<Row>| {
             let end = row.operation.response_end().or(row.operation.request_end());
@@ -181,7 +181,7 @@ impl Recorder {
         };
         let mut rows: Vec<_> = std::mem::take(&mut shard.rows).into_iter().map(ended).collect();
         rows.sort_by_key(|row| row.0);
-        // A schema that Arrow does not take would have failed every test.
+        // A schema that Arrow rejects would have failed every test.
         if shard.builder.is_none() {
             shard.builder = OperationBuilder::new(None).ok();
         }
@@ -200,7 +200,7 @@ impl Recorder {
     }
 }
 
-/// Gives the row the numbers that its texts have in the builder's pools.
+/// Gives the row the numbers of its texts in the builder's pools.
 fn name(builder: &mut OperationBuilder, recording: &str, row: &mut Row) {
     let (names, link, operation) = (&mut builder.names, &row.link, &mut row.operation);
     operation.set_recording(names.recording.intern(recording));

@@ -1,7 +1,7 @@
 //! Runs simulated users: steps with a number of users each, one after another, and their results.
 //!
-//! Owns the users' tasks, the ramp, warm-up, measured window and cool-down of a step, and what is
-//! reported meanwhile. What overload is and which step comes next says `capacity`.
+//! Owns the users' tasks, the ramp, warm-up, measured window and cool-down of a step, and the progress
+//! reports. `capacity` defines overload and decides which step comes next.
 
 mod shared;
 pub mod user;
@@ -35,18 +35,18 @@ use window::{Timeline, Window, WindowOutcome};
 /// Time for users to log off after their last execution has ended.
 const LOGOFF_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long the parts of a step last, and how users come.
+/// How long the parts of a step last, and how fast users log on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pace {
-    /// Users that log on in a second, on all machines together.
+    /// Users that log on per second, on all machines together.
     pub ramp_per_second: f64,
-    /// Before the measured window.
+    /// Time before the measured window.
     pub warm_up: Duration,
-    /// After it.
+    /// Time after it.
     pub cool_down: Duration,
     /// Back to back instead of by schedule.
     pub closed: bool,
-    /// For an execution in flight when the step ends. Zero aborts it, which does not count as a
+    /// Time for an execution in flight when the step ends. Zero aborts it, which does not count as a
     /// failure: such a run measures operations, not executions.
     pub grace: Duration,
 }
@@ -54,11 +54,11 @@ pub struct Pace {
 impl Pace {
     /// Usual grace for executions in flight.
     pub const GRACE: Duration = Duration::from_secs(20);
-    /// Limit on the grace after an interruption: the user waits for the run to end.
+    /// Limit on the grace after an interruption, because the user waits for the run to end.
     const INTERRUPTED_GRACE: Duration = Duration::from_secs(2);
 }
 
-/// What is reported while a step runs, about once a second.
+/// The progress report while a step runs, about once a second.
 #[derive(Clone, Debug)]
 pub struct Progress {
     /// The step.
@@ -69,11 +69,11 @@ pub struct Progress {
     pub elapsed: Duration,
     /// See `elapsed`.
     pub length: Duration,
-    /// Users that have begun.
+    /// Users that have started.
     pub users: u64,
-    /// How the users' schedules stand.
+    /// How far users are behind their schedules.
     pub now: Snapshot,
-    /// What was measured in the window so far (in the warm-up since its begin).
+    /// Measurements in the window so far (during warm-up, since its begin).
     pub tally: Tally,
     /// The generator itself.
     pub client: ClientLoad,
@@ -95,29 +95,29 @@ pub struct Engine {
     interrupted: signal::Receiver<bool>,
 }
 
-/// What an engine is made of.
+/// The parts of an engine.
 pub struct Parts {
     /// Name of the whole run, equal on all machines that share it.
     pub run: String,
     /// Where the server is.
     pub host: Arc<Host>,
-    /// What users do.
+    /// The workload.
     pub planner: Planner,
     /// Receives the rows.
     pub recorder: Arc<Recorder>,
     /// How users log on.
     pub credentials: Credentials,
-    /// What the client does with its knowledge of directories.
+    /// How the client caches directories.
     pub cache: ClientCache,
     /// This machine's part of the users.
     pub shard: Shard,
-    /// How steps go.
+    /// Times and pace of the steps.
     pub pace: Pace,
     /// An execution that takes longer has failed.
     pub timeout: Duration,
-    /// Worker threads of the runtime.
+    /// Number of worker threads of the runtime.
     pub threads: usize,
-    /// Says that the run is to end.
+    /// Signals that the run is to end.
     pub interrupted: signal::Receiver<bool>,
 }
 
@@ -179,17 +179,17 @@ impl Engine {
         &self.shared.recorder
     }
 
-    /// File data that was moved, in all steps.
+    /// File data that was transferred in all steps.
     pub fn moved(&self) -> Moved {
         *self.shared.moved.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the run was asked to end.
+    /// Whether the run was interrupted.
     pub fn interrupted(&self) -> bool {
         *self.interrupted.borrow()
     }
 
-    /// How long an execution in flight at the end of a step may still take.
+    /// How much longer an execution in flight at the end of a step may take.
     fn grace(&self) -> Duration {
         match self.interrupted() {
             true => self.pace.grace.min(Pace::INTERRUPTED_GRACE),
@@ -223,7 +223,7 @@ impl Engine {
         self.step_result(&users, window, stopped_at)
     }
 
-    /// Starts the users' tasks. Each continues with its schedule where it was.
+    /// Starts the users' tasks. Each user continues its schedule where it stopped.
     fn start_users(
         &mut self,
         step: &Step,
@@ -253,7 +253,7 @@ impl Engine {
         Users { numbers, begins, runs, running, tasks }
     }
 
-    /// A user as the step begins.
+    /// A user at the begin of the step.
     fn user(
         &mut self,
         place: usize,
@@ -313,7 +313,7 @@ impl Engine {
                     Some(Err(_)) => {}
                     None => break,
                 },
-                Ok(_) = interrupted.wait_for(|asked| *asked), if is_patient => {
+                Ok(_) = interrupted.wait_for(|stop| *stop), if is_patient => {
                     is_patient = false;
                     stop.send_replace(Some(self.grace()));
                     give_up_at = Instant::now() + self.grace() + LOGOFF_TIMEOUT;
@@ -337,7 +337,7 @@ impl Engine {
         }
     }
 
-    /// Judges the window, writes the step's row, and makes its result.
+    /// Evaluates the window, writes the step's row, and returns its result.
     fn step_result(
         &self,
         users: &Users,
@@ -434,7 +434,7 @@ impl Engine {
 /// The users of the step that runs.
 struct Users {
     numbers: Vec<u64>,
-    /// When each begins, and the number of its first execution in the step.
+    /// When each user begins, and the number of its first execution in the step.
     begins: Vec<Instant>,
     runs: Vec<u64>,
     running: Arc<Running>,

@@ -1,7 +1,7 @@
-//! The load generator watches itself: a run is only worth something while the server is the limit.
+//! The load generator monitors itself: a run is only meaningful while the server is the limit.
 //!
-//! Owns how much processor time the process used of what it may use, how late its own timers
-//! are, and when a step is therefore marked as limited by the client. Sources: getrusage(2),
+//! Owns the share of the usable processor time that the process used, the lateness of its own timers,
+//! and when a step is therefore marked as limited by the client. Sources: getrusage(2),
 //! sched_getaffinity(2), cgroups(7) (`cpu.max`, `cpu.cfs_quota_us`).
 
 use std::fs;
@@ -13,17 +13,17 @@ use serde::{Deserialize, Serialize};
 use crate::stats::{Latencies, Tally};
 use smbscope_client::clock::Clock;
 
-/// Of the processor time that the generator may use, in percent: above it is the limit.
+/// Percent of the usable processor time; above it, the generator is the limit.
 pub const CPU_LIMIT_PERCENT: f64 = 80.0;
 /// Timers that are later than this (99th percentile) and than [`LATE_LIMIT_SHARE`] of the median
 /// response time falsify what is measured, in nanoseconds.
 pub const LATE_LIMIT_NS: i64 = 10_000_000;
 /// The share of the median response time that a late timer may take.
 pub const LATE_LIMIT_SHARE: f64 = 0.05;
-/// How often the probe asks to be woken.
+/// Interval of the probe's wake-ups.
 pub const PROBE_EVERY: Duration = Duration::from_millis(20);
 
-/// How the generator itself did in a step.
+/// The generator's own condition in a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ClientLoad {
     /// Processor time, in percent of what the generator may use; `None` if unknown.
@@ -37,7 +37,7 @@ pub struct ClientLoad {
 }
 
 impl ClientLoad {
-    /// Judges what was measured; the median response time says how much lateness matters.
+    /// Evaluates the measurements; the median response time determines how much lateness matters.
     pub fn judge(
         cpu_percent: Option<f64>,
         late_ns: Option<i64>,
@@ -57,7 +57,7 @@ impl ClientLoad {
         self.limited_by_cpu || self.limited_by_timers
     }
 
-    /// Why, and what to do about it; none when it was not.
+    /// Why, and what to do about it; `None` if it was not.
     pub fn reason(&self) -> Option<String> {
         let mut reasons = Vec::new();
         if let (true, Some(percent)) = (self.limited_by_cpu, self.cpu_percent) {
@@ -84,7 +84,7 @@ impl ClientLoad {
     }
 }
 
-/// Watches the process it lives in, one step after another.
+/// Monitors the process that it runs in, one step after another.
 #[derive(Debug)]
 pub struct SelfCheck {
     cpus: f64,
@@ -93,8 +93,8 @@ pub struct SelfCheck {
 }
 
 impl SelfCheck {
-    /// For a process whose work is done by this many threads: one thread can be at its limit
-    /// while the machine idles.
+    /// For a process with the given number of worker threads: one thread can be at its limit while the
+    /// machine idles.
     pub fn new(worker_threads: usize) -> SelfCheck {
         SelfCheck {
             cpus: cpus_allowed().min(worker_threads.max(1) as f64),
@@ -103,12 +103,12 @@ impl SelfCheck {
         }
     }
 
-    /// Processors that the generator may use, and has threads for.
+    /// Processors that the generator may use and has threads for.
     pub fn cpus(&self) -> f64 {
         self.cpus
     }
 
-    /// Counts how late a timer of the generator was.
+    /// Counts the lateness of one of the generator's timers.
     pub fn late(&self, late: Duration) {
         let late_ns = i64::try_from(late.as_nanos()).unwrap_or(i64::MAX);
         self.late.lock().unwrap_or_else(PoisonError::into_inner).record(late_ns);
@@ -120,7 +120,7 @@ impl SelfCheck {
         *self.from.lock().unwrap_or_else(PoisonError::into_inner) = (Instant::now(), cpu_time());
     }
 
-    /// How the generator did since [`SelfCheck::begin`]. `tally` is the step's so far.
+    /// The generator's condition since [`SelfCheck::begin`]. `tally` is the step's so far.
     pub fn load(&self, tally: &Tally) -> ClientLoad {
         let (from, before) = *self.from.lock().unwrap_or_else(PoisonError::into_inner);
         let cpu_percent = match (before, cpu_time()) {
@@ -133,8 +133,8 @@ impl SelfCheck {
         ClientLoad::judge(cpu_percent, late_ns, tally.response().quantile_ns(0.5))
     }
 
-    /// Asks the clock to be woken at fixed times and notes how late it is, until it is dropped:
-    /// one such task for each runtime that carries users.
+    /// Asks the clock for wake-ups at fixed times and counts their lateness, until it is dropped: one
+    /// such task for each runtime that runs users.
     pub async fn probe(&self, clock: &Clock) {
         let mut due = tokio::time::Instant::now();
         loop {
@@ -143,7 +143,7 @@ impl SelfCheck {
             let now = tokio::time::Instant::now();
             let late = now.saturating_duration_since(due);
             self.late(late);
-            // After a long stall the wakes that it swallowed were late as well.
+            // After a long stall, the wake-ups during the stall were late as well.
             while due + PROBE_EVERY < now {
                 due += PROBE_EVERY;
                 self.late(now.saturating_duration_since(due));
@@ -152,7 +152,7 @@ impl SelfCheck {
     }
 }
 
-/// Processor time used in percent of what was to be had; none for no time at all.
+/// Processor time used, in percent of what was available; `None` for an interval of zero.
 fn cpu_percent(used: Duration, elapsed: Duration, cpus: f64) -> Option<f64> {
     let had = elapsed.as_secs_f64() * cpus;
     (had > 0.0).then(|| 100.0 * used.as_secs_f64() / had)
@@ -175,7 +175,7 @@ fn cpu_time() -> Option<Duration> {
     None
 }
 
-/// Processors that this process may use: its affinity, less where a cgroup has a quota.
+/// Processors that this process may use: its affinity, reduced by a cgroup's quota.
 pub fn cpus_allowed() -> f64 {
     let affinity = affinity().unwrap_or_else(|| {
         std::thread::available_parallelism().map_or(1.0, |threads| threads.get() as f64)
@@ -198,8 +198,7 @@ fn affinity() -> Option<f64> {
     None
 }
 
-/// The least quota on the way from the process's cgroup (`/proc/self/cgroup`) to the root, in
-/// processors.
+/// The smallest quota on the path from the process's cgroup (`/proc/self/cgroup`) to the root, in processors.
 fn quota(groups: &str, read: impl Fn(&str) -> Option<String>) -> Option<f64> {
     let mut least: Option<f64> = None;
     for line in groups.lines() {
@@ -249,7 +248,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn limits_are_what_the_documentation_says() {
+    fn limits_are_those_of_the_documentation() {
         let judge = |cpu, late, response| ClientLoad::judge(cpu, late, response).limited();
         assert!(!judge(None, None, None));
         assert!(!judge(Some(80.0), None, None));
@@ -286,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn processor_time_is_a_share_of_what_may_be_used() {
+    fn processor_time_is_a_share_of_the_usable_time() {
         let second = Duration::from_secs(1);
         assert_eq!(cpu_percent(second, second, 4.0), Some(25.0));
         assert_eq!(cpu_percent(second, Duration::ZERO, 4.0), None);

@@ -1,10 +1,10 @@
-//! What a step of a load run measured, added up: response times and lateness per scenario,
+//! The measurements of a step of a load run, added up: response times and lateness per scenario,
 //! operations and their latency per command, errors by status.
 //!
-//! Owns the tallies and how those of several worker threads become one. It does not own the rows
-//! (`smbscope_tables::run`): a tally is what the live display, the early end of a step and the
-//! capacity table need at once; the rows tell the whole story later. Histograms are those of
-//! HdrHistogram (three significant digits, G. Tene), so that tallies merge without loss.
+//! Owns the tallies and how those of several worker threads are merged. It does not own the rows
+//! (`smbscope_tables::run`): a tally is what the live display, the early end of a step and the capacity
+//! table need at once; the rows have the details. Histograms are those of HdrHistogram (three
+//! significant digits, G. Tene), so that tallies merge without loss.
 
 use serde::{Deserialize, Serialize};
 use smbscope_wire::status::Status;
@@ -15,10 +15,10 @@ pub use latencies::{Latencies, Summary};
 
 /// Commands of SMB2 (MS-SMB2 section 2.2.1.2 numbers them from 0 to 18), and one for others.
 const COMMANDS: usize = 20;
-/// How many different failures are distinguished; further ones count as `other_errors`.
+/// Number of different failures that are distinguished; further ones count as `other_errors`.
 pub const FAILURES_MAX: usize = 64;
 
-/// Trouble that is not a status of a server.
+/// A failure that is not a status from a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Trouble {
@@ -34,7 +34,7 @@ pub enum Trouble {
     Timeout,
     /// A reply that breaks the protocol, or whose signature is wrong.
     Protocol,
-    /// Fewer bytes were read or written than asked.
+    /// Fewer bytes were read or written than requested.
     Short,
     /// Anything else on the client's side.
     Client,
@@ -56,7 +56,7 @@ impl Trouble {
     }
 }
 
-/// Why an operation, or a scenario, ended otherwise than the workload expects.
+/// Why an operation or a scenario ended with an unexpected result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Failure {
@@ -79,7 +79,7 @@ impl Failure {
     }
 }
 
-/// Errors by their kind: at most [`FAILURES_MAX`] kinds, the others counted together.
+/// Errors by kind: at most [`FAILURES_MAX`] kinds, the others counted together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Failures {
     kinds: Vec<(Failure, u64)>,
@@ -87,7 +87,7 @@ pub struct Failures {
 }
 
 impl Failures {
-    /// Counts some.
+    /// Adds a number of errors.
     pub fn add(&mut self, failure: Failure, count: u64) {
         match self.kinds.iter().position(|kind| kind.0 == failure) {
             Some(at) => self.kinds[at].1 += count,
@@ -96,12 +96,12 @@ impl Failures {
         }
     }
 
-    /// All together.
+    /// Number of all errors.
     pub fn total(&self) -> u64 {
         self.kinds.iter().map(|kind| kind.1).sum::<u64>() + self.other
     }
 
-    /// Those beyond the kinds that are distinguished.
+    /// Number of errors beyond the kinds that are distinguished.
     pub fn other(&self) -> u64 {
         self.other
     }
@@ -121,31 +121,31 @@ impl Failures {
     }
 }
 
-/// One operation that ended.
+/// One completed operation.
 #[derive(Clone, Copy, Debug)]
 pub struct OperationEnd {
     /// SMB2 command.
     pub command: u16,
-    /// From the request's first byte to the reply's last; none without a reply.
+    /// From the request's first byte to the reply's last; `None` without a reply.
     pub latency_ns: Option<i64>,
-    /// Bytes of file data, either way.
+    /// Bytes of file data, in either direction.
     pub bytes: u64,
-    /// Why it ended otherwise than expected.
+    /// Why its result was unexpected.
     pub failure: Option<Failure>,
 }
 
-/// One scenario that ended.
+/// One completed scenario.
 #[derive(Clone, Copy, Debug)]
 pub struct ScenarioEnd {
-    /// Which, in the workload's order.
+    /// Its index, in the workload's order.
     pub scenario: usize,
-    /// From its scheduled time to its begin.
+    /// From its scheduled time to its start.
     pub late_ns: i64,
     /// From its scheduled time to its last reply.
     pub response_ns: i64,
     /// Operations that were sent.
     pub operations: u64,
-    /// Operations that the client's directory cache made needless.
+    /// Operations that the client's directory cache made unnecessary.
     pub saved: u64,
     /// Why it failed.
     pub failure: Option<Failure>,
@@ -156,7 +156,7 @@ pub struct ScenarioEnd {
 pub struct CommandTally {
     /// Operations that ended.
     pub operations: u64,
-    /// Of them, those that ended otherwise than expected.
+    /// Number of them with an unexpected result.
     pub errors: u64,
     /// Bytes of file data.
     pub bytes: u64,
@@ -169,32 +169,32 @@ pub struct CommandTally {
 pub struct ScenarioTally {
     /// Executions that ended, failed ones included.
     pub ended: u64,
-    /// Of them, those that failed.
+    /// Number of them that failed.
     pub failed: u64,
     /// Operations that were sent.
     pub operations: u64,
-    /// Operations that the client's directory cache made needless.
+    /// Operations that the client's directory cache made unnecessary.
     pub saved: u64,
-    /// Response times, from the scheduled time, of executions that did not fail: what fails at
-    /// once must not make a server look fast.
+    /// Response times, from the scheduled time, of executions that did not fail: immediate failures
+    /// must not make a server look fast.
     pub response: Latencies,
-    /// Begin later than scheduled.
+    /// How much later than scheduled executions started.
     pub late: Latencies,
 }
 
-/// What one worker thread (or, merged, a whole step) measured.
+/// The measurements of one worker thread (or, merged, of a whole step).
 #[derive(Clone, Debug)]
 pub struct Tally {
     scenarios: Vec<ScenarioTally>,
     commands: [Option<Box<CommandTally>>; COMMANDS],
-    /// Operations by why they ended otherwise than expected.
+    /// Operations by the reason for their unexpected result.
     pub operation_failures: Failures,
     /// Scenarios by why they failed.
     pub scenario_failures: Failures,
 }
 
 impl Tally {
-    /// For a workload with this many scenarios.
+    /// A tally for a workload with the given number of scenarios.
     pub fn new(scenarios: usize) -> Tally {
         Tally {
             scenarios: (0..scenarios).map(|_| ScenarioTally::default()).collect(),
@@ -258,7 +258,7 @@ impl Tally {
         self.scenario_failures.merge(&other.scenario_failures);
     }
 
-    /// What was counted until now; counts on from zero.
+    /// What was counted until now; counting restarts from zero.
     pub fn take(&mut self) -> Tally {
         let empty = Tally::new(self.scenarios.len());
         std::mem::replace(self, empty)

@@ -1,7 +1,7 @@
 //! Workloads as data: what users do, how often, with which files.
 //!
 //! Owns the language (TOML, described in `docs/method/workloads.md`), the built-in workloads, and the
-//! planning of executions. All of it is pure: no network, no clock, no files but the one that
+//! planning of executions. All of it is pure: no network, no clock, and no file except the one that
 //! [`Workload::load`] reads. The client sends what is planned.
 
 mod change;
@@ -45,10 +45,10 @@ pub const BUILT_IN: [(&str, &str); 3] = [
     ("metadata", include_str!("../workloads/metadata.toml")),
 ];
 
-/// Why a workload cannot be had.
+/// Why a workload cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// No built-in of that name.
+    /// There is no built-in of that name.
     #[error(
         "no built-in workload `{0}`: use homefolder, bulk-copy, metadata, or the path of a file"
     )]
@@ -58,10 +58,10 @@ pub enum LoadError {
     Io {
         /// The file.
         path: String,
-        /// Why.
+        /// The reason.
         source: std::io::Error,
     },
-    /// The file says something wrong.
+    /// The file has an error.
     #[error(transparent)]
     Wrong(#[from] WorkloadError),
 }
@@ -80,7 +80,7 @@ impl Workload {
         Ok(Workload::parse(name, name, text)?)
     }
 
-    /// A workload from a file, and the file's text: a pipe can be read but once.
+    /// A workload from a file, and the file's text, because a pipe can be read only once.
     pub fn load(path: &Path) -> Result<(Workload, String), LoadError> {
         let shown = path.display().to_string();
         let failed = |source| LoadError::Io { path: shown.clone(), source };
@@ -98,7 +98,7 @@ impl Workload {
     }
 }
 
-/// Where a file stops being text.
+/// Where a file is no longer valid text.
 fn not_utf8(file: &str, error: FromUtf8Error) -> WorkloadError {
     let at = error.utf8_error().valid_up_to();
     let byte = error.as_bytes().get(at).copied().unwrap_or_default();

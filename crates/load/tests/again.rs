@@ -1,5 +1,5 @@
-//! One run after another on the same files, each a process of its own: what one deletes and makes,
-//! the next finds as `prepare` made it, without another `prepare`.
+//! One run after another on the same files, each in its own process: files that one run deletes and
+//! creates are restored for the next, without another `prepare`.
 
 // A test may panic.
 #![allow(clippy::unwrap_used)]
@@ -24,7 +24,7 @@ use smbscope_tables::run::DONE;
 use support::{LOGON, Samba, samba};
 
 const USERS: u64 = 3;
-/// Each user deletes two files a second, and makes two.
+/// Each user deletes two files per second, and creates two.
 const WORKLOAD: &str = r#"
 description = "Files deleted and made"
 
@@ -72,7 +72,7 @@ fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
 }
 
-/// Makes the files of all users but the last.
+/// Creates the files of all users except for the last.
 fn prepare_most(lab: &Samba) {
     runtime().block_on(async {
         for user in 1..USERS {
@@ -87,10 +87,10 @@ fn prepare_most(lab: &Samba) {
     });
 }
 
-/// An engine of its own, as another process has it.
+/// A new engine, as in another process.
 fn run(lab: &Samba, users: u64, seconds: u64) -> Shown {
     runtime().block_on(async {
-        let asked = Asked {
+        let settings = Asked {
             host: lab.host().await,
             planner: planner(),
             credentials: lab.users(),
@@ -103,7 +103,7 @@ fn run(lab: &Samba, users: u64, seconds: u64) -> Shown {
             grace: Pace::GRACE,
             timeout: Duration::from_secs(10),
         };
-        engine::run(asked, |_| ()).await
+        engine::run(settings, |_| ()).await
     })
 }
 
@@ -132,7 +132,7 @@ fn a_run_finds_the_files_that_the_run_before_deleted() {
         assert!(names(&home.join("Old")).len() < 40, "it deleted some");
         assert!(names(&home.join("New")).len() > 2, "it made some");
     }
-    // A user who only looks leaves all files, also other people's, where they belong.
+    // A user who only reads leaves all files, also other people's, where they belong.
     let shown = run(&lab, 1, 0);
     assert_eq!(shown.unexpected, []);
     let gone = shown.scenarios.iter().filter(|row| row.scenario == "Delete").count();

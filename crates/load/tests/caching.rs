@@ -1,4 +1,4 @@
-//! What the client's directory cache saves, against a real Samba: as the published options say, and
+//! The savings of the client's directory cache, with a real Samba: as with the published options, and
 //! with leases that the server really grants and breaks.
 
 // A test may panic.
@@ -34,7 +34,7 @@ async fn connect(lab: &Samba, user: &str) -> Session {
     connected.map_err(|failed| failed.error).unwrap()
 }
 
-/// Performs every scenario once; operations sent beyond or below what the mode is to send.
+/// Executes every scenario once; returns the operations beyond or below the expectation for the mode.
 async fn round(
     session: &mut Session,
     performer: &mut Performer,
@@ -45,7 +45,7 @@ async fn round(
     let mut wrong = Vec::new();
     for (number, scenario) in workload.scenarios.iter().enumerate() {
         let plan = plans.next_of(number).unwrap();
-        // Samba reports changes some time later; a user's next scenario comes seconds later.
+        // Samba reports changes some time later; a user's next scenario starts seconds later.
         tokio::time::sleep(Duration::from_millis(100)).await;
         performer.maintain(session).await.unwrap();
         let outcome = performer.perform(session, &plan).await.unwrap();
@@ -72,7 +72,7 @@ async fn prepared(session: &mut Session) -> (Arc<Workload>, UserPlans) {
 }
 
 #[test]
-fn collapse_saves_what_the_published_option_saves() {
+fn collapse_saves_as_much_as_the_published_option() {
     let Some(lab) = samba(|_| {}) else { return };
     runtime().block_on(async {
         let mut session = connect(&lab, "user00001").await;
@@ -110,7 +110,7 @@ fn directory_leases_are_held_and_broken() {
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));
         assert_eq!(session.leases.breaks, breaks, "the client's own changes broke its leases");
 
-        // Another client's new file takes the lease on its folder away.
+        // Another client's new file breaks the lease on its folder.
         let held = session.leases.len();
         let folders = session.leases.directories().map(|held| held.path.clone());
         let folder = folders.max_by_key(|path| path.len()).unwrap();

@@ -1,5 +1,5 @@
-//! Durable opens outlive a lost connection: an execution that was cut off anywhere continues over the
-//! next connection, and the file is what it would have been.
+//! Durable opens outlive a lost connection: an execution that is interrupted anywhere continues over
+//! the next connection, and the file has the same contents as without the interruption.
 
 // A test may panic.
 #![allow(clippy::unwrap_used)]
@@ -21,11 +21,11 @@ use support::{LOGON, Samba, samba, samba_4_22};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-/// Forwards connections to a server, and cuts one off after the given number of requests.
+/// Forwards connections to a server, and interrupts one after the given number of requests.
 struct Line {
-    /// Requests that still go through; below zero there is no limit.
+    /// Requests that still pass; below zero there is no limit.
     left: AtomicI64,
-    /// Whether the last of them reaches the server, and only its reply is lost.
+    /// Whether the last of them reaches the server, so that only its reply is lost.
     delivers: AtomicBool,
 }
 
@@ -59,7 +59,7 @@ impl Line {
                     server_out.write_all(&frame).await?;
                 }
                 if last {
-                    // Time for the server to do it; its reply goes no further than the line.
+                    // Time for the server to execute it; its reply is not forwarded.
                     tokio::time::sleep(std::time::Duration::from_millis(30)).await;
                     return std::io::Result::Ok(());
                 }
@@ -69,7 +69,7 @@ impl Line {
             let mut buffer = vec![0; 65_536];
             loop {
                 let length = server_in.read(&mut buffer).await?;
-                // While the last request is on its way nothing comes back.
+                // Nothing is returned while the last request is in flight.
                 if length == 0 || self.left.load(Ordering::SeqCst) == 0 {
                     std::future::pending::<()>().await;
                 }
@@ -89,7 +89,7 @@ async fn connect(host: &Arc<Host>, password: &str, previous: Option<&Session>) -
     connected.map_err(|failed| failed.error).unwrap()
 }
 
-/// Does an execution whose connection is cut at request `cut`: how it ended, if it could continue.
+/// Does an execution whose connection is cut at request `cut`; returns how it ended, if it could continue.
 async fn cut_off(
     line: &Line,
     host: &Arc<Host>,
@@ -141,12 +141,12 @@ async fn goes_on(lab: &Samba, dialect: Dialect) {
             }
             let outcome = ended.expect(&what).expect(&what);
             assert_eq!(outcome.trouble, None, "{what}");
-            // The Close that was delivered took the open with it.
+            // The delivered Close also closed the open.
             let closed = cut == requests && delivers;
             assert_eq!(outcome.resumed, u64::from(!closed), "{what}");
         }
     }
-    // What was written is whole, through all the cuts.
+    // The written data is complete, in spite of all cuts.
     let found = prepare::list(&mut session, "user00001\\Incoming").await.unwrap().unwrap();
     assert!(!found.is_empty());
     assert!(found.iter().all(|entry| entry.bytes == 4 * 65_536 + 7), "{found:?}");

@@ -1,4 +1,4 @@
-//! Every dialect, signing algorithm and cipher against the real Samba: the system's, and 4.22 where
+//! Every dialect, signing algorithm and cipher with the real Samba: the system's, and 4.22 where
 //! `scripts/samba-4.22.sh` unpacked it.
 
 // A test may panic.
@@ -66,7 +66,7 @@ async fn close(session: &mut Session, file_id: FileId) {
     assert_eq!(session.call(&body, Ask::default()).await.unwrap().status, Status::SUCCESS);
 }
 
-/// Makes a file, writes it, reads it back, lists the folder; what was recorded.
+/// Creates a file, writes it, reads it back, lists the folder; returns the recorded rows.
 async fn work(session: &mut Session, name: &str) -> Vec<Box<Row>> {
     let file_id = open(session, name, OpenWish::default()).await.file_id;
     let length = 65_536;
@@ -131,13 +131,13 @@ fn every_case(lab: &Samba, encrypted: bool) {
                 assert_eq!(negotiated.cipher, Some(cipher), "{case}");
             }
             let connecting = session.take_rows();
-            let asked = connecting.iter().filter(|row| {
+            let validated = connecting.iter().filter(|row| {
                 let row = &row.operation;
                 row.command() == Some(code::command(2, Command::IOCTL.0)) && row.status() == Some(0)
             });
-            // 3.0 and 3.0.2 ask what was negotiated, in a signed or encrypted message.
+            // 3.0 and 3.0.2 validate the negotiation, in a signed or encrypted message.
             let asks = [D300, D302].contains(&dialect);
-            assert_eq!(asked.count(), usize::from(asks), "{case}");
+            assert_eq!(validated.count(), usize::from(asks), "{case}");
             let rows = work(&mut session, "file.bin").await;
             assert!(rows.len() > 8);
             for row in &rows {
@@ -201,7 +201,7 @@ fn a_wrong_password_and_a_wrong_share_say_so() {
 }
 
 #[test]
-fn what_an_old_dialect_cannot_do_is_said_to_need_a_later_one() {
+fn features_beyond_an_old_dialect_are_refused() {
     let Some(lab) = samba(|_| {}) else { return };
     let old = Config { dialects: vec![Dialect::SMB_2_1], ..Config::default() };
     let encrypted = Config { encryption: Encryption::Required, ..old.clone() };
@@ -219,7 +219,7 @@ fn what_an_old_dialect_cannot_do_is_said_to_need_a_later_one() {
     });
 }
 
-/// Passes connections on to a server; the second one ends after the given number of bytes of its client.
+/// Forwards connections to a server; the second one ends after the given number of bytes from its client.
 fn passes_on(server: String, most: usize) -> std::net::SocketAddr {
     use std::io::{Read as _, Write as _};
     use std::net::{Shutdown, TcpListener, TcpStream};
@@ -253,7 +253,7 @@ fn passes_on(server: String, most: usize) -> std::net::SocketAddr {
 #[test]
 fn a_channel_that_cannot_be_bound_leaves_its_rows() {
     let Some(lab) = samba(|options| options.multichannel = Some(true)) else { return };
-    // A Negotiate fits, but not all of the logon.
+    // Enough for a Negotiate, but not for all of the logon.
     let server = lab.target.split('/').nth(2).unwrap();
     let at = lab.target.replace(server, &passes_on(server.to_owned(), 320).to_string());
     runtime().block_on(async {
@@ -273,7 +273,7 @@ fn a_channel_that_cannot_be_bound_leaves_its_rows() {
 }
 
 #[test]
-fn a_session_that_must_be_encrypted_is_told_to_stay_on_one_channel() {
+fn encryption_over_several_channels_is_refused() {
     let Some(lab) = samba(|options| {
         options.multichannel = Some(true);
         options.encryption = lab::Encryption::Required;
@@ -337,7 +337,7 @@ fn several_channels_carry_one_session() {
     }
 }
 
-/// A lease is granted, another client's open breaks it, and the break is acknowledged.
+/// A lease is granted, another client's open breaks it, and the client acknowledges the break.
 #[test]
 fn leases_are_granted_and_broken() {
     let Some(lab) = samba(|_| {}) else { return };
@@ -353,7 +353,7 @@ fn leases_are_granted_and_broken() {
             let granted = opened.lease.unwrap();
             assert_eq!((granted.state, granted.key), (LeaseState(7), lease.key));
             one.leases.granted(&"leased".into(), &granted, false);
-            // The other's open waits until the break is answered.
+            // The other client's open waits until the break is acknowledged.
             let lease = two.leases.wish(two.client_guid(), "leased", LeaseState(7), v2);
             let wish = OpenWish { lease: Some(lease), ..OpenWish::default() };
             let other = async {
@@ -365,7 +365,7 @@ fn leases_are_granted_and_broken() {
                     one.receive().await.unwrap();
                     one.answer_breaks().await.unwrap();
                 }
-                // The acknowledgement is answered.
+                // The acknowledgement gets an answer.
                 while one.channel().waiting() > 0 {
                     one.receive().await.unwrap();
                 }

@@ -1,4 +1,4 @@
-//! Logons by Kerberos, with password and with keytab, at the real Samba with a private MIT KDC.
+//! Logons with Kerberos, with password and with keytab, to the real Samba with a private MIT KDC.
 
 // A test may panic.
 #![allow(clippy::unwrap_used)]
@@ -36,7 +36,7 @@ fn realm() -> Option<Kdc> {
     kdc.admin(&[
         format!("addprinc -pw \"{PASSWORD}\" user00001"),
         format!("addprinc -pw \"{PASSWORD}\" user00002"),
-        // A standalone Samba takes tickets without a PAC only, since no KDC that it trusts signs one.
+        // A standalone Samba only accepts tickets without a PAC, because no KDC that it trusts signs one.
         "addprinc -randkey +no_auth_data_required cifs/127.0.0.1".into(),
         format!("ktadd -k {} cifs/127.0.0.1", server.display()),
         format!("ktadd -norandkey -k {} user00001 user00002", users.display()),
@@ -44,7 +44,7 @@ fn realm() -> Option<Kdc> {
     Some(kdc)
 }
 
-/// A Samba that takes the realm's tickets.
+/// A Samba that accepts the realm's tickets.
 fn server(kdc: &Kdc, change: impl FnOnce(&mut lab::Options)) -> Option<Samba> {
     samba(|options| {
         let keytab = format!("FILE:{}", kdc.path("server.keytab").display());
@@ -101,7 +101,8 @@ fn refused(lab: &Samba, kerberos: Kerberos, name: &str, password: &str) -> Strin
     })
 }
 
-/// Lists the share and echoes on every connection; how the rows were protected, and whose they are.
+/// Lists the share and sends an Echo on every connection; returns how the rows were protected, and
+/// their users.
 async fn work(session: &mut Session) -> Vec<(Option<bool>, Option<bool>, String)> {
     session.take_rows();
     prepare::list(session, "").await.unwrap().unwrap();
@@ -207,7 +208,7 @@ fn samba_4_22_takes_tickets_too() {
 }
 
 #[test]
-fn what_a_logon_lacks_is_told() {
+fn failed_logons_are_explained() {
     let Some(kdc) = realm() else { return };
     let Some(lab) = server(&kdc, |_| {}) else { return };
     assert_eq!(
@@ -233,7 +234,7 @@ fn what_a_logon_lacks_is_told() {
     kdc.admin(&[format!("addprinc -requires_preauth -pw \"{PASSWORD}\" user00003")]);
     let error = refused(&lab, with_password(&kdc), "user00003", PASSWORD);
     assert!(error.contains("user00003@LAB.TEST needs no pre-authentication"), "{error}");
-    // The keys of a keytab end when the password changes.
+    // The keys of a keytab become invalid when the password changes.
     kdc.admin(&["cpw -randkey user00002".into()]);
     assert_eq!(
         refused(&lab, with_keytab(&kdc), "user00002", ""),
@@ -242,9 +243,9 @@ fn what_a_logon_lacks_is_told() {
     );
 }
 
-/// A server that takes tickets takes passwords by NTLM as before.
+/// A server that accepts tickets still accepts passwords with NTLM.
 #[test]
-fn ntlm_works_beside_tickets() {
+fn ntlm_works_next_to_tickets() {
     let Some(kdc) = realm() else { return };
     let Some(lab) = server(&kdc, |_| {}) else { return };
     runtime().block_on(async {
@@ -287,9 +288,9 @@ fn a_ticket_of_another_service_is_refused_by_the_server() {
     assert!(error.contains("SessionSetup: STATUS_"), "{error}");
 }
 
-/// `sspi` takes one encryption type for all keys of a logon.
+/// `sspi` uses one encryption type for all keys of a logon.
 #[test]
-fn a_user_without_aes_256_key_is_told_so() {
+fn a_user_without_aes_256_key_is_reported() {
     let Some(kdc) = realm() else { return };
     let Some(lab) = server(&kdc, |_| {}) else { return };
     let keytab = kdc.path("aes128.keytab");
@@ -318,14 +319,14 @@ fn the_newest_key_of_a_keytab_is_used() {
 }
 
 #[test]
-fn a_kdc_that_does_not_answer_is_named_and_the_next_one_asked() {
+fn an_unresponsive_kdc_is_named_and_the_next_one_is_used() {
     let Some(kdc) = realm() else { return };
     let Some(lab) = server(&kdc, |_| {}) else { return };
     let closed = KdcAddress { host: "127.0.0.1".into(), port: free_port() };
     let kdcs = |kdcs: Vec<KdcAddress>| Kerberos { kdcs, ..with_password(&kdc) };
     let error = refused(&lab, kdcs(vec![closed.clone()]), "user00001", PASSWORD);
     assert!(error.starts_with(&format!("Kerberos: KDC {closed}: Connection refused")), "{error}");
-    // One that takes the connection and says nothing.
+    // It accepts the connection and never answers.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = silent.local_addr().unwrap().port();
     let mute = KdcAddress { host: "127.0.0.1".into(), port };
@@ -370,8 +371,8 @@ fn krb5_conf_says_realm_and_kdc() {
         let session = try_to_connect(&lab, kerberos, &credential, Config::default()).await;
         session.unwrap().close().await;
     });
-    // What a logon asks of the KDC: what pre-authentication it wants, a ticket for it, a ticket for
-    // the service.
+    // The requests of a logon to the KDC: for the required pre-authentication, for a ticket with it,
+    // for a ticket for the service.
     let log = kdc.log();
     assert!(log.contains("user00001@LAB.TEST for cifs/127.0.0.1@LAB.TEST"));
     let count = |what: &str| log.lines().filter(|line| line.contains(what)).count();

@@ -1,5 +1,5 @@
-//! Every scenario of `homefolder` against a real Samba: what goes over the wire is what the
-//! published table says, and what the client recorded.
+//! Every scenario of `homefolder` with a real Samba: the operations on the wire match the published
+//! table and the client's rows.
 
 // A test may panic.
 #![allow(clippy::unwrap_used)]
@@ -31,7 +31,7 @@ fn sent(rows: &[Box<Row>]) -> BTreeMap<u16, (u64, u64)> {
 }
 
 #[test]
-fn every_scenario_is_what_the_table_says() {
+fn every_scenario_matches_the_table() {
     let Some(lab) = samba(|_| {}) else { return };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let wrong = runtime.block_on(async {
@@ -43,11 +43,11 @@ fn every_scenario_is_what_the_table_says() {
         let mut session = connected.map_err(|failed| failed.error).unwrap();
         let workload = Arc::new(Workload::built_in("homefolder").unwrap());
         let planner = Planner::new(workload.clone(), 1, Scale::FULL);
-        let mut told = 0;
-        prepare::prepare(&mut session, planner.files(), 1, "user00001", |bytes| told += bytes)
+        let mut written = 0;
+        prepare::prepare(&mut session, planner.files(), 1, "user00001", |bytes| written += bytes)
             .await
             .unwrap();
-        assert_eq!(told, planner.files().user_bytes(1));
+        assert_eq!(written, planner.files().user_bytes(1));
         let mut wrong = Vec::new();
         let mut plans = planner.user(1, "user00001");
         let mut performer = Performer::new(ClientCache::Published);
@@ -55,7 +55,7 @@ fn every_scenario_is_what_the_table_says() {
         for round in 0..2 {
             for (number, scenario) in workload.scenarios.iter().enumerate() {
                 let plan = plans.next_of(number).unwrap();
-                // Samba reports changes some time later; a user's next scenario comes seconds later.
+                // Samba reports changes some time later; a user's next scenario starts seconds later.
                 tokio::time::sleep(std::time::Duration::from_millis(100)).await;
                 session.channel().scene =
                     Scene { scenario_run: Some(number as u64), scheduled_at: Some(0) };

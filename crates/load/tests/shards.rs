@@ -1,6 +1,5 @@
-//! Eight machines that share a run do together what one does alone: the same users, the same
-//! scenarios at the same times on the same files, and so the same mix. On a server that exists in
-//! the test only, on a virtual clock.
+//! Eight machines that share a run together equal one machine: the same users, the same scenarios at
+//! the same times on the same files, and so the same mix. On a server in memory, on a virtual clock.
 
 // A test may panic.
 #![allow(clippy::unwrap_used)]
@@ -31,7 +30,7 @@ use tokio::time::Instant;
 const USERS: u64 = 100;
 const SHARDS: u64 = 8;
 
-/// Three scenarios of unlike weight, at times that only the seed knows.
+/// Three scenarios of different frequency, at times that depend only on the seed.
 const WORKLOAD: &str = r#"
 description = "Files looked at, edited and asked for"
 
@@ -76,8 +75,7 @@ steps = [
 ]
 "#;
 
-/// What was done: executions by user, scenario and time from the begin, and operations by command
-/// and file.
+/// The work done: executions by user, scenario and time from the begin, and operations by command and file.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Done {
     executions: BTreeMap<(u64, String, i64), u64>,
@@ -89,7 +87,7 @@ async fn run(shard: Shard, done: &mut Done) {
     let start = Instant::now();
     let host = Arc::new(Fake::new(Duration::from_millis(2), 4096)).host();
     let start_ns = host.clock.at(start);
-    let asked = Asked {
+    let settings = Asked {
         host,
         planner: Planner::new(Arc::new(workload), 11, Scale::FULL),
         credentials: Credentials::pattern("user{:05}", "secret").unwrap(),
@@ -102,10 +100,10 @@ async fn run(shard: Shard, done: &mut Done) {
         grace: Pace::GRACE,
         timeout: Duration::from_secs(5),
     };
-    let shown = engine::run(asked, |_| ()).await;
+    let shown = engine::run(settings, |_| ()).await;
     assert_eq!(shown.unexpected, []);
     for row in shown.scenarios {
-        // The end of the step may come before an execution that is due with it.
+        // The end of the step may precede an execution that is due at the same time.
         if row.outcome == DONE {
             let key = (row.user_number, row.scenario, row.scheduled_at - start_ns);
             *done.executions.entry(key).or_default() += 1;
@@ -124,7 +122,7 @@ async fn run(shard: Shard, done: &mut Done) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn eight_shards_do_what_one_run_does() {
+async fn eight_shards_equal_one_run() {
     let (mut one, mut eight) = (Done::default(), Done::default());
     run(Shard::ALL, &mut one).await;
     for index in 1..=SHARDS {

@@ -1,7 +1,7 @@
-//! Users on a server that exists in the test only, on a virtual clock: what a stall does to the
-//! response times, to the last execution; and what users do when answers break.
+//! Users on a server in memory, on a virtual clock: the effect of a stall on the response times, down
+//! to the last execution; and the behaviour of users when answers break.
 //!
-//! Nothing here waits for real time, and everything is decided by the schedule.
+//! Nothing here waits for real time, and the schedule determines everything.
 
 // A test may panic.
 #![allow(clippy::unwrap_used)]
@@ -29,14 +29,14 @@ use smbscope_wire::smb2::Command;
 use tokio::time::Instant;
 
 const USERS: u64 = 10;
-/// Each user's executions are due this far from each other, exactly.
+/// The exact time between two executions of a user.
 const INTERVAL: Duration = Duration::from_millis(100);
 const SERVICE: Duration = Duration::from_millis(5);
 /// An open, a read, a query, a close.
 const REQUESTS: u32 = 4;
 const WARM_UP: Duration = Duration::from_secs(1);
 const WINDOW: Duration = Duration::from_secs(12);
-/// Users log on one after another in this time.
+/// Users log on one after another during this time.
 const RAMP: Duration = Duration::from_millis(200);
 const STALL: Duration = Duration::from_secs(2);
 /// Timers of tokio count milliseconds, and round up.
@@ -73,12 +73,12 @@ fn planner() -> Planner {
     Planner::new(Arc::new(workload), 3, Scale::FULL)
 }
 
-/// What a run showed.
+/// The result of a run.
 struct Shown {
     run: engine::Shown,
     /// The run's clock at its begin.
     start_ns: i64,
-    /// How many connections the server saw.
+    /// Number of connections to the server.
     dialled: u64,
 }
 
@@ -90,12 +90,12 @@ impl std::ops::Deref for Shown {
     }
 }
 
-/// Runs the given number of users on a server that `change` may break, counted from the run's begin.
+/// Runs the given number of users on a server that `change` may break, with times from the run's begin.
 async fn run(users: u64, closed: bool, change: impl FnOnce(&mut Fake, Instant)) -> Shown {
     run_until(users, closed, None, change).await
 }
 
-/// The same, interrupted after some time.
+/// Likewise, interrupted after some time.
 async fn run_until(
     users: u64,
     closed: bool,
@@ -119,7 +119,7 @@ async fn run_with_grace(
     let server = Arc::new(server);
     let host = server.host();
     let start_ns = host.clock.at(start);
-    let asked = Asked {
+    let settings = Asked {
         host,
         planner: planner(),
         credentials: Credentials::pattern("user{:05}", "secret").unwrap(),
@@ -132,11 +132,11 @@ async fn run_with_grace(
         grace,
         timeout: Duration::from_secs(5),
     };
-    let run = engine::run_until(asked, end, |_| ()).await;
+    let run = engine::run_until(settings, end, |_| ()).await;
     Shown { run, start_ns, dialled: server.connections.load(Ordering::Relaxed) }
 }
 
-/// What the schedule alone says: when each execution is due, from the step's begin.
+/// The schedule alone: when each execution is due, from the step's begin.
 fn dues(users: u64) -> Vec<Duration> {
     let planner = planner();
     let end = RAMP + WARM_UP + WINDOW;
@@ -152,7 +152,7 @@ fn ns(duration: Duration) -> i64 {
     duration.as_nanos() as i64
 }
 
-/// The stall begins here, from the run's begin.
+/// Start of the stall, from the run's begin.
 fn stall_from() -> Duration {
     RAMP + WARM_UP + Duration::from_secs(6)
 }
@@ -162,7 +162,7 @@ fn stalls(server: &mut Fake, start: Instant) {
     server.stall = Some((begin, begin + STALL));
 }
 
-/// The share `q` of sorted values, as HdrHistogram counts it.
+/// The quantile `q` of sorted values, as HdrHistogram counts it.
 fn quantile(values: &mut [i64], q: f64) -> i64 {
     values.sort_unstable();
     let place = (values.len() as f64 * q).ceil() as usize;
@@ -177,28 +177,29 @@ async fn a_stall_shows_in_every_execution_that_was_due_in_it() {
     let due = dues(USERS).into_iter().filter(|due| (stall..end).contains(due)).count();
     assert_eq!(due as u64, USERS * 20, "one in 100 ms for each user");
 
-    // Each of them has waited for the rest of the stall at least.
+    // Each of them has waited at least for the rest of the stall.
     let at = |time: Duration| shown.start_ns + ns(time);
     let of_stall = |row: &&Scenario| (at(stall)..at(end)).contains(&row.scheduled_at);
     let waited = |row: &&Scenario| row.response_ns.unwrap() >= at(end) - row.scheduled_at;
     assert_eq!(shown.scenarios.iter().filter(of_stall).filter(waited).count(), due);
-    // From the begin, as a closed loop measures, one of each user has: the one that was cut in two.
+    // Counted from the begin, as in a closed loop, only one per user is slow: the one in flight during
+    // the stall's start.
     let slow =
         |row: &&Scenario| row.ended_at.unwrap() - row.started_at.unwrap() >= ns(STALL - INTERVAL);
     assert_eq!(shown.scenarios.iter().filter(slow).count() as u64, USERS);
 
-    // Nothing was left out: what is in the rows is what the schedule says, to the nanosecond.
+    // Nothing was left out: the rows equal the schedule, to the nanosecond.
     let mut scheduled: Vec<i64> = shown.scenarios.iter().map(|row| row.scheduled_at).collect();
     let mut expected: Vec<i64> = dues(USERS).into_iter().map(at).collect();
     for times in [&mut scheduled, &mut expected] {
-        // What is due in the last timer's tick may find that the step is over.
+        // An execution due in the last timer's tick may find that the step is over.
         times.retain(|time| *time < at(RAMP + WARM_UP + WINDOW - TIMER));
         times.sort_unstable();
     }
     assert_eq!(scheduled, expected);
     assert!(shown.scenarios.iter().all(|row| row.outcome == DONE));
 
-    // The run's own percentiles are those of the rows, and those that the model of the server says.
+    // The run's own percentiles are those of the rows, and those of the server model.
     let measured = shown.scenarios.iter().filter(|row| row.phase == MEASURED);
     let mut rows: Vec<i64> = measured.map(|row| row.response_ns.unwrap()).collect();
     let response = shown.result.row.response.unwrap();
@@ -206,18 +207,18 @@ async fn a_stall_shows_in_every_execution_that_was_due_in_it() {
     let service = SERVICE * REQUESTS;
     assert!(near(response.p50_ns, ns(service), TIMER), "{response:?}");
     let p99 = quantile(&mut rows, 0.99);
-    // Three digits, and what was scheduled in the window need not have ended in it.
+    // Three digits, and executions scheduled in the window need not have ended in it.
     assert!(near(response.p99_ns, p99, Duration::from_millis(20)), "{response:?}, rows {p99}");
-    // 200 of 1,200 were due in the stall, evenly: 1 % of all waited for 1.88 s at least.
+    // 200 of 1,200 were due in the stall, evenly: 1 % of all waited at least 1.88 s.
     assert!(near(p99, ns(STALL.mul_f64(0.94)), Duration::from_millis(60)), "{p99}");
     assert!(response.max_ns >= ns(STALL - INTERVAL), "{response:?}");
-    // The backlog is done one after another: a user who was due later in the stall began later.
+    // The backlog is worked off in order: a user who was due later in the stall began later.
     let late = shown.scenarios.iter().filter_map(|row| row.late_ns).max().unwrap();
     assert!(late >= ns(STALL - INTERVAL - service), "{late}");
 }
 
-/// The contrast: users who wait for their answer before they begin the next execution, and count
-/// from there, hide the stall. If this test failed the one above would prove nothing.
+/// The contrast: users who wait for their answer before they begin the next execution, and count from
+/// there, hide the stall. If this test failed, the one above would prove nothing.
 #[tokio::test(start_paused = true)]
 async fn a_closed_loop_hides_the_stall() {
     let shown = run(USERS, true, stalls).await;
@@ -229,7 +230,7 @@ async fn a_closed_loop_hides_the_stall() {
     assert!(response.max_ns >= ns(STALL / 2), "{response:?}");
 }
 
-/// The same run again is the same run.
+/// The same run again has the same result.
 #[tokio::test(start_paused = true)]
 async fn the_same_stall_gives_the_same_times() {
     let mut times = Vec::new();
@@ -247,7 +248,7 @@ async fn the_same_stall_gives_the_same_times() {
     assert_eq!(times[0], times[1]);
 }
 
-/// A server that goes away for good: nothing begins any more, and everybody is behind.
+/// A server that goes away for good: nothing begins any more, and all users fall behind.
 #[tokio::test(start_paused = true)]
 async fn users_of_a_server_that_is_gone_are_behind() {
     let gone = RAMP + WARM_UP + Duration::from_secs(4);
@@ -258,7 +259,7 @@ async fn users_of_a_server_that_is_gone_are_behind() {
     let at = shown.start_ns + ns(gone);
     let begun_later =
         shown.scenarios.iter().filter(|row| row.started_at.is_some_and(|start| start > at));
-    // What was in flight failed; a user between two requests finds out with the next.
+    // Operations in flight failed; a user between two requests notices with the next one.
     assert!(begun_later.count() as u64 <= USERS, "{:?}", shown.scenarios);
     assert_eq!(shown.result.judgement.users_behind, USERS, "{:?}", shown.result);
     let step = &shown.steps[0];
@@ -268,14 +269,14 @@ async fn users_of_a_server_that_is_gone_are_behind() {
     assert_whole(&shown, USERS);
 }
 
-/// Every execution that the schedule says has one row, and the step counts those of its window.
+/// Every scheduled execution has one row, and the step counts those of its window.
 fn assert_whole(shown: &Shown, users: u64) {
     let mut scheduled: Vec<i64> = shown.scenarios.iter().map(|row| row.scheduled_at).collect();
     scheduled.sort_unstable();
     let mut expected: Vec<i64> =
         dues(users).into_iter().map(|due| shown.start_ns + ns(due)).collect();
     expected.sort_unstable();
-    // Timers tick in milliseconds: the window may end, and so be cut, a tick later.
+    // Timers tick in milliseconds: the window may end, and an execution be cut off, one tick later.
     assert!((expected.len()..expected.len() + users as usize).contains(&scheduled.len()));
     assert_eq!(scheduled[..expected.len()], expected);
     let measured = shown.scenarios.iter().filter(|row| row.phase == MEASURED);
@@ -287,9 +288,9 @@ fn assert_whole(shown: &Shown, users: u64) {
     assert_eq!(runs.len(), shown.scenarios.len(), "each has a number of its own");
 }
 
-/// A server that cannot keep up: a scenario that never began has its row as well.
+/// A server that cannot keep up: a scenario that never began also has its row.
 #[tokio::test(start_paused = true)]
-async fn what_was_due_and_not_begun_has_its_row() {
+async fn executions_due_but_not_begun_have_rows() {
     let shown = run(USERS, false, |server, _| server.service = Duration::from_millis(50)).await;
     assert_whole(&shown, USERS);
     let undone = shown.scenarios.iter().filter(|row| row.outcome == NOT_STARTED);
@@ -299,7 +300,7 @@ async fn what_was_due_and_not_begun_has_its_row() {
     assert!(shown.result.judgement.overloaded);
 }
 
-/// An execution that gets no answer before the step ends has its row too.
+/// An execution that gets no answer before the step ends also has its row.
 #[tokio::test(start_paused = true)]
 async fn an_execution_that_never_ends_has_its_row() {
     let shown = run(1, false, |server, start| {
@@ -312,7 +313,7 @@ async fn an_execution_that_never_ends_has_its_row() {
     assert_eq!(failed.len(), 1, "{failed:?}");
 }
 
-/// One user, whose server breaks once in the measured window; how the execution ended that saw it.
+/// One user, whose server breaks once in the measured window; returns how the affected execution ended.
 async fn broken(on: Command, fault: Fault) -> (Shown, Scenario) {
     let shown = run(1, false, |server, start| {
         let at = start + RAMP + WARM_UP + Duration::from_secs(3);
@@ -324,14 +325,14 @@ async fn broken(on: Command, fault: Fault) -> (Shown, Scenario) {
     let failed = failed[0].clone();
     assert_eq!((failed.outcome.as_str(), shown.result.failed), (FAILED, 1));
     assert!(failed.errors >= 1);
-    // The next one is done, over whichever connection, and none is left out.
+    // The next one is done, over any connection, and none is left out.
     let after = shown.scenarios.iter().filter(|row| row.scheduled_at > failed.scheduled_at);
     assert!(after.clone().count() > 40 && after.clone().all(|row| row.outcome == DONE));
     assert_eq!(shown.scenarios.len(), dues(1).len());
     (shown, failed)
 }
 
-/// After it, the user is on a second connection, and the first one's row says how it ended.
+/// Afterwards the user is on a second connection, and the first one's row says how it ended.
 fn assert_reconnected(shown: &Shown, failed: &Scenario) {
     assert_eq!((shown.dialled, shown.connections.len()), (2, 2));
     let first = shown.connections.iter().min_by_key(|row| row.connection).unwrap();
@@ -345,14 +346,14 @@ fn assert_reconnected(shown: &Shown, failed: &Scenario) {
 async fn an_answer_that_never_comes_is_a_timeout() {
     let (shown, failed) = broken(Command::CREATE, Fault::Silence).await;
     assert_eq!(failed.status_name.as_deref(), Some("TIMEOUT"));
-    // Given up after the limit, and it counts from when it was due.
+    // Given up after the limit, and counted from its due time.
     let limit = ns(Duration::from_secs(5));
     assert!((limit..limit + ns(INTERVAL)).contains(&failed.response_ns.unwrap()), "{failed:?}");
     assert_eq!(shown.unexpected, [("no reply within 5s".to_owned(), 1)]);
     assert_reconnected(&shown, &failed);
     let first = shown.connections.iter().min_by_key(|row| row.connection).unwrap();
     assert_eq!((first.unanswered, failed.operations), (1, 1), "the open was sent");
-    // What was due in the five seconds waited for them, as in a stall.
+    // Executions due in the five seconds had to wait, as in a stall.
     let waited = |row: &&Scenario| row.response_ns.unwrap() >= ns(Duration::from_secs(1));
     assert!(shown.scenarios.iter().filter(waited).count() > 40);
 }
@@ -388,7 +389,7 @@ async fn garbage_is_a_counted_error() {
     }
 }
 
-/// A read that says that it brings more than it does.
+/// A read whose reply announces more bytes than it contains.
 #[tokio::test(start_paused = true)]
 async fn a_read_without_its_payload_is_a_counted_error() {
     let (shown, failed) = broken(Command::READ, Fault::Short(16)).await;
@@ -397,7 +398,7 @@ async fn a_read_without_its_payload_is_a_counted_error() {
     assert_eq!(shown.dialled, 1, "the connection is as good as before");
 }
 
-/// An open that succeeds and does not say what was opened: the answer breaks the protocol.
+/// An open that succeeds without naming the file: the answer violates the protocol.
 #[tokio::test(start_paused = true)]
 async fn an_answer_without_its_body_is_a_counted_error() {
     for body in [0, 8, 60] {
@@ -412,11 +413,11 @@ async fn an_answer_without_its_body_is_a_counted_error() {
     }
 }
 
-/// What ended in the warm-up was once divided by no time: 5,000,000,000 scenarios/s.
+/// Executions that ended in the warm-up were once divided by a duration of zero: 5,000,000,000 scenarios/s.
 #[tokio::test(start_paused = true)]
 async fn a_run_that_is_interrupted_in_its_warm_up_has_measured_nothing() {
     for closed in [false, true] {
-        // The run waits for what is in flight, until long after the window would have begun.
+        // The run waits for operations in flight, until long after the window would have begun.
         let end = RAMP + WARM_UP / 2;
         let stall = |server: &mut Fake, start: Instant| {
             server.stall = Some((start + end, start + end + 2 * STALL));
@@ -441,7 +442,7 @@ async fn a_run_that_is_interrupted_in_its_window_has_measured_until_then() {
     assert!(!row.overloaded && row.ended_early && shown.steps[0].ended_early);
 }
 
-/// Ctrl-C while the server hangs took as long as the end of a step is given.
+/// Ctrl-C while the server hangs took as long as the limit for the end of a step.
 #[tokio::test(start_paused = true)]
 async fn who_interrupts_a_run_does_not_wait_for_a_server_that_hangs() {
     let end = RAMP + WARM_UP + WINDOW;
@@ -461,9 +462,9 @@ async fn who_interrupts_a_run_does_not_wait_for_a_server_that_hangs() {
     }
 }
 
-/// A cell of a matrix ended with "no reply within 20s" when its file took longer.
+/// A cell of a matrix ended with "no reply within 20s" if its file took longer.
 #[tokio::test(start_paused = true)]
-async fn without_grace_an_execution_in_flight_at_the_end_is_no_failure() {
+async fn without_grace_an_execution_in_flight_at_the_end_does_not_fail() {
     let begin = Instant::now();
     let end = RAMP + WARM_UP + WINDOW;
     let stall = |server: &mut Fake, start: Instant| {

@@ -1,6 +1,6 @@
-//! Users on a real Samba that gets into trouble: a full disk, a share that goes away, logons that
-//! are refused, a server that is stopped and started again. The run continues, counts what failed by
-//! its status, and does what it can again when the trouble is over.
+//! Users on a real Samba in trouble: a full disk, a share that disappears, refused logons, a server
+//! that is stopped and restarted. The run continues, counts failures by status, and recovers when the
+//! trouble is over.
 
 // A test may panic.
 #![allow(clippy::unwrap_used)]
@@ -29,7 +29,7 @@ use smbscope_tables::run::{DONE, FAILED, MEASURED, NOT_STARTED, Scenario};
 use support::{LOGON, Samba, samba};
 
 const USERS: u64 = 4;
-/// A user begins four executions a second: two of them look at a file, two save one.
+/// A user begins four executions per second: two of them look at a file, two save one.
 const WORKLOAD: &str = r#"
 description = "Small files looked at, larger ones saved"
 
@@ -77,7 +77,7 @@ fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
 }
 
-/// Makes one user's files.
+/// Creates one user's files.
 fn prepare(lab: &Samba, user: u64) -> Result<(), PrepareError> {
     runtime().block_on(async {
         let credential = lab.users().of(user);
@@ -93,9 +93,14 @@ fn prepare(lab: &Samba, user: u64) -> Result<(), PrepareError> {
 }
 
 /// Runs [`USERS`] users, for a second and then the given number of seconds.
-fn run(lab: &Samba, credentials: Credentials, seconds: u64, tell: impl FnMut(&Progress)) -> Shown {
+fn run(
+    lab: &Samba,
+    credentials: Credentials,
+    seconds: u64,
+    progress: impl FnMut(&Progress),
+) -> Shown {
     let shown = runtime().block_on(async {
-        let asked = Asked {
+        let settings = Asked {
             host: lab.host().await,
             planner: planner(),
             credentials,
@@ -108,13 +113,13 @@ fn run(lab: &Samba, credentials: Credentials, seconds: u64, tell: impl FnMut(&Pr
             grace: Pace::GRACE,
             timeout: Duration::from_secs(10),
         };
-        engine::run(asked, tell).await
+        engine::run(settings, progress).await
     });
     assert_whole(&shown);
     shown
 }
 
-/// Whatever happened, what was recorded fits together.
+/// In any case, the recorded tables are consistent.
 fn assert_whole(shown: &Shown) {
     let runs: BTreeSet<_> = shown.scenarios.iter().map(|row| row.scenario_run).collect();
     assert_eq!(runs.len(), shown.scenarios.len(), "an execution has one row");
@@ -133,13 +138,13 @@ fn failed_with<'a>(shown: &'a Shown, status: &'a str) -> impl Iterator<Item = &'
     shown.scenarios.iter().filter(move |row| row.status_name.as_deref() == Some(status))
 }
 
-/// Executions that were begun after a moment of the run's clock and went well.
+/// Executions that began after a time of the run's clock and succeeded.
 fn done_after(shown: &Shown, time: i64) -> usize {
     let begun = |row: &&Scenario| row.started_at.is_some_and(|start| start > time);
     shown.scenarios.iter().filter(begun).filter(|row| row.outcome == DONE).count()
 }
 
-/// Nanoseconds since 1970, as the run's clock has them, except for a correction in between.
+/// Nanoseconds since 1970, as on the run's clock, except for a correction in between.
 fn now() -> i64 {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
     now.as_nanos() as i64
@@ -149,7 +154,7 @@ fn now() -> i64 {
 struct Mount(PathBuf);
 
 impl Mount {
-    /// `None`, and why, where that is not allowed.
+    /// `None`, with the reason, where that is not permitted.
     fn small(folder: &Path) -> Option<Mount> {
         let owner = fs::metadata(folder).unwrap();
         let options = format!("size=8m,uid={},gid={},mode=755", owner.uid(), owner.gid());
@@ -182,13 +187,13 @@ fn a_full_disk_is_counted_and_the_run_goes_on() {
     assert!(shown.told("Save, write: STATUS_DISK_FULL") as usize >= full.len());
     assert!(shown.answers("STATUS_DISK_FULL") >= full.len(), "their operations too");
     assert!(shown.result.failed > 0 && !shown.result.server_gone, "{:?}", shown.result);
-    // No user lost the connection, and what needs no room is completed.
+    // No user lost the connection, and operations that need no space are completed.
     assert_eq!(shown.connections.len() as u64, USERS);
     let first = full.iter().filter_map(|row| row.ended_at).min().unwrap();
     let looks = shown.scenarios.iter().filter(|row| row.scenario == "Look");
     let later = looks.filter(|row| row.started_at.is_some_and(|start| start > first));
     assert!(later.clone().count() > 4 && later.clone().all(|row| row.outcome == DONE));
-    // The error of `prepare` says which file, why, and what to do.
+    // The error of `prepare` names the file, the reason, and a remedy.
     let said = prepare(&lab, USERS + 1).unwrap_err().to_string();
     for part in ["user00005\\Small\\", "cannot be written", "STATUS_DISK_FULL", "--scale"] {
         assert!(said.contains(part), "{said}");
@@ -203,7 +208,7 @@ fn control(lab: &Samba, words: &[&str]) {
     assert!(command.status().unwrap().success(), "{words:?}");
 }
 
-/// Takes the share away; what smb.conf was before.
+/// Removes the share; returns the previous smb.conf.
 fn remove_share(lab: &Samba) -> String {
     let path = lab.lab().dir.join("smb.conf");
     let text = fs::read_to_string(&path).unwrap();
@@ -231,7 +236,7 @@ fn a_share_that_goes_and_comes_is_come_back_to() {
             _ => {}
         }
     });
-    // Samba says one or the other, or ends the connection.
+    // Samba answers one or the other, or ends the connection.
     let statuses = ["STATUS_NETWORK_NAME_DELETED", "CONNECTION_LOST"];
     let lost: usize = statuses.iter().map(|status| failed_with(&shown, status).count()).sum();
     let refused = shown.told("TreeConnect: STATUS_BAD_NETWORK_NAME");
@@ -263,9 +268,9 @@ fn a_share_that_stays_away_is_a_server_that_is_gone() {
     });
     assert!(conf.is_some() && begin.elapsed() < Duration::from_secs(60), "it ends in time");
     assert!(shown.result.server_gone, "{:?}", shown.result);
-    // How often depends on how long each waits, and on the machine.
+    // The number depends on how long each waits, and on the machine.
     assert!(shown.told("STATUS_BAD_NETWORK_NAME") > 0, "{:?}", shown.unexpected);
-    // Everything that was due and could not begin is recorded as such.
+    // Executions that were due and could not begin are recorded as such.
     let waiting = shown.scenarios.iter().filter(|row| row.outcome == NOT_STARTED).count();
     assert!(waiting as u64 > 10 * USERS, "{:?}", shown.scenarios);
     let measured = shown.scenarios.iter().filter(|row| row.phase == MEASURED).count();
@@ -325,14 +330,14 @@ fn a_server_that_stops_and_starts_again_is_come_back_to() {
     );
     let lost = shown.connections.iter().filter(|row| row.end_reason == "reset").count();
     assert!(lost as u64 >= USERS && !shown.result.server_gone);
-    // Each user's own: what was cut in two failed, the rest waited and was late.
+    // Per user: the execution in flight failed, the others waited and were late.
     let failed = shown.scenarios.iter().filter(|row| row.outcome == FAILED).count();
     assert!(failed as u64 <= 2 * USERS, "{failed}");
     let waited = |row: &&Scenario| row.response_ns.is_some_and(|ns| ns > 1_000_000_000);
     assert!(shown.scenarios.iter().filter(waited).count() as u64 >= USERS);
 }
 
-/// Starts the lab's smbd again, which knows itself by its configuration.
+/// Starts the lab's smbd again, which finds itself by its configuration.
 fn start(lab: &Samba) {
     let dir = &lab.lab().dir;
     let status = Command::new(&lab.lab().smbd)

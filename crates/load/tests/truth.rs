@@ -1,5 +1,5 @@
-//! What a run records is what a capture of it shows; a server that stalls shows in the times; a
-//! server that goes away is counted and come back to.
+//! A run's rows match a capture of it; a stall of the server shows in the times; users return to a
+//! server that went away, and the failures are counted.
 
 // A test may panic.
 #![allow(clippy::unwrap_used)]
@@ -48,7 +48,7 @@ fn a_run_records_what_a_capture_shows() {
     assert!(median < 5_000_000, "median difference {median} ns of {}", late.len());
 }
 
-/// A server that stands still for two seconds shows in the times of what was due meanwhile.
+/// A server that stops for two seconds shows in the times of the executions due meanwhile.
 #[test]
 fn a_stalled_server_shows_in_the_response_times() {
     let Some(lab) = samba(|_| {}) else { return };
@@ -85,7 +85,7 @@ fn a_stalled_server_shows_in_the_response_times() {
     assert!(response.p50_ns < response.p99_ns / 2, "{response:?}");
 }
 
-/// Connections that are killed become counted errors, users come back, and the run continues.
+/// Connections that are killed become counted errors, users reconnect, and the run continues.
 #[test]
 fn a_server_that_drops_connections_is_come_back_to() {
     let Some(lab) = samba(|_| {}) else { return };
@@ -107,7 +107,7 @@ fn a_server_that_drops_connections_is_come_back_to() {
                             let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), signal);
                         }
                     };
-                    // Every user has begun a scenario, and none has ended, when they die.
+                    // Every user has begun a scenario, and none has ended, when the connections die.
                     all(nix::sys::signal::Signal::SIGSTOP);
                     std::thread::spawn(move || {
                         std::thread::sleep(Duration::from_millis(1500));
@@ -116,12 +116,12 @@ fn a_server_that_drops_connections_is_come_back_to() {
                 }
             })
             .await;
-        let told = engine.unexpected();
-        assert!(broken.failed > 0 && !told.is_empty(), "{broken:?}");
-        // What was broken off is restored: the next step finds its files.
+        let unexpected = engine.unexpected();
+        assert!(broken.failed > 0 && !unexpected.is_empty(), "{broken:?}");
+        // The files of interrupted executions are restored: the next step finds them.
         let whole = engine.step(Step { step: 2, ..step }, false, |_| ()).await;
         assert!(whole.ended > 0 && whole.failed == 0, "{whole:?}");
-        assert_eq!(engine.unexpected(), told);
+        assert_eq!(engine.unexpected(), unexpected);
     });
     assert!(killed);
     let (mut connections, mut after) = (0, 0);

@@ -13,7 +13,7 @@ use smbscope_analysis::predict::changes::Change;
 use smbscope_report::fields::{Format, Object, Presence, explain_objects, objects};
 use smbscope_report::{Look, Meta, Report, explain_schema, explain_text, html, json, schema, text};
 
-/// Of a capture, of load runs, and from inside a server.
+/// Reports of a capture, of load runs, and from inside a server.
 fn reports() -> [Report; 4] {
     [
         sample::report(3_000),
@@ -127,7 +127,7 @@ fn three_findings_fit_the_screen() {
         lines.map(|words| text.matches(words).count())
     };
     assert_eq!(counts(60), [3, 3, 3, 6, 0]);
-    // The least costly ones give way first, and what proves it stays longest.
+    // The cheapest ones are dropped first, and the evidence stays longest.
     assert_eq!(counts(46), [3, 2, 2, 4, 1]);
     assert_eq!(counts(40), [2, 1, 1, 3, 1]);
     assert_eq!(counts(36), [1, 0, 0, 3, 1]);
@@ -144,7 +144,7 @@ fn text_is_as_blessed() {
 #[test]
 fn json_is_as_blessed() {
     let mut value = json(&sample::report(12), &meta()).unwrap();
-    // The bins are many and all alike.
+    // There are many similar bins.
     let bins = value["series"]["bins"].as_array_mut().unwrap();
     bins.truncate(1);
     insta::assert_json_snapshot!("report", value);
@@ -155,7 +155,7 @@ fn a_load_run_is_as_blessed() {
     let report = sample::load::report(Default::default());
     insta::assert_snapshot!("load", text(&report, &meta(), 100));
     let mut value = json(&report, &meta()).unwrap();
-    // The bins are many and all alike.
+    // There are many similar bins.
     let load = &mut value["load"];
     load["bins"].as_array_mut().unwrap().truncate(1);
     for counter in load["counters"].as_array_mut().unwrap() {
@@ -172,7 +172,7 @@ fn a_server_is_as_blessed() {
     let (_, section) = text.split_once("── SERVER").unwrap();
     let (section, _) = section.split_once("\n── ").unwrap();
     insta::assert_snapshot!("server", section);
-    // The bins are many and all alike.
+    // There are many similar bins.
     let server = report.server.as_mut().unwrap();
     server.bins.truncate(1);
     server.slowest.truncate(1);
@@ -187,7 +187,7 @@ fn a_report_without_slices_has_no_section_on_the_server() {
     assert!(!html(&report, &meta()).contains("id=\"server\""));
 }
 
-/// With steps up, down, and too small to be drawn alone.
+/// With steps up, down, and too small to be drawn separately.
 fn changed() -> Meta {
     let changes =
         [Change::Rtt(0.005), Change::Filesystem(4.0), Change::Cpu(1.5), Change::Queue(0.5)];
@@ -312,7 +312,7 @@ fn lists_say_what_is_not_in_them() {
     report.files.by_bytes.truncate(2);
     let text = text(&report, &meta(), 100);
     assert!(text.contains("5 reads have a size past the limit"), "{text}");
-    // Files without bytes are no more of those by bytes.
+    // Files without bytes do not belong to those ranked by bytes.
     let (_, list) = text.split_once("Files by bytes").unwrap();
     let (list, _) = list.split_once("Files by operations").unwrap();
     assert!(!list.contains("more"), "{list}");

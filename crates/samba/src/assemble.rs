@@ -1,13 +1,13 @@
-//! Events to messages and slices.
+//! Converts events to messages and slices.
 //!
-//! What happened on smbd's threads, in its order, becomes the messages that the clients and the
-//! server exchanged, in plaintext, together with where the time of each request went. Messages are
-//! decoded by `capture`, so that a row says what a capture's row says; their slices are found by the
-//! place of the request in its connection's stream ([`RequestKey`]).
+//! The activity of smbd's threads, in its order, becomes the messages that the clients and the server
+//! exchanged, in plaintext, together with how the time of each request was spent. `capture` decodes the
+//! messages, so that a row has the same content as a capture's row; their slices are found by the
+//! position of the request in its connection's stream ([`RequestKey`]).
 //!
-//! Streams are counted again from a connection's first message (one in plaintext is shorter than its
-//! encrypted one); the sequence number of the wire is kept as well. Everything is bounded; what is
-//! given up is counted.
+//! Streams are counted again from a connection's first message (a message in plaintext is shorter than
+//! its encrypted form); the sequence number of the wire is kept as well. Everything is bounded;
+//! whatever is given up is counted.
 
 mod async_io;
 mod clear;
@@ -29,13 +29,13 @@ use crate::request::{Member, ServedRequest};
 use crate::ring_event::{Ends, Event, Head, Io, Message, Pieces, Work};
 use crate::slices::{Kind, Slices};
 
-/// Keys that come from outside; the hash is seeded, so that collisions cannot be provoked.
+/// Map for keys that come from outside; the hash is seeded, so that collisions cannot be provoked.
 pub(crate) type HashMap<K, V> = std::collections::HashMap<K, V, foldhash::fast::RandomState>;
 
 /// How much longer an encrypted message is than its plaintext: the SMB2 TRANSFORM_HEADER.
 const ENCRYPTION_BYTES: u32 = 52;
 
-/// Requests that are served at a time, and operations whose row is awaited.
+/// Most requests that are served at a time, and operations whose row is pending.
 const KEPT_MAX: usize = 1 << 17;
 
 /// A message in one direction of a connection.
@@ -45,36 +45,36 @@ pub struct StreamMessage {
     pub client: SocketAddr,
     /// The server.
     pub server: SocketAddr,
-    /// Whose it is.
+    /// The connection's endpoints.
     pub from_client: bool,
-    /// RequestKey of its NetBIOS header in the stream.
+    /// Position of its NetBIOS header in the stream.
     pub sequence: u32,
     /// Its bytes without that header.
     pub length: u32,
     /// When its first byte passed, CLOCK_MONOTONIC ns.
     pub first: u64,
-    /// When its last byte did.
+    /// When its last byte passed.
     pub last: u64,
-    /// Its head, as much as there is.
+    /// Its beginning, as much as was copied.
     pub bytes: Vec<u8>,
-    /// The connection begins with it.
+    /// Whether the connection begins with it.
     pub begins: bool,
-    /// The connection ends with it; then it has no bytes.
+    /// Whether the connection ends with it; then it has no bytes.
     pub ends: bool,
 }
 
-/// What was given up or not understood.
+/// Losses: state that was given up, and events that were not understood.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Losses {
-    /// Dispatches of requests whose message was not seen.
+    /// Dispatches of requests without a message.
     pub without_message: u64,
-    /// Encrypted replies of which the clear text was not seen.
+    /// Encrypted replies without their plaintext.
     pub without_clear: u64,
-    /// Replies on connections of which nothing was seen before.
+    /// Replies on unknown connections.
     pub without_connection: u64,
-    /// Flushes of which several were in flight in a process: which was whose is not known.
+    /// Flushes of which several were in flight in a process, so that their requests are unknown.
     pub ambiguous_flushes: u64,
-    /// State that was given up because there was too much.
+    /// State that was given up because of a limit.
     pub given_up: u64,
 }
 
@@ -84,13 +84,13 @@ struct Connection {
     client_next: u32,
     server_next: u32,
     sending: Option<Sending>,
-    /// Replies of which some waits in the kernel, and the sequence number behind each.
+    /// Replies that are partly in the kernel, with the sequence number after each.
     leaving: VecDeque<(StreamMessage, u32)>,
-    /// Operations whose reply was not sent, by MessageId.
+    /// Operations whose reply was not sent yet, by MessageId.
     unsent: HashMap<u64, (RequestKey, u64)>,
 }
 
-/// Puts events together.
+/// Combines events.
 #[derive(Clone, Default)]
 pub struct Assembler {
     connections: HashMap<u64, Connection>,
@@ -98,22 +98,22 @@ pub struct Assembler {
     served: HashMap<(u32, u64), ServedRequest>,
     /// Requests whose read or write another thread does, by its buffer.
     async_io: HashMap<(u32, Io, u64), u64>,
-    /// Requests whose flush is with another thread, by process.
+    /// Requests whose flush another thread does, by process.
     flushes: HashMap<u32, Vec<u64>>,
-    /// Replies in plaintext that were not sent, by thread.
+    /// Replies in plaintext that were not sent yet, by thread.
     clear: HashMap<u32, VecDeque<Clear>>,
     server_sides: HashMap<RequestKey, ServerSide>,
     order: VecDeque<RequestKey>,
-    /// What was lost so far.
+    /// The losses so far.
     pub losses: Losses,
-    /// Only its reply shows that a request is done: Samba's functions are not probed.
+    /// Samba's functions are not probed: only its reply shows that a request is done.
     pub by_reply: bool,
-    /// Requests by socket and MessageId, then.
+    /// Then: requests by socket and MessageId.
     awaiting_reply: HashMap<(u64, u64), (u32, u64)>,
 }
 
 impl Assembler {
-    /// Takes an event; what it completes goes to `deliver`.
+    /// Processes an event; completed messages go to `deliver`.
     pub fn event(&mut self, head: Head, event: Event<'_>, deliver: &mut dyn FnMut(StreamMessage)) {
         match event {
             Event::Dispatch { request, crypto_in, message, encrypted, members } => match message {
@@ -159,14 +159,14 @@ impl Assembler {
         }
     }
 
-    /// No more events follow: what waits in the kernel was sent all the same.
+    /// No more events follow: replies that are still in the kernel count as sent.
     pub fn end_all(&mut self, deliver: &mut dyn FnMut(StreamMessage)) {
         for connection in self.connections.values_mut() {
             connection.leaving.drain(..).for_each(|(message, _)| deliver(message));
         }
     }
 
-    /// What is known of an operation whose row is made; it is forgotten then.
+    /// The server's side of an operation whose row is being built; it is forgotten then.
     pub fn take_server_side(&mut self, key: &RequestKey) -> Option<ServerSide> {
         self.server_sides.remove(key)
     }
@@ -205,7 +205,7 @@ impl Assembler {
             ..ServerSide::default()
         };
         if matches!(*members, [(Command::CANCEL, _)]) {
-            // A Cancel has no reply, and Samba never calls its `done`.
+            // A Cancel has no reply, and Samba never calls `done` for it.
             self.keep(key, ServerSide { slices, ..server_side });
             return;
         }
@@ -281,8 +281,7 @@ impl Assembler {
         self.awaiting_reply.insert((socket, message_id), request);
     }
 
-    /// A request is dispatched that was before: the next member of a compound, or the same one
-    /// after it waited for something.
+    /// A request is dispatched again: its next member of a compound, or the same one after a wait.
     fn again(&mut self, head: Head, request: u64) {
         let Some(served) = self.served.get_mut(&(head.process, request)) else {
             self.losses.without_message += 1;
@@ -312,7 +311,7 @@ impl Assembler {
         let key = (head.process, work.request);
         let Some(served) = self.served.get_mut(&key) else { return };
         let Some(mut member) = served.member.take() else { return };
-        // What no thread's system call has ended: an ambiguous flush, or it went another way.
+        // No thread's system call has ended it: an ambiguous flush, or another way of I/O.
         match member.handed_over {
             Some((Io::Flush, _)) => {
                 if let Some(flushes) = self.flushes.get_mut(&head.process) {
@@ -327,7 +326,7 @@ impl Assembler {
             }
             None => {}
         }
-        // It waited until the thread woke last, or, when that did not sleep, until its read ended.
+        // It waited until the thread last woke, or, if the thread did not sleep, until its read ended.
         let woke = if work.woke > member.since && !in_dispatch { work.woke } else { 0 };
         let woke = woke.max(member.io_ended).min(head.time);
         let waits = served.waits();
@@ -363,13 +362,13 @@ impl Assembler {
             if let Some(oldest) = self.order.pop_front()
                 && let Some(server_side) = self.server_sides.remove(&oldest)
             {
-                // One that still waits is stored again when it is done.
+                // An operation that still waits is stored again when it is done.
                 self.losses.given_up += u64::from(!server_side.slices.0.is_empty());
             }
         }
     }
 
-    /// Requests are done when their reply is there.
+    /// Requests are done when their reply is sent.
     fn answered(&mut self, head: Head, socket: u64, reply: &[u8]) {
         for member in members(reply).filter(|member| !member.header.is_interim()) {
             let key = (socket, member.header.message_id);
@@ -380,13 +379,13 @@ impl Assembler {
         }
     }
 
-    /// A process ended: what it served will not be done.
+    /// A process ended: its requests will not be completed.
     fn exit(&mut self, process: u32) {
         self.served.retain(|(owner, _), _| *owner != process);
         self.async_io.retain(|(owner, _, _), _| *owner != process);
         self.awaiting_reply.retain(|_, (owner, _)| *owner != process);
         self.flushes.remove(&process);
-        // The thread that sends has the process' number.
+        // The sending thread has the process's id.
         self.clear.remove(&process);
     }
 
@@ -438,7 +437,7 @@ impl ArrivalTimes {
         ArrivalTimes { first, arrived, read, is_known }
     }
 
-    /// The slices until the dispatch.
+    /// The slices before the dispatch.
     fn slices(&self, dispatched: u64, crypto_in: u64) -> Slices {
         let mut slices = Slices::default();
         if self.is_known {
@@ -456,8 +455,8 @@ impl ArrivalTimes {
     }
 }
 
-/// Whether a connection begins with this message: a Negotiate that is its first, of SMB2 or of SMB1
-/// (MS-SMB2 3.2.4.2.2).
+/// Whether a connection begins with this message: its first Negotiate, of SMB2 or of SMB1 (MS-SMB2
+/// 3.2.4.2.2).
 fn is_first(message: &[u8]) -> bool {
     let mut members = members(message);
     match members.next() {

@@ -1,41 +1,41 @@
-//! Whether this machine lets a Samba be recorded, and what to do where it does not.
+//! Whether this machine permits recording a Samba, and what to do if it does not.
 //!
-//! Looks only; loads nothing. proc(5), capabilities(7), bpf(2).
+//! It only inspects; it loads nothing. proc(5), capabilities(7), bpf(2).
 
 use std::fs;
 
 use crate::find::{Choice, FindError, find};
 use crate::symbols::Symbols;
 
-/// One thing that was looked at.
+/// The result of one check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fact {
-    /// What.
+    /// What was checked.
     pub what: &'static str,
-    /// How it is.
+    /// Its state.
     pub found: String,
-    /// What to do; none when all is well.
+    /// The remedy; `None` if there is no problem.
     pub remedy: Option<String>,
-    /// Whether nothing can be recorded inside Samba as it is.
+    /// Whether it prevents any recording inside Samba.
     pub blocks: bool,
 }
 
 /// Where the kernel describes itself.
 const TYPES: &str = "/sys/kernel/btf/vmlinux";
-/// What the probe calls, of which the kernel had the last one last: since Linux 6.1.
+/// The helper that the kernel added last of those that the probe calls: since Linux 6.1.
 const NEEDED: &str = "bpf_ktime_get_tai_ns";
-/// The first PID namespace, whose numbers the kernel's own are (PID_NS_INIT_INO).
+/// The first PID namespace, which has the kernel's own process ids (PID_NS_INIT_INO).
 const FIRST_PROCESSES: &str = "pid:[4026531836]";
 const CAP_SYS_ADMIN: u32 = 21;
 const CAP_PERFMON: u32 = 38;
 const CAP_BPF: u32 = 39;
 
-/// Looks at everything.
+/// Checks everything.
 pub fn facts() -> Vec<Fact> {
     vec![kernel(), rights(), processes(), lockdown(), samba()]
 }
 
-/// What of the machine lets nothing be recorded inside Samba, if anything.
+/// What prevents recording inside Samba on this machine, if anything.
 pub fn obstacle() -> Option<Fact> {
     [rights, processes, kernel, lockdown].into_iter().map(|look| look()).find(|fact| fact.blocks)
 }
@@ -65,16 +65,16 @@ fn kernel() -> Fact {
     good("probe-kernel", format!("{release}, with BTF"))
 }
 
-/// Where the kernel lets it be seen what sockets receive and send.
+/// Where the kernel can observe what sockets receive and send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sockets {
     /// At tracepoints: since Linux 6.3. Otherwise at functions.
     pub tracepoints: bool,
-    /// sendfile(2) has a function of its own: until Linux 6.4.
+    /// sendfile(2) has its own function: until Linux 6.4.
     pub sendpage: bool,
 }
 
-/// Looks at what this kernel has.
+/// Checks what this kernel has.
 pub fn sockets() -> Sockets {
     let types = fs::read(TYPES).unwrap_or_default();
     let tracepoints = ["btf_trace_sock_send_length", "btf_trace_sk_data_ready"];
@@ -84,7 +84,7 @@ pub fn sockets() -> Sockets {
     }
 }
 
-/// Whether this kernel looks at functions by links: since Linux 6.6.
+/// Whether this kernel can attach to functions with links: since Linux 6.6.
 pub fn links_functions() -> bool {
     contains(&fs::read(TYPES).unwrap_or_default(), b"\0bpf_uprobe_multi_link\0")
 }
@@ -121,7 +121,7 @@ fn rights() -> Fact {
         if links {
             return good("probe-rights", enough);
         }
-        // perf_uprobe_event_init, since Linux 6.16 and in stable kernels of that time.
+        // perf_uprobe_event_init, since Linux 6.16 and in the stable kernels of that time.
         let remedy = "Kernels before 6.6 that were patched since the middle of 2025 allow function probes only with CAP_SYS_ADMIN; without it only system calls are recorded. Add it, or run it as root.";
         let found = format!("{enough}, not CAP_SYS_ADMIN");
         return Fact { blocks: false, ..bad("probe-rights", found, remedy) };
@@ -138,7 +138,7 @@ fn is_whole(map: &str) -> bool {
     map.trim().is_empty() || map.split_whitespace().eq(["0", "0", "4294967295"])
 }
 
-/// The kernel reports processes by its own numbers, /proc by those of its reader.
+/// The kernel reports processes by its own ids, /proc by those of the reader's namespace.
 fn processes() -> Fact {
     let own = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
     if own.as_os_str().is_empty() || own.as_os_str() == FIRST_PROCESSES {
@@ -172,7 +172,7 @@ fn samba() -> Fact {
         }
     };
     let processes = found.processes.len();
-    // Then the system calls alone are recorded.
+    // Then only the system calls are recorded.
     let partly = |found: String| Fact {
         blocks: false,
         ..bad(
@@ -206,14 +206,14 @@ mod tests {
     }
 
     #[test]
-    fn what_blocks_has_a_remedy() {
+    fn obstacles_have_a_remedy() {
         let facts = facts();
         assert!(facts.iter().all(|fact| !fact.blocks || fact.remedy.is_some()), "{facts:?}");
         assert_eq!(facts.len(), 5);
     }
 
     #[test]
-    fn a_user_namespace_is_none_of_the_machines_own() {
+    fn a_user_namespace_is_recognized() {
         assert!(is_whole("         0          0 4294967295\n"));
         assert!(!is_whole("         0       1000          1\n"));
         assert!(!is_whole("0 1000 1\n1 100000 65536\n"));

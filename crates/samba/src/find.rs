@@ -1,27 +1,27 @@
-//! Which processes are smbd, where they listen, and the libraries that they run.
+//! Finds the smbd processes, their ports, and the libraries that they run.
 //!
-//! Owns what /proc shows. A process is smbd when it runs a program of that name or has mapped
-//! Samba's server library, whatever distribution named it how. proc(5).
+//! Owns the information from /proc. A process is smbd if it runs a program of that name or has mapped
+//! Samba's server library, whatever the distribution names it. proc(5).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Begins the name of the library with the requests' functions: `libsmbd-base-samba4.so.0`,
+/// Prefix of the name of the library with the requests' functions: `libsmbd-base-samba4.so.0`,
 /// `libsmbd-base-private-samba.so.0`.
 pub const SERVER: &str = "libsmbd-base";
-/// Begins the name of the one that signs and encrypts.
+/// Prefix of the name of the library that signs and encrypts.
 pub const CRYPTO: &str = "libcli-smb-common";
 
-/// Which processes are meant.
+/// Which processes are chosen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Choice {
     /// These and their descendants.
     pub processes: Vec<u32>,
-    /// Those that listen on one of these ports, and their descendants.
+    /// Processes that listen on one of these ports, and their descendants.
     pub ports: Vec<u16>,
-    /// Those in this control group (a path below /sys/fs/cgroup, or from its root).
+    /// Processes in this control group (a path below /sys/fs/cgroup, or from its root).
     pub cgroup: Option<String>,
 }
 
@@ -35,46 +35,46 @@ impl Choice {
 /// A mapped library.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Library {
-    /// How it can be opened, also from another mount namespace or after it was replaced.
+    /// The path to open it, also from another mount namespace or after it was replaced.
     pub path: PathBuf,
     /// Its name as mapped.
     pub name: String,
 }
 
-/// What was found.
+/// The result of a search.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Found {
     /// smbd's processes.
     pub processes: BTreeSet<u32>,
-    /// TCP ports on which they listen; the usual ones where they do not yet.
+    /// TCP ports on which they listen; the usual ones if they do not listen yet.
     pub ports: BTreeSet<u16>,
-    /// Server libraries, one for each file.
+    /// Server libraries, each file once.
     pub servers: Vec<Library>,
     /// Libraries that sign and encrypt.
     pub cryptos: Vec<Library>,
 }
 
-/// Why there is nothing to record.
+/// Why nothing can be recorded.
 #[derive(Debug, thiserror::Error)]
 pub enum FindError {
-    /// /proc.
+    /// /proc cannot be read.
     #[error("cannot read {path}: {error}")]
     Proc {
-        /// What.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         error: io::Error,
     },
-    /// There are some that may not be looked at.
+    /// Processes that may be smbd cannot be inspected.
     #[error("{count} smbd processes are running, but this user may not inspect them: run as root")]
     Hidden {
         /// How many.
         count: usize,
     },
-    /// No process fits.
+    /// No process matches.
     #[error("no running smbd {which}: start Samba, or name its process with --pid")]
     Nothing {
-        /// Which ones were looked for.
+        /// What was searched.
         which: String,
     },
 }
@@ -106,19 +106,19 @@ pub fn find(choice: &Choice) -> Result<Found, FindError> {
         return Err(FindError::Nothing { which: choice.to_string() });
     }
     for &process in &found.processes {
-        // A connection's own process listens nowhere: its ancestors do.
+        // A connection's own process does not listen: its ancestors do.
         for ancestor in lineage(process, &all) {
             found.ports.extend(listening.get(&ancestor).into_iter().flatten());
         }
     }
     if found.ports.is_empty() {
-        // It has only just been started, or is about to end.
+        // It was just started, or is about to end.
         found.ports.extend(smbscope_capture::live::PORTS);
     }
-    let mut seen = BTreeSet::new();
+    let mut unique = BTreeSet::new();
     for &process in &found.processes {
         for (library, file) in libraries(process) {
-            if !seen.insert((library.name.starts_with(SERVER), file)) {
+            if !unique.insert((library.name.starts_with(SERVER), file)) {
                 continue;
             }
             if library.name.starts_with(SERVER) {
@@ -131,7 +131,7 @@ pub fn find(choice: &Choice) -> Result<Found, FindError> {
     Ok(found)
 }
 
-/// What runs below processes that were found, and was not there yet.
+/// New descendants of the processes that were found.
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 pub(crate) fn born_since(found: &Found) -> Result<Vec<u32>, FindError> {
     let all = all_processes()?;
@@ -173,7 +173,7 @@ fn all_processes() -> Result<BTreeMap<u32, u32>, FindError> {
 
 fn parent(process: u32) -> Option<u32> {
     let text = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name before may hold anything but ends with the last parenthesis.
+    // The preceding name may contain any character but ends with the last parenthesis.
     text.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
 }
 
@@ -195,7 +195,7 @@ fn is_smbd(process: u32) -> bool {
         }
 }
 
-/// Whether it seems to be smbd, but which program it is may not be seen.
+/// Whether it seems to be smbd, but its program cannot be inspected.
 fn is_hidden(process: u32) -> bool {
     let exe = fs::read_link(format!("/proc/{process}/exe"));
     exe.is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
@@ -218,7 +218,7 @@ fn is_among(groups: &str, group: &str) -> bool {
     groups.lines().any(|line| {
         let mut fields = line.splitn(3, ':').skip(1);
         let (Some(controllers), Some(own)) = (fields.next(), fields.next()) else { return false };
-        // In the first version each hierarchy has a folder of its own, by the name of its controllers.
+        // In cgroups v1 each hierarchy has its own folder, named after its controllers.
         let hierarchy = controllers.strip_prefix("name=").unwrap_or(controllers).split(',');
         let own = own.trim_matches('/');
         below(own, wanted)
@@ -246,7 +246,7 @@ fn listens_on(process: u32) -> BTreeSet<u16> {
     ports
 }
 
-/// The port of a line of /proc/net/tcp, if it listens and is one of these sockets.
+/// The port in a line of /proc/net/tcp, if it is listening and is one of these sockets.
 fn listening_port(line: &str, sockets: &BTreeSet<u64>) -> Option<u16> {
     let mut fields = line.split_whitespace();
     let local = fields.nth(1)?;
@@ -274,7 +274,7 @@ fn library(process: u32, line: &str) -> Option<(Library, String)> {
         return None;
     }
     let beside = PathBuf::from(format!("/proc/{process}/root{path}"));
-    // A file that was replaced is still there for who mapped it.
+    // A replaced file still exists for the processes that mapped it.
     let path = match beside.exists() && !path.ends_with("(deleted)") {
         true => beside,
         false => PathBuf::from(format!("/proc/{process}/map_files/{range}")),
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_said() {
+    fn missing_processes_are_reported() {
         let choice = Choice { ports: vec![9], ..Choice::default() };
         let error = find(&choice).unwrap_err().to_string();
         assert!(error.starts_with("no running smbd on port 9"), "{error}");

@@ -1,10 +1,10 @@
-//! What an interface showed of the operations that the probe saw, recorded at the same time.
+//! Joins the probe's operations with what an interface showed of them at the same time.
 //!
-//! A row of the probe finds its row of the wire by the connection's addresses and the TCP sequence
-//! number of the request's first byte: so also in encrypted sessions and over several channels. The
-//! row keeps the probe's content and slices and takes the wire's times and lengths. Those of a
-//! compound are in the row of its first member, in both; of its later members the wire says nothing more, and of an
-//! encrypted compound it does not show them. Bounded; what finds nothing is counted.
+//! A row of the probe is matched to its row of the wire by the connection's addresses and the TCP
+//! sequence number of the request's first byte, which also works in encrypted sessions and over several
+//! channels. The row keeps the probe's content and slices and takes the wire's times and lengths. Those
+//! of a compound are in the row of its first member, in both; the wire has no more about its later
+//! members, and does not show them for an encrypted compound. Bounded; unmatched rows are counted.
 
 use std::collections::VecDeque;
 
@@ -15,12 +15,12 @@ use smbscope_tables::tables::Connection;
 use crate::assemble::HashMap;
 use crate::operation::RequestKey;
 
-/// Rows of the wire that wait for the probe's.
+/// Most rows of the wire that wait for the probe's.
 const ROWS_MAX: usize = 1 << 17;
-/// Connections that do.
+/// Most connections that wait.
 const CONNECTIONS_MAX: usize = 1 << 16;
 
-/// What a row of the wire has that one of the probe has not.
+/// The values that a row of the wire has and one of the probe does not.
 #[derive(Clone, Copy)]
 struct WireTimes {
     request_start: Option<i64>,
@@ -50,21 +50,21 @@ pub struct WireRows {
 }
 
 impl WireRows {
-    /// None yet; `has_frames` says that packets are kept, so that their numbers mean something.
+    /// No rows yet; `has_frames` says that packets are kept, so that their numbers are meaningful.
     pub fn new(has_frames: bool) -> WireRows {
         WireRows { has_frames, ..WireRows::default() }
     }
 
-    /// Takes a row of the wire.
+    /// Adds a row of the wire.
     pub fn row(&mut self, row: &Operation, ends: &Endpoints) {
         if row.compound_index().unwrap_or(0) > 0 {
             return;
         }
-        // What the server sends unasked (breaks) has no request that it could be found by; a reply whose
-        // request was not seen is counted as that.
+        // Unsolicited messages of the server (breaks) have no request to match; a reply whose request
+        // was not captured is counted as that.
         let Some(sequence) = row.tcp_sequence() else { return };
         let place = RequestKey { client: ends.client, server: ends.server, sequence, index: 0 };
-        let seen = WireTimes {
+        let times = WireTimes {
             request_start: row.request_start(),
             request_end: row.request_end(),
             pending_at: row.pending_at(),
@@ -76,8 +76,8 @@ impl WireRows {
             request_frame: row.request_frame(),
             response_frame: row.response_frame(),
         };
-        match self.rows.insert(place, seen) {
-            // The numbers came round, and the one before waits for nothing any more.
+        match self.rows.insert(place, times) {
+            // The sequence numbers wrapped around, and the previous row will not be matched any more.
             Some(_) => self.unjoined += 1,
             None => self.order.push_back(place),
         }
@@ -88,14 +88,14 @@ impl WireRows {
         }
     }
 
-    /// The probe sees what happens from now on: earlier rows match nothing.
+    /// The probe records from now on: earlier rows match nothing.
     pub fn begin(&mut self) {
         self.rows.clear();
         self.order.clear();
         self.unjoined = 0;
     }
 
-    /// Takes a connection of the wire.
+    /// Adds a connection of the wire.
     pub fn connection(&mut self, row: Connection) {
         if self.connections_held < CONNECTIONS_MAX {
             self.connections_held += 1;
@@ -103,31 +103,31 @@ impl WireRows {
         }
     }
 
-    /// Adds what the wire showed to a row of the probe; whether it showed it.
+    /// Adds the wire's values to a row of the probe; returns whether there were any.
     pub fn join(&mut self, place: &RequestKey, row: &mut Operation) -> bool {
-        let Some(seen) = self.rows.remove(place) else { return false };
-        known(row, seen.request_start, Operation::set_request_start);
-        known(row, seen.request_end, Operation::set_request_end);
-        known(row, seen.pending_at, Operation::set_pending_at);
-        known(row, seen.response_start, Operation::set_response_start);
-        known(row, seen.response_end, Operation::set_response_end);
-        known(row, seen.client_gap_ns, Operation::set_client_gap_ns);
+        let Some(times) = self.rows.remove(place) else { return false };
+        known(row, times.request_start, Operation::set_request_start);
+        known(row, times.request_end, Operation::set_request_end);
+        known(row, times.pending_at, Operation::set_pending_at);
+        known(row, times.response_start, Operation::set_response_start);
+        known(row, times.response_end, Operation::set_response_end);
+        known(row, times.client_gap_ns, Operation::set_client_gap_ns);
         row.derive_durations();
-        known(row, seen.request_wire_bytes, Operation::set_request_wire_bytes);
-        known(row, seen.response_wire_bytes, Operation::set_response_wire_bytes);
+        known(row, times.request_wire_bytes, Operation::set_request_wire_bytes);
+        known(row, times.response_wire_bytes, Operation::set_response_wire_bytes);
         if self.has_frames {
-            known(row, seen.request_frame, Operation::set_request_frame);
-            known(row, seen.response_frame, Operation::set_response_frame);
+            known(row, times.request_frame, Operation::set_request_frame);
+            known(row, times.response_frame, Operation::set_response_frame);
         }
         true
     }
 
-    /// A connection of the probe with what TCP did on the wire.
+    /// A connection of the probe with the values of TCP from the wire.
     pub fn joined(&mut self, inside: Connection) -> Connection {
         let seen = self.connections.get_mut(&key(&inside)).and_then(VecDeque::pop_front);
         let Some(seen) = seen else { return inside };
         self.connections_held -= 1;
-        // What SMB says is known from inside, in plaintext, with the numbers that the rows have.
+        // The probe knows the SMB values, in plaintext, with the numbers that the rows use.
         Connection {
             recording: inside.recording,
             connection: inside.connection,
@@ -156,7 +156,7 @@ impl WireRows {
         }
     }
 
-    /// Rows of the wire that found none of the probe: all that still wait, too.
+    /// Rows of the wire without a row of the probe, including those that still wait.
     pub fn left(&self) -> u64 {
         self.unjoined + self.rows.len() as u64
     }
@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_passed_before_the_probe_came_is_not_missing() {
+    fn operations_before_the_probe_are_not_missing() {
         let address = |port| std::net::SocketAddr::from(([127, 0, 0, 1], port));
         let ends = Endpoints { client: address(50_000), server: address(445) };
         let mut wire = WireRows::new(false);

@@ -1,8 +1,8 @@
-//! eBPF inside a running, unmodified Samba to operations with server slices.
+//! eBPF inside a running, unmodified Samba: operations with server slices.
 //!
 //! Owns: finding smbd and its functions (`find`, `symbols`), the BPF part and its loader (feature
-//! `bpf`), and the way from its events to messages and slices (`ring_event`, `assemble`). Messages are
-//! decoded by `capture`, so that what a probe says of an operation is what a capture says of it.
+//! `bpf`), and the path from its events to messages and slices (`ring_event`, `assemble`). `capture`
+//! decodes the messages, so that a probe's rows say the same about an operation as a capture's.
 
 pub mod assemble;
 pub mod check;

@@ -1,7 +1,7 @@
 //! Loads the BPF part, attaches it, and reads its events.
 //!
-//! Everything hangs on this program's file descriptors: when it ends, however it does, the kernel
-//! takes all probes away.
+//! Everything depends on this program's file descriptors: when it ends, in whatever way, the kernel
+//! removes all probes.
 
 use std::mem::MaybeUninit;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -33,11 +33,11 @@ pub enum LoadError {
     /// The kernel refuses the BPF part.
     #[error("the kernel rejected the probe ({what}): {error}{}", in_parentheses(.warning))]
     Kernel {
-        /// Which step.
+        /// The step.
         what: &'static str,
-        /// What it says.
+        /// The kernel's answer.
         error: libbpf_rs::Error,
-        /// What libbpf said first.
+        /// The first message of libbpf.
         warning: String,
     },
     /// A library cannot be read.
@@ -45,32 +45,32 @@ pub enum LoadError {
     Symbols(#[from] SymbolError),
 }
 
-/// A step that the kernel may refuse while it allows all else.
+/// A step that the kernel may refuse although it permits everything else.
 const FUNCTION_PROBE: &str = "function probe";
-/// Events that are read at once.
+/// Events that are read in one batch.
 const EVENTS_AT_ONCE: usize = 8192;
 
-/// How to load.
+/// Options of the probe.
 #[derive(Clone, Copy, Debug)]
 pub struct LoadOptions {
     /// Bytes of the ring buffer: a power of two.
     pub ring_bytes: u32,
-    /// Times system calls: without it there are no slices of files and waits.
+    /// Whether system calls are timed: without it there are no slices of files and waits.
     pub system_calls: bool,
-    /// Looks at Samba's functions, where they are found: without them requests begin when they were
-    /// read and end when their reply is sent, and encrypted ones stay closed.
+    /// Whether Samba's functions are probed, if they are found: without them requests begin when they
+    /// were read and end when their reply is sent, and encrypted ones stay closed.
     pub functions: bool,
-    /// Measures time off the processor.
+    /// Whether time off the processor is measured.
     pub off_cpu: bool,
-    /// Measures time of block devices; Linux 6.5.
+    /// Whether time of block devices is measured; Linux 6.5.
     pub disk: bool,
-    /// Records every smbd that is started from now on, too.
+    /// Whether every smbd that is started later is recorded too.
     pub follow_new: bool,
-    /// Looks at sockets at tracepoints, where the kernel has them (Linux 6.3), and not at its
-    /// functions.
+    /// Whether sockets are observed at tracepoints, where the kernel has them (Linux 6.3), and not at
+    /// its functions.
     pub tracepoints: bool,
-    /// Looks at Samba's functions by links (`uprobe_multi`), where the kernel has them (Linux 6.6), and not by
-    /// perf events, which cost some 0.1 us more each time.
+    /// Whether Samba's functions are probed with links (`uprobe_multi`), where the kernel has them
+    /// (Linux 6.6), and not with perf events, which cost some 0.1 us more each time.
     pub links: bool,
 }
 
@@ -93,13 +93,13 @@ impl Default for LoadOptions {
 pub struct Probe {
     // The ring reads from the skeleton's maps, which own what they need.
     ring: RingBuffer<'static>,
-    /// Events, each with its length before it.
+    /// Events, each preceded by its length.
     events: Arc<Mutex<Vec<u8>>>,
     skel: ProbeSkel<'static>,
     links: Vec<Link>,
     /// Functions at which a probe is expensive.
     pub expensive: Vec<String>,
-    /// Why Samba's functions are not looked at; none when they are.
+    /// Why Samba's functions are not probed; `None` if they are.
     pub without_functions: Option<String>,
 }
 
@@ -107,7 +107,7 @@ fn kernel(what: &'static str) -> impl FnOnce(libbpf_rs::Error) -> LoadError {
     move |error| LoadError::Kernel { what, error, warning: std::mem::take(&mut *first_warning()) }
 }
 
-/// The first warning of libbpf, which would print it.
+/// The first warning of libbpf, which would print it otherwise.
 fn first_warning() -> MutexGuard<'static, String> {
     static WARNING: Mutex<String> = Mutex::new(String::new());
     WARNING.lock().unwrap_or_else(PoisonError::into_inner)
@@ -125,8 +125,8 @@ fn in_parentheses(warning: &str) -> String {
 }
 
 impl Probe {
-    /// Loads and attaches it to what was found. Where the kernel does not let functions be looked at, its
-    /// own side alone.
+    /// Loads it and attaches it to what was found. If the kernel does not permit probing functions,
+    /// only the kernel's own side is recorded.
     pub fn attach(found: &Found, options: LoadOptions) -> Result<Probe, LoadError> {
         libbpf_rs::set_print(Some((PrintLevel::Warn, keep)));
         first_warning().clear();
@@ -225,7 +225,8 @@ impl Probe {
         let sockets = check::Sockets { tracepoints: at_tracepoints, ..sockets };
         probe.follow(found.processes.iter().copied())?;
         probe.attach_tracepoints(options, sockets)?;
-        // Loading takes a second: a client that connects in the meantime has a process that was neither found nor seen to start.
+        // Loading takes a second: the process of a client that connects in the meantime was neither
+        // found nor seen to start.
         if let Ok(born) = born_since(found) {
             probe.follow(born)?;
         }
@@ -337,12 +338,12 @@ impl Probe {
 
     /// Removes all probes; the events until then can still be read.
     pub fn detach(&mut self) {
-        // They go one by one: what the last ones see is half of the truth.
+        // They are removed one by one: the last ones would see only half of the events.
         self.start(false);
-        // For each function the kernel waits until no thread is in its probe: for all at once.
+        // For each function the kernel waits until no thread is in its probe: these waits run in parallel.
         std::thread::scope(|scope| {
             for link in self.links.drain(..) {
-                // Where no thread is to be had, it goes here.
+                // If no thread can be started, it is done here.
                 let _ = std::thread::Builder::new().spawn_scoped(scope, || drop(link));
             }
         });
@@ -368,7 +369,7 @@ impl Probe {
         Ok(read as usize)
     }
 
-    /// What the BPF part counted so far.
+    /// The BPF part's counters.
     pub fn counted(&self) -> Counted {
         let key = 0_u32.to_le_bytes();
         let found = self.skel.maps.counted.lookup_percpu(&key, MapFlags::ANY);
@@ -388,7 +389,7 @@ impl Drop for Probe {
     }
 }
 
-/// Why requests cannot be seen at Samba's functions; none where they can.
+/// Why Samba's functions cannot be probed; `None` if they can.
 fn missing(found: &Found) -> Result<Option<String>, LoadError> {
     if found.servers.is_empty() {
         return Ok(Some("smbd is linked in a way that smbscope does not know".to_owned()));
@@ -403,7 +404,7 @@ fn missing(found: &Found) -> Result<Option<String>, LoadError> {
     Ok(None)
 }
 
-/// How far TAI is before UTC: whole seconds, 0 if the kernel does not know it.
+/// TAI minus UTC in whole seconds, 0 if the kernel does not know it.
 fn tai_offset_ns() -> u64 {
     let utc = clock_gettime(ClockId::Realtime);
     let tai = clock_gettime_dynamic(DynamicClockId::Tai).unwrap_or(utc);
@@ -432,7 +433,7 @@ fn uprobe(
     retprobe: bool,
 ) -> Result<Link, LoadError> {
     let offset = function.offset as usize;
-    // In all processes that map it; the BPF part looks whose it is.
+    // In all processes that map it; the BPF part selects the recorded ones.
     let attached = if matches!(program.attach_type(), ProgramAttachType::TraceUprobeMulti) {
         let options =
             UprobeMultiOpts { offsets: vec![offset], retprobe, ..UprobeMultiOpts::default() };

@@ -1,5 +1,5 @@
-//! A running recording: the probe, the ring buffer's reader, and the clock between the kernel's
-//! monotonic time and the rows' epoch. What events mean is `rows`'s.
+//! A running recording: the probe, the ring buffer's reader, and the offset between the kernel's
+//! monotonic clock and the rows' epoch. `rows` interprets the events.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -19,50 +19,50 @@ use crate::rows::RowMaker;
 
 /// Parts are handed over at least this often, unless configured otherwise.
 const PARTS_EVERY: Duration = Duration::from_secs(1);
-/// The two clocks are compared so often.
+/// Interval at which the two clocks are compared.
 const CLOCKS_EVERY: Duration = Duration::from_secs(10);
 
-/// Messages that are known so late are still put in order.
+/// Messages that become known this late are still put in order.
 const ORDER_WITHIN_NS: u64 = 100_000_000;
-/// Packets of an interface that are taken before the probe's events are looked at again, in batches.
+/// Packets of an interface that are taken before the probe's events are read again, in batches.
 const PACKETS_AT_ONCE: usize = 256;
-/// If this many events were read at once, the reader is behind, and more may wait.
+/// If this many events were read at once, the reader is behind, and more may be waiting.
 const EVENTS_MANY: usize = 4096;
 
-/// Why a recording does not begin or continue.
+/// Why a recording cannot begin or continue.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
-    /// The machine does not let it.
+    /// The machine does not permit it.
     #[error("{}: {}", .0.found, .0.remedy.as_deref().unwrap_or_default())]
     Machine(Fact),
     /// There is no smbd.
     #[error(transparent)]
     Find(#[from] FindError),
-    /// The probe does not load.
+    /// The probe cannot be loaded.
     #[error(transparent)]
     Load(#[from] LoadError),
     /// The interface cannot be listened to.
     #[error(transparent)]
     Wire(#[from] live::Error),
-    /// Rows cannot be made.
+    /// Rows cannot be built.
     #[error(transparent)]
     Decode(#[from] smbscope_capture::Error),
 }
 
-/// How far a recording is.
+/// The progress of a recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
     /// Operations in the parts so far.
     pub operations: u64,
     /// Events from the kernel.
     pub events: u64,
-    /// What the kernel's side counted.
+    /// The counters of the kernel's side.
     pub counted: Counted,
-    /// What was given up on this side.
+    /// The losses on this side.
     pub losses: Losses,
     /// Operations without slices: they were in flight when the recording began, or lost.
     pub without_slices: u64,
-    /// What the interface showed, where one is listened to.
+    /// Packets of the interface, if there is one.
     pub wire: Option<live::Counters>,
     /// Operations that only the interface showed; known at the end.
     pub wire_only: u64,
@@ -75,23 +75,22 @@ pub struct Recording {
     rows: RowMaker,
     wire: Option<live::Recorder>,
     interface: String,
-    /// Until when all messages were fed, ns since 1970.
+    /// All messages before this time were fed, ns since 1970.
     until: i64,
     parts_every: Duration,
     parted: Instant,
     compared: Instant,
     events: u64,
-    /// What the kernel's side had counted when the recording began, where it did not begin with all
-    /// else.
+    /// The counters of the kernel's side when the recording began, if it began later than the probe.
     before: Counted,
-    /// Whether events are dropped here, and how many were.
+    /// Whether events are dropped here, and how many were dropped.
     drops: bool,
     shed: u64,
 }
 
 impl Recording {
-    /// Finds smbd, attaches to it and begins; listens to an interface too where one is given, on
-    /// smbd's ports if it says none.
+    /// Finds smbd, attaches to it and begins; also listens to an interface if one is given, on smbd's
+    /// ports if it names none.
     pub fn begin(
         name: &str,
         choice: &Choice,
@@ -125,7 +124,7 @@ impl Recording {
             }
             None => None,
         };
-        // A service that is started again is the same one, as long as no other was chosen.
+        // A restarted service is the same one, unless processes were chosen otherwise.
         let follow_new = choice.is_any();
         let probe = Probe::attach(&found, LoadOptions { follow_new, ..load })?;
         rows.measures(load.off_cpu, load.disk);
@@ -149,7 +148,7 @@ impl Recording {
             drops: false,
             shed: 0,
         };
-        // It was listened to while the probe was attached, which takes seconds.
+        // Packets were captured while the probe was attached, which takes seconds.
         recording.hear()?;
         if let Some(wire) = recording.rows.wire() {
             wire.begin();
@@ -157,22 +156,22 @@ impl Recording {
         Ok(recording)
     }
 
-    /// What is recorded.
+    /// The recorded processes and ports.
     pub fn found(&self) -> &Found {
         &self.found
     }
 
-    /// Until when everything is in the parts that were given, and the next ones; ns since 1970.
+    /// Everything before this time is in the parts that were returned, or in the next ones; ns since 1970.
     pub fn until(&self) -> i64 {
         self.until
     }
 
-    /// Drops what comes from now on, and counts it, or does so no more: so it takes no memory.
+    /// Drops and counts everything from now on, or stops doing so: dropping takes no memory.
     pub fn shed(&mut self, drops: bool) {
         self.drops = drops;
     }
 
-    /// How often parts are handed over from now on.
+    /// Sets the interval at which parts are handed over.
     pub fn parts_every(&mut self, time: Duration) {
         self.parts_every = time;
     }
@@ -182,20 +181,20 @@ impl Recording {
         self.probe.expensive.iter().map(String::as_str).collect()
     }
 
-    /// Why Samba's functions are not looked at, but its system calls alone; none when they are.
+    /// Why Samba's functions are not probed, but only its system calls; `None` if they are.
     pub fn without_functions(&self) -> Option<&str> {
         self.probe.without_functions.as_deref()
     }
 
-    /// Takes what happened since the last time: now and then everything that ended, and whether
-    /// little was waiting. To be called some fifty times a second.
+    /// Processes the events since the last call; returns, now and then, everything that ended, and
+    /// whether little was waiting. Call it some fifty times per second.
     pub fn poll(&mut self) -> Result<(Option<Vec<Part>>, bool), RecordError> {
         if self.compared.elapsed() >= CLOCKS_EVERY {
             self.compared = Instant::now();
             self.rows.set_offset(offset());
         }
         if self.drops {
-            // What is not heard of the wire the kernel drops, and counts.
+            // The kernel drops and counts the packets that are not read.
             self.shed += self.probe.read(|_| ())? as u64;
             return Ok((Some(self.rows.parts()?), true));
         }
@@ -220,7 +219,7 @@ impl Recording {
         Ok((Some(self.rows.parts()?), few))
     }
 
-    /// How far it is.
+    /// The progress.
     pub fn progress(&mut self) -> Progress {
         Progress {
             operations: self.rows.operations(),
@@ -233,8 +232,8 @@ impl Recording {
         }
     }
 
-    /// Takes the packets that came; until when that were all, CLOCK_MONOTONIC ns. None without an
-    /// interface.
+    /// Processes the packets; returns the time until which they are complete, CLOCK_MONOTONIC ns.
+    /// `None` without an interface.
     fn hear(&mut self) -> Result<Option<u64>, RecordError> {
         let Recording { wire: Some(recorder), rows, .. } = self else { return Ok(None) };
         for _ in 0..PACKETS_AT_ONCE {
@@ -249,8 +248,8 @@ impl Recording {
         Ok(Some(recorder.until().saturating_sub(rows.offset()).max(0) as u64))
     }
 
-    /// A recording begins mid-stream: parts of what ended until now. Rows carry that name from now
-    /// on and the coverage counts again, but what is known of sessions, trees and opens stays.
+    /// Begins a recording mid-stream: returns parts of what ended until now. Rows have the given name
+    /// from now on and the coverage counts again, but knowledge about sessions, trees and opens stays.
     pub fn rename(&mut self, name: &str) -> Result<Vec<Part>, RecordError> {
         self.hear()?;
         self.before = self.counted_so_far();
@@ -264,7 +263,8 @@ impl Recording {
         Ok(parts)
     }
 
-    /// What [`Recording::end`] would give now, while all continues; it costs a copy of what is known.
+    /// The result of [`Recording::end`] at this time, while recording continues; it costs a copy of the
+    /// state.
     pub fn ended(&mut self) -> Result<Vec<Part>, RecordError> {
         let counted = self.counted();
         let mut rows = self.rows.clone();
@@ -279,10 +279,11 @@ impl Recording {
         Ok(ended.parts)
     }
 
-    /// Ends it: the last parts, and how far it came.
+    /// Ends it: the last parts, and the final progress.
     pub fn end(mut self) -> Result<(Vec<Part>, Progress), RecordError> {
         let time = clock(ClockId::Realtime);
-        // The probes go before the rest is worked on: smbd is free of them, and nothing comes after.
+        // The probes are removed before the rest is processed: smbd is free of them, and no more events
+        // arrive.
         self.probe.detach();
         let rows = &mut self.rows;
         loop {
@@ -307,13 +308,13 @@ impl Recording {
         Ok((ended.parts, progress))
     }
 
-    /// What the kernel's side counted, and what was dropped here.
+    /// The counters of the kernel's side, plus what was dropped here.
     fn counted_so_far(&self) -> Counted {
         let counted = self.probe.counted();
         Counted { dropped: counted.dropped + self.shed, ..counted }
     }
 
-    /// The same since the recording began.
+    /// The same counters since the recording began.
     fn counted(&self) -> Counted {
         let (now, before) = (self.counted_so_far(), self.before);
         Counted {
@@ -325,14 +326,14 @@ impl Recording {
     }
 }
 
-/// The coverage of the interface, as the recording's second.
+/// The coverage of the interface, as the second one of the recording.
 fn of_interface(mut coverage: Box<Coverage>, interface: &str, wire_only: u64) -> Part {
     coverage.capture_file = Some(interface.to_owned());
     coverage.operations_unjoined = wire_only;
     Part::Coverage(coverage)
 }
 
-/// Keeps what the wire showed of connections; its coverage.
+/// Passes on the connections that the wire showed; returns its coverage.
 fn keep_connections(wire: &mut WireRows, parts: Vec<Part>) -> Option<Box<Coverage>> {
     let mut found = None;
     for part in parts {
@@ -354,7 +355,7 @@ fn monotonic() -> u64 {
     clock(ClockId::Monotonic).unsigned_abs()
 }
 
-/// Epoch less CLOCK_MONOTONIC, ns: the reading of several that was disturbed least.
+/// Epoch minus CLOCK_MONOTONIC, ns: the least disturbed of several readings.
 fn offset() -> i64 {
     let reading = |_| {
         let before = clock(ClockId::Monotonic);

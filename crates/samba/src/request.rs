@@ -1,4 +1,4 @@
-//! Requests that are served: what was worked and waited for, to slices.
+//! Requests that are served: from work and waits to slices.
 
 use smbscope_wire::smb2::Command;
 
@@ -6,7 +6,7 @@ use crate::operation::{RequestKey, ServerSide};
 use crate::ring_event::{Io, Within};
 use crate::slices::{Kind, Slices};
 
-/// One request that is served: a message, of which one member is worked on at a time.
+/// One request that is served: a message, of which one member is processed at a time.
 #[derive(Clone)]
 pub struct ServedRequest {
     pub socket: u64,
@@ -14,52 +14,52 @@ pub struct ServedRequest {
     /// Commands and MessageIds of its members.
     pub members: Vec<(Command, u64)>,
     pub member: Option<Member>,
-    /// Message, for what all members share.
+    /// The values that all members share.
     pub server_side: ServerSide,
 }
 
-/// The member that is served.
+/// The member that is being served.
 #[derive(Clone)]
 pub struct Member {
     pub slices: Slices,
-    /// Since when its present work runs.
+    /// Start of its current work.
     pub since: u64,
-    /// Since when it waits; 0 while it does not.
+    /// Start of its current wait; 0 if it does not wait.
     waits_since: u64,
-    /// What another thread does for it, with which buffer.
+    /// The work that another thread does for it, and its buffer.
     pub handed_over: Option<(Io, u64)>,
-    /// Since then the main thread has not waited: its work runs in parallel.
+    /// The main thread has not waited since the hand-over: its work runs in parallel.
     pub is_beside: bool,
     /// Time of reads, writes and flushes on other threads, and when the last one ended.
     pub io: u64,
     pub io_ended: u64,
-    /// Of a flush that follows a write on other threads.
+    /// Time of a flush that follows a write on other threads.
     pub then_flush: u64,
-    /// The same on the main thread, which system calls include.
+    /// Likewise on the main thread, included in the system calls.
     pub own_io: u64,
     pub own_flush: u64,
-    /// What time was spent on within all this.
+    /// How the time of all this was spent.
     pub within: Within,
 }
 
 impl ServedRequest {
-    /// As what it counts when the member waits for something that is not seen.
+    /// The kind of an invisible wait of the member.
     pub fn waits(&self) -> Kind {
         match self.members.get(usize::from(self.key.index)) {
-            // For a lock, or for a break.
+            // A wait for a lock, or for a break.
             Some((
                 Command::CREATE | Command::LOCK | Command::CHANGE_NOTIFY | Command::SET_INFO,
                 _,
             )) => Kind::LockWait,
             Some((Command::READ | Command::WRITE | Command::FLUSH, _)) => Kind::IoWait,
-            // For an answer of another process (logons).
+            // A wait for the answer of another process (logons).
             _ => Kind::Processing,
         }
     }
 }
 
 impl Member {
-    /// Its slices so far, and work since then.
+    /// Its slices so far, with the work since then.
     pub fn new(slices: Slices, since: u64) -> Member {
         Member {
             slices,
@@ -76,7 +76,7 @@ impl Member {
         }
     }
 
-    /// Work until `now`, of it `crypto` and `busy` in system calls.
+    /// Work until `now`, of which `crypto` in cryptography and `busy` in system calls.
     pub fn work(&mut self, now: u64, crypto: u64, busy: u64) {
         if self.waits_since != 0 {
             return;
@@ -104,13 +104,13 @@ impl Member {
         self.since = now;
     }
 
-    /// The same; then it waits.
+    /// Work until `now`, followed by a wait.
     pub fn pause(&mut self, now: u64, crypto: u64, busy: u64) {
         self.work(now, crypto, busy);
         self.waits_since = now;
     }
 
-    /// The wait ends; as `unseen` counts what was not with another thread.
+    /// The wait ends; time that was not with another thread counts as `unseen`.
     pub fn wake(&mut self, now: u64, unseen: Kind) {
         let since = std::mem::take(&mut self.waits_since);
         if since == 0 {
@@ -121,14 +121,13 @@ impl Member {
             return;
         }
         match self.handed_over.take() {
-            // No system call of a thread's was seen (io_uring, two flushes at once): how long it took
-            // is not known.
+            // No thread's system call was observed (io_uring, two flushes at once): its duration is unknown.
             Some(_) if self.io_ended == 0 => self.slices.add(Kind::IoWait, since, waited),
             Some((what, _)) => {
                 self.io_ended = 0;
                 let io = std::mem::take(&mut self.io).min(waited);
                 let flush = std::mem::take(&mut self.then_flush).min(waited - io);
-                // The waits for threads and those for the main thread, together.
+                // The waits for a thread and for the main thread, together.
                 let unseen = waited - io - flush;
                 self.slices.add(Kind::IoWait, since, unseen);
                 let kind = if what == Io::Flush { Kind::Flush } else { Kind::Io };

@@ -1,6 +1,6 @@
-//! From the bytes in the ring buffer (bpf/event.h) to events of the BPF part.
+//! Parses the bytes in the ring buffer (bpf/event.h) into events of the BPF part.
 //!
-//! Owns the layout and nothing else. Bytes that are too short or of an unknown kind are not an event.
+//! Owns only the layout. Bytes that are too short or of an unknown kind are not an event.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -17,16 +17,16 @@ pub struct Head {
     pub cpu: u16,
 }
 
-/// What the BPF part counted.
+/// The counters of the BPF part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counted {
     /// Events for which the ring buffer had no room.
     pub dropped: u64,
-    /// Threads for whose state there was no room.
+    /// Threads whose state did not fit.
     pub threads: u64,
-    /// Processes for which there was no room.
+    /// Processes that did not fit.
     pub processes: u64,
-    /// Messages sent in a way that is not known.
+    /// Messages that were sent in an unknown way.
     pub strange_sends: u64,
 }
 
@@ -37,20 +37,20 @@ pub struct Ends {
     pub socket: u64,
     /// The client's address.
     pub client: SocketAddr,
-    /// The server's.
+    /// The server's address.
     pub server: SocketAddr,
 }
 
-/// A message that a thread read whole, or the head of a write.
+/// A message that a thread read completely, or the head of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// When its first byte came; 0 for not known.
+    /// When its first byte arrived; 0 if unknown.
     pub first_at: u64,
-    /// When its last byte came; 0 for not known.
+    /// When its last byte arrived; 0 if unknown.
     pub arrived_at: u64,
     /// When its first byte was read.
     pub read_at: u64,
-    /// Its bytes without the NetBIOS header.
+    /// Its length in bytes without the NetBIOS header.
     pub length: u32,
     /// TCP sequence number of the NetBIOS header's first byte.
     pub sequence: u32,
@@ -63,12 +63,12 @@ pub struct Message {
 pub enum Event<'a> {
     /// A request is dispatched.
     Dispatch {
-        /// Address of the request: its name while it lives.
+        /// Address of the request: identifies it while it exists.
         request: u64,
-        /// Time of signatures and decryption since the thread's last request.
+        /// Time of signature checks and decryption since the thread's last request.
         crypto_in: u64,
-        /// The message that was read for it; none for a later member of a compound, and for one
-        /// that is dispatched once more.
+        /// The message that was read for it; `None` for a later member of a compound, and for a request
+        /// that is dispatched again.
         message: Option<Message>,
         /// Whether it was encrypted.
         encrypted: bool,
@@ -77,12 +77,12 @@ pub enum Event<'a> {
     },
     /// A request is done: its reply will be sent.
     Done {
-        /// What was worked.
+        /// The work for it.
         work: Work,
         /// Whether it was done within the dispatch, and not from the event loop.
         in_dispatch: bool,
     },
-    /// A thread begins to wait with its request not done.
+    /// A thread begins to wait before its request is done.
     Park(Work),
     /// A request's read, write or flush goes to another thread.
     HandedOver {
@@ -90,13 +90,13 @@ pub enum Event<'a> {
         request: u64,
         /// The buffer; 0 for a flush.
         place: u64,
-        /// Which.
+        /// The operation.
         what: Io,
         /// Time of system calls until now.
         busy: u64,
         /// Time of signature checks until now.
         crypto: u64,
-        /// What time was spent on within the rest until now.
+        /// How the time of the rest was spent until now.
         within: Within,
     },
     /// A read, write or flush ended.
@@ -105,11 +105,11 @@ pub enum Event<'a> {
         request: u64,
         /// The buffer; 0 for a flush.
         place: u64,
-        /// Which.
+        /// The operation.
         what: Io,
         /// When it began.
         began: u64,
-        /// What time was spent on within it, on a thread that serves no request itself.
+        /// How its time was spent, on a thread that serves no request itself.
         within: Within,
     },
     /// A reply in plaintext, just before it is encrypted.
@@ -125,11 +125,11 @@ pub enum Event<'a> {
         total: u32,
         /// Bytes that did not fit yet.
         left: u32,
-        /// When its first byte went to the network device; 0 when it did not within the system call.
+        /// When its first byte went to the network device; 0 if it did not within the system call.
         first_at: u64,
-        /// When the last one did that went.
+        /// When the last of those bytes did.
         last_at: u64,
-        /// Time of signing and encryption since the message before.
+        /// Time of signing and encryption since the previous message.
         crypto_out: u64,
         /// For a write whose head smbd read and whose rest it spliced to the file: when the last
         /// byte arrived; 0 for others.
@@ -140,11 +140,11 @@ pub enum Event<'a> {
         /// Its pieces, the NetBIOS header first.
         pieces: Pieces<'a>,
     },
-    /// A further part of a message went.
+    /// A further part of a message went to the kernel.
     SentMore {
         /// The socket.
         socket: u64,
-        /// When its first byte went to the network device; 0 when it did not within the system call.
+        /// When its first byte went to the network device; 0 if it did not within the system call.
         first_at: u64,
         /// When its last byte did.
         last_at: u64,
@@ -153,11 +153,11 @@ pub enum Event<'a> {
         /// As in [`Event::Sent`].
         waits: Option<u32>,
     },
-    /// What a connection sent went to the network device, some of it after the system call.
+    /// Bytes that a connection sent went to the network device, some of them after the system call.
     Left {
         /// Its socket.
         socket: u64,
-        /// Up to this sequence number.
+        /// Everything before this sequence number.
         until: u32,
     },
     /// The process ended.
@@ -169,7 +169,7 @@ pub enum Event<'a> {
     },
 }
 
-/// What a thread did for a request since it last had something to do.
+/// A thread's work for a request since it last woke.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Work {
     /// The request.
@@ -178,18 +178,18 @@ pub struct Work {
     pub crypto: u64,
     /// Time of system calls.
     pub busy: u64,
-    /// When the thread last woke; 0 for not known.
+    /// When the thread last woke; 0 if unknown.
     pub woke: u64,
-    /// What time was spent on within the rest.
+    /// How the time of the rest was spent.
     pub within: Within,
 }
 
-/// What time was spent on within the rest; zeros where that was not asked for.
+/// How the time of the rest was spent; zeros if that was not requested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Within {
-    /// Not on a processor.
+    /// Time off the processor.
     pub off: u64,
-    /// With a block device at work for it.
+    /// Time with a block device working for it.
     pub disk: u64,
 }
 
@@ -200,7 +200,7 @@ impl std::ops::AddAssign for Within {
     }
 }
 
-/// What another thread does.
+/// The I/O that another thread does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Io {
     /// pread64.
@@ -211,7 +211,7 @@ pub enum Io {
     Flush,
 }
 
-/// Pieces of a message: how long each is, and what was copied of it.
+/// Pieces of a message: the length of each, and its copied bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Pieces<'a> {
     lengths: &'a [u8],
@@ -219,7 +219,7 @@ pub struct Pieces<'a> {
 }
 
 impl<'a> Pieces<'a> {
-    /// From each one's length and copied length, and the copied bytes of all.
+    /// From the length and copied length of each piece, and the copied bytes of all pieces.
     #[cfg(test)]
     pub fn new(lengths: &'a [u8], data: &'a [u8]) -> Pieces<'a> {
         Pieces { lengths, data }
@@ -243,12 +243,12 @@ const ENDS_BYTES: usize = 48;
 const MESSAGE_BYTES: usize = 32 + 16 + ENDS_BYTES;
 const REPLY_BYTES: usize = 56;
 const PIECES: usize = 32;
-/// What a NetBIOS header can say.
+/// Largest length in a NetBIOS header.
 const LENGTH_MAX: u32 = 0x00ff_ffff;
 /// A hundred years, ns.
 const TIME_MAX: u64 = 100 * 366 * 86_400 * 1_000_000_000;
 
-/// Reads an event; `None` if the bytes are not one.
+/// Parses an event; `None` if the bytes are not one.
 pub fn event(bytes: &[u8]) -> Option<(Head, Event<'_>)> {
     let head = Head {
         time: time_at(bytes, 0)?,
@@ -329,7 +329,7 @@ fn dispatch(bytes: &[u8]) -> Option<Event<'_>> {
     })
 }
 
-/// Of a reply: the sequence number behind it, if it waits.
+/// For a reply: the sequence number after it, if it waits.
 fn waits(bytes: &[u8]) -> Option<Option<u32>> {
     let behind = u32_at(bytes, 48)?;
     Some((u32_at(bytes, 52)? != 0).then_some(behind))
@@ -342,7 +342,7 @@ fn ends(bytes: &[u8]) -> Option<Ends> {
     let address = |bytes: &[u8]| -> Option<IpAddr> {
         let v4: [u8; 4] = *bytes.first_chunk()?;
         let v6: [u8; 16] = *bytes.first_chunk()?;
-        // A dual-stack listener's IPv4 clients are seen as themselves on the wire.
+        // A dual-stack listener's IPv4 clients have their IPv4 addresses on the wire.
         let wide = Ipv6Addr::from(v6);
         Some(if is_v4 { Ipv4Addr::from(v4).into() } else { wide.to_canonical() })
     };
@@ -383,7 +383,7 @@ fn pieces(bytes: &[u8]) -> Option<Pieces<'_>> {
     Some(Pieces { lengths: behind.get(..count * 8)?, data })
 }
 
-/// A time or duration: a hundred years are enough, and sums of two are numbers.
+/// A time or duration, limited to a hundred years, so that the sum of two does not overflow.
 fn time_at(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64_at(bytes, at)?.min(TIME_MAX))
 }

@@ -1,7 +1,7 @@
-//! From events of the BPF part to parts of tables.
+//! Converts events of the BPF part to parts of tables.
 //!
-//! Owns the order of messages and what a row of the probe has in addition to its messages. The messages go
-//! through `capture`'s decoder as segments of two streams in plaintext (`assemble`). It does not own the
+//! Owns the order of messages and the columns of a row that its messages do not determine. `capture`'s
+//! decoder gets the messages as segments of two streams in plaintext (`assemble`). It owns neither the
 //! kernel's side nor clocks (`recording`).
 
 use std::collections::BTreeMap;
@@ -22,38 +22,38 @@ use crate::operation::RequestKey;
 use crate::ring_event;
 use crate::ring_event::{Counted, Event, Head};
 
-/// Why the vantage is what it is.
+/// Explanation of the vantage.
 pub const INSIDE: &str = "recorded inside the server";
-/// Messages that wait to be put in order at most.
+/// Most messages that wait to be put in order.
 const WAITING_MAX: usize = 1 << 16;
-/// Of a NetBIOS header.
+/// Length of a NetBIOS header.
 const HEADER_BYTES: usize = 4;
-/// Of the first segment of a message: its headers.
+/// Length of the first segment of a message: its headers.
 const FIRST_BYTES: usize = HEADER_BYTES + 64;
 
-/// From events to rows.
+/// Converts events to rows.
 #[derive(Clone)]
 pub struct RowMaker {
     feed: PushDecoder,
     context: RowContext,
-    /// Messages in the order of time. A request is known when it is read, perhaps after the replies
-    /// to others that were sent since it came.
+    /// Messages in the order of time. A request becomes known when it is read, possibly after replies
+    /// that were sent since it arrived.
     waiting: BTreeMap<(u64, u64), StreamMessage>,
     /// Number of the last message: keeps the order of messages with equal times.
     numbered: u64,
-    /// When the last event was, CLOCK_MONOTONIC ns.
+    /// Time of the last event, CLOCK_MONOTONIC ns.
     seen: u64,
 }
 
-/// What is known in addition to the messages.
+/// Values that do not come from the messages.
 #[derive(Clone)]
 struct RowContext {
     recording: Arc<str>,
     assembler: Assembler,
-    /// Epoch less monotonic time when the recording began, ns. Messages are decoded with it: were it to
-    /// change, a step of the clock would be part of what the decoder measures.
+    /// Epoch minus monotonic time when the recording began, ns. Messages are decoded with it: if it
+    /// changed, a step of the clock would be part of the decoder's durations.
     first_offset: i64,
-    /// The same now.
+    /// The current value.
     offset: i64,
     /// Rows so far: they are numbered from 1.
     rows: u64,
@@ -61,30 +61,30 @@ struct RowContext {
     slices: Rows,
     off_cpu: bool,
     disk: bool,
-    /// What an interface shows at the same time.
+    /// Rows of an interface, recorded at the same time.
     wire: Option<WireRows>,
-    /// Rows that it did not show.
+    /// Rows that the interface did not show.
     unjoined: u64,
-    /// Connections that ended and of which the first message was seen.
+    /// Connections that ended and whose first message was recorded.
     connections_begun: u64,
     /// When the recording began, ns since 1970.
     began: i64,
 }
 
-/// What there was at the end.
+/// The result at the end.
 pub struct Ended {
     /// The last parts, the coverage the last of them.
     pub parts: Vec<Part>,
-    /// Operations.
+    /// Number of operations.
     pub operations: u64,
-    /// Of them, without slices.
+    /// Number of operations without slices.
     pub without_slices: u64,
-    /// Rows of the wire that were not the probe's.
+    /// Rows of the wire without a row of the probe.
     pub wire_only: u64,
 }
 
 impl RowMaker {
-    /// One that saw nothing yet; `offset` is the epoch's distance from CLOCK_MONOTONIC in ns.
+    /// A maker without events; `offset` is the epoch minus CLOCK_MONOTONIC in ns.
     pub fn new(recording: &str, offset: i64, options: &Options) -> Result<RowMaker, Error> {
         let context = RowContext {
             recording: recording.into(),
@@ -105,42 +105,42 @@ impl RowMaker {
         Ok(RowMaker { feed, context, waiting: BTreeMap::new(), numbered: 0, seen: 0 })
     }
 
-    /// Rows of an interface will come, each before the messages that it is of are fed.
+    /// Joins rows of an interface; each is added before the messages of its operation are fed.
     pub fn join(&mut self, wire: WireRows) {
         self.context.wire = Some(wire);
     }
 
-    /// Samba's functions are not looked at.
+    /// Samba's functions are not probed.
     pub fn without_functions(&mut self) {
         self.context.assembler.by_reply = true;
     }
 
-    /// Time off the processor, and of block devices, is measured: zeros are so.
+    /// Time off the processor, and of block devices, is measured: zeros are real values.
     pub fn measures(&mut self, off_cpu: bool, disk: bool) {
         (self.context.off_cpu, self.context.disk) = (off_cpu, disk);
     }
 
-    /// Where they go.
+    /// The receiver of the interface's rows.
     pub fn wire(&mut self) -> Option<&mut WireRows> {
         self.context.wire.as_mut()
     }
 
-    /// The clocks were compared again.
+    /// Sets the offset after the clocks were compared again.
     pub fn set_offset(&mut self, offset: i64) {
         self.context.offset = offset;
     }
 
-    /// Epoch less CLOCK_MONOTONIC, ns.
+    /// Epoch minus CLOCK_MONOTONIC, ns.
     pub fn offset(&self) -> i64 {
         self.context.offset
     }
 
-    /// When the last event was, CLOCK_MONOTONIC ns.
+    /// Time of the last event, CLOCK_MONOTONIC ns.
     pub fn seen(&self) -> u64 {
         self.seen
     }
 
-    /// Whether [`RowMaker::parts`] should be asked now.
+    /// Whether [`RowMaker::parts`] should be called now.
     pub fn wants_out(&self) -> bool {
         self.feed.wants_out()
     }
@@ -155,12 +155,12 @@ impl RowMaker {
         self.context.without_slices
     }
 
-    /// What was given up so far.
+    /// The losses so far.
     pub fn losses(&self) -> Losses {
         self.context.assembler.losses
     }
 
-    /// Takes an event as it lies in the ring buffer.
+    /// Processes an event as it is in the ring buffer.
     pub fn event(&mut self, bytes: &[u8]) {
         if let Some((head, event)) = ring_event::event(bytes) {
             self.take(head, event);
@@ -181,7 +181,7 @@ impl RowMaker {
         }
     }
 
-    /// Decodes messages until that time, CLOCK_MONOTONIC ns: no earlier message follows.
+    /// Decodes messages before the given time, CLOCK_MONOTONIC ns: no earlier message follows.
     pub fn feed_until(&mut self, time: u64) {
         while let Some(first) = self.waiting.first_entry() {
             if first.key().0 > time {
@@ -191,7 +191,7 @@ impl RowMaker {
         }
     }
 
-    /// What ended since the last time.
+    /// Everything that ended since the last call.
     pub fn parts(&mut self) -> Result<Vec<Part>, Error> {
         let RowMaker { feed, context, .. } = self;
         let mut parts = feed.parts(&mut |row, ends| context.amend(row, ends))?;
@@ -200,7 +200,7 @@ impl RowMaker {
         Ok(parts)
     }
 
-    /// A recording begins mid-stream: parts of what ended until now. See [`PushDecoder::begin`].
+    /// Begins a recording mid-stream: returns parts of what ended until now. See [`PushDecoder::begin`].
     pub fn begin(&mut self, recording: &str) -> Result<Vec<Part>, Error> {
         let RowMaker { feed, context, .. } = self;
         let mut parts = feed.begin(recording, &mut |row, ends| context.amend(row, ends))?;
@@ -218,7 +218,7 @@ impl RowMaker {
         self.context.began = time;
     }
 
-    /// Everything ends, at `time`, ns since 1970; what the kernel's side counted completes the coverage.
+    /// Everything ends at `time`, ns since 1970; the counters of the kernel's side complete the coverage.
     pub fn end(mut self, counted: Counted, time: i64) -> Result<Ended, Error> {
         let (waiting, number) = (&mut self.waiting, &mut self.numbered);
         self.context.assembler.end_all(&mut |message| {
@@ -228,7 +228,7 @@ impl RowMaker {
         self.feed_until(u64::MAX);
         let RowMaker { feed, mut context, .. } = self;
         let mut parts = feed.end(&mut |row, ends| context.amend(row, ends), |_| ())?;
-        // The coverage is the last.
+        // The coverage is the last part.
         let slices = context.take()?;
         parts.insert(parts.len().saturating_sub(1), slices);
         parts.iter_mut().for_each(|part| context.complete(part));
@@ -244,7 +244,7 @@ impl RowMaker {
     }
 }
 
-/// A message as two segments: its head when its first byte passed, the rest when its last one did.
+/// A message as two segments: its head at the time of its first byte, the rest at that of its last one.
 fn feed_message(feed: &mut PushDecoder, offset: i64, message: &StreamMessage) {
     let time = |monotonic: u64| monotonic as i64 + offset;
     let (source, destination) = match message.from_client {
@@ -281,7 +281,7 @@ fn feed_message(feed: &mut PushDecoder, offset: i64, message: &StreamMessage) {
     bytes.extend_from_slice(&length);
     bytes.extend_from_slice(message.bytes.get(..captured).unwrap_or_default());
     let all = message.length.saturating_add(HEADER_BYTES as u32);
-    // The first segment has the SMB2 header too, by which the decoder knows what this is.
+    // The first segment includes the SMB2 header, by which the decoder recognizes the message.
     let split =
         if message.first == message.last { bytes.len() } else { FIRST_BYTES.min(bytes.len()) };
     let (first, rest) = bytes.split_at(split);
@@ -302,12 +302,12 @@ fn feed_message(feed: &mut PushDecoder, offset: i64, message: &StreamMessage) {
 }
 
 impl RowContext {
-    /// Slices of the rows since the last time.
+    /// Slices of the rows since the last call.
     fn take(&mut self) -> Result<Part, Error> {
         Ok(Part::Slices(self.slices.finish(&self.recording)?))
     }
 
-    /// All times of a row, converted with the same distance of the clocks.
+    /// Converts all times of a row with the same offset of the clocks.
     fn to_clock(&self, row: &mut Operation) {
         let step = self.offset - self.first_offset;
         if step == 0 {
@@ -321,14 +321,14 @@ impl RowContext {
         known(row, moved(row.response_end()), Operation::set_response_end);
     }
 
-    /// What a row of the probe says that its messages do not.
+    /// Sets the columns of a row of the probe that its messages do not determine.
     fn amend(&mut self, row: &mut Operation, ends: &Endpoints) {
         self.rows += 1;
         let number = self.rows;
         row.set_source(Source::Probe as u64);
         row.set_vantage(Vantage::Inside as u64);
         self.to_clock(row);
-        // There are no frames, and the streams' own numbers mean nothing outside.
+        // There are no frames, and the streams' own numbers are meaningless outside.
         row.clear(Column::request_frame);
         row.clear(Column::response_frame);
         let index = row.compound_index().unwrap_or(0);
@@ -336,7 +336,7 @@ impl RowContext {
         let key = row.tcp_sequence().map(|sequence| RequestKey { client, server, sequence, index });
         row.clear(Column::tcp_sequence);
         let Some(key) = key else {
-            // What the server sends unasked was never served.
+            // Unsolicited messages of the server were never served.
             let is_break = row.message_id() == Some(NOTIFICATION_MESSAGE_ID);
             self.without_slices += u64::from(!is_break);
             return;
@@ -382,7 +382,8 @@ impl RowContext {
                 row.set_request_wire_bytes(bytes + more);
             }
             if let Some(bytes) = row.response_wire_bytes() {
-                // An interim reply is encrypted by itself; a compound's size is in the row of its first member.
+                // An interim reply is encrypted separately; a compound's size is in the row of its
+                // first member.
                 let own = row.pending_at().is_some() && row.compound_index().unwrap_or(0) == 0;
                 let replies = 1 + u64::from(own);
                 row.set_response_wire_bytes(bytes + replies * more);
@@ -394,13 +395,13 @@ impl RowContext {
         }
     }
 
-    /// Says of connections where they were seen, and what the wire showed of them.
+    /// Sets the vantage of connections, and the wire's values.
     fn complete(&mut self, part: &mut Part) {
         let Part::Connections(rows) = part else { return };
         for row in rows {
             row.vantage = Some(Vantage::Inside.name().to_owned());
             row.vantage_reason = INSIDE.into();
-            // Credits are counted only where the first message was seen.
+            // Credits are counted only if the first message was recorded.
             row.handshake_seen = row.credits_min.is_some();
             self.connections_begun += u64::from(row.handshake_seen);
             // Messages went through the decoder as segments; there were no packets.

@@ -1,7 +1,7 @@
-//! Where in a library a function begins, and how expensive a probe there is.
+//! Finds where a function begins in a library, and how expensive a probe is there.
 //!
-//! A probe is cheap when the kernel can emulate the instruction that it replaces (push, nop, jmp);
-//! others are executed in single step, ten times as expensive (measured: docs/method/server-slices.md).
+//! A probe is cheap if the kernel can emulate the instruction that it replaces (push, nop, jmp); others
+//! are executed in single step, ten times as expensive (measured: docs/method/server-slices.md).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use object::{Object as _, ObjectSymbol as _};
 /// A function in a library's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Function {
-    /// Its place in the file, bytes.
+    /// Its offset in the file, bytes.
     pub offset: u64,
     /// Its first instruction.
     pub first: [u8; 4],
@@ -22,9 +22,9 @@ pub struct Function {
 #[derive(Debug, thiserror::Error)]
 #[error("cannot read the symbols of {path}: {reason}")]
 pub struct SymbolError {
-    /// Which.
+    /// The library.
     pub path: PathBuf,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
@@ -41,7 +41,7 @@ impl Symbols {
         Ok(Symbols { bytes, path: path.to_owned() })
     }
 
-    /// Finds exported functions, in the order of the names; none for one that is not there.
+    /// Finds exported functions, in the order of the names; `None` for a missing one.
     pub fn find(&self, names: &[&str]) -> Result<Vec<Option<Function>>, SymbolError> {
         let path = &self.path;
         let file: ElfFile64<'_, object::Endianness> =
@@ -74,7 +74,7 @@ impl Symbols {
 }
 
 impl Function {
-    /// Whether a probe at its begin is cheap on this processor (x86-64: push, nop, endbr64, jmp).
+    /// Whether a probe at its first instruction is cheap on this processor (x86-64: push, nop, endbr64, jmp).
     pub fn is_cheap(&self) -> bool {
         matches!(
             self.first,

@@ -1,10 +1,10 @@
-//! Which system calls count as what.
+//! Classes of system calls.
 //!
-//! The file-system slice is the time that the main thread is in these calls while it serves a
-//! request: files and directories, their attributes and quotas, and what smbd does around them. Not
-//! among them are credentials, the futexes of its databases, and fcntl, by which it locks records of
-//! those far more often than ranges of files; nor poll, by which it asks winbind: its event loop waits
-//! in epoll_wait.
+//! The file-system slice is the time that the main thread spends in these calls while it serves a
+//! request: files and directories, their attributes and quotas, and related calls of smbd. It excludes
+//! credentials, the futexes of its databases, and fcntl, with which it locks records of those far more
+//! often than ranges of files; also poll, with which it waits for winbind: its event loop waits in
+//! epoll_wait.
 
 /// No class: not timed.
 #[cfg(test)]
@@ -145,7 +145,7 @@ pub const CLASSES: &[(u16, u8)] = &[
     (452, FILE), // fchmodat2
 ];
 
-/// None are known on other architectures.
+/// No calls are known on other architectures.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub const CLASSES: &[(u16, u8)] = &[];
 

@@ -1,8 +1,8 @@
-//! The decoder against tshark: runs `tests/tshark/compare.py` over the captures and the fixtures,
-//! and fails when a difference has no explanation there.
+//! The decoder compared with tshark: runs `tests/tshark/compare.py` over the captures and the fixtures,
+//! and fails if a difference has no explanation there.
 //!
-//! Needs tshark, editcap and Python 3; says so and passes where one is missing. The captures are
-//! found in `SMBSCOPE_SHARED` or in `../shared` next to the workspace.
+//! Needs tshark, editcap and Python 3; reports if one is missing, and passes. The captures are in
+//! `SMBSCOPE_SHARED` or in `../shared` next to the workspace.
 
 // A test may panic.
 #![allow(clippy::unwrap_used)]

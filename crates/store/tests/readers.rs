@@ -1,8 +1,8 @@
-//! A dataset as other people's tools see it: DuckDB and pyarrow read every table, and find the
-//! same rows, sums and types as smbscope. Needs a Python with both: `SMBSCOPE_PYTHON` (set by
-//! `make test`), otherwise `python3`; without them the test says that it is skipped.
+//! A dataset read by other tools: DuckDB and pyarrow read every table, and find the same rows, sums and
+//! types as smbscope. Needs a Python with both: `SMBSCOPE_PYTHON` (set by `make test`), otherwise
+//! `python3`; without them the test reports that it is skipped.
 
-// Helpers stand outside of the test function.
+// Helpers are outside of the test function.
 #![allow(clippy::unwrap_used)]
 
 use std::path::Path;
@@ -37,7 +37,7 @@ fn duckdb_and_pyarrow_read_what_was_written() {
     let source = open(&capture.display().to_string());
     let dir = tempfile::tempdir().unwrap();
     let seed = ManifestSeed::now(Default::default(), source.describe());
-    // Small parts, so that every reader has to put several together.
+    // Small parts, so that every reader has to combine several.
     let options = WriteOptions { part_rows: 1, ..WriteOptions::default() };
     let mut writer = DatasetWriter::create(dir.path(), seed, options).unwrap();
     for part in source.parts(&Request::all()).unwrap() {

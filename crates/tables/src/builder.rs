@@ -189,7 +189,7 @@ mod tests {
     use arrow::datatypes::{Int32Type, UInt64Type};
 
     #[test]
-    fn builds_what_was_set_and_nulls_for_the_rest() {
+    fn builds_set_columns_and_nulls_for_the_rest() {
         let mut builder = OperationBuilder::new(None).unwrap();
         let mut row = Operation::default();
         row.set_operation(7);

@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dos_error_is_told_from_an_ntstatus() {
+    fn a_dos_error_is_distinguished_from_an_ntstatus() {
         let name = |field| text(Column::status_name, dos_status_name(field));
         assert_eq!(name(0x0002_0001), "ERRbadfile");
         assert_eq!(name(0x005b_0002), "ERRbaduid");

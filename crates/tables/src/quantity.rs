@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_say_what_to_write() {
+    fn errors_explain_the_format() {
         assert_eq!(
             why(parse_duration("20")),
             "`20` is not a time: its unit is missing; for example 20ms, 1.5s, 10m"
@@ -366,7 +366,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read_back(value in any::<u64>()) {
+        fn a_displayed_quantity_is_read_back(value in any::<u64>()) {
             prop_assert_eq!(parse_duration(&duration_text(value)), Ok(value));
             prop_assert_eq!(parse_size(&size_text(value)), Ok(value));
             if value > 0 {

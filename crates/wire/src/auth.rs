@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_offer_stands_in_for_a_token_that_is_not_there() {
+    fn the_first_offer_replaces_a_missing_token() {
         let blob = initial(&[Mechanism::NEGOEX, Mechanism::NTLMSSP], b"");
         assert_eq!(inspect(&blob).mechanism, Some(Mechanism::NEGOEX));
     }

@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_truncated_header_gives_what_is_there() {
+    fn a_truncated_header_gives_its_complete_fields() {
         let bytes = message(0x72, 0x8000, &[], &[]);
         let cut = Message::new(&bytes[..26], bytes.len()).unwrap();
         assert_eq!(cut.header(), None);

@@ -1,7 +1,7 @@
 //! Logons, DFS referrals and decryption on the real captures in the shared folder.
 //!
 //! The walk over frames is naive on purpose (pcap, Ethernet, IPv4, segments in order): it must not
-//! share code with what it helps to test. Without the folder the tests say so and pass.
+//! share code with the code under test. Without the folder the tests report that and pass.
 
 // The lint's exception for tests does not reach their helpers.
 #![allow(clippy::unwrap_used)]
@@ -38,7 +38,7 @@ struct Message {
     bytes: Vec<u8>,
 }
 
-/// The messages behind NetBIOS framing in the order in which they were completed.
+/// The messages after NetBIOS framing in the order in which they were completed.
 fn messages(pcap: &[u8]) -> Vec<Message> {
     let mut streams: HashMap<Vec<u8>, (u32, Vec<u8>)> = HashMap::new();
     let mut clients = BTreeSet::new();
@@ -65,11 +65,11 @@ fn messages(pcap: &[u8]) -> Vec<Message> {
             *next = sequence.wrapping_add(1);
             continue;
         }
-        let seen = next.wrapping_sub(sequence) as usize;
-        if seen >= data.len() {
+        let overlap = next.wrapping_sub(sequence) as usize;
+        if overlap >= data.len() {
             continue;
         }
-        buffer.extend_from_slice(&data[seen..]);
+        buffer.extend_from_slice(&data[overlap..]);
         *next = sequence.wrapping_add(data.len() as u32);
         while buffer.len() >= 4 {
             let size = u32::from_be_bytes([0, buffer[1], buffer[2], buffer[3]]) as usize;
@@ -117,7 +117,7 @@ fn accounts_and_services_of_the_captures() {
         ("smb311-multichannel.pcap", ".\\user2", ""),
         ("smb2-delete.pcap", "GUEST", ""),
         ("smb311-multichannel.pcap", "ANONYMOUS LOGON", ""),
-        // An empty name, but with a response: not what MS-NLMP calls anonymous.
+        // An empty name, but with a response: not anonymous as MS-NLMP defines it.
         ("smb202-copy.pcap", "BUILDER\\", ""),
         ("smb21-compounds.pcap", "", "cifs/phxlabbal821.techlab.susq.com@DS.SUSQ.COM"),
         ("smb21-one-direction.pcap", "", "cifs/dc1.contoso.local@CONTOSO.LOCAL"),
@@ -177,13 +177,13 @@ fn referrals_of_samba() {
     let referrals = ioctls.filter(|message| {
         command(message) == Some(11) && message.len() > 72 && u32_at(message, 68) == 0x0006_0194
     });
-    let (mut asked, mut answered) = (Vec::new(), Vec::new());
+    let (mut requested, mut answered) = (Vec::new(), Vec::new());
     for message in referrals {
         if !is_response(message) {
             let (offset, length) = (u32_at(message, 88), u32_at(message, 92));
             let request = Request::new(&message[offset..offset + length]);
             assert_eq!(request.max_referral_level(), Some(3));
-            asked.push(request.path().unwrap());
+            requested.push(request.path().unwrap());
             continue;
         }
         let (offset, length) = (u32_at(message, 96), u32_at(message, 100));
@@ -202,7 +202,7 @@ fn referrals_of_samba() {
             ));
         }
     }
-    assert_eq!(&asked[..2], [r"\127.0.0.1\dfs", r"\127.0.0.1\proxy"]);
+    assert_eq!(&requested[..2], [r"\127.0.0.1\dfs", r"\127.0.0.1\proxy"]);
     let dfs = r"\127.0.0.1\dfs".to_owned();
     assert_eq!(answered[0], (28, ServerType::ROOT, dfs.clone(), dfs));
     let proxy = (r"\127.0.0.1\proxy".to_owned(), r"\127.0.0.1\s".to_owned());
@@ -214,7 +214,7 @@ mod decryption {
     use super::*;
     use smbscope_wire::crypto::*;
 
-    /// Decrypts every encrypted message of a capture; the commands that come out.
+    /// Decrypts every encrypted message of a capture; returns the commands found.
     fn decrypt_all(messages: &[Message], cipher: Cipher, keys: &SessionKeys) -> Vec<usize> {
         let from_client = Decryptor::new(cipher, &keys.client_to_server).unwrap();
         let from_server = Decryptor::new(cipher, &keys.server_to_client).unwrap();

@@ -1,5 +1,5 @@
-//! Signatures and keys of a real Samba: every signed message of the project's fixtures verifies
-//! with the key that its capture leads to, and signing it again gives the same bytes.
+//! Signatures and keys of a real Samba: every signed message of the project's fixtures verifies with
+//! the key derived from its capture, and signing it again gives the same bytes.
 //!
 //! The accounts of the fixtures have one known password, so that their session keys follow from the
 //! NTLM messages (MS-NLMP section 3.4.5.1) and no key needs to be stored next to a capture. The
@@ -24,7 +24,7 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 
-/// What `tests/samba/lab.py` gives every account.
+/// The password that `tests/samba/lab.py` gives every account.
 const PASSWORD: &str = "Pass-w0rd";
 
 fn fixture(name: &str) -> Vec<u8> {
@@ -40,13 +40,13 @@ fn u32_at(bytes: &[u8], at: usize) -> usize {
     u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap()) as usize
 }
 
-/// A message with the client's port, which names the connection.
+/// A message with the client's port, which identifies the connection.
 struct Message {
     connection: u16,
     bytes: Vec<u8>,
 }
 
-/// The messages behind NetBIOS framing in the order in which they were completed.
+/// The messages after NetBIOS framing in the order in which they were completed.
 fn messages(pcapng: &[u8]) -> Vec<Message> {
     let mut streams: HashMap<(u16, bool), (u32, Vec<u8>)> = HashMap::new();
     let mut found = Vec::new();
@@ -76,11 +76,11 @@ fn messages(pcapng: &[u8]) -> Vec<Message> {
             *next = sequence.wrapping_add(1);
             continue;
         }
-        let seen = next.wrapping_sub(sequence) as usize;
-        if seen >= data.len() {
+        let overlap = next.wrapping_sub(sequence) as usize;
+        if overlap >= data.len() {
             continue;
         }
-        buffer.extend_from_slice(&data[seen..]);
+        buffer.extend_from_slice(&data[overlap..]);
         *next = sequence.wrapping_add(data.len() as u32);
         while buffer.len() >= 4 {
             let size = u32::from_be_bytes([0, buffer[1], buffer[2], buffer[3]]) as usize;
@@ -118,7 +118,7 @@ fn rc4(key: &[u8], data: &[u8]) -> Vec<u8> {
     stream.collect()
 }
 
-/// The session key behind the AUTHENTICATE in a security blob, if there is one.
+/// The session key for the AUTHENTICATE in a security blob, if there is one.
 fn session_key(blob: &[u8]) -> Option<Key> {
     let message =
         inspect(blob).ntlmssp.filter(|m| m.kind() == Some(ntlmssp::Kind::AUTHENTICATE))?;
@@ -149,7 +149,7 @@ struct Connection {
     channels: HashMap<u64, Signer>,
 }
 
-/// What a capture showed.
+/// The results of checking a capture.
 #[derive(Default)]
 struct Seen {
     verified: usize,
@@ -158,7 +158,7 @@ struct Seen {
     session_keys: HashMap<u64, Key>,
 }
 
-/// Walks through a capture; panics at a message that does not verify or decrypt.
+/// Walks through a capture; panics if a message does not verify or decrypt.
 fn check(capture: &str) -> Seen {
     let mut connections: HashMap<u16, Connection> = HashMap::new();
     let mut sessions: HashMap<u64, Signer> = HashMap::new();
@@ -220,7 +220,7 @@ fn check(capture: &str) -> Seen {
                 let algorithm = Signer::algorithm(dialect, connection.signing).unwrap();
                 let key = derive_signing_key(dialect, &session_key, hash.as_ref()).unwrap();
                 let signer = || Signer::new(algorithm, &key).unwrap();
-                // Authenticating again does not change the keys.
+                // Reauthentication does not change the keys.
                 connection.channels.entry(id).or_insert_with(signer);
                 if let Entry::Vacant(session) = sessions.entry(id) {
                     session.insert(signer());

@@ -1,8 +1,8 @@
-//! SMB2 views over real messages: what they read of public captures equals known answers, and no
+//! SMB2 views over real messages: the values read from public captures equal known answers, and no
 //! truncation of any message makes an accessor panic.
 //!
-//! The walk is naive on purpose (Ethernet, IPv4, messages that start a segment): streams belong to
-//! the capture crate. Captures are read in place and the tests skip where the folder is absent.
+//! The walk is naive on purpose (Ethernet, IPv4, messages that start a segment): streams belong to the
+//! capture crate. Captures are read in place and the tests skip if the folder does not exist.
 
 // A test may panic.
 #![allow(clippy::unwrap_used)]
@@ -40,8 +40,8 @@ fn capture(name: &str) -> Option<Vec<u8>> {
     bytes
 }
 
-/// Calls `look` with the frame number and each SMB2 message that starts a segment or follows one
-/// that does, as far as it lies in the same segment.
+/// Calls `look` with the frame number and each SMB2 message that starts a segment or follows one that
+/// does, as far as it is in the same segment.
 fn walk(pcap: &[u8], mut look: impl FnMut(usize, &[u8])) {
     let u32_at = |at: usize| smbscope_wire::read::u32_at(pcap, at).map(|value| value as usize);
     assert_eq!(u32_at(0), Some(0xa1b2_c3d4), "a little-endian pcap");
@@ -190,7 +190,7 @@ fn a_message_cut_to_its_need_gives_the_same_sizes() {
     for command in requests.values() {
         *commands.entry(*command).or_insert(0) += 1;
     }
-    // The counts of the captures' README; what only a retransmission carries is seen once.
+    // The counts of the captures' README; a message that only a retransmission carries occurs once.
     for (command, count) in [
         ("Create", 57),
         ("Close", 57),

@@ -1,4 +1,4 @@
-//! Columns, and input that makes no sense.
+//! Columns, and nonsensical input.
 
 use proptest::prelude::*;
 use smbscope_analysis::explain::{COLUMNS, Explain};

@@ -13,8 +13,8 @@ fn finds_a_client_that_pauses_but_not_an_idle_one() {
     // The first one has no pause: 39 pauses of 50 ms, and 40 operations of 0.3 ms.
     assert_eq!(figure(&diagnosis.findings[0], "mean_pause"), 50e6);
     let idle = 1.0 - 40.0 * 0.3 / (39.0 * 50.0 + 40.0 * 0.3);
-    let told = figure(&diagnosis.findings[0], "share_of_time_with_nothing_in_flight");
-    assert!((told - idle).abs() < 1e-9, "{told}");
+    let share = figure(&diagnosis.findings[0], "share_of_time_with_nothing_in_flight");
+    assert!((share - idle).abs() < 1e-9, "{share}");
     let away = Act { gap_ns: 60_000 * MS, ..pauses };
     assert_eq!(found(&explain(&vec![away; 40]), Trouble::SlowClient), None);
 }

@@ -97,7 +97,7 @@ fn finds_repeated_listings() {
     // All but the first, with their opens and closes.
     assert_eq!(found(&diagnosis, Trouble::RepeatedListings).unwrap().operations, 36);
     assert_eq!(found(&explain(&list_folder(1)), Trouble::RepeatedListings), None);
-    // In a compound, all of the time is the open's.
+    // In a compound, all of the time is counted for the open.
     let set: fn(&mut Operation) = |row| match row.operation().unwrap() % 4 {
         0 => row.set_compound(1),
         _ => {

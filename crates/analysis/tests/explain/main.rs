@@ -1,5 +1,5 @@
-//! Diagnoses: each trouble is found where it is, and not where it only looks like it. One file for
-//! each family of findings; `support` makes operations.
+//! Diagnoses: each trouble is found where it is, and not where it only seems to be. One file for each
+//! family of findings; `support` creates operations.
 
 // Tests may panic.
 #![allow(clippy::unwrap_used)]

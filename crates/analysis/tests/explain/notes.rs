@@ -1,4 +1,4 @@
-//! Notes: what costs no time that could be measured.
+//! Notes: findings without a measurable cost in time.
 
 use smbscope_analysis::explain::{About, Explain, Note};
 use smbscope_tables::operation::Operation;

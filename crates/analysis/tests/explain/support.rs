@@ -1,4 +1,4 @@
-//! Made-up operations, and the diagnosis of them.
+//! Synthetic operations, and their diagnosis.
 
 use smbscope_analysis::explain::{Diagnosis, Explain, Finding, Trouble};
 use smbscope_tables::builder::OperationBuilder;
@@ -21,7 +21,7 @@ pub const MS: i64 = 1_000_000;
 pub const NO_HANDLE: u64 = u64::MAX;
 pub const NOT_FOUND: u32 = 0xc000_0034;
 
-/// One operation to make: its command, the time that the server takes, its open and its path.
+/// One operation to create: its command, the server's time, its open and its path.
 #[derive(Clone)]
 pub struct Act {
     pub command: u16,
@@ -48,7 +48,7 @@ pub fn act(command: u16, handle: u64, path: &'static str) -> Act {
     }
 }
 
-/// The diagnosis of operations one after the other, each sent when the one before is answered.
+/// The diagnosis of operations one after the other, each sent when the previous one is answered.
 pub fn explain(acts: &[Act]) -> Diagnosis {
     explain_on(acts, Connection::default())
 }
@@ -141,7 +141,7 @@ pub fn far_connection(rtt_ms: i64, window: u64) -> Connection {
     }
 }
 
-/// Reads of 1 MiB whose bytes arrive within that many milliseconds.
+/// Reads of 1 MiB whose bytes arrive within the given number of milliseconds.
 pub fn long_reads(of_ms: fn(u64) -> i64) -> Vec<Act> {
     let read = |number| Act {
         server_ns: MS,

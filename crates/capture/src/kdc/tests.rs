@@ -138,7 +138,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn any_split_and_repetition_tells_the_same(size in 1_usize..1_500, start in any::<u32>()) {
+    fn any_split_and_repetition_gives_the_same(size in 1_usize..1_500, start in any::<u32>()) {
         let mut sent = sent(size, start);
         prop_assert_eq!(accounts(&sent), BOTH);
         sent = sent.into_iter().flat_map(|one| [one.clone(), one]).collect();
@@ -179,7 +179,7 @@ proptest! {
 }
 
 #[test]
-fn a_capture_cut_to_headers_has_the_name_or_none() {
+fn a_capture_cut_to_headers_has_the_whole_name_or_no_name() {
     // Ethernet, IP and TCP take 66 bytes of a snap length of 512 and of 256.
     for (snap, expected) in [(446, &BOTH[..]), (190, &[])] {
         let mut sent = sent(1_460, 0);

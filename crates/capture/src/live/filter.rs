@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn what_passes() {
+    fn the_filter_passes_the_right_packets() {
         let ethernet = |protocol| Metadata { protocol, packet_type: 4, interface: 3, hardware: 1 };
         let v4 = ethernet(ETH_P_IP);
         let v6 = ethernet(ETH_P_IPV6);

@@ -83,7 +83,7 @@ fn fed(
 }
 
 #[test]
-fn segments_give_what_their_file_gives() {
+fn segments_give_the_same_rows_as_their_file() {
     let options = Options { threads: 1, ..Options::default() };
     for name in [
         "smb311.pcapng",
@@ -123,7 +123,7 @@ fn segments_give_what_their_file_gives() {
 }
 
 #[test]
-fn whoever_amends_sees_a_row_with_its_connection_and_what_it_sets_stays() {
+fn an_amended_row_has_its_connection_and_keeps_its_changes() {
     let options = Options { threads: 1, ..Options::default() };
     let mut seen = Vec::new();
     let mut amend = |row: &mut Operation, ends: &Endpoints| {
@@ -175,7 +175,7 @@ fn the_machine_that_records_knows_which_end_it_is() {
 }
 
 #[test]
-fn a_recording_in_the_midst_has_what_was_known_before_and_ends_without_an_end() {
+fn a_recording_begun_mid_stream_knows_earlier_state_and_ends_from_a_copy() {
     let options = Options { threads: 1, ..Options::default() };
     let path = fixture("smb311.pcapng");
     let whole = fed(&path, &options, u64::MAX, &mut |_, _| {});

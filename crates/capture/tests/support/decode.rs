@@ -1,4 +1,4 @@
-//! Captures to rows that can be compared.
+//! Converts captures to rows that can be compared.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -79,7 +79,7 @@ impl Decoded {
     }
 }
 
-/// A folder in memory, where there is one.
+/// A folder in memory, if there is one.
 pub fn folder() -> tempfile::TempDir {
     let memory = Path::new("/dev/shm");
     if memory.is_dir() {
@@ -106,7 +106,7 @@ pub fn decode_all(captures: &[&[u8]], options: &Options) -> Decoded {
     decode_files(paths, options).unwrap()
 }
 
-/// Decodes files; an error of the file comes back, any other fails the test.
+/// Decodes files; an error in the file is returned, any other error fails the test.
 pub fn decode_files(paths: Vec<PathBuf>, options: &Options) -> Result<Decoded, Error> {
     let inputs = paths.into_iter().map(Input::Path).collect();
     let mut out = Decoded::default();
@@ -132,7 +132,7 @@ pub fn decode_files(paths: Vec<PathBuf>, options: &Options) -> Result<Decoded, E
     Ok(out)
 }
 
-/// Decodes a conversation of which every message begins a segment.
+/// Decodes a conversation in which every message begins a segment.
 pub fn decoded(talk: &Talk) -> Decoded {
     decode(&pcap(&Sending::default().aligned(talk), usize::MAX, false), &single())
 }

@@ -1,5 +1,5 @@
-//! What the tests of whole captures share: SMB2 conversations, packets that carry them, and the
-//! rows that they decode to. Owns no expectation.
+//! Shared by the tests of whole captures: SMB2 conversations, the packets that carry them, and the rows
+//! that they decode to. Owns no expectation.
 
 #![allow(dead_code, clippy::unwrap_used, missing_docs)]
 
@@ -8,7 +8,7 @@ pub mod packets;
 pub mod smb2;
 pub mod talk;
 
-/// A small generator of pseudo-random numbers, so that a failure is repeated by its seed.
+/// A small generator of pseudo-random numbers, so that a seed reproduces a failure.
 pub struct Dice(u64);
 
 impl Dice {

@@ -1,4 +1,4 @@
-//! A conversation as TCP segments, and segments as a pcap file.
+//! Converts a conversation to TCP segments, and segments to a pcap file.
 
 use std::ops::Range;
 
@@ -19,7 +19,7 @@ pub struct Packet {
     pub acknowledgement: u32,
     pub flags: u8,
     pub payload: Vec<u8>,
-    /// Messages, by their place in the conversation, of which it carries bytes.
+    /// Indices in the conversation of the messages whose bytes it carries.
     pub carries: Range<usize>,
     pub client_port: u16,
     pub server_port: u16,
@@ -42,8 +42,8 @@ impl Default for Sending {
 }
 
 impl Sending {
-    /// Segments of the size that `cut` gives for a place in a message; what one side says at one
-    /// time is one run of bytes, whose segments do not end with its messages.
+    /// Segments of the size that `cut` returns for a position in a message; one side's messages of one
+    /// time are one run of bytes, whose segments do not end with its messages.
     pub fn send(&self, talk: &Talk, mut cut: impl FnMut(usize) -> usize) -> Vec<Packet> {
         let mut next = [self.initial[0].wrapping_add(1), self.initial[1].wrapping_add(1)];
         let mut out = Vec::new();
@@ -113,7 +113,7 @@ impl Sending {
     }
 }
 
-/// Segments of any size up to `most`; within data they are not so small that there are too many.
+/// Segments of any size up to `most`; within data they are large enough that there are not too many.
 pub fn any_size(dice: &mut Dice, most: usize) -> impl FnMut(usize) -> usize {
     move |into| {
         let size = 1 + dice.below(most);
@@ -121,8 +121,8 @@ pub fn any_size(dice: &mut Dice, most: usize) -> impl FnMut(usize) -> usize {
     }
 }
 
-/// Runs of packets of one side at one time: only within them may the order change without
-/// changing what is true.
+/// Runs of packets of one side at one time: only within them may the order change without changing the
+/// meaning.
 pub fn runs(packets: &[Packet]) -> Vec<Range<usize>> {
     let mut out: Vec<Range<usize>> = Vec::new();
     for (index, packet) in packets.iter().enumerate() {
@@ -139,8 +139,8 @@ pub fn runs(packets: &[Packet]) -> Vec<Range<usize>> {
     out
 }
 
-/// Changes the order within runs by at most `window` packets, and sends some again: alone, or
-/// with bytes of their neighbours.
+/// Changes the order within runs by at most `window` packets, and sends some again: alone, or with
+/// bytes of their neighbours.
 pub fn disturb(packets: &[Packet], dice: &mut Dice, window: usize, again: usize) -> Vec<Packet> {
     let mut out = Vec::new();
     for run in runs(packets) {
@@ -174,7 +174,7 @@ pub fn disturb(packets: &[Packet], dice: &mut Dice, window: usize, again: usize)
     out
 }
 
-/// In another order: each is overtaken by `window` others at most.
+/// In another order: at most `window` others overtake each packet.
 pub fn shuffled(packets: Vec<Packet>, dice: &mut Dice, window: usize) -> Vec<Packet> {
     let mut placed: Vec<(usize, Packet)> = packets
         .into_iter()

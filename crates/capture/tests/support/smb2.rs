@@ -1,4 +1,4 @@
-//! SMB2 messages by hand (MS-SMB2 section 2.2), as short as they may be.
+//! SMB2 messages built by hand (MS-SMB2 section 2.2), as short as possible.
 
 pub const SESSION: u64 = 0x1000_0000_0005;
 pub const TREE: u32 = 3;
@@ -62,7 +62,7 @@ impl Pdu {
         self.put(16, &flags.to_le_bytes())
     }
 
-    /// As the server's answer.
+    /// Makes it the server's answer.
     pub fn reply(self, status: u32) -> Pdu {
         self.flag(REPLY).put(8, &status.to_le_bytes())
     }
@@ -88,7 +88,7 @@ impl Pdu {
         self.put(at + 8, &id.to_le_bytes())
     }
 
-    /// As a session setup that says which session it replaces.
+    /// A session setup that names the session it replaces.
     pub fn replaces(self, session: u64) -> Pdu {
         self.put(64 + 16, &session.to_le_bytes())
     }
@@ -107,7 +107,7 @@ impl Pdu {
     }
 }
 
-/// Several as one message, each but the last padded to eight bytes.
+/// Several as one message, each except the last padded to eight bytes.
 pub fn compound(members: Vec<Pdu>) -> Vec<u8> {
     let mut out = vec![0; 4];
     let last = members.len() - 1;
@@ -146,7 +146,7 @@ fn file(number: u64) -> [u8; 16] {
     id
 }
 
-/// The file of the member before.
+/// The file of the previous member.
 pub const SAME: u64 = u64::MAX;
 
 fn file_of(number: u64) -> [u8; 16] {
@@ -232,7 +232,7 @@ pub fn created(id: u64, number: u64) -> Pdu {
 
 /// A durable open.
 pub fn created_durably(id: u64, number: u64) -> Pdu {
-    // One create context, 24 bytes from its Next on: DHnQ with 8 bytes of nothing.
+    // One create context, 24 bytes from its Next on: DHnQ with 8 zero bytes.
     let mut context = vec![0; 32];
     context[4..8].copy_from_slice(&[16, 0, 4, 0]);
     context[10..16].copy_from_slice(&[24, 0, 8, 0, 0, 0]);

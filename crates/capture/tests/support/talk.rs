@@ -43,7 +43,7 @@ impl Talk {
         self.pass(10_000);
     }
 
-    /// Up to the connected share; uses the message ids 0 to 3.
+    /// Up to the tree connect; uses the message ids 0 to 3.
     pub fn connect(&mut self) {
         self.exchange(negotiate(0), 400_000, negotiated(0));
         self.exchange(session_setup(1, None), 700_000, session_ready(1, MORE_PROCESSING));
@@ -101,7 +101,7 @@ pub fn everything(mut fill: impl FnMut() -> u8) -> Talk {
     talk.answer(created(15, 150).framed());
     talk.answer(closed(16).framed());
     talk.pass(9_000);
-    // Waits by design, and is cancelled in the end.
+    // Waits by design, and is cancelled at the end.
     talk.ask(notify(17, 60).framed());
     talk.pass(100_000);
     talk.answer(error(CHANGE_NOTIFY, 17, PENDING).asynchronous(77).framed());
@@ -129,7 +129,7 @@ pub fn everything(mut fill: impl FnMut() -> u8) -> Talk {
     talk
 }
 
-/// Contents that hold no magic by chance, yet differ from byte to byte.
+/// Contents without an accidental magic number, yet different from byte to byte.
 pub fn noise() -> impl FnMut() -> u8 {
     let mut dice = Dice::new(7);
     move || (dice.below(256) as u8) & 0x7f | 0x20

@@ -21,12 +21,12 @@ use super::{Channel, Pending};
 use crate::error::ClientError;
 use crate::reply::{Reply, Want};
 
-/// Longest message that is taken from a server: the largest read there is, and its headers.
+/// Longest message accepted from a server: the largest possible read and its headers.
 const MESSAGE_BYTES_MAX: usize = (16 << 20) - 1;
-/// Of the frame of a large read's reply that need not be verified only this much is kept.
+/// Bytes kept of a large read's reply that need not be verified.
 const HEAD_BYTES: usize = 256;
 const _: () = assert!(HEAD_BYTES > nbss::HEADER_BYTES + HEADER_BYTES + 16);
-/// A read from the socket takes at most this.
+/// Most bytes that one read from the socket returns.
 const SCRATCH_BYTES: usize = 256 << 10;
 
 thread_local! {
@@ -34,22 +34,22 @@ thread_local! {
     static SCRATCH: RefCell<Box<[u8]>> = RefCell::new(vec![0; SCRATCH_BYTES].into_boxed_slice());
 }
 
-/// A frame that has not come whole.
+/// A frame that has not arrived completely.
 #[derive(Default)]
 pub(super) enum Partial {
-    /// There is none.
+    /// There is no such frame.
     #[default]
     None,
     /// Its first bytes.
     Head(Vec<u8>),
-    /// All of it is kept.
+    /// The whole frame is kept.
     Whole { bytes: Vec<u8>, length: usize },
-    /// Of a read's payload nothing is kept.
+    /// The payload of a read, which is not kept.
     Skip { head: Vec<u8>, length: usize, left: usize },
 }
 
 impl Channel {
-    /// Reads once from the connection and takes in the replies that are whole. Can be dropped at
+    /// Reads once from the connection and processes the complete replies. The future may be dropped at
     /// any time without losing anything.
     pub async fn receive(&mut self) -> Result<(), ClientError> {
         poll_fn(|context| self.poll_receive(context)).await
@@ -75,7 +75,7 @@ impl Channel {
         })
     }
 
-    /// Takes bytes as they came from the connection.
+    /// Processes bytes that arrived on the connection.
     fn take_in(&mut self, mut bytes: &mut [u8], now: i64) -> Result<(), ClientError> {
         while !bytes.is_empty() {
             bytes = match std::mem::take(&mut self.partial) {
@@ -92,7 +92,7 @@ impl Channel {
         Ok(())
     }
 
-    /// The first bytes of a frame. Returns what is left, as the following functions do.
+    /// Processes the first bytes of a frame. Like the following functions, it returns the remaining bytes.
     fn begin_frame<'a>(
         &mut self,
         bytes: &'a mut [u8],
@@ -113,7 +113,7 @@ impl Channel {
         }
     }
 
-    /// More of a frame's head: enough of it says whether the rest is kept.
+    /// Adds bytes to a frame's head; once it is long enough, it shows whether the rest is kept.
     fn continue_head<'a>(
         &mut self,
         mut head: Vec<u8>,
@@ -139,7 +139,7 @@ impl Channel {
         Ok(rest)
     }
 
-    /// More of a frame that is kept whole.
+    /// Adds bytes to a frame that is kept whole.
     fn continue_whole<'a>(
         &mut self,
         mut kept: Vec<u8>,
@@ -156,7 +156,7 @@ impl Channel {
         Ok(rest)
     }
 
-    /// More of a read's payload, of which nothing is kept.
+    /// Counts bytes of a read's payload, which is not kept.
     fn skip_payload<'a>(
         &mut self,
         mut head: Vec<u8>,
@@ -173,8 +173,8 @@ impl Channel {
         Ok(rest)
     }
 
-    /// Whether the rest of the frame with this head is a read's payload that is not wanted: then it
-    /// is not kept.
+    /// Whether the rest of the frame with this head is a read's payload that the caller does not want,
+    /// so that it is not kept.
     fn may_skip(&self, head: &[u8]) -> bool {
         let message = head.get(nbss::HEADER_BYTES..).unwrap_or_default();
         let Some(header) = Header::parse(message) else { return false };
@@ -187,7 +187,7 @@ impl Channel {
             })
     }
 
-    /// Takes a whole frame, or the head of one with a read's reply, and its length.
+    /// Processes a whole frame, or the head of one with a read's reply, and its length.
     fn message(&mut self, frame: &mut [u8], length: usize, now: i64) -> Result<(), ClientError> {
         let bytes = frame.get_mut(nbss::HEADER_BYTES..).unwrap_or_default();
         let mut message: &[u8] = bytes;
@@ -219,7 +219,7 @@ impl Channel {
         Err(ClientError::Protocol("the server sent a message that is not SMB2".into()))
     }
 
-    /// Checks a reply's signature where there must be one (MS-SMB2 section 3.2.5.1.3).
+    /// Checks a reply's signature if it must have one (MS-SMB2 section 3.2.5.1.3).
     fn verify(&self, member: &Member<'_>) -> Result<(), ClientError> {
         let Some(signer) = &self.protection.signer else { return Ok(()) };
         let header = &member.header;
@@ -346,7 +346,7 @@ impl Channel {
         self.table.encrypted += u64::from(operation.encrypted() == Some(true));
     }
 
-    /// Sets the file of the members of a compound that a Create led.
+    /// Sets the file in the rows of a compound that begins with a Create.
     fn opened(&mut self, create: &Operation) {
         let (Some(handle), Some(file)) = (create.handle(), create.file_id()) else { return };
         let rows = self.pending.iter_mut().filter_map(|pending| pending.row.as_mut());
@@ -396,7 +396,7 @@ impl Channel {
     }
 }
 
-/// Appends from `bytes` until `kept` has `goal` bytes; what is left.
+/// Appends from `bytes` until `kept` has `goal` bytes; returns the rest.
 fn append<'a>(kept: &mut Vec<u8>, goal: usize, bytes: &'a mut [u8]) -> &'a mut [u8] {
     let missing = goal.saturating_sub(kept.len()).min(bytes.len());
     let (taken, rest) = bytes.split_at_mut(missing);
@@ -404,8 +404,8 @@ fn append<'a>(kept: &mut Vec<u8>, goal: usize, bytes: &'a mut [u8]) -> &'a mut [
     rest
 }
 
-/// Bytes of the frame that begins here, its NetBIOS header included; `None` while that has not
-/// come whole.
+/// Length in bytes of the frame that begins here, its NetBIOS header included; `None` while that header
+/// is incomplete.
 fn frame_length(bytes: &[u8]) -> Result<Option<usize>, ClientError> {
     let Some(header) = nbss::Header::parse(bytes) else { return Ok(None) };
     let length = header.length as usize;

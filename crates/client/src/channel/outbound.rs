@@ -1,7 +1,7 @@
 //! The sending half of a connection: requests become frames, signed or encrypted, and rows.
 //!
-//! Owns credits, MessageIds and what of an operation is known when it is sent. MS-SMB2 section
-//! 3.2.4.1.
+//! Owns credits, MessageIds, and the columns of an operation that are known when it is sent. MS-SMB2
+//! section 3.2.4.1.
 
 use smbscope_tables::code;
 use smbscope_tables::message;
@@ -17,7 +17,7 @@ use super::{Ask, Channel, IDLE_BYTES, Pending, Protection, Scene};
 use crate::error::ClientError;
 
 impl Channel {
-    /// Waits until the server has granted that many credits.
+    /// Waits until the server has granted the given number of credits.
     pub async fn have_credits(&mut self, credits: u32) -> Result<(), ClientError> {
         while self.credits < credits {
             if self.pending.is_empty() {
@@ -31,9 +31,9 @@ impl Channel {
         Ok(())
     }
 
-    /// Appends a request to the frame that [`Channel::send`] sends: alone in it, or a member of a
-    /// compound. A member with `related` works on the file of the one before. Returns the
-    /// MessageId, by which the reply is waited for.
+    /// Appends a request to the frame that [`Channel::send`] sends, as its only request or as a member
+    /// of a compound. A member with `related` works on the file of the member before it. Returns the
+    /// MessageId, which identifies the reply.
     pub fn add<B: Body>(
         &mut self,
         session_id: u64,
@@ -96,12 +96,12 @@ impl Channel {
         message_id
     }
 
-    /// Sends what was added.
+    /// Sends the frame.
     pub async fn send(&mut self) -> Result<(), ClientError> {
         self.send_hashed(None).await
     }
 
-    /// Sends what was added, and takes it into a preauthentication hash.
+    /// Sends the frame and adds it to a preauthentication hash.
     pub async fn send_hashed(
         &mut self,
         preauth: Option<&mut PreauthIntegrity>,
@@ -117,7 +117,7 @@ impl Channel {
         }
         let start = self.clock.now();
         let outstanding = self.in_flight;
-        // What waits by design is not in flight; a message that was sent counts once.
+        // A request that waits by design is not in flight; each message that was sent counts once.
         for pending in self.pending.iter_mut().skip(first).filter(|pending| !pending.waits) {
             self.in_flight += 1;
             pending.busy = pending.lead.then(|| self.busy.begin(start));
@@ -162,8 +162,8 @@ impl Channel {
         Header::parse(self.frame.message()).map_or(0, |header| header.session_id)
     }
 
-    /// Cancels a request that waits; false, and nothing sent, when it was answered. The Cancel itself
-    /// has no reply; the request's own comes.
+    /// Cancels a waiting request; false, with nothing sent, if it was answered already. The Cancel
+    /// itself has no reply; the request's own reply follows.
     pub async fn cancel(
         &mut self,
         session_id: u64,
@@ -241,8 +241,8 @@ fn fill_head(row: &mut Operation, command: Command, head: &Head, tree_id: u32) {
     }
 }
 
-/// Signs or encrypts what the frame holds: the bytes for the transport, whether they are signed,
-/// whether encrypted.
+/// Signs or encrypts the contents of the frame; returns the bytes for the transport, whether they are
+/// signed, and whether they are encrypted.
 fn protect<'a>(
     frame: &'a mut Frame,
     protection: &Protection,

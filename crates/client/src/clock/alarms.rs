@@ -1,8 +1,8 @@
 //! Wakes tasks to the microsecond.
 //!
-//! tokio's timers count whole milliseconds: all that is due within one begins together at its end. Users of
-//! a busy schedule would come in bursts, and a short delay would be a long one. Here one timer of the
-//! kernel (timerfd_create(2)) is set to what is due first.
+//! tokio's timers count whole milliseconds: everything due within one starts together at its end. Users
+//! of a busy schedule would come in bursts, and a short delay would become a long one. Here one kernel
+//! timer (timerfd_create(2)) is set to the earliest due time.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -18,7 +18,7 @@ use tokio::io::unix::AsyncFd;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// What tasks of one runtime wait for.
+/// The alarms that tasks of one runtime wait for.
 #[derive(Debug)]
 pub(super) struct Alarms {
     timer: AsyncFd<Timer>,
@@ -41,11 +41,11 @@ struct Alarm {
 }
 
 impl Alarms {
-    /// Of the runtime that this is called in, for as long as it lives.
+    /// Alarms of the current runtime, for as long as it lives.
     pub(super) fn new() -> io::Result<Arc<Alarms>> {
         let flags = TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC;
         let timer = Timer(TimerFd::new(ClockId::CLOCK_MONOTONIC, flags)?);
-        // Deprecated for types whose descriptor may be closed or exchanged; this one's is its own.
+        // Deprecated for types whose descriptor may be closed or replaced; this one owns its descriptor.
         #[expect(deprecated)]
         let timer = AsyncFd::with_interest(timer, Interest::READABLE)?;
         let alarms = Arc::new(Alarms { timer, waiting: Mutex::default() });
@@ -53,7 +53,7 @@ impl Alarms {
             let alarms = alarms.clone();
             async move {
                 while let Ok(mut ready) = alarms.timer.readable().await {
-                    // Before it is set again, so that the next time is not forgotten.
+                    // Cleared before the timer is set again, so that its next expiry is not lost.
                     ready.clear_ready();
                     alarms.ring();
                 }
@@ -82,7 +82,7 @@ impl Alarms {
         }
     }
 
-    /// Wakes all whose time has come.
+    /// Wakes all tasks whose time has come.
     fn ring(&self) {
         let mut waiting = self.waiting();
         let now = Instant::now();
@@ -92,10 +92,10 @@ impl Alarms {
         self.set(&mut waiting);
     }
 
-    /// Sets the timer to the first; where the kernel refuses, all wait with tokio's timers.
+    /// Sets the timer to the earliest alarm; if the kernel refuses, all tasks wait with tokio's timers.
     fn set(&self, waiting: &mut BinaryHeap<Reverse<Alarm>>) {
         let Some(Reverse(first)) = waiting.peek() else { return };
-        // A time of zero would stop it.
+        // A time of zero would disarm it.
         let after = first.due.saturating_duration_since(Instant::now());
         let after = TimeSpec::from_duration(after.max(Duration::from_nanos(1)));
         let timer = &self.timer.get_ref().0;

@@ -12,12 +12,12 @@ use tokio::net::TcpStream;
 
 /// The port of a KDC (RFC 4120 section 7.2.3).
 const PORT: u16 = 88;
-/// The longest reply. Windows' MaxTokenSize, which bounds tickets, is 65,535 bytes at most.
+/// The longest reply. Windows' MaxTokenSize, which bounds tickets, is at most 65,535 bytes.
 const REPLY_BYTES_MAX: u32 = 1 << 20;
-/// Time for one exchange with one KDC; then the next is asked.
+/// Time for one exchange with one KDC; then the next one is tried.
 pub const REPLY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Where a KDC is.
+/// The address of a KDC.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KdcAddress {
     /// Name or address.
@@ -34,7 +34,7 @@ pub struct KdcAddress {
 pub struct KdcAddressError(String);
 
 impl KdcAddress {
-    /// Reads `HOST[:PORT]`, with or without `tcp/` as krb5.conf may have it.
+    /// Reads `HOST[:PORT]`, optionally with `tcp/` in front as in krb5.conf.
     pub fn parse(text: &str) -> Result<KdcAddress, KdcAddressError> {
         let error = || KdcAddressError(text.to_owned());
         let place = text.trim();
@@ -61,7 +61,7 @@ impl KdcAddress {
         Ok(KdcAddress { host: host.to_owned(), port })
     }
 
-    /// Sends a message, its length before it, and returns the reply in the same form.
+    /// Sends a message with its length in front, and returns the reply in the same form.
     pub async fn ask(&self, message: &[u8], patience: Duration) -> io::Result<Vec<u8>> {
         let exchange = async {
             let mut stream = TcpStream::connect((self.host.as_str(), self.port)).await?;
@@ -73,7 +73,7 @@ impl KdcAddress {
                 return Err(io::Error::new(io::ErrorKind::InvalidData, error));
             }
             let mut reply = length.to_be_bytes().to_vec();
-            // As long as what came, not as what was announced.
+            // Allocated for what arrived, not for the announced length.
             (&mut stream).take(u64::from(length)).read_to_end(&mut reply).await?;
             if reply.len() != 4 + length as usize {
                 return Err(io::ErrorKind::UnexpectedEof.into());
@@ -130,7 +130,7 @@ mod tests {
         }
     }
 
-    /// What a KDC that answers with `reply`, and then ends the connection or waits, gives.
+    /// The result of an exchange with a KDC that sends `reply` and then ends the connection or waits.
     async fn answer(reply: &[u8], waits: bool) -> io::Result<Vec<u8>> {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = KdcAddress::parse(&listener.local_addr().unwrap().to_string()).unwrap();

@@ -1,8 +1,8 @@
 //! Keytab files: long-term keys of principals, as MIT Kerberos writes them.
 //!
 //! Owns the format, version 0x0502 (MIT krb5's documentation, "Keytab file format"), and the choice
-//! among a principal's keys. It does not own what a key is used for (`kerberos`). The file is data:
-//! whatever does not add up is an error with its offset.
+//! among a principal's keys. It does not own what a key is used for (`kerberos`). The file is untrusted
+//! data: every inconsistency is an error with its offset.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,12 +11,12 @@ use std::path::{Path, PathBuf};
 
 use sspi::Secret;
 
-/// More than a hundred thousand users with four keys each have.
+/// Largest file, in bytes: a hundred thousand users with four keys each need less.
 const FILE_BYTES_MAX: u64 = 64 << 20;
-/// Principals that an error lists.
+/// Number of principals that an error lists.
 const LISTED_MOST: usize = 5;
-/// What `sspi` can use, the strongest first: aes256-cts-hmac-sha1-96, aes128-cts-hmac-sha1-96
-/// (RFC 3962 section 7), and the bytes of their keys.
+/// Encryption types that `sspi` supports, the strongest first: aes256-cts-hmac-sha1-96,
+/// aes128-cts-hmac-sha1-96 (RFC 3962 section 7), with the length of their keys in bytes.
 const USABLE: [(u16, usize); 2] = [(18, 32), (17, 16)];
 
 /// The keys of a file.
@@ -43,35 +43,35 @@ pub struct LongTermKey {
     pub value: Secret<Vec<u8>>,
 }
 
-/// Why a keytab is of no use.
+/// Why a keytab cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum KeytabError {
-    /// The file.
+    /// The file cannot be read.
     #[error("{}: cannot be read: {error}", path.display())]
     Read {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         error: std::io::Error,
     },
-    /// What is in it.
+    /// The contents are invalid.
     #[error("{}: not a valid keytab: {reason} (byte {offset})", path.display())]
     Malformed {
-        /// Which file.
+        /// The file.
         path: PathBuf,
         /// What is wrong.
         reason: &'static str,
-        /// Where.
+        /// Where in the file, in bytes.
         offset: usize,
     },
-    /// A principal that it does not hold.
+    /// The keytab does not have the principal.
     #[error("{}: no key for {principal}; {holds}", path.display())]
     Missing {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Whose key was looked for.
+        /// The principal whose key was looked for.
         principal: String,
-        /// What the keytab holds.
+        /// The principals that the keytab has.
         holds: String,
     },
 }
@@ -188,7 +188,7 @@ fn name_of(encryption_type: u16) -> String {
     }
 }
 
-/// Forgets the bytes of a file of keys.
+/// Wipes the bytes of a file of keys.
 fn zeroize(bytes: Vec<u8>) {
     drop(Secret::new(bytes));
 }
@@ -206,13 +206,13 @@ impl<'a> Entries<'a> {
     fn new(bytes: &'a [u8]) -> Result<Entries<'a>, Wrong> {
         match bytes.get(..2) {
             Some([5, 2]) => Ok(Entries { bytes, offset: 2 }),
-            // Its numbers have the byte order of the machine that wrote it; it is no longer in use.
+            // Its numbers have the byte order of the machine that wrote it; the version is obsolete.
             Some([5, 1]) => Err(("its version is 0x0501, only 0x0502 is read", 0)),
             _ => Err(("it does not begin with version 0x0502", 0)),
         }
     }
 
-    /// The next one; `None` at the end, which is that of the file or a length of zero.
+    /// The next entry; `None` at the end of the file or at a length of zero.
     fn next(&mut self) -> Result<Option<Entry<'a>>, Wrong> {
         loop {
             if self.offset == self.bytes.len() {
@@ -224,7 +224,7 @@ impl<'a> Entries<'a> {
             if length == 0 {
                 return Ok(None);
             }
-            // A negative length is a hole that a removed entry left.
+            // A negative length marks a hole where an entry was removed.
             let begin = file.offset;
             let end = usize::try_from(length.unsigned_abs())
                 .ok()
@@ -257,7 +257,7 @@ fn entry(mut fields: Fields<'_>) -> Result<Entry<'_>, Wrong> {
     let [short_version] = fields.take("an entry is cut off before its version")?;
     let encryption_type = u16::from_be_bytes(fields.take("an entry is cut off before its key")?);
     let key = fields.counted("a key goes beyond its entry")?;
-    // A version of 32 bits may follow; zero says that it does not.
+    // A 32-bit version may follow; zero means that there is none.
     let long_version = fields.take::<4>("").map_or(0, u32::from_be_bytes);
     let version = if long_version == 0 { u32::from(short_version) } else { long_version };
     Ok(Entry { principal, version, encryption_type, key })
@@ -286,7 +286,7 @@ impl<'a> Fields<'a> {
         Ok(field)
     }
 
-    /// A part of a name. What is not valid UTF-8 equals no name that is looked for.
+    /// A part of a name. Invalid UTF-8 equals no name that a caller looks for.
     fn text(&mut self) -> Result<String, Wrong> {
         let bytes = self.counted("a name goes beyond its entry")?;
         Ok(String::from_utf8_lossy(bytes).into_owned())

@@ -1,32 +1,32 @@
-//! What is needed of krb5.conf: the default realm, and where a realm's KDCs are.
+//! The parts of krb5.conf that a logon needs: the default realm, and the KDCs of each realm.
 //!
 //! Source: krb5.conf(5) of MIT Kerberos. It does not own `[domain_realm]` (`sspi` reads that itself)
-//! nor `include`, and asks no DNS: where those are needed, `--kdc` and `--realm` say it.
+//! nor `include`, and sends no DNS queries: `--kdc` and `--realm` replace those.
 
 use std::io::Read as _;
 use std::path::PathBuf;
 
 use super::kdc::KdcAddress;
 
-/// The variable that names the files, with colons between them.
+/// The environment variable that lists the files, separated by colons.
 const VARIABLE: &str = "KRB5_CONFIG";
 const DEFAULT_FILE: &str = "/etc/krb5.conf";
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// What the files say. Earlier files win.
+/// Contents of the files. Earlier files take precedence.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Krb5Conf {
     /// `[libdefaults] default_realm`.
     pub default_realm: Option<String>,
     /// `[realms] REALM = { kdc = HOST }`, in order.
     kdcs: Vec<(String, KdcAddress)>,
-    /// The files, also those that are not there.
+    /// The files, including those that do not exist.
     files: Vec<PathBuf>,
 }
 
 impl Krb5Conf {
-    /// Reads the files that `$KRB5_CONFIG` names, or /etc/krb5.conf. One that cannot be read says
-    /// nothing.
+    /// Reads the files that `$KRB5_CONFIG` lists, or /etc/krb5.conf. A file that cannot be read counts
+    /// as empty.
     pub fn of_environment() -> Krb5Conf {
         let files = match std::env::var_os(VARIABLE) {
             Some(files) => std::env::split_paths(&files).collect(),
@@ -63,7 +63,7 @@ impl Krb5Conf {
 
     fn add(&mut self, text: &str) {
         let mut section = "";
-        // The groups that the line is in: `REALM = {`.
+        // The groups that enclose the line: `REALM = {`.
         let mut groups: Vec<&str> = Vec::new();
         for line in text.lines().map(str::trim) {
             if line.is_empty() || line.starts_with(['#', ';']) {

@@ -1,4 +1,4 @@
-//! What is left of a session that ended, or did not come about.
+//! What is left of a session that ended or was never established.
 
 use smbscope_tables::code::share_type;
 use smbscope_tables::tables::{Connection, Session as SessionRow, Tree};
@@ -17,16 +17,16 @@ pub struct Ended {
     pub rows: Vec<Box<Row>>,
     /// Its connections.
     pub connections: Vec<Connection>,
-    /// The session, when it came about.
+    /// The session, if it was established.
     pub session: Option<SessionRow>,
-    /// Its tree, when it came about.
+    /// Its tree, if it was connected.
     pub tree: Option<Tree>,
 }
 
-/// A session that did not come about, with the rows of what was tried.
+/// A session that could not be established, with the rows of the attempt.
 #[derive(Debug)]
 pub struct Failed {
-    /// Why.
+    /// The reason.
     pub error: ClientError,
     /// What was sent until then.
     pub left: Ended,
@@ -47,7 +47,7 @@ impl From<ClientError> for Failed {
 }
 
 impl Session {
-    /// Logs off and ends the connections. The rows of all that, and the connections' own.
+    /// Logs off and ends the connections; includes the rows of that and the connections' own rows.
     pub async fn close(mut self) -> Ended {
         let ask = || Ask::default();
         let farewell = async {
@@ -75,7 +75,7 @@ impl Session {
         ended
     }
 
-    /// What the table of sessions says.
+    /// The row in the table of sessions.
     fn row(&self, connections: &[Connection]) -> Option<SessionRow> {
         let (link, names) = (connections.first()?, self.channels.first()?.names());
         let last = self.channels.iter().filter_map(Channel::last_reply).max();
@@ -97,20 +97,20 @@ impl Session {
     }
 
     fn tree_row(&self, session: Option<&SessionRow>) -> Option<Tree> {
-        let (session, told, names) = (session?, self.tree?, self.channels.first()?.names());
+        let (session, tree, names) = (session?, self.tree?, self.channels.first()?.names());
         Some(Tree {
             session_id: self.session_id,
             tree_id: u64::from(self.tree_id),
             connection: session.connection,
             share: Some(names.share.clone()),
-            share_type: Some(share_type(told.kind)),
-            share_flags: Some(u64::from(told.flags.0)),
-            capabilities: Some(u64::from(told.capabilities.0)),
+            share_type: Some(share_type(tree.kind)),
+            share_flags: Some(u64::from(tree.flags.0)),
+            capabilities: Some(u64::from(tree.capabilities.0)),
             continuous_availability: Some(
-                told.capabilities.contains(ShareCapabilities::CONTINUOUS_AVAILABILITY),
+                tree.capabilities.contains(ShareCapabilities::CONTINUOUS_AVAILABILITY),
             ),
-            encrypt_data: Some(told.flags.contains(ShareFlags::ENCRYPT_DATA)),
-            start: told.start,
+            encrypt_data: Some(tree.flags.contains(ShareFlags::ENCRYPT_DATA)),
+            start: tree.start,
             end: session.end,
             operations: self.channels.iter().map(|channel| channel.counts().1).sum(),
             ..Tree::default()

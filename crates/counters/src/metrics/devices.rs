@@ -1,4 +1,4 @@
-//! Processors and disks in an exporter's answer, whose counters are made of several metrics.
+//! Processors and disks in an exporter's answer, whose counters combine several metrics.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use crate::rate::Reading;
 
 use super::text::Sample;
 
-/// Most processors, disks and interfaces that are distinguished in one answer.
+/// Most processors, disks and interfaces of one answer.
 pub const DEVICES_MAX: usize = 1_024;
 
-/// Seconds of one processor by what it did; no number where the exporter does not say.
+/// Seconds of one processor by activity; `None` if the exporter does not report it.
 #[derive(Clone, Copy, Debug)]
 struct Cpu {
     total: f64,
@@ -45,14 +45,14 @@ impl Cpu {
     }
 }
 
-/// Adds what is known to what may not be.
+/// Adds a known value to one that may be unknown.
 fn add(sum: &mut f64, part: f64) {
     if !part.is_nan() {
         *sum = if sum.is_nan() { part } else { *sum + part };
     }
 }
 
-/// A disk's totals; no number where the exporter does not say.
+/// A disk's totals; `None` if the exporter does not report it.
 #[derive(Clone, Copy, Debug)]
 struct Totals([f64; 8]);
 
@@ -104,9 +104,9 @@ impl Devices {
         self.waited = Some(self.waited.unwrap_or(0.0) + seconds);
     }
 
-    /// Takes a disk's total: what follows the exporter's prefix, and the label that names it.
+    /// Takes a disk's total: the name after the exporter's prefix, and the label that names the disk.
     pub fn disk(&mut self, sample: &Sample<'_>, field: &str, label: &str) {
-        // What follows the exporter's prefix: node_exporter's names, then windows_exporter's.
+        // The name after the exporter's prefix: node_exporter's names, then windows_exporter's.
         let at = match field {
             "reads_completed_total" | "reads_total" => 0,
             "writes_completed_total" | "writes_total" => 1,
@@ -125,7 +125,7 @@ impl Devices {
         }
     }
 
-    /// How many disks there are.
+    /// Number of disks.
     pub fn disks(&self) -> usize {
         self.disks.len()
     }

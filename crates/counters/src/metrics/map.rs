@@ -1,7 +1,7 @@
-//! From the metrics of exporters to our counters: the names of node_exporter and windows_exporter
-//! become ours, so that a server shows the same counters wherever they were read; what Samba's own
-//! exporter (`smb_prometheus_endpoint`, Samba 4.22, source3/utils/smb_prometheus_endpoint.c) and
-//! others show about SMB keeps its name.
+//! Translates metrics of exporters to our counters: the names of node_exporter and windows_exporter
+//! become ours, so that a server shows the same counters from every source; metrics about SMB from
+//! Samba's own exporter (`smb_prometheus_endpoint`, Samba 4.22,
+//! source3/utils/smb_prometheus_endpoint.c) and others keep their names.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use crate::rate::{Kind, Reading};
 use super::devices::{DEVICES_MAX, Devices, entry};
 use super::text::{Sample, Type};
 
-/// Metrics that are taken under their own names unless asked otherwise: these prefixes.
+/// Prefixes of metrics that are kept under their own names by default.
 pub const SMB_PREFIXES: [&str; 4] = ["smb_", "samba_", "windows_smb", "ctdb_"];
 
 /// (metric, our name, unit, factor, whether it is a total, label of the instance)
@@ -92,7 +92,7 @@ pub struct Map {
 }
 
 impl Map {
-    /// Takes a sample; `prefixes` are those that keep their names.
+    /// Takes a sample; metrics with one of the `prefixes` keep their names.
     pub fn sample(&mut self, sample: &Sample<'_>, prefixes: &[String]) {
         if !sample.value.is_finite() {
             return;
@@ -148,7 +148,7 @@ impl Map {
         };
         let instance = label.and_then(|label| sample.label(label));
         self.out.push(match instance {
-            // Interfaces and disks that never did anything are noise.
+            // Interfaces and disks that were never used are noise.
             Some(instance) => Reading { sparse: total, ..reading }.of(instance),
             None => reading,
         });
@@ -227,7 +227,7 @@ impl Map {
     }
 }
 
-/// Durations come in nanoseconds, whatever the family's unit.
+/// Durations are in nanoseconds, whatever the family's unit.
 fn duration(family: &str) -> (&str, &'static str, f64) {
     for (suffix, factor) in
         [("_microseconds", 1e3), ("_milliseconds", 1e6), ("_nanoseconds", 1.0), ("_seconds", 1e9)]
@@ -243,7 +243,7 @@ fn unit_name(suffix: &str) -> &'static str {
     if suffix == "_ns" { "ns" } else { "" }
 }
 
-/// `share=a,operation=create`: labels that say something.
+/// `share=a,operation=create`: the informative labels.
 fn instance(sample: &Sample<'_>) -> Option<String> {
     let labels: Vec<String> = sample
         .labels
@@ -260,7 +260,7 @@ mod tests {
     use crate::metrics::text::parse;
     use crate::rate::Rates;
 
-    /// Rows between two answers a second apart.
+    /// Rows for two answers, one second apart.
     fn rows(answers: [&str; 2]) -> Vec<String> {
         let prefixes: Vec<String> = SMB_PREFIXES.map(str::to_owned).to_vec();
         let mut rates = Rates::default();
@@ -422,7 +422,7 @@ windows_smb_server_shares_current_open_file_count{{share=\"home\"}} 12
         ] {
             assert!(rows.iter().any(|found| found == row), "{row}: {rows:?}");
         }
-        // What Windows does not tell is unknown, not zero.
+        // Values that Windows does not report are unknown, not zero.
         assert!(!rows.iter().any(|row| row.contains("iowait") || row.contains("busy")));
     }
 

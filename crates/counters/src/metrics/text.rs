@@ -5,14 +5,14 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-/// Samples of one answer that are looked at.
+/// Most samples of one answer.
 pub const SAMPLES_MAX: usize = 200_000;
-/// Labels of one sample that are kept.
+/// Most labels of one sample.
 const LABELS_MAX: usize = 32;
-/// Types that are remembered.
+/// Most types that are remembered.
 const TYPES_MAX: usize = 20_000;
 
-/// What kind of metric it is.
+/// The type of a metric.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Type {
     /// Only grows, until it is reset.
@@ -23,7 +23,7 @@ pub enum Type {
     Histogram,
     /// Quantiles, `_sum` and `_count`.
     Summary,
-    /// Not said.
+    /// Not declared.
     #[default]
     Untyped,
 }
@@ -48,7 +48,7 @@ impl Sample<'_> {
     }
 }
 
-/// How an answer was understood.
+/// How well an answer was understood.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parsed {
     /// Samples found.
@@ -61,7 +61,7 @@ pub struct Parsed {
     pub dropped: usize,
 }
 
-/// Reads an answer.
+/// Parses an answer.
 pub fn parse<'a>(text: &'a str, mut each: impl FnMut(Sample<'a>)) -> Parsed {
     let mut parsed = Parsed::default();
     let mut types: HashMap<&str, Type> = HashMap::new();
@@ -119,7 +119,7 @@ fn kind(types: &HashMap<&str, Type>, name: &str) -> Type {
     if name.ends_with("_total") { Type::Counter } else { Type::Untyped }
 }
 
-/// `name { label = "value", ... } value [time] [# exemplar]`, with blanks where one likes.
+/// `name { label = "value", ... } value [time] [# exemplar]`, with blanks in any place.
 fn sample(line: &str) -> Option<Sample<'_>> {
     let end = line.find(|c: char| c == '{' || c.is_ascii_whitespace())?;
     let (name, rest) = line.split_at(end);
@@ -157,8 +157,8 @@ fn is_name(name: &str) -> bool {
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b':')
 }
 
-/// A text in quotation marks, in which a backslash leads a backslash, a mark or an `n`; and what
-/// follows it.
+/// A text in quotation marks, in which a backslash escapes a backslash, a mark or an `n`; and the rest
+/// of the line.
 fn quoted(text: &str) -> Option<(Cow<'_, str>, &str)> {
     let text = text.strip_prefix('"')?;
     let stop = text.find(['"', '\\'])?;
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_exporters_write() {
+    fn the_format_of_exporters_is_read() {
         let text = r#"
 # HELP node_cpu_seconds_total Seconds the CPUs spent in each mode.
 # TYPE node_cpu_seconds_total counter
@@ -220,7 +220,7 @@ temperature NaN
     }
 
     #[test]
-    fn what_is_no_metric_is_counted() {
+    fn invalid_lines_are_counted() {
         let text = "<html>\nok 1\nno_value\n9digit 1\nx{a=1} 2\nx{a=\"b} 2\nx{a=\"b\" c=\"d\"} 2\nx{a=\"b\"} y\n";
         let (samples, parsed) = all(text);
         assert_eq!(samples.len(), 1);
@@ -243,7 +243,7 @@ temperature NaN
         }
 
         #[test]
-        fn what_is_written_is_read(value in "(?s).{0,40}", number in -1e300..1e300) {
+        fn any_label_value_and_number_is_read(value in "(?s).{0,40}", number in -1e300..1e300) {
             let escaped = value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
             // A carriage return would end the line for `lines`; exporters do not write it.
             prop_assume!(!value.contains('\r'));

@@ -1,5 +1,5 @@
-//! Readers of the files of `/proc` that speak of the whole machine. They take text and skip what
-//! they do not understand: the kernel adds fields.
+//! Parsers for the files of `/proc` about the whole machine. They take text and skip unknown parts: the
+//! kernel adds fields.
 
 use crate::rate::Reading;
 
@@ -33,9 +33,9 @@ pub fn stat(text: &str, out: &mut Vec<Reading>) {
     }
 }
 
-/// `/proc/schedstat`: time in which tasks were ready and waited for a processor, in ns, which kernels with
-/// CONFIG_SCHEDSTATS tell. A processor's line ends with the time tasks ran, the time they waited, and
-/// how often one began to run.
+/// `/proc/schedstat`: time in which tasks were ready and waited for a processor, in ns, on kernels with
+/// CONFIG_SCHEDSTATS. A processor's line ends with the time that tasks ran, the time that they waited,
+/// and the number of times that one began to run.
 pub fn schedstat(text: &str, out: &mut Vec<Reading>) {
     let lines = text.lines().filter(|line| line.starts_with("cpu"));
     let waited =
@@ -72,7 +72,7 @@ pub fn loadavg(text: &str, out: &mut Vec<Reading>) {
     }
 }
 
-/// `/proc/diskstats` of those devices that `is_disk` wants and that were ever used.
+/// `/proc/diskstats` of the devices that `is_disk` accepts and that were ever used.
 pub fn diskstats(text: &str, is_disk: impl Fn(&str) -> bool, out: &mut Vec<Reading>) {
     const SECTOR_BYTES: f64 = 512.0;
     for line in text.lines() {
@@ -102,14 +102,14 @@ pub fn diskstats(text: &str, is_disk: impl Fn(&str) -> bool, out: &mut Vec<Readi
     }
 }
 
-/// A disk's totals, wherever they come from.
+/// A disk's totals, from any source.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Disk<'a> {
     /// The device.
     pub name: &'a str,
-    /// Reads that were done.
+    /// Completed reads.
     pub reads: f64,
-    /// Writes that were done.
+    /// Completed writes.
     pub writes: f64,
     /// Bytes read.
     pub read_bytes: f64,
@@ -143,7 +143,7 @@ impl Disk<'_> {
     }
 }
 
-/// `/proc/net/dev` of those interfaces that were ever used.
+/// `/proc/net/dev` of the interfaces that were ever used.
 pub fn net_dev(text: &str, out: &mut Vec<Reading>) {
     for line in text.lines() {
         let Some((name, fields)) = line.split_once(':') else { continue };
@@ -182,7 +182,7 @@ pub fn net_dev(text: &str, out: &mut Vec<Reading>) {
     }
 }
 
-/// `/proc/net/snmp`: two lines for each protocol, names and values.
+/// `/proc/net/snmp`: two lines per protocol, names and values.
 pub fn net_snmp(text: &str, out: &mut Vec<Reading>) {
     let mut lines = text.lines().filter_map(|line| line.strip_prefix("Tcp:"));
     let (Some(names), Some(values)) = (lines.next(), lines.next()) else { return };
@@ -248,7 +248,7 @@ pub fn pressure(resource: &str, text: &str, out: &mut Vec<Reading>) {
 }
 
 fn number(word: &str) -> Option<f64> {
-    // Only what the kernel writes: digits, a sign, a point.
+    // Accepts only what the kernel writes: digits, a sign, a point.
     let plain = word.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'.' | b'-'));
     if plain { word.parse().ok() } else { None }
 }
@@ -259,7 +259,7 @@ mod tests {
     use crate::rate::Rates;
     use proptest::prelude::*;
 
-    /// Rows between two texts a second apart.
+    /// Rows for two texts, one second apart.
     fn rows(read: impl Fn(&str, &mut Vec<Reading>), texts: [&str; 2]) -> Vec<String> {
         let mut rates = Rates::default();
         let mut rows = Vec::new();

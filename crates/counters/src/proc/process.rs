@@ -1,10 +1,10 @@
-//! The processes of a server or of the generator: how many, their processor time and memory
+//! The processes of a server or of the generator: their number, processor time and memory
 //! (`/proc/PID/stat`, proc(5)), and how long they were ready and waited for a processor (`schedstat`,
 //! Documentation/scheduler/sched-stats.rst).
 //!
-//! Memory is the sum of the resident sets: pages that processes share (a forking smbd shares most
-//! of its code and its databases) count once for each of them. What a process that
-//! ended did since the sample before is lost, and what its threads that ended waited.
+//! Memory is the sum of the resident sets: pages that processes share (a forking smbd shares most of
+//! its code and its databases) count once for each of them. The work of a process that ended since the
+//! previous sample is lost, and so are the waits of its threads that ended.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -14,19 +14,19 @@ use crate::rate::Reading;
 
 use super::text;
 
-/// Processes that are looked at; beyond it none.
+/// Most processes of one sample; further ones are ignored.
 const PROCESSES_MAX: usize = 100_000;
-/// Threads of one process that are looked at.
+/// Most threads of one process.
 const THREADS_MAX: usize = 10_000;
-/// Ticks of a second in `/proc` (USER_HZ), the same on all architectures of today.
+/// Ticks per second in `/proc` (USER_HZ), the same on all current architectures.
 const TICKS_PER_SECOND: f64 = 100.0;
 
 /// Which processes belong together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Processes {
-    /// All whose name (as `ps -C` shows it) begins so: `smbd` finds `smbd[192.0.2.1]` as well.
+    /// All whose name (as `ps -C` shows it) begins with this: `smbd` finds `smbd[192.0.2.1]` as well.
     Named(String),
-    /// One process and all that it started, with what they are called in a table.
+    /// One process and all its descendants, with their name in a table.
     Tree(u32, String),
 }
 
@@ -51,7 +51,7 @@ pub struct Process {
     resident_pages: u64,
 }
 
-/// Reads a `stat`. The name is in parentheses and may contain parentheses, so the last one closes it.
+/// Parses a `stat`. The name is in parentheses and may contain parentheses, so the last one closes it.
 pub fn parse(text: &str) -> Option<Process> {
     let (pid, rest) = text.split_once(" (")?;
     let (name, rest) = rest.rsplit_once(')')?;
@@ -79,7 +79,7 @@ pub fn list(root: &Path) -> Vec<Process> {
             !name.is_empty() && name.as_encoded_bytes().iter().all(u8::is_ascii_digit)
         })
         .take(PROCESSES_MAX)
-        // One that ended meanwhile has no file any more.
+        // A process that ended in the meantime has no file any more.
         .filter_map(|entry| parse(&text(&entry.path().join("stat"))?))
         .collect()
 }
@@ -89,18 +89,18 @@ pub fn list(root: &Path) -> Vec<Process> {
 pub struct Tracker {
     which: Processes,
     page_bytes: u64,
-    /// By process and its start, because numbers are used again.
+    /// By process and its start, because ids are reused.
     before: HashMap<(u32, u64), Used>,
     first: bool,
     sum: Used,
 }
 
-/// What a process had of the processors.
+/// A process's use of the processors.
 #[derive(Clone, Copy, Debug, Default)]
 struct Used {
     user_ticks: u64,
     system_ticks: u64,
-    /// None where the kernel does not say.
+    /// `None` if the kernel does not report it.
     waited_ns: Option<u64>,
 }
 
@@ -110,7 +110,7 @@ impl Used {
         Used { user_ticks, system_ticks, waited_ns: waited_ns(root, process) }
     }
 
-    /// Adds what is more than before.
+    /// Adds the growth since the previous sample.
     fn add(&mut self, now: Used, before: Used) {
         let add = |sum: u64, now: u64, before| sum.saturating_add(now.saturating_sub(before));
         self.user_ticks = add(self.user_ticks, now.user_ticks, before.user_ticks);
@@ -138,12 +138,12 @@ fn waited_ns(root: &Path, process: &Process) -> Option<u64> {
 }
 
 impl Tracker {
-    /// For those processes, on a machine with pages of that size.
+    /// For the given processes, on a machine with pages of the given size.
     pub fn new(which: Processes, page_bytes: u64) -> Tracker {
         Tracker { which, page_bytes, before: HashMap::new(), first: true, sum: Used::default() }
     }
 
-    /// Readings of a sample of the `/proc` at `root`.
+    /// Readings from the `/proc` at `root`.
     pub fn read(&mut self, root: &Path, processes: &[Process], out: &mut Vec<Reading>) {
         let mine = self.select(processes);
         let mut now = HashMap::with_capacity(mine.len());
@@ -151,7 +151,7 @@ impl Tracker {
         for process in &mine {
             let key = (process.pid, process.started);
             let used = Used::of(root, process);
-            // What ran before the first sample does not count; what began later counts whole.
+            // Work before the first sample does not count; a process that began later counts completely.
             let before = match self.before.get(&key) {
                 Some(&before) => before,
                 None if self.first => used,
@@ -202,12 +202,12 @@ impl Tracker {
                 }
                 let mut found: Vec<&Process> =
                     processes.iter().filter(|process| process.pid == *root).collect();
-                let mut seen: HashSet<u32> = HashSet::from([*root]);
+                let mut known: HashSet<u32> = HashSet::from([*root]);
                 let mut at = 0;
                 while let Some(process) = found.get(at).copied() {
                     at += 1;
                     for &child in children.get(&process.pid).into_iter().flatten() {
-                        if seen.insert(child.pid) {
+                        if known.insert(child.pid) {
                             found.push(child);
                         }
                     }
@@ -271,7 +271,7 @@ mod tests {
             process(11, 10, "x", 0),
             process(12, 11, "y", 0),
             process(13, 1, "smbd", 0),
-            // A loop, as a listing may show when numbers are used again.
+            // A loop, which a listing may show when ids are reused.
             process(10, 12, "smbd", 0),
         ];
         assert_eq!(values(&mut tracker, &all[..4])[0], 3.0);

@@ -1,9 +1,9 @@
-//! Users of a lab: names, one password, and the two files that tell Samba of them.
+//! Users of a lab: names, one password, and the two files that define them for Samba.
 //!
 //! All names are mapped to one system user (smb.conf `username map`), whose entry in an `smbpasswd`
-//! file of the lab holds the password's NT hash. So ten thousand users take milliseconds, where
-//! `pdbedit -a` would take minutes and ten thousand system users. Sources: smbpasswd(5), smb.conf(5)
-//! `username map`, MS-NLMP 3.3.1 (NTOWFv1: MD4 of the password in UTF-16LE).
+//! file of the lab has the password's NT hash. So ten thousand users take milliseconds; `pdbedit -a` or
+//! ten thousand system users would take minutes. Sources: smbpasswd(5), smb.conf(5) `username map`,
+//! MS-NLMP 3.3.1 (NTOWFv1: MD4 of the password in UTF-16LE).
 
 use std::fmt::Write as _;
 use std::io;
@@ -12,11 +12,11 @@ use md4::{Digest as _, Md4};
 
 use super::options::WORKGROUP;
 
-/// Letters and digits that are not easily confused. 57 of them: 22 give 128 bits.
+/// Letters and digits that are not easily confused. There are 57: 22 of them give 128 bits.
 const ALPHABET: &[u8] = b"ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz23456789";
 const PASSWORD_CHARACTERS: usize = 22;
 
-/// How user names are made of numbers, in Rust's and Python's notation.
+/// How user names are built from numbers, in Rust's and Python's notation.
 pub const USER_PATTERN: &str = "user{:05}";
 
 /// The name of a user; they count from 1.
@@ -26,7 +26,7 @@ pub fn user_name(number: u32) -> String {
 
 /// A random password, from the operating system's source.
 pub(super) fn random_password() -> io::Result<String> {
-    // Bytes above the last whole multiple would favour the first letters.
+    // Bytes above the last whole multiple would make the first letters more frequent.
     let limit = 256 - 256 % ALPHABET.len();
     let mut password = String::with_capacity(PASSWORD_CHARACTERS);
     while password.len() < PASSWORD_CHARACTERS {
@@ -47,10 +47,11 @@ pub(super) fn smbpasswd(owner: &str, uid: u32, password: &str) -> String {
     format!("{owner}:{uid}:{no_lm_hash}:{hash}:[U          ]:LCT-00000001:\n")
 }
 
-/// The `username map` file: one line for each user. Samba reads lines up to 511 bytes only, and
-/// `!` ends its search, which takes 0.7 µs a line: 7 ms for the ten-thousandth user's logon. Its
-/// cache (`username map cache time`) does not help: with it 4.22's guest account is not found. With
-/// `tickets`, users may come by Kerberos too, and are looked up with the workgroup before the name.
+/// The `username map` file: one line for each user. Samba reads lines up to 511 bytes only, and `!`
+/// ends its search, which takes 0.7 µs per line: 7 ms for the ten-thousandth user's logon. Its cache
+/// (`username map cache time`) does not help: with it 4.22 does not find the guest account. With
+/// `tickets`, users may also log on with Kerberos, and are looked up with the workgroup before the
+/// name.
 pub(super) fn username_map(owner: &str, users: u32, tickets: bool) -> String {
     (1..=users).fold(String::new(), |mut text, number| {
         let name = user_name(number);

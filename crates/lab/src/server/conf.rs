@@ -1,5 +1,5 @@
-//! smb.conf of a lab: every path lies in the lab's folder, so that nothing of the system's Samba
-//! is read or written, and options become lines.
+//! smb.conf of a lab: every path is in the lab's folder, so that nothing of the system's Samba is read
+//! or written, and options become lines.
 //!
 //! Source: smb.conf(5) of Samba 4.17 and 4.22. The accounts behind it are in `accounts`.
 
@@ -9,9 +9,9 @@ use super::error::LabError;
 use super::options::{Cipher, Dialect, Encryption, Options, Signing, SigningAlgorithm, WORKGROUP};
 use super::paths::Paths;
 
-/// What a lab sets itself, because its own folder, port and users depend on it. `--set` must not
-/// point a private Samba at the system's files. Written as Samba compares names: without spaces,
-/// in lower case; synonyms too.
+/// Settings that the lab makes itself, because its own folder, port and users depend on them. `--set`
+/// must not point a private Samba at the system's files. Spelled as Samba compares names: without
+/// spaces, in lower case; including synonyms.
 const RESERVED: [&str; 39] = [
     "binddnsdir",
     "bindinterfacesonly",
@@ -59,12 +59,12 @@ const RESERVED: [&str; 39] = [
 pub(super) struct Accounts {
     /// System user whose rights all users get.
     pub owner: String,
-    /// System user of those who do not log on; never the owner, whom smbd would take for a guest.
+    /// System user of guests; never the owner, whom smbd would take for a guest.
     pub guest: String,
 }
 
-/// The text of smb.conf. `own_rpc`: named pipes are served by helpers that the lab starts (or by
-/// none), not by those that smbd finds where it was installed.
+/// The text of smb.conf. `own_rpc`: named pipes are served by helpers that the lab starts (or by none),
+/// not by those that smbd finds in its installation.
 pub(super) fn text(
     options: &Options,
     paths: &Paths,
@@ -129,7 +129,7 @@ pub(super) fn text(
     text
 }
 
-/// The lines that the options ask for.
+/// The lines that follow from the options.
 fn protocol(options: &Options) -> Vec<(&'static str, String)> {
     let mut lines = vec![
         ("server min protocol", options.dialect_min.conf().to_owned()),
@@ -188,7 +188,7 @@ pub fn parse_setting(text: &str) -> Result<(String, String), LabError> {
     Ok((name.to_owned(), value.to_owned()))
 }
 
-/// Which settings Samba did not take, from what smbd said when it read smb.conf.
+/// The settings that Samba rejected, from smbd's messages when it read smb.conf.
 pub(super) fn refused(said: &str) -> Option<String> {
     ["Unknown parameter encountered", "Ignoring unknown parameter", "Ignoring invalid value"]
         .iter()
@@ -196,7 +196,7 @@ pub(super) fn refused(said: &str) -> Option<String> {
         .map(|line| line.trim().to_owned())
 }
 
-/// What the options say in one line, for people: only what differs from Samba's defaults.
+/// The options on one line, for people: only differences from Samba's defaults.
 pub(super) fn summary(options: &Options) -> Vec<String> {
     let plain = Options::default();
     let mut parts = Vec::new();
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn what_samba_refused_is_found() {
+    fn refused_settings_are_found() {
         let said = "[2026] x\n  Unknown parameter encountered: \"strikt sync\"\n";
         assert!(refused(said).unwrap().contains("strikt"));
         assert_eq!(refused("all is well"), None);

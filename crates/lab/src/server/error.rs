@@ -1,15 +1,16 @@
-//! What can go wrong with a lab, said so that its user knows what to do next.
+//! Errors of a lab, worded so that its user knows what to do next.
 //!
-//! Owns the errors only; the other files return them.
+//! Owns only the errors; the other files return them.
 
 use std::io;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-/// Why a lab did not start, was not found or did not end. The text names what, where, and a remedy.
+/// Why a lab did not start, was not found or did not end. The text names the problem, its place, and a
+/// remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
-    /// There is no smbd where it was looked for.
+    /// There is no smbd at the expected place.
     #[error(
         "smbd was not found {place}: install Samba (Debian, Ubuntu: apt-get install samba; Fedora: dnf \
          install samba), or name the folder that contains it with --samba"
@@ -18,15 +19,15 @@ pub enum LabError {
         /// "in PATH or in /usr/sbin", or "at /some/path".
         place: String,
     },
-    /// There is a program, but it is not a Samba that can be used.
+    /// The program is not a usable Samba.
     #[error("{}: {why}", path.display())]
     NotSamba {
         /// The program.
         path: PathBuf,
-        /// What it did instead of telling its version.
+        /// What it did instead of printing its version.
         why: String,
     },
-    /// An option that cannot be, or not here; the text is complete.
+    /// An option is invalid, or not possible here; the text is complete.
     #[error("{0}")]
     Option(String),
     /// The lab's folder cannot be used.
@@ -34,17 +35,17 @@ pub enum LabError {
     Folder {
         /// The folder.
         dir: PathBuf,
-        /// Why not, and what to do.
+        /// The reason, and a remedy.
         why: String,
     },
-    /// Another program listens on the port, or this user may not.
+    /// Another program listens on the port, or this user may not listen on it.
     #[error("port {port} of {address}: {why}")]
     Port {
-        /// The address that smbd was to listen on.
+        /// The address on which smbd was to listen.
         address: IpAddr,
         /// The port.
         port: u16,
-        /// Why not, and what to do.
+        /// The reason, and a remedy.
         why: String,
     },
     /// smbd exited while it was starting, or never answered.
@@ -70,10 +71,10 @@ pub enum LabError {
     Stuck {
         /// The folder.
         dir: PathBuf,
-        /// One of them.
+        /// The id of one of them.
         pid: i32,
     },
-    /// The line before the lab cannot be made or removed.
+    /// The link in front of the lab cannot be created or removed.
     #[error(transparent)]
     Line(#[from] crate::wan::Error),
     /// The operating system refused something.
@@ -81,21 +82,21 @@ pub enum LabError {
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What was tried, as in "cannot be written".
+        /// The attempt, as in "cannot be written".
         what: &'static str,
-        /// What it said.
+        /// The system's answer.
         error: io::Error,
     },
 }
 
 impl LabError {
-    /// Whether the options are wrong (and not the machine).
+    /// Whether the options are wrong, and not the machine.
     pub fn is_usage(&self) -> bool {
         use crate::wan::Error;
         matches!(self, LabError::Option(_) | LabError::Line(Error::Options(_) | Error::Name(_)))
     }
 
-    /// Whether the lab's folder is what is wrong.
+    /// Whether the lab's folder is the problem.
     pub fn is_folder(&self) -> bool {
         matches!(self, LabError::Folder { .. } | LabError::NotALab { .. })
     }
@@ -105,9 +106,9 @@ impl LabError {
     }
 }
 
-/// Makes errors of the operating system into [`LabError::Io`].
+/// Converts errors of the operating system to [`LabError::Io`].
 pub(super) trait At<T> {
-    /// Adds the path and what was tried.
+    /// Adds the path and the attempt.
     fn at(self, path: &Path, what: &'static str) -> Result<T, LabError>;
 }
 

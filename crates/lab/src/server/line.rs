@@ -1,9 +1,9 @@
-//! A link with distance before a lab's server: namespaces, a forwarder in the background, both gone
-//! with the lab.
+//! A simulated link in front of a lab's server: namespaces and a forwarder in the background, both
+//! removed with the lab.
 //!
-//! The forwarder is a process of its own, which the caller names (`smbscope wan`, or
-//! what a test has): it is started inside NAME-line and identified like smbd, by its id and
-//! start time. What a line is, and the namespaces, own `wan`.
+//! The forwarder is a separate process, given by the caller (`smbscope wan`, or a test's own program):
+//! it is started inside NAME-line and identified like smbd, by its id and start time. `wan` owns the
+//! link model and the namespaces.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -22,14 +22,14 @@ use super::record::{LineRecord, Record};
 use crate::wan;
 use crate::wan::netns::{self, Netns, Setup, Subnet};
 
-/// What the namespaces' names begin with, unless another is given.
+/// Default prefix of the namespaces' names.
 pub const NAMESPACES: &str = "smbscope-lab";
-/// A namespace of its own has its own ports.
+/// Port of the server: a separate namespace has its own ports.
 pub(super) const PORT: u16 = 445;
 /// Its name in the record.
 const FORWARDER: &str = "wan";
 const MTU: u32 = 1500;
-/// One attempt to reach smbd over the line.
+/// Time for one attempt to reach smbd over the link.
 const ATTEMPT: Duration = Duration::from_secs(5);
 
 impl LineRecord {
@@ -40,7 +40,7 @@ impl LineRecord {
     }
 }
 
-/// What a lab with a line is asked to be: the server's address is the line's far end.
+/// The options of a lab with a link: the server's address is the link's far end.
 pub(super) fn place(options: &Options) -> Result<Options, LabError> {
     let mut options = options.clone();
     let Some(line) = &options.line else { return Ok(options) };
@@ -64,14 +64,14 @@ pub(super) fn place(options: &Options) -> Result<Options, LabError> {
     Ok(options)
 }
 
-/// Makes the namespaces and starts the forwarder, and notes both in the record before and after.
+/// Creates the namespaces and starts the forwarder, and writes both to the record before and after.
 pub(super) fn start(line: &Line, paths: &Paths, record: &mut Record) -> Result<(), LabError> {
     let name = line.name.clone();
     record.line = Some(LineRecord { options: line.options.to_string(), name: name.clone() });
     record.write(paths)?;
     let made = Netns::up(Setup { name, subnet: Subnet::default(), mtu: MTU });
     let namespaces = made.inspect_err(|_| {
-        // It has undone what it made itself; what is there is somebody else's.
+        // It has undone its own work; an existing namespace belongs to another program.
         record.line = None;
     })?;
     let out = paths.wan_out();
@@ -81,9 +81,9 @@ pub(super) fn start(line: &Line, paths: &Paths, record: &mut Record) -> Result<(
     let program = words.next().cloned().unwrap_or_default();
     let mut command = Command::new(&program);
     command.args(words).current_dir("/").stdin(Stdio::null()).stdout(stdout).stderr(stderr);
-    // Ctrl-C on the terminal is not for it: it continues when `lab up` is done.
+    // Ctrl-C on the terminal must not end it: it continues when `lab up` is done.
     command.process_group(0);
-    // A process is in the namespace of the thread that starts it.
+    // A process inherits the namespace of the thread that starts it.
     let spawned = netns::inside(&namespaces.line(), || command.spawn())?;
     let child = spawned.at(program.as_ref(), "cannot be run")?;
     let found = Process::find(FORWARDER, child.id().cast_signed());
@@ -93,7 +93,7 @@ pub(super) fn start(line: &Line, paths: &Paths, record: &mut Record) -> Result<(
     Ok(())
 }
 
-/// Waits until smbd answers over the line.
+/// Waits until smbd answers over the link.
 pub(super) fn answers(
     line: &LineRecord,
     paths: &Paths,
@@ -119,7 +119,7 @@ pub(super) fn answers(
 /// Removes the namespaces after the lab's processes have ended; returns other processes that still run in them.
 pub(super) fn remove(record: &Record) -> Result<Vec<u32>, LabError> {
     let Some(line) = &record.line else { return Ok(Vec::new()) };
-    // A namespace does not outlive the machine's boot.
+    // Namespaces do not survive a reboot.
     if record.boot_id != process::boot_id() || !netns::exist(&line.name)? {
         return Ok(Vec::new());
     }

@@ -1,7 +1,7 @@
-//! TCP ports of a lab: a free one, who listens on one, and whether an SMB server answers there.
+//! TCP ports of a lab: finding a free one, the listeners on a port, and whether an SMB server answers.
 //!
-//! smbd binds with SO_REUSEPORT, so that two of one user would share a port and the kernel would
-//! deal connections out between them: a port is looked at before and after the start. Sources:
+//! smbd binds with SO_REUSEPORT, so that two smbds of one user would share a port and the kernel would
+//! distribute connections between them: a port is checked before and after the start. Sources:
 //! socket(7), proc_net_tcp of the kernel's documentation, MS-SMB2 2.2.3.
 
 use std::fs;
@@ -11,13 +11,13 @@ use std::time::Duration;
 
 use super::error::LabError;
 
-/// What an automatic port is looked for among: the same again and again is easy to type.
+/// Candidates for an automatic port: always the same ones, because they are easy to type.
 const FIRST: u16 = 4450;
 const TRIES: u16 = 20;
 const LISTEN: u8 = 0x0A;
 const ESTABLISHED: u8 = 0x01;
 
-/// Makes sure that the port is free.
+/// Checks that the port is free.
 pub(super) fn check(address: IpAddr, port: u16) -> Result<(), LabError> {
     let Err(error) = TcpListener::bind((address, port)) else { return Ok(()) };
     let why = match error.kind() {
@@ -42,7 +42,7 @@ pub(super) fn free(address: IpAddr) -> Result<u16, LabError> {
     any(address)
 }
 
-/// A port that the kernel chooses, so that two who look at the same time find different ones.
+/// A port that the kernel chooses, so that two concurrent callers get different ones.
 pub(super) fn any(address: IpAddr) -> Result<u16, LabError> {
     let chosen = TcpListener::bind((address, 0)).and_then(|listener| listener.local_addr());
     chosen.map(|found| found.port()).map_err(|error| LabError::Port {
@@ -52,12 +52,12 @@ pub(super) fn any(address: IpAddr) -> Result<u16, LabError> {
     })
 }
 
-/// How many sockets listen on a port, as the process sees it (in its network namespace).
+/// Number of sockets that listen on a port, as the process sees it (in its network namespace).
 pub(super) fn listeners(pid: i32, address: IpAddr, port: u16) -> usize {
     count(pid, address, port, LISTEN)
 }
 
-/// How many connections a server has on a port.
+/// Number of connections to a server on a port.
 pub(super) fn connections(pid: i32, address: IpAddr, port: u16) -> usize {
     count(pid, address, port, ESTABLISHED)
 }
@@ -85,7 +85,7 @@ fn hexadecimal(address: IpAddr) -> String {
     words.map(|word| format!("{:08X}", u32::from_ne_bytes(*word))).collect()
 }
 
-/// Asks for a dialect and waits for any answer of SMB2, even a refusal.
+/// Requests a dialect and waits for any SMB2 answer, even a refusal.
 pub(super) fn answers(address: SocketAddr, timeout: Duration) -> io::Result<()> {
     let mut stream = TcpStream::connect_timeout(&address, timeout)?;
     stream.set_read_timeout(Some(timeout))?;

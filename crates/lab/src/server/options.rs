@@ -1,5 +1,5 @@
-//! What a lab is asked to be: plain data with defaults, names for a command line, and the checks
-//! that need no Samba.
+//! The options of a lab: plain data with defaults, names for a command line, and the checks that need
+//! no Samba.
 //!
 //! How options become smb.conf is in `conf`. Names follow MS-SMB2 and Wireshark, not smb.conf.
 
@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use super::error::LabError;
 use crate::wan;
 
-/// The most users that a lab has: the numbers fill the five digits of `user00001`.
+/// The most users of a lab: the numbers fill the five digits of `user00001`.
 pub const USERS_MOST: u32 = 99_999;
 
 /// The workgroup, which clients see as the users' domain.
@@ -20,12 +20,12 @@ pub(super) const WORKGROUP: &str = "LAB";
 /// A requested link.
 #[derive(Clone, Debug)]
 pub struct Line {
-    /// What it is like.
+    /// The properties of the link.
     pub options: wan::Options,
-    /// What the namespaces' names begin with.
+    /// Prefix of the namespaces' names.
     pub name: String,
-    /// The command that forwards between the interfaces [`ENDS`](crate::wan::netns::ENDS) of the namespace in which
-    /// it is started, until SIGTERM.
+    /// The command that forwards between the interfaces [`ENDS`](crate::wan::netns::ENDS) of the
+    /// namespace in which it is started, until SIGTERM.
     pub forwarder: Vec<OsString>,
 }
 
@@ -36,11 +36,11 @@ impl Line {
     }
 }
 
-/// What a lab is asked to be. `Options::default()` is a lab as a user would start it: 100 users,
-/// Samba's own settings for everything else.
+/// The options of a lab. `Options::default()` is a lab as a user would start it: 100 users, Samba's own
+/// settings for everything else.
 #[derive(Clone)]
 pub struct Options {
-    /// smbd, or a folder that holds `bin/smbd` or `sbin/smbd`; `None`: the system's.
+    /// smbd, or a folder that contains `bin/smbd` or `sbin/smbd`; `None`: the system's.
     pub samba: Option<PathBuf>,
     /// The lab's own folder, new or empty; `None`: [`super::default_dir`].
     pub dir: Option<PathBuf>,
@@ -76,7 +76,7 @@ pub struct Options {
     pub multichannel: Option<bool>,
     /// Durable handles.
     pub durable: Option<bool>,
-    /// Reads and writes of smbd in threads of their own.
+    /// Reads and writes in threads of smbd's pool.
     pub aio: Option<bool>,
     /// The most connections; more are refused.
     pub connections_most: Option<u32>,
@@ -84,13 +84,13 @@ pub struct Options {
     pub log_level: u8,
     /// Further lines of smb.conf: name and value.
     pub set: Vec<(String, String)>,
-    /// Address to listen on: of the loopback interface, or of one inside `enter`.
+    /// Address to listen on: one of the loopback interface, or one inside `enter`.
     pub address: IpAddr,
-    /// Command that runs its arguments somewhere else (`nsenter -t PID -n`): smbd is started by
-    /// it, in a network namespace that somebody else made.
+    /// Command that runs its arguments in another environment (`nsenter -t PID -n`): it starts smbd in
+    /// an existing network namespace.
     pub enter: Vec<OsString>,
-    /// A link with distance between clients and server, each in a network namespace of its own:
-    /// `address` is then the line's far end (root only).
+    /// A simulated link between clients and server, each in its own network namespace: `address` is
+    /// then the link's far end (root only).
     pub line: Option<Line>,
 }
 
@@ -141,7 +141,7 @@ impl fmt::Debug for Options {
 }
 
 impl Options {
-    /// Checks what can be checked without the machine. `release` is Samba's (major, minor).
+    /// Checks everything that can be checked without the machine. `release` is Samba's (major, minor).
     pub(super) fn check(&self, release: (u32, u32)) -> Result<(), LabError> {
         let wrong = |text: String| Err(LabError::Option(text));
         if self.users == 0 || self.users > USERS_MOST {
@@ -188,7 +188,7 @@ impl Options {
 
 fn check_share(name: &str) -> Result<(), LabError> {
     let reserved = ["global", "homes", "printers", "print$", "ipc$"];
-    // MS-FSCC 2.1.6, and what smb.conf would take for something else.
+    // MS-FSCC 2.1.6, and names with a special meaning in smb.conf.
     let forbidden = |c: char| c.is_control() || "\"/\\[]:|<>+=;,?*%#'".contains(c);
     let why = if name.is_empty() || name.chars().count() > 80 {
         "it needs 1 to 80 characters"
@@ -202,7 +202,7 @@ fn check_share(name: &str) -> Result<(), LabError> {
     Err(LabError::Option(format!("share name {name:?}: {why}")))
 }
 
-/// An enum whose variants have a name on the command line and a value in smb.conf.
+/// Defines an enum whose variants have a name on the command line and a value in smb.conf.
 macro_rules! choice {
     ($(#[$doc:meta])* $name:ident { $($(#[$item:meta])* $variant:ident $text:literal $conf:literal,)+ }) => {
         $(#[$doc])*
@@ -210,7 +210,7 @@ macro_rules! choice {
         pub enum $name { $($(#[$item])* $variant,)+ }
 
         impl $name {
-            /// The names, as a command line has them.
+            /// The names on the command line.
             pub const NAMES: &[&str] = &[$($text),+];
 
             /// The value in smb.conf.
@@ -253,9 +253,9 @@ choice! {
 choice! {
     /// An algorithm that signs (MS-SMB2 2.2.3.1.7).
     SigningAlgorithm {
-        /// HMAC-SHA256, that of SMB 2.0.2 and 2.1.
+        /// HMAC-SHA256, of SMB 2.0.2 and 2.1.
         HmacSha256 "hmac-sha256" "HMAC-SHA256",
-        /// AES-128-CMAC, that of SMB 3.0.
+        /// AES-128-CMAC, of SMB 3.0.
         AesCmac "aes-cmac" "AES-128-CMAC",
         /// AES-128-GMAC, of SMB 3.1.1 only.
         AesGmac "aes-gmac" "AES-128-GMAC",
@@ -267,7 +267,7 @@ choice! {
     Encryption {
         /// Not offered.
         Off "off" "off",
-        /// Used with every client that can.
+        /// Used with every client that supports it.
         Desired "desired" "desired",
         /// Required of every client.
         Required "required" "required",
@@ -277,7 +277,7 @@ choice! {
 choice! {
     /// A cipher (MS-SMB2 2.2.3.1.2).
     Cipher {
-        /// AES-128-CCM, that of SMB 3.0.
+        /// AES-128-CCM, of SMB 3.0.
         Aes128Ccm "aes-128-ccm" "AES-128-CCM",
         /// AES-128-GCM.
         Aes128Gcm "aes-128-gcm" "AES-128-GCM",
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused_with_a_reason() {
+    fn invalid_options_are_refused_with_a_reason() {
         Options::default().check((4, 17)).expect("defaults are fine");
         assert!(complaint(|o| o.users = 0).contains("1 to 99999"));
         assert!(complaint(|o| o.users = 100_000).contains("100000"));

@@ -1,7 +1,7 @@
-//! The lab's folder: where it is by default, whether it is safe to use, and what lies where in it.
+//! The lab's folder: its default location, whether it is safe to use, and the paths in it.
 //!
-//! Owns paths and permissions; what is in the files is in `conf`, `accounts` and `record`. The
-//! folder belongs to the lab's user alone (0700), or lets others only pass (0711) where root runs a
+//! Owns paths and permissions; `conf`, `accounts` and `record` own the contents of the files. The
+//! folder belongs to the lab's user alone (0700), or is passable for others (0711) where root runs a
 //! lab whose users have another system user's rights: smbd walks down to the share as that user.
 
 use std::fs::{self, DirBuilder, Metadata};
@@ -13,11 +13,11 @@ use nix::unistd::{User, geteuid};
 
 use super::error::{At as _, LabError};
 
-/// smbd's sockets (`ncalrpc/np/initshutdown` is the deepest) must fit sockaddr_un (107 bytes).
+/// Longest path: smbd's sockets (`ncalrpc/np/initshutdown` is the deepest) must fit sockaddr_un (107 bytes).
 const DIR_BYTES_MOST: usize = 80;
 
-/// What a lab makes in its folder, all of it: `down` removes these and nothing else. The record
-/// goes last, so that what is left of a half-removed lab can still be removed.
+/// Everything that a lab creates in its folder: `down` removes these and nothing else. The record is
+/// removed last, so that the rest of a half-removed lab can still be removed.
 pub(super) const MADE: [&str; 14] = [
     "share",
     "private",
@@ -43,7 +43,7 @@ pub(super) struct Paths {
 }
 
 impl Paths {
-    /// The folder as an absolute path without links above it. It need not be there.
+    /// The folder as an absolute path without symbolic links above it. It need not exist.
     pub fn new(dir: &Path) -> Result<Paths, LabError> {
         let absolute = std::path::absolute(dir).at(dir, "is not a valid path")?;
         let name = match absolute.components().next_back() {
@@ -97,12 +97,12 @@ impl Paths {
         self.log().join("log.smbd")
     }
 
-    /// What smbd says before it has a log.
+    /// smbd's output before it has a log.
     pub fn smbd_out(&self) -> PathBuf {
         self.log().join("smbd.out")
     }
 
-    /// What the forwarder of the lab's line says.
+    /// The output of the forwarder of the lab's link.
     pub fn wan_out(&self) -> PathBuf {
         self.log().join("wan.out")
     }
@@ -115,7 +115,7 @@ impl Paths {
         self.dir.join("pid").join(format!("{program}.pid"))
     }
 
-    /// Makes the folder, or takes one that is empty and this user's own. True if it was made.
+    /// Creates the folder, or takes an empty one of this user. True if it was created.
     pub fn make(&self, pass: bool) -> Result<bool, LabError> {
         let mode = if pass { 0o711 } else { 0o700 };
         let made = match DirBuilder::new().mode(mode).create(&self.dir) {
@@ -131,13 +131,14 @@ impl Paths {
                 return Err(LabError::folder(&self.dir, why));
             }
         }
-        // The umask may have taken bits away, and an empty folder has its own.
+        // The umask may have removed bits, and an empty folder has its own permissions.
         self.set_mode(&self.dir, mode)?;
         Ok(made)
     }
 
-    /// That the folder is one, no link, and only this user may change what is in it. /tmp is
-    /// everybody's: without this somebody else could have made the folder to be given the password.
+    /// Checks that it is a folder, not a symbolic link, and that only this user may change its
+    /// contents. /tmp is writable for everyone: without this check, another user could create the
+    /// folder and would get the password.
     pub fn check_ours(&self) -> Result<(), LabError> {
         let found = fs::symlink_metadata(&self.dir).at(&self.dir, "cannot be looked at")?;
         let why = if found.is_symlink() {
@@ -154,9 +155,10 @@ impl Paths {
         Err(LabError::folder(&self.dir, format!("{why}: name another folder with --dir")))
     }
 
-    /// Makes the folders in it. `ncalrpc` must be 0755 for samba-dcerpcd, and so must `lock`: as the
-    /// mapped user smbd looks there whether the process that holds a lease or an open still lives,
-    /// and what it may not see it takes for dead, so that nothing would ever be broken or refused.
+    /// Creates the folders in it. `ncalrpc` must be 0755 for samba-dcerpcd, and so must `lock`: as the
+    /// mapped user, smbd checks there whether the process that holds a lease or an open still exists,
+    /// and takes a process that it may not see for dead, so that nothing would ever be broken or
+    /// refused.
     pub fn make_folders(&self) -> Result<(), LabError> {
         for name in ["private", "lock", "state", "cache", "pid", "rpc", "log", "share", "ncalrpc"] {
             let path = self.dir.join(name);
@@ -199,7 +201,7 @@ pub fn default_dir() -> PathBuf {
     }
 }
 
-/// That a system user may pass all folders above the lab's own.
+/// Checks that a system user may pass all folders above the lab's own.
 pub(super) fn check_passable(dir: &Path, user: &User) -> Result<(), LabError> {
     let groups = groups_of(user);
     for folder in dir.ancestors().skip(1) {
@@ -237,7 +239,7 @@ fn groups_of(user: &User) -> Vec<u32> {
     list.unwrap_or_else(|| vec![user.gid]).into_iter().map(|gid| gid.as_raw()).collect()
 }
 
-/// That smb.conf, its `%` variables, a shell line and a socket's address can all hold the path.
+/// Checks that smb.conf, its `%` variables, a shell line and a socket's address can all contain the path.
 fn check_name(dir: &Path) -> Result<(), LabError> {
     let Some(text) = dir.to_str() else {
         return Err(LabError::folder(dir, "the name is not UTF-8: name another with --dir"));

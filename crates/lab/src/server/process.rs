@@ -1,8 +1,8 @@
-//! Processes of a lab, from /proc: which they are, whether they still are the same, how they end.
+//! Processes of a lab, from /proc: which they are, whether they are still the same, how they end.
 //!
-//! A process is known by its id and its start time, so that an id that another program got since is
-//! not taken for smbd. Samba's children share their parent's session, of which `smbd -D` makes a
-//! new one; they cannot be known by their command line, which 4.22 overwrites. Source: proc(5).
+//! A process is identified by its id and its start time, so that another program that got the id later
+//! is not taken for smbd. Samba's children share their parent's session, which `smbd -D` creates; their
+//! command line does not identify them, because 4.22 overwrites it. Source: proc(5).
 
 use std::collections::HashSet;
 use std::fs;
@@ -14,7 +14,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
-/// How long smbd has to end by itself: it closes files and takes connections down.
+/// Time for smbd to end by itself: it closes files and connections.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A process, distinguished from a later one that gets the same id.
@@ -40,7 +40,7 @@ impl Process {
         self.pid == other.pid && self.start_ticks == other.start_ticks
     }
 
-    /// Whether it still runs.
+    /// Whether it is still running.
     pub(super) fn runs(&self) -> bool {
         Stat::read(self.pid).is_some_and(|now| !now.ended() && now.start == self.start_ticks)
     }
@@ -66,7 +66,7 @@ impl Stat {
     }
 }
 
-/// A program's name may hold spaces and brackets: the last bracket ends it.
+/// A program's name may contain spaces and brackets: the last bracket ends it.
 fn parse(text: &str) -> Option<Stat> {
     let (front, rest) = text.rsplit_once(')')?;
     let (_, name) = front.split_once('(')?;
@@ -79,8 +79,8 @@ fn parse(text: &str) -> Option<Stat> {
     })
 }
 
-/// All processes of the lab that has this smb.conf and was started with these processes (none after
-/// a reboot).
+/// All processes of the lab that has this smb.conf and was started with these processes (an empty list
+/// after a reboot).
 pub(super) fn of_lab(conf: &Path, started: &[Process]) -> Vec<Process> {
     let leaders: Vec<(&Process, Leader)> = started.iter().map(|it| (it, Leader::of(it))).collect();
     let is_member = |stat: &Stat| {
@@ -111,11 +111,11 @@ pub(super) fn of_lab(conf: &Path, started: &[Process]) -> Vec<Process> {
     found
 }
 
-/// What became of a process that leads a session.
+/// The state of a process that leads a session.
 enum Leader {
     Runs,
     Gone,
-    /// Its id is another process's now.
+    /// Another process has its id now.
     Another,
 }
 
@@ -135,7 +135,7 @@ fn is_sambas(name: &str) -> bool {
     ["smbd", "samba", "rpcd", "notifyd", "cleanupd"].iter().any(|start| name.starts_with(start))
 }
 
-/// smb.conf of every smbd that was started with `--configfile`, of all users whom one may see.
+/// smb.conf of every smbd that was started with `--configfile`, of all users that this user may see.
 pub(super) fn configurations() -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = pids().filter_map(configuration).collect();
     found.sort();
@@ -158,13 +158,13 @@ fn pids() -> impl Iterator<Item = i32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-/// Ends all that `list` gives, politely at first; the id of one that stays is the error. `list` is
-/// asked again, since smbd may be starting a child.
+/// Ends all processes that `list` returns, first with SIGTERM; a process that remains is the error.
+/// `list` is called repeatedly, because smbd may be starting a child.
 pub(super) fn end(list: impl Fn() -> Vec<Process>) -> Result<usize, i32> {
     let mut ended = HashSet::new();
     for signal in [Signal::SIGTERM, Signal::SIGKILL] {
         let begin = Instant::now();
-        let mut told = HashSet::new();
+        let mut signalled = HashSet::new();
         loop {
             let left = list();
             if left.is_empty() {
@@ -174,8 +174,8 @@ pub(super) fn end(list: impl Fn() -> Vec<Process>) -> Result<usize, i32> {
                 let key = (process.pid, process.start_ticks);
                 // Children of a signalled process may be gone by now: they count as ended too.
                 ended.insert(key);
-                if told.insert(key) && process.runs() {
-                    // One that is gone by now is what was wanted.
+                if signalled.insert(key) && process.runs() {
+                    // It may have ended in the meantime, as intended.
                     let _ = kill(Pid::from_raw(process.pid), signal);
                 }
             }
@@ -188,7 +188,7 @@ pub(super) fn end(list: impl Fn() -> Vec<Process>) -> Result<usize, i32> {
     list().first().map_or(Ok(ended.len()), |process| Err(process.pid))
 }
 
-/// The machine's current boot: start times count from it.
+/// The machine's current boot: start times are relative to it.
 pub(super) fn boot_id() -> String {
     let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     text.trim().to_owned()

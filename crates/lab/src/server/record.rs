@@ -1,6 +1,6 @@
-//! `lab.json`: what a lab is, in its own folder, so that a later program can find and end it.
+//! `lab.json`: the description of a lab, in its own folder, so that a later program can find and end it.
 //!
-//! Written before anything is started and again when it runs. It names no secret.
+//! Written before anything is started and again when the lab runs. It contains no secret.
 
 use std::fs;
 use std::io::{self, Read as _};
@@ -16,17 +16,17 @@ use super::paths::Paths;
 use super::process::{self, Process};
 
 const FORMAT: u32 = 1;
-/// A record has about a kilobyte.
+/// Largest record: one has about a kilobyte.
 const BYTES_MOST: u64 = 1 << 20;
 
-/// What a lab is.
+/// The description of a lab.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
-    /// Version of this form.
+    /// Version of this format.
     pub(super) format: u32,
     /// The lab's folder.
     pub dir: PathBuf,
-    /// Whether the lab made the folder (and `down` removes it).
+    /// Whether the lab created the folder (and `down` removes it).
     pub made_dir: bool,
     /// Samba's version, as in "4.17.12-Debian".
     pub samba: String,
@@ -42,25 +42,25 @@ pub struct Record {
     pub users: u32,
     /// System user whose rights they get.
     pub owner: String,
-    /// Settings other than Samba's defaults, in words.
+    /// Settings other than Samba's defaults, as text.
     pub settings: Vec<String>,
-    /// The link with distance before it, if there is one.
+    /// The simulated link in front of it, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<LineRecord>,
     /// Whether named pipes are served (lists of shares).
     pub pipes: bool,
     /// The boot in which it was started (/proc/sys/kernel/random/boot_id).
     pub boot_id: String,
-    /// What was started; children are not named. Empty until it runs.
+    /// The started processes, without their children. Empty until the lab runs.
     pub processes: Vec<Process>,
 }
 
-/// A line that a lab has.
+/// The link of a lab.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LineRecord {
-    /// What it is like, as text (`rtt=20ms,rate=45mbit`).
+    /// Its properties, as text (`rtt=20ms,rate=45mbit`).
     pub options: String,
-    /// What the namespaces' names begin with.
+    /// Prefix of the namespaces' names.
     pub name: String,
 }
 
@@ -93,8 +93,8 @@ impl Record {
         }
     }
 
-    /// The record in a folder, or why there is none. A caller that acts on it (and does not only show it)
-    /// makes sure before that the folder is this user's own.
+    /// The record in a folder, or why there is none. A caller that acts on it (and does not only show
+    /// it) first checks that the folder belongs to this user.
     pub(super) fn read(paths: &Paths) -> Result<Record, LabError> {
         let path = paths.record();
         let file = match fs::File::open(&path) {
@@ -117,11 +117,11 @@ impl Record {
         if record.format > FORMAT {
             return Err(broken("is of a newer smbscope: end the lab with that one".to_owned()));
         }
-        // A folder that was moved is where it is now.
+        // The path of a folder that was moved is the current one.
         Ok(Record { dir: paths.dir.clone(), ..record })
     }
 
-    /// Writes it, at once or not at all.
+    /// Writes it atomically.
     pub(super) fn write(&self, paths: &Paths) -> Result<(), LabError> {
         let path = paths.record();
         let text = serde_json::to_string_pretty(self).unwrap_or_default();
@@ -138,7 +138,7 @@ impl Record {
         process::of_lab(&paths.conf(), started)
     }
 
-    /// Where the share is reached, as in `//127.0.0.1:4450/home`.
+    /// The share's location, as in `//127.0.0.1:4450/home`.
     pub fn location(&self) -> String {
         match self.address {
             IpAddr::V4(address) => format!("//{address}:{}/{}", self.port, self.share),
@@ -167,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_written_is_read() {
+    fn a_written_record_is_read_back() {
         let folder = tempfile::tempdir().unwrap();
         let paths = Paths::new(folder.path()).unwrap();
         assert!(matches!(Record::read(&paths), Err(LabError::NotALab { .. })));

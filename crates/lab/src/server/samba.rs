@@ -1,10 +1,10 @@
-//! Where Samba is, which one it is, and what serves named pipes for it.
+//! Finds Samba, its version, and the programs that serve named pipes for it.
 //!
-//! Since 4.16 smbd has named pipes (listing shares, names of SIDs) served by `samba-dcerpcd` and
-//! `rpcd_*`, which it starts from the folder that was compiled in. For a Samba that was unpacked
-//! next to the system's that would be the system's programs; and as root the `rpcd_*` make log files
-//! in /var/log/samba before they read smb.conf. So a lab starts them itself, by scripts that name
-//! its log folder and leave out the TCP ports that they would open. Source: samba-dcerpcd(8),
+//! Since 4.16 smbd leaves named pipes (listing shares, names of SIDs) to `samba-dcerpcd` and `rpcd_*`,
+//! which it starts from the folder that was compiled in. For a Samba that was unpacked next to the
+//! system's, those would be the system's programs; and as root the `rpcd_*` create log files in
+//! /var/log/samba before they read smb.conf. So a lab starts them itself, with scripts that set its log
+//! folder and disable the TCP ports that they would open. Source: samba-dcerpcd(8),
 //! source3/rpc_server/rpc_host.c.
 
 use std::ffi::OsString;
@@ -15,10 +15,10 @@ use super::error::LabError;
 use super::paths::Paths;
 
 const HELPER: &str = "samba-dcerpcd";
-/// Share lists (srvsvc, wkssvc), accounts by SID (lsarpc, samr), and the registry that they ask.
+/// Share lists (srvsvc, wkssvc), accounts by SID (lsarpc, samr), and the registry that they query.
 const SERVICES: [&str; 3] = ["rpcd_classic", "rpcd_lsad", "rpcd_winreg"];
 
-/// An smbd that runs.
+/// An installed smbd.
 #[derive(Clone, Debug)]
 pub(super) struct Samba {
     /// The program, or a script that starts it.
@@ -32,8 +32,8 @@ pub(super) struct Samba {
 }
 
 impl Samba {
-    /// Finds smbd in `given` (the program, or a folder with `bin/smbd` or `sbin/smbd`), or else
-    /// where the system has it, and asks for its version.
+    /// Finds smbd in `given` (the program, or a folder with `bin/smbd` or `sbin/smbd`), or else in the
+    /// system's folders, and queries its version.
     pub fn find(given: Option<&Path>) -> Result<Samba, LabError> {
         let smbd = match given {
             Some(given) => in_folder(given)?,
@@ -64,8 +64,8 @@ impl Samba {
         self.release >= (4, 16)
     }
 
-    /// The program that starts the helpers with its arguments, after writing the scripts that they
-    /// are started by. `None`: they were not found, or smbd does not need any.
+    /// Writes the scripts of the services; returns the program that starts the helpers from them, with
+    /// its arguments. `None`: the helpers were not found, or smbd does not need any.
     pub fn helper(&self, paths: &Paths) -> Result<Option<(PathBuf, Vec<OsString>)>, LabError> {
         let Some(folder) = self.helpers.as_ref().filter(|_| self.wants_helpers()) else {
             return Ok(None);
@@ -100,7 +100,7 @@ fn quoted(path: &Path) -> String {
 
 fn in_folder(given: &Path) -> Result<PathBuf, LabError> {
     let missing = || LabError::NoSmbd { place: format!("at {}", given.display()) };
-    // smbd changes its working folder, and its path is how its processes are known.
+    // smbd changes its working folder, and its path identifies its processes.
     let given = std::path::absolute(given).map_err(|_| missing())?;
     if given.is_file() {
         return Ok(given);
@@ -124,7 +124,7 @@ fn in_system() -> Result<PathBuf, LabError> {
         .ok_or_else(|| LabError::NoSmbd { place: "in PATH or in /usr/sbin".to_owned() })
 }
 
-/// Where the helpers of an smbd may be, nearest first.
+/// Possible folders of an smbd's helpers, nearest first.
 fn helper_folders(smbd: &Path) -> Vec<PathBuf> {
     let mut folders = Vec::new();
     folders.extend(smbd.parent().map(Path::to_owned));
@@ -136,7 +136,7 @@ fn helper_folders(smbd: &Path) -> Vec<PathBuf> {
     folders
 }
 
-/// Of "Version 4.17.12-Debian": version and release.
+/// Parses "Version 4.17.12-Debian" into version and release.
 fn parse_version(said: &str) -> Option<(String, (u32, u32))> {
     let version = said.strip_prefix("Version ")?.split_whitespace().next()?;
     let mut numbers = version.split('.').map(|part| {
@@ -173,13 +173,13 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_is_no_samba_is_told_so() {
+    fn a_program_other_than_samba_is_reported() {
         let said = Samba::find(Some(Path::new("/bin/echo"))).unwrap_err().to_string();
         assert!(said.contains("/bin/echo") && said.contains("version"), "{said}");
     }
 
     #[test]
-    fn helpers_beside_smbd_go_first() {
+    fn helpers_next_to_smbd_go_first() {
         let folders = helper_folders(Path::new("/opt/samba/bin/smbd"));
         assert_eq!(folders.first().map(PathBuf::as_path), Some(Path::new("/opt/samba/bin")));
     }

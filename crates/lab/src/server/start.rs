@@ -1,7 +1,7 @@
 //! Starts smbd and its helpers, and waits until it answers.
 //!
-//! `smbd -D` leaves for a session of its own, without a terminal. Its exit code only says that it
-//! could fork; its pid file, its socket and its answer show whether it runs.
+//! `smbd -D` moves to a session of its own, without a terminal. Its exit code only says that it could
+//! fork; its pid file, its socket and its answer show whether it runs.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -21,17 +21,17 @@ use super::samba::Samba;
 use super::{conf, line, listen};
 use crate::wan::netns;
 
-/// How long smbd may take; a tenth of a second is usual.
+/// Time for smbd's start; a tenth of a second is usual.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long all its processes may be missing before it counts as dead.
+/// Time for which all its processes may be missing before it counts as dead.
 const GONE: Duration = Duration::from_secs(2);
 /// Its name in the record.
 const HELPER: &str = "samba-dcerpcd";
 const LOG_LINES: usize = 12;
 const LOG_BYTES: i64 = 1 << 16;
 
-/// Starts smbd and what it needs, and notes the processes in the record. What it leaves after an
-/// error, the caller removes.
+/// Starts smbd and its helpers, and writes the processes to the record. After an error, the caller
+/// removes the rest.
 pub(super) fn start(
     options: &Options,
     samba: &Samba,
@@ -67,7 +67,7 @@ pub(super) fn start(
     Ok(())
 }
 
-/// Runs a program of Samba as a daemon. False if it says that it could not.
+/// Runs a Samba program as a daemon. False if it reports that it could not start.
 fn launch(
     options: &Options,
     paths: &Paths,
@@ -91,14 +91,14 @@ fn launch(
         .arg(format!("--configfile={}", paths.conf().display()))
         .arg(format!("--log-basename={}", paths.log().display()))
         .args(arguments)
-        // Accounts are this Samba's own: it must not ask a winbindd of the system (libwbclient).
+        // Accounts are this Samba's own: it must not query a winbindd of the system (libwbclient).
         .env("_NO_WINBINDD", "1")
         .current_dir("/")
         .stdin(Stdio::null())
         .stdout(open()?)
         .stderr(open()?);
     let status = match &options.line {
-        // A process is in the namespace of the thread that starts it.
+        // A process inherits the namespace of the thread that starts it.
         Some(line) => netns::inside(&line.server(), || command.status())?,
         None => command.status(),
     };
@@ -107,11 +107,11 @@ fn launch(
 
 fn wait_for_smbd(paths: &Paths, record: &Record) -> Result<Process, LabError> {
     let begin = Instant::now();
-    let mut seen = begin;
+    let mut last_seen = begin;
     loop {
         let smbd = pid(paths, "smbd").and_then(|pid| Process::find("smbd", pid));
         if let Some(smbd) = smbd {
-            seen = Instant::now();
+            last_seen = Instant::now();
             match listen::listeners(smbd.pid, record.address, record.port) {
                 0 => {}
                 1 => return Ok(smbd),
@@ -123,10 +123,11 @@ fn wait_for_smbd(paths: &Paths, record: &Record) -> Result<Process, LabError> {
                     });
                 }
             }
-        } else if seen.elapsed() > GONE / 10 && !process::of_lab(&paths.conf(), &[]).is_empty() {
-            seen = Instant::now();
+        } else if last_seen.elapsed() > GONE / 10 && !process::of_lab(&paths.conf(), &[]).is_empty()
+        {
+            last_seen = Instant::now();
         }
-        if seen.elapsed() > GONE {
+        if last_seen.elapsed() > GONE {
             return Err(died(paths, "smbd exited while it was starting"));
         }
         if begin.elapsed() > START_TIMEOUT {
@@ -136,7 +137,7 @@ fn wait_for_smbd(paths: &Paths, record: &Record) -> Result<Process, LabError> {
     }
 }
 
-/// The helper, when it is ready for the first pipe. A lab without it only lacks lists of shares.
+/// Waits until the helper is ready for the first pipe. A lab without it lacks only lists of shares.
 fn wait_for_helper(paths: &Paths) -> Option<Process> {
     let begin = Instant::now();
     let ready = paths.dir.join("ncalrpc/np/srvsvc");
@@ -158,18 +159,18 @@ fn pid(paths: &Paths, program: &str) -> Option<i32> {
 
 fn died(paths: &Paths, what: &str) -> LabError {
     let said = said(paths);
-    let lines: Vec<&str> = said.lines().filter(|line| tells(line)).collect();
+    let lines: Vec<&str> = said.lines().filter(|line| is_informative(line)).collect();
     let last = lines.len().saturating_sub(LOG_LINES);
     LabError::Start { what: what.to_owned(), log: lines[last..].join("\n") }
 }
 
-/// Samba puts the time and place of a message into a line before it, and its name into each start.
-fn tells(line: &str) -> bool {
+/// Samba puts a line with time and source in front of each message, and its name into each start.
+fn is_informative(line: &str) -> bool {
     let line = line.trim();
     !line.is_empty() && !line.starts_with('[') && !line.contains("Copyright Andrew Tridgell")
 }
 
-/// What smbd said, at the end of its log and before it had one.
+/// The last lines of smbd's log, or of its output before it had one.
 fn said(paths: &Paths) -> String {
     [paths.smbd_out(), paths.smbd_log()].iter().map(|path| tail(path)).collect()
 }
@@ -177,7 +178,7 @@ fn said(paths: &Paths) -> String {
 fn tail(path: &Path) -> String {
     let mut bytes = Vec::new();
     if let Ok(mut file) = fs::File::open(path) {
-        // A file that is shorter is read from its start.
+        // A shorter file is read from its start.
         let _ = file.seek(SeekFrom::End(-LOG_BYTES)).or_else(|_| file.rewind().map(|()| 0));
         let _ = file.take(LOG_BYTES.unsigned_abs()).read_to_end(&mut bytes);
     }
@@ -189,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_holds_the_last_lines_that_tell_something() {
+    fn an_error_has_the_last_informative_lines() {
         let folder = tempfile::tempdir().unwrap();
         let paths = Paths::new(folder.path()).unwrap();
         paths.make_folders().unwrap();

@@ -1,4 +1,4 @@
-//! What can go wrong with a line on a real machine, and what to do about it.
+//! Errors of a link on a real machine, and their remedies.
 
 use std::io;
 
@@ -9,13 +9,13 @@ use super::options::OptionsError;
 /// Why a link cannot be created or stopped working.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// The description of the line is wrong.
+    /// The description of the link is invalid.
     #[error(transparent)]
     Options(#[from] OptionsError),
-    /// Not allowed to.
+    /// Not permitted.
     #[error("{what} needs {rights}: run it as root (sudo smbscope wan ...)")]
     Rights {
-        /// What was tried.
+        /// The attempt.
         what: String,
         /// The capabilities that it needs.
         rights: &'static str,
@@ -23,28 +23,28 @@ pub enum Error {
     /// There is no interface of this name.
     #[error("{name}: no such network interface{place}; there are: {others}")]
     NoInterface {
-        /// The name that was given.
+        /// The given name.
         name: String,
-        /// Where it was looked for; begins with a space, or is empty.
+        /// Where it was searched; begins with a space, or is empty.
         place: String,
         /// The interfaces that exist.
         others: String,
     },
-    /// Both ends are one interface.
+    /// Both ends are the same interface.
     #[error("{0}: both ends of the link are the same interface: name two different ones")]
     SameInterface(String),
-    /// An interface went away while frames were forwarded.
+    /// An interface disappeared while frames were forwarded.
     #[error("{0}: the interface was removed while frames were forwarded")]
     Gone(String),
     /// The system refused something.
     #[error("{what}: {error}")]
     Io {
-        /// What was tried, and on what.
+        /// The attempt and its object.
         what: String,
-        /// Its answer.
+        /// The system's answer.
         error: io::Error,
     },
-    /// A namespace of that name is there already.
+    /// A namespace of that name exists already.
     #[error(
         "network namespace {0} exists already; if an earlier run left it behind, remove it with `smbscope wan --netns {1} --remove`, or choose another name"
     )]
@@ -54,22 +54,22 @@ pub enum Error {
         "there are no network namespaces {0}-client, {0}-server, {0}-line; `ip netns list` shows the existing ones"
     )]
     NoNamespace(String),
-    /// A name that cannot be used.
+    /// The name cannot be used.
     #[error(
         "invalid namespace name `{0}`: use up to 48 letters, digits, - and _, beginning with a letter or digit"
     )]
     Name(String),
-    /// A subnet that cannot be used.
+    /// The subnet cannot be used.
     #[error(
         "invalid subnet `{0}`: expected room for two addresses, for example 10.45.0.0/24 (prefix 8 to 30)"
     )]
     Subnet(String),
-    /// A program did not do what was wanted.
+    /// A program failed.
     #[error("`{command}` failed: {answer}")]
     Command {
         /// The command line.
         command: String,
-        /// What it said.
+        /// Its output.
         answer: String,
     },
     /// A program is missing.
@@ -78,7 +78,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// An error of the system; refused rights say which ones are missing.
+    /// An error of the system; for missing rights it lists which ones are missing.
     pub(super) fn io(what: impl Into<String>, error: io::Error, rights: &'static str) -> Error {
         let what = what.into();
         match error.kind() {

@@ -1,7 +1,7 @@
-//! The loop that moves frames: from each port into the line, and at their time out of the other.
+//! The loop that moves frames: from each port into the link, and when they are due, out of the other.
 //!
-//! Owns: reading the clock, waiting exactly until the next frame is due or one comes in, counting.
-//! It does not own the line's arithmetic (`line`) nor the sockets (`port`). One thread does both
+//! Owns: reading the clock, waiting exactly until the next frame is due or one comes in, counting. It
+//! does not own the link's arithmetic (`line`) nor the sockets (`port`). One thread handles both
 //! directions: waking it costs more than a frame.
 
 use std::process::{Command, Stdio};
@@ -24,14 +24,14 @@ use super::netns;
 use super::options::Options;
 use super::port::{BATCH, HEADER_BYTES, Headers, Port, is_merged};
 
-/// How soon a request to stop is seen.
+/// How soon a request to stop is noticed.
 const TICK: Duration = Duration::from_millis(100);
 /// Above ordinary threads, below those of interrupts (50).
 const REALTIME_PRIORITY: &str = "10";
 /// The largest lateness that is measured.
 const LATE_MAX_NS: u64 = 10_000_000_000;
 
-/// A line between two interfaces, open and ready.
+/// A link between two interfaces, open and ready.
 pub struct Forwarder {
     ports: [Port; 2],
     ways: [Way; 2],
@@ -48,15 +48,15 @@ struct Way {
     late: Histogram<u64>,
 }
 
-/// A line that runs in a thread of its own. Dropping it stops it.
+/// A link that runs in its own thread. Dropping it stops it.
 pub struct Running {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<Result<Counters, Error>>>,
 }
 
 impl Forwarder {
-    /// Opens both interfaces, in the network namespace of this name or in the thread's own. From
-    /// here on they are promiscuous, and frames are kept until [`Forwarder::run`].
+    /// Opens both interfaces, in the network namespace of this name or in the thread's own. From then
+    /// on they are promiscuous, and frames are queued until [`Forwarder::run`].
     ///
     /// # Errors
     /// The options contradict themselves, an interface does not exist, or CAP_NET_RAW and
@@ -74,7 +74,7 @@ impl Forwarder {
         let open = |place: &str| -> Result<_, Error> {
             Ok([Port::open(first, place)?, Port::open(second, place)?])
         };
-        // A socket stays in the namespace in which it was made.
+        // A socket stays in the namespace in which it was created.
         let ports = match namespace {
             None => open("")?,
             Some(name) => netns::inside(name, || open(&format!(" in namespace {name}")))??,
@@ -84,8 +84,8 @@ impl Forwarder {
         Ok(Forwarder { ports, ways, realtime: false })
     }
 
-    /// Forwards frames until `duration` has passed or `stop` says so (asked ten times a second),
-    /// and hands out the counters every second. Frames in flight at the end are let go.
+    /// Forwards frames until `duration` has passed or `stop` returns true (checked ten times a second),
+    /// and reports the counters every second. Frames in flight at the end are discarded.
     ///
     /// # Errors
     /// An interface went away, or the system refuses to read or wait.
@@ -130,20 +130,20 @@ impl Forwarder {
         Ok(self.counters(clock(), thread_cpu_ns() - cpu_before))
     }
 
-    /// Forwards frames in a thread of its own until it is stopped.
+    /// Forwards frames in its own thread until it is stopped.
     ///
     /// # Errors
-    /// There can be no more threads.
+    /// The thread cannot be started.
     pub fn spawn(self) -> Result<Running, Error> {
         let stop = Arc::new(AtomicBool::new(false));
-        let asked = Arc::clone(&stop);
-        let run = move || self.run(None, || asked.load(Ordering::Relaxed), |_| ());
+        let stopped = Arc::clone(&stop);
+        let run = move || self.run(None, || stopped.load(Ordering::Relaxed), |_| ());
         let thread = std::thread::Builder::new().name("wan".to_owned()).spawn(run);
         let failed = |error| Error::Io { what: "starting a thread for the link".into(), error };
         Ok(Running { stop, thread: Some(thread.map_err(failed)?) })
     }
 
-    /// Sends what is due; when the next frame is (ns, `u64::MAX` for none).
+    /// Sends the due frames; returns when the next one is due (ns, `u64::MAX` if there is none).
     fn deliver(&mut self, headers: &mut Headers, clock: &impl Fn() -> u64) -> Result<u64, Error> {
         let mut next_ns = u64::MAX;
         for (way, port) in self.ways.iter_mut().zip(self.ports.iter().rev()) {
@@ -158,7 +158,7 @@ impl Forwarder {
             if !frames.is_empty() {
                 let (refused, why) = port.send(headers, &frames);
                 way.count_sent(&frames, &refused);
-                // A device that is down may come up again, one that is gone may not.
+                // A device that is down may come up again; a removed one does not.
                 if matches!(why, Some(Errno::ENXIO | Errno::ENODEV | Errno::ENETDOWN)) {
                     check(port)?;
                 }
@@ -168,19 +168,19 @@ impl Forwarder {
         Ok(next_ns)
     }
 
-    /// Waits so long at most; which ports have something.
+    /// Waits for at most the given time; returns which ports have frames.
     fn wait(&self, ns: u64) -> Result<[bool; 2], Error> {
         let mut fds =
             [&self.ports[0], &self.ports[1]].map(|port| PollFd::new(port.fd(), PollFlags::POLLIN));
         match ppoll(&mut fds, Some(TimeSpec::from_duration(Duration::from_nanos(ns))), None) {
-            // An error is learned by reading.
+            // Reading reports the error.
             Ok(_) => Ok(fds.map(|fd| fd.any().unwrap_or(true))),
             Err(Errno::EINTR) => Ok([false, false]),
             Err(error) => Err(Error::Io { what: "waiting for frames".into(), error: error.into() }),
         }
     }
 
-    /// Puts the frames that a port has onto the line; whether there may be more.
+    /// Puts a port's frames onto the link; returns whether there may be more.
     fn receive(
         &mut self,
         port: usize,
@@ -277,7 +277,7 @@ impl Running {
         self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
     }
 
-    /// Stops the line: its counters, or why it had ended before.
+    /// Stops the link; returns its counters, or why it had ended before.
     pub fn stop(mut self) -> Result<Counters, Error> {
         self.end().unwrap_or_else(|| Ok(Counters::default()))
     }
@@ -304,9 +304,9 @@ fn check(port: &Port) -> Result<(), Error> {
     if port.exists() { Ok(()) } else { Err(Error::Gone(port.name().to_owned())) }
 }
 
-/// Puts this thread before all ordinary ones (SCHED_FIFO, sched(7)), because on a busy machine a
-/// frame would otherwise wait for a time slice of milliseconds; whether that worked. It takes a
-/// program, because nix has no call for it.
+/// Runs this thread before all ordinary ones (SCHED_FIFO, sched(7)), because on a busy machine a frame
+/// would otherwise wait for a time slice of milliseconds; returns whether that worked. It uses an
+/// external program, because nix has no call for it.
 fn realtime() -> bool {
     let mut command = Command::new("chrt");
     command.args(["--fifo", "--pid", REALTIME_PRIORITY, &gettid().to_string()]);

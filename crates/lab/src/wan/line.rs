@@ -1,10 +1,10 @@
-//! One direction of a line as a data structure over a virtual clock: serialisation at a rate, a
-//! bounded queue in front of it, loss, propagation delay with jitter.
+//! One direction of a link as a data structure over a virtual clock: serialisation at a rate, a bounded
+//! queue in front of it, loss, propagation delay with jitter.
 //!
-//! Owns: when a frame leaves and which one never does. It does not own where frames come from and
-//! go to (`forward`), and never reads a clock: the caller says what time it is, so that its tests
-//! need none. The model is that of a router's output port with one drop-tail FIFO and a fibre
-//! behind it (RFC 2697's and tc-netem(8)'s words: rate, delay, jitter, loss):
+//! Owns: when a frame leaves and which one never does. It does not own the frames' source and
+//! destination (`forward`), and never reads a clock: the caller passes the time, so that its tests need
+//! no clock. The model is a router's output port with one drop-tail FIFO and a fibre behind it (with
+//! the terms of RFC 2697 and tc-netem(8): rate, delay, jitter, loss):
 //!
 //! ```text
 //!  offer ─► queue (bytes, drop at the tail) ─► transmitter (rate) ─► fibre (delay, loss) ─► take
@@ -15,28 +15,28 @@ use std::collections::VecDeque;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng as _, SeedableRng as _};
 
-/// What one direction is like.
+/// The properties of one direction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Path {
-    /// Propagation from the end of sending to arrival (ns).
+    /// Propagation from the end of transmission to arrival (ns).
     pub delay_ns: u64,
     /// Largest deviation from the delay, up or down, evenly distributed (ns). Frames keep their
     /// order: one that would overtake arrives together with the one before it.
     pub jitter_ns: u64,
-    /// Bits per second; `None` sends in no time, and then the queue is always empty.
+    /// Bits per second; `None` transmits in zero time, and then the queue is always empty.
     pub rate_bits: Option<u64>,
     /// Bytes that may wait while another frame is sent. A frame that finds the transmitter idle
     /// needs no queue.
     pub queue_bytes: u64,
-    /// Share of frames that are lost on the way, 0 to 1. They take their time of the rate.
+    /// Share of frames that are lost in flight, 0 to 1. They still use the transmitter.
     pub loss: f64,
     /// Mean number of frames lost in a row (the Gilbert model); `None` loses each frame
     /// independently of the others.
     pub loss_burst: Option<f64>,
-    /// Bytes added to each frame when its time at the rate is computed (24 for what Ethernet adds
-    /// on a wire: preamble, check sequence, gap; -14 to count IP packets only).
+    /// Bytes added to each frame when its transmission time is computed (24 for what Ethernet adds on a
+    /// wire: preamble, check sequence, gap; -14 to count IP packets only).
     pub overhead_bytes: i32,
-    /// Memory (bytes) for what is on the way.
+    /// Memory (bytes) for frames in flight.
     pub memory_bytes: u64,
 }
 
@@ -47,34 +47,34 @@ pub enum Drop {
     Queue,
     /// Lost at random.
     Loss,
-    /// More would be on the way than memory is granted for.
+    /// The memory limit for frames in flight was reached.
     Memory,
 }
 
-/// One direction of a line with the frames on it, in order.
+/// One direction of a link with its frames, in order.
 #[derive(Debug)]
 pub struct Line<F> {
     path: Path,
     loss: Loss,
     jitter: ChaCha8Rng,
     now_ns: u64,
-    /// When the transmitter has sent everything accepted so far, with the part below a nanosecond
-    /// in units of 1/rate, so that the rate is exact over any time.
+    /// When the transmitter has sent everything accepted so far, with the fraction of a nanosecond in
+    /// units of 1/rate, so that the rate is exact over any time.
     idle_at_ns: u64,
     idle_at_rest: u64,
-    /// Frames whose sending has not begun: when it will, and their bytes.
+    /// Frames whose transmission has not begun: when it will, and their bytes.
     waiting: VecDeque<(u64, u32)>,
     waiting_bytes: u64,
     waiting_bytes_max: u64,
-    /// Frames that will arrive: when, their bytes, and themselves.
+    /// Frames that will arrive: when, their bytes, and the frames themselves.
     flying: VecDeque<(u64, u32, F)>,
     flying_bytes: u64,
     last_arrival_ns: u64,
 }
 
 impl<F> Line<F> {
-    /// An empty line. Its random choices follow from `seed` and `stream` (which direction) alone:
-    /// the n-th frame offered is lost, or not, whatever happened to the others.
+    /// An empty link. Its random choices follow only from `seed` and `stream` (the direction): whether
+    /// the n-th offered frame is lost does not depend on the other frames.
     pub fn new(path: Path, seed: u64, stream: u64) -> Line<F> {
         let random = |purpose| {
             let mut random = ChaCha8Rng::seed_from_u64(seed);
@@ -97,9 +97,9 @@ impl<F> Line<F> {
         }
     }
 
-    /// A frame of `bytes` comes at `now_ns`: when it will arrive at the other end, or why not. The
-    /// frame that does not arrive is given back. Time does not go backwards: an earlier `now_ns`
-    /// counts as the latest one.
+    /// Offers a frame of `bytes` at `now_ns`; returns when it will arrive at the other end, or why not.
+    /// A frame that does not arrive is returned. Time does not go backwards: an earlier `now_ns` counts
+    /// as the latest one.
     pub fn offer(&mut self, now_ns: u64, bytes: u32, frame: F) -> Result<u64, (Drop, F)> {
         self.advance(now_ns);
         let lost = self.loss.draw();
@@ -127,7 +127,7 @@ impl<F> Line<F> {
         self.flying.front().map(|(arrival_ns, ..)| *arrival_ns)
     }
 
-    /// The next frame that has arrived at `now_ns`, with its arrival.
+    /// The next frame that has arrived by `now_ns`, with its arrival.
     pub fn take(&mut self, now_ns: u64) -> Option<(u64, F)> {
         let (arrival_ns, bytes, frame) =
             self.flying.pop_front_if(|(arrival_ns, ..)| *arrival_ns <= now_ns)?;
@@ -135,7 +135,7 @@ impl<F> Line<F> {
         Some((arrival_ns, frame))
     }
 
-    /// Frames and bytes that are on the way, waiting ones included.
+    /// Frames and bytes in flight, waiting ones included.
     pub fn in_flight(&self) -> (u64, u64) {
         (self.flying.len() as u64, self.flying_bytes)
     }
@@ -145,7 +145,7 @@ impl<F> Line<F> {
         self.waiting_bytes_max
     }
 
-    /// Frames whose sending has begun leave the queue.
+    /// Removes frames whose transmission has begun from the queue.
     fn advance(&mut self, now_ns: u64) {
         self.now_ns = self.now_ns.max(now_ns);
         let now_ns = self.now_ns;
@@ -155,7 +155,7 @@ impl<F> Line<F> {
         }
     }
 
-    /// Books the transmitter for a frame: the end of its sending.
+    /// Reserves the transmitter for a frame; returns the end of its transmission.
     fn transmit(&mut self, bytes: u32, busy: bool) -> u64 {
         let Some(rate) = self.path.rate_bits else {
             return self.now_ns;
@@ -190,7 +190,7 @@ impl<F> Line<F> {
     }
 }
 
-/// Memory that a held frame needs in addition to its bytes.
+/// Memory that a stored frame needs in addition to its bytes.
 const FRAME_COST_BYTES: u64 = 128;
 
 /// Which frames are lost: independently, or in bursts (E. N. Gilbert, "Capacity of a burst-noise

@@ -1,11 +1,11 @@
-//! Two machines on one: network namespaces NAME-client and NAME-server, joined by a line that runs
-//! in NAME-line.
+//! Two machines on one: network namespaces NAME-client and NAME-server, joined by a link that runs in
+//! NAME-line.
 //!
-//! Owns: making them with `ip` (iproute2), running something inside, taking all of it away again.
-//! The forwarder's ends are in a namespace of their own, so that this machine's network stack never
-//! answers for them. Segmentation is off on the inner ends (gso_max_segs 1), so that a frame is a
-//! packet of the MTU as on a wire; a checksum left to be filled in stays one (see `port`). Each end
-//! knows the other's address on the link, because no ARP travels over a routed line.
+//! Owns: creating them with `ip` (iproute2), running something inside, removing everything again. The
+//! forwarder's ends are in their own namespace, so that this machine's network stack never answers for
+//! them. Segmentation is off on the inner ends (gso_max_segs 1), so that a frame is a packet of the MTU
+//! as on a wire; a checksum left to be filled in stays one (see `port`). Each end knows the other's
+//! address on the link, because ARP does not cross a routed link.
 //!
 //! ```text
 //!  NAME-client                NAME-line                 NAME-server
@@ -29,17 +29,17 @@ use super::error::Error;
 pub const ENDS: [&str; 2] = ["client", "server"];
 /// The interface in NAME-client and NAME-server.
 pub const INTERFACE: &str = "eth0";
-/// Where `ip netns` keeps namespaces that have a name (ip-netns(8)).
+/// Folder in which `ip netns` keeps named namespaces (ip-netns(8)).
 const FOLDER: &str = "/var/run/netns";
 const NAME_MAX: usize = 48;
 const RIGHTS: &str = "the capabilities CAP_SYS_ADMIN and CAP_NET_ADMIN";
 /// Locally administered addresses.
 const MAC: [&str; 2] = ["02:00:5e:00:00:01", "02:00:5e:00:00:02"];
 
-/// What the namespaces are to be like.
+/// The properties of the namespaces.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// What their names begin with.
+    /// Prefix of their names.
     pub name: String,
     /// Their addresses.
     pub subnet: Subnet,
@@ -89,7 +89,7 @@ impl FromStr for Subnet {
     }
 }
 
-/// The namespaces. Dropping this takes them away.
+/// The namespaces. Dropping this removes them.
 #[derive(Debug)]
 pub struct Netns {
     setup: Setup,
@@ -97,8 +97,8 @@ pub struct Netns {
 }
 
 impl Netns {
-    /// Makes the namespaces with their interfaces and addresses. What was made is taken away again
-    /// when something fails.
+    /// Creates the namespaces with their interfaces and addresses. If something fails, everything
+    /// created is removed again.
     ///
     /// # Errors
     /// One of them exists, `ip` is missing or fails, or the rights are missing.
@@ -110,7 +110,7 @@ impl Netns {
                 return Err(Error::Exists(namespace, name.clone()));
             }
         }
-        // From here on dropping it undoes what was done.
+        // From here on, dropping it undoes the work.
         let namespaces = Netns { up: true, setup };
         namespaces.make()?;
         Ok(namespaces)
@@ -136,13 +136,13 @@ impl Netns {
         self.setup.subnet
     }
 
-    /// Keeps them until [`remove`] is called, also by another process.
+    /// Keeps them until [`remove`] is called, possibly by another process.
     pub fn keep(mut self) {
         self.up = false;
     }
 
-    /// Takes everything away. Programs that still run inside keep their namespace, without the
-    /// line, until they end: their process ids.
+    /// Removes everything. Programs that are still running inside keep their namespace, without the
+    /// link, until they end; returns their process ids.
     pub fn down(mut self) -> Result<Vec<u32>, Error> {
         self.up = false;
         remove(&self.setup.name)
@@ -188,17 +188,17 @@ impl Drop for Netns {
     }
 }
 
-/// Whether one of the namespaces of this name is there.
+/// Whether one of the namespaces of this name exists.
 ///
 /// # Errors
-/// The name is not allowed for namespaces.
+/// The name is not valid for namespaces.
 pub fn exist(name: &str) -> Result<bool, Error> {
     check_name(name)?;
     Ok(all(name).iter().any(|namespace| path_of(namespace).exists()))
 }
 
-/// Takes away the namespaces of this name, also those that an earlier run left behind; the ids of
-/// processes that still run inside.
+/// Removes the namespaces of this name, including those that an earlier run left behind; returns the
+/// ids of processes that are still running inside.
 ///
 /// # Errors
 /// There are none of this name, or `ip` fails.
@@ -211,12 +211,12 @@ pub fn remove(name: &str) -> Result<Vec<u32>, Error> {
     let (mut left, mut failed) = (Vec::new(), None);
     let line = format!("{name}-line");
     for end in ENDS.iter().filter(|_| there.contains(&line)) {
-        // First the links: a namespace lives as long as a program in it. A run that was killed
-        // early may not have made them.
+        // The links first: a namespace lives as long as a program in it. A run that was killed early
+        // may not have created them.
         let _ = ip(&["-n", &line, "link", "delete", end], "");
     }
     for namespace in &there {
-        // A name without a namespace behind it (left by a kill) has no processes to list.
+        // A name without a namespace (left by a killed run) has no processes to list.
         let pids = ip(&["netns", "pids", namespace], "").unwrap_or_default();
         left.extend(pids.lines().filter_map(|pid| pid.trim().parse::<u32>().ok()));
         if let Err(error) = ip(&["netns", "delete", namespace], "") {
@@ -234,7 +234,7 @@ pub fn inside<T: Send>(namespace: &str, work: impl FnOnce() -> T + Send) -> Resu
     let failed =
         |error| Error::io(format!("entering network namespace {namespace}"), error, RIGHTS);
     let file = File::open(path_of(namespace)).map_err(failed)?;
-    // A thread of its own, because it cannot be relied on to find back.
+    // In a new thread, because a return to the old namespace may fail.
     let done = std::thread::scope(|scope| {
         let thread = scope.spawn(|| {
             setns(&file, CloneFlags::CLONE_NEWNET).map_err(|error| failed(error.into()))?;
@@ -271,7 +271,7 @@ fn path_of(namespace: &str) -> PathBuf {
     Path::new(FOLDER).join(namespace)
 }
 
-/// Names become file names and words of a script.
+/// Checks a name: names become file names and words of a script.
 fn check_name(name: &str) -> Result<(), Error> {
     let good = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     let begins = name.starts_with(|c: char| c.is_ascii_alphanumeric());
@@ -281,7 +281,7 @@ fn check_name(name: &str) -> Result<(), Error> {
     Err(Error::Name(name.escape_debug().take(NAME_MAX + 2).collect()))
 }
 
-/// Runs `ip` with a script on its standard input; what it said.
+/// Runs `ip` with a script on its standard input; returns its output.
 fn ip(arguments: &[&str], script: &str) -> Result<String, Error> {
     let whole = || format!("ip {}", arguments.join(" "));
     let io = |error| Error::io(whole(), error, RIGHTS);
@@ -290,14 +290,14 @@ fn ip(arguments: &[&str], script: &str) -> Result<String, Error> {
     let path = std::env::var("PATH").unwrap_or_default();
     command.args(arguments).env("PATH", format!("{path}:/usr/sbin:/sbin")).env("LC_ALL", "C");
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    // Ctrl-C on the terminal ends us in order; `ip` must not die halfway.
+    // Ctrl-C on the terminal ends us in order; `ip` must not stop halfway.
     command.process_group(0);
     let mut child = command.spawn().map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => Error::NoIp,
         _ => io(error),
     })?;
     if let Some(mut input) = child.stdin.take() {
-        // What it does not read it complains about itself.
+        // If it does not read its input, its own message explains why.
         let _ = input.write_all(script.as_bytes());
     }
     let output = child.wait_with_output().map_err(io)?;

@@ -1,8 +1,8 @@
-//! What a line is asked to be: round trip, distance, jitter, rate, queue, loss, each direction on
-//! its own where they may differ, from options or from one text (`rtt=20ms,rate=45mbit`).
+//! The properties of a link: round trip, distance, jitter, rate, queue, loss, each separately for the
+//! two directions where they may differ, from options or from one text (`rtt=20ms,rate=45mbit`).
 //!
-//! Owns: the words, their defaults, what contradicts, and the two [`Path`]s that follow. It does
-//! not own how units are read (`units`).
+//! Owns: the words, their defaults, contradictions, and the two resulting [`Path`]s. It does not own
+//! how units are read (`units`).
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,21 +15,21 @@ use smbscope_tables::quantity::{
     rate_text, size_text,
 };
 
-/// Light in fibre: 200,000 km/s (refractive index 1.5), 5 ns a metre.
+/// Speed of light in fibre: 200,000 km/s (refractive index 1.5), 5 ns per metre.
 pub const FIBRE_NS_PER_M: u64 = 5;
-/// What waits in the queue by default, as time at the rate.
+/// Default queue, as time at the rate.
 const QUEUE_DEFAULT_NS: u64 = 100_000_000;
-/// The least default queue: TCP sends bursts of ten segments, some of them at once.
+/// The smallest default queue: TCP sends bursts of ten segments, some of them at once.
 const QUEUE_DEFAULT_MIN_BYTES: u64 = 64 << 10;
-/// How a rate without limit is written where the other direction has one.
+/// How an unlimited rate is written if the other direction is limited.
 const UNLIMITED: &str = "unlimited";
-/// How the default queue is written where the other direction has its own.
+/// How the default queue is written if the other direction has its own.
 const DEFAULT: &str = "default";
 /// Memory for each direction: 80 ms of 25 Gb/s.
 const MEMORY_BYTES: u64 = 256 << 20;
 
-/// A value for each direction: from the first end to the second (client to server), and back.
-/// Written `20mbit/100mbit`, or once for both.
+/// A value for each direction: from the first end to the second (client to server), and back. Written
+/// `20mbit/100mbit`, or once for both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Both<T> {
     /// From the first end to the second: from the client to the server.
@@ -39,14 +39,14 @@ pub struct Both<T> {
 }
 
 impl<T: Copy> Both<T> {
-    /// The same in both directions.
+    /// The same value in both directions.
     pub fn same(value: T) -> Both<T> {
         Both { there: value, back: value }
     }
 
     /// Reads `VALUE` or `THERE/BACK`.
     pub fn parse<E>(text: &str, read: impl Fn(&str) -> Result<T, E>) -> Result<Both<T>, E> {
-        // `10MB/s` holds a slash that divides nothing.
+        // The slash of `10MB/s` separates nothing.
         let mut slashes = text.match_indices('/').map(|(place, _)| place);
         let slash = slashes.find(|&place| !text[place + 1..].trim_start().starts_with('s'));
         match slash {
@@ -58,12 +58,12 @@ impl<T: Copy> Both<T> {
     }
 }
 
-/// The bound of a queue.
+/// The limit of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Queue {
     /// Bytes of frames.
     Bytes(u64),
-    /// What the line sends in this time (ns).
+    /// Bytes that the link sends in this time (ns).
     Time(u64),
 }
 
@@ -84,32 +84,32 @@ impl FromStr for Queue {
     }
 }
 
-/// What a line is like.
+/// The properties of a link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
     /// Round trip without serialisation and queueing (ns); half of it each way.
     pub rtt_ns: u64,
     /// Length of fibre (m), which adds 10 ns to the round trip for each metre.
     pub distance_m: u64,
-    /// Largest deviation of each way's delay (ns).
+    /// Largest deviation of the delay in each direction (ns).
     pub jitter_ns: Both<u64>,
-    /// Bits per second of whole Ethernet frames without their check sequence; `None` is as fast as
-    /// this machine.
+    /// Bits per second of whole Ethernet frames without their check sequence; `None` is as fast as this
+    /// machine.
     pub rate_bits: Both<Option<u64>>,
-    /// Bound of the queue; `None` is 100 ms at the rate, at least 64 KiB.
+    /// Limit of the queue; `None` is 100 ms at the rate, at least 64 KiB.
     pub queue: Both<Option<Queue>>,
     /// Share of lost frames, 0 to 1.
     pub loss: Both<f64>,
     /// Mean number of frames lost in a row; `None` for independent losses.
     pub loss_burst: Option<f64>,
-    /// Bytes added to each frame when its time at the rate is computed.
+    /// Bytes added to each frame when its transmission time is computed.
     pub overhead_bytes: i32,
-    /// What loss and jitter follow from.
+    /// Seed of loss and jitter.
     pub seed: u64,
 }
 
 impl Default for Options {
-    /// A line without delay, limit or loss.
+    /// A link without delay, limit or loss.
     fn default() -> Options {
         Options {
             rtt_ns: 0,
@@ -125,15 +125,15 @@ impl Default for Options {
     }
 }
 
-/// What is wrong with a line's description.
+/// What is wrong with a link's description.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum OptionsError {
     /// A quantity cannot be read.
     #[error("{key}: {error}")]
     Unit {
-        /// Which.
+        /// The quantity.
         key: String,
-        /// Why not.
+        /// The reason.
         error: UnitError,
     },
     /// A word that is not a property of a link.
@@ -141,10 +141,10 @@ pub enum OptionsError {
         "unknown link property `{0}`: use rtt, distance, jitter, rate, queue, loss, loss-burst, overhead, seed, for example rtt=20ms,rate=45mbit"
     )]
     Word(String),
-    /// A word without value, or given twice, or an invalid number.
+    /// A word has no value, is given twice, or has an invalid number.
     #[error("{key}: {why}")]
     Value {
-        /// Which.
+        /// The word.
         key: String,
         /// What is wrong with it.
         why: String,
@@ -152,12 +152,12 @@ pub enum OptionsError {
 }
 
 impl Options {
-    /// The round trip that an empty line has, distance included (ns).
+    /// The round trip of an idle link, distance included (ns).
     pub fn round_trip_ns(&self) -> u64 {
         self.rtt_ns.saturating_add(self.distance_m.saturating_mul(2 * FIBRE_NS_PER_M))
     }
 
-    /// Looks for what contradicts itself.
+    /// Checks for contradictions.
     pub fn check(&self) -> Result<(), OptionsError> {
         let wrong = |key: &str, why: String| Err(OptionsError::Value { key: key.to_owned(), why });
         for loss in [self.loss.there, self.loss.back] {
@@ -181,7 +181,7 @@ impl Options {
         Ok(())
     }
 
-    /// What each direction is like. An odd nanosecond of the round trip goes there.
+    /// The properties of each direction. An odd nanosecond of the round trip belongs to the first direction.
     pub fn paths(&self) -> Both<Path> {
         let rtt_ns = self.round_trip_ns();
         let path = |delay_ns, jitter_ns, rate_bits, queue, loss| Path {
@@ -201,7 +201,7 @@ impl Options {
         }
     }
 
-    /// Sets one word of a line's description.
+    /// Sets one property from its word.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), OptionsError> {
         let unit = |error| OptionsError::Unit { key: key.to_owned(), error };
         let number = |example: &str| OptionsError::Value {
@@ -242,15 +242,15 @@ impl FromStr for Options {
     /// `rtt=20ms,rate=20mbit/100mbit,loss=0.1%`: the options' names without their dashes.
     fn from_str(text: &str) -> Result<Options, OptionsError> {
         let mut options = Options::default();
-        let mut seen: Vec<&str> = Vec::new();
+        let mut keys: Vec<&str> = Vec::new();
         for word in text.split(',').map(str::trim).filter(|word| !word.is_empty()) {
             let (key, value) = word.split_once('=').unwrap_or((word, ""));
             let (key, value) = (key.trim(), value.trim());
-            if seen.contains(&key) {
+            if keys.contains(&key) {
                 return Err(OptionsError::Value { key: key.into(), why: "is given twice".into() });
             }
             options.set(key, value)?;
-            seen.push(key);
+            keys.push(key);
         }
         options.check()?;
         Ok(options)
@@ -258,7 +258,7 @@ impl FromStr for Options {
 }
 
 impl fmt::Display for Options {
-    /// As [`FromStr`] reads it; what is at its default is left out, except the round trip.
+    /// In the form that [`FromStr`] reads; defaults are left out, except for the round trip.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "rtt={}", duration_text(self.rtt_ns))?;
         if self.distance_m > 0 {
@@ -302,7 +302,7 @@ fn both<T: Copy + PartialEq>(
     if value.there == value.back { Ok(()) } else { write!(f, "/{}", text(value.back)) }
 }
 
-/// To the billionths in which shares are read.
+/// Rounded to billionths, as shares are read.
 fn round(percent: f64) -> f64 {
     (percent * 1e7).round() / 1e7
 }
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_is_read_back() {
+    fn displayed_options_are_read_back() {
         for text in [
             "rtt=20ms",
             "rtt=0s,distance=2795000m,jitter=1ms,rate=45mbit,queue=256KiB,loss=0.1%,loss-burst=3,overhead=24,seed=9",

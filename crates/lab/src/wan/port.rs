@@ -1,10 +1,10 @@
-//! One end of a line: whole Ethernet frames in and out of a network interface (packet(7)).
+//! One end of a link: whole Ethernet frames in and out of a network interface (packet(7)).
 //!
-//! Owns: the AF_PACKET socket and its options, batches of frames in and out, what the kernel
-//! dropped. It does not own when a frame goes out. Frames carry the virtio_net_hdr of
-//! PACKET_VNET_HDR (linux/virtio_net.h) in front, from one port to the other unchanged, so that a
-//! checksum that the sending machine left to its network card stays a checksum to be filled in
-//! instead of becoming a wrong one.
+//! Owns: the AF_PACKET socket and its options, batches of frames in and out, the frames that the kernel
+//! dropped. It does not own when a frame leaves. Frames have the virtio_net_hdr of PACKET_VNET_HDR
+//! (linux/virtio_net.h) in front, unchanged from one port to the other, so that a checksum that the
+//! sending machine left to its network card stays a checksum to be filled in instead of becoming a
+//! wrong one.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -20,13 +20,13 @@ use nix::{cmsg_space, getsockopt_impl, libc, setsockopt_impl, sockopt_impl};
 
 use super::error::Error;
 
-/// Frames that one call moves.
+/// Frames per call.
 pub(super) const BATCH: usize = 32;
 /// Bytes of the header in front of each frame.
 pub(super) const HEADER_BYTES: usize = 10;
-/// The largest frame: what segmentation offload merges at most (64 KiB of IP), with tags.
+/// The largest frame: the most that segmentation offload merges (64 KiB of IP), with tags.
 const SLOT_BYTES: usize = HEADER_BYTES + 65_536 + 64;
-/// What the kernel may hold for a port that is not read for a moment: 30 ms at 10 Gb/s.
+/// Buffer of the kernel for a port that is not read for a while: 30 ms at 10 Gb/s.
 const BUFFER_BYTES: usize = 32 << 20;
 const RIGHTS: &str = "the capabilities CAP_NET_RAW and CAP_NET_ADMIN";
 
@@ -47,7 +47,7 @@ sockopt_impl!(
     bool
 );
 sockopt_impl!(
-    /// Promiscuous mode for as long as the socket lives.
+    /// Promiscuous mode for the life of the socket.
     Membership,
     SetOnly,
     libc::SOL_PACKET,
@@ -55,7 +55,7 @@ sockopt_impl!(
     libc::packet_mreq
 );
 sockopt_impl!(
-    /// Frames seen and dropped since it was last asked.
+    /// Frames received and dropped since the last query.
     Statistics,
     GetOnly,
     libc::SOL_PACKET,
@@ -63,17 +63,17 @@ sockopt_impl!(
     libc::tpacket_stats
 );
 
-/// What the header in front of a frame says (its gso_type, second byte).
+/// A field of the header in front of a frame (its gso_type, second byte).
 pub(super) fn is_merged(frame: &[u8]) -> bool {
     const GSO_NONE: u8 = 0;
     frame.get(1).is_some_and(|kind| *kind != GSO_NONE)
 }
 
-/// Buffers for the kernel's input and output about a batch. It cannot move between
-/// threads, so it is not the port's.
+/// Buffers for the kernel's input and output of a batch. They cannot move between threads, so the port
+/// does not own them.
 pub(super) struct Headers {
     receive: MultiHeaders<()>,
-    /// Without the room for time stamps, which the kernel would take for orders.
+    /// Without room for time stamps, which the kernel would take for control messages.
     send: MultiHeaders<()>,
 }
 
@@ -95,8 +95,8 @@ pub(super) struct Port {
 }
 
 impl Port {
-    /// Opens the interface of this name in the thread's network namespace. It is promiscuous from
-    /// here on, because frames for the other side are not addressed to it.
+    /// Opens the interface of this name in the thread's network namespace. It becomes promiscuous,
+    /// because frames for the other side are not addressed to it.
     pub(super) fn open(name: &str, place: &str) -> Result<Port, Error> {
         let failed = |what: &str| {
             let what = format!("{name}: {what}");
@@ -107,7 +107,7 @@ impl Port {
         let socket = socket(AddressFamily::Packet, SockType::Raw, flags, SockProtocol::EthAll)
             .map_err(failed("opening a network interface for whole frames"))?;
         let address = address_of(name, place)?;
-        // Its protocol is 0, which keeps the socket's own: every frame.
+        // Protocol 0 keeps the socket's own: every frame.
         bind(socket.as_raw_fd(), &address).map_err(failed("cannot be bound"))?;
         setsockopt(&socket, VnetHeader, &true).map_err(failed("PACKET_VNET_HDR"))?;
         setsockopt(&socket, IgnoreOutgoing, &true)
@@ -125,7 +125,7 @@ impl Port {
         setsockopt(&socket, sockopt::SndBufForce, &BUFFER_BYTES)
             .map_err(failed("a send buffer"))?;
         let mut port = Port { name: name.to_owned(), socket, buffer: vec![0; SLOT_BYTES * BATCH] };
-        // Between socket and bind, frames of all interfaces came, and without header.
+        // Between socket and bind, frames of all interfaces arrived, and without header.
         let headers = &mut Headers::new();
         while port.receive(headers, |_, _| ()).map_err(|error| Error::io(name, error, RIGHTS))? > 0
         {
@@ -139,13 +139,14 @@ impl Port {
         &self.name
     }
 
-    /// What to wait on.
+    /// The descriptor to wait on.
     pub(super) fn fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
 
-    /// Hands out the frames that are there, at most [`BATCH`]: how long ago the kernel saw it (ns),
-    /// and the frame with its header; how many there were. A frame larger than any offload makes is cut, which its header's length shows.
+    /// Hands out the available frames, at most [`BATCH`]: how long ago the kernel received each (ns),
+    /// and the frame with its header; returns their number. A frame larger than any offload makes is
+    /// cut, which its header's length shows.
     pub(super) fn receive(
         &mut self,
         headers: &mut Headers,
@@ -178,8 +179,8 @@ impl Port {
         Ok(count)
     }
 
-    /// Sends frames with their headers, at most [`BATCH`]; which of them were not taken, with the
-    /// last reason.
+    /// Sends frames with their headers, at most [`BATCH`]; returns which of them were not accepted,
+    /// with the last reason.
     pub(super) fn send(
         &self,
         headers: &mut Headers,
@@ -194,7 +195,7 @@ impl Port {
             match sendmmsg(fd, &mut headers.send, rest, [None; BATCH], [], flags) {
                 Ok(sent) => done += sent.count().max(1),
                 Err(Errno::EINTR) => {}
-                // The error is the first frame's; the others may do better.
+                // The error belongs to the first frame; the others may succeed.
                 Err(error) => {
                     refused.push(done);
                     why = Some(error);
@@ -205,19 +206,19 @@ impl Port {
         (refused, why)
     }
 
-    /// Frames that the kernel could not hand over since this was last asked.
+    /// Frames that the kernel could not hand over since the last call.
     pub(super) fn dropped(&self) -> u64 {
         getsockopt(&self.socket, Statistics).map_or(0, |statistics| statistics.tp_drops.into())
     }
 
-    /// Whether the interface still exists: the kernel takes it from the socket when it goes away.
+    /// Whether the interface still exists: the kernel detaches it from the socket when it is removed.
     pub(super) fn exists(&self) -> bool {
         let address = getsockname::<LinkAddr>(self.socket.as_raw_fd());
         address.is_ok_and(|address| i32::try_from(address.ifindex()).is_ok_and(|index| index > 0))
     }
 }
 
-/// From a frame's time stamp until now. The wall clock may be set in between: a negative value, or
+/// Time from a frame's time stamp until now. The wall clock may be set in between: a negative value, or
 /// one longer than any batch waits, is not an age.
 fn age_ns(at: TimeSpec, now: TimeSpec) -> u64 {
     const AGE_MAX_NS: u64 = 1_000_000_000;
@@ -225,7 +226,7 @@ fn age_ns(at: TimeSpec, now: TimeSpec) -> u64 {
     u64::try_from(age).ok().filter(|age| *age < AGE_MAX_NS).unwrap_or(0)
 }
 
-/// The address of an interface, by which a socket is bound to it.
+/// The address of an interface, to which a socket is bound.
 fn address_of(name: &str, place: &str) -> Result<LinkAddr, Error> {
     let interfaces = nix::ifaddrs::getifaddrs()
         .map_err(|error| Error::io("listing network interfaces", error.into(), RIGHTS))?;

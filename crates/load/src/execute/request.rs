@@ -93,7 +93,7 @@ impl Performer {
         })
     }
 
-    /// Appends an open. `acquires`: its handle is cached for the directory.
+    /// Appends an open. `acquires`: its handle stays open to cache the directory.
     fn add_create(
         &mut self,
         session: &mut Session,
@@ -129,7 +129,7 @@ impl Performer {
     }
 }
 
-/// What the messages for an open file have in common.
+/// The fields that the messages for an open file share.
 struct Message {
     file_id: FileId,
     related: bool,

@@ -1,9 +1,9 @@
-//! Going on after a lost connection: durable opens are taken up again, and the step that was cut
-//! off is done once more.
+//! Resumes an execution after a lost connection: durable opens are reclaimed, and the interrupted step
+//! is repeated.
 //!
-//! MS-SMB2 sections 3.2.4.4 and 3.2.5.7.2 to 3.2.5.7.4. Only opens survive: what the execution
-//! needs in addition (a notification that waits, a directory that is held open) ends it as
-//! without durable handles.
+//! MS-SMB2 sections 3.2.4.4 and 3.2.5.7.2 to 3.2.5.7.4. Only opens survive: anything else that the
+//! execution needs (a waiting notification, a directory that is held open) ends it as if there were no
+//! durable handles.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::stats::Failure;
 use crate::workload::{Create, Op, Plan, Request};
 use smbscope_client::{Ask, ClientError, Session};
 
-/// What it takes to take a durable open up again.
+/// The data that reclaims a durable open.
 #[derive(Clone, Debug)]
 pub struct Claim {
     create: Create,
@@ -28,12 +28,12 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// Of a Create that asks for a durable open.
+    /// For a Create that requests a durable open.
     pub(super) fn of(create: &Create, access: AccessMask, wish: OpenWish) -> Option<Box<Claim>> {
         wish.durable.is_some().then(|| Box::new(Claim { create: *create, access, wish }))
     }
 
-    /// The contexts that take the open up.
+    /// The contexts that reclaim the open.
     fn reconnect(&self, file_id: FileId) -> OpenWish {
         let durable = match self.wish.durable {
             Some(DurableWish::V2 { create_guid, .. }) => {
@@ -46,13 +46,13 @@ impl Claim {
 }
 
 impl Performer {
-    /// Whether the execution that was cut off can continue over another connection.
+    /// Whether the interrupted execution can continue over another connection.
     pub fn may_resume(&self) -> bool {
         let mut durable = 0;
         for handle in &self.handles {
             match handle {
                 Handle::Closed => {}
-                // Its Create was cut off as well, and is sent again.
+                // Its Create was interrupted too, and is sent again.
                 Handle::Open(opened) if opened.file_id == FileId::ANY => {}
                 Handle::Open(Opened { claim: Some(_), .. }) => durable += 1,
                 Handle::Open(_) | Handle::Cached(_) => return false,
@@ -62,14 +62,13 @@ impl Performer {
         durable > 0 && !waits && self.outcome.trouble.is_none()
     }
 
-    /// Takes the durable opens up in a new session, and does the rest of the execution from the
-    /// step on that was cut off.
+    /// Reclaims the durable opens in a new session, and continues the execution from the interrupted step.
     pub async fn resume(
         &mut self,
         session: &mut Session,
         plan: &Plan,
     ) -> Result<Outcome, ClientError> {
-        // A Close that was cut off may have reached the server.
+        // A Close that was interrupted may have reached the server.
         let closing = match plan.scenario().steps.get(self.at).map(|step| &step.requests[..]) {
             Some([Request { op: Op::Close { .. }, slot: Some(slot), .. }]) => {
                 Some(usize::from(slot.0))
@@ -77,7 +76,7 @@ impl Performer {
             _ => None,
         };
         for place in 0..self.handles.len() {
-            // What was taken up stays in its place when the connection is lost once more.
+            // Reclaimed opens stay in their place if the connection is lost once more.
             let Some(Handle::Open(opened)) = self.handles.get(place).cloned() else { continue };
             let taken_up = self.take_up(session, opened, closing == Some(place)).await?;
             if taken_up.is_none() && closing == Some(place) {

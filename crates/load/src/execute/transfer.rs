@@ -1,4 +1,4 @@
-//! Reading and writing a file's data: several requests in flight, over all connections in turn.
+//! Reads and writes a file's data: several requests in flight, over all connections in turn.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub(super) struct Job<'a> {
     pub write: bool,
 }
 
-/// One block: a message's worth of data.
+/// One block: the data of one message.
 #[derive(Clone, Copy)]
 struct Block {
     channel: usize,
@@ -90,7 +90,7 @@ impl Performer {
         Ok(())
     }
 
-    /// Waits for the reply to a block; what is wrong with it.
+    /// Waits for the reply to a block; returns what is wrong with it.
     async fn block_reply(
         &mut self,
         session: &mut Session,

@@ -1,9 +1,9 @@
-//! The contents of the files: bytes that follow from (file, offset), made in any pieces.
+//! The contents of the files: bytes that follow from (file, offset), generated in pieces of any size.
 //!
-//! Neither compressible nor the same in two files, so that a server that compresses or
-//! deduplicates shows what it would do to data of that kind. A page of 4,096 bytes is a piece of
-//! one pool of random bytes, with eight bytes of the page's own mixed in: as fast as a copy.
-//! Never changed: contents must be the same in the next version.
+//! They are not compressible and differ between files, so that a server that compresses or deduplicates
+//! shows its behaviour for such data. A page of 4,096 bytes is a piece of one pool of random bytes,
+//! with eight bytes of the page's own mixed in: as fast as a copy. Never change this: contents must be
+//! the same in the next version.
 
 use std::sync::OnceLock;
 
@@ -16,8 +16,7 @@ use super::random::mix;
 const PAGE_BYTES: usize = 4096;
 const POOL_BYTES: usize = 256 << 10;
 
-/// Fills `out` with the file's bytes from `offset_bytes` on. The file's end is the caller's
-/// business.
+/// Fills `out` with the file's bytes from `offset_bytes` on. The caller handles the file's end.
 pub fn content(file: &FileRef, offset_bytes: u64, out: &mut [u8]) {
     let pool = pool();
     let mut rest = out;
@@ -77,7 +76,7 @@ mod tests {
         content(&file(3), u64::MAX - 10, &mut whole);
     }
 
-    /// Pinned: files made by an older version must still compare equal.
+    /// Pinned: files made by an older version must compare equal.
     #[test]
     fn stays_the_same_from_version_to_version() {
         let mut bytes = [0; 16];

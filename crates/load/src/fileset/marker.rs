@@ -1,20 +1,21 @@
-//! What `prepare` leaves in a home to say of which seed and scale its files are, and which they are.
+//! The marker that `prepare` leaves in a home: seed and scale of its files, and a fingerprint of them.
 //!
-//! An empty file whose name says it, so that a listing of the home shows it; one for each workload,
-//! because a home may have the files of several.
+//! An empty file with this information in its name, so that a listing of the home shows it; one for
+//! each workload, because a home may have the files of several.
 
 use sha2::{Digest, Sha256};
 
 use super::FileSet;
 
 impl FileSet {
-    /// Name of the file in a home that says what it was prepared for.
+    /// Name of the file in a home that records what the home was prepared for.
     pub fn marker(&self) -> String {
         let scale = self.scale.factor();
         format!("{}{}-scale{scale}-files{}", self.marker_prefix(), self.seed, self.fingerprint())
     }
 
-    /// Of the first user's names and sizes: they follow from the workload as well as from seed and scale.
+    /// Hash of the first user's names and sizes: they follow from the workload as well as from seed and
+    /// scale.
     fn fingerprint(&self) -> String {
         let mut hash = Sha256::new();
         for file in self.user(1) {
@@ -32,13 +33,13 @@ impl FileSet {
         all.fingerprint()
     }
 
-    /// Whether an entry of a home is a marker of this workload, of whichever seed and scale.
+    /// Whether an entry of a home is a marker of this workload, for any seed and scale.
     pub fn is_marker(&self, name: &str) -> bool {
         name.to_lowercase().starts_with(&self.marker_prefix())
     }
 
-    /// With what a home with these entries was prepared, when the files are not this file set's. One
-    /// without a marker (of an older version) is taken as it is.
+    /// What a home with these entries was prepared for, if the files are not this file set's. A home
+    /// without a marker (of an older version) is accepted.
     pub fn prepared_otherwise<'a>(
         &self,
         names: impl Iterator<Item = &'a str> + Clone,
@@ -62,7 +63,7 @@ impl FileSet {
             })
         });
         let first = others.next()?;
-        // A run's own, if there is one.
+        // The marker of the run itself is preferred.
         if others.any(|other| other.is_none()) { None } else { first }
     }
 
@@ -97,15 +98,15 @@ mod tests {
         assert_eq!(otherwise(&set(8, 0.25), &[&made]), said);
         assert_eq!(otherwise(&set(7, 0.25), &[&made]), None);
         assert_eq!(otherwise(&set(7, 0.25), &[&set(7, 1.0).marker(), &made]), None);
-        // It is unknown, or it is another workload's.
+        // Unknown, or another workload's.
         let other = ".smbscope-metadata-seed1-scale1";
         assert_eq!(otherwise(&set(7, 1.0), &["Work", other, ".smbscope-bulk_copy-seedx"]), None);
         assert!(set(1, 1.0).is_marker(&made) && !set(1, 1.0).is_marker(other));
     }
 
-    /// A run of one scenario was refused in every home that was prepared for all.
+    /// A run of one scenario was refused in every home that was prepared for all scenarios.
     #[test]
-    fn who_prepared_for_all_scenarios_has_prepared_for_one() {
+    fn files_for_all_scenarios_include_those_for_one() {
         for (workload, scenario) in [("bulk-copy", "Upload"), ("homefolder", "WordFileClose")] {
             let all = Workload::built_in(workload).unwrap();
             let one = all.clone().only(&[scenario]).unwrap();
@@ -125,7 +126,7 @@ mod tests {
         let other = other.file_set(7, Scale::new(0.25).unwrap());
         assert!(otherwise(&other, &[&marker]).unwrap().contains("--size"));
         assert_eq!(otherwise(&other, &[&marker, &other.marker()]), None);
-        // An older version did not say.
+        // An older version did not record it.
         let older = marker.split("-files").next().unwrap();
         assert_eq!(otherwise(&made, &[older]), None);
     }

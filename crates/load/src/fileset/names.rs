@@ -1,4 +1,4 @@
-//! Names of files as people give them: words and a number.
+//! Names of files like those that people choose: words and a number.
 //!
 //! A pool's pattern has `{word}` (one of a fixed list) and `{n}` (the file's number, at least three
 //! digits). The list never changes: names follow from (seed, user, pool, number).
@@ -95,7 +95,7 @@ pub(super) fn push_name(out: &mut String, pattern: &str, number: u32, key: u64) 
     out.push_str(rest);
 }
 
-/// What is wrong with a pattern for `files` files, in words.
+/// What is wrong with a pattern for `files` files, as text.
 pub(crate) fn name_problem(pattern: &str, files: u64) -> Option<String> {
     let bare = pattern.replace("{word}", "").replace("{n}", "");
     if pattern.is_empty() {
@@ -106,7 +106,7 @@ pub(crate) fn name_problem(pattern: &str, files: u64) -> Option<String> {
             "{bad:?} is not allowed in a file name; the placeholders are {{word}} and {{n}}"
         ));
     }
-    // Also as the stem of a name, which steps may make paths of.
+    // Also as the stem of a name, from which steps may make paths.
     if pattern.starts_with("..") || bare.trim_end_matches(['.', ' ']).is_empty() && bare == pattern
     {
         return Some("a name of dots leads out of the folder: begin it otherwise".into());
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_patterns_are_told() {
+    fn bad_patterns_are_reported() {
         assert_eq!(name_problem("{word} {n}.docx", 9), None);
         assert_eq!(name_problem("Normal.dotm", 1), None);
         assert!(name_problem("a.docx", 2).unwrap().contains("{n}"));

@@ -1,13 +1,12 @@
-//! Random numbers that follow from names: (seed, user, what for, number).
+//! Random numbers that follow from names: (seed, user, purpose, number).
 //!
 //! SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", 2014), chosen
-//! because it is eight lines that anyone can write again in another language and get the same
-//! files. Never changed: a file set made by one version must be the same in the next. Not for
-//! secrets.
+//! because it is eight lines that anyone can write in another language to get the same files. Never
+//! change it: a file set made by one version must be the same in the next. Not for secrets.
 
 const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The key that `value` makes of `key`; both all of their 64 bits.
+/// Derives a key from `key` and `value`; both may use all 64 bits.
 #[inline]
 pub fn mix(key: u64, value: u64) -> u64 {
     finish(finish(key.wrapping_add(GAMMA)) ^ value.wrapping_mul(GAMMA))
@@ -20,7 +19,7 @@ fn finish(mut z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// A stream of numbers that begins at a key.
+/// A stream of numbers that starts from a key.
 #[derive(Clone, Copy, Debug)]
 pub struct Stream(u64);
 

@@ -1,20 +1,20 @@
-//! What a user's home needs before the next run: what must be there again, what may go.
+//! What a user's home needs before the next run: files to restore, and files to remove.
 
 use std::collections::{BTreeSet, HashSet};
 
 use super::{EntryKind, FileClass, FileSet, FileSpec};
 
-/// The difference that a run makes to a home, and how to undo it.
+/// The changes that a run makes to a home, and how to undo them.
 #[derive(Clone, Debug)]
 pub struct Restore {
     /// Files that runs rewrite, move or delete: each must exist with its length.
     pub volatile: Vec<FileSpec>,
-    /// Folders below the home, with `\`, where files come and go; empty for the home itself.
+    /// Folders below the home, with `\`, where files are created and removed; empty for the home itself.
     pub folders: BTreeSet<String>,
     known: HashSet<String>,
-    /// Files that runs make, whether they did or not.
+    /// Files that runs may have created.
     made: HashSet<String>,
-    /// What the home's markers of this workload begin with.
+    /// Prefix of the home's markers of this workload.
     marker: String,
 }
 
@@ -41,15 +41,15 @@ impl Restore {
     }
 
     /// Whether an entry belongs to the file set, or a run may have left it (a new file, a temporary
-    /// file, an owner file). `path` is below the home, with `\`; upper and lower case are the same,
-    /// as on the server.
+    /// file, an owner file). `path` is below the home, with `\`; case does not matter, as on the
+    /// server.
     pub fn is_ours(&self, path: &str) -> bool {
         let lower = path.to_lowercase();
         self.known.contains(&lower) || lower.starts_with(&self.marker) || self.is_surplus(path)
     }
 
-    /// Whether an entry was left by a run and may be removed before the next. What somebody else
-    /// put there is not.
+    /// Whether an entry was left by a run and may be removed before the next. Entries from other
+    /// sources are not.
     pub fn is_surplus(&self, path: &str) -> bool {
         let path = path.to_lowercase();
         let name = path.rsplit('\\').next().unwrap_or_default();

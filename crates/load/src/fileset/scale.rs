@@ -1,15 +1,15 @@
 //! `--scale`: a smaller (or larger) file set for the same workload.
 //!
-//! What shrinks, pool by pool: first the repeats of its list of sizes, so that every size stays as
-//! frequent as it was and no average changes. When one repeat is left and that is still too much,
-//! the sizes themselves: then the averages of the scenarios that use the pool change
-//! ([`crate::workload::Expectation`] computes them at the scale). A file of several blocks keeps
-//! two of them, a size in bytes one byte, and pools of up to 256 KiB are left as they are. Of new
-//! files their number shrinks, then their sizes.
+//! What shrinks, pool by pool: first the repeats of its list of sizes, so that the frequency of each
+//! size and all averages stay the same. If one repeat is left and that is still too much, the sizes
+//! themselves shrink: then the averages of the scenarios that use the pool change
+//! ([`crate::workload::Expectation`] computes them at the scale). A file of several blocks keeps two of
+//! them, a size in bytes one byte, and pools of up to 256 KiB are left as they are. For new files,
+//! first their number shrinks, then their sizes.
 
 use super::{BLOCK_BYTES, FileClass, Pool, Sizes};
 
-/// Sets whose sizes add up to no more than this (a template, a list) keep them.
+/// Pools (a template, a list) whose sizes add up to no more than this keep them.
 const SMALL_BYTES: u64 = 256 << 10;
 
 /// A factor on the bytes of a file set, 1 for the workload as written.
@@ -47,7 +47,7 @@ impl Scale {
         }
         let wanted = f64::from(*count) * self.0;
         *count = (wanted.round() as u32).max(1);
-        // One repeat is left and is still more than wanted: the sizes shrink as well.
+        // One repeat is left and is still too much: the sizes shrink as well.
         if wanted < 1.0 {
             shrink(&mut pool.sizes, wanted);
         }

@@ -18,7 +18,7 @@ fn a_user_has_about_80_mb_and_no_path_twice() {
         assert!((78.0..84.0).contains(&megabytes), "{megabytes}");
         let paths: Vec<String> = files.user(user).map(|spec| spec.path.to_lowercase()).collect();
         assert_eq!(paths.iter().collect::<HashSet<_>>().len(), paths.len());
-        // Folders come before what lies in them.
+        // Folders come before their contents.
         for (at, path) in paths.iter().enumerate() {
             if let Some((folder, _)) = path.rsplit_once('\\') {
                 assert!(paths[..at].iter().any(|before| before == folder), "{path}");
@@ -80,7 +80,7 @@ fn stays_the_same_from_version_to_version() {
 const PINNED: &str = "Documents\\Budget\\payroll market 000.docx 292264 6 1182167";
 
 #[test]
-fn restore_knows_what_runs_leave() {
+fn restore_covers_the_changes_of_runs() {
     let workload = homefolder();
     let files = workload.file_set(7, Scale::FULL);
     let restore = files.restore(3);
@@ -93,7 +93,7 @@ fn restore_knows_what_runs_leave() {
     assert!(restore.is_surplus("Work\\~WRD00012.tmp"));
     let new = files.new_paths(3).next().unwrap();
     assert!(restore.is_surplus(&new) && restore.is_ours(&new), "{new}");
-    // What somebody else put there is neither.
+    // Files from other sources are neither.
     assert!(!restore.is_surplus("New\\holiday.jpg") && !restore.is_ours("New\\holiday.jpg"));
 }
 

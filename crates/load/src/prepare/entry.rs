@@ -1,4 +1,4 @@
-//! One file or folder: opened, made, removed.
+//! One file or folder: opening, creating, removing it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,12 +16,12 @@ use super::PrepareError;
 use crate::fileset::{FileSpec, content};
 use smbscope_client::{Ask, ClientError, Open, Session};
 
-/// Bytes of a write while files are made.
+/// Bytes of one write while files are created.
 const BLOCK_BYTES: u32 = 65_536;
 /// Writes in flight.
 const DEPTH: usize = 4;
 
-/// An open, and what rows say of it: a run records what it does before its scenarios.
+/// An open, and how rows name it: a run records what it does before its scenarios.
 pub(super) struct Opened {
     pub(super) file_id: FileId,
     number: u64,
@@ -80,7 +80,7 @@ pub(super) async fn make_empty_file(session: &mut Session, path: &str) -> Result
     make_sure(session, path, WRITE, options, "file cannot be made").await
 }
 
-/// Makes it if it is not there.
+/// Creates it if it does not exist.
 async fn make_sure(
     session: &mut Session,
     path: &str,
@@ -101,7 +101,7 @@ pub(super) async fn make_file(
     session: &mut Session,
     path: &str,
     spec: &FileSpec,
-    tell: &mut impl FnMut(u64),
+    progress: &mut impl FnMut(u64),
 ) -> Result<(), PrepareError> {
     let refused = |what, status| PrepareError::Refused { path: path.to_owned(), what, status };
     let Some(file) = &spec.file else { return Ok(()) };
@@ -136,7 +136,7 @@ pub(super) async fn make_file(
         let reply = session.wait(0, id).await?;
         match reply.status {
             Status::SUCCESS if reply.transferred == length => {}
-            // A disk that becomes full in the middle of a write takes its first part.
+            // A disk that becomes full during a write takes its first part.
             Status::SUCCESS => {
                 failed.get_or_insert(Status::DISK_FULL);
             }
@@ -144,10 +144,10 @@ pub(super) async fn make_file(
                 failed.get_or_insert(status);
             }
         }
-        tell(u64::from(length));
+        progress(u64::from(length));
     }
     if failed.is_none() {
-        // The time says that the file is complete; it is set last.
+        // The time marks the file as complete; it is set last.
         let time = file.modified().to_le_bytes();
         let mut basic = [0; 40];
         basic[..8].copy_from_slice(&time);
@@ -171,7 +171,7 @@ pub(super) async fn make_file(
     }
 }
 
-/// Removes a file or an empty folder; what is not there is no error.
+/// Removes a file or an empty folder; a missing one is not an error.
 pub(super) async fn remove(
     session: &mut Session,
     path: &str,

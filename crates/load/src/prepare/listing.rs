@@ -1,4 +1,4 @@
-//! What is in a folder, and below it.
+//! Lists the contents of a folder, and of its subfolders.
 
 use std::collections::HashMap;
 
@@ -17,9 +17,9 @@ use smbscope_client::{Ask, Session, Want};
 
 /// Bytes of a listing's reply.
 const LISTING_BYTES: u32 = 65_536;
-/// Deepest nesting of folders that is listed: our file sets have fewer levels.
+/// Deepest nesting of folders that is listed: the file sets have fewer levels.
 const DEPTH_MAX: usize = 32;
-/// Entries of one user's home that are looked at.
+/// Most entries of one user's home that are listed.
 const ENTRIES_MAX: usize = 1_000_000;
 
 /// One entry of a listing.
@@ -35,8 +35,8 @@ pub struct Entry {
     pub modified: u64,
 }
 
-/// Everything below a folder, by its path in lower case below that folder; `None` when the folder
-/// is not there.
+/// Everything below a folder, by its path in lower case below that folder; `None` if the folder does
+/// not exist.
 pub(super) async fn list_tree(
     session: &mut Session,
     home: &str,
@@ -66,7 +66,7 @@ pub(super) async fn list_tree(
     Ok(Some(found))
 }
 
-/// The entries of a folder; `None` when it is not there.
+/// The entries of a folder; `None` if it does not exist.
 pub async fn list(session: &mut Session, path: &str) -> Result<Option<Vec<Entry>>, PrepareError> {
     let refused =
         |status| PrepareError::Refused { path: path.to_owned(), what: "cannot be listed", status };
@@ -131,7 +131,7 @@ fn read_listing(message: &[u8]) -> Vec<Entry> {
             })
         };
         let Some(entry) = one() else { break };
-        // A name that would lead elsewhere is not followed.
+        // A name that would lead out of the folder is not followed.
         let plain = !entry.name.contains(['\\', '/']) && !entry.name.is_empty();
         if entry.name != "." && entry.name != ".." && plain {
             entries.push(entry);

@@ -1,8 +1,8 @@
-//! What a run does before a user's first scenario: undoes what another run did to the user's files.
+//! What a run does before a user's first scenario: it undoes the changes of earlier runs to the user's files.
 //!
-//! Only folders in which files come and go are listed, and only what differs is made or removed,
-//! so that thousands of users can afford it. Files that are only read, and what a broken run left
-//! elsewhere, are [`super::prepare`]'s.
+//! Only folders in which files are created and removed are listed, and only differences are created or
+//! removed, so that it works for thousands of users. Files that are only read, and leftovers of a
+//! broken run elsewhere, are handled by [`super::prepare`].
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,7 +11,7 @@ use super::{Done, PrepareError, join, list};
 use crate::fileset::FileSet;
 use smbscope_client::Session;
 
-/// Brings the files that runs delete, rewrite or make back to where `prepare` had them.
+/// Restores the files that runs delete, rewrite or create to the state that `prepare` left.
 pub async fn restore(
     session: &mut Session,
     files: &FileSet,
@@ -22,7 +22,7 @@ pub async fn restore(
     let wanted = files.restore(user);
     let (mut found, mut listed) = (HashMap::new(), HashSet::new());
     for folder in &wanted.folders {
-        // Where there is no folder nothing was prepared: making files is not a run's business.
+        // A missing folder was never prepared: a run does not create files.
         let Some(entries) = list(session, &join(home, folder)).await? else { continue };
         for entry in entries {
             found.insert(join(folder, &entry.name).to_lowercase(), entry);
@@ -42,7 +42,7 @@ pub async fn restore(
                 let reason = "a folder lies where a file must be: remove it";
                 return Err(PrepareError::InTheWay { path, reason });
             }
-            // Scenarios know the length alone: what was rewritten need not be written again.
+            // Scenarios know only the length: rewritten files need not be written again.
             Some(entry) if entry.bytes == spec.bytes => done.kept += 1,
             None if !listed.contains(folder) => {}
             _ => {

@@ -11,12 +11,12 @@ use smbscope_wire::smb2::Command;
 
 use smbscope_client::row::{LinkNames, Row};
 
-/// Opens of some users that live, and those that ended and were not taken.
+/// Opens of some users: those that are open, and those that ended and were not taken yet.
 #[derive(Default)]
 pub struct Opens {
     live: HashMap<u64, Live>,
-    /// Those of `live` that were closed before the last [`Opens::take`], and since: a notification
-    /// can be answered after the Close of its directory, and counts.
+    /// Those of `live` that were closed before the last [`Opens::take`], and since then: a notification
+    /// that is answered after the Close of its directory still counts.
     closed: [Vec<u64>; 2],
     ended: Vec<Handle>,
 }
@@ -63,8 +63,8 @@ impl Opens {
         }
     }
 
-    /// The opens of a connection that was lost then have ended, without a Close; except for durable
-    /// ones, which are not reclaimed.
+    /// A connection was lost: its opens have ended then without a Close, except for durable ones, which
+    /// are not reclaimed.
     pub fn end(&mut self, recording: &Arc<str>, connection: u64, time: i64) {
         let ended = self.live.extract_if(|_, live| live.life.connection() == connection);
         self.ended.extend(ended.map(|(_, mut live)| {
@@ -75,12 +75,12 @@ impl Opens {
         }));
     }
 
-    /// All that are left stay open.
+    /// Hands over all remaining opens as still open.
     pub fn end_all(&mut self, recording: &Arc<str>) {
         self.ended.extend(self.live.drain().map(|(_, live)| live.row(recording)));
     }
 
-    /// Rows of the opens that ended, of those that were closed the ones from before the last time.
+    /// Rows of the opens that ended; a closed open is held back for one call.
     pub fn take(&mut self, recording: &Arc<str>) -> Vec<Handle> {
         let [before, since] = &mut self.closed;
         let closed = before.drain(..).filter_map(|number| self.live.remove(&number));
@@ -120,10 +120,10 @@ mod tests {
         operation.set_transferred_bytes(bytes);
         operation.set_operation(handle * 10);
         let link = LinkNames { user: "u".into(), client: "c".into(), ..LinkNames::default() };
-        let told =
+        let result =
             CreateResult { size_bytes: Some(99), durable: Some(true), ..CreateResult::default() };
-        let told = Some(Box::new(told));
-        Row { operation, path: Some("a\\b".into()), link: Arc::new(link), told }
+        let result = Some(Box::new(result));
+        Row { operation, path: Some("a\\b".into()), link: Arc::new(link), told: result }
     }
 
     #[test]
@@ -146,7 +146,7 @@ mod tests {
         assert_eq!((one.reads, one.read_bytes, one.writes, one.written_bytes), (2, 500, 1, 30));
         assert_eq!((one.create_operation, one.close_operation), (Some(10), Some(10)));
         assert_eq!((one.durable, one.size_bytes, one.share.as_ref()), (Some(true), Some(99), None));
-        // Taken up again in another session it is still one open.
+        // Reclaimed in another session it is still one open.
         opens.count(&row(Command::CREATE, 3, 0, 0), 40);
         opens.end(&recording, 8, 50);
         assert!(opens.take(&recording).is_empty());

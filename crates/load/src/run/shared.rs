@@ -1,4 +1,4 @@
-//! What all users of a run share: where they go, what counts them, and the step that is running.
+//! What all users of a run share: the server, the counters, and the step that is running.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -19,9 +19,9 @@ use smbscope_client::clock::Clock;
 use smbscope_client::row::Row;
 use smbscope_client::{ClientError, Host};
 
-/// Different unexpected answers that are remembered for the summary.
+/// Number of different unexpected answers that are remembered for the summary.
 const UNEXPECTED_MAX: usize = 32;
-/// All that are beyond that.
+/// Collects all further ones.
 const UNEXPECTED_OTHERS: &str = "other errors (too many kinds to list)";
 
 /// What users share.
@@ -34,7 +34,7 @@ pub struct Shared {
     pub recorder: Arc<Recorder>,
     /// How users log on.
     pub credentials: Credentials,
-    /// What the client does with its knowledge of directories.
+    /// How the client caches directories.
     pub cache: ClientCache,
     /// Whether executions follow each other at once.
     pub closed: bool,
@@ -79,7 +79,7 @@ pub struct Moved {
     pub operations: u64,
     /// Bytes.
     pub bytes: u64,
-    /// Time with at least one in flight, on whichever connection, added up over the users.
+    /// Time with at least one in flight, on any connection, added up over the users.
     pub busy: Duration,
 }
 
@@ -92,7 +92,7 @@ pub struct Running {
     pub book: Book,
     /// Begin of the measured window.
     window: i64,
-    /// Its end: earlier than planned when the step ends early.
+    /// Its end: earlier than planned if the step ends early.
     window_end: AtomicI64,
     /// When users were asked to stop.
     stopped: AtomicI64,
@@ -111,12 +111,12 @@ impl Running {
         self.window_end.fetch_min(time, Ordering::Relaxed);
     }
 
-    /// Users are about to be stopped: they no longer do what is due later.
+    /// Users are about to be stopped: they no longer start what is due later.
     pub(super) fn stop(&self, time: i64) {
         self.stopped.store(time, Ordering::Relaxed);
     }
 
-    /// When the step ended; after everything while it continues.
+    /// When the step ended; later than any time while it continues.
     pub fn stopped(&self) -> i64 {
         self.stopped.load(Ordering::Relaxed)
     }
@@ -153,7 +153,7 @@ impl Shared {
         self.step.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A number for a user's next session.
+    /// The number of a user's next session.
     pub fn next_session(&self) -> u64 {
         self.sessions.fetch_add(1, Ordering::Relaxed)
     }
@@ -199,7 +199,7 @@ impl Shared {
         self.trouble.lock().unwrap_or_else(PoisonError::into_inner).total()
     }
 
-    /// Remembers an unexpected answer, for the people who read the summary.
+    /// Remembers an unexpected answer for the summary.
     pub fn unexpected(&self, scenario: &str, trouble: &Trouble) {
         let Trouble { failure, action, .. } = trouble;
         self.remember(format!("{scenario}, {action}: {}", failure.name()));
@@ -292,7 +292,7 @@ impl Shared {
     }
 }
 
-/// Time that these intervals (begin, end) cover together.
+/// Length of the union of these intervals (begin, end).
 fn covered(mut intervals: Vec<(i64, i64)>) -> Duration {
     intervals.sort_unstable();
     let (mut sum, mut until) = (0, i64::MIN);
@@ -303,9 +303,9 @@ fn covered(mut intervals: Vec<(i64, i64)>) -> Duration {
     Duration::from_nanos(sum as u64)
 }
 
-/// An operation's row as tallies count it. Whether it was expected knows the scenario alone.
+/// An operation's row as tallies count it. Only the scenario knows whether it was expected.
 pub fn operation_end(row: &Operation) -> OperationEnd {
-    // The command's code holds the protocol above its 16 bits.
+    // The command's code has the protocol above its 16 bits.
     let command = row.command().map_or(u16::MAX, |code| code as u16);
     let moved = matches!(command, 8 | 9);
     OperationEnd {

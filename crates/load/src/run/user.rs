@@ -48,7 +48,7 @@ pub struct User {
     pub begin: Instant,
     /// When the user logs on.
     pub log_on: Instant,
-    /// Set when the step is over: how long an execution in flight may still take.
+    /// Set when the step is over: how much longer an execution in flight may take.
     pub stop: watch::Receiver<Option<Duration>>,
     /// The last lost session, until a new one replaces it.
     pub lost: Option<Previous>,
@@ -79,13 +79,13 @@ impl Files {
 /// The outcome of an execution.
 enum Attempt {
     Done(Outcome),
-    /// Broken off, and what was done until then.
+    /// Broken off, with the outcome until then.
     Failed(ClientError, Outcome),
 }
 
 impl User {
-    /// Lives until the step is over; gives back the plans for the next step, and what is known of
-    /// the user's files.
+    /// Runs until the step is over; returns the plans for the next step, and what is known about the
+    /// user's files.
     pub async fn run(mut self) -> (UserPlans, Files) {
         let mut session = None;
         let mut performer = Performer::new(self.shared.cache);
@@ -157,7 +157,7 @@ impl User {
         }
     }
 
-    /// A session, with the user's files restored; `None` when the step is over.
+    /// A session with the user's files restored; `None` if the step is over.
     async fn prepared_session(&mut self, mut session: Option<Session>) -> Option<Session> {
         loop {
             session = self.session_or_connect(session).await;
@@ -197,7 +197,7 @@ impl User {
             }
             Some(Ok(Err(PrepareError::Client(error)))) => self.shared.trouble(&error),
             Some(Ok(Err(error))) => {
-                // A retry would be refused too; the scenarios run as far as they can.
+                // A retry would be refused too; the scenarios run as far as possible.
                 self.shared.remember(format!("files cannot be restored: {error}"));
                 self.restores = 0;
                 return;
@@ -485,9 +485,9 @@ pub fn failure_of(error: &ClientError) -> Failure {
 
 /// Waits until the step is over and the grace has passed; returns the grace.
 async fn grace_over(mut stop: watch::Receiver<Option<Duration>>) -> Duration {
-    let asked = stop.wait_for(Option::is_some).await.ok().and_then(|asked| *asked);
+    let requested = stop.wait_for(Option::is_some).await.ok().and_then(|requested| *requested);
     // The engine is gone: the step is over.
-    let Some(mut grace) = asked else { return Duration::ZERO };
+    let Some(mut grace) = requested else { return Duration::ZERO };
     loop {
         tokio::select! {
             () = tokio::time::sleep(grace) => return grace,

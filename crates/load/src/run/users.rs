@@ -1,4 +1,4 @@
-//! Which users a run has, which of them are this machine's, and how they log on.
+//! Which users a run has, which of them belong to this machine, and how they log on.
 
 use std::fmt;
 
@@ -7,9 +7,9 @@ use smbscope_client::Credential;
 /// One machine's part of the users: number `index` (from 1) of `count`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shard {
-    /// From 1.
+    /// Counted from 1.
     pub index: u64,
-    /// How many machines there are.
+    /// Number of machines.
     pub count: u64,
 }
 
@@ -34,8 +34,8 @@ impl Shard {
         Ok(Shard { index, count })
     }
 
-    /// Numbers of this machine's users among `users` (numbered from 1). They are dealt out one by
-    /// one, so that any number of users is spread evenly.
+    /// Numbers of this machine's users among `users` (numbered from 1). Users are dealt out one by one,
+    /// so that any number is spread evenly.
     pub fn users(self, users: u64) -> impl Iterator<Item = u64> {
         (self.index..=users).step_by(usize::try_from(self.count).unwrap_or(usize::MAX))
     }
@@ -50,28 +50,27 @@ impl fmt::Display for Shard {
 /// How users log on.
 #[derive(Clone, Debug)]
 pub enum Credentials {
-    /// All by a name with their number in it, and one password (and domain, where the name has
-    /// none).
+    /// All with a name that contains their number, and one password (and domain, if the name has none).
     Pattern(NamePattern, Credential),
-    /// Each by a line of a list; the list begins again when there are more users.
+    /// Each with a line of a list; the list repeats if there are more users.
     List(Vec<Credential>),
 }
 
 /// Why credentials are invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CredentialsError {
-    /// The pattern.
+    /// The pattern is invalid.
     #[error("invalid name pattern `{0}`: put {{}} or {{:05}} where the user's number goes")]
     Pattern(String),
-    /// A line of the list.
+    /// A line of the list is invalid.
     #[error("line {0}: write NAME:PASSWORD")]
     Line(usize),
-    /// The list.
+    /// The list is empty.
     #[error("the list is empty: write one NAME:PASSWORD per line")]
     Empty,
 }
 
-/// A name with a place for a number: `user{}`, `user{:05}`; without one, the same name for all.
+/// A name with a placeholder for a number: `user{}`, `user{:05}`; without one, the same name for all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamePattern {
     before: String,
@@ -118,8 +117,7 @@ impl Credentials {
         Ok(Credentials::Pattern(pattern, Credential::new("", password)))
     }
 
-    /// Users by a list: `NAME:PASSWORD` lines; empty lines and those that begin with # are passed
-    /// over.
+    /// Users from a list: `NAME:PASSWORD` lines; empty lines and lines that begin with # are skipped.
     pub fn list(text: &str) -> Result<Credentials, CredentialsError> {
         let mut list = Vec::new();
         for (number, line) in text.lines().enumerate() {
@@ -137,7 +135,7 @@ impl Credentials {
         if list.is_empty() { Err(CredentialsError::Empty) } else { Ok(Credentials::List(list)) }
     }
 
-    /// The same with a domain or realm for those whose name has none.
+    /// Adds a domain or realm to the names that have none.
     pub fn in_domain(mut self, domain: &str) -> Credentials {
         let settle = |credential: &mut Credential| {
             if credential.domain.is_empty() {
@@ -197,9 +195,9 @@ mod tests {
         assert_eq!(Shard::ALL.users(3).collect::<Vec<_>>(), [1, 2, 3]);
     }
 
-    /// Eight machines do what one does: the same users, files, scenarios and times.
+    /// Eight machines equal one: the same users, files, scenarios and times.
     #[test]
-    fn eight_shards_do_what_one_run_does() {
+    fn eight_shards_equal_one_run() {
         use crate::fileset::Scale;
         use crate::workload::{Planner, Workload};
         let workload = std::sync::Arc::new(Workload::built_in("homefolder").unwrap());

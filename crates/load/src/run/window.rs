@@ -1,7 +1,7 @@
 //! The measured part of a step: warm-up, window and cool-down, with progress once a second.
 //!
-//! Owns the phases and what is measured at their borders. The users' tasks and the step's row are
-//! the engine's.
+//! Owns the phases and the measurements at their borders. The engine owns the users' tasks and the
+//! step's row.
 
 use std::time::Duration;
 
@@ -57,7 +57,7 @@ impl Timeline {
         }
     }
 
-    /// How many of `users` have begun.
+    /// How many of `users` have started.
     fn users_begun(&self, users: u64, now: Instant) -> u64 {
         let begun =
             users as f64 * (now - self.start).as_secs_f64() / self.ramp.as_secs_f64().max(1e-9);
@@ -65,16 +65,16 @@ impl Timeline {
     }
 }
 
-/// What the window showed.
+/// Results of the window.
 pub(super) struct WindowOutcome {
     pub step: Step,
     pub timeline: Timeline,
-    /// The schedules when the window began, and when they were looked at last.
+    /// The schedules when the window began, and at the last check.
     pub begun: Snapshot,
     pub last: Snapshot,
-    /// Connection troubles before the window.
+    /// Connection trouble before the window.
     pub troubles: u64,
-    /// What was measured until the window's end; `None` if the step ended before the window.
+    /// Measurements until the window's end; `None` if the step ended before the window.
     pub end: Option<(Tally, ClientLoad, Snapshot, Instant)>,
     /// The result was certain before the window's end.
     pub cut_short: bool,
@@ -82,7 +82,7 @@ pub(super) struct WindowOutcome {
     pub gone: Option<Silence>,
 }
 
-/// A step while it is measured.
+/// A step that is being measured.
 pub(super) struct Window<'a> {
     engine: &'a Engine,
     users: &'a Users,
@@ -125,7 +125,7 @@ impl<'a> Window<'a> {
             tokio::select! {
                 _ = ticks.tick() => {}
                 () = sleep_until(self.outcome.timeline.phase_end(self.phase)) => {}
-                _ = interrupted.wait_for(|asked| *asked) => {}
+                _ = interrupted.wait_for(|stop| *stop) => {}
             }
             let now_at = Instant::now();
             let now = snapshot(self.engine, self.users, now_at);
@@ -189,7 +189,7 @@ impl<'a> Window<'a> {
     }
 }
 
-/// How far the users are with their schedules.
+/// How far users are behind their schedules.
 fn snapshot(engine: &Engine, users: &Users, time: Instant) -> Snapshot {
     let clock = &engine.shared.clock;
     users.running.book.snapshot(clock.at(time), |user, number, _| {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 const UNIT_NS: u64 = 1_000;
 /// Longer durations count as this one: an hour, in nanoseconds.
 const LONGEST_NS: u64 = 3_600_000_000_000;
-/// Where a histogram begins to grow: most durations are shorter, and it takes 28 kB.
+/// Initial size of a histogram: most durations are shorter, and it takes 28 kB.
 const USUAL_NS: u64 = 64_000_000;
 
 /// A distribution of durations, in nanoseconds, within 0.1 % of each value and half a microsecond.
@@ -23,40 +23,40 @@ impl Latencies {
         Latencies(histogram)
     }
 
-    /// Counts one duration. Less than zero (a timer that fired early) counts as zero, more than
-    /// an hour as an hour.
+    /// Counts one duration. A negative one (a timer that fired early) counts as zero, more than an hour
+    /// as an hour.
     #[inline]
     pub fn record(&mut self, duration_ns: i64) {
         let value = u64::try_from(duration_ns).unwrap_or(0).min(LONGEST_NS);
-        // It fails only when there is no memory for the buckets up to an hour.
+        // It fails only if there is no memory for the buckets up to an hour.
         let _ = self.0.record(value);
     }
 
-    /// Adds another one to this.
+    /// Adds another distribution to this one.
     pub fn merge(&mut self, other: &Latencies) {
         if !other.0.is_empty() {
             let _ = self.0.add(&other.0);
         }
     }
 
-    /// How many durations.
+    /// Number of durations.
     pub fn count(&self) -> u64 {
         self.0.len()
     }
 
-    /// The duration that this share (0 to 1) of all durations does not exceed; none without any.
+    /// The duration that this share (0 to 1) of all durations does not exceed; `None` if it is empty.
     pub fn quantile_ns(&self, share: f64) -> Option<i64> {
-        // The histogram answers with the upper end of a bucket, which may lie above the maximum.
+        // The histogram returns the upper end of a bucket, which may exceed the maximum.
         (!self.0.is_empty())
             .then(|| self.0.value_at_quantile(share).min(self.0.max()).min(LONGEST_NS) as i64)
     }
 
-    /// Mean in nanoseconds; none without any.
+    /// Mean in nanoseconds; `None` if it is empty.
     pub fn mean_ns(&self) -> Option<f64> {
         (!self.0.is_empty()).then(|| self.0.mean())
     }
 
-    /// How many durations are longer than this.
+    /// Number of durations longer than this.
     pub fn count_above(&self, duration_ns: i64) -> u64 {
         let bound = u64::try_from(duration_ns).unwrap_or(0);
         self.0.len().saturating_sub(self.0.count_between(0, bound))
@@ -74,7 +74,7 @@ impl Latencies {
         })
     }
 
-    /// Forgets all, keeps the memory.
+    /// Clears it, but keeps the memory.
     pub fn clear(&mut self) {
         self.0.reset();
     }
@@ -89,7 +89,7 @@ impl Default for Latencies {
 /// A distribution of durations in a few figures, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Summary {
-    /// How many durations.
+    /// Number of durations.
     pub count: u64,
     /// Their mean.
     pub mean_ns: i64,
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_out_of_range_is_kept_at_its_end() {
+    fn values_out_of_range_count_at_its_end() {
         let mut latencies = Latencies::new();
         latencies.record(-5);
         latencies.record(i64::MAX);

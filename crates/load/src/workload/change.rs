@@ -26,7 +26,7 @@ pub enum BadChange {
         option: &'static str,
         /// The workload.
         workload: String,
-        /// What it lacks.
+        /// What is missing in it.
         lacks: &'static str,
     },
     /// A value out of range.
@@ -36,7 +36,7 @@ pub enum BadChange {
         option: &'static str,
         /// The value.
         value: u64,
-        /// What is possible.
+        /// The valid range.
         range: &'static str,
     },
     /// No scenario of that name.
@@ -46,7 +46,7 @@ pub enum BadChange {
         workload: String,
         /// The name.
         name: String,
-        /// What there is.
+        /// The existing names.
         help: String,
     },
 }
@@ -79,9 +79,8 @@ impl Workload {
         Ok(self)
     }
 
-    /// The workload with these scenarios only. Their frequencies stay, and so the interval between
-    /// a user's executions grows; files that no scenario picks are not needed any more and get
-    /// removed.
+    /// The workload with only these scenarios. Their frequencies stay, so the interval between a user's
+    /// executions grows; files that no scenario picks are not needed any more and are removed.
     pub fn only(mut self, names: &[&str]) -> Result<Workload, BadChange> {
         for name in names {
             if self.scenario(name).is_none() {
@@ -101,8 +100,8 @@ impl Workload {
         self.scenarios.retain(|scenario| names.contains(&scenario.name.as_str()));
         let used: Vec<usize> =
             self.scenarios.iter().flat_map(|scenario| scenario.pools()).collect();
-        // Pools are named by their place, so an unused one stays but gets no files; its folders
-        // may be walked through.
+        // Pools are identified by their index, so an unused one stays but gets no files; scenarios may
+        // still list its folders.
         for (index, pool) in self.pools.iter_mut().enumerate() {
             pool.is_used = used.contains(&index) || pool.class == FileClass::New;
         }
@@ -171,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_changed_is_told() {
+    fn impossible_changes_are_reported() {
         let metadata = || Workload::built_in("metadata").unwrap();
         let with = |overrides| metadata().with(&overrides).unwrap_err().to_string();
         let none = Overrides::default();

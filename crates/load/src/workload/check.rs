@@ -1,7 +1,7 @@
-//! What makes the steps of a scenario sound: handles and notifications followed from step to step,
-//! compounds that a server can answer, marks that a client can obey.
+//! Checks the steps of a scenario: handles and notifications followed from step to step, compounds that
+//! a server can answer, marks that a client can follow.
 //!
-//! Done while the steps are read, because then it is known where each stands.
+//! Done while the steps are read, when their positions in the text are known.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ use super::table::{At, quoted};
 
 type Read<T> = Result<T, WorkloadError>;
 
-/// What a Create says about leaving it out.
+/// When a Create may be left out.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Mark {
     pub collapse: bool,
@@ -35,7 +35,7 @@ struct Notification {
     name: String,
     slot: Slot,
     expect: Expect,
-    /// Whether a lease answers it: then it is not sent on a handle that is kept.
+    /// Whether a lease makes it unnecessary: then it is not sent on a handle that is kept.
     leased: bool,
     /// Where it was sent, while it waits.
     waiting: Option<Range<usize>>,
@@ -49,7 +49,7 @@ pub(super) struct Tracker {
 }
 
 impl Tracker {
-    /// A successful Create.
+    /// Tracks a successful Create.
     pub fn open(
         &mut self,
         source: Source<'_>,
@@ -104,7 +104,7 @@ impl Tracker {
         self.handles.get(usize::from(slot.0)).map_or(Mark::default(), |handle| handle.mark)
     }
 
-    /// A request that no client cache leaves out: there must be a handle to send it on.
+    /// Checks a request that client caches never leave out: it needs a handle to be sent on.
     pub fn sent_anyway(&self, source: Source<'_>, name: &At<&str>, kind: &str) -> Read<()> {
         let Some(handle) = self.handles.iter().find(|handle| handle.name == name.value) else {
             return Ok(());
@@ -125,7 +125,7 @@ impl Tracker {
         Ok(())
     }
 
-    /// A Close.
+    /// Tracks a Close.
     pub fn close(&mut self, source: Source<'_>, name: &At<&str>) -> Read<(Slot, Mark)> {
         let slot = self.used(source, name)?;
         for notification in self.notifications.iter_mut().filter(|waiting| waiting.slot == slot) {
@@ -153,7 +153,7 @@ impl Tracker {
         Ok((slot, handle.mark))
     }
 
-    /// A ChangeNotify.
+    /// Tracks a ChangeNotify.
     pub fn notify(
         &mut self,
         source: Source<'_>,
@@ -188,7 +188,7 @@ impl Tracker {
         Ok(NotifySlot((self.notifications.len() - 1) as u8))
     }
 
-    /// A step that begins when a change has fired the notification.
+    /// Checks a step that begins after a change has fired the notification.
     pub fn wait(&mut self, source: Source<'_>, name: &At<&str>) -> Read<NotifySlot> {
         let (slot, expect) = self.end_of(source, name)?;
         if expect.holds(Status::SUCCESS) || expect.holds(Status::NOTIFY_ENUM_DIR) {
@@ -198,7 +198,7 @@ impl Tracker {
         Err(source.error(name.span.clone(), text).help("give it `expect = \"STATUS_SUCCESS\"`"))
     }
 
-    /// A Cancel.
+    /// Tracks a Cancel.
     pub fn cancel(&mut self, source: Source<'_>, name: &At<&str>) -> Read<NotifySlot> {
         let (slot, expect) = self.end_of(source, name)?;
         if expect.holds(Status::CANCELLED) {
@@ -227,7 +227,7 @@ impl Tracker {
         Err(error.help(format!("waiting: {}", quoted(&waiting))))
     }
 
-    /// The scenario's end: nothing may be left.
+    /// The scenario's end: no handle may be left open.
     pub fn end(&self, source: Source<'_>) -> Read<()> {
         for handle in &self.handles {
             if let Some(span) = &handle.open {
@@ -247,10 +247,10 @@ impl Tracker {
     }
 }
 
-/// Whether the last of `requests` is allowed at its place in a compound of `count`.
+/// Checks whether the last of `requests` is allowed at its place in a compound of `count`.
 ///
-/// Related requests work on the handle of the one before (MS-SMB2 section 3.3.5.2.7.2), and what
-/// may wait can only be the last: Samba answers an earlier one with an error.
+/// Related requests use the handle of the request before them (MS-SMB2 section 3.3.5.2.7.2), and only
+/// the last may wait: Samba answers an earlier one with an error.
 pub(super) fn member(
     source: Source<'_>,
     span: Range<usize>,

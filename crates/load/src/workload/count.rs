@@ -1,9 +1,9 @@
-//! What an execution puts on the wire: operations by command, and members of compounds.
+//! What an execution sends: operations by command, and members of compounds.
 //!
-//! Computed from the plan alone, for each way in which a client caches directories. A packet is
-//! what carries at least one request: an operation that is not a later member of a
-//! compound. Counts leave out logon, reconnects, breaks and what the client cache sends to get a
-//! lease: in `dirlease` every lease is taken as held.
+//! Computed from the plan alone, for each way in which a client caches directories. A packet carries at
+//! least one request: it is an operation other than a later member of a compound. Counts exclude logon,
+//! reconnects, breaks and the requests with which the client cache gets a lease: in `dirlease` every
+//! lease is assumed to be held.
 
 use std::fmt;
 use std::str::FromStr;
@@ -20,14 +20,14 @@ pub enum ClientCache {
     /// Everything is sent, as published (with Windows 7's own ten-second cache in the counts).
     #[default]
     Published,
-    /// Opens that only reach that cache are not sent, nor their closes.
+    /// Opens that only reach that cache are not sent, nor are their closes.
     Collapse,
-    /// What a held directory lease answers is not sent.
+    /// Requests that a held directory lease answers are not sent.
     DirLease,
 }
 
 impl ClientCache {
-    /// All of them.
+    /// All variants.
     pub const ALL: [ClientCache; 3] =
         [ClientCache::Published, ClientCache::Collapse, ClientCache::DirLease];
 
@@ -40,7 +40,7 @@ impl ClientCache {
         }
     }
 
-    /// Whether the request is left out; in `dirlease` provided that its lease is held.
+    /// Whether the request is left out; in `dirlease`, provided that its lease is held.
     pub fn leaves_out(self, request: &Request) -> bool {
         match self {
             ClientCache::Published => false,
@@ -82,7 +82,7 @@ impl Counts {
         self.operations.get(usize::from(command.0)).copied().unwrap_or(0.0)
     }
 
-    /// How many of them are members of a compound other than its first.
+    /// Number of them that are members of a compound other than its first.
     pub fn members(&self, command: Command) -> f64 {
         self.members.get(usize::from(command.0)).copied().unwrap_or(0.0)
     }
@@ -92,7 +92,7 @@ impl Counts {
         self.operations.iter().sum()
     }
 
-    /// All packets of requests, Cancels among them.
+    /// All packets with requests, including Cancels.
     pub fn packets(&self) -> f64 {
         self.total() - self.members.iter().sum::<f64>()
     }
@@ -105,7 +105,7 @@ impl Counts {
             .map(|(code, (&operations, &members))| (Command(code as u16), operations, members))
     }
 
-    /// Adds another's numbers, `factor` times.
+    /// Adds another's numbers, multiplied by `factor`.
     pub fn add(&mut self, other: &Counts, factor: f64) {
         for (sum, number) in self.operations.iter_mut().zip(other.operations) {
             *sum += number * factor;
@@ -115,7 +115,7 @@ impl Counts {
         }
     }
 
-    /// The numbers of a scenario, with a number of requests for each transfer.
+    /// The numbers of a scenario, given the number of requests of each transfer.
     pub fn of(
         scenario: &Scenario,
         cache: ClientCache,
@@ -142,12 +142,12 @@ impl Counts {
     }
 }
 
-/// What this execution puts on the wire.
+/// What this execution sends.
 pub fn counts(plan: &Plan, cache: ClientCache) -> Counts {
     Counts::of(plan.scenario(), cache, |transfer| plan.amount(transfer).requests as f64)
 }
 
-/// What executions of a scenario put on the wire on average over the file set.
+/// What executions of a scenario send on average over the file set.
 #[derive(Clone, Copy, Debug)]
 pub struct Expectation<'a> {
     files: &'a FileSet,
@@ -159,8 +159,8 @@ impl<'a> Expectation<'a> {
         Expectation { files }
     }
 
-    /// The average numbers of a scenario. Where a scenario takes files away, over the first set of
-    /// files that it takes from.
+    /// The average numbers of a scenario. For a scenario that deletes files, the average over the first
+    /// pool that it deletes from.
     pub fn of(&self, scenario: &Scenario, cache: ClientCache) -> Counts {
         Counts::of(scenario, cache, |transfer| self.requests(scenario, transfer))
     }
@@ -181,7 +181,7 @@ impl<'a> Expectation<'a> {
         sum / pool.sizes.len().max(1) as f64
     }
 
-    /// The average over how far the last block is filled.
+    /// The average over the fill of the last block.
     fn filled(blocks: u32, requests: impl Fn(u64) -> f64) -> f64 {
         const PARTS: u64 = 64;
         let Some(whole) = blocks.checked_sub(1) else { return requests(0) };

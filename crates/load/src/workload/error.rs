@@ -1,12 +1,12 @@
-//! What is wrong with a workload, where, and what would be right.
+//! What is wrong with a workload, where, and how to fix it.
 
 use std::fmt;
 use std::ops::Range;
 
 /// An error in a workload's TOML.
 ///
-/// Reads as `file:line:column: what is wrong`, the line with a mark under it, and where there is
-/// one a line `help: what would be right`.
+/// Displayed as `file:line:column: what is wrong`, the line with a mark under it, and, if there is a
+/// suggestion, a line `help: what would be right`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkloadError {
     /// The file, or the name of the built-in.
@@ -17,7 +17,7 @@ pub struct WorkloadError {
     pub column: usize,
     /// What is wrong.
     pub message: String,
-    /// What would be right, where that can be said.
+    /// The suggestion, if there is one.
     pub help: Option<String>,
     /// The line's text.
     pub excerpt: String,
@@ -27,7 +27,7 @@ pub struct WorkloadError {
 
 impl fmt::Display for WorkloadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // A window of the line, so that a step of many keys does not fill the terminal.
+        // A window of the line, so that a step with many keys does not fill the terminal.
         const WINDOW: usize = 100;
         let start = if self.excerpt.chars().count() <= WINDOW {
             0
@@ -99,7 +99,7 @@ pub(super) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) 
     (distance <= 2.max(known.len() / 3)).then_some(known)
 }
 
-/// Edits that make one word of another (Levenshtein), of the first 64 characters.
+/// Edits that turn one word into another (Levenshtein), of the first 64 characters.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().take(64).collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_what_was_meant() {
+    fn suggests_the_intended_word() {
         assert_eq!(nearest("acces", ["access", "action"]), Some("access"));
         assert_eq!(nearest("QueryInfo", ["query_info", "read"]), Some("query_info"));
         assert_eq!(nearest("post", ["close", "post_query"]), Some("post_query"));

@@ -1,8 +1,8 @@
-//! A workload as it is after reading: scenarios, their steps and requests, the files they touch.
+//! A workload after reading: scenarios, their steps and requests, the files they use.
 //!
-//! Owns the types that the executor walks. How they are written in TOML says `parse`, what makes
-//! them sound says `check`, what one execution makes of them says `plan`. Codes are `wire`'s
-//! (MS-SMB2 section 2.2, MS-FSCC sections 2.3 to 2.6).
+//! Owns the types that the executor walks. `parse` defines how they are written in TOML, `check` which
+//! of them are valid, `plan` what one execution makes of them. Codes are `wire`'s (MS-SMB2 section 2.2,
+//! MS-FSCC sections 2.3 to 2.6).
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ use crate::fileset::{FileSet, Pool, Scale};
 pub struct Workload {
     /// Name of a built-in, or the file's name without its ending.
     pub name: String,
-    /// One sentence or more for people.
+    /// A description for people.
     pub description: String,
     /// When a user's executions are due.
     pub pacing: Pacing,
@@ -41,12 +41,12 @@ impl Workload {
         self.scenarios.iter().map(|scenario| scenario.runs_per_hour).sum()
     }
 
-    /// Mean distance between two executions of one user.
+    /// Mean time between the starts of two executions of one user.
     pub fn mean_interval(&self) -> Duration {
         Duration::from_secs_f64(3600.0 / self.runs_per_hour())
     }
 
-    /// The files of all its users. `seed` and `scale` must be those of the run that uses them.
+    /// The files of all its users. `seed` and `scale` must be those of the run that uses the set.
     pub fn file_set(&self, seed: u64, scale: Scale) -> FileSet {
         FileSet::new(&self.name, &self.folders, &self.pools, seed, scale)
     }
@@ -60,17 +60,17 @@ impl Workload {
 /// When a user's executions are due; the mean interval follows from the frequencies.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pacing {
-    /// One execution in every interval, at a random point of the interval's first part. `jitter`
-    /// is that part, 0 (a metronome) to 1 (anywhere).
+    /// One execution in every interval, at a random point in the interval's first part. `jitter` is the
+    /// length of that part, from 0 (a metronome) to 1 (anywhere).
     Slotted {
-        /// Share of the interval in which the begin is drawn.
+        /// Share of the interval in which executions start.
         jitter: f64,
     },
-    /// Exponential distances: a Poisson process for each user.
+    /// Exponential intervals: a Poisson process for each user.
     Exponential,
 }
 
-/// One thing that a user does, always by the same steps.
+/// One thing that a user does, always with the same steps.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
     /// Its name, unique in the workload.
@@ -100,20 +100,20 @@ pub struct Pick {
     pub how: PickHow,
 }
 
-/// How an execution finds its file.
+/// How an execution chooses its file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PickHow {
-    /// Any file of the pool, all alike.
+    /// Any file of the pool, with equal probability.
     Any {
         /// Index of a static or volatile pool.
         pool: usize,
     },
-    /// The next name of a pool of new files; its file is made by this execution.
+    /// The next name of a pool of new files; this execution creates its file.
     Make {
         /// Index of a pool of class new.
         pool: usize,
     },
-    /// A file that this execution deletes: the next of the first pool that has one left.
+    /// A file that this execution deletes: the next one of the first pool that still has one.
     Take {
         /// Indices of volatile and new pools, in the order in which they are used up.
         pools: Vec<usize>,
@@ -132,7 +132,7 @@ pub struct PickId(pub u8);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Slot(pub u8);
 
-/// Index of a notification that waits at the server.
+/// Index of a notification that waits on the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NotifySlot(pub u8);
 
@@ -141,9 +141,9 @@ pub struct NotifySlot(pub u8);
 /// A read or write is the exception: its [`Transfer`] is sent as as many messages as it has blocks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
-    /// What the application does by it.
+    /// What the application does with it.
     pub action: String,
-    /// Notifications whose answer is awaited before this is sent (they were fired by a change).
+    /// Notifications whose answer is awaited before this is sent (a change has fired them).
     pub wait: Vec<NotifySlot>,
     /// What is sent. More than one is a compound of related requests on one handle: the first
     /// names the handle (or is the Create that opens it), the others carry
@@ -156,10 +156,10 @@ pub struct Step {
 pub struct Request {
     /// The request.
     pub op: Op,
-    /// The handle that it works on, or that a successful Create opens; `None` for a Create that
-    /// must fail and for a Cancel.
+    /// The handle that it uses, or that a successful Create opens; `None` for a Create that must fail
+    /// and for a Cancel.
     pub slot: Option<Slot>,
-    /// The statuses that are right. For a ChangeNotify that of its last answer.
+    /// The expected statuses. For a ChangeNotify, the status of its last answer.
     pub expect: Expect,
     /// Left out by the client cache `collapse`: the open only reaches the client's own cache.
     pub collapse: bool,
@@ -174,7 +174,7 @@ pub struct Request {
     pub lease: Option<PathId>,
 }
 
-/// Up to four statuses, any of which is right.
+/// Up to four statuses, any of which is expected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expect {
     statuses: [Status; 4],
@@ -185,7 +185,7 @@ impl Expect {
     /// Only success.
     pub const SUCCESS: Expect = Expect { statuses: [Status::SUCCESS; 4], count: 1 };
 
-    /// Any of these; `None` without any and for more than four.
+    /// Any of these; `None` if there are none or more than four.
     pub fn any_of(list: &[Status]) -> Option<Expect> {
         let mut statuses = [Status::SUCCESS; 4];
         statuses.get_mut(..list.len())?.copy_from_slice(list);
@@ -206,19 +206,19 @@ impl Expect {
             || status.is_absent() && statuses.iter().any(|expected| expected.is_absent())
     }
 
-    /// Whether all of them are errors: a Create with it opens nothing.
+    /// Whether all of them are errors: a Create with these opens nothing.
     pub fn fails(&self) -> bool {
         self.statuses().iter().all(|status| status.is_error())
     }
 }
 
-/// What a request asks.
+/// The contents of a request.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs)]
 pub enum Op {
     Create(Create),
     Close {
-        /// Asks for the attributes in the reply (SMB2_CLOSE_FLAG_POSTQUERY_ATTRIB).
+        /// Requests the attributes in the reply (SMB2_CLOSE_FLAG_POSTQUERY_ATTRIB).
         post_query: bool,
     },
     Read(Transfer),
@@ -259,31 +259,31 @@ impl Op {
 /// An open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Create {
-    /// What is opened.
+    /// The path.
     pub path: PathId,
-    /// Rights asked for.
+    /// The requested rights.
     pub access: AccessMask,
-    /// What to do when the file is or is not there.
+    /// What to do if the file exists or does not exist.
     pub disposition: CreateDisposition,
     /// Options, as sent on the wire.
     pub options: CreateOptions,
     /// What other opens may do meanwhile.
     pub share: ShareAccess,
-    /// Attributes of a file that is made.
+    /// Attributes of a created file.
     pub attributes: FileAttributes,
-    /// The oplock wished for where no lease is (dialect 2.0.2, or [`Create::lease`] empty).
+    /// The requested oplock if there is no lease (dialect 2.0.2, or [`Create::lease`] empty).
     pub oplock: OplockLevel,
-    /// The lease wished for (2.1 and later); `NONE` asks for none.
+    /// The requested lease (2.1 and later); `NONE` requests no lease.
     pub lease: LeaseState,
 }
 
-/// A read or write of (a part of) a file in blocks. The executor expands it; how many bytes and
-/// blocks it has in one execution says [`super::Plan::amount`].
+/// A read or write of (a part of) a file in blocks. The executor expands it; [`super::Plan::amount`]
+/// gives its bytes and blocks in one execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer {
-    /// Whose size and contents.
+    /// The file, for size and contents.
     pub file: PickId,
-    /// Where it begins, bytes.
+    /// Where it begins, in bytes.
     pub offset_bytes: u64,
     /// At most this many bytes; `None` up to the file's end.
     pub limit_bytes: Option<u64>,
@@ -303,9 +303,9 @@ pub struct Transfer {
 pub struct Lock {
     /// First byte.
     pub offset_bytes: u64,
-    /// How many.
+    /// Number of bytes.
     pub length_bytes: u64,
-    /// What to do.
+    /// The operation.
     pub kind: LockKind,
     /// Fails instead of waiting (SMB2_LOCKFLAG_FAIL_IMMEDIATELY).
     pub fail_immediately: bool,
@@ -320,20 +320,20 @@ pub enum LockKind {
     Unlock,
 }
 
-/// A control request. What it needs as input the executor fills in by the code (nothing for
-/// most; the whole file's range for FSCTL_QUERY_ALLOCATED_RANGES).
+/// A control request. The executor adds the input for the code (nothing for most; the whole file's
+/// range for FSCTL_QUERY_ALLOCATED_RANGES).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ioctl {
     /// The control code.
     pub code: Fsctl,
-    /// Longest answer.
+    /// Longest answer in bytes.
     pub output_bytes: u32,
 }
 
 /// A part of a directory's listing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueryDirectory {
-    /// Which information of each entry.
+    /// The information for each entry.
     pub class: FileInfoClass,
     /// The search pattern (a name, not a path).
     pub pattern: PathId,
@@ -341,20 +341,20 @@ pub struct QueryDirectory {
     pub restart: bool,
     /// Only one entry (SMB2_RETURN_SINGLE_ENTRY).
     pub single: bool,
-    /// Longest answer.
+    /// Longest answer in bytes.
     pub output_bytes: u32,
 }
 
 /// A query of a file, its file system or its security descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueryInfo {
-    /// What it is about.
+    /// The type of information.
     pub info_type: InfoType,
     /// The class within the type; 0 for security.
     pub class: u8,
-    /// For security: which parts.
+    /// For security: the requested parts.
     pub security: SecurityInformation,
-    /// Longest answer.
+    /// Longest answer in bytes.
     pub output_bytes: u32,
 }
 
@@ -363,7 +363,7 @@ pub struct QueryInfo {
 pub enum SetInfo {
     /// FileDispositionInformation.
     Disposition {
-        /// Deletes the file when it is closed, or takes that back.
+        /// Whether the file is deleted when it is closed; false cancels that.
         delete: bool,
     },
     /// FileRenameInformation.
@@ -377,7 +377,7 @@ pub enum SetInfo {
     Basic {
         /// The four times.
         times: Times,
-        /// The attributes; 0 leaves them.
+        /// The attributes; 0 leaves them unchanged.
         attributes: FileAttributes,
     },
     /// FileEndOfFileInformation.
@@ -389,19 +389,19 @@ pub enum SetInfo {
 /// The times of a FileBasicInformation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Times {
-    /// All 0: left as they are.
+    /// All 0: unchanged.
     Keep,
-    /// All -1: what this handle does no longer changes them (MS-FSCC section 2.4.7).
+    /// All -1: operations on this handle no longer change them (MS-FSCC section 2.4.7).
     Freeze,
-    /// Creation and last write of that file ([`crate::fileset::FileRef::modified`]); the others
-    /// left.
+    /// Creation and last write are those of that file ([`crate::fileset::FileRef::modified`]); the
+    /// others stay.
     Of(PickId),
 }
 
 /// A file length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Length {
-    /// That file's.
+    /// The length of that file.
     Of(PickId),
     /// A number of bytes.
     Bytes(u64),
@@ -412,21 +412,21 @@ pub enum Length {
 pub struct ChangeNotify {
     /// Its name for waits and cancels.
     pub notification: NotifySlot,
-    /// The changes wanted.
+    /// The requested changes.
     pub filter: CompletionFilter,
-    /// Also below the directory's folders (SMB2_WATCH_TREE).
+    /// Also in subfolders (SMB2_WATCH_TREE).
     pub tree: bool,
-    /// Longest answer.
+    /// Longest answer in bytes.
     pub output_bytes: u32,
 }
 
 impl Scenario {
-    /// Whether the Create that begins this step may ask for a lease on its directory and keep its
-    /// handle under it (opened with the rights of a listing at least): it is marked for a lease,
-    /// opens the lease's directory itself, and no notification that the lease would answer is sent
-    /// on its handle. (A handle that was watched before answers a later notification with the
-    /// changes of the meantime: such an open is sent without a lease, and closed.) `step` is one of
-    /// [`Scenario::steps`] itself.
+    /// Whether the Create that begins this step may request a lease on its directory and keep its
+    /// handle under it (opened at least with the rights for a listing): it is marked for a lease, opens
+    /// the lease's directory itself, and no notification that the lease would answer is sent on its
+    /// handle. (A handle that was watched before answers a later notification with the changes since
+    /// then: such an open is sent without a lease, and closed.) `step` is one of [`Scenario::steps`]
+    /// itself.
     pub fn may_acquire(&self, step: &Step) -> bool {
         let place = self.steps.iter().position(|own| std::ptr::eq(own, step));
         let rest = place.and_then(|place| self.steps.get(place..)).unwrap_or_default();
@@ -447,7 +447,7 @@ impl Scenario {
         create.path == *lease && !until_closed.into_iter().any(watched)
     }
 
-    /// The path of an id, as written.
+    /// The path of an id, in TOML form.
     pub fn template(&self, path: PathId) -> Option<&Template> {
         self.paths.get(usize::from(path.0))
     }

@@ -1,4 +1,4 @@
-//! A workload from TOML: its head, pacing, files and scenarios. Requests read `parse_request`.
+//! Reads a workload from TOML: its head, pacing, files and scenarios. `parse_request` reads requests.
 //!
 //! The language is described in `docs/method/workloads.md`.
 
@@ -52,7 +52,7 @@ pub(super) fn parse(file: &str, name: &str, toml: &str) -> Read<Workload> {
     Ok(Workload { name: name.into(), description, pacing, folders, pools, scenarios })
 }
 
-/// What transfers have unless they say otherwise.
+/// Defaults of transfers.
 #[derive(Clone, Copy)]
 pub(super) struct Defaults {
     pub block_bytes: u32,
@@ -248,7 +248,7 @@ fn scenario(table: &Table<'_>, name: &str, pools: &[Pool], defaults: Defaults) -
     let Some(runs) = table.real("runs_per_hour")? else {
         return Err(table.missing("runs_per_hour"));
     };
-    // Once in forty days, and a thousand a second: beyond these, a program cannot wait for the interval.
+    // Once in forty days, and a thousand per second: beyond these, a program cannot wait for the interval.
     if !(1e-3..=3.6e6).contains(&runs.value) {
         let text = format!(
             "a frequency of {:?} executions an hour: it must be a number from 0.001 to 3,600,000",
@@ -286,7 +286,7 @@ fn scenario(table: &Table<'_>, name: &str, pools: &[Pool], defaults: Defaults) -
         notifications,
         steps,
     };
-    // A lease that nothing in the scenario asks for would never be held.
+    // A lease that nothing in the scenario requests would never be held.
     let acquires = |lease| {
         scenario.steps.iter().any(|step| {
             step.requests.first().is_some_and(|first| first.lease == lease)
@@ -375,7 +375,7 @@ fn picks(table: &Table<'_>, pools: &[Pool]) -> Read<Vec<Pick>> {
     Ok(picks)
 }
 
-/// What a scenario has collected so far.
+/// The collected parts of a scenario.
 pub(super) struct Building<'a> {
     picks: &'a [Pick],
     paths: Vec<Template>,

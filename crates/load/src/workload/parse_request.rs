@@ -1,4 +1,4 @@
-//! One request from TOML: its kind is the key that names it.
+//! Reads one request from TOML: the key that names it determines its kind.
 
 use smbscope_wire::smb2::access::{AccessMask, FileAttributes, ShareAccess};
 use smbscope_wire::smb2::create::{CreateDisposition, CreateOptions, OplockLevel};
@@ -31,7 +31,7 @@ const KINDS: [&str; 13] = [
     "cancel",
 ];
 
-/// Reads a request and follows its handle.
+/// Reads a request and tracks its handle.
 pub(super) fn request(table: &Table<'_>, building: &mut Building<'_>) -> Read<Request> {
     let mut present = KINDS.into_iter().filter(|kind| table.has(kind));
     let Some(kind) = present.next() else {

@@ -1,8 +1,8 @@
 //! One execution, fully resolved: which scenario, which files, which paths and sizes, when.
 //!
-//! A pure function of (workload, seed, scale, user number, run number of that user). The steps stay
-//! in the workload; a plan holds what is different in this execution, in buffers that the next one
-//! uses again. It does not send anything and knows no clock: times count from the user's begin.
+//! A pure function of (workload, seed, scale, user number, run number of that user). The steps stay in
+//! the workload; a plan has what is specific to this execution, in buffers that the next one reuses. It
+//! sends nothing and knows no clock: times count from the user's begin.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,12 +40,12 @@ pub struct UserPlans {
     stocks: Vec<Stock>,
 }
 
-/// What is left of a pool for one user.
+/// A user's remaining files of a pool.
 #[derive(Clone, Copy, Debug, Default)]
 struct Stock {
-    /// Volatile files taken away so far; of new files the first that still exists.
+    /// Volatile files deleted so far; for new files, the first that still exists.
     first: u64,
-    /// New files made so far.
+    /// New files created so far.
     made: u64,
 }
 
@@ -65,7 +65,7 @@ pub struct Plan {
     path_ends: Vec<u32>,
 }
 
-/// What a transfer is in one execution.
+/// The extent of a transfer in one execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Amount {
     /// Where it begins in the file.
@@ -76,11 +76,11 @@ pub struct Amount {
     pub requests: u64,
 }
 
-// What keys are for; numbers never change. Those of the file set are below 16.
+// Purposes of keys; the numbers never change. Those of the file set are below 16.
 const PURPOSE_RUN: u64 = 16;
 
 impl Planner {
-    /// A planner for a workload. Everything that follows is the same for the same arguments.
+    /// A planner for a workload. Everything that it plans is the same for the same arguments.
     pub fn new(workload: Arc<Workload>, seed: u64, scale: Scale) -> Planner {
         let files = workload.file_set(seed, scale);
         let schedule = Schedule::new(workload.pacing, workload.mean_interval(), seed);
@@ -109,7 +109,7 @@ impl Planner {
         self.shared.schedule.due(user, run)
     }
 
-    /// The executions of a user from the first. `home` is the user's folder below the share's
+    /// The executions of a user, starting with the first. `home` is the user's folder below the share's
     /// root, with `\`; empty for the root itself.
     pub fn user(&self, user: u64, home: &str) -> UserPlans {
         let shared = Arc::clone(&self.shared);
@@ -136,7 +136,7 @@ impl UserPlans {
         &self.home
     }
 
-    /// The user's files are again as `prepare` made them: nothing is taken away, nothing is new.
+    /// The user's files are again as `prepare` left them: nothing is deleted, nothing is new.
     pub fn restored(&mut self) {
         self.stocks.fill(Stock::default());
     }
@@ -169,13 +169,13 @@ impl UserPlans {
         plan
     }
 
-    /// The next execution, into a plan of the same planner (whose buffers it uses again).
+    /// The next execution, into a plan of the same planner (whose buffers it reuses).
     pub fn next_into(&mut self, plan: &mut Plan) {
         self.choose(plan);
         plan.resolve(&self.shared.files, &self.home);
     }
 
-    /// The next execution as one that is not begun: it takes and makes no files.
+    /// The next execution as one that does not start: it deletes and creates no files.
     pub fn pass_into(&mut self, plan: &mut Plan) {
         let stocks = self.stocks.clone();
         self.choose(plan);
@@ -183,8 +183,8 @@ impl UserPlans {
         plan.resolve(&self.shared.files, &self.home);
     }
 
-    /// One execution of the given scenario, as the next run of the user. For tests and for runs of
-    /// one scenario; `None` when it would take away a file and none is left.
+    /// One execution of the given scenario, as the next run of the user. For tests and for runs of one
+    /// scenario; `None` if it would delete a file and none is left.
     pub fn next_of(&mut self, scenario: usize) -> Option<Plan> {
         let mut plan = self.buffer();
         let mut stream = Stream::new(mix(self.key, self.run));
@@ -197,7 +197,7 @@ impl UserPlans {
         Some(plan)
     }
 
-    /// Skips to a run without planning the earlier ones in full; runs only go forward.
+    /// Skips to a run without fully planning the earlier ones; runs only go forward.
     pub fn skip_to(&mut self, run: u64) {
         let mut plan = self.buffer();
         while self.run < run {
@@ -205,12 +205,12 @@ impl UserPlans {
         }
     }
 
-    /// Chooses scenario and files of the next execution.
+    /// Chooses the scenario and the files of the next execution.
     fn choose(&mut self, plan: &mut Plan) {
         let mut stream = Stream::new(mix(self.key, self.run));
-        // A scenario that takes a file away is drawn again when none is left, which a workload
-        // whose users make more files than they delete hardly ever sees. Not for ever: a workload
-        // has at least one scenario that takes nothing.
+        // If a scenario that deletes a file has none left, another one is drawn; that is rare in a
+        // workload whose users create more files than they delete. It ends, because a workload has at
+        // least one scenario that deletes nothing.
         let mut scenario = 0;
         for attempt in 0.. {
             let unit = stream.unit();
@@ -248,7 +248,7 @@ impl UserPlans {
         self.due = self.shared.schedule.next(self.user, self.run, self.due);
     }
 
-    /// Picks the files of an execution; false, and nothing changed, when one cannot be had.
+    /// Picks the files of an execution; false, with nothing changed, if one is not available.
     fn pick(&mut self, scenario: usize, stream: &mut Stream, files: &mut Vec<FileRef>) -> bool {
         files.clear();
         let Some(scenario) = self.shared.workload.scenarios.get(scenario) else { return false };
@@ -266,7 +266,7 @@ impl UserPlans {
                         stocks.push((*pool, *stock));
                         let made = stock.made;
                         stock.made += 1;
-                        // One more than may lie there overwrites the oldest.
+                        // One more than the limit overwrites the oldest.
                         stock.first = stock.first.max(stock.made.saturating_sub(keep));
                         set.new_file(self.user, *pool, made)
                     })
@@ -347,12 +347,12 @@ impl Plan {
         self.paths.get(start as usize..end as usize).unwrap_or_default()
     }
 
-    /// A file that the execution is about.
+    /// A file that the execution uses.
     pub fn file(&self, pick: PickId) -> &FileRef {
         &self.files[usize::from(pick.0)]
     }
 
-    /// All files that the execution is about.
+    /// All files that the execution uses.
     pub fn files(&self) -> &[FileRef] {
         &self.files
     }
@@ -365,7 +365,7 @@ impl Plan {
         }
     }
 
-    /// Where a transfer lies and how many requests it takes.
+    /// Where a transfer is in the file and how many requests it takes.
     pub fn amount(&self, transfer: &Transfer) -> Amount {
         Amount::of(transfer, self.file(transfer.file).bytes)
     }

@@ -1,20 +1,20 @@
 //! When a user's executions are due, counted from the user's begin.
 //!
-//! *Slotted* (the default): one execution in every interval, begun at a random point of the
-//! interval's first part, and each user's intervals shifted by a random share of one. Every user
-//! has exactly its rate at any time, many users together come as evenly mixed as independent ones,
-//! and with a jitter of 0.5 two executions of a user never lie closer than half an interval (5.4 s
-//! in `homefolder`): a user that is late is late because of the server and not because two
-//! executions fell together by chance. *Exponential* distances (a Poisson process) have bursts that
-//! make a user late on an idle server; they are there for questions of queueing. Either way a due
-//! time follows from (seed, user, run) alone, never from clocks, threads or machines.
+//! *Slotted* (the default): one execution in every interval, started at a random point in the
+//! interval's first part, and each user's intervals shifted by a random share of one. Every user has
+//! exactly its rate at any time, many users together are as evenly mixed as independent ones, and with
+//! a jitter of 0.5 two executions of a user are never closer than half an interval (5.4 s in
+//! `homefolder`): a user that is late is late because of the server and not because two executions came
+//! close together by chance. *Exponential* intervals (a Poisson process) have bursts that make a user
+//! late on an idle server; they are for questions of queueing. Either way a due time follows from
+//! (seed, user, run) alone, never from clocks, threads or machines.
 
 use std::time::Duration;
 
 use super::model::Pacing;
 use crate::fileset::random::{Stream, mix};
 
-// What keys are for; numbers never change.
+// Purposes of keys; the numbers never change.
 const PURPOSE_PHASE: u64 = 17;
 const PURPOSE_DUE: u64 = 18;
 
@@ -45,7 +45,7 @@ impl Schedule {
         }
     }
 
-    /// When a run is due, where the one before it was due at `before`.
+    /// When a run is due, given that the run before it was due at `before`.
     pub fn next(&self, user: u64, run: u64, before: Duration) -> Duration {
         match self.pacing {
             Pacing::Slotted { .. } => self.due(user, run),
@@ -85,7 +85,7 @@ mod tests {
         for user in 0..50 {
             let dues = dues(Pacing::Slotted { jitter: 0.5 }, user, 400);
             assert!(dues.windows(2).all(|pair| (5.43..16.33).contains(&(pair[1] - pair[0]))));
-            // 331 an hour, for every user.
+            // 331 per hour, for every user.
             let hour = dues.iter().filter(|&&due| due < 3600.0).count();
             assert!((329..=331).contains(&hour), "{hour}");
         }

@@ -18,7 +18,7 @@ pub fn show(workload: &Workload, scale: Scale) -> String {
     Show { workload, scale }.to_string()
 }
 
-/// One line for each scenario: frequency and counts.
+/// One line per scenario: frequency and counts.
 pub fn summary(counts: &Counts) -> String {
     let mut out = String::new();
     for (command, operations, members) in counts.iter() {
@@ -32,7 +32,7 @@ pub fn summary(counts: &Counts) -> String {
     out
 }
 
-/// A number with two decimals where it has any.
+/// A number with two decimals if it has any.
 struct Number(f64);
 
 impl Display for Number {
@@ -170,7 +170,7 @@ fn one(
     Ok(())
 }
 
-/// One request in a line.
+/// One request on one line.
 struct Line<'a> {
     scenario: &'a Scenario,
     request: &'a Request,
@@ -342,7 +342,7 @@ impl Display for Line<'_> {
     }
 }
 
-/// A mask as the set that is written for it, or its single rights.
+/// A mask as the name of its set, or as its single rights.
 fn access(mask: AccessMask) -> String {
     words_of(words::ACCESS, mask.0, words::ACCESS.iter().any(|&(_, value)| value == mask.0))
 }

@@ -1,6 +1,6 @@
-//! Reading a TOML table key by key, with the place of everything.
+//! Reads a TOML table key by key, with the position of everything.
 //!
-//! serde would tell the place of a wrong type, but not of a wrong meaning (an unknown handle), nor
+//! serde would report the position of a wrong type, but not of a wrong meaning (an unknown handle), nor
 //! what else could have been written; so the spanned document is walked by hand.
 
 use std::cell::RefCell;
@@ -11,7 +11,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::error::{Source, WorkloadError, nearest};
 
-/// A value and where it stands.
+/// A value and its position.
 #[derive(Clone, Debug)]
 pub(super) struct At<T> {
     pub value: T,
@@ -21,12 +21,12 @@ pub(super) struct At<T> {
 /// One table.
 pub(super) struct Table<'a> {
     pub source: Source<'a>,
-    /// Where it stands.
+    /// Its position.
     pub span: Range<usize>,
-    /// What it is, for messages: "a step".
+    /// Its description for messages: "a step".
     what: &'static str,
     entries: &'a DeTable<'a>,
-    asked: RefCell<Vec<&'static str>>,
+    known: RefCell<Vec<&'static str>>,
 }
 
 type Read<T> = Result<T, WorkloadError>;
@@ -38,10 +38,10 @@ impl<'a> Table<'a> {
         span: Range<usize>,
         what: &'static str,
     ) -> Self {
-        Table { source, span, what, entries, asked: RefCell::default() }
+        Table { source, span, what, entries, known: RefCell::default() }
     }
 
-    /// A table that must be one.
+    /// A value that must be a table.
     pub fn of(
         source: Source<'a>,
         value: &'a Spanned<DeValue<'a>>,
@@ -57,9 +57,9 @@ impl<'a> Table<'a> {
         self.source.error(self.span.clone(), message)
     }
 
-    /// The value of a key, which is known from now on.
+    /// The value of a key; marks the key as known.
     fn raw(&self, key: &'static str) -> Option<&'a Spanned<DeValue<'a>>> {
-        self.asked.borrow_mut().push(key);
+        self.known.borrow_mut().push(key);
         self.entries.get(key)
     }
 
@@ -67,12 +67,12 @@ impl<'a> Table<'a> {
         self.entries.contains_key(key)
     }
 
-    /// Where a key stands, or else the table.
+    /// The position of a key, or else of the table.
     pub fn key_span(&self, key: &str) -> Range<usize> {
         self.entries.get_key_value(key).map_or(self.span.clone(), |(key, _)| key.span())
     }
 
-    /// All entries in the order of the file; for tables whose keys are names.
+    /// All entries in the order of the file; for tables with names as keys.
     pub fn entries(&self) -> Vec<(At<&'a str>, &'a Spanned<DeValue<'a>>)> {
         let mut entries: Vec<_> = self
             .entries
@@ -127,7 +127,7 @@ impl<'a> Table<'a> {
         self.raw(key).map(|value| bytes(self.source, value, key)).transpose()
     }
 
-    /// A list, or one value in place of a list of one.
+    /// A list, or one value instead of a list of one.
     pub fn list(&self, key: &'static str) -> Read<Option<At<Vec<&'a Spanned<DeValue<'a>>>>>> {
         Ok(self.raw(key).map(|value| match value.get_ref() {
             DeValue::Array(list) => At { value: list.iter().collect(), span: value.span() },
@@ -150,24 +150,24 @@ impl<'a> Table<'a> {
         self.error(format!("{} needs `{key}`", self.what))
     }
 
-    /// Fails at the first key that was not read.
+    /// Fails at the first key that was never read.
     pub fn finish(&self) -> Read<()> {
-        let asked = self.asked.borrow();
+        let known = self.known.borrow();
         let Some((key, _)) =
-            self.entries().into_iter().find(|(key, _)| !asked.contains(&key.value))
+            self.entries().into_iter().find(|(key, _)| !known.contains(&key.value))
         else {
             return Ok(());
         };
         let error =
             self.source.error(key.span, format!("{} has no key `{}`", self.what, key.value));
-        Err(error.help(match nearest(key.value, asked.iter().copied()) {
+        Err(error.help(match nearest(key.value, known.iter().copied()) {
             Some(meant) => format!("did you mean `{meant}`?"),
-            None => format!("there is {}", quoted(&asked)),
+            None => format!("there is {}", quoted(&known)),
         }))
     }
 }
 
-/// Words for a message: `a`, `b` and `c`.
+/// Formats a list for a message: `a`, `b` and `c`.
 pub(super) fn quoted(words: &[&str]) -> String {
     let quoted: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
     match quoted.as_slice() {

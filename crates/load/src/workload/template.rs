@@ -1,7 +1,7 @@
 //! Paths and patterns with placeholders: `{doc.dir}/~${doc.stem}.docx`.
 //!
-//! Owns reading them and filling them in. In TOML separators are `/`; on the wire they are `\`,
-//! below the share's root, so a path gets the user's home in front.
+//! Owns parsing and filling them. In TOML separators are `/`; on the wire they are `\`, below the
+//! share's root, so a path gets the user's home as a prefix.
 
 use std::fmt::Write as _;
 
@@ -12,7 +12,7 @@ use super::model::PickId;
 pub struct Template {
     /// As written in TOML.
     pub source: String,
-    /// Whether it is a path below the home; a search pattern is not.
+    /// Whether it is a path below the home, and not a search pattern.
     pub is_path: bool,
     pub(super) parts: Vec<Part>,
 }
@@ -35,7 +35,7 @@ pub(super) enum Field {
     Extension,
 }
 
-/// What a template is filled in with.
+/// The values that fill a template.
 pub(super) trait Values {
     /// Appends a piece of a picked file's path, with `\`.
     fn push(&self, out: &mut String, pick: PickId, field: Field);
@@ -91,8 +91,7 @@ impl Template {
         let body = out.len();
         for part in &self.parts {
             match part {
-                // A folder of a file that lies in the home itself is empty, and so is what
-                // separates it.
+                // The folder of a file in the home itself is empty, and so is the separator after it.
                 Part::Text(text) if out.len() == body => {
                     out.push_str(text.trim_start_matches('\\'))
                 }
@@ -138,8 +137,8 @@ fn placeholder(name: &str, picks: &[&str]) -> Result<Part, String> {
     Ok(Part::Pick(PickId(at as u8), field))
 }
 
-/// Whether a part of a path may be `.` or `..`, which servers follow. Placeholders may be empty;
-/// dots and spaces at a name's end count for nothing on some servers.
+/// Whether a part of a path may be `.` or `..`, which servers follow. Placeholders may be empty; some
+/// servers ignore dots and spaces at the end of a name.
 fn leads_away(name: &str) -> bool {
     let mut bare = String::new();
     let mut rest = name;
@@ -213,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn tells_what_is_wrong() {
+    fn errors_are_explained() {
         let wrong = |text| Template::parse(text, true, &["doc"]).unwrap_err();
         assert!(wrong("{dok}").contains("{doc}"));
         assert!(wrong("{doc.size}").contains("{doc.stem}"));

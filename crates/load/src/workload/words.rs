@@ -1,8 +1,7 @@
 //! The words of the language and their codes.
 //!
 //! Names are those of MS-SMB2, MS-FSCC and MS-ERREF, flags in lower case without their prefix
-//! (`FILE_DIRECTORY_FILE` is `directory_file`), information classes and control codes as they
-//! stand there.
+//! (`FILE_DIRECTORY_FILE` is `directory_file`), information classes and control codes as written there.
 
 use smbscope_wire::smb2::access::{AccessMask, FileAttributes, ShareAccess};
 use smbscope_wire::smb2::create::{CreateDisposition, CreateOptions, OplockLevel};
@@ -14,9 +13,9 @@ use smbscope_wire::smb2::notify::CompletionFilter;
 /// A table of words.
 pub(super) type Words = &'static [(&'static str, u32)];
 
-/// Rights, and the sets of them that programs ask for.
+/// Rights, and the sets of them that programs request.
 pub(super) const ACCESS: Words = &[
-    // Sets: what CreateFile, GetFileAttributes, FindFirstFile, DeleteFile ask for.
+    // Sets: the rights that CreateFile, GetFileAttributes, FindFirstFile, DeleteFile request.
     ("read", 0x0012_0089),
     ("write", 0x0012_0196),
     ("read_write", 0x0012_019f),
@@ -138,7 +137,7 @@ pub(super) const LISTINGS: &[FileInfoClass] = &[
     FileInfoClass::ID_EXTD_DIRECTORY,
 ];
 
-/// Classes of a file that can be queried (MS-FSCC section 2.4), with the room for their answer.
+/// Classes of a file that can be queried (MS-FSCC section 2.4), with the size limit of their answer.
 pub(super) const FILE_QUERIES: &[(FileInfoClass, u32)] = &[
     (FileInfoClass::BASIC, 40),
     (FileInfoClass::STANDARD, 24),
@@ -159,7 +158,7 @@ pub(super) const FILE_QUERIES: &[(FileInfoClass, u32)] = &[
     (FileInfoClass::ID, 24),
 ];
 
-/// Classes of a file system that can be queried (MS-FSCC section 2.5), with room.
+/// Classes of a file system that can be queried (MS-FSCC section 2.5), with the size limit.
 pub(super) const FS_QUERIES: &[(FsInfoClass, u32)] = &[
     (FsInfoClass::VOLUME, 536),
     (FsInfoClass::SIZE, 24),
@@ -170,7 +169,7 @@ pub(super) const FS_QUERIES: &[(FsInfoClass, u32)] = &[
     (FsInfoClass::SECTOR_SIZE, 28),
 ];
 
-/// Control codes that need an open file and an input that the executor knows how to make.
+/// Control codes that need an open file and an input that the executor can provide.
 pub(super) const FSCTLS: &[Fsctl] = &[
     Fsctl::CREATE_OR_GET_OBJECT_ID,
     Fsctl::GET_OBJECT_ID,

@@ -1,4 +1,4 @@
-//! A run of one step, and all that it recorded.
+//! A run of one step, and everything that it recorded.
 
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
@@ -18,25 +18,25 @@ use smbscope_tables::run::{Scenario, Step as StepRow};
 use smbscope_tables::tables::Connection;
 use tokio::sync::watch;
 
-/// What is to be run.
+/// The settings of a run.
 pub struct Asked {
     pub host: Host,
     pub planner: Planner,
     pub credentials: Credentials,
-    /// On all machines.
+    /// Users on all machines.
     pub users: u64,
     pub shard: Shard,
-    /// All users log on in this time.
+    /// All users log on during this time.
     pub ramp: Duration,
     pub warm_up: Duration,
     pub window: Duration,
     pub closed: bool,
-    /// For what is in flight at the end.
+    /// Time for operations in flight at the end.
     pub grace: Duration,
     pub timeout: Duration,
 }
 
-/// What it showed.
+/// The result of a run.
 pub struct Shown {
     pub result: StepResult,
     /// The most frequent first.
@@ -51,39 +51,43 @@ pub struct Shown {
 
 /// Runs it in the caller's runtime.
 #[allow(dead_code)]
-pub async fn run(asked: Asked, tell: impl FnMut(&Progress)) -> Shown {
-    run_until(asked, None, tell).await
+pub async fn run(settings: Asked, progress: impl FnMut(&Progress)) -> Shown {
+    run_until(settings, None, progress).await
 }
 
-/// The same, interrupted after some time.
-pub async fn run_until(asked: Asked, end: Option<Duration>, tell: impl FnMut(&Progress)) -> Shown {
+/// Likewise, interrupted after some time.
+pub async fn run_until(
+    settings: Asked,
+    end: Option<Duration>,
+    progress: impl FnMut(&Progress),
+) -> Shown {
     let (sender, parts) = sync_channel(100_000);
     let (interrupt, interrupted) = watch::channel(false);
     let mut engine = Engine::new(Parts {
         run: "run".into(),
-        host: Arc::new(asked.host),
-        planner: asked.planner,
+        host: Arc::new(settings.host),
+        planner: settings.planner,
         recorder: Arc::new(Recorder::new("run", 1, sender)),
-        credentials: asked.credentials,
+        credentials: settings.credentials,
         cache: ClientCache::Published,
-        shard: asked.shard,
+        shard: settings.shard,
         pace: Pace {
-            ramp_per_second: asked.users as f64 / asked.ramp.as_secs_f64(),
-            warm_up: asked.warm_up,
+            ramp_per_second: settings.users as f64 / settings.ramp.as_secs_f64(),
+            warm_up: settings.warm_up,
             cool_down: Duration::ZERO,
-            grace: asked.grace,
-            closed: asked.closed,
+            grace: settings.grace,
+            closed: settings.closed,
         },
-        timeout: asked.timeout,
+        timeout: settings.timeout,
         threads: 1,
         interrupted,
     });
     let step = Step {
         step: 1,
-        users: asked.users,
+        users: settings.users,
         repeat: 1,
         purpose: Purpose::Confirm,
-        duration_ns: asked.window.as_nanos() as i64,
+        duration_ns: settings.window.as_nanos() as i64,
         may_end_early: false,
     };
     // Without an end, the sender must stay alive.
@@ -91,7 +95,7 @@ pub async fn run_until(asked: Asked, end: Option<Duration>, tell: impl FnMut(&Pr
         tokio::time::sleep(end.unwrap_or(Duration::MAX)).await;
         interrupt.send_replace(true);
     });
-    let result = engine.step(step, false, tell).await;
+    let result = engine.step(step, false, progress).await;
     interrupting.abort();
     let unexpected = engine.unexpected();
     drop(engine);
@@ -110,13 +114,13 @@ pub async fn run_until(asked: Asked, end: Option<Duration>, tell: impl FnMut(&Pr
 }
 
 impl Shown {
-    /// How many operations were recorded.
+    /// Number of recorded operations.
     #[allow(dead_code)]
     pub fn operations(&self) -> usize {
         self.operations.iter().map(RecordBatch::num_rows).sum()
     }
 
-    /// How many operations were answered with this status.
+    /// Number of operations with this status.
     #[allow(dead_code)]
     pub fn answers(&self, status: &str) -> usize {
         let count = |batch: &RecordBatch| {
@@ -126,10 +130,10 @@ impl Shown {
         self.operations.iter().map(count).sum()
     }
 
-    /// How often something unexpected happened that says so.
+    /// How often something unexpected happened whose description contains `what`.
     #[allow(dead_code)]
     pub fn told(&self, what: &str) -> u64 {
-        let told = self.unexpected.iter().filter(|(text, _)| text.contains(what));
-        told.map(|(_, count)| count).sum()
+        let matching = self.unexpected.iter().filter(|(text, _)| text.contains(what));
+        matching.map(|(_, count)| count).sum()
     }
 }

@@ -1,8 +1,8 @@
-//! A server that exists in a test only: SMB2 over pipes in memory, on tokio's clock, which a test
-//! may pause. Everybody is a guest, every name is a file of one size, every answer takes the same
-//! time; at given moments it stalls, or answers in one of the ways in which servers break.
+//! A server that exists in a test only: SMB2 over pipes in memory, on tokio's clock, which a test may
+//! pause. Every user is a guest, every name is a file of one size, every answer takes the same time; at
+//! given times it stalls, or answers in one of the ways in which servers break.
 //!
-//! It knows what small workloads send: opens, reads, writes, queries, closes, alone and in
+//! It supports the requests of small workloads: opens, reads, writes, queries, closes, alone and in
 //! compounds.
 
 use std::collections::VecDeque;
@@ -33,40 +33,40 @@ use tokio::time::{Instant, sleep, sleep_until};
 const FROM_SERVER: u32 = 1;
 const SESSION: u64 = 0x51;
 const TREE: u64 = 7;
-/// What all files hold; a read has 64 KiB at most.
+/// Contents of all files; a read has at most 64 KiB.
 static CONTENT: [u8; 1 << 16] = [0x5a; 1 << 16];
 
 /// How the server breaks.
 #[derive(Clone, Debug)]
 pub enum Fault {
-    /// No answer, on this connection ever again.
+    /// No answer, and never again one on this connection.
     Silence,
-    /// Half of the answer, then the connection's end.
+    /// Half of the answer, then the end of the connection.
     Half,
-    /// These bytes instead of the answer's, its NetBIOS header included.
+    /// These bytes instead of the answer, with its NetBIOS header.
     Bytes(Vec<u8>),
-    /// The answer with its body cut off after this many bytes, and nothing else wrong.
+    /// The answer with its body cut off after this many bytes, and otherwise correct.
     Short(usize),
 }
 
 /// See the module.
 pub struct Fake {
-    /// From a request to its answer.
+    /// Time from a request to its answer.
     pub service: Duration,
-    /// While no answer leaves.
+    /// Period without answers.
     pub stall: Option<(Instant, Instant)>,
-    /// While no client can connect, and connected ones are cut off.
+    /// Period in which no client can connect, and connected ones are disconnected.
     pub away: Option<(Instant, Instant)>,
-    /// The first such request at or after a moment gets this instead of its answer.
+    /// The first such request at or after a time gets this instead of its answer.
     pub faults: Mutex<VecDeque<(Instant, Command, Fault)>>,
-    /// Bytes of every file.
+    /// Size of every file in bytes.
     pub file_bytes: u64,
-    /// Connections that were made.
+    /// Number of connections.
     pub connections: AtomicU64,
 }
 
 impl Fake {
-    /// One that works, and answers in `service`.
+    /// A server that works, and answers in `service`.
     pub fn new(service: Duration, file_bytes: u64) -> Fake {
         let (faults, connections) = (Mutex::default(), AtomicU64::new(0));
         Fake { service, stall: None, away: None, faults, file_bytes, connections }
@@ -83,7 +83,7 @@ impl Fake {
             let (near, far) = duplex(1 << 14);
             fake.connections.fetch_add(1, Ordering::Relaxed);
             let fake = fake.clone();
-            // Its error is the client's leaving.
+            // An error means that the client has left.
             tokio::spawn(async move { fake.serve(far).await });
             Ok(Box::new(near) as Box<dyn Transport>)
         })
@@ -134,14 +134,14 @@ impl Fake {
         }
     }
 
-    /// The fault whose time has come.
+    /// The fault that is due.
     fn fault(&self, command: Command) -> Option<Fault> {
         let due =
             |fault: &mut (Instant, Command, Fault)| fault.0 <= Instant::now() && fault.1 == command;
         self.faults.lock().unwrap().pop_front_if(due).map(|(_, _, fault)| fault)
     }
 
-    /// Appends the answer to one request; false for one that it does not know.
+    /// Appends the answer to one request; false for an unknown request.
     fn answer(&self, frame: &mut Frame, header: &Header, bytes: &[u8]) -> bool {
         let head = Head {
             credit_charge: header.credit_charge,

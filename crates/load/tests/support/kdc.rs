@@ -1,4 +1,4 @@
-//! A private MIT KDC for a test, gone with it: its database, configuration and port are its own.
+//! A private MIT KDC for a test, removed with it: it has its own database, configuration and port.
 
 use std::io::Write as _;
 use std::net::{TcpListener, TcpStream};
@@ -20,14 +20,14 @@ pub struct Kdc {
 
 impl Drop for Kdc {
     fn drop(&mut self) {
-        // It is gone already, or goes now.
+        // It has ended already, or ends now.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
 }
 
 impl Kdc {
-    /// Starts one; `None`, and a line that says why, when there is no MIT KDC on this machine.
+    /// Starts one; `None`, with a message, if there is no MIT KDC on this machine.
     pub fn start() -> Option<Kdc> {
         let Some(program) = find("krb5kdc").filter(|_| find("kadmin.local").is_some()) else {
             smbscope_testing::skip!("no krb5kdc (Debian: krb5-kdc krb5-admin-server)");
@@ -94,7 +94,7 @@ impl Kdc {
         self.folder.path().join(name)
     }
 
-    /// Where it listens.
+    /// The address on which it listens.
     pub fn address(&self) -> KdcAddress {
         KdcAddress { host: "127.0.0.1".into(), port: self.port }
     }

@@ -1,4 +1,4 @@
-//! A private Samba for a test, gone with it.
+//! A private Samba for a test, removed with it.
 
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
@@ -23,10 +23,10 @@ pub struct Samba {
     folder: tempfile::TempDir,
 }
 
-/// Starts one; `None`, and a line that says why, when there is no Samba on this machine.
+/// Starts one; `None`, with a message, if there is no Samba on this machine.
 pub fn samba(change: impl FnOnce(&mut Options)) -> Option<Samba> {
     let folder = tempfile::Builder::new().prefix("smbscope").tempdir().unwrap();
-    // smbd walks down as the mapped user, to the share and to its own lock files.
+    // smbd walks down to the share and to its own lock files as the mapped user.
     let open = std::fs::Permissions::from_mode(0o755);
     std::fs::set_permissions(folder.path(), open).unwrap();
     // smbd shares its port with others that request it: each lab gets a free one, and
@@ -49,8 +49,7 @@ pub fn samba(change: impl FnOnce(&mut Options)) -> Option<Samba> {
     Some(Samba { target, password, guard: running.guard(), folder })
 }
 
-/// Samba 4.22, where `scripts/samba-4.22.sh` unpacked it; `None`, and a line that says so, where
-/// it did not.
+/// Samba 4.22, where `scripts/samba-4.22.sh` unpacked it; otherwise `None`, with a message.
 #[allow(dead_code)]
 pub fn samba_4_22() -> Option<std::path::PathBuf> {
     let cache = std::env::var_os("SMBSCOPE_CACHE").map(std::path::PathBuf::from);
@@ -64,7 +63,7 @@ pub fn samba_4_22() -> Option<std::path::PathBuf> {
 }
 
 impl Samba {
-    /// The server as clients without special wishes see it.
+    /// The server with the default settings of clients.
     #[allow(dead_code)]
     pub async fn host(&self) -> Host {
         let target = Target::parse(&self.target).unwrap();
@@ -77,7 +76,7 @@ impl Samba {
         Credentials::pattern("user{:05}", &self.password).unwrap()
     }
 
-    /// What keeps it.
+    /// Its guard.
     #[allow(dead_code)]
     pub fn lab(&self) -> &Guard {
         &self.guard
@@ -89,7 +88,7 @@ impl Samba {
         self.folder.path().join("lab/share")
     }
 
-    /// Where it listens.
+    /// The address on which it listens.
     #[allow(dead_code)]
     pub fn port(&self) -> u16 {
         self.target.split([':', '/']).nth(3).unwrap().parse().unwrap()

@@ -1,4 +1,4 @@
-//! A run of homefolder against a private Samba, and what its rows are compared with.
+//! A run of homefolder with a private Samba, and the data that its rows are compared with.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -32,7 +32,7 @@ pub fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
 }
 
-/// A workload of a second between executions, so that a test is short.
+/// A workload with a second between executions, so that a test is short.
 pub fn workload() -> Arc<Workload> {
     let mut workload = Workload::built_in("homefolder").unwrap();
     for scenario in &mut workload.scenarios {
@@ -56,7 +56,7 @@ pub fn prepare(lab: &Samba, planner: &Planner) {
     });
 }
 
-/// All users, a step of the given number of seconds, and what would interrupt it.
+/// All users, a step of the given number of seconds, and the sender that would interrupt it.
 pub async fn engine(
     lab: &Samba,
     planner: &Planner,
@@ -97,29 +97,29 @@ pub async fn engine(
     (engine, step, interrupt)
 }
 
-/// Runs the users for some seconds; what they recorded.
+/// Runs the users for some seconds; returns the recorded parts.
 pub fn run(
     lab: &Samba,
     planner: &Planner,
     seconds: i64,
-    tell: impl FnMut(&Progress),
+    progress: impl FnMut(&Progress),
 ) -> (StepResult, Vec<Part>) {
-    run_with(lab, planner, Config::default(), seconds, tell)
+    run_with(lab, planner, Config::default(), seconds, progress)
 }
 
-/// The same with connections as configured.
+/// Likewise with connections as configured.
 pub fn run_with(
     lab: &Samba,
     planner: &Planner,
     config: Config,
     seconds: i64,
-    tell: impl FnMut(&Progress),
+    progress: impl FnMut(&Progress),
 ) -> (StepResult, Vec<Part>) {
     let runtime = runtime();
     let (sender, parts) = sync_channel(10_000);
     let result = runtime.block_on(async {
         let (mut engine, step, _interrupt) = engine(lab, planner, config, seconds, sender).await;
-        let result = engine.step(step, false, tell).await;
+        let result = engine.step(step, false, progress).await;
         assert_eq!(engine.unexpected(), Vec::<(String, u64)>::new());
         engine.recorder().finish();
         result
@@ -172,7 +172,7 @@ fn keyed(batches: &[RecordBatch]) -> BTreeMap<(i64, i64, String), BTreeMap<&'sta
             if file.is_valid(row) {
                 values.insert("file_id", format!("{:x?}", file.value(row)));
             }
-            // In a compound a reply may have come that the client has not read.
+            // In a compound, a reply may have arrived that the client has not read.
             if number("compound_index", row).is_some_and(|index| index > 0) {
                 values.extend(number("outstanding", row).map(|n| ("outstanding", n.to_string())));
             }
@@ -197,7 +197,7 @@ pub fn operations(parts: Vec<Part>) -> Vec<RecordBatch> {
     batches.collect()
 }
 
-/// Sessions, trees and opens, each as a line of what both sources must agree on.
+/// Sessions, trees and opens, each as a line with the values that must agree in both sources.
 fn entities(parts: &[Part]) -> BTreeSet<String> {
     let mut lines = BTreeSet::new();
     for part in parts {
@@ -208,8 +208,8 @@ fn entities(parts: &[Part]) -> BTreeSet<String> {
             })),
             Part::Trees(rows) => lines.extend(rows.iter().map(|row| {
                 let of = (row.session_id, row.tree_id, &row.share, &row.share_type);
-                let told = (row.share_flags, row.capabilities, row.continuous_availability);
-                format!("tree {of:?} {told:?} {:?} {}", row.encrypt_data, row.operations)
+                let properties = (row.share_flags, row.capabilities, row.continuous_availability);
+                format!("tree {of:?} {properties:?} {:?} {}", row.encrypt_data, row.operations)
             })),
             Part::Handles(rows) => lines.extend(rows.iter().map(|row| {
                 let of = (row.session_id, row.tree_id, &row.path, &row.user, row.file_id);
@@ -262,8 +262,8 @@ pub fn same_entities(parts: &[Part], captured: &[Part]) {
     assert_eq!(differences, (Vec::new(), Vec::new()), "the run alone, the capture alone");
 }
 
-/// Asserts that the operations of both agree in the columns that both can know. By how many
-/// nanoseconds their times differ, ascending.
+/// Asserts that the operations of both agree in the columns that both know. Returns the differences of
+/// their times in nanoseconds, ascending.
 pub fn agree(recorded: &[RecordBatch], other: &[RecordBatch]) -> Vec<i64> {
     let (recorded, captured) = (keyed(recorded), keyed(other));
     let mut wrong = Vec::new();
@@ -279,7 +279,7 @@ pub fn agree(recorded: &[RecordBatch], other: &[RecordBatch]) -> Vec<i64> {
                 let other: i64 = other.map_or(0, |time| time.parse().unwrap());
                 late.push((value.parse::<i64>().unwrap() - other).abs());
             } else if *name == "share" && TREELESS.contains(&key.2.as_str()) {
-                // Their headers name no tree; the client knows it all the same.
+                // Their headers name no tree; the client knows it nevertheless.
             } else if other != Some(value) {
                 wrong.push(format!("{key:?} {name}: {value}, other {other:?}"));
             }

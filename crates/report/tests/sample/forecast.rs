@@ -1,5 +1,5 @@
-//! A made-up run of one user on a server whose slices are known, once more with changes, to test and
-//! to look at: some steps up, some down, some too small to be drawn alone.
+//! A synthetic run of one user on a server with known slices, and again with changes, for tests and for
+//! viewing: some steps up, some down, some too small to be drawn separately.
 
 use smbscope_analysis::predict::capacity::NoCapacity;
 use smbscope_analysis::predict::changes::Change;
@@ -20,7 +20,7 @@ const NAMES: [&str; 3] = ["ExplorerNavigate", "WordFileOpen", HOSTILE];
 const COMMANDS: [u16; 5] = [5, 16, 8, 9, 6];
 const MS: i64 = 1_000_000;
 
-/// What the changes would bring; the same every time.
+/// The effect of the changes; always the same.
 pub fn forecast(changes: &[Change]) -> Forecast {
     let mut plan = Plan::default();
     changes.iter().for_each(|change| change.plan(&mut plan));
@@ -70,7 +70,7 @@ pub fn forecast(changes: &[Change]) -> Forecast {
     })
 }
 
-/// An operation and when it ends.
+/// An operation and the time of its end.
 fn operation(
     random: &mut Random,
     builder: &mut OperationBuilder,

@@ -1,4 +1,4 @@
-//! A made-up capacity search of two machines, to test and to look at: a server that carries some
+//! A synthetic capacity search of two machines, for tests and for viewing: a server that supports some
 //! 120 users, stalls once for two seconds, and gets slower the more users there are.
 
 use smbscope_analysis::summary::{Options, Report, Summary};
@@ -14,7 +14,7 @@ use smbscope_tables::tables::Coverage;
 use super::{HOSTILE, Random, START};
 
 const SECOND: i64 = 1_000_000_000;
-/// Users, and whether the step is overloaded.
+/// Number of users, and whether the step is overloaded.
 const STEPS: [u64; 6] = [50, 100, 200, 150, 125, 125];
 const NAMES: [(&str, u64); 6] = [
     ("ExplorerNavigate", 30),
@@ -31,7 +31,7 @@ const STEP_SECONDS: i64 = 60;
 const WARM_UP_SECONDS: i64 = 10;
 const COOL_DOWN_SECONDS: i64 = 3;
 
-/// What one machine says of its part.
+/// One machine's description of its part.
 pub fn description(shard: u64) -> RunDescription {
     let mut run = RunDescription {
         recording: format!("load-{shard}of{SHARDS}"),
@@ -94,7 +94,7 @@ pub fn description(shard: u64) -> RunDescription {
     run
 }
 
-/// The summary of the whole search; the same every time.
+/// The summary of the complete search; always the same.
 pub fn report(options: Options) -> Report {
     let mut summary = Summary::new(options);
     (1..=SHARDS).for_each(|shard| summary.run(&description(shard), true));
@@ -262,7 +262,7 @@ impl Machine {
         }
     }
 
-    /// Logons, some of which are refused, belong to no scenario.
+    /// Logons, some of them refused, belong to no scenario.
     fn logons(&self, builder: &mut OperationBuilder, begin: i64, here: u64) {
         for user in 0..here {
             let mut row = self.row(builder, begin + user as i64 * 50_000_000, 9_000_000, 1, user);

@@ -1,6 +1,6 @@
-//! Summaries of synthetic operations: small ones for golden files, large ones to look at.
+//! Summaries of synthetic operations: small ones for golden files, large ones for viewing.
 
-// A helper of tests, which clippy does not see.
+// A helper of tests that clippy does not recognize.
 #![allow(clippy::unwrap_used)]
 
 pub mod forecast;
@@ -17,7 +17,7 @@ use smbscope_tables::tables::{Connection, Coverage, Handle, Session, Tree};
 const START: i64 = 1_767_603_600_000_000_000;
 const COMMANDS: [u16; 12] = [5, 16, 8, 8, 8, 9, 6, 14, 11, 17, 15, 18];
 
-/// Paths and names that try to break out of whatever shows them.
+/// Paths and names that try to escape from their container.
 pub const HOSTILE: &str = "x\u{1b}[2J<script>alert('1')</script>\"&\u{202e}.txt";
 
 struct Random(u64);
@@ -30,7 +30,7 @@ impl Random {
     }
 }
 
-/// The summary of the given number of operations; the same every time.
+/// The summary of the given number of operations; always the same.
 pub fn report(operations: u64) -> Report {
     let mut random = Random(7);
     let mut builder = OperationBuilder::new(None).unwrap();
@@ -98,7 +98,7 @@ fn operation(random: &mut Random, builder: &mut OperationBuilder, number: u64) -
     row.set_encrypted(user == 5);
     row.set_request_frame(number * 2 + 1);
     row.set_response_frame(number * 2 + 2);
-    // Load swings, and one stall in the middle.
+    // The load oscillates, with one stall in the middle.
     let slow = if number % 5_000 > 4_800 { 8 } else { 1 };
     let start = START + number as i64 * 2_000_000 + random.below(900_000) as i64;
     let server =
@@ -116,7 +116,7 @@ fn operation(random: &mut Random, builder: &mut OperationBuilder, number: u64) -
     row
 }
 
-/// Rows that are not the rule: errors, chains, waits, half-seen and encrypted ones.
+/// Unusual rows: errors, chains, waits, incomplete and encrypted ones.
 fn special(random: &mut Random, row: &mut Operation, command: u16, number: u64) {
     let status = |row: &mut Operation, status: u32| {
         row.set_status(status);

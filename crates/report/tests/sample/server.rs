@@ -1,4 +1,4 @@
-//! A made-up recording from inside a server, to test and to look at: opens that wait for the file
+//! A synthetic recording from inside a server, for tests and for viewing: opens that wait for the file
 //! system, reads that wait for an I/O thread, a stall of the queue in the middle.
 
 use smbscope_analysis::summary::{Options, Report, Summary};
@@ -14,7 +14,7 @@ const RECORDING: &str = "fs1";
 const COMMANDS: [u16; 10] = [5, 16, 16, 8, 8, 9, 6, 14, 7, 15];
 const SHARES: [&str; 2] = ["\\\\fs1\\homes", "\\\\fs1\\projects"];
 
-/// The summary of the given number of operations; the same every time.
+/// The summary of the given number of operations; always the same.
 pub fn report(operations: u64) -> Report {
     let mut random = Random(11);
     let mut builder = OperationBuilder::new(None).unwrap();
@@ -38,7 +38,7 @@ pub fn report(operations: u64) -> Report {
     summary.finish()
 }
 
-/// What a command spends, in microseconds at most, kind by kind.
+/// The time of a command, in microseconds at most, kind by kind.
 fn spends(command: u16) -> &'static [(Kind, u64)] {
     use Kind::*;
     match command {
@@ -131,7 +131,7 @@ fn operation(
     let mut at = end;
     for &(kind, most) in spends(command) {
         let mut ns = (random.below(most * 1_000) * random.below(100) / 100) as i64 + 500;
-        // Most of what a file system answers comes out of its cache.
+        // Most answers of a file system come from its cache.
         if matches!(kind, Kind::Filesystem | Kind::Io) && random.below(5) > 0 {
             ns /= 40;
         }

@@ -3,7 +3,7 @@
 use super::{Assembler, KEPT_MAX};
 use crate::ring_event::{Head, Io, Within, Work};
 
-/// Flushes of a process that are in flight.
+/// Most flushes of a process that are in flight.
 const FLUSHES_MAX: usize = 1024;
 
 impl Assembler {
@@ -54,7 +54,7 @@ impl Assembler {
             return;
         }
         let request = match what {
-            // The owner is known only if there is just one candidate.
+            // The owner is known only if there is exactly one candidate.
             Io::Flush => match self.flushes.get_mut(&head.process) {
                 Some(flushes) if flushes.len() == 1 => flushes.remove(0),
                 Some(flushes) if flushes.len() > 1 => {
@@ -76,9 +76,9 @@ impl Assembler {
         }
     }
 
-    /// A flush that no request handed over: Samba flushes what is written through when its write has ended,
-    /// outside of any request (pwrite_fsync_send in smbd). The owner is known only if there is
-    /// just one such write.
+    /// A flush that no request handed over: Samba flushes written-through data after its write has
+    /// ended, outside of any request (pwrite_fsync_send in smbd). The owner is known only if there is
+    /// exactly one such write.
     fn flush_of_write(&mut self, head: Head, took: u64, within: Within) {
         let members = self.served.iter_mut().filter(|((process, _), _)| *process == head.process);
         let mut written = members.filter_map(|(_, served)| {

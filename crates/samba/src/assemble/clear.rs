@@ -3,16 +3,16 @@
 use super::Assembler;
 use crate::ring_event::Pieces;
 
-/// Replies that a thread has not sent.
+/// Most unsent replies of a thread.
 const CLEAR_MAX: usize = 64;
 
-/// A number that no two encrypted messages of a session have in common.
+/// A number that is unique among the encrypted messages of a session.
 type Nonce = [u8; 11];
 
 /// A reply in plaintext.
 #[derive(Clone)]
 pub(super) struct Clear {
-    /// Of the encrypted one, by which it is found again; none where it has none yet.
+    /// The nonce of the encrypted message, by which it is matched; `None` while it has none.
     nonce: Option<Nonce>,
     /// Copied bytes and length of each piece.
     pub pieces: Vec<(Vec<u8>, u32)>,
@@ -30,8 +30,8 @@ impl Assembler {
         }
     }
 
-    /// What an encrypted message was in plaintext. It is not always the next one: events are dropped, and
-    /// of several connections one can wait until its client reads.
+    /// The plaintext of an encrypted message. It is not always the next one: events are dropped, and
+    /// one of several connections can wait until its client reads.
     pub(super) fn take_clear(&mut self, thread: u32, pieces: Pieces<'_>) -> Option<Clear> {
         let waiting = self.clear.get_mut(&thread)?;
         let nonce = nonce(pieces);
@@ -40,8 +40,8 @@ impl Assembler {
     }
 }
 
-/// The nonce in a message's transform header (MS-SMB2 2.2.41), as much as all ciphers have of it: the
-/// rest is cleared when it is encrypted.
+/// The nonce in a message's transform header (MS-SMB2 2.2.41), as much as all ciphers use of it: the
+/// rest is cleared by the encryption.
 fn nonce(pieces: Pieces<'_>) -> Option<Nonce> {
     let (header, _) = pieces.iter().find(|(bytes, _)| bytes.starts_with(b"\xfdSMB"))?;
     let nonce: Nonce = *header.get(20..)?.first_chunk()?;

@@ -1,4 +1,4 @@
-//! Replies: to messages in plaintext, and the end of an operation's slices.
+//! Replies: pieces to messages in plaintext, and the last slices of an operation.
 
 use smbscope_wire::smb2::header::members;
 
@@ -7,20 +7,20 @@ use crate::operation::RequestKey;
 use crate::ring_event::{Head, Pieces};
 use crate::slices::Kind;
 
-/// Longest message that is put together: all members of a compound lie in it.
+/// Longest message that is put together: enough for all members of a compound.
 const MESSAGE_BYTES_MAX: usize = 256 << 10;
 
-/// Replies of a connection that wait in the kernel, of which its side reports fewer at a time.
+/// Most replies of a connection that wait in the kernel; the kernel's side reports fewer at a time.
 const LEAVING_MAX: usize = 64;
-/// A reply that says that something failed, or waits (MS-SMB2 2.2.2).
+/// Length of an error or interim reply (MS-SMB2 2.2.2).
 const ERROR_BYTES: usize = 64 + 9;
 
-/// A reply of which a part went to the kernel.
+/// A reply of which only a part went to the kernel.
 #[derive(Clone)]
 pub(super) struct Sending {
     pub message: StreamMessage,
-    /// Where its lead stands, while none of it went to the network device: the part waits for what
-    /// follows it (MSG_MORE, before a sendfile).
+    /// Key of its lead, while no byte of it went to the network device: the part waits for the rest
+    /// (MSG_MORE, before a sendfile).
     pub waits: Option<RequestKey>,
 }
 
@@ -96,7 +96,7 @@ impl Assembler {
                 }
             }
         } else {
-            // The NetBIOS header is a piece of its own or the beginning of the first one.
+            // The NetBIOS header is a separate piece or the beginning of the first one.
             let mut header = 4;
             let rest = pieces.iter().map(|(bytes, length)| {
                 let header = std::mem::take(&mut header);
@@ -112,7 +112,7 @@ impl Assembler {
         (bytes, length)
     }
 
-    /// Adds the slices after `done` to the operations that the reply answers; the lead's key.
+    /// Adds the slices after `done` to the operations that the reply answers; returns the lead's key.
     fn end_operations(&mut self, reply: &SentReply<'_>, bytes: &[u8]) -> Option<RequestKey> {
         let connection = self.connections.get_mut(&reply.socket)?;
         let mut lead_key = None;
@@ -130,7 +130,7 @@ impl Assembler {
             let Some(server_side) = self.server_sides.get_mut(&key) else { continue };
             lead_key = Some(key);
             if reply.arrived_at != 0 && server_side.without_arrival {
-                // Work before the arrival overlapped with it.
+                // Work before the arrival overlapped with the arrival.
                 server_side.arrived = reply.arrived_at.max(server_side.arrived);
                 server_side.slices.begin_at(server_side.arrived);
             }
@@ -168,7 +168,7 @@ impl Assembler {
         connection.deliver(StreamMessage { last, ..sending.message }, times.waits, deliver);
     }
 
-    /// Everything up to a sequence number went to the network device.
+    /// Everything before a sequence number went to the network device.
     pub(super) fn left(
         &mut self,
         socket: u64,
@@ -187,8 +187,8 @@ impl Assembler {
 }
 
 impl Connection {
-    /// Delivers a reply that the kernel has completely: at once, or when nothing of it `waits` there. Replies
-    /// of a connection are delivered in their order.
+    /// Delivers a reply that the kernel has completely: at once, or when its part in the kernel
+    /// (`waits`) has left. Replies of a connection are delivered in order.
     fn deliver(
         &mut self,
         message: StreamMessage,
@@ -200,7 +200,7 @@ impl Connection {
             Some(behind) => self.leaving.push_back((message, behind)),
             None => deliver(message),
         }
-        // The event that the first one is gone was lost.
+        // The event that the first one has left was lost.
         if self.leaving.len() > LEAVING_MAX
             && let Some((message, _)) = self.leaving.pop_front()
         {
@@ -214,14 +214,14 @@ impl Connection {
 pub(super) struct Times {
     pub first: u64,
     pub last: u64,
-    /// Whether any of it did.
+    /// Whether any part of it left.
     pub departed: bool,
-    /// Sequence number behind it, if some of it waits in the kernel.
+    /// Sequence number after it, if some of it waits in the kernel.
     pub waits: Option<u32>,
 }
 
 impl Times {
-    /// 0 represents not known: then it is the end of the system call.
+    /// 0 means unknown: then it is the end of the system call.
     pub fn new(head: Head, first: u64, last: u64) -> Times {
         let departed = last != 0;
         let last = if last == 0 { head.time } else { last.min(head.time) };
@@ -230,8 +230,8 @@ impl Times {
     }
 }
 
-/// The message made of these pieces, as far as its last header needs; zeros replace what
-/// was not copied in between.
+/// The message made of these pieces, up to the end of its last header; bytes that were not copied in
+/// between are zeros.
 pub(super) fn joined<'a>(pieces: impl Iterator<Item = (&'a [u8], u32)>, length: u32) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut end = 0;

@@ -64,8 +64,8 @@ struct ends {
 
 struct message {
 	__u64 base;
-	__u64 first_at;   // first byte came, 0 for not known
-	__u64 arrived_at; // last byte came, 0 for not known
+	__u64 first_at;   // arrival of the first byte, 0 if unknown
+	__u64 arrived_at; // arrival of the last byte, 0 if unknown
 	__u64 read_at;    // its first byte was read
 	__u32 length;     // without the NetBIOS header
 	__u32 captured;
@@ -74,7 +74,7 @@ struct message {
 	struct ends ends;
 };
 
-// Pieces of a message that lie in smbd's memory apart, or of which some bytes are left out.
+// Pieces of a message that are not adjacent in smbd's memory, or of which some bytes are left out.
 struct piece {
 	__u32 length;
 	__u32 captured;
@@ -82,8 +82,8 @@ struct piece {
 
 struct pieces {
 	__u32 count;
-	__u32 bytes; // captured, of all
-	__u8 data[DATA_BYTES + PIECES * sizeof(struct piece)]; // behind them each one's lengths
+	__u32 bytes; // captured, of all pieces
+	__u8 data[DATA_BYTES + PIECES * sizeof(struct piece)]; // followed by the lengths of each piece
 };
 
 struct dispatch_event {
@@ -96,10 +96,10 @@ struct dispatch_event {
 	struct pieces members;
 };
 
-// What time was spent on within the rest, if requested.
+// How the time of the rest was spent, if requested.
 struct within {
 	__u64 off;  // not on a processor
-	__u64 disk; // a block device had something to do for it
+	__u64 disk; // a block device was working for it
 };
 
 struct work_event {
@@ -127,13 +127,13 @@ struct io_event {
 struct reply_event {
 	struct head head;
 	__u64 socket;
-	__u64 first_at; // its first byte went to the network device
-	__u64 last_at;  // the last byte that did
+	__u64 first_at; // when its first byte went to the network device
+	__u64 last_at;  // when the last byte did
 	__u64 crypto_out;
 	__u64 arrived_at; // last byte of a write that smbd spliced to its file; 0 for none
 	__u32 left;
 	__u32 total;
-	__u32 behind; // sequence behind it
+	__u32 behind; // sequence after it
 	__u32 waits;  // not all of it went to the network device: EVENT_LEFT reports when
 	struct pieces pieces;
 };

@@ -1,8 +1,8 @@
-// The few kernel types that are read, with only the fields that are: where they lie is relocated
-// when the program is loaded (CO-RE), so the numbers of any one kernel are not in here.
+// The few kernel types that are read, with only the fields that are read: their offsets are relocated
+// when the program is loaded (CO-RE), so no kernel's offsets are in here.
 #pragma once
 
-// Makes libbpf's headers use the kernel's names of registers.
+// Makes libbpf's headers use the kernel's register names.
 #define __VMLINUX_H__
 
 typedef unsigned char __u8;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// What the recorder sees inside smbd and in the kernel below it. It keeps no operation: it reports to the
-// program what happened on which thread, in order, and the program makes slices of that
-// (assemble.rs), so that this part stays small enough to be checked.
+// What the recorder observes inside smbd and in the kernel below it. It stores no operations: it
+// reports what happened on which thread, in order, and the program derives slices from that
+// (assemble.rs), so that this part stays small enough to be verified.
 //
-// No Samba structure is read: requests are known by their address (an argument) and by the message
-// that the thread read before. The message is found through the system call's arguments, which lie
-// in the registers that the thread entered the kernel with; so no system-call tracepoint is needed
-// for it (those slow down every process of the host).
+// No Samba structure is read: requests are identified by their address (an argument) and by the message
+// that the thread read before. The message is found through the system call's arguments, which are in
+// the registers that the thread entered the kernel with; so no system-call tracepoint is needed for it
+// (those slow down every process of the host).
 //
-// Limits: no payload is copied (`head_of`), every map is bounded, a full ring or map counts.
+// Limits: no payload is copied (`head_of`), every map is bounded, a full ring or map is counted.
 
 // clang-format off
 #include "kernel.h"
@@ -43,7 +43,7 @@ int BPF_KPROBE(done, void *request)
 	struct thread *thread = mine();
 	if (!thread)
 		return 0;
-	// One that waited can end while another is served, by what that does.
+	// A waiting request can end while another one is served, as a result of its work.
 	bool own = !thread->current || thread->current == (__u64)request;
 	struct work_event event = {};
 	fill(&event.head, EVENT_DONE, thread->who);
@@ -159,14 +159,14 @@ int BPF_KPROBE(fsync_send)
 SEC("tp_btf/sys_enter")
 int BPF_PROG(call_enter, struct pt_regs *regs, long number)
 {
-	// Most calls of the host end here.
+	// Most system calls of the host end here.
 	__u8 class = class_of(number);
 	if (class == CLASS_NONE)
 		return 0;
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct thread *thread = bpf_task_storage_get(&threads, task, 0, 0);
 	if (!thread) {
-		// A thread of the pool is first seen here.
+		// The first event of a pool thread.
 		if (class < CLASS_READ)
 			return 0;
 		thread = thread_of(task);
@@ -220,7 +220,7 @@ int BPF_PROG(call_exit, struct pt_regs *regs, long ret)
 	event.what = thread->call_class - CLASS_READ + IO_READ;
 	event.began = began;
 	event.request = thread->current;
-	// What the main thread did is reported with the rest of its work.
+	// The main thread's calls are reported with the rest of its work.
 	if (!thread->current)
 		take_within(thread, &event.within);
 	tell(&event, sizeof(event));
@@ -287,7 +287,7 @@ int BPF_PROG(block_ended, struct request *request)
 	return block_over(request);
 }
 
-// It goes into another one.
+// Merged into another one.
 SEC("tp_btf/block_rq_merge")
 int BPF_PROG(block_merged, struct request *request)
 {
@@ -309,7 +309,7 @@ int BPF_PROG(forked, struct task_struct *parent, struct task_struct *child)
 	return 0;
 }
 
-// A restarted service is not a child of a recorded one.
+// A restarted service is not a child of a recorded process.
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(executed)
 {

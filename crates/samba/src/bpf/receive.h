@@ -1,14 +1,14 @@
-// Requests: when they came, and which one a thread read.
+// Requests: when they arrived, and which one a thread read.
 #pragma once
 
 #define STAMP_AGE_MAX 1000000000
 
-// When the newest segment of a socket came. The kernel stamps packets at the device while somebody
-// captures; then this is the time that the capture has. Without, it is a softirq later: now.
+// When the newest segment of a socket arrived. The kernel stamps packets at the device while a capture
+// is running; then this is the time in the capture. Otherwise it is now, a softirq later.
 static __always_inline __u64 newest(struct sock *sk)
 {
 	__u64 now = bpf_ktime_get_ns();
-	// The tail of an empty queue is its head, which has another shape.
+	// The tail of an empty queue is its head, which has a different layout.
 	if (!sk->sk_receive_queue.qlen)
 		return now;
 	__u64 stamp = sk->sk_receive_queue.prev->tstamp;
@@ -18,7 +18,7 @@ static __always_inline __u64 newest(struct sock *sk)
 	return age < STAMP_AGE_MAX ? now - age : now;
 }
 
-// Runs for every segment of every socket of the host that waits for data.
+// Runs for every segment of every waiting socket of the host.
 static __always_inline int data_came(struct sock *sk)
 {
 	if (!is_served(sk))
@@ -42,14 +42,14 @@ int BPF_PROG(data_ready, struct sock *sk)
 	return data_came(sk);
 }
 
-// Before Linux 6.3 there is no tracepoint for it.
+// Before Linux 6.3 this tracepoint does not exist.
 SEC("fentry/sock_def_readable")
 int BPF_PROG(data_ready_function, struct sock *sk)
 {
 	return data_came(sk);
 }
 
-// When the byte before `sequence` had come; 0 when that is not known any more.
+// Arrival of the byte before `sequence`; 0 if it is not known any more.
 static __always_inline __u64 arrival_of(struct arrivals *arrivals, __u32 sequence)
 {
 	__u32 next = arrivals->next;
@@ -62,7 +62,7 @@ static __always_inline __u64 arrival_of(struct arrivals *arrivals, __u32 sequenc
 			return 0;
 		__u32 place = from % ARRIVALS;
 		if ((__s32)(arrivals->sequence[place] - sequence) >= 0) {
-			// The same segment may hold the next message too.
+			// The same segment may contain the next message too.
 			arrivals->oldest = from;
 			return lost && i == 0 ? 0 : arrivals->time[place];
 		}
@@ -73,7 +73,7 @@ static __always_inline __u64 arrival_of(struct arrivals *arrivals, __u32 sequenc
 }
 
 // The only buffer of the system call that reads or writes, or its vector of buffers, from the registers
-// it was entered with; both 0 for another call.
+// at its entry; both are 0 for other calls.
 static __always_inline __u64 buffer_of(struct task_struct *task, __u64 *vector, __u64 *vectors)
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
@@ -121,15 +121,15 @@ static __always_inline int has_read(struct sock *sk, int ret, int flags)
 		state->out_gone = state->out_end;
 		state->out_known = true;
 	}
-	// What was spliced (`min receivefile size`) is not seen; the position in the stream shows it.
+	// Spliced data (`min receivefile size`) is not visible; the position in the stream shows it.
 	if (state->length && (__s32)(behind - size - state->end) >= 0) {
 		state->length = 0;
-		state->head_told = false;
+		state->head_read = false;
 	}
 	if (state->length == 0) {
 		__u32 got = state->header_got;
 		if (got < 4 && size <= 4 - got) {
-			// The NetBIOS header, which smbd reads by itself.
+			// The NetBIOS header, which smbd reads separately.
 			if (got == 0)
 				state->read_at = bpf_ktime_get_ns();
 			if (size == 4)
@@ -148,7 +148,7 @@ static __always_inline int has_read(struct sock *sk, int ret, int flags)
 			state->end = behind + state->length;
 			return 0;
 		}
-		// The recorder came in the middle of a message, or a whole one is read at once.
+		// The recorder started in the middle of a message, or a whole message is read at once.
 		state->header_got = 0;
 		state->read_at = bpf_ktime_get_ns();
 		state->length = size;
@@ -159,11 +159,11 @@ static __always_inline int has_read(struct sock *sk, int ret, int flags)
 		state->base = buffer;
 	state->got += size;
 	bool whole = state->got >= state->length;
-	// The head of a write whose data will be spliced: smbd reads just this much of it.
+	// The head of a write whose data will be spliced: smbd reads exactly this much of it.
 	if (!whole && state->got != SHORT_WRITE_BYTES)
 		return 0;
-	bool dispatched = state->head_told && !thread->fresh;
-	state->head_told = !whole;
+	bool dispatched = state->head_read && !thread->fresh;
+	state->head_read = !whole;
 	if (dispatched) {
 		// The rest of it, between read(2) and write(2).
 		state->moved_at = arrival_of(&state->arrivals, state->end);
@@ -182,7 +182,7 @@ static __always_inline int has_read(struct sock *sk, int ret, int flags)
 	thread->fresh = true;
 	if (whole)
 		state->length = 0;
-	// Read back, since the verifier does not allow shifts of a pointer.
+	// Read back, because the verifier does not allow shifts of a pointer.
 	__u64 socket = *(volatile __u64 *)&message->ends.socket;
 	if (!functions)
 		begin_request(thread, socket << 32 | message->sequence);

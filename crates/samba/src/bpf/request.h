@@ -1,9 +1,9 @@
-// Events about a request: when it begins, and when its thread has nothing more to do for it.
+// Events about a request: when it begins, and when its thread has no more work for it.
 #pragma once
 
 // Longest head of a request that is reported.
 #define HEAD_BYTES 1536
-// The head of most: what is read of a member before it is known which request it is.
+// The usual length of a head: the bytes of a member that are read before its command is known.
 #define FIRST_BYTES 112
 
 // How much of a message is reported: names, never the contents of files.
@@ -29,8 +29,8 @@ static __always_inline __u32 head_of(__u16 command, __u32 length)
 	return length < most ? length : most;
 }
 
-// The thread has nothing more to do since `time` (0 for now): a request that is served still waits for
-// something, or is answered.
+// The thread has no more work since `time` (0 for now): the served request still waits for something,
+// or is answered.
 static __always_inline void park(struct thread *thread, __u64 time)
 {
 	if (thread->current) {
@@ -49,7 +49,7 @@ static __always_inline void park(struct thread *thread, __u64 time)
 	}
 }
 
-// An encrypted message that stays closed, whose first bytes are there, and the event.
+// Reports an encrypted message that stays closed, with its first bytes.
 static __always_inline void tell_sealed(struct thread *thread, struct dispatch_event *event,
 					__u32 length)
 {
@@ -58,12 +58,12 @@ static __always_inline void tell_sealed(struct thread *thread, struct dispatch_e
 	walk->piece[0].captured = TRANSFORM_BYTES;
 	walk->pieces = 1;
 	walk->used = TRANSFORM_BYTES;
-	__u64 told = end_walk(thread, &event->members);
-	tell(event, at_most(offsetof(struct dispatch_event, members.data) + told, SCRATCH_BYTES));
+	__u64 bytes = end_walk(thread, &event->members);
+	tell(event, at_most(offsetof(struct dispatch_event, members.data) + bytes, SCRATCH_BYTES));
 }
 
-// The heads of the message's members, and the event. Encrypted ones were decrypted where they lie,
-// behind the transform header.
+// Reports the heads of the message's members. Encrypted messages were decrypted in place, after the
+// transform header.
 static __always_inline void tell_members(struct thread *thread, struct dispatch_event *event,
 					 __u64 base, __u32 length)
 {
@@ -76,7 +76,7 @@ static __always_inline void tell_members(struct thread *thread, struct dispatch_
 		__u32 pieces = walk->pieces;
 		if (pieces >= PIECES || used > DATA_BYTES - HEAD_BYTES || at >= length)
 			break;
-		// Linux 6.1 forgets what was compared before.
+		// Linux 6.1 loses the result of an earlier comparison.
 		__u8 *to = members->data + at_most(used, DATA_BYTES - HEAD_BYTES);
 		if (bpf_probe_read_user(to, at_most(length - at, FIRST_BYTES), (void *)(base + at)))
 			break;
@@ -92,7 +92,7 @@ static __always_inline void tell_members(struct thread *thread, struct dispatch_
 		}
 		__u32 next = to[20] | to[21] << 8 | to[22] << 16 | to[23] << 24;
 		__u32 own = next && next < length - at ? next : length - at;
-		// In memory for the verifier, as the walk is.
+		// In memory for the verifier, like the walk.
 		walk->wanted = head_of(to[12] | to[13] << 8, own);
 		__u64 wanted = walk->wanted;
 		if (wanted > FIRST_BYTES &&
@@ -105,8 +105,8 @@ static __always_inline void tell_members(struct thread *thread, struct dispatch_
 		walk->pieces = pieces + 1;
 		walk->at = at + own;
 	}
-	__u64 told = end_walk(thread, members);
-	tell(event, at_most(offsetof(struct dispatch_event, members.data) + told, SCRATCH_BYTES));
+	__u64 bytes = end_walk(thread, members);
+	tell(event, at_most(offsetof(struct dispatch_event, members.data) + bytes, SCRATCH_BYTES));
 }
 
 // The thread works on a request from now on: a new one, or one that waited.

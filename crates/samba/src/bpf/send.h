@@ -8,7 +8,7 @@ static __always_inline bool tells_data(__u16 command)
 }
 
 // The heads of a reply's pieces.
-static __always_inline void gather(struct thread *thread, struct pieces *told, __u64 vector,
+static __always_inline void gather(struct thread *thread, struct pieces *heads, __u64 vector,
 				   __u64 vectors)
 {
 	volatile struct vector_abi *list = thread->vectors;
@@ -26,27 +26,27 @@ static __always_inline void gather(struct thread *thread, struct pieces *told, _
 		struct vector_abi piece = { .base = list[i].base, .length = list[i].length };
 		if (piece.length == 0)
 			continue;
-		// A header begins a member; what follows its body is data.
+		// A header begins a member; bytes after its body are data.
 		bool is_data = walk->place >= 3 && !tells_data(walk->command);
 		__u64 wanted = at_most(piece.length, 256);
 		if (is_data && piece.length != 64)
 			wanted = 0;
-		__u8 *to = told->data + at_most(used, DATA_BYTES - 256);
+		__u8 *to = heads->data + at_most(used, DATA_BYTES - 256);
 		if (wanted && bpf_probe_read_user(to, at_most(wanted, 256), (void *)piece.base))
 			wanted = 0;
 		if (wanted == 64 && to[0] == 0xfe && to[1] == 'S' && to[2] == 'M') {
 			walk->command = to[12] | to[13] << 8;
 			walk->place = 1;
 		} else if (is_data) {
-			// 64 bytes of a file, perhaps.
+			// Possibly 64 bytes of a file.
 			wanted = 0;
 		}
 		walk->wanted = wanted;
 		wanted = walk->wanted;
 		walk->place++;
-		volatile struct piece *told_piece = &walk->piece[at_most(pieces, PIECES - 1)];
-		told_piece->length = piece.length;
-		told_piece->captured = wanted;
+		volatile struct piece *entry = &walk->piece[at_most(pieces, PIECES - 1)];
+		entry->length = piece.length;
+		entry->captured = wanted;
 		walk->pieces = pieces + 1;
 		walk->used = used + wanted;
 	}
@@ -59,13 +59,13 @@ static __always_inline void tell_reply(struct thread *thread, struct reply_event
 	tell(event, at_most(offsetof(struct reply_event, pieces.data) + length, SCRATCH_BYTES));
 }
 
-// All up to `end` went to the network device: reports the messages that waited for that.
+// Everything before `end` went to the network device: reports the messages that waited for that.
 static __always_inline void gone(struct sock *sk, struct socket_state *state, __u32 end)
 {
 	if ((__s32)(end - state->out_gone) <= 0)
 		return;
 	state->out_gone = end;
-	// Either this sees what waits, or `has_to_wait` sees that it is gone.
+	// Either this finds the waiting messages, or `has_to_wait` finds that they have left.
 	__sync_fetch_and_add(&state->due_next, 0);
 	__u32 first = state->due_first;
 	__u32 waiting = *(volatile __u64 *)&state->due_next - first;
@@ -85,7 +85,7 @@ static __always_inline void gone(struct sock *sk, struct socket_state *state, __
 	tell(&event, sizeof(event));
 }
 
-// Whether some of a message that ends there is still in the kernel; an event follows when it is gone.
+// Whether a part of a message that ends there is still in the kernel; an event follows when it has left.
 static __always_inline bool has_to_wait(struct socket_state *state, __u32 end)
 {
 	__u32 next = state->due_next;
@@ -116,7 +116,7 @@ int BPF_PROG(departed, struct sk_buff *skb)
 	} __attribute__((packed)) header;
 	if (bpf_probe_read_kernel(&header, sizeof(header), (void *)tcp))
 		return 0;
-	// Neither an acknowledgement without data nor a repetition of what was sent before.
+	// Neither an acknowledgement without data nor a retransmission.
 	__u32 headers = tcp - (__u64)skb->data + (header.offset >> 4) * 4;
 	__s32 data = skb->len - headers;
 	__u32 sequence = bpf_ntohl(header.sequence);
@@ -151,9 +151,9 @@ static __always_inline int has_sent(struct sock *sk, int ret)
 	event->socket = (__u64)sk;
 	event->first_at = state->out_first;
 	event->last_at = state->out_last;
-	// The rest of a write, of which only the head was read as a message, came before its answer.
+	// The rest of a write, of which only the head was read as a message, arrived before its answer.
 	event->arrived_at = state->moved_at;
-	if (!state->moved_at && state->length && state->head_told)
+	if (!state->moved_at && state->length && state->head_read)
 		event->arrived_at = arrival_of(&state->arrivals, state->end);
 	state->moved_at = 0;
 	__u32 before = state->out_end;
@@ -177,28 +177,28 @@ static __always_inline int has_sent(struct sock *sk, int ret)
 	}
 	__u64 vector, vectors;
 	__u64 buffer = buffer_of(task, &vector, &vectors);
-	struct pieces *told = &event->pieces;
+	struct pieces *heads = &event->pieces;
 	volatile struct walk *walk = &thread->walk;
 	if (vector) {
-		gather(thread, told, vector, vectors);
+		gather(thread, heads, vector, vectors);
 	} else {
 		// One buffer with everything: the head of a reply that sendfile(2) completes.
 		__u64 head = at_most(ret, 256);
-		if (!buffer || bpf_probe_read_user(told->data, head, (void *)buffer))
+		if (!buffer || bpf_probe_read_user(heads->data, head, (void *)buffer))
 			head = 0;
 		walk->piece[0].captured = head;
 		walk->pieces = 1;
 		walk->used = head;
 	}
-	// The NetBIOS header is by itself or at the front of everything.
-	__u8 *header = told->data;
+	// The NetBIOS header is a separate piece or the beginning of the first one.
+	__u8 *header = heads->data;
 	if (!walk->pieces || walk->piece[0].captured < 4 || header[0] != 0) {
 		count(COUNTER_STRANGE_SEND);
 		return 0;
 	}
 	__u32 total = (header[1] << 16 | header[2] << 8 | header[3]) + 4;
 	state->to_send = total > ret ? total - ret : 0;
-	// A head that waits for the data behind it (MSG_MORE) departs with that.
+	// A head that waits for its data (MSG_MORE) departs with the data.
 	if (state->to_send && !event->first_at)
 		state->out_end = before;
 	event->left = state->to_send;
@@ -217,14 +217,14 @@ int BPF_PROG(sent, struct sock *sk, int ret, int flags)
 	return has_sent(sk, ret);
 }
 
-// Before Linux 6.3 there is no tracepoint for it.
+// Before Linux 6.3 this tracepoint does not exist.
 SEC("fexit/tcp_sendmsg")
 int BPF_PROG(sent_function, struct sock *sk, void *message, unsigned long size, int ret)
 {
 	return has_sent(sk, ret);
 }
 
-// Until Linux 6.4 sendfile(2) goes this way, which has no tracepoint.
+// Until Linux 6.4 sendfile(2) uses this function, which has no tracepoint.
 SEC("fexit/tcp_sendpage")
 int BPF_PROG(sent_page, struct sock *sk, void *page, int offset, unsigned long size, int flags,
 	     int ret)
@@ -232,7 +232,7 @@ int BPF_PROG(sent_page, struct sock *sk, void *page, int offset, unsigned long s
 	return has_sent(sk, ret);
 }
 
-// An smbd that is started later may listen elsewhere than the others.
+// An smbd that is started later may listen on other ports.
 static __always_inline int listens(struct sock *sk)
 {
 	__u32 port = sk->__sk_common.skc_num;
@@ -242,8 +242,8 @@ static __always_inline int listens(struct sock *sk)
 	return 0;
 }
 
-// A connection can go from process to process (multichannel), so its end is the socket's. The socket
-// has given its port back by then: if something is known about it, it was served.
+// A connection can move between processes (multichannel), so it ends with the socket. The socket has
+// released its port by then: if it has state, it was served.
 SEC("tp_btf/inet_sock_set_state")
 int BPF_PROG(closed, struct sock *sk, int oldstate, int newstate)
 {

@@ -1,15 +1,15 @@
 // The state between events, and how events are sent. Every map is bounded.
 #pragma once
 
-// Set before loading: TAI less UTC, and whether requests are seen at Samba's functions; otherwise they
-// begin when they were read and end when a reply is sent.
+// Set before loading: TAI minus UTC, and whether Samba's functions are probed; otherwise requests begin
+// when they were read and end when a reply is sent.
 const volatile __u64 tai_offset_ns = 0;
 const volatile bool functions = true;
 const volatile bool disk = false;
 const volatile __u8 classes[CALLS] = {}; // of each system call
-// Set once everything is attached: half of the probes tell half of the truth.
+// Set once everything is attached: half of the probes would report half of the events.
 volatile bool started;
-const volatile bool follow_new = false; // every smbd that is started is recorded
+const volatile bool follow_new = false; // record every smbd that is started
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -39,13 +39,13 @@ struct {
 	__type(value, struct counters);
 } counted SEC(".maps");
 
-// Arrivals of a socket that were not read yet, the oldest overwritten.
+// Arrivals of a socket that were not read yet; the oldest is overwritten.
 #define ARRIVALS 64
 struct arrivals {
 	__u64 time[ARRIVALS];
-	__u32 sequence[ARRIVALS]; // behind the last byte that had come
+	__u32 sequence[ARRIVALS]; // after the last byte that had arrived
 	__u32 next;               // count of all
-	__u32 oldest;             // first that may still be of use
+	__u32 oldest;             // the first one that is still needed
 };
 
 // Messages of a socket that wait in the kernel; an event is sent when they are gone.
@@ -54,24 +54,24 @@ struct arrivals {
 // What is being read and written on a socket.
 struct socket_state {
 	struct arrivals arrivals;
-	__u64 base;        // of the message that is being read, in smbd's memory
+	__u64 base;        // of the message being read, in smbd's memory
 	__u64 read_at;     // when its first byte was read
 	__u32 length;      // of the message, without its NetBIOS header
-	__u32 end;         // sequence behind it
-	__u32 got;         // of it
+	__u32 end;         // sequence after it
+	__u32 got;         // bytes of it that were read
 	__u8 header[4];    // NetBIOS header
 	__u32 header_got;
-	bool head_told;    // a write's head was, and smbd moves the rest to the file by itself
-	__u64 moved_at;    // when the last byte of such a rest had come; 0 for none
-	__u32 to_send;     // what is left of the message that is being sent
-	__u32 out_end;     // sequence behind what was sent before
+	bool head_read;    // a write's head was read as a message; smbd moves the rest to the file itself
+	__u64 moved_at;    // when the last byte of such a rest arrived; 0 if there is none
+	__u32 to_send;     // rest of the message that is being sent
+	__u32 out_end;     // sequence after the last byte sent before
 	bool out_known;
-	__u64 out_first;   // when the first byte behind that went to the network device; 0 for not yet
+	__u64 out_first;   // when the first byte after that went to the network device; 0 for not yet
 	__u64 out_last;    // when the last one did
-	__u32 out_gone;    // sequence behind the last byte that ever did
-	__u32 due_first;   // count of messages that waited in the kernel and are gone
-	__u64 due_next;    // count of all that had to wait
-	__u32 due[DUE];    // sequences behind those that wait
+	__u32 out_gone;    // sequence after the last byte that ever went there
+	__u32 due_first;   // number of messages that waited in the kernel and have left
+	__u64 due_next;    // number of all messages that had to wait
+	__u32 due[DUE];    // sequences after the waiting messages
 };
 
 struct {
@@ -81,13 +81,13 @@ struct {
 	__type(value, struct socket_state);
 } sockets SEC(".maps");
 
-// Where a walk over a reply's pieces is. In memory, so that the verifier takes all rounds of the
-// loop for the same.
+// Position of a walk over a reply's pieces. In memory, so that the verifier treats all iterations of
+// the loop as equal.
 struct walk {
 	__u32 used;
 	__u32 pieces;
-	__u32 place; // of a reply, in its member: 0 transform, 1 header, 2 body, 3 data
-	__u32 at;    // of a request: where its member begins
+	__u32 place; // in a reply's member: 0 transform, 1 header, 2 body, 3 data
+	__u32 at;    // in a request: where its member begins
 	__u32 command;
 	__u32 wanted; // how much of the current piece is reported
 	struct piece piece[PIECES];
@@ -96,9 +96,9 @@ struct walk {
 #define SCRATCH_BYTES 4608
 #define VECTORS 40
 struct thread {
-	// First what each system call looks at, so that it lies together.
-	__u64 current;          // request that is served, 0 for none
-	__u64 busy;             // of system calls since `current` or the last wait
+	// The fields that each system call reads come first, so that they are adjacent.
+	__u64 current;          // request being served, 0 if there is none
+	__u64 busy;             // of system calls since `current` began or last waited
 	__u64 call_began;
 	__u64 call_place;       // an argument: the buffer
 	__u32 call_class;
@@ -106,14 +106,14 @@ struct thread {
 	__u64 woke;             // when the thread last had something to do
 	__u64 who;              // process and thread
 	struct walk walk;
-	struct message message; // read last
+	struct message message; // the last one read
 	__u64 crypto_began;
 	__u64 crypto_in;
 	__u64 crypto_out;
 	__u32 crypto_way;
-	__u64 off_since;        // left the processor; 0 while it has one
-	struct within within;   // since it was reported last
-	__u64 disk_seen;        // of its `disk_of`, what was reported
+	__u64 off_since;        // when it left the processor; 0 while it runs
+	struct within within;   // since the last report
+	__u64 disk_seen;        // the reported part of its `disk_of`
 	struct vector_abi vectors[VECTORS];
 	__u8 scratch[SCRATCH_BYTES] __attribute__((aligned(8)));
 };
@@ -125,10 +125,10 @@ struct {
 	__type(value, struct thread);
 } threads SEC(".maps");
 
-// What a thread's block requests did, changed from all processors.
+// Block requests of a thread, changed by all processors.
 struct disk_time {
 	__u64 in_flight;
-	__u64 since; // the first of those began
+	__u64 since; // start of the first one in flight
 	__u64 total; // time with any in flight
 };
 
@@ -140,7 +140,7 @@ struct {
 	__type(value, struct disk_time);
 } disk_of SEC(".maps");
 
-// Block requests in flight: whose.
+// Block requests in flight, with their threads.
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 16384);
@@ -153,7 +153,7 @@ static __always_inline __u8 class_of(__u64 call)
 	return call < CALLS ? classes[call] : CLASS_NONE;
 }
 
-// The verifier must see the comparison that the compiler would leave out.
+// The verifier must see this comparison, which the compiler would optimize away.
 static __always_inline __u64 at_most(__u64 value, __u64 most)
 {
 	asm volatile("" : "+r"(value));
@@ -174,7 +174,7 @@ static __always_inline bool tracked(void)
 	return bpf_map_lookup_elem(&processes, &process) != 0;
 }
 
-// The present thread's state, if its process is recorded.
+// The current thread's state, if its process is recorded.
 static __always_inline struct thread *thread_of(struct task_struct *task)
 {
 	if (!started)
@@ -201,14 +201,14 @@ static __always_inline void tell(void *event, __u64 size)
 		count(COUNTER_DROPPED);
 }
 
-// Whether what the thread does is for a request.
+// Whether the thread is working for a request.
 static __always_inline bool works(struct thread *thread)
 {
 	return thread->current || (thread->call_began && thread->call_class >= CLASS_READ);
 }
 
-// What was spent within the rest since the last time; read-ahead that continues after a read belongs to the
-// next one if that comes before it ends.
+// Time spent within the rest since the last call; read-ahead that continues after a read belongs to the
+// next one if that begins before it ends.
 static __always_inline void take_within(struct thread *thread, struct within *within)
 {
 	if (disk) {
@@ -218,7 +218,7 @@ static __always_inline void take_within(struct thread *thread, struct within *wi
 			__u64 total = time->total;
 			if (time->in_flight)
 				total += bpf_ktime_get_ns() - time->since;
-			// One that ends at this moment may be missed once.
+			// One that ends right now may be missed once.
 			if (total > thread->disk_seen)
 				thread->within.disk = total - thread->disk_seen;
 			thread->disk_seen = total;
@@ -239,7 +239,7 @@ static __always_inline volatile struct walk *begin_walk(struct thread *thread)
 	return walk;
 }
 
-// Puts the lengths of a walk's pieces behind their bytes; how long all that is.
+// Appends the lengths of a walk's pieces to their bytes; returns the total length.
 static __always_inline __u64 end_walk(struct thread *thread, struct pieces *pieces)
 {
 	volatile struct walk *walk = &thread->walk;

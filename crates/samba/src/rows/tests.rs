@@ -21,7 +21,7 @@ fn take(rows: &mut RowMaker, time: u64, event: Event<'_>) {
     rows.take(Head { time, process: 100, thread: 100, cpu: 0 }, event);
 }
 
-/// An Echo that came at 1,000 and was dispatched at 3,000 ns.
+/// An Echo that arrived at 1,000 and was dispatched at 3,000 ns.
 fn request(rows: &mut RowMaker, ends: Ends) {
     let bytes = echo(Flags::default());
     let lengths: Vec<u8> = [bytes.len() as u32; 2].iter().flat_map(|n| n.to_le_bytes()).collect();

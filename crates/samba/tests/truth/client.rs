@@ -1,4 +1,4 @@
-//! A client that does what a test says, one thing after the other.
+//! A client that does what a test says, one step after the other.
 
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
@@ -34,7 +34,7 @@ impl Client {
         Client::connect_by(&lab.target, lab, config)
     }
 
-    /// By another way than straight to the lab.
+    /// Connects in another way than directly to the lab.
     pub fn connect_by(target: &str, lab: &Samba, config: Config) -> Client {
         let runtime = runtime();
         let session = runtime.block_on(async {
@@ -80,7 +80,7 @@ impl Client {
         self.write_as(file_id, offset, data, WriteFlags(0));
     }
 
-    /// Stable when it is answered.
+    /// Writes with the given flags; stable when it is answered.
     pub fn write_through(&mut self, file_id: FileId, offset: u64, data: &[u8]) {
         self.write_as(file_id, offset, data, WriteFlags::WRITE_THROUGH);
     }
@@ -95,7 +95,7 @@ impl Client {
         self.done(&encode::Flush { file_id }, 0);
     }
 
-    /// Asks for FileNetworkOpenInformation, for which the server looks at the file.
+    /// Requests FileNetworkOpenInformation, for which the server inspects the file.
     pub fn query(&mut self, file_id: FileId) {
         let body = encode::QueryInfo {
             file_id,
@@ -107,7 +107,7 @@ impl Client {
         self.done(&body, 64);
     }
 
-    /// What else is to be done with the session.
+    /// Does anything else with the session.
     pub fn with<T>(&mut self, work: impl AsyncFnOnce(&mut Session) -> T) -> T {
         self.runtime.block_on(work(&mut self.session))
     }
@@ -118,7 +118,7 @@ impl Client {
     }
 }
 
-/// A connection without a client, of a socket that was prepared for it.
+/// A connection without a client, over a prepared socket.
 pub fn connect(port: u16, prepare: impl FnOnce(&TcpSocket)) -> TcpStream {
     runtime().block_on(async {
         let socket = TcpSocket::new_v4().unwrap();
@@ -131,7 +131,7 @@ pub fn connect(port: u16, prepare: impl FnOnce(&TcpSocket)) -> TcpStream {
     })
 }
 
-/// Opens or makes a file.
+/// Opens or creates a file.
 pub fn create(name: &str, oplock: OplockLevel) -> encode::Create<'_> {
     encode::Create {
         name,

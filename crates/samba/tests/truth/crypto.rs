@@ -38,7 +38,7 @@ fn median(rows: &[Row], command: &str, size: usize, kind: Kind) -> i64 {
     values[values.len() / 2]
 }
 
-/// That every protected operation has both slices, and that they grow with what is protected.
+/// Checks that every protected operation has both slices, and that they grow with the protected size.
 fn protected(rows: &[Row], is_protected: impl Fn(&Row) -> bool, growth: i64) {
     let mut count = 0;
     // The server signs the reply to an unsigned logon, and negotiation is not protected.

@@ -1,4 +1,4 @@
-//! What began before the recorder did.
+//! Activity that began before the recorder.
 
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +11,7 @@ use crate::echo::Raw;
 use crate::recorder::{Recorder, alone};
 use crate::support::samba;
 
-/// The connection, its session and an open were there: what is done with them is seen all the same.
+/// The connection, its session and an open exist already: operations on them are recorded all the same.
 #[test]
 fn a_connection_that_was_open_before_is_recorded() {
     let _alone = alone();
@@ -38,9 +38,10 @@ fn a_connection_that_was_open_before_is_recorded() {
     }
 }
 
-/// A second goes by between looking for smbd's processes and seeing new ones begin: all of a run that began in it were missing.
+/// A second passes between finding smbd's processes and seeing new ones begin: a run that began in it
+/// was missing completely.
 #[test]
-fn who_connects_while_the_recorder_begins_is_recorded() {
+fn clients_that_connect_while_the_recorder_starts_are_recorded() {
     let _alone = alone();
     let Some(lab) = samba(|_| {}) else { return };
     let (port, has_begun) = (lab.port(), AtomicBool::new(false));

@@ -1,4 +1,4 @@
-//! Many requests a second: nothing is dropped.
+//! Many requests per second: nothing is dropped.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -13,13 +13,13 @@ use crate::recorder::{Recorder, alone};
 use crate::support::samba;
 
 const CONNECTIONS: usize = 3;
-/// Requests of a connection that are in flight.
+/// Requests in flight per connection.
 const WINDOW: u64 = 64;
 const SECONDS: u64 = 3;
-/// Not more a second and connection, so that a processor is left for the recorder.
+/// Most requests per second and connection, so that a processor is left for the recorder.
 const RATE: u64 = 8_000;
 
-/// A connection with nothing but what an Echo needs: what is measured is the server and the probe.
+/// A connection with only what an Echo needs: this measures the server and the probe.
 pub struct Raw {
     stream: TcpStream,
     frame: Frame,
@@ -72,7 +72,7 @@ impl Raw {
         Header::parse(&bytes).unwrap()
     }
 
-    /// Sends Echo in a closed loop for so long; how many.
+    /// Sends Echo in a closed loop for the given time; returns their number.
     fn echo(mut self, time: Duration) -> u64 {
         let begin = Instant::now();
         let first = self.request(&Echo, WINDOW as u16);
@@ -109,7 +109,7 @@ fn nothing_is_dropped_at_20_000_requests_a_second() {
     let sent: u64 = clients.into_iter().map(|client| client.join().unwrap()).sum();
     let rate = sent as f64 / begin.elapsed().as_secs_f64();
     eprintln!("{rate:.0} Echo a second");
-    // That nothing was dropped is asserted there.
+    // It is asserted there that nothing was dropped.
     let recorded = recorder.end();
     eprintln!("{} events", recorded.progress.events);
     let rows = recorded.rows();

@@ -1,4 +1,4 @@
-//! Connections begin and end, as those of a capture do.
+//! Connections begin and end as in a capture.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -32,13 +32,13 @@ fn a_port_that_a_client_uses_again_is_another_connection() {
     let _alone = alone();
     let Some(lab) = samba(|_| {}) else { return };
     let Some(recorder) = Recorder::begin(&lab) else { return };
-    // Of the client's own choice, then the same again.
+    // A port chosen by the client, then the same port again.
     let mut from = 0;
     for (number, echos) in [(1, 5), (2, 7)] {
         let stream = connect(lab.port(), |socket| {
             socket.set_reuseaddr(true).unwrap();
             socket.bind(SocketAddr::from(([127, 0, 0, 1], from))).unwrap();
-            // Its end is a reset, so that the port is free at once.
+            // It ends with a reset, so that the port is free at once.
             socket.set_zero_linger().unwrap();
         });
         from = stream.local_addr().unwrap().port();

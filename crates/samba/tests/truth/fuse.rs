@@ -1,7 +1,7 @@
-//! A file system in memory that waits before it answers, and knows how long it did.
+//! A file system in memory that waits before it answers, and records how long it waited.
 //!
-//! Below a share it is the slow disk whose time the slices must show. One folder, files by name; what
-//! the kernel could cache it asks for each time.
+//! Below a share it is the slow disk whose time the slices must show. One folder, files by name; the
+//! kernel queries it each time, although it could cache.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -20,7 +20,7 @@ const DIRECT_IO: u32 = 1;
 const NEVER: Duration = Duration::ZERO;
 const NO_SUCH_FILE: i32 = 2;
 
-/// How long the file system waits, ns, and how often and how long at least it did.
+/// Delays of the file system, ns, and the number and the shortest duration of its waits.
 #[derive(Default)]
 pub struct Waits {
     delay: AtomicU64,
@@ -40,7 +40,7 @@ pub struct Waited {
 }
 
 impl Waited {
-    /// How often since it was asked last, and the shortest wait of all, ns.
+    /// Number of waits since the last call, and the shortest wait of all, ns.
     pub fn take(&self) -> (u64, u64) {
         (self.count.swap(0, Ordering::SeqCst), self.least.load(Ordering::SeqCst))
     }
@@ -64,13 +64,13 @@ impl Waits {
     }
 }
 
-/// It, while it is mounted.
+/// The file system while it is mounted.
 pub struct Mounted {
     pub waits: Arc<Waits>,
     _session: BackgroundSession,
 }
 
-/// Mounts it; none, and a line, where that is not possible.
+/// Mounts it; `None`, with a message, where that is not possible.
 pub fn mount(place: &Path) -> Option<Mounted> {
     let waits = Arc::new(Waits::default());
     let slow = Slow { waits: waits.clone(), files: Vec::new() };
@@ -86,7 +86,7 @@ pub fn mount(place: &Path) -> Option<Mounted> {
 
 struct Slow {
     waits: Arc<Waits>,
-    /// Their numbers begin behind the root's.
+    /// Inodes of files follow the root's.
     files: Vec<(String, Vec<u8>)>,
 }
 
@@ -128,7 +128,7 @@ impl Slow {
 
 impl Filesystem for Slow {
     fn init(&mut self, _: &Request<'_>, _: &mut KernelConfig) -> Result<(), i32> {
-        // What it waits for is to be the delay, not a busy machine.
+        // The wait should be the delay, not a busy machine.
         let _ = rustix::process::setpriority_process(None, -15);
         Ok(())
     }

@@ -57,7 +57,7 @@ fn joined_run(lab: &Samba, config: Config) {
     assert!(residuals.len() > 300);
     assert!(at(0.5).abs() < 30_000, "median {}", at(0.5));
     assert_eq!(wire.capture_file.as_deref(), Some("lo"));
-    // What TCP did is of the wire, the numbers are those of the rows.
+    // TCP's values come from the wire, the numbers are those of the rows.
     for part in &recorded.parts {
         let Part::Connections(connections) = part else { continue };
         for connection in connections {

@@ -21,7 +21,7 @@ use crate::support::samba;
 const PORT: &str = "SMBSCOPE_TEST_PORT";
 const READY: &str = "it records";
 
-/// What the test below starts and kills.
+/// The environment variable of the process that the test below starts and kills.
 #[test]
 #[ignore = "records until it is killed; started by another test"]
 fn records_until_it_is_killed() {
@@ -34,7 +34,7 @@ fn records_until_it_is_killed() {
         Err(error) => panic!("{error}"),
     };
     println!("{READY}");
-    // The process that started it may fail.
+    // Its parent process may fail.
     let parent = rustix::process::getppid();
     while rustix::process::getppid() == parent {
         recording.poll().unwrap();
@@ -42,7 +42,7 @@ fn records_until_it_is_killed() {
     }
 }
 
-/// Numbers of the BPF programs that a process holds.
+/// Ids of the BPF programs that a process holds.
 fn programs_of(process: u32) -> BTreeSet<u32> {
     let mut programs = BTreeSet::new();
     for entry in fs::read_dir(format!("/proc/{process}/fdinfo")).unwrap().flatten() {
@@ -57,12 +57,12 @@ fn programs() -> BTreeSet<u32> {
     ProgInfoIter::default().map(|program| program.id).collect()
 }
 
-/// Whether somebody records.
+/// Whether any program is recording.
 fn records() -> bool {
     ProgInfoIter::default().any(|program| program.name == c"dispatch")
 }
 
-/// The function that every request comes through.
+/// The function that every request passes through.
 fn dispatch(port: u16) -> Function {
     let found = find(&Choice { ports: vec![port], ..Choice::default() }).unwrap();
     let symbols = Symbols::read(&found.servers[0].path).unwrap();
@@ -74,7 +74,7 @@ fn function_in_file(port: u16) -> [u8; 4] {
     dispatch(port).first
 }
 
-/// The same in a process' memory.
+/// Its first bytes in a process's memory.
 fn function(process: i32, port: u16) -> [u8; 4] {
     let offset = dispatch(port).offset;
     let maps = fs::read_to_string(format!("/proc/{process}/maps")).unwrap();
@@ -93,7 +93,7 @@ fn function(process: i32, port: u16) -> [u8; 4] {
     bytes
 }
 
-/// What tracefs lists, where it is mounted: probes that outlive who made them.
+/// The probes that tracefs lists, where it is mounted: they would outlive their creator.
 fn listed() -> Option<String> {
     fs::read_to_string("/sys/kernel/tracing/uprobe_events").ok()
 }
@@ -108,7 +108,7 @@ fn a_killed_recorder_leaves_nothing_behind() {
     let server = lab.children().into_iter().find(|process| !helpers.contains(process)).unwrap();
     let tables = listed();
     let file_bytes = function_in_file(lab.port());
-    // Then what is in the code is not ours alone.
+    // Otherwise the code also has other probes than ours.
     let others = function(server, lab.port()) != file_bytes || records();
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["killed::records_until_it_is_killed", "--exact", "--ignored", "--nocapture"])

@@ -1,4 +1,4 @@
-//! A line that is slow: that is its transfer's time, not the server's.
+//! A slow link: its time belongs to the transfer, not to the server.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
@@ -11,13 +11,13 @@ use crate::recorder::{Recorder, alone, column, text};
 use crate::run::operations;
 use crate::support::samba;
 
-/// Less than the server's kernel holds of what it sends.
+/// Less than the send buffer of the server's kernel.
 const BYTES: u32 = 1 << 20;
-/// How much the link takes at once, and how often.
+/// How many bytes the link takes at once, and how often.
 const AT_ONCE: usize = 32 << 10;
 const EVERY: Duration = Duration::from_millis(10);
 
-/// Passes on what a client and the server at that port send, the latter slowly; its own port.
+/// Forwards between a client and the server at that port, slowly towards the client; returns its own port.
 fn slow_line(server: u16) -> u16 {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let port = listener.local_addr().unwrap().port();

@@ -1,8 +1,8 @@
-//! What a recording of a running Samba has is what the load that ran against it knows, and what a
-//! capture shows; and the slices of a row are where its time went.
+//! A recording of a running Samba matches the load's own rows and a capture; and the slices of a row
+//! show how its time was spent.
 //!
-//! Needs root, a kernel with BTF and a Samba; says so where one is missing. No test asserts how fast
-//! something is: shares and ratios, and figures to be read.
+//! Needs root, a kernel with BTF and a Samba; reports what is missing. No test asserts absolute speed:
+//! only shares and ratios; figures are printed for reading.
 
 #![cfg(all(feature = "bpf", target_os = "linux"))]
 // A test may panic.

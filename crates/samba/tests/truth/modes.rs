@@ -1,4 +1,4 @@
-//! What can be left out, and what can be requested in addition.
+//! Optional parts of the recording, off and on.
 
 use smbscope_client::Config;
 use smbscope_load::fileset::Scale;
@@ -10,8 +10,8 @@ use crate::recorder::{Recorder, alone, column, text};
 use crate::run::{self, agree, operations, prepare, same_entities, workload};
 use crate::support::samba;
 
-/// System calls alone: the same operations, and the slices of each are its turnaround; compounds have
-/// theirs on the lead.
+/// System calls alone: the same operations, and the slices of each sum up to its turnaround; those of a
+/// compound are on the lead.
 #[test]
 fn without_sambas_functions_rows_are_the_same() {
     let _alone = alone();

@@ -19,7 +19,7 @@ use smbscope_tables::slice::{Kind, Slice};
 use crate::run::operations;
 use crate::support::Samba;
 
-/// One recording at a time: probes of several see each other's smbd and cost twice.
+/// One recording at a time: several probes record each other's smbd and cost twice.
 pub fn alone() -> MutexGuard<'static, ()> {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
@@ -35,7 +35,7 @@ pub struct Recorded {
     pub progress: Progress,
 }
 
-/// Records the lab until it is stopped; `None`, and a line, if the kernel does not permit it.
+/// Records the lab until it is stopped; `None`, with a message, if the kernel does not permit it.
 pub struct Recorder {
     stop: Arc<AtomicBool>,
     thread: JoinHandle<Recorded>,
@@ -46,7 +46,7 @@ impl Recorder {
         Recorder::begin_with(lab, LoadOptions::default(), None)
     }
 
-    /// Hears the loopback interface too.
+    /// Also captures the loopback interface.
     pub fn begin_joined(lab: &Samba) -> Option<Recorder> {
         let interface = live::Options {
             interface: "lo".to_owned(),
@@ -65,14 +65,14 @@ impl Recorder {
         Recorder::of(choice, load, interface)
     }
 
-    /// Records what is chosen.
+    /// Records the chosen processes.
     pub fn of(
         choice: Choice,
         load: LoadOptions,
         interface: Option<live::Options>,
     ) -> Option<Recorder> {
         let stop = Arc::new(AtomicBool::new(false));
-        let (asked, ready) = (stop.clone(), std::sync::mpsc::channel());
+        let (stopped, ready) = (stop.clone(), std::sync::mpsc::channel());
         let (begun, ready) = ready;
         let thread = std::thread::spawn(move || {
             let decode = Options::default();
@@ -85,7 +85,7 @@ impl Recorder {
             };
             begun.send(None).unwrap();
             let mut parts = Vec::new();
-            while !asked.load(Ordering::Relaxed) {
+            while !stopped.load(Ordering::Relaxed) {
                 let (some, idle) = recording.poll().unwrap();
                 parts.extend(some.into_iter().flatten());
                 if idle {
@@ -98,8 +98,8 @@ impl Recorder {
         });
         match ready.recv().unwrap() {
             None => Some(Recorder { stop, thread }),
-            // If the machine can record, a failure is a defect. Only the attempt shows whether functions of the
-            // kernel can be probed.
+            // If the machine can record, a failure is a defect. Only the attempt shows whether
+            // functions of the kernel can be probed.
             Some(error) if blocked() || !load.tracepoints => {
                 smbscope_testing::skip!("{error}");
                 None
@@ -131,7 +131,7 @@ pub fn text(batch: &RecordBatch, name: &str) -> Vec<String> {
     (0..values.len()).map(|row| values.value(row).to_owned()).collect()
 }
 
-/// What tests ask of an operation.
+/// The values of an operation that tests use.
 #[derive(Clone, Debug)]
 pub struct Row {
     pub command: String,
@@ -146,12 +146,12 @@ pub struct Row {
 }
 
 impl Row {
-    /// A slice, ns; none where it has none of the kind.
+    /// A slice, ns; `None` if it has no slice of the kind.
     pub fn slice(&self, kind: Kind) -> Option<i64> {
         self.slices[kind as usize]
     }
 
-    /// The same, 0 for none.
+    /// Likewise, 0 if there is none.
     pub fn ns(&self, kind: Kind) -> i64 {
         self.slice(kind).unwrap_or(0)
     }
@@ -164,7 +164,7 @@ impl Row {
         self.slices.iter().any(Option::is_some)
     }
 
-    /// It in a line, for who reads why a test failed.
+    /// The row on one line, for the message of a failed test.
     pub fn told(&self) -> String {
         let named = Kind::ALL.iter().zip(&self.slices);
         let parts: Vec<_> = named
@@ -205,8 +205,8 @@ pub fn rows(parts: &[Part]) -> Vec<Row> {
     rows
 }
 
-/// That every operation has slices, that they are its turnaround (a compound's is in the row of its first member),
-/// and that the table of slices says the same. How many rows there are.
+/// Checks that every operation has slices, that they sum up to its turnaround (a compound's is in the
+/// row of its first member), and that the table of slices agrees. Returns the number of rows.
 pub fn slices_add_up(parts: &[Part]) -> usize {
     let mut of_table: HashMap<i64, i64> = HashMap::new();
     for part in parts {

@@ -1,4 +1,4 @@
-//! The recording of a run has what the run knows.
+//! The recording of a run has the run's operations.
 
 use smbscope_capture::Part;
 use smbscope_client::{Config, Encryption, Signing};
@@ -11,7 +11,7 @@ use crate::recorder::{Recorded, Recorder, alone, slices_add_up};
 use crate::run::{self, agree, operations, prepare, same_entities, workload};
 use crate::support::{Samba, samba, samba_4_22};
 
-/// Runs users while it is recorded.
+/// Runs users while they are recorded.
 fn recorded_run(lab: &Samba, config: Config, load: LoadOptions) -> Option<(Vec<Part>, Recorded)> {
     let planner = Planner::new(workload(), 7, Scale::new(0.1).unwrap());
     prepare(lab, &planner);
@@ -85,7 +85,7 @@ fn also_on_samba_4_22() {
     same_as_the_load(&lab, Config::default());
 }
 
-/// Three connections in a session, which smbd hands from process to process.
+/// Three connections in a session, which smbd passes from process to process.
 #[test]
 fn also_over_several_channels() {
     let _alone = alone();
@@ -96,7 +96,7 @@ fn also_over_several_channels() {
     };
     same_entities(&parts, &recorded.parts);
     agree(&operations(parts), &operations(recorded.parts.clone()));
-    // Of a Negotiate that another process ends, who worked on it when is not known.
+    // If another process ends a Negotiate, when it was processed is unknown.
     let without = recorded.progress.without_slices;
     assert!(without <= 3 * run::USERS, "{without} rows without slices");
 }

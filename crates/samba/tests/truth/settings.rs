@@ -1,4 +1,4 @@
-//! Ways to move data that an administrator may have chosen: their rows are right.
+//! Settings that change how data is moved: their rows are right.
 
 use smbscope_client::Config;
 use smbscope_tables::slice::Kind;
@@ -11,12 +11,12 @@ use crate::wire::Joined;
 const ROUNDS: usize = 20;
 const SIZES: [usize; 3] = [4096, 65_536, 1 << 20];
 
-/// Writes and reads of several sizes, recorded and captured; what is there of it.
+/// Writes and reads of several sizes, recorded and captured; returns the rows of both.
 fn run(lab: &Samba) -> Option<Vec<Row>> {
     let mut client = Client::connect(lab, Config::default());
     let first = client.open("file");
     let bytes = vec![7; SIZES[2]];
-    // The pool has its threads then, and the next open knows the size, as sendfile needs it.
+    // The pool then has its threads, and the next open knows the size, as sendfile requires.
     client.write(first, 0, &bytes);
     client.read(first, 0, 65_536);
     client.close(first);
@@ -64,7 +64,7 @@ fn plain() {
 #[test]
 fn with_sendfile() {
     let _alone = alone();
-    // smbd uses it only for what its pool does not read.
+    // smbd uses it only for reads that its pool does not do.
     let change = |options: &mut _| set(options, &[("use sendfile", "yes"), ("aio read size", "0")]);
     let Some(lab) = samba(change) else { return };
     let Some(rows) = run(&lab) else { return };
@@ -87,7 +87,7 @@ fn with_io_uring() {
     if !module.exists() {
         return smbscope_testing::skip!("no vfs_io_uring in {}", dir.display());
     }
-    // smbd looks for it where it was built for: it is made to see its own libraries there.
+    // smbd searches its compiled-in folder: it is made to find its own libraries there.
     let mine = dir.join("root/usr/lib/x86_64-linux-gnu/samba").display().to_string();
     let mount = "mount --bind \"$0\" /usr/lib/x86_64-linux-gnu/samba && exec \"$@\"";
     let change = |options: &mut smbscope_lab::Options| {

@@ -1,7 +1,7 @@
-//! A delay below the share stands where it was, and nowhere else.
+//! A delay below the share appears in its slice, and in no other.
 //!
-//! A busy machine may delay any thread by milliseconds at any time. So the rounds are
-//! the same, and of each of their operations the quickest counts.
+//! A busy machine may delay any thread by milliseconds at any time. So the rounds are identical, and
+//! the fastest run of each operation counts.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ fn a_slow_file_system_is_seen_where_it_is_slow() {
     let Some(lab) = samba(|_| {}) else { return };
     let Some(slow) = mount(&lab.share()) else { return };
     let mut complaints = Vec::new();
-    // Something else may have the processors for a while: three times it does not.
+    // Other programs may use the processors for a while: not three times in a row.
     for _ in 0..3 {
         let Some(found) = compare(&lab, &slow.waits) else { return };
         complaints = found;
@@ -36,7 +36,7 @@ fn a_slow_file_system_is_seen_where_it_is_slow() {
     assert!(complaints.is_empty(), "{complaints:?}");
 }
 
-/// Runs quickly and slowly, and returns what differs from the expectation.
+/// Runs quickly and slowly, and returns the differences from the expectation.
 fn compare(lab: &Samba, waits: &Waits) -> Option<Vec<String>> {
     let quick = run(lab, waits, Duration::ZERO)?;
     let slowed = run(lab, waits, DELAY)?;
@@ -63,7 +63,7 @@ fn compare(lab: &Samba, waits: &Waits) -> Option<Vec<String>> {
     Some(complaints)
 }
 
-/// What a round spends in a slice if nothing comes in between, ms.
+/// Undisturbed time of a round in a slice, ms.
 fn least(rows: &[Row], kind: Kind) -> f64 {
     let of = |place| rows.iter().skip(place).step_by(ROUND).map(|row| row.ns(kind)).min();
     (0..ROUND).filter_map(of).sum::<i64>() as f64 / 1e6
@@ -71,16 +71,16 @@ fn least(rows: &[Row], kind: Kind) -> f64 {
 
 struct Run {
     rows: Vec<Row>,
-    /// What a round waited for files, I/O and flushes, ms.
+    /// Time that a round waited for files, I/O and flushes, ms.
     waited: [f64; 3],
 }
 
-/// What a client does that the file system waits for, recorded.
+/// Operations of a client for which the file system waits, recorded.
 fn run(lab: &Samba, waits: &Waits, delay: Duration) -> Option<Run> {
     let mut client = Client::connect(lab, Config::default());
     let file = client.open("first");
     client.write(file, 0, &[7; 65536]);
-    // The pool has its thread then.
+    // The pool then has its thread.
     client.close(file);
     let recorder = Recorder::begin(lab)?;
     let sums = [&waits.files, &waits.io, &waits.flush];

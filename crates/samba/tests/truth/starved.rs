@@ -18,9 +18,9 @@ use crate::recorder::{Row, alone};
 use crate::support::{Samba, samba};
 use crate::wire::Joined;
 
-/// Processor that somebody else takes.
+/// The processor that another thread uses.
 const CPU: usize = 1;
-/// So long at a time, and then it is free for so long.
+/// Durations of its turns: busy, then idle.
 const TAKEN: Duration = Duration::from_millis(5);
 const FREE: Duration = Duration::from_millis(1);
 const ROUNDS: usize = 300;
@@ -31,22 +31,22 @@ fn only(cpu: usize) -> CpuSet {
     cpus
 }
 
-/// A thread that takes the processor before everybody else: a server that sleeps most of its time
-/// comes before busy ones of its own kind.
+/// A thread with precedence over all others on the processor: a server that mostly sleeps would run
+/// before busy threads of its own kind.
 struct Spinner {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Spinner {
-    /// None, and a line, where that is not allowed.
+    /// `None`, with a message, where that is not permitted.
     fn begin() -> Option<Spinner> {
         let stop = Arc::new(AtomicBool::new(false));
-        let (asked, (told, thread)) = (stop.clone(), channel());
+        let (stopped, (sender, thread)) = (stop.clone(), channel());
         let spin = move || {
             sched_setaffinity(None, &only(CPU)).unwrap();
-            told.send(gettid()).unwrap();
-            while !asked.load(Ordering::Relaxed) {
+            sender.send(gettid()).unwrap();
+            while !stopped.load(Ordering::Relaxed) {
                 let begin = Instant::now();
                 while begin.elapsed() < TAKEN {
                     std::hint::spin_loop();
@@ -73,7 +73,7 @@ impl Drop for Spinner {
     }
 }
 
-/// Questions one after the other, at any time of the other one's turns.
+/// Requests one after the other, at any time within the other thread's turns.
 fn run(lab: &Samba, starve: bool) -> Option<Joined> {
     let mut client = Client::connect(lab, Config::default());
     let file = client.open("file");
@@ -97,7 +97,7 @@ fn run(lab: &Samba, starve: bool) -> Option<Joined> {
     joined
 }
 
-/// Below which a share of a slice's durations is.
+/// The duration below which the given share of a slice's durations is.
 fn at(rows: &[Row], kind: Kind, share: f64) -> i64 {
     let mut values: Vec<i64> = rows.iter().map(|row| row.ns(kind)).collect();
     values.sort_unstable();
@@ -111,7 +111,7 @@ fn a_starved_server_queues() {
     if std::thread::available_parallelism().unwrap().get() <= CPU {
         return smbscope_testing::skip!("one processor only");
     }
-    // A client that got the processor in the server's turns alone would never find it taken.
+    // A client that got the processor only in the server's turns would never find it busy.
     sched_setaffinity(None, &only(CPU - 1)).unwrap();
     let Some(quiet) = run(&lab, false) else { return };
     let Some(starved) = run(&lab, true) else { return };
@@ -124,8 +124,8 @@ fn a_starved_server_queues() {
     quiet.check();
     starved.check();
     assert!(starved.at(0.99) < 3_000_000, "p99 {}", starved.at(0.99));
-    // Five sixths of the requests wait, half of them for long. The median, because a machine that has
-    // more to do lets one in ten of the calm ones wait as well.
+    // Five sixths of the requests wait, half of them for long. The median, because on a busy machine
+    // one in ten of the undisturbed ones waits as well.
     let [before, after] = [&calm, &busy].map(|rows| at(rows, Kind::Queue, 0.5));
     assert!(after > 10 * before, "queue p50 {before} ns, starved {after} ns");
 }

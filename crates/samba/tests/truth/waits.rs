@@ -1,4 +1,4 @@
-//! What waits for somebody else's lock or cache says so.
+//! Operations that wait for another client's lock or cache have that wait in their slices.
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ use crate::client::{Client, create};
 use crate::recorder::{Recorder, Row, alone};
 use crate::support::samba;
 
-/// That the row's time is the wait for a lock, and that it is as long as it was.
+/// Checks that the row's time is the wait for a lock, and that its length is right.
 fn waited(rows: &[Row], command: &str, held: Duration) {
     let of = rows.iter().filter(|row| row.command == command);
     let row = of.max_by_key(|row| row.turnaround).unwrap();
@@ -24,7 +24,7 @@ fn waited(rows: &[Row], command: &str, held: Duration) {
     eprintln!("{command}: {turnaround} ns, held {} ns: {:?}", held.as_nanos(), row.told());
     assert!(turnaround as u128 >= held.as_nanos() * 9 / 10, "it did not wait: {turnaround} ns");
     assert!(row.ns(Kind::LockWait) as f64 >= 0.9 * turnaround as f64, "{:?}", row.told());
-    // The wire's time has what lies around the slices, too.
+    // The wire's time includes the time around the slices, too.
     assert!((row.sum() - turnaround).abs() < 100_000, "{:?}", row.told());
 }
 
@@ -49,7 +49,7 @@ fn a_lock_that_another_client_holds_is_waited_for() {
             let ask = Ask { waits: true, ..Ask::default() };
             other.call(&lock(theirs, &exclusive), ask).status
         });
-        // It is on its way in far less.
+        // It arrives in far less time.
         std::thread::sleep(Duration::from_millis(100));
         let begin = Instant::now();
         std::thread::sleep(Duration::from_millis(300));
@@ -107,7 +107,7 @@ fn breaks(lease: bool) {
     other.end();
     let recorded = recorder.end();
     waited(&recorded.rows(), "Create", held);
-    // What the server sends unasked is nothing that was lost.
+    // Unsolicited messages of the server are not losses.
     let Progress { without_slices, wire_only, .. } = recorded.progress;
     assert_eq!((without_slices, wire_only), (0, 0));
 }

@@ -20,7 +20,7 @@ fn keys(batch: &RecordBatch) -> Vec<(Option<i64>, Option<i64>, i64)> {
     rows.map(|row| (ports[row], sequences[row], members[row].unwrap_or(0))).collect()
 }
 
-/// When each request was there, and its reply left.
+/// When each request had arrived, and when its reply left.
 fn times(batch: &RecordBatch) -> Vec<Option<(i64, i64)>> {
     let (begins, ends) = (column(batch, "request_end"), column(batch, "response_start"));
     begins.into_iter().zip(ends).map(|(begin, end)| begin.zip(end)).collect()
@@ -36,7 +36,7 @@ pub struct Joined {
 }
 
 impl Joined {
-    /// Records and captures what happens meanwhile; none where one of the two is not possible.
+    /// Records and captures meanwhile; `None` if one of the two is not possible.
     pub fn of(lab: &Samba, work: impl FnOnce()) -> Option<Joined> {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("run.pcap");
@@ -72,12 +72,12 @@ impl Joined {
         Some(Joined { recorded, rows, joined, residuals })
     }
 
-    /// The residual below which that share of all is.
+    /// The residual below which the given share of all residuals is.
     pub fn at(&self, share: f64) -> i64 {
         self.residuals[((self.residuals.len() - 1) as f64 * share) as usize]
     }
 
-    /// That nearly all rows found theirs; says how far the two are apart.
+    /// Checks that nearly all rows were matched; prints how much the two differ.
     pub fn check(&self) {
         let [p1, p50, p90, p99] = [0.01, 0.5, 0.9, 0.99].map(|share| self.at(share));
         let (joined, rows) = (self.joined, self.rows);
@@ -85,7 +85,7 @@ impl Joined {
             "{joined} of {rows} joined; wire - slices: p1 {p1} p50 {p50} p90 {p90} p99 {p99} ns"
         );
         assert!(joined as f64 >= 0.999 * rows as f64, "{joined} of {rows}");
-        // On a busy machine the capture's own work, which lies in between, takes its time;
+        // On a busy machine the capture's own work, which is in between, takes its time;
         // docs/measurements/recorder.md has the values of an idle machine.
         assert!(p50.abs() < 60_000, "median {p50}");
     }

@@ -35,16 +35,16 @@ const FLOORS: &[Floors] = &[
         package: "capture",
         parent: "",
         floors: &[
-            // Bytes, limits, and what a shard hands to the resolver.
+            // Bytes, limits, and the data that a shard passes to the resolver.
             &["file", "limits", "outcome"],
             // Settings; segments, and streams of messages.
             &["frame", "options", "stream"],
             // Messages to operations.
             &["kdc", "smb"],
-            // One connection, which drives `smb`; and what spans connections.
+            // One connection, which drives `smb`; and modules that span connections.
             &["resolve", "tcp"],
             &["shard"],
-            // What drives the shards.
+            // The drivers of the shards.
             &["decoder", "push_decoder"],
             &["live"],
         ],

@@ -136,7 +136,7 @@ impl Scan {
                 ";" | "," => break,
                 "{" => return self.group("{", "}"),
                 "(" => self.group("(", ")"),
-                // The end of what the item is in.
+                // The end of the enclosing item.
                 "}" | ")" => return,
                 _ => self.at += 1,
             }

@@ -1,5 +1,5 @@
-//! The crates depend on each other as the design says and not otherwise, and every file says what
-//! it owns. A new edge is a change of its own that says why, here too.
+//! The crates depend on each other only as designed, and every file says what it owns. A new edge is a
+//! separate change that gives its reason, here too.
 
 // A test may panic.
 #![allow(clippy::unwrap_used)]
@@ -64,7 +64,7 @@ fn datafusion_stays_behind_the_store() {
 }
 
 #[test]
-fn every_file_says_what_it_owns() {
+fn every_file_states_its_purpose() {
     let folders =
         manifests().into_keys().map(|name| workspace().join("crates").join(name).join("src"));
     let without: Vec<_> = folders
@@ -104,7 +104,7 @@ fn manifests() -> BTreeMap<String, String> {
         .collect()
 }
 
-/// What cargo says about the workspace's own crates.
+/// Cargo's metadata of the workspace's own crates.
 fn edges() -> BTreeMap<String, BTreeSet<String>> {
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])

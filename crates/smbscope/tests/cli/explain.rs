@@ -1,4 +1,5 @@
-//! `smbscope explain`: the classic case is solved, what is sound is called so, and scripts can ask.
+//! `smbscope explain`: the classic case is solved, a healthy recording has no finding, and scripts can
+//! query the result.
 
 use std::fs;
 
@@ -27,11 +28,11 @@ fn small_writes_over_distance_are_found() {
     assert_eq!((value("block"), value("larger_block")), (4292.0, 61_440.0));
     assert_eq!(value("round"), 62.5e6);
     assert!((value("throughput") / 0.55e6 - 1.0).abs() < 0.01);
-    // Headers are bytes of the line too.
+    // Headers also count as bytes on the link.
     assert!((value("line") / 45e6 - 1.0).abs() < 0.05);
     assert!((value("times_as_much") - 12.2).abs() < 0.2);
     assert!((value("throughput_then") / 6.7e6 - 1.0).abs() < 0.02);
-    // Why one direction is fast: reads have gone in large blocks.
+    // The reason why one direction is fast: reads have used large blocks.
     assert_eq!(value("block_the_other_way"), 61_440.0);
     assert!((value("throughput_the_other_way") / value("throughput_then") - 1.0).abs() < 0.02);
     // The clock ticks at 15.6 ms; the rounds are in step with it.
@@ -42,7 +43,7 @@ fn small_writes_over_distance_are_found() {
     let example = &first["examples"][0];
     let frames = ["request_frame", "response_frame"].map(|name| example[name].as_u64().unwrap());
     assert!(frames[0] > 5 && frames[1] > frames[0], "{example}");
-    // By a short name, so that lines break where they break everywhere.
+    // With a short name, so that lines always break at the same place.
     let dir = fixture("made");
     let output = smbscope(["explain", "stop-and-wait.pcap.gz"]).current_dir(dir).output().unwrap();
     insta::assert_snapshot!("explain_classic", String::from_utf8(output.stdout).unwrap());

@@ -16,8 +16,8 @@ use super::{OPERATIONS, answer, capture, complaint, folder, smbscope};
 const START: i64 = 1_767_603_600_000_000_000;
 const READ: u16 = 8;
 
-/// A recording from inside a server: two reads in flight together on one connection, of which the
-/// second ends first, a third behind them, and one on another connection.
+/// A recording from inside a server: two parallel reads on one connection, of which the second ends
+/// first, a third after them, and one on another connection.
 fn recording(path: &Path) -> String {
     let seed = ManifestSeed::now(Kind::Record, Vec::new());
     let mut writer = DatasetWriter::create(path, seed, WriteOptions::default()).unwrap();
@@ -46,7 +46,7 @@ fn recording(path: &Path) -> String {
         row.set_io_ns(20);
         builder.append(&[row]);
     }
-    // Members of a compound have no time of their own; of the second there are slices.
+    // Members of a compound have no time of their own; the second one has slices.
     for number in [5, 6] {
         let mut member = Operation::default();
         member.set_recording(builder.names.recording.intern("fs1"));
@@ -63,8 +63,8 @@ fn recording(path: &Path) -> String {
         duration_ns,
         ..Slice::default()
     };
-    // Not quite in order, the inner slice before the outer, one that continues after the operation,
-    // and one of an operation that is not there.
+    // Not quite in order, the inner slice before the outer, one that continues after the operation, and
+    // one of a missing operation.
     let slices = vec![
         slice(2, slice::Kind::Queue, 0, 10),
         slice(1, slice::Kind::Queue, 50, 10),
@@ -139,7 +139,7 @@ fn text(fields: &[(u64, Field)], wanted: u64) -> Option<String> {
     bytes(fields, wanted).map(|bytes| String::from_utf8(bytes).unwrap())
 }
 
-/// What a trace shows: on each track slices with depth, begin and end, and moments.
+/// The contents of a trace: on each track slices with depth, begin and end, and instants.
 #[derive(Debug, Default)]
 struct Trace {
     /// Name and parent.
@@ -217,7 +217,7 @@ fn slices_are_nested_in_operations_on_connection_tracks() {
             (seven, "queue", 1, 50, 60),
             (seven, "io", 1, 60, 80),
             (seven, "disk", 2, 62, 67),
-            // On a second track of the same name: the first is taken from 50 to 80.
+            // On a second track of the same name: the first one is occupied from 50 to 80.
             (seven, "Read", 0, 0, 100),
             (seven, "queue", 1, 0, 10),
             (seven, "Read", 0, 100, 130),

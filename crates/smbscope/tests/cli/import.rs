@@ -1,4 +1,4 @@
-//! `smbscope import`: what it writes, and that a dataset answers like its capture.
+//! `smbscope import`: its output, and that queries of a dataset equal those of its capture.
 
 use std::io::Write as _;
 use std::process::Stdio;
@@ -95,7 +95,7 @@ fn a_killed_import_leaves_a_valid_dataset() {
     let bytes = std::fs::read(capture()).unwrap();
     let (first, rest) = bytes.split_at(bytes.len() / 2);
     stdin.write_all(first).unwrap();
-    // Parts are completed every ten seconds, as long as something comes.
+    // Parts are completed every ten seconds, as long as data arrives.
     let part = dataset.join("operations/part-000000.parquet");
     for piece in rest.chunks(rest.len() / 60) {
         if part.exists() {

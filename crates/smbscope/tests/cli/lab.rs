@@ -5,7 +5,7 @@ use std::path::Path;
 use super::users::Down;
 use super::{answer, complaint, smbscope, stdout};
 
-/// A folder that others may pass, as root's labs need.
+/// A folder that others may enter, as root's labs need.
 fn folder() -> tempfile::TempDir {
     use std::os::unix::fs::PermissionsExt as _;
     let folder = tempfile::Builder::new().prefix("lab").tempdir_in("/tmp").unwrap();
@@ -103,7 +103,7 @@ fn errors_are_one_line() {
     assert!(!Path::new(&dir).exists());
 }
 
-/// The forwarder is this program in the background, by the words that `lab up` gives it.
+/// The forwarder is this program in the background, with the arguments that `lab up` gives it.
 #[test]
 fn a_lab_behind_an_emulated_link() {
     use std::os::unix::fs::MetadataExt as _;

@@ -1,4 +1,4 @@
-//! `smbscope load` against a lab, as a user does it.
+//! `smbscope load` with a lab, as a user runs it.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ fn smbscope() -> Command {
     command
 }
 
-/// What a command says on standard output; it must succeed.
+/// The standard output of a command, which must succeed.
 fn answer(arguments: &[&str]) -> String {
     let output = smbscope().args(arguments).output().unwrap();
     let error = String::from_utf8_lossy(&output.stderr);
@@ -48,7 +48,7 @@ fn workloads_are_listed_shown_and_checked() {
     let (code, message) = failure(&["load", "//host", "--users", "1"]);
     assert_eq!(code, 2, "{message}");
     assert!(message.contains("names no share"), "{message}");
-    // Counting them took longer than anybody waits, and Ctrl-C was not heard.
+    // Counting them took longer than anyone waits, and Ctrl-C was ignored.
     let (code, message) = failure(&["load", "//host/home", "--users", "18446744073709551615"]);
     assert_eq!(code, 2, "{message}");
 }
@@ -100,12 +100,12 @@ fn prepare_run_report_and_clean_work_together() {
     let counts: Vec<u64> =
         rows.lines().nth(1).unwrap().split(',').map(|cell| cell.parse().unwrap()).collect();
     assert!(counts[0] > 3 && counts[1] > 10 * counts[0], "{rows}");
-    // The password stands nowhere in the run.
+    // The password is nowhere in the run.
     let password = std::fs::read_to_string(Path::new(lab).join("password")).unwrap();
     let manifest = std::fs::read_to_string(Path::new(run).join("manifest.json")).unwrap();
     assert!(!manifest.contains(password.trim()));
 
-    // What somebody else put there stays.
+    // Files from other sources stay.
     let foreign = Path::new(lab).join("share/user00001/mine.txt");
     std::fs::write(&foreign, "mine").unwrap();
     answer(&["load", "clean", "--lab", lab, "--users", "3", "--scale", "0.1"]);

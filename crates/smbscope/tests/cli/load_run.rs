@@ -1,4 +1,4 @@
-//! What reads a load run: report, query and import over folders as `smbscope load` writes them.
+//! Commands that read a load run: report, query and import over folders as `smbscope load` writes them.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ use super::{answer, complaint, folder, objects};
 const SECOND: i64 = 1_000_000_000;
 const START: i64 = 1_767_603_600 * SECOND;
 
-/// Two machines with two steps each: in each one scenario is measured, one is warm-up, with one
+/// Two machines with two steps each: in each step one scenario is measured, one is warm-up, with one
 /// operation for each, and a logon.
 pub(super) fn run(dir: &Path, shard: u64, change: impl FnOnce(&mut RunDescription)) -> String {
     let mut description = RunDescription {
@@ -83,8 +83,8 @@ pub(super) fn run(dir: &Path, shard: u64, change: impl FnOnce(&mut RunDescriptio
     path.to_str().unwrap().to_owned()
 }
 
-/// A hundred users who ask for a hundred scenarios a second, of one operation each, and keep two processors busy by half:
-/// of each scenario 10 ms.
+/// A hundred users who request a hundred scenarios per second, of one operation each, and keep two
+/// processors 50 % busy: 10 ms per scenario.
 pub(super) fn paced(dir: &Path) -> String {
     let description = RunDescription { recording: "paced".into(), ..RunDescription::default() };
     let (path, name) = (dir.join("paced"), &description.recording);
@@ -109,7 +109,7 @@ pub(super) fn paced(dir: &Path) -> String {
         time: START + (place / 3) as i64 * SECOND,
         source: "server".into(),
         name: "cpu_percent".into(),
-        // Of all, and of each.
+        // In total, and for each.
         instance: [None, Some("0".into()), Some("1".into())][place as usize % 3].clone(),
         unit: "%".into(),
         value: 50.0,

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::answer;
 use super::users::Users;
 
-/// Begins a command that is not waited for.
+/// Starts a command without waiting for it.
 fn begin(arguments: &[&str]) -> Child {
     Command::new(assert_cmd::cargo::cargo_bin!("smbscope"))
         .args(arguments)
@@ -50,7 +50,7 @@ fn an_unwritable_folder_ends_the_run_with_its_results() {
     let run = users.path("run");
     let begun = Instant::now();
     let child = begin(&users.busy("300s", &run));
-    // The folder of a table becomes a file, as if the disk had gone.
+    // The folder of a table becomes a file, as if the disk had failed.
     let operations = Path::new(&run).join("operations");
     wait_for(&operations);
     std::fs::remove_dir_all(&operations).unwrap();
@@ -84,7 +84,7 @@ fn start_at_is_recorded_without_passwords() {
     assert!(first >= agreed_ns, "counters of the time before the begin");
 }
 
-/// A server that accepts connections and never answers: waited for until --timeout.
+/// A server that accepts connections and never answers: the run waits until --timeout.
 #[test]
 fn a_waiting_logon_can_be_interrupted() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -113,8 +113,8 @@ fn an_interrupted_search_shows_its_steps() {
     let options = users.options();
     let mut child = begin(&[["load"].as_slice(), &options, &search, &times].concat());
     // The first step ended, the second is measured.
-    let mut told = BufReader::new(child.stderr.take().unwrap()).lines();
-    assert!(told.any(|line| line.unwrap().trim_start().starts_with("2 ")));
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap().trim_start().starts_with("2 ")));
     std::thread::sleep(Duration::from_secs(2));
     let pid = rustix::process::Pid::from_raw(child.id() as i32).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();

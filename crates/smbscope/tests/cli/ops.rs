@@ -36,7 +36,7 @@ fn operations_appear_while_a_pipe_is_written() {
         send.send(first).unwrap();
         lines.count()
     });
-    // The pipe is still open: what came must be there all the same.
+    // The pipe is still open: output for the data so far must be there nevertheless.
     let first = receive.recv_timeout(std::time::Duration::from_secs(60));
     assert!(first.unwrap().unwrap().unwrap().contains("Negotiate"));
     drop(stdin);

@@ -39,7 +39,7 @@ fn the_published_table_is_reproduced() {
 fn a_change_shows_times_before_and_after() {
     let changes = ["--change", "rtt=2ms", "--change", "distance=200km"];
     let same = [&["predict", "--profile", "published"], changes.as_slice()].concat();
-    // 2 ms and 200 km of fibre, both ways, are the 4 ms of today.
+    // 2 ms and 200 km of fibre, both ways, are today's 4 ms.
     for record in objects(&answer([same.as_slice(), &["--format", "json"]].concat())) {
         assert!(record["change_percent"].as_f64().unwrap().abs() < 1e-9, "{record}");
     }
@@ -57,7 +57,7 @@ fn a_change_shows_times_before_and_after() {
 
 #[test]
 fn list_describes_every_change() {
-    // A profile has no sizes, users or requests that could change.
+    // A profile has no sizes, users or requests that could be changed.
     const OF_A_PROFILE: [&str; 7] =
         ["rtt", "distance", "filesystem", "cpu", "queue", "dircache", "dirlease"];
     let text = answer(["predict", "--list"]);
@@ -83,7 +83,7 @@ fn a_capture_is_replayed_over_another_link() {
     let input = capture();
     let records = objects(&answer(["predict", &input, "--change", "rtt=20ms", "--format", "json"]));
     let all = records.iter().find(|record| record["of"] == "operations").unwrap();
-    // Each operation takes the new round trip longer, less today's on a loopback device.
+    // Each operation takes the new round trip longer, minus today's on a loopback device.
     let longer = seconds(all, "after_seconds") - seconds(all, "before_seconds");
     assert!((0.0199..0.02).contains(&longer), "{longer}");
     for (of, part) in [("assumption", "because of the last reply"), ("warning", "far outside")] {
@@ -142,13 +142,13 @@ fn a_saved_profile_can_be_used() {
     let file = dir.join("profile.json");
     let file = file.to_str().unwrap();
     let words = ["predict", "--profile", file, "--change", "rtt=20ms"];
-    // The round trips of its connections are not known: they would count twice in the prediction.
+    // The round trips of its connections are unknown: they would count twice in the prediction.
     answer(["predict", &run, "--save-profile", file]);
     let said = complaint(2, words);
     assert!(said.contains("the recorded round trip"), "{said}");
     let text = answer(["predict", "--profile", file]);
     assert!(text.contains("round trip of 2 of them is not known"), "{text}");
-    // A profile is saved of the recording, not of a prediction.
+    // A profile is saved of a recording, not of a prediction.
     complaint(2, ["predict", &run, "--save-profile", file, "--change", "rtt=20ms"]);
     answer(["predict", &capture(), "--save-profile", file]);
     let records = objects(&answer([words.as_slice(), &["--format", "json"]].concat()));
@@ -279,7 +279,7 @@ fn signing_and_encryption_reduce_the_capacity() {
             - seconds(of("operations"), &format!("before_{name}"))
     };
     assert!((more("crypto_in_seconds") - 0.0025).abs() < 1e-6);
-    // Two processors that are busy by three quarters, not by half, as a queue: 15 ms x 9/7 instead of 10 ms x 1/3.
+    // Two processors that are 75 % busy instead of 50 %, as a queue: 15 ms x 9/7 instead of 10 ms x 1/3.
     let waits = 0.015 * 9.0 / 7.0 - 0.010 / 3.0;
     assert!((more("server_seconds") / waits - 1.0).abs() < 0.5, "{}", more("server_seconds"));
     let text = answer(words.clone());
@@ -293,8 +293,8 @@ fn signing_and_encryption_reduce_the_capacity() {
     for part in ["waits for the server are not included", "then carries about 91", "without end"] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    let asked = [words.as_slice(), &["--change", "users=100"]].concat();
-    assert!(complaint(2, asked).contains("then carries about 91"));
+    let arguments = [words.as_slice(), &["--change", "users=100"]].concat();
+    assert!(complaint(2, arguments).contains("then carries about 91"));
     // With fewer users there is an answer.
     let text = answer([words.as_slice(), &["--change", "users=50"]].concat());
     assert!(text.contains("at 91 users") && text.contains("55.0 % with the changes"), "{text}");
@@ -317,7 +317,7 @@ fn a_calibration_is_measured_and_used() {
     assert!(measured["measured_at"].as_str().unwrap().ends_with('Z'), "{measured}");
     let costs = measured["costs"].as_array().unwrap();
     assert_eq!(costs.len(), 7, "{measured}");
-    // CMAC is one block after the other, whatever the processor.
+    // CMAC processes one block after the other, on any processor.
     let cmac = costs.iter().find(|one| one["protection"] == "aes-cmac").unwrap();
     for side in ["server", "client"] {
         for way in ["inbound", "outbound"] {
@@ -349,7 +349,7 @@ fn wrong_options_are_reported() {
     complaint(2, ["predict"]);
     let said = complaint(2, ["predict", "--profile", "published", "--change", "speed=2x"]);
     assert!(said.contains("known changes: rtt, distance"), "{said}");
-    // With leases there are no collapsed opens left to be predicted.
+    // With leases there are no collapsed opens left to predict.
     let both = ["--change", "dirlease", "--change", "dircache=collapse"];
     let said = complaint(2, [["predict", "--profile", "published"].as_slice(), &both].concat());
     assert!(said.contains("--change dircache"), "{said}");

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::users::{PATIENT, Users, rows};
 use super::{answer, complaint, folder, smbscope};
 
-/// A recording that has begun; none without the right to listen.
+/// A running recording; `None` without the right to capture.
 struct Recording(Child);
 
 impl Drop for Recording {
@@ -29,7 +29,7 @@ impl Recording {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        // Ended also when what it says is wrong.
+        // Ended also if its output is wrong.
         let mut recording = Recording(child);
         let mut line = String::new();
         BufReader::new(recording.0.stderr.as_mut().unwrap()).read_line(&mut line).unwrap();
@@ -45,7 +45,7 @@ impl Recording {
         Some(recording)
     }
 
-    /// Capabilities of each thread, by its name, but of the one that waits for signals.
+    /// Capabilities of each thread, by its name, except for the one that waits for signals.
     fn capabilities(&self) -> Vec<(String, u64)> {
         let threads = std::fs::read_dir(format!("/proc/{}/task", self.0.id())).unwrap();
         let of_thread = threads.map(|thread| {
@@ -57,7 +57,7 @@ impl Recording {
         of_thread.filter(|(name, _)| name != "ctrl-c").collect()
     }
 
-    /// Sends a signal, waits for the end, and returns whether it was a success and standard error.
+    /// Sends a signal, waits for the end, and returns whether it succeeded, with standard error.
     fn end(mut self, signal: &str) -> (bool, String) {
         let id = self.0.id().to_string();
         assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
@@ -78,7 +78,7 @@ fn a_recording_holds_what_the_users_did() {
     let (recorded, killed, pcap, run) =
         (path("recorded"), path("killed"), path("r.pcap"), path("run"));
     let ports = format!("{},445", users.port);
-    // Whole packets: a reply of a compound may stand behind the data of another.
+    // Whole packets: a reply of a compound may follow the data of another.
     let ports = ["--no-probe", "--port", &ports, "--snaplen", "65535"];
     let begin = |arguments: &[&str]| Recording::begin(&[&ports, arguments].concat());
     let Some(recording) = begin(&["--out", &recorded, "--pcap", &pcap]) else { return };
@@ -87,7 +87,7 @@ fn a_recording_holds_what_the_users_did() {
     let (is_success, said) = recording.end("-INT");
     assert!(is_success && said.contains("operations") && said.contains(" 0 dropped"), "{said}");
 
-    // Message by message, both ways. Connections without users find out what the server can.
+    // Message by message, in both directions. Connections without users explore the server's features.
     let columns = "client_port, message_id, command, detail, compound_index, status, path, \
                    offset_bytes, transferred_bytes, request_wire_bytes, response_wire_bytes";
     let of = |source: &str| {
@@ -113,7 +113,7 @@ fn a_recording_holds_what_the_users_did() {
         "select format, vantage, frames_dropped, operations_unanswered, gaps from coverage";
     assert_eq!(rows(&[&recorded], coverage), ["\"live, interface lo\",server,0,0,0"]);
 
-    // The kept packets hold the same operations.
+    // The kept packets contain the same operations.
     let count = "select command, count(*) from operations group by command order by command";
     assert_eq!(rows(&[&pcap], count), rows(&[&recorded], count));
     for name in [&recorded, &pcap] {
@@ -140,7 +140,7 @@ fn is_private(path: &Path) -> bool {
     std::fs::metadata(path).unwrap().permissions().mode() & 0o077 == 0
 }
 
-/// The load's operations, each with what happened inside and on the wire.
+/// The load's operations, each with the values from inside and from the wire.
 #[test]
 fn rows_combine_probe_and_interface() {
     let Some(users) = Users::up() else { return };
@@ -150,7 +150,7 @@ fn rows_combine_probe_and_interface() {
     let Some(recording) = Recording::begin(&arguments) else { return };
     // CAP_BPF, with which it reads its own counters, and nothing else.
     let mut capabilities = recording.capabilities();
-    // A thread gives itself its name.
+    // A thread sets its own name.
     let deadline = Instant::now() + Duration::from_secs(20);
     while !capabilities.iter().any(|(name, _)| name == "dataset") {
         assert!(Instant::now() < deadline, "{capabilities:?}");
@@ -175,7 +175,7 @@ fn rows_combine_probe_and_interface() {
         let missing = rows(&both, &format!("{} except {}", of(one), of(other)));
         assert!(missing.is_empty(), "{one}, not {other}: {:?}", &missing[..missing.len().min(5)]);
     }
-    // Slices of all, and a round trip that only a wire shows.
+    // All have slices, and a round trip that only a wire shows.
     let without =
         "select count(*) from operations where processing_ns is null and command <> 'Cancel'";
     assert_eq!(rows(&[&recorded], without), ["0"]);
@@ -194,7 +194,7 @@ fn impossible_recordings_are_refused() {
     let (_guard, dir) = folder();
     let out = dir.join("run");
     let out = out.to_str().unwrap();
-    // What is in the folder is looked at before the server is.
+    // The folder's contents are checked before the server is contacted.
     let (_kept, taken) = folder();
     std::fs::write(taken.join("letter.txt"), "kept").unwrap();
     let arguments = ["record", "--interface", "no-such0", "--out", taken.to_str().unwrap()];

@@ -1,4 +1,4 @@
-//! `smbscope report`: that it appears, in each form; its contents are tested in its crate.
+//! `smbscope report`: that it is produced, in each form; its contents are tested in its crate.
 
 use super::{OPERATIONS, answer, capture, complaint, folder, load_run, objects};
 
@@ -105,7 +105,7 @@ fn change_shows_the_numbers_of_predict() {
 fn change_refuses_what_predict_refuses() {
     let (_guard, dir) = folder();
     let page = dir.join("report.html");
-    // Nothing is known of its connections, so that there is no round trip to be changed.
+    // Nothing is known about its connections, so there is no round trip to change.
     let unknown = load_run::run(&dir, 1, |_| {});
     for (input, change) in [
         (capture(), "filesystem=4x"),

@@ -1,4 +1,4 @@
-//! Pipes and terminals. Terminals come from util-linux's `script`; without it those tests say so
+//! Pipes and terminals. Terminals come from util-linux's `script`; without it those tests report that
 //! and end.
 
 use std::process::{Command, Stdio};
@@ -20,7 +20,7 @@ fn shell(script: &str) -> std::process::Output {
         .unwrap()
 }
 
-/// What a terminal would show, or nothing where there is no `script`.
+/// The output on a terminal, or `None` without `script`.
 fn on_terminal(command: &str) -> Option<String> {
     if !Command::new("script").arg("--version").output().is_ok_and(|out| out.status.success()) {
         smbscope_testing::skip!("no script(1) here");
@@ -33,7 +33,7 @@ fn on_terminal(command: &str) -> Option<String> {
 
 #[test]
 fn a_closed_pipe_is_success() {
-    // Enough rows that they do not fit into the pipe.
+    // Too many rows to fit into the pipe.
     let dir = tempfile::tempdir().unwrap();
     for copy in 0..40 {
         std::fs::copy(capture(), dir.path().join(format!("{copy}.pcapng"))).unwrap();
@@ -103,7 +103,7 @@ fn the_prompt_answers_and_keeps_a_history() {
     if on_terminal("true").is_none() {
         return;
     }
-    // What is typed before the prompt is there is lost, as on any terminal: type slower and slower.
+    // Input typed before the prompt appears is lost, as on any terminal: type slower and slower.
     let lines = [r"\d", "select count(*) as n", "from operations;", "select nonsense;", r"\q"];
     let mut shown = String::new();
     for pause in [1, 3, 10] {

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::users::{PATIENT, Users, rows};
 use super::{answer, complaint, objects, smbscope};
 
-/// Ends a program also when the test fails.
+/// Ends a program even if the test fails.
 struct Running(Child);
 
 impl Drop for Running {
@@ -23,7 +23,7 @@ impl Drop for Running {
 }
 
 impl Running {
-    /// Begins it, and waits until it says that it looks; none without the right to.
+    /// Starts it, and waits until it reports that it is recording; `None` without the rights.
     fn begin(arguments: &[&str]) -> Option<Running> {
         let child = Command::new(assert_cmd::cargo::cargo_bin!("smbscope"))
             .args(arguments)
@@ -43,7 +43,7 @@ impl Running {
         Some(running)
     }
 
-    /// Ends it as Ctrl-C does; gives what it printed.
+    /// Ends it like Ctrl-C; returns its output.
     fn end(mut self) -> String {
         let id = self.0.id().to_string();
         assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
@@ -60,7 +60,7 @@ fn has_script() -> bool {
 }
 
 /// Runs `top` on a terminal of 120 columns in that folder, types keys (each after a time in
-/// milliseconds), gives what the terminal was sent.
+/// milliseconds), returns the bytes sent to the terminal.
 fn typed(folder: &Path, arguments: &str, keys: &[(u64, &str)]) -> String {
     let command = format!("stty cols 120 rows 30; exec $SMBSCOPE top {arguments}");
     let mut child = Command::new("script")
@@ -102,7 +102,7 @@ fn top_shows_what_the_users_did() {
         return;
     };
     let Some(hidden) = begin(&["top", "--batch", "--by", "user", "--anonymize"]) else { return };
-    // Until the first interval that is seen from its begin.
+    // Until the first complete interval.
     std::thread::sleep(Duration::from_millis(1_200));
     answer(users.busy("3s", &run));
     // Until the last interval was shown.
@@ -110,7 +110,7 @@ fn top_shows_what_the_users_did() {
     let (json, table, hidden) = (json.end(), table.end(), hidden.end());
     record.end();
 
-    // Interval by interval and command by command it is what was recorded.
+    // Per interval and command, it equals the recording.
     let intervals = objects(&json);
     let number = |value: &Value| value.as_u64().unwrap();
     let mut shown: BTreeMap<String, u64> = BTreeMap::new();
@@ -134,7 +134,7 @@ fn top_shows_what_the_users_did() {
         }
         assert_eq!(sum, total, "{interval}");
     }
-    // A Cancel has no reply; other operations without a reply are reported at the end only.
+    // A Cancel has no reply; other operations without a reply are reported only at the end.
     let sql = "select command, count(*) from operations where status is not null \
                or command = 'Cancel' group by command order by command";
     let wanted: Vec<String> = shown.iter().map(|(name, count)| format!("{name},{count}")).collect();
@@ -164,7 +164,7 @@ fn top_shows_what_the_users_did() {
     let keys = [(500, "5"), (5_000, "R"), (3_000, "R"), (2_000, "?"), (500, "x"), (300, "q")];
     let shown = typed(users.folder.path(), &format!("{arguments} --out mid"), &keys);
     drop(load);
-    // What is blank already is not sent again: single words only.
+    // Blank cells are not sent again: only single words.
     for wanted in ["\x1b[?1049h", "\x1b[?1049l", "\x1b[?25h", "RECORDING", "(notifications,"] {
         assert!(shown.contains(wanted), "{wanted:?}: {shown}");
     }

@@ -5,11 +5,11 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use super::{answer, smbscope};
 
-/// Options of what listens to them: a buffer for all that they send in seconds, so that nothing is
-/// dropped on a machine that is busy with other tests.
+/// Options of the recorder: a buffer for all traffic of several seconds, so that nothing is dropped on
+/// a machine that is busy with other tests.
 pub const PATIENT: [&str; 4] = ["--buffer", "256MiB", "--memory", "1GiB"];
 
-/// Ends the lab also when the test fails.
+/// Ends the lab even if the test fails.
 pub struct Down(pub String);
 
 impl Drop for Down {
@@ -18,17 +18,17 @@ impl Drop for Down {
     }
 }
 
-/// A lab, and a folder with it for what the test makes.
+/// A lab, and a folder next to it for the test's files.
 pub struct Users {
     pub lab: String,
     pub port: String,
-    /// Before the folder goes.
+    /// Dropped before the folder.
     _down: Down,
     pub folder: tempfile::TempDir,
 }
 
 impl Users {
-    /// Starts it; none without a Samba.
+    /// Starts it; `None` without a Samba.
     pub fn up() -> Option<Users> {
         let folder = tempfile::tempdir().unwrap();
         std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();

@@ -24,7 +24,7 @@ fn counts(source: &Source) -> BTreeMap<Table, usize> {
 }
 
 #[test]
-fn what_is_no_input_is_one_clear_sentence() {
+fn an_invalid_input_is_one_clear_sentence() {
     let dir = tempfile::tempdir().unwrap();
     let path = |name: &str| dir.path().join(name).display().to_string();
     let error = |name: &str| open(&[&path(name)]).unwrap_err().to_string();
@@ -108,7 +108,7 @@ fn captures_and_datasets_mix() {
 }
 
 #[test]
-fn a_load_run_says_what_it_is_before_its_operations_come() {
+fn a_load_run_is_identified_before_its_operations() {
     let dir = tempfile::tempdir().unwrap();
     load(dir.path(), 1, 2, None);
     let folder = dir.path().display().to_string();
@@ -132,7 +132,7 @@ fn a_load_run_says_what_it_is_before_its_operations_come() {
 }
 
 #[test]
-fn names_in_a_load_run_become_tokens_whenever_that_is_asked_for() {
+fn names_in_a_load_run_become_tokens_on_request() {
     let key = || Some(Tokenizer::new([1; 32]));
     let dir = tempfile::tempdir().unwrap();
     let (plain, tokens) = (dir.path().join("plain"), dir.path().join("tokens"));

@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_element_keeps_what_is_there() {
+    fn a_cut_element_keeps_its_beginning() {
         let element = first(&[0x30, 10, 0x04, 1, 9, 0x04, 5, 1]).unwrap();
         assert!(!element.whole);
         let children: Vec<_> = element.children().collect();

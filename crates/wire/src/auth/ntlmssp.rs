@@ -316,7 +316,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn reads_who_logs_on() {
+    fn reads_the_user() {
         let bytes = authenticate(0xe288_8215, [&utf16("DOM"), &utf16("Jörg"), &utf16("PC-1")]);
         let message = Message::parse(&bytes).unwrap();
         assert_eq!(message.kind(), Some(Kind::AUTHENTICATE));
@@ -341,7 +341,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn an_authenticate_without_flags_tells_its_encoding_by_its_looks() {
+    fn the_encoding_of_an_authenticate_without_flags_is_guessed() {
         let mut bytes = b"NTLMSSP\0\x03\0\0\0".to_vec();
         let user = utf16("OLD");
         for (length, offset) in [(1u16, 58u32), (0, 58), (0, 58), (6, 52), (0, 52)] {
@@ -365,7 +365,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn reads_what_the_server_calls_itself() {
+    fn reads_the_servers_names() {
         let bytes = challenge();
         let message = Message::parse(&bytes).unwrap();
         assert_eq!(message.target_name().as_deref(), Some("CONTOSO"));

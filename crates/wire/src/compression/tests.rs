@@ -182,7 +182,7 @@ fn every_truncation_and_every_limit_gives_a_prefix() {
 }
 
 #[test]
-fn what_makes_no_sense_is_said() {
+fn nonsense_is_reported() {
     let mut out = Vec::new();
     let mut error = |message: &[u8]| decompress(message, LIMIT, &mut out).unwrap_err();
     assert_eq!(error(b"\xfeSMB"), CompressionError::NotCompressed);

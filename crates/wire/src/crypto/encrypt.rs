@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn no_nonce_comes_twice_whoever_shares_the_encryptor() {
+    fn no_nonce_repeats_when_threads_share_the_encryptor() {
         for cipher in [Cipher::AES_128_CCM, Cipher::AES_256_GCM] {
             let (encryptor, _) = pair(cipher);
             let nonces = || {
@@ -185,7 +185,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_encrypted_decrypts(
+        fn any_encrypted_message_decrypts(
             plain in proptest::collection::vec(any::<u8>(), 0..400),
             session: u64,
             at: proptest::sample::Index,

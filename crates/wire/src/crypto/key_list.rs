@@ -186,7 +186,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn errors_say_where_and_what_and_show_no_key() {
+    fn errors_have_a_position_and_a_reason_and_show_no_key() {
         let wrong = [
             ("3d00,00", "session id has 2 bytes, not 8"),
             ("3d00009400480000", "without any key"),

@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_extent_of_cut_messages_is_told_by_their_length() {
+    fn the_extent_of_cut_messages_follows_from_their_length() {
         let extent = |bytes: &[u8], captured: usize, to_server| {
             let cut = Message::new(&bytes[..captured], bytes.len()).unwrap();
             let extent = Extent::of(cut.blocks().next().unwrap(), to_server);

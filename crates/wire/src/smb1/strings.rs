@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_cut_by_the_capture_is_no_name() {
+    fn a_name_cut_by_the_capture_is_missing() {
         assert_eq!(file_name(b"abc", 0, 8, false), None);
         assert_eq!(file_name(b"a\0b\0", 0, 8, true), None);
         assert_eq!(file_name(b"abc", 0, 3, false).unwrap().0.decode(), "abc");

@@ -413,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn tells_interim_responses_from_errors() {
+    fn distinguishes_interim_responses_from_errors() {
         let mut bytes = reply(0x32, 0xc001, &[], &[]);
         assert!(is_interim(block(&bytes)));
         assert!(Part::parse(block(&bytes), false).is_none());

@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_what_is_set() {
+    fn reads_set_fields() {
         let mut rename = vec![0; 20];
         rename[0] = 1;
         rename[16] = 4;

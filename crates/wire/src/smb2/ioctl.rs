@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_what_was_negotiated() {
+    fn reads_the_negotiated_values() {
         let mut output = vec![0; 24];
         output[0] = 0x2f;
         output[4..20].fill(3);

@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tells_the_kinds_apart_by_size() {
+    fn distinguishes_the_kinds_by_size() {
         let mut bytes = message(&[24, 0, 1, 0, 0, 0, 0, 0]);
         put(&mut bytes, 72, &[0xff; 16]);
         assert_eq!(

@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn tells_the_protocol() {
+    fn recognizes_the_protocol() {
         assert_eq!(Protocol::of(b"\xffSMBr"), Some(Protocol::Smb1));
         assert_eq!(Protocol::of(&super::super::MAGIC), Some(Protocol::Smb2));
         assert_eq!(Protocol::of(&ENCRYPTED_MAGIC), Some(Protocol::Encrypted));

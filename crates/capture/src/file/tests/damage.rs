@@ -52,7 +52,7 @@ fn a_file_cut_at_any_byte_gives_the_frames_before_the_cut() {
 }
 
 #[test]
-fn compressed_files_cut_at_any_byte_give_what_can_be_unpacked() {
+fn compressed_files_cut_at_any_byte_give_their_complete_part() {
     let mut file = LITTLE.pcap(0xa1b2_c3d4, 65_535, 1);
     for number in 0..20u32 {
         file.extend(LITTLE.record(number, 0, &noise(number, 100), 100));
@@ -141,7 +141,7 @@ fn contradictions_in_pcapng_end_the_file_at_their_place() {
 }
 
 #[test]
-fn a_failing_device_is_an_error_after_what_was_read() {
+fn a_failing_device_is_an_error_after_the_read_packets() {
     for (file, _) in [small_pcap(), small_pcapng()] {
         let length = file.len() as u64;
         let input = Box::new(Failing(Cursor::new(file)));

@@ -84,7 +84,7 @@ fn a_length_of_zero_means_to_the_end_of_the_frame() {
 }
 
 #[test]
-fn other_protocols_and_fragments_are_told_apart() {
+fn other_protocols_and_fragments_are_distinguished() {
     let four = ethernet(&[8, 0], &ipv4(&tcp(b"payload")));
     let six = ethernet(&[0x86, 0xdd], &ipv6(44, &behind(&[6, 0, 0, 0, 0, 0, 0, 1], &tcp(b"x"))));
     let change = |bytes: &[u8], at: usize, value: u8| {

@@ -142,7 +142,7 @@ fn data_is_zero_also_inside_a_compound_however_it_is_cut_into_packets() {
 }
 
 #[test]
-fn what_is_lost_sight_of_is_zero_until_a_message_begins() {
+fn lost_bytes_are_zero_until_a_message_begins() {
     let message = smb2_message(&[(WRITE, false, 112 + 400, SECRET)]);
     let mut half = Half::default();
     let mut seen = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Keytabs made here, whole, cut and broken; those of MIT's own tools are in `tests/kerberos.rs`.
+//! Keytabs made here: whole, cut and broken; keytabs of MIT's own tools are in `tests/kerberos.rs`.
 
 use proptest::prelude::*;
 
@@ -9,7 +9,7 @@ fn counted(bytes: &[u8]) -> Vec<u8> {
     [length.as_slice(), bytes].concat()
 }
 
-/// An entry; a version of more than 8 bits stands behind the key.
+/// An entry; a version of more than 8 bits follows the key.
 fn entry_bytes(principal: &str, version: u32, encryption_type: u16, key: &[u8]) -> Vec<u8> {
     let (name, realm) = principal.rsplit_once('@').unwrap();
     let components: Vec<&str> = name.split('/').collect();
@@ -76,7 +76,7 @@ fn a_missing_key_is_reported_with_the_known_ones() {
 }
 
 #[test]
-fn a_key_of_the_wrong_length_is_none() {
+fn a_key_of_the_wrong_length_is_ignored() {
     let keytab = parse(&file(&[entry_bytes("a@R", 1, 18, &[1; 31])])).unwrap();
     assert!(keytab.key("a", "R").is_err());
 }
@@ -101,7 +101,7 @@ fn invalid_keytabs_are_refused() {
     assert!(error.starts_with("/nowhere/x.keytab: cannot be read"), "{error}");
 }
 
-/// A cut file is an error, or what was whole of it when the cut is between two entries.
+/// A cut file is an error, or yields its complete entries if the cut is between two entries.
 #[test]
 fn every_cut_is_an_error_or_between_entries() {
     let whole = sample();
@@ -116,7 +116,7 @@ fn every_cut_is_an_error_or_between_entries() {
 }
 
 proptest! {
-    /// Whatever the bytes are: no panic, and never more keys than bytes could hold.
+    /// Whatever the bytes are: no panic, and never more keys than the bytes could hold.
     #[test]
     fn any_bytes_are_read(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
         let bytes = [[5, 2].as_slice(), &bytes].concat();

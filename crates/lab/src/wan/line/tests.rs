@@ -1,4 +1,4 @@
-//! The line against what a line does: rate, delay, order, loss, queue.
+//! Tests of the link model: rate, delay, order, loss, queue.
 
 use super::*;
 use proptest::prelude::*;
@@ -70,7 +70,7 @@ fn a_full_queue_drops_the_last_and_empties_as_frames_are_sent() {
     assert_eq!(line.offer(MS - 1, 1000, 5), Err((Drop::Queue, 5)));
     assert_eq!(line.offer(MS, 1000, 6), Ok(4_500_000), "the second is being sent now");
     assert_eq!(line.queue_bytes_max(), 2_500);
-    // A queue that holds nothing still lets an idle transmitter send.
+    // An idle transmitter can send even if the queue has no room.
     let mut line = Line::new(Path { queue_bytes: 0, ..path }, 1, 0);
     assert!(line.offer(0, 1000, 0).is_ok());
     assert_eq!(line.offer(MS - 1, 1000, 1), Err((Drop::Queue, 1)));
@@ -81,7 +81,7 @@ fn a_full_queue_drops_the_last_and_empties_as_frames_are_sent() {
 fn memory_is_bounded_whatever_the_delay() {
     let mut line = Line::new(Path { delay_ns: S, memory_bytes: 3_500, ..path() }, 1, 0);
     assert!(line.offer(0, 1500, 0).is_ok() && line.offer(0, 1500, 1).is_ok());
-    // Each frame counts with what holding it costs.
+    // Each frame counts with its memory overhead.
     assert_eq!(line.offer(0, 1500, 2), Err((Drop::Memory, 2)));
     assert!(line.take(S).is_some());
     assert!(line.offer(S, 1500, 3).is_ok());
@@ -111,7 +111,7 @@ fn bursts_have_their_share_and_their_length() {
 }
 
 #[test]
-fn the_seed_and_the_direction_decide_what_is_lost() {
+fn losses_follow_from_the_seed_and_the_direction() {
     let lost = |seed, stream, jitter_ns| -> Vec<bool> {
         let path = Path { loss: 0.2, delay_ns: MS, jitter_ns, ..path() };
         let mut line = Line::new(path, seed, stream);
@@ -126,7 +126,7 @@ fn the_seed_and_the_direction_decide_what_is_lost() {
 fn jitter_stays_within_its_bounds() {
     let path = Path { delay_ns: 10 * MS, jitter_ns: 2 * MS, ..path() };
     let mut line = Line::new(path, 3, 0);
-    // So far apart that none catches up with another.
+    // So far apart that no frame catches up with another.
     let delays: Vec<u64> = (0..10_000u32)
         .map(|n| line.offer(u64::from(n) * S, 100, n).unwrap() - u64::from(n) * S)
         .collect();
@@ -200,7 +200,7 @@ proptest! {
             last = line.offer(0, bytes, 0).unwrap();
         }
         let bits: u128 = sizes.iter().map(|&bytes| u128::from(bytes) * 8).sum();
-        // To the nanosecond, however many frames.
+        // Exact to the nanosecond, for any number of frames.
         prop_assert_eq!(u128::from(last), bits * 1_000_000_000 / u128::from(rate));
     }
 }

@@ -1,7 +1,6 @@
-//! `docs/method/workloads.md`: its examples parse, and its tables are what the code computes.
+//! `docs/method/workloads.md`: its examples parse, and its tables match the code.
 //!
-//! A table stands between `<!-- NAME -->` and `<!-- end -->`; `INSTA_UPDATE=always` writes all of
-//! them again.
+//! A table is between `<!-- NAME -->` and `<!-- end -->`; `INSTA_UPDATE=always` writes all of them again.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -20,7 +19,7 @@ fn homefolder() -> Workload {
     Workload::built_in("homefolder").unwrap()
 }
 
-/// Two decimals where there are any, nothing for 0.
+/// Two decimals if there are any, empty for 0.
 fn shown(number: f64) -> String {
     match number {
         0.0 => String::new(),
@@ -203,7 +202,7 @@ fn steps() -> String {
 }
 
 #[test]
-fn tables_are_what_the_code_computes() {
+fn tables_are_as_computed() {
     let path = document();
     let text = std::fs::read_to_string(&path).unwrap();
     let mut fresh = text.clone();
@@ -245,9 +244,9 @@ fn examples_parse() {
     assert!(examples > 0);
 }
 
-/// The example of an error in the text is the real message.
+/// The example of an error in the document is the real message.
 #[test]
-fn the_example_of_an_error_is_what_is_said() {
+fn the_example_of_an_error_is_the_real_message() {
     let text = std::fs::read_to_string(document()).unwrap();
     let (_, example) = text.split_once("```toml\n").unwrap();
     let (example, _) = example.split_once("```").unwrap();

@@ -1,5 +1,5 @@
-//! `homefolder` against what was published: `facts/*.csv` in the folder that `SMBSCOPE_SHARED`
-//! names, `../shared` next to the repository otherwise. Skipped, with a message, without it.
+//! `homefolder` compared with the published facts: `facts/*.csv` in the folder that `SMBSCOPE_SHARED`
+//! names, otherwise `../shared` next to the repository. Skipped, with a message, without it.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use smbscope_wire::smb2::Command;
 use crate::fileset::{FileSet, Scale};
 use crate::workload::{ClientCache, Counts, Expectation, Scenario, Workload};
 
-/// Columns of the scenario table, by command: operations, and members of compounds where given.
+/// Columns of the scenario table, by command: operations, and members of compounds if given.
 const COLUMNS: [(Command, &str, Option<&str>); 12] = [
     (Command::CANCEL, "cancel", None),
     (Command::CHANGE_NOTIFY, "change_notify", Some("compound_change_notify")),
@@ -50,7 +50,7 @@ pub(super) fn number(row: &BTreeMap<String, String>, column: &str) -> f64 {
     row.get(column).map_or(0.0, |value| value.parse().unwrap())
 }
 
-/// Where a scenario differs from its row.
+/// How a scenario differs from its row.
 fn differences(row: &BTreeMap<String, String>, counts: &Counts) -> Vec<String> {
     let mut found = Vec::new();
     let mut compare = |what: &str, ours: f64, theirs: f64| {
@@ -97,7 +97,7 @@ fn every_scenario_is_as_published() {
 }
 
 #[test]
-fn without_any_one_step_a_scenario_is_another() {
+fn every_step_of_a_scenario_matters() {
     let workload = homefolder();
     let files = workload.file_set(1, Scale::FULL);
     let Some(rows) = facts("homefolder_scenarios.csv") else { return };
@@ -115,7 +115,7 @@ fn without_any_one_step_a_scenario_is_another() {
 }
 
 #[test]
-fn the_client_caches_save_what_is_published() {
+fn the_client_caches_save_the_published_operations() {
     let workload = homefolder();
     let files = workload.file_set(1, Scale::FULL);
     let Some(rows) = facts("protocol_options.csv") else { return };
@@ -143,9 +143,9 @@ fn the_client_caches_save_what_is_published() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// "Packets saved per execution" in `facts/README.md`; DirCache takes away first members only.
+/// "Packets saved per execution" in `facts/README.md`; DirCache removes only first members.
 #[test]
-fn the_client_caches_save_the_packets_that_are_published() {
+fn the_client_caches_save_the_published_packets() {
     const SAVED: [(&str, f64); 12] = [
         ("CmdLineFileDelete", 6.0),
         ("CmdLineFileDownload", 5.0),

@@ -10,7 +10,7 @@ fn planner(seed: u64) -> Planner {
     Planner::new(Arc::new(Workload::built_in("homefolder").unwrap()), seed, Scale::FULL)
 }
 
-/// Everything that a plan says.
+/// All contents of a plan.
 fn shown(plan: &Plan) -> String {
     let mut out =
         format!("{} {} {} {:?}", plan.scenario().name, plan.user(), plan.run(), plan.due());
@@ -32,7 +32,7 @@ fn a_plan_does_not_depend_on_how_one_gets_there() {
         assert_eq!((buffer.user(), buffer.run()), (9, run));
         list.push(shown(&buffer));
     }
-    // Another planner, other users in between, straight to a run.
+    // Another planner, other users in between, directly to a run.
     let other = self::planner(5);
     other.user(8, "h").skip_to(20);
     let mut late = other.user(9, "h");
@@ -86,7 +86,7 @@ fn scenarios_come_as_often_as_they_should() {
     }
 }
 
-/// The reads and writes of real executions have the average that is computed for them.
+/// The reads and writes of real executions have the computed average.
 #[test]
 fn transfers_have_their_average() {
     let planner = planner(3);
@@ -150,11 +150,11 @@ fn an_hour_has_331_executions_of_27_operations() {
     assert!((32_950..=33_100).contains(&runs), "{runs}");
     let expectation = Expectation::new(planner.files());
     let operations = expectation.hour(planner.workload(), ClientCache::Published).total() / 331.0;
-    // As field-notes.md has it.
+    // As in field-notes.md.
     assert!((operations - 27.26).abs() < 0.01, "{operations}");
 }
 
-/// A copy that is written has the bytes that the same file always has.
+/// A written copy has the same bytes that the file always has.
 #[test]
 fn contents_follow_from_the_file() {
     let planner = planner(1);

@@ -1,6 +1,6 @@
-//! A file system in memory on which executions are played for hours: every Create must find what
-//! it expects, in whatever order scenarios are drawn. What a real server answers the Samba suite
-//! shows; here it is that scenarios leave the files as the next one needs them.
+//! A file system in memory on which executions run for hours: every Create must find what it expects,
+//! in whatever order scenarios are drawn. The Samba suite tests the answers of a real server; this
+//! tests that scenarios leave the files as the next one needs them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -66,7 +66,7 @@ impl Disk {
         }
     }
 
-    /// Plays an execution; what is left out must be what a client can leave out.
+    /// Runs an execution; only what a client can leave out may be left out.
     fn play(&mut self, plan: &Plan, cache: ClientCache) {
         let scenario = plan.scenario();
         let mut open: BTreeMap<Slot, (String, bool)> = BTreeMap::new();
@@ -152,7 +152,7 @@ fn play(name: &str, user: u64, runs: u64, scale: f64, cache: ClientCache) -> (Di
         plans.next_into(&mut plan);
         disk.play(&plan, cache);
     }
-    // All that must be restored and may go is known.
+    // All files to restore or remove are known.
     let restore = planner.files().restore(user);
     for (path, bytes) in &before.files {
         let volatile = restore.volatile.iter().any(|spec| spec.path == *path);
@@ -191,7 +191,7 @@ fn every_client_cache_and_scale_runs() {
     }
 }
 
-/// A user that begins with deletes runs out of nothing.
+/// A user that begins with deletes never runs out of files.
 #[test]
 fn deletes_never_run_out() {
     let text = include_str!("../../../workloads/homefolder.toml")

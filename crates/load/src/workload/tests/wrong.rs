@@ -1,8 +1,8 @@
-//! Wrong workloads: where and what the message says.
+//! Invalid workloads: position and text of the message.
 
 use crate::workload::{Workload, WorkloadError};
 
-/// A workload with one scenario of these steps (one on each line from line 9 on).
+/// A workload with one scenario of these steps (one per line, from line 9 on).
 fn steps(steps: &str) -> String {
     format!(
         "[files.docs]\nclass = \"static\"\nname = \"{{n}}\"\nblocks = [1]\n[scenarios.S]\nruns_per_hour = 1\n\
@@ -14,7 +14,7 @@ fn parse(toml: &str) -> Result<Workload, WorkloadError> {
     Workload::parse("mine.toml", "mine", toml)
 }
 
-/// The error of a text must point at line:column and say this (in its message or help).
+/// The error of a text must point at line:column and contain this (in its message or help).
 fn check(toml: &str, place: &str, says: &[&str]) {
     let error = match parse(toml) {
         Ok(_) => panic!("no error in:\n{toml}"),
@@ -116,7 +116,7 @@ fn unknown_keys_and_words() {
 
 #[test]
 fn frequencies() {
-    // With 1e-300 per hour the interval between two overflowed: a panic.
+    // With 1e-300 per hour the interval between two executions overflowed: a panic.
     for wrong in ["0", "-3", "nan", "inf", "-0.5", "1e-300", "1e300"] {
         let text = inside("").replace("runs_per_hour = 1", &format!("runs_per_hour = {wrong}"));
         check(&text, "6:17", &["number"]);
@@ -287,7 +287,7 @@ fn client_caches() {
         &["no Create of the scenario asks for the directory lease on \"\""],
     );
     let notify = r#"{ action = "a", change_notify = "h", notification = "n", filter = "size", expect = "STATUS_NOTIFY_CLEANUP", dirlease = true },"#;
-    // The watched handle asks for no lease, so another Create has to.
+    // The watched handle requests no lease, so another Create has to.
     check(&marked("dirlease = \"d\"", notify), "9:56", &["no Create of the scenario asks"]);
     let other = r#"{ action = "a", create = "d", handle = "g", dirlease = "d" }, { action = "a", close = "g" },"#;
     parse(&marked("dirlease = \"d\"", &format!("{notify}\n{other}"))).unwrap();
@@ -300,7 +300,7 @@ fn client_caches() {
 }
 
 #[test]
-fn files_taken_away() {
+fn scenarios_that_delete_files() {
     let text = |first: &str, second: &str| {
         format!(
             "[files.old]\nclass = \"volatile\"\nname = \"{{n}}\"\nblocks = [1]\n[scenarios.A]\nruns_per_hour = 1\n\
@@ -314,7 +314,7 @@ fn files_taken_away() {
     check(&text(take, "\"old\""), "5:2", &["`old` are taken away by A and needed by B"]);
 }
 
-/// Whatever a file holds: an error with a place, never a panic.
+/// Whatever a file contains: an error with a position, never a panic.
 #[test]
 fn any_text_is_an_error_at_a_place() {
     let text = include_str!("../../../workloads/bulk-copy.toml");
@@ -334,7 +334,7 @@ fn any_text_is_an_error_at_a_place() {
     assert!(parse(&" ".repeat(5 << 20)).is_err());
 }
 
-/// Everything lies below the user's home.
+/// Everything is below the user's home.
 #[test]
 fn nothing_leads_out_of_the_home() {
     let set = |folders: &str| {
@@ -357,7 +357,7 @@ fn nothing_leads_out_of_the_home() {
 }
 
 #[test]
-fn what_is_no_utf8_is_told_where() {
+fn invalid_utf8_is_located() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("latin.toml");
     std::fs::write(&file, b"block = 1\ndescription = \"gr\xfc\xdfe\"\n").unwrap();

@@ -29,7 +29,7 @@ fn wait_for(dir: &Path, table: Table, number: usize) {
 }
 
 #[test]
-fn a_finished_folder_says_what_it_holds() {
+fn a_finished_folder_describes_its_contents() {
     let dir = tempfile::tempdir().unwrap();
     let manifest = dataset(dir.path(), 2500);
     assert!(manifest.complete);
@@ -51,7 +51,7 @@ fn a_finished_folder_says_what_it_holds() {
 }
 
 #[test]
-fn what_was_complete_survives_a_kill() {
+fn complete_parts_survive_a_kill() {
     let dir = tempfile::tempdir().unwrap();
     let options = WriteOptions { part_rows: 2000, ..WriteOptions::default() };
     let mut writer = DatasetWriter::create(dir.path(), seed(), options).unwrap();
@@ -83,7 +83,7 @@ fn parts_are_completed_in_time_also_when_no_rows_come() {
 }
 
 #[test]
-fn parts_are_completed_before_their_time_when_asked() {
+fn parts_are_completed_early_on_request() {
     let dir = tempfile::tempdir().unwrap();
     let mut writer = DatasetWriter::create(dir.path(), seed(), WriteOptions::default()).unwrap();
     writer.part(rest(10).remove(0)).unwrap();
@@ -105,7 +105,7 @@ fn dropping_a_writer_leaves_no_half_written_part() {
 }
 
 #[test]
-fn only_a_dataset_is_replaced_and_only_when_asked() {
+fn only_a_dataset_is_replaced_and_only_on_request() {
     let dir = tempfile::tempdir().unwrap();
     let create = |dir: &Path, overwrite| {
         let options = WriteOptions { overwrite, ..WriteOptions::default() };

@@ -117,7 +117,7 @@ fn statuses_and_pairs() {
 }
 
 #[test]
-fn what_is_damaged_is_decoded_as_far_as_it_goes() {
+fn damaged_messages_are_decoded_as_far_as_possible() {
     for name in ["smb1-fuzzed.pcap", "smb1-fragment-exhaustion.pcap", "smb1-trans-secondary.pcap"] {
         let Some((batches, coverage)) = decode(name) else { return };
         let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();

@@ -92,7 +92,7 @@ fn logging_on_and_connecting_in_one_message() {
 }
 
 #[test]
-fn a_refused_logon_names_who_was_refused() {
+fn a_refused_logon_names_its_user() {
     let mut wire = Wire::default();
     let setup = last(26, &[]);
     let row =

@@ -71,7 +71,7 @@ fn a_cut_answer_of_several_messages_is_one() {
 }
 
 #[test]
-fn what_a_cut_request_returns_is_unknown_unless_it_returns_data() {
+fn results_of_a_cut_request_are_unknown_unless_it_returns_data() {
     let mut wire = Wire::default();
     wire.client_cut(trans2(1, 6, &[1; 6], 0), HEADER);
     wire.server(response(0x32, 1, &[], 0, 0));

@@ -183,7 +183,7 @@ fn echo_ends_with_its_last_reply() {
 }
 
 #[test]
-fn a_negotiate_tells_the_dialect_or_is_answered_by_smb2() {
+fn a_negotiate_gives_the_dialect_or_is_answered_by_smb2() {
     let offer = |mid| Smb::new(0x72, mid, &[], b"\x02LANMAN1.0\0\x02NT LM 0.12\0\x02SMB 2.???\0");
     let fixed = words(34, &[(0, &[1, 0, 0x0f, 50, 0]), (7, &[4, 0x41]), (19, &[0xfd, 0xf3])]);
     let mut wire = Wire::default();
@@ -211,7 +211,7 @@ fn a_negotiate_tells_the_dialect_or_is_answered_by_smb2() {
 }
 
 #[test]
-fn what_waits_is_limited() {
+fn waiting_requests_are_limited() {
     let mut wire = Wire::default();
     wire.limits.pending = 16;
     for mid in 0..100 {

@@ -52,7 +52,7 @@ fn a_raw_read_is_answered_by_bare_data() {
 }
 
 #[test]
-fn what_is_awaited_raw_is_forgotten_with_the_next_request() {
+fn an_expected_raw_message_is_forgotten_with_the_next_request() {
     let mut wire = Wire::default();
     wire.client(read_raw(1));
     let (request, reply) = close(2);
