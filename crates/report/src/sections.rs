@@ -19,7 +19,7 @@ pub(crate) use load::figures as load_figures;
 
 /// All sections.
 pub(crate) fn sections(report: &Report, meta: &Meta) -> Vec<Section> {
-    let mut sections = vec![coverage::coverage(report)];
+    let mut sections = vec![coverage::coverage(report, meta)];
     if let Some(load) = &report.load {
         sections.push(run::run(load));
         sections.push(load::capacity(load));

@@ -29,6 +29,7 @@ fn meta() -> Meta {
         inputs: vec!["monday.pcapng".into(), "<b>&.pcap".into()],
         forecast: None,
         diagnosis: None,
+        selection: None,
     }
 }
 

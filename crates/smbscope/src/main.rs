@@ -12,6 +12,7 @@ mod cli;
 mod clock_sync;
 mod commands;
 mod exit;
+mod filter_options;
 mod format;
 mod interrupt;
 mod log_time;

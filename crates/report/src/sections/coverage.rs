@@ -7,12 +7,14 @@ use smbscope_tables::tables::Coverage;
 
 use crate::document::{Block, Cell, Fact, Facts, Section, Table, column, fact};
 use crate::sections::run;
+use crate::{Meta, Selection};
 
 /// Recordings that get a list of facts of their own; more are a table.
 const LISTED_MAX: usize = 4;
 
-pub(crate) fn coverage(report: &Report) -> Section {
+pub(crate) fn coverage(report: &Report, meta: &Meta) -> Section {
     let mut blocks = report.load.as_ref().map(run::warnings).unwrap_or_default();
+    blocks.extend(meta.selection.as_ref().map(selected));
     if report.coverage.is_empty() {
         blocks.push(Block::Note(
             "These operations have no coverage record, so losses are unknown.".to_owned(),
@@ -32,6 +34,14 @@ pub(crate) fn coverage(report: &Report) -> Section {
         help: "What was recorded, what was lost, and how far the numbers below can be trusted.",
         blocks,
     }
+}
+
+/// What was left out.
+fn selected(selection: &Selection) -> Block {
+    let text = selection.text();
+    Block::Note(format!(
+        "This report covers {text}. Coverage below describes the inputs as a whole; counters, steps and scenarios of load runs are limited by time alone."
+    ))
 }
 
 fn seen(row: &Coverage) -> Facts {

@@ -38,8 +38,9 @@ pub(super) struct SourceTable {
 
 impl SourceTable {
     pub(super) fn new(table: Table, source: Arc<Source>) -> Result<SourceTable> {
-        let (files, streamed) = if source.options().tokenizer.is_some() {
-            // A filter would see the names before they become tokens.
+        let (files, streamed) = if source.options().tokenizer.is_some() || source.filter().is_some()
+        {
+            // DataFusion would see names before they become tokens, and rows that the source leaves out.
             (None, Some(Inputs::All))
         } else {
             let paths = source.files(table);

@@ -10,6 +10,12 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("findings", "Findings", List("finding"), Always, "Causes of lost time, most costly first; findings can overlap."),
         ("notes", "Notes", List("note"), Always, "Observations whose cost in time is unknown."),
         ("whole", "Whole", Object("whole"), Always, "The recording as a whole."),
+        ("selection", "Selection", Object("selection"), Optional, "Which part of the inputs was diagnosed; absent if it is all."),
+    ]),
+    ("selection", "The part of the inputs that met the filter options.", &[], &[
+        ("filter", "Filter", Text, Always, "The filter in words."),
+        ("operations", "Operations", Count, Always, "Operations that met the filter."),
+        ("operations_all", "Of", Count, Always, "Operations of the inputs."),
     ]),
     ("finding", "One thing that costs time.", &[], &[
         ("trouble", "Trouble", Code, Always, "The identifier of the problem, from a fixed list."),
