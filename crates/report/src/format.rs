@@ -77,6 +77,16 @@ pub fn time(ns: i64) -> String {
     )
 }
 
+/// From one point in time to another: 14:05:12 to 14:07:40 (UTC), with dates if they are on different days.
+pub fn period(first: i64, last: i64) -> String {
+    let (first, last) = (time(first), time(last));
+    let part = |text: &str, from, to| text.get(from..to).unwrap_or_default().to_owned();
+    match part(&first, 0, 10) == part(&last, 0, 10) {
+        true => format!("{} to {} (UTC)", part(&first, 11, 19), part(&last, 11, 19)),
+        false => format!("{} to {} (UTC)", part(&first, 0, 19), part(&last, 0, 19)),
+    }
+}
+
 /// Text from outside without what steers a terminal or turns the reading direction.
 pub fn harmless(text: &str) -> String {
     let steers = |c: char| {

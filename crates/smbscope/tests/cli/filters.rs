@@ -174,7 +174,7 @@ fn a_filter_that_matches_nothing_is_one_sentence_and_a_code_of_its_own() {
             "{command:?}"
         );
     }
-    let error = complaint(2, ["ops", &capture, "--command", "Craete"]);
+    let error = complaint(2, ["ops", &capture, "--command", "Creates"]);
     assert!(error.contains("no such command (similar: Create"), "{error}");
 }
 

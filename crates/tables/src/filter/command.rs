@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn an_unknown_name_suggests_similar_ones() {
-        let error = "Craete".parse::<CommandChoice>().unwrap_err();
+        let error = "Creates".parse::<CommandChoice>().unwrap_err();
         assert_eq!(error.near.first(), Some(&"Create"), "{error}");
         assert!(error.to_string().starts_with("no such command (similar: Create"), "{error}");
         let error = "xyzzyplugh".parse::<CommandChoice>().unwrap_err();

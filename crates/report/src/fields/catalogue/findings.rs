@@ -26,6 +26,8 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("confidence", "Confidence", Code, Always, "Strength of the evidence: low, medium or high."),
         ("because", "Because", Text, Always, "Why the confidence is what it is."),
         ("operations", "Operations", Count, Always, "Operations that are affected."),
+        ("first_ns", "First", Time, Nullable, "When the first of them began; null without times."),
+        ("last_ns", "Last", Time, Nullable, "When the last of them ended."),
         ("figures", "Figures", List("figure"), Always, "Figures that support the finding."),
         ("clients", "Clients", List("culprit"), Always, "Most affected clients."),
         ("connections", "Connections", List("culprit"), Always, "Most affected connections: address and port of client and server."),
