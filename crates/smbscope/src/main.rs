@@ -46,6 +46,7 @@ fn main() -> ExitCode {
         }
     };
     cli.verbosity.color.apply();
+    output::set_force(cli.verbosity.force);
     interrupt::install();
     match commands::run(&cli) {
         Ok(()) => Code::Ok.into(),

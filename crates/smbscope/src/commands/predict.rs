@@ -16,7 +16,7 @@ use self::args::{Action, Predict, ProfileName};
 use crate::exit::Failure;
 use crate::filter_options::{refuse_nothing, selection};
 use crate::format::{JsonNulls, RowFormat, row_writer};
-use crate::options::Verbosity;
+use crate::options::{Verbosity, input_name};
 use crate::output::Output;
 use crate::pipeline::forecast::forecast;
 use crate::terminal;
@@ -51,7 +51,8 @@ fn from_profile(args: &Predict, name: &ProfileName) -> anyhow::Result<()> {
 }
 
 fn from_recordings(args: &Predict, verbosity: Verbosity) -> anyhow::Result<()> {
-    let mut source = args.reading.open(&args.inputs, None)?;
+    let tokenizer = args.anonymize.tokenizer()?;
+    let mut source = args.reading.open(&args.inputs, tokenizer.clone())?;
     args.filter.apply(&mut source, &verbosity)?;
     // A file that cannot be written should fail before the work.
     let file = args.save_profile.as_deref().map(Output::file).transpose()?;
@@ -64,7 +65,8 @@ fn from_recordings(args: &Predict, verbosity: Verbosity) -> anyhow::Result<()> {
         .notes
         .extend(selection(&source).map(|selection| format!("Replayed: {}.", selection.text())));
     if let Some(file) = file {
-        files::save_profile(&forecast, &args.inputs, file)?;
+        let inputs = args.inputs.iter().map(|input| input_name(input, tokenizer.as_ref()));
+        files::save_profile(&forecast, &inputs.collect::<Vec<_>>(), file)?;
     }
     match forecast.prediction.detail.as_ref().filter(|_| args.detail) {
         Some(all) => {

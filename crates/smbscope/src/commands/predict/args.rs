@@ -8,7 +8,7 @@ use smbscope_analysis::predict::changes::Change;
 use super::files;
 use crate::filter_options::FilterOptions;
 use crate::format::{RowFormat, TextFormat};
-use crate::options::Reading;
+use crate::options::{Anonymize, Reading};
 use crate::pipeline::forecast::Request;
 
 /// Predict what a change would bring.
@@ -83,6 +83,9 @@ pub struct Predict {
     /// How inputs are read.
     #[command(flatten)]
     pub reading: Reading,
+    /// Replacement of names by tokens.
+    #[command(flatten)]
+    pub anonymize: Anonymize,
 }
 
 /// The changes to predict.

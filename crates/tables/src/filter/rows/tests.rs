@@ -1,3 +1,5 @@
+//! Tests of the filter on rows of all tables.
+
 use super::*;
 use crate::builder::OperationBuilder;
 use crate::code;
