@@ -35,7 +35,7 @@ MSRV := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
 demo: build-demo
 	scripts/setup.sh demo
-	$(SMBSCOPE) report tests/fixtures/smb311.pcapng --format text --html $(DEMO)
+	$(SMBSCOPE) report tests/fixtures/smb311.pcapng --format text --force --html $(DEMO)
 	scripts/demo.sh $(SMBSCOPE) $(DEMO_RUN)
 	@echo
 	@echo "The reports as pages: $(DEMO) (a capture), $(DEMO_RUN).html (simulated users)"

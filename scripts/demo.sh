@@ -11,4 +11,4 @@ chmod 755 "$dir"
 "$smbscope" load prepare --lab "$dir/lab" --users 20 --scale 0.1
 "$smbscope" load --lab "$dir/lab" --users 20 --scale 0.1 --ramp 10 --warm-up 5s --duration 20s --cool-down 1s \
   --out "$run" --force
-"$smbscope" report "$run" --html "$run.html"
+"$smbscope" report "$run" --force --html "$run.html"

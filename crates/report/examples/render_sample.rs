@@ -27,6 +27,7 @@ fn main() -> std::io::Result<()> {
             inputs: vec![input.to_owned()],
             forecast: forecast.clone(),
             diagnosis: None,
+            selection: None,
         };
         let file = |ending: &str| folder.join(format!("{name}.{ending}"));
         std::fs::write(file("txt"), text(&report, &meta, width))?;

@@ -21,7 +21,27 @@ pub fn signed_ms(ns: i64) -> String {
 
 /// A change in per cent, with its sign.
 pub fn signed_percent(percent: f64) -> String {
+    if percent >= 1000.0 {
+        return change(percent);
+    }
     format!("{} %", signed(percent, 1))
+}
+
+/// A change in per cent with its unit; one of ten times and more as a number of times, which is easier
+/// to read: `-80.7 %`, `+142 times`.
+pub fn change(percent: f64) -> String {
+    match percent {
+        1000.0.. => format!("+{} times", fixed(percent / 100.0, 0)),
+        _ => format!("{percent:+.1} %"),
+    }
+}
+
+/// The same for a column whose title has the unit: `-80.7`, `142 times`.
+pub fn change_cell(percent: f64) -> String {
+    match percent {
+        1000.0.. => format!("{} times", fixed(percent / 100.0, 0)),
+        _ => format!("{percent:+.1}"),
+    }
 }
 
 fn signed(value: f64, decimals: usize) -> String {
@@ -75,6 +95,16 @@ pub fn time(ns: i64) -> String {
         in_day / 60 % 60,
         in_day % 60
     )
+}
+
+/// From one point in time to another: 14:05:12 to 14:07:40 (UTC), with dates if they are on different days.
+pub fn period(first: i64, last: i64) -> String {
+    let (first, last) = (time(first), time(last));
+    let part = |text: &str, from, to| text.get(from..to).unwrap_or_default().to_owned();
+    match part(&first, 0, 10) == part(&last, 0, 10) {
+        true => format!("{} to {} (UTC)", part(&first, 11, 19), part(&last, 11, 19)),
+        false => format!("{} to {} (UTC)", part(&first, 0, 19), part(&last, 0, 19)),
+    }
 }
 
 /// Text from outside without what steers a terminal or turns the reading direction.
@@ -166,6 +196,14 @@ mod tests {
     }
 
     #[test]
+    fn a_large_change_is_a_number_of_times() {
+        assert_eq!(change(14_205.1), "+142 times");
+        assert_eq!((change(-80.7), change(999.9)), ("-80.7 %".into(), "+999.9 %".into()));
+        assert_eq!((change_cell(14_205.1), change_cell(2.5)), ("142 times".into(), "+2.5".into()));
+        assert_eq!(signed_percent(14_205.1), "+142 times");
+    }
+
+    #[test]
     fn differences_have_a_sign_and_one_unit() {
         assert_eq!((ms(567_400), ms(21_642_100_000)), ("0.567 ms".into(), "21,642.100 ms".into()));
         assert_eq!(ms(-1_500_000), "−1.500 ms");
@@ -174,8 +212,8 @@ mod tests {
         }
         assert_eq!((signed_ms(400), signed_ms(-400)), ("0.000 ms".into(), "0.000 ms".into()));
         assert_eq!(
-            (signed_percent(3718.24), signed_percent(-0.5)),
-            ("+3,718.2 %".into(), "−0.5 %".into())
+            (signed_percent(371.82), signed_percent(-0.5)),
+            ("+371.8 %".into(), "−0.5 %".into())
         );
         assert_eq!(
             (decimal(2795.0), decimal(0.1), decimal(100.0)),

@@ -15,6 +15,9 @@ pub fn json(report: &Report, meta: &Meta) -> Result<Value, serde_json::Error> {
         let inputs = meta.inputs.iter().map(|name| json!({ "name": name }));
         object.insert("version".to_owned(), json!(meta.version));
         object.insert("inputs".to_owned(), inputs.collect());
+        if let Some(selection) = &meta.selection {
+            object.insert("selection".to_owned(), selection.json());
+        }
         if let Some(forecast) = &meta.forecast {
             object.insert("forecast".to_owned(), serde_json::to_value(forecast)?);
         }

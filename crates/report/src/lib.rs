@@ -13,6 +13,7 @@ mod html;
 mod json;
 pub mod pages;
 mod sections;
+mod selection;
 pub mod table;
 mod text;
 mod waterfall;
@@ -22,6 +23,7 @@ pub use html::html;
 pub use json::{explain_schema, json, schema};
 pub use pages::comparison::{comparison_text, comparison_warnings};
 pub use pages::findings::{Look, explain_text};
+pub use selection::Selection;
 use smbscope_analysis::explain::Diagnosis;
 pub use smbscope_analysis::summary::Report;
 pub use text::text;
@@ -37,4 +39,6 @@ pub struct Meta {
     pub forecast: Option<Forecast>,
     /// What makes it slow, for the top of the page.
     pub diagnosis: Option<Diagnosis>,
+    /// Which part of the inputs it covers; `None` for all.
+    pub selection: Option<Selection>,
 }

@@ -19,7 +19,12 @@ pub(crate) use load::figures as load_figures;
 
 /// All sections.
 pub(crate) fn sections(report: &Report, meta: &Meta) -> Vec<Section> {
-    let mut sections = vec![coverage::coverage(report)];
+    let mut sections = vec![coverage::coverage(report, meta)];
+    if report.totals.tally.operations == 0 && report.load.is_none() {
+        // Everything else would be empty.
+        sections.extend(meta.forecast.as_ref().map(forecast::forecast));
+        return sections;
+    }
     if let Some(load) = &report.load {
         sections.push(run::run(load));
         sections.push(load::capacity(load));

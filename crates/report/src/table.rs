@@ -44,8 +44,11 @@ impl Column {
     }
 }
 
-/// A whole table as text. With a `width`, the last column wraps to fit it. `style` is printed before and after
-/// the header.
+/// Least width of the last column if only that one wraps.
+const LAST_MIN: usize = 20;
+
+/// A whole table as text. With a `width`, text wraps to fit it: in the last column, or in all columns of
+/// text if that would leave little room for the last one. `style` is printed before and after the header.
 pub fn lines(
     columns: &[Column],
     rows: &[Vec<String>],
@@ -53,25 +56,22 @@ pub fn lines(
     width: Option<usize>,
 ) -> String {
     let mut layout = Layout::natural(columns.to_vec(), rows);
-    let last = columns.len().saturating_sub(1);
-    let before: usize = layout.widths.iter().take(last).map(|width| width + GAP).sum();
-    let room = width.map_or(usize::MAX, |width| width.saturating_sub(before).max(20));
-    if let Some(width) = layout.widths.get_mut(last) {
-        *width = (*width).min(room);
+    if let Some(width) = width {
+        layout.wrap_to(width);
     }
     let mut out = String::new();
     layout.push_header(&mut out, style);
     for row in rows {
-        let wrapped = wrap(row.last().map_or("", String::as_str), room);
-        for (index, piece) in wrapped.into_iter().enumerate() {
-            let mut cells: Vec<&str> = match index {
-                0 => row.iter().map(String::as_str).collect(),
-                _ => vec![""; columns.len()],
-            };
-            if let Some(cell) = cells.last_mut() {
-                *cell = piece;
-            }
-            layout.push_row(&mut out, cells);
+        let cells = row.iter().zip(columns).zip(&layout.widths);
+        let wrapped: Vec<Vec<&str>> = cells
+            .map(|((cell, column), &width)| match column.align {
+                Align::Left => wrap(cell, width.max(1)),
+                Align::Right => vec![cell.as_str()],
+            })
+            .collect();
+        for line in 0..wrapped.iter().map(Vec::len).max().unwrap_or(0) {
+            let pieces = wrapped.iter().map(|pieces| pieces.get(line).copied().unwrap_or(""));
+            layout.push_row(&mut out, pieces);
         }
     }
     out
@@ -99,6 +99,33 @@ impl Layout {
     /// Limits the width of each column.
     pub fn limit_columns(&mut self, most: usize) {
         self.widths.iter_mut().for_each(|width| *width = (*width).min(most));
+    }
+
+    /// Narrows columns of text for lines of `line` columns.
+    fn wrap_to(&mut self, line: usize) {
+        let last = self.widths.len().saturating_sub(1);
+        let before: usize = self.widths.iter().take(last).map(|width| width + GAP).sum();
+        let room = line.saturating_sub(before);
+        let is_text = |place: usize, columns: &[Column]| {
+            columns.get(place).is_some_and(|column| matches!(column.align, Align::Left))
+        };
+        let natural = self.widths.get(last).copied().unwrap_or(0);
+        if natural <= room || (room >= LAST_MIN && is_text(last, &self.columns)) {
+            if let Some(width) = self.widths.get_mut(last) {
+                *width = (*width).min(room.max(LAST_MIN));
+            }
+            return;
+        }
+        loop {
+            let total: usize =
+                self.widths.iter().sum::<usize>() + GAP * self.widths.len().saturating_sub(1);
+            let texts = self.widths.iter_mut().zip(&self.columns);
+            let texts = texts.filter(|(_, column)| matches!(column.align, Align::Left));
+            match texts.map(|(width, _)| width).max() {
+                Some(widest) if total > line && *widest > LAST_MIN / 2 => *widest -= 1,
+                _ => return,
+            }
+        }
     }
 
     /// Narrows the widest columns until a line fits.
@@ -214,6 +241,20 @@ mod tests {
         let rows = [vec!["1".into(), "words that need more than one line".into()]];
         let text = lines(&columns, &rows, ("", ""), Some(25));
         assert_eq!(text, "n  text\n1  words that need more\n   than one line\n");
+    }
+
+    #[test]
+    fn all_columns_of_text_wrap_where_the_last_has_no_room() {
+        let columns = [Column::left("what"), Column::right("n"), Column::left("needs")];
+        let what = "a sentence about what this is good for, which is long".to_owned();
+        let rows =
+            [vec![what.clone(), "17".into(), "a few words that were one on each line".into()]];
+        let text = lines(&columns, &rows, ("", ""), Some(60));
+        assert!(text.lines().all(|line| line.width() <= 60), "{text}");
+        assert!(text.lines().count() <= 4, "{text}");
+        assert!(text.contains("17"));
+        let natural = lines(&columns, &rows, ("", ""), None);
+        assert!(natural.contains(&what));
     }
 
     #[test]

@@ -29,6 +29,7 @@ fn meta() -> Meta {
         inputs: vec!["monday.pcapng".into(), "<b>&.pcap".into()],
         forecast: None,
         diagnosis: None,
+        selection: None,
     }
 }
 
@@ -45,6 +46,8 @@ fn diagnosis() -> Diagnosis {
         confidence: Confidence::High,
         because: "it was measured".into(),
         operations: 40,
+        first_ns: Some(1_767_603_912_000_000_000),
+        last_ns: Some(1_767_604_060_000_000_000),
         figures: vec![
             Figure { name: "block", value: 4096.0, error: None, unit: "bytes" },
             Figure { name: "round", value: 20e6, error: Some(15.6e6), unit: "ns" },

@@ -10,6 +10,7 @@ use clap::builder::Styles;
 use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::exit::Code;
+use crate::filter_options::FilterOptions;
 use crate::format::{RowFormat, TextFormat};
 use crate::options::{Anonymize, Decode, Reading, Verbosity};
 
@@ -80,8 +81,9 @@ const GROUPS: [(&str, &[&str]); 4] = [
 Examples:
   smbscope ops capture.pcapng
   smbscope ops capture.pcapng --where \"command = 'Create' and status <> 0\"
+  smbscope ops capture.pcapng --client 10.1.0.0/16 --command open,close --from 'last 5m'
   smbscope ops monday/ tuesday/ --columns path,offset_bytes,elapsed_ns --format csv
-  tcpdump -i eth0 -s 256 -w - port 445 | smbscope ops -")]
+  tcpdump -i eth0 -s 256 -U -w - port 445 | smbscope ops -")]
 pub struct Ops {
     /// Show only operations that match this SQL expression over the columns.
     #[arg(long = "where", value_name = "SQL")]
@@ -101,6 +103,8 @@ pub struct Ops {
     /// Write to this file instead of standard output.
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+    #[command(flatten)]
+    pub filter: FilterOptions,
     #[command(flatten)]
     pub decode: Decode,
     #[command(flatten)]
@@ -213,6 +217,7 @@ Examples:
   smbscope report capture.pcapng --html report.html
   smbscope report dataset/ --format json | jq .totals
   smbscope report run/ --html run.html
+  smbscope report run/ --from 14:05 --to 14:10 --share projects --path '**/*.docx'
   smbscope report run-1of3/ run-2of3/ run-3of3/ --step 4
   smbscope report run/ --change rtt=20ms --html far.html")]
 pub struct Report {
@@ -231,6 +236,8 @@ pub struct Report {
     /// Changes to predict. Predictions from a load run use the measured windows of all steps.
     #[command(flatten)]
     pub prediction: crate::commands::predict::args::PredictionArgs,
+    #[command(flatten)]
+    pub filter: FilterOptions,
     #[command(flatten)]
     pub decode: Decode,
     #[command(flatten)]

@@ -31,13 +31,15 @@ pub enum Code {
     Found = 7,
     /// The server stopped answering during a load run.
     ServerGone = 8,
+    /// The filter options leave no operation.
+    NoMatch = 9,
     /// Ended by Ctrl-C or a signal.
     Interrupted = 130,
 }
 
 impl Code {
     /// Every code with its meaning, as shown in help and manual pages.
-    pub const ALL: [(Code, &'static str); 10] = [
+    pub const ALL: [(Code, &'static str); 11] = [
         (Code::Ok, "success, also if the reader of a pipe closed it early"),
         (Code::Runtime, "any other error"),
         (Code::Usage, "the command line is wrong"),
@@ -47,6 +49,7 @@ impl Code {
         (Code::Query, "the SQL is wrong or could not be executed"),
         (Code::Found, "explain --fail-on: there is a finding of this confidence"),
         (Code::ServerGone, "load: the server stopped answering during the run"),
+        (Code::NoMatch, "no operation matches the filter options (--from, --client, --path ...)"),
         (Code::Interrupted, "interrupted; the output written so far is valid"),
     ];
 }
@@ -167,6 +170,6 @@ mod tests {
     #[test]
     fn the_table_lists_each_code_once_in_order() {
         let codes: Vec<u8> = Code::ALL.iter().map(|(code, _)| *code as u8).collect();
-        assert_eq!(codes, [0, 1, 2, 3, 4, 5, 6, 7, 8, 130]);
+        assert_eq!(codes, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 130]);
     }
 }

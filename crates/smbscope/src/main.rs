@@ -12,6 +12,7 @@ mod cli;
 mod clock_sync;
 mod commands;
 mod exit;
+mod filter_options;
 mod format;
 mod interrupt;
 mod log_time;
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
         }
     };
     cli.verbosity.color.apply();
+    output::set_force(cli.verbosity.force);
     interrupt::install();
     match commands::run(&cli) {
         Ok(()) => Code::Ok.into(),

@@ -69,6 +69,9 @@ pub struct Verbosity {
     /// Do not show progress. Progress is shown only if standard error is a terminal.
     #[arg(long, global = true)]
     pub no_progress: bool,
+    /// Replace output files that exist already.
+    #[arg(long, global = true)]
+    pub force: bool,
     /// When to use colour.
     #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t)]
     pub color: Color,

@@ -3,9 +3,10 @@
 //! Writers of formats wrap errors in their own ways, some only as text. Here the first error is
 //! remembered as it occurred, so that a closed pipe can be distinguished from a full disk.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use anstream::{AutoStream, ColorChoice};
@@ -15,12 +16,22 @@ use anyhow::Context as _;
 use crate::exit::{Code, Failure};
 use crate::terminal;
 
+/// Whether files may be replaced: `--force`.
+static FORCE: AtomicBool = AtomicBool::new(false);
+
+/// Allows or forbids the whole program to replace files.
+pub fn set_force(is_allowed: bool) {
+    FORCE.store(is_allowed, Ordering::Relaxed);
+}
+
 /// The output of a command.
 pub struct Output {
     inner: BufWriter<Box<dyn Write + Send>>,
     watch: Watch,
     terminal: bool,
     colour: bool,
+    /// The file, if it is new: it is removed if nothing is written to it.
+    created: Option<PathBuf>,
 }
 
 /// Knows whether writing failed, also after the output was given away.
@@ -39,12 +50,27 @@ impl Output {
         output
     }
 
-    /// A new or replaced file.
+    /// A new file; with `--force` one that exists is replaced. Devices and pipes are simply opened.
     pub fn file(path: &Path) -> anyhow::Result<Output> {
         let name = path.display().to_string();
-        let file = File::create(path)
-            .with_context(|| Failure::new(Code::Output, format!("{name}: cannot be written")))?;
-        Ok(Output::new(Box::new(file), &name))
+        let may_replace = FORCE.load(Ordering::Relaxed)
+            || std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file());
+        let file = match may_replace {
+            true => File::create(path),
+            false => OpenOptions::new().write(true).create_new(true).open(path),
+        };
+        let file = match file {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                let message = format!("{name}: exists already; --force replaces it");
+                return Err(Failure::new(Code::Output, message).into());
+            }
+            file => file.with_context(|| {
+                Failure::new(Code::Output, format!("{name}: cannot be written"))
+            })?,
+        };
+        let mut output = Output::new(Box::new(file), &name);
+        output.created = (!may_replace).then(|| path.to_owned());
+        Ok(output)
     }
 
     /// `--out`, or standard output.
@@ -64,7 +90,7 @@ impl Output {
     fn new(inner: Box<dyn Write + Send>, name: &str) -> Output {
         let watch = Watch { name: name.into(), failed: Arc::default() };
         let inner = BufWriter::with_capacity(1 << 16, inner);
-        Output { inner, watch, terminal: false, colour: false }
+        Output { inner, watch, terminal: false, colour: false, created: None }
     }
 
     /// Whether the output is a terminal.
@@ -96,7 +122,20 @@ impl Output {
     /// Flushes the output. Must be called at the end, because errors while dropping are lost.
     pub fn finish(mut self) -> anyhow::Result<()> {
         let flushed = self.flush();
+        self.created = None;
         self.watch.check(flushed)
+    }
+}
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        // After an error, a new file without content would be in the way of the next attempt.
+        if let Some(path) = self.created.take()
+            && self.inner.buffer().is_empty()
+            && std::fs::metadata(&path).is_ok_and(|metadata| metadata.len() == 0)
+        {
+            let _ = std::fs::remove_file(path);
+        }
     }
 }
 

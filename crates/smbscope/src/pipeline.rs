@@ -5,6 +5,7 @@
 //! that), so that another front end can call the same functions.
 //!
 //! - [`pass`]: one pass over recorded inputs, shared by all analyses that want their rows
+//! - [`period`]: which part of the inputs a pass yields
 //! - [`diagnose`], [`summarize`], [`compare`]: the analyses behind `explain`, `report` and `compare`
 //! - [`forecast`]: what changes would bring, by replaying the recorded operations
 //! - [`export`]: operations written for other programs
@@ -17,5 +18,6 @@ pub mod export;
 pub mod forecast;
 pub mod measure;
 pub mod pass;
+pub mod period;
 pub mod record;
 pub mod summarize;

@@ -1,7 +1,7 @@
 //! What the terminal is like: whether there is one, how large, and whether colour is wanted.
 //!
 //! Size and colour exist on terminals only, so that a pipe or a file gets the same bytes
-//! everywhere. `NO_COLOR` (no-color.org), `CLICOLOR`, `CLICOLOR_FORCE` and `TERM=dumb` are honoured
+//! everywhere; an exported `COLUMNS` gives a width there, too. `NO_COLOR` (no-color.org), `CLICOLOR`, `CLICOLOR_FORCE` and `TERM=dumb` are honoured
 //! by anstream.
 
 use std::io::IsTerminal;
@@ -43,9 +43,12 @@ pub fn stderr_is_terminal() -> bool {
     std::io::stderr().is_terminal()
 }
 
-/// Columns of the terminal behind standard output: `COLUMNS`, or what the terminal says; `None`
-/// when output goes elsewhere.
+/// Columns of a line: `COLUMNS`, or what the terminal behind standard output says; `None` if
+/// neither is known.
 pub fn width() -> Option<usize> {
+    if let Some(columns) = variable("COLUMNS") {
+        return Some(columns);
+    }
     extent("COLUMNS", || terminal_size::terminal_size().map(|(width, _)| width.0))
 }
 
@@ -54,10 +57,15 @@ pub fn height() -> Option<usize> {
     extent("LINES", || terminal_size::terminal_size().map(|(_, height)| height.0))
 }
 
-fn extent(variable: &str, ask: impl FnOnce() -> Option<u16>) -> Option<usize> {
+fn extent(name: &str, ask: impl FnOnce() -> Option<u16>) -> Option<usize> {
     if !stdout_is_terminal() {
         return None;
     }
-    let told = std::env::var(variable).ok().and_then(|told| told.parse().ok());
-    told.filter(|&told| told > 0).or_else(|| ask().map(usize::from))
+    variable(name).or_else(|| ask().map(usize::from))
+}
+
+/// A number above zero in the environment.
+fn variable(name: &str) -> Option<usize> {
+    let number = std::env::var(name).ok().and_then(|text| text.parse().ok());
+    number.filter(|&number| number > 0)
 }

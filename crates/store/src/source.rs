@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use smbscope_tables::SCHEMA_VERSION;
 use smbscope_tables::anonymize::Tokenizer;
 use smbscope_tables::description::RunDescription;
+use smbscope_tables::filter::Filter;
 use smbscope_tables::manifest::{InputFile, Kind};
 
 use crate::Table;
@@ -23,7 +24,7 @@ use crate::dataset::{Dataset, DatasetWriter, ManifestSeed, WriteOptions};
 use crate::error::{Error, Result};
 
 pub use input::Input;
-pub use parts::{Parts, Progress};
+pub use parts::{Filtered, Parts, Progress};
 
 /// How inputs are opened.
 #[derive(Clone, Default)]
@@ -69,6 +70,8 @@ pub struct Source {
     consumed: AtomicBool,
     latest: Mutex<Option<Arc<Progress>>>,
     spool: Option<tempfile::TempDir>,
+    filter: Option<Filter>,
+    filtered: Mutex<Option<Arc<Filtered>>>,
 }
 
 impl Source {
@@ -85,7 +88,25 @@ impl Source {
             consumed: AtomicBool::new(false),
             latest: Mutex::new(None),
             spool: None,
+            filter: None,
+            filtered: Mutex::new(None),
         })
+    }
+
+    /// From now on, passes yield only rows that meet the filter. It sees names before they become
+    /// tokens.
+    pub fn set_filter(&mut self, filter: Filter) {
+        self.filter = Some(filter).filter(|filter| !filter.is_empty());
+    }
+
+    /// The filter, if there is one.
+    pub fn filter(&self) -> Option<&Filter> {
+        self.filter.as_ref()
+    }
+
+    /// How many operations the latest pass over operations tested and kept; `None` without a filter.
+    pub fn filtered(&self) -> Option<Arc<Filtered>> {
+        self.filtered.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The inputs.
@@ -145,7 +166,10 @@ impl Source {
         if streams && self.consumed.swap(true, Ordering::Relaxed) {
             return Err(Error::Internal("a stream was read twice"));
         }
-        let parts = Parts::new(&inputs, &self.options, request)?;
+        let parts = Parts::new(&inputs, &self.options, request, self.filter.as_ref())?;
+        if let Some(filtered) = parts.filtered() {
+            *self.filtered.lock().unwrap_or_else(PoisonError::into_inner) = Some(filtered);
+        }
         *self.latest.lock().unwrap_or_else(PoisonError::into_inner) = Some(parts.progress());
         Ok(parts)
     }
@@ -196,7 +220,7 @@ impl Source {
         let stream: Vec<_> = self.inputs.iter().skip(place).take(1).collect();
         // Names are not replaced here: the source replaces them when the folder is read.
         let options = OpenOptions { decode: self.options.decode.clone(), tokenizer: None };
-        let parts = Parts::new(&stream, &options, &Request::all())?;
+        let parts = Parts::new(&stream, &options, &Request::all(), None)?;
         import(parts, dir.path(), &stream)?;
         if let Some(input) = self.inputs.get_mut(place) {
             *input = Input::Dataset(Dataset::open(dir.path())?);

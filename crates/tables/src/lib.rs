@@ -31,6 +31,7 @@
 //! | [`mod@slice`] | the kinds of slices of a server's time |
 //! | [`message`], [`open`], [`code`], [`busy`], [`command_class`] | how columns are filled, the same for all sources |
 //! | [`mod@column`], [`anonymize`] | units and sensitivity of columns; names replaced by keyed tokens |
+//! | [`filter`] | which operations are asked about, and the rows of all tables that belong to them |
 //! | [`manifest`], [`description`], [`run`] | what a dataset and a load run say about themselves |
 //! | [`profile`], [`protection`], [`quantity`], [`date`] | values that several crates share |
 //!
@@ -98,6 +99,7 @@ pub mod column;
 pub mod command_class;
 pub mod date;
 pub mod description;
+pub mod filter;
 pub mod manifest;
 pub mod message;
 pub mod named_columns;

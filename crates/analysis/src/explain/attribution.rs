@@ -117,6 +117,8 @@ pub(super) struct Attribution {
     paths: SumsByName,
     examples: BinaryHeap<RankedExample>,
     savings: Savings,
+    /// When the first of its operations began and the last one ended, ns since 1970.
+    pub(super) period: Option<(i64, i64)>,
 }
 
 /// The same in the order of the time that would be saved, cut to what is listed.
@@ -148,6 +150,9 @@ impl Attribution {
         self.shares.merge(other.shares);
         self.paths.merge(other.paths);
         self.savings.merge(other.savings);
+        if let Some((first, last)) = other.period {
+            self.widen(first, last);
+        }
         self.examples.extend(other.examples);
         while self.examples.len() > EXAMPLES {
             self.examples.pop();
@@ -219,10 +224,19 @@ impl Attribution {
         self.add_client(op, saved_ns, operations);
     }
 
+    /// Lets the period include these times.
+    fn widen(&mut self, first: i64, last: i64) {
+        let (begun, ended) = self.period.unwrap_or((first, last));
+        self.period = Some((begun.min(first), ended.max(last)));
+    }
+
     fn add_client(&mut self, op: &Operation, saved_ns: i64, operations: u64) {
         self.operations += operations;
         self.saved_ns = self.saved_ns.saturating_add(saved_ns);
         self.squares += (saved_ns as f64).powi(2);
+        if let Some(start) = op.start {
+            self.widen(start, start.saturating_add(op.elapsed_ns));
+        }
         if let Some(client) = op.client {
             self.clients.add(client, operations, saved_ns, || name(op.client_name()));
         }

@@ -25,6 +25,7 @@ impl Candidate {
     ) -> Candidate {
         let (saved_ns, saved_error_ns) = (attribution.saved_ns, attribution.error_ns());
         let operations = attribution.operations;
+        let period = attribution.period;
         let ranking = attribution.finish();
         let finding = Finding {
             trouble,
@@ -35,6 +36,8 @@ impl Candidate {
             confidence,
             because: because.to_owned(),
             operations,
+            first_ns: period.map(|(first, _)| first),
+            last_ns: period.map(|(_, last)| last),
             figures: Vec::new(),
             clients: ranking.clients,
             connections: Vec::new(),

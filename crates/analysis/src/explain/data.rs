@@ -109,6 +109,10 @@ pub struct Finding {
     pub because: String,
     /// Operations that it concerns.
     pub operations: u64,
+    /// When the first of them began, ns since 1970; none without times.
+    pub first_ns: Option<i64>,
+    /// When the last of them ended, ns since 1970.
+    pub last_ns: Option<i64>,
     /// Figures that prove it.
     pub figures: Vec<Figure>,
     /// Most time first.

@@ -97,7 +97,7 @@ fn table(forecast: &ProfileForecast, style: Style) -> String {
             cells.push(format!("{:.3}", row.shown().seconds()));
             if row.after.is_some() {
                 let percent = row.percent();
-                cells.push(percent.map_or(String::new(), |percent| format!("{percent:+.1}")));
+                cells.push(percent.map_or(String::new(), crate::format::change_cell));
             }
         }
         cells

@@ -105,7 +105,7 @@ fn waiting((before_ns, after_ns): (i64, i64), is_changed: bool) -> String {
         text.push_str(&format!(", predicted {}", format::duration(after_ns)));
         if before_ns > 0 {
             let percent = 100.0 * (after_ns as f64 / before_ns as f64 - 1.0);
-            text.push_str(&format!(" ({percent:+.1} %)"));
+            text.push_str(&format!(" ({})", format::change(percent)));
         }
     }
     text.push_str(".\n");
@@ -130,7 +130,7 @@ fn times_table(name: &str, rows: &[Row], all: &Row, is_changed: bool, style: Sty
         cells.extend(times(&row.before));
         if is_changed {
             cells.extend(times(&row.after));
-            cells.push(row.percent().map_or(String::new(), |percent| format!("{percent:+.1}")));
+            cells.push(row.percent().map_or(String::new(), format::change_cell));
         }
         cells
     });

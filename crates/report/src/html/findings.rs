@@ -6,7 +6,9 @@ use smbscope_analysis::explain::{Diagnosis, Finding};
 
 use super::escape;
 use crate::format;
-use crate::pages::findings::{SHOWN, example, figure, gain, headline, places, reported, verdict};
+use crate::pages::findings::{
+    SHOWN, example, figure, gain, headline, places, reported, verdict, when,
+};
 
 /// Place that links go to.
 pub(super) const ID: &str = "findings";
@@ -32,7 +34,7 @@ pub(super) fn findings(out: &mut String, diagnosis: &Diagnosis, of_run: bool) {
     if !told.is_empty() {
         out.push_str("<ol class=\"findings\">\n");
         for (place, found) in told.iter().enumerate() {
-            one(out, found, place < SHOWN);
+            one(out, found, when(found, &diagnosis.whole), place < SHOWN);
         }
         out.push_str("</ol>\n");
     }
@@ -42,7 +44,7 @@ pub(super) fn findings(out: &mut String, diagnosis: &Diagnosis, of_run: bool) {
     out.push_str("</section>\n");
 }
 
-fn one(out: &mut String, found: &Finding, is_open: bool) {
+fn one(out: &mut String, found: &Finding, when: Option<String>, is_open: bool) {
     let _ = write!(
         out,
         "<li><details{}><summary><b>{}</b> <span class=\"cost\">{}</span>{}</summary>\n<p>{}.</p>\n<dl>",
@@ -60,6 +62,7 @@ fn one(out: &mut String, found: &Finding, is_open: bool) {
     };
     let figures: Vec<_> = found.figures.iter().map(figure).collect();
     row("Figures", &figures);
+    row("When", when.as_slice());
     row("Where", &places(found, true));
     row("See", &found.examples.iter().map(example).collect::<Vec<_>>());
     row("Because", &[format!("{}.", found.because)]);

@@ -291,8 +291,7 @@ fn percent(percent: f64) -> String {
     match percent.abs() {
         0.0 => "0.0 %".to_owned(),
         0.0..1000.0 => format!("{percent:+.1} %"),
-        1000.0..1e6 => format!("{percent:+.0} %"),
-        _ => format!("{percent:+.1e} %"),
+        _ => crate::format::change(percent),
     }
 }
 
@@ -317,7 +316,7 @@ mod tests {
     fn numbers_are_short_and_zero_has_no_sign() {
         assert_eq!(
             [0.01, -0.01, 12.34, -99.9, 5_000.0].map(percent).join(" "),
-            "0.0 % 0.0 % +12.3 % -99.9 % +5000 %"
+            "0.0 % 0.0 % +12.3 % -99.9 % +50 times"
         );
         assert_eq!([0.0, 0.0009, 0.049, 1.0].map(p_value), ["<0.001", "<0.001", "0.049", "1.000"]);
         assert_eq!([0.000_012_34, 0.0123, 1.5].map(|s| ms(Some(s))), ["0.012", "12.30", "1500"]);

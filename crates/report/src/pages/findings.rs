@@ -1,11 +1,13 @@
 //! A diagnosis as text: findings for people, most costly first.
 
 use smbscope_analysis::explain::{
-    Confidence, Contributor, Diagnosis, Example, Figure, Finding, Gain, LEAST_SHARE,
+    Confidence, Contributor, Diagnosis, Example, Figure, Finding, Gain, LEAST_SHARE, Whole,
 };
 
 use crate::format;
 
+/// Length of a recording from which on findings say when they occurred.
+const WHEN_LEAST_NS: i64 = 5_000_000_000;
 /// Findings that are shown without --all.
 pub(crate) const SHOWN: usize = 3;
 /// Remedies per finding that are shown without --all.
@@ -71,7 +73,7 @@ pub fn explain_text(diagnosis: &Diagnosis, inputs: &str, look: Look) -> String {
     }
     let height = if look.all { usize::MAX } else { look.height };
     let room = height.saturating_sub(text.lines().count() + after.lines().count());
-    let (findings, is_short) = fitting(shown, look, room);
+    let (findings, is_short) = fitting(shown, whole, look, room);
     text.push_str(&findings);
     match (reported.len() - shown.len(), is_short) {
         (0, false) => {}
@@ -84,7 +86,7 @@ pub fn explain_text(diagnosis: &Diagnosis, inputs: &str, look: Look) -> String {
 
 /// The findings, with as many details as fit in `room` lines, and whether details were omitted. The last findings
 /// lose details first.
-fn fitting(shown: &[&Finding], look: Look, room: usize) -> (String, bool) {
+fn fitting(shown: &[&Finding], whole: &Whole, look: Look, room: usize) -> (String, bool) {
     let mut without = vec![Without::Nothing; shown.len()];
     // A finding loses its first detail after the next one has lost two.
     let levels = |place| Without::ALL.iter().enumerate().map(move |(n, more)| (n, place, *more));
@@ -96,7 +98,8 @@ fn fitting(shown: &[&Finding], look: Look, room: usize) -> (String, bool) {
         let mut text = String::new();
         for (place, (found, without)) in shown.iter().zip(&without).enumerate() {
             text.push('\n');
-            one(&mut text, place + 1, found, look, *without);
+            let when = when(found, whole).map_or(String::new(), |when| format!(", {when}"));
+            one(&mut text, place + 1, (found, &when), look, *without);
         }
         // Two more lines are needed for the hint at --all.
         if text.lines().count() + 2 <= room {
@@ -147,6 +150,12 @@ pub(crate) fn verdict(diagnosis: &Diagnosis) -> Option<String> {
     })
 }
 
+/// When a finding occurred, for a recording that is long enough for the question.
+pub(crate) fn when(found: &Finding, whole: &Whole) -> Option<String> {
+    let (first, last) = (found.first_ns?, found.last_ns?);
+    (whole.lasted_ns >= WHEN_LEAST_NS).then(|| format::period(first, last))
+}
+
 /// The cost of a finding, and its certainty.
 pub(crate) fn headline(found: &Finding) -> String {
     let sure = match found.confidence {
@@ -188,14 +197,20 @@ pub(crate) fn places(found: &Finding, is_all: bool) -> Vec<String> {
     places.into_iter().filter(|words| !words.is_empty()).collect()
 }
 
-fn one(text: &mut String, number: usize, found: &Finding, look: Look, without: Without) {
+fn one(
+    text: &mut String,
+    number: usize,
+    (found, when): (&Finding, &str),
+    look: Look,
+    without: Without,
+) {
     let (bold, end) = look.bold;
     let head = format!("{number}. {bold}{}{end}: {}", found.trouble.title(), headline(found));
     folded(text, 0, &head, look.width + bold.len() + end.len());
     let mut line = |words: String| folded(text, 3, &words, look.width);
     let operations = if found.operations == 1 { "operation" } else { "operations" };
     if without < Without::Sentence {
-        line(format!("{}: {} {operations}.", found.what, format::count(found.operations)));
+        line(format!("{}: {} {operations}{when}.", found.what, format::count(found.operations)));
     }
     if without < Without::Sentence && !found.figures.is_empty() {
         line(found.figures.iter().map(figure).collect::<Vec<_>>().join(", "));

@@ -7,12 +7,14 @@ use smbscope_tables::tables::Coverage;
 
 use crate::document::{Block, Cell, Fact, Facts, Section, Table, column, fact};
 use crate::sections::run;
+use crate::{Meta, Selection};
 
 /// Recordings that get a list of facts of their own; more are a table.
 const LISTED_MAX: usize = 4;
 
-pub(crate) fn coverage(report: &Report) -> Section {
+pub(crate) fn coverage(report: &Report, meta: &Meta) -> Section {
     let mut blocks = report.load.as_ref().map(run::warnings).unwrap_or_default();
+    blocks.extend(meta.selection.as_ref().map(selected));
     if report.coverage.is_empty() {
         blocks.push(Block::Note(
             "These operations have no coverage record, so losses are unknown.".to_owned(),
@@ -26,12 +28,52 @@ pub(crate) fn coverage(report: &Report) -> Section {
         blocks.push(Block::Table(table(&report.coverage)));
         blocks.push(lost(&sum(&report.coverage)));
     }
+    if report.totals.tally.operations == 0 && report.load.is_none() && !report.coverage.is_empty() {
+        blocks.push(Block::Note(nothing(&report.coverage)));
+    }
     Section {
         id: "coverage",
         title: "Coverage",
         help: "What was recorded, what was lost, and how far the numbers below can be trusted.",
         blocks,
     }
+}
+
+/// What inputs without operations hold, and what to do.
+fn nothing(rows: &[Coverage]) -> String {
+    let sum = |of: fn(&Coverage) -> u64| rows.iter().map(of).fold(0, u64::saturating_add);
+    let frames = sum(|row| row.frames);
+    let others = [
+        (sum(|row| row.frames_not_tcp), "not TCP"),
+        (sum(|row| row.frames_not_smb), "TCP without SMB"),
+        (sum(|row| row.frames_tunnelled), "in a tunnel"),
+        (sum(|row| row.frames_link_unknown), "of an unsupported link type"),
+        (sum(|row| row.frames_cut), "truncated"),
+    ];
+    let others: Vec<_> = others
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{} {what}", crate::format::count(*count)))
+        .collect();
+    let of_them = match others.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", others.join(", ")),
+    };
+    match frames {
+        0 => "There are no packets and no SMB operations here: was anything recorded? `smbscope doctor` checks what recording needs.".to_owned(),
+        _ => format!(
+            "There are no SMB operations in these {} packets{of_them}: capture TCP port 445 at the client or the server while the share is used, for example with tcpdump -s 256 -w share.pcap port 445.",
+            crate::format::count(frames)
+        ),
+    }
+}
+
+/// What was left out.
+fn selected(selection: &Selection) -> Block {
+    let text = selection.text();
+    Block::Note(format!(
+        "This report covers {text}. Coverage below describes the inputs as a whole; counters, steps and scenarios of load runs are limited by time alone."
+    ))
 }
 
 fn seen(row: &Coverage) -> Facts {

@@ -15,6 +15,7 @@ use smbscope_report::{comparison_text, comparison_warnings};
 use self::args::{By, Compare};
 use crate::cli::PhaseCounted;
 use crate::exit::{Code, Failure};
+use crate::filter_options::{refuse_nothing, with_selection};
 use crate::format::{JsonNulls, RowFormat, row_writer};
 use crate::options::{Verbosity, input_name};
 use crate::output::Output;
@@ -40,9 +41,17 @@ pub fn run(args: &Compare, verbosity: Verbosity) -> anyhow::Result<()> {
     };
     // Both are opened before the first is read, so that a missing input is reported at once.
     let open = |input: &String| args.reading.open(std::slice::from_ref(input), tokenizer.clone());
-    let (a, b) = (open(&args.a)?, open(&args.b)?);
+    let (mut a, mut b) = (open(&args.a)?, open(&args.b)?);
+    args.filter.apply(&mut a, &verbosity)?;
+    args.filter.apply(&mut b, &verbosity)?;
     let found = pipeline::compare::compare(&a, &b, &options, &verbosity)?;
-    let names = [&args.a, &args.b].map(|input| input_name(input, tokenizer.as_ref()));
+    let names = [(&args.a, &a), (&args.b, &b)].map(|(input, source)| {
+        refuse_nothing(source)
+            .map_err(|error| error.context(input.clone()))
+            .map(|()| with_selection(&input_name(input, tokenizer.as_ref()), source))
+    });
+    let [name_a, name_b] = names;
+    let names = [name_a?, name_b?];
     refuse(&found, args.by, &names)?;
     match args.format {
         RowFormat::Text => {

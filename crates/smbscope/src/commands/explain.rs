@@ -11,6 +11,7 @@ use smbscope_analysis::explain::{Confidence, LEAST_SHARE};
 use smbscope_report::Look;
 
 use crate::exit::{Code, Failure};
+use crate::filter_options::{FilterOptions, refuse_nothing, selection, with_selection};
 use crate::format::TextFormat;
 use crate::options::{Anonymize, Decode, Verbosity, input_name};
 use crate::output::Output;
@@ -36,6 +37,7 @@ const HEIGHT: usize = 40;
 Examples:
   smbscope explain capture.pcapng
   smbscope explain run/ --all
+  smbscope explain run/ --from 'last 5m' --user alice
   smbscope explain ring*.pcap --format json | jq '.findings[0]'
   smbscope explain - --fail-on high < capture.pcap || mail -s 'share is slow' admin")]
 pub struct Args {
@@ -51,6 +53,8 @@ pub struct Args {
     /// Write to this file instead of standard output.
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+    #[command(flatten)]
+    pub filter: FilterOptions,
     #[command(flatten)]
     pub decode: Decode,
     #[command(flatten)]
@@ -81,8 +85,10 @@ impl From<Sure> for Confidence {
 /// Explains.
 pub fn run(args: &Args, verbosity: Verbosity) -> anyhow::Result<()> {
     let tokenizer = args.anonymize.tokenizer()?;
-    let source = args.decode.reading.open(&args.decode.inputs, tokenizer.clone())?;
+    let mut source = args.decode.reading.open(&args.decode.inputs, tokenizer.clone())?;
+    args.filter.apply(&mut source, &verbosity)?;
     let diagnosis = diagnose(&source, &verbosity)?;
+    refuse_nothing(&source)?;
     let mut output = Output::open(args.out.as_ref())?;
     match args.format {
         TextFormat::Text => {
@@ -100,10 +106,15 @@ pub fn run(args: &Args, verbosity: Verbosity) -> anyhow::Result<()> {
                 bold: (&bold, end),
                 all: args.all,
             };
-            output.text(&smbscope_report::explain_text(&diagnosis, &names.join(", "), look))?;
+            let names = with_selection(&names.join(", "), &source);
+            output.text(&smbscope_report::explain_text(&diagnosis, &names, look))?;
         }
         TextFormat::Json => {
-            let text = serde_json::to_string_pretty(&diagnosis).context("diagnosis to JSON")?;
+            let mut value = serde_json::to_value(&diagnosis).context("diagnosis to JSON")?;
+            if let (Some(object), Some(selection)) = (value.as_object_mut(), selection(&source)) {
+                object.insert("selection".to_owned(), selection.json());
+            }
+            let text = serde_json::to_string_pretty(&value).context("diagnosis to JSON")?;
             output.text(&format!("{text}\n"))?;
         }
     }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use smbscope_report::export::perfetto::PerfettoTrace;
 
+use crate::filter_options::{FilterOptions, refuse_nothing, selection};
 use crate::options::{Anonymize, Decode, Verbosity};
 use crate::output::Output;
 use crate::pipeline;
@@ -21,6 +22,7 @@ use crate::pipeline;
 #[command(after_help = "\
 Examples:
   smbscope export --perfetto recording/ --out recording.pftrace
+  smbscope export --perfetto recording/ --from 14:05 --to 14:06 --client 10.1.2.3 --out minute.pftrace
   smbscope export --perfetto capture.pcapng --anonymize > capture.pftrace")]
 pub struct Export {
     /// Write a Perfetto trace (protobuf).
@@ -29,6 +31,8 @@ pub struct Export {
     /// Write to this file instead of standard output.
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+    #[command(flatten)]
+    pub filter: FilterOptions,
     #[command(flatten)]
     pub decode: Decode,
     #[command(flatten)]
@@ -39,7 +43,8 @@ pub struct Export {
 pub fn run(args: &Export, verbosity: Verbosity) -> anyhow::Result<()> {
     Output::check(args.out.as_ref(), true)?;
     let tokenizer = args.anonymize.tokenizer()?;
-    let source = args.decode.reading.open(&args.decode.inputs, tokenizer)?;
+    let mut source = args.decode.reading.open(&args.decode.inputs, tokenizer)?;
+    args.filter.apply(&mut source, &verbosity)?;
     let output = Output::open(args.out.as_ref())?;
     let watch = output.watch();
     let mut trace = PerfettoTrace::new(output);
@@ -48,5 +53,7 @@ pub fn run(args: &Export, verbosity: Verbosity) -> anyhow::Result<()> {
     let (output, counts) = trace.finish();
     output.finish()?;
     verbosity.say(&counts.text(orphans));
+    selection(&source).iter().for_each(|selection| verbosity.say(&selection.text()));
+    refuse_nothing(&source)?;
     Ok(())
 }

@@ -10,6 +10,7 @@ use smbscope_capture::live;
 use smbscope_report::format;
 
 use crate::options::Verbosity;
+use crate::pipeline::record::filtered::FilteredSource;
 use crate::pipeline::record::memory::{self, MemoryLimit};
 use crate::pipeline::record::name;
 #[cfg(feature = "probe")]
@@ -69,6 +70,22 @@ impl Listen {
                 "--memory {asked}: smbscope itself needs most of that and would drop everything; the least value is {least}"
             )));
         }
+        let filter = self.filter.live(time)?;
+        let mut opened = self.open_all(time, kept, verbosity)?;
+        if let Some(filter) = filter {
+            opened.what = format!("{} ({})", opened.what, filter.words(false));
+            opened.source = Box::new(FilteredSource::new(opened.source, filter));
+        }
+        Ok(opened)
+    }
+
+    /// Opens everything, without the filter.
+    fn open_all(
+        &self,
+        time: i64,
+        kept: Option<Kept>,
+        verbosity: Verbosity,
+    ) -> anyhow::Result<Opened> {
         let Some(interface) = &self.interface else {
             return self.inside(None, time, verbosity);
         };

@@ -21,10 +21,14 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     std::fs::create_dir_all(dir).with_context(|| {
         Failure::new(Code::Output, format!("{}: cannot create the folder", dir.display()))
     })?;
-    for sub in command.get_subcommands() {
-        write_file(dir, sub.clone())?;
+    // Commands of commands (`smbscope lab start`) have pages of their own.
+    let mut commands = vec![command];
+    while let Some(command) = commands.pop() {
+        let shown = command.get_subcommands().filter(|sub| !sub.is_hide_set());
+        commands.extend(shown.filter(|sub| sub.get_name() != "help").cloned());
+        write_file(dir, command)?;
     }
-    write_file(dir, command)
+    Ok(())
 }
 
 fn write_file(dir: &Path, command: Command) -> anyhow::Result<()> {

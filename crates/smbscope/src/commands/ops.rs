@@ -15,6 +15,7 @@ use smbscope_tables::operation;
 
 use crate::cli::Ops;
 use crate::exit::Failure;
+use crate::filter_options::refuse_nothing;
 use crate::format::{JsonNulls, RowFormat, RowWriter, row_writer};
 use crate::interrupt;
 use crate::options::Verbosity;
@@ -26,13 +27,21 @@ pub fn run(args: &Ops, verbosity: Verbosity) -> anyhow::Result<()> {
     Output::check(args.out.as_ref(), args.format.is_binary())?;
     let columns = columns(args)?;
     let tokenizer = args.anonymize.tokenizer()?;
-    let source = args.decode.reading.open(&args.decode.inputs, tokenizer)?;
+    let mut source = args.decode.reading.open(&args.decode.inputs, tokenizer)?;
+    args.filter.apply(&mut source, &verbosity)?;
+    let is_filtered = source.filter().is_some();
     // Lines and a progress bar would mix on one terminal.
     let output = Output::open(args.out.as_ref())?;
     let verbosity =
         Verbosity { no_progress: verbosity.no_progress || output.is_terminal(), ..verbosity };
     let written = match &args.condition {
-        None => unconditional(args, verbosity, &source, columns, output)?,
+        None => {
+            let written = unconditional(args, verbosity, &source, columns, output)?;
+            if written == 0 && args.limit != Some(0) {
+                refuse_nothing(&source)?;
+            }
+            written
+        }
         #[cfg(feature = "sql")]
         Some(condition) => condition::run(args, verbosity, source, condition, columns, output)?,
         #[cfg(not(feature = "sql"))]
@@ -41,6 +50,7 @@ pub fn run(args: &Ops, verbosity: Verbosity) -> anyhow::Result<()> {
     if written == 0 && args.limit != Some(0) {
         verbosity.say(match args.condition {
             None => "no SMB operations found; `smbscope report` shows what the input contains",
+            Some(_) if is_filtered => "no operation matches the condition and the filter",
             Some(_) => "no operation matches the condition",
         });
     }

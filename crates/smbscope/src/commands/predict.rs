@@ -14,8 +14,9 @@ use smbscope_report::forecast::{Style, changes, detail, profile, recorded};
 
 use self::args::{Action, Predict, ProfileName};
 use crate::exit::Failure;
+use crate::filter_options::{refuse_nothing, selection};
 use crate::format::{JsonNulls, RowFormat, row_writer};
-use crate::options::Verbosity;
+use crate::options::{Verbosity, input_name};
 use crate::output::Output;
 use crate::pipeline::forecast::forecast;
 use crate::terminal;
@@ -50,13 +51,22 @@ fn from_profile(args: &Predict, name: &ProfileName) -> anyhow::Result<()> {
 }
 
 fn from_recordings(args: &Predict, verbosity: Verbosity) -> anyhow::Result<()> {
-    let mut source = args.reading.open(&args.inputs, None)?;
+    let tokenizer = args.anonymize.tokenizer()?;
+    let mut source = args.reading.open(&args.inputs, tokenizer.clone())?;
+    args.filter.apply(&mut source, &verbosity)?;
     // A file that cannot be written should fail before the work.
     let file = args.save_profile.as_deref().map(Output::file).transpose()?;
     let request = args.prediction.request(args.detail || file.is_some())?;
-    let forecast = forecast(&mut source, request, &verbosity)?;
+    let forecast = forecast(&mut source, request, &verbosity);
+    // That the filter leaves nothing explains most errors.
+    refuse_nothing(&source)?;
+    let mut forecast = forecast?;
+    forecast
+        .notes
+        .extend(selection(&source).map(|selection| format!("Replayed: {}.", selection.text())));
     if let Some(file) = file {
-        files::save_profile(&forecast, &args.inputs, file)?;
+        let inputs = args.inputs.iter().map(|input| input_name(input, tokenizer.as_ref()));
+        files::save_profile(&forecast, &inputs.collect::<Vec<_>>(), file)?;
     }
     match forecast.prediction.detail.as_ref().filter(|_| args.detail) {
         Some(all) => {

@@ -7,6 +7,7 @@ use smbscope_tables::anonymize::Tokenizer;
 
 use crate::cli::{PhaseCounted, Report};
 use crate::exit::Failure;
+use crate::filter_options::{refuse_nothing, selection};
 use crate::format::TextFormat;
 use crate::options::{Verbosity, input_name};
 use crate::output::Output;
@@ -21,11 +22,14 @@ const WIDTH: usize = 100;
 pub fn run(args: &Report, verbosity: Verbosity) -> anyhow::Result<()> {
     let tokenizer = args.anonymize.tokenizer()?;
     let mut source = args.decode.reading.open(&args.decode.inputs, tokenizer.clone())?;
+    args.filter.apply(&mut source, &verbosity)?;
     let mut meta = meta(&args.decode.inputs, tokenizer.as_ref());
     // What cannot be predicted is said before anything is written.
     if !args.prediction.changes.is_empty() {
         let request = args.prediction.request(false)?;
-        let recorded = forecast(&mut source, request, &verbosity)?;
+        let recorded = forecast(&mut source, request, &verbosity);
+        refuse_nothing(&source)?;
+        let recorded = recorded?;
         meta.forecast = Some(smbscope_report::Forecast::new(&recorded));
     }
     // A file that cannot be written is better known before the work.
@@ -38,6 +42,8 @@ pub fn run(args: &Report, verbosity: Verbosity) -> anyhow::Result<()> {
     let options = Options { counted, ..Options::default() };
     // The page shows the diagnosis at its top.
     let (report, diagnosis) = summarize(&source, options, html.is_some(), &verbosity)?;
+    refuse_nothing(&source)?;
+    meta.selection = selection(&source);
     meta.diagnosis = diagnosis;
     if let Some(step) = args.step {
         has_step(&report, step)?;
@@ -85,5 +91,6 @@ fn meta(inputs: &[String], tokenizer: Option<&Tokenizer>) -> Meta {
         inputs: inputs.iter().map(|input| input_name(input, tokenizer)).collect(),
         forecast: None,
         diagnosis: None,
+        selection: None,
     }
 }

@@ -4,6 +4,7 @@
 //! are received is `capture::live`'s, how Samba is observed `samba`'s.
 
 pub mod collector;
+pub mod filtered;
 pub mod folder;
 pub mod memory;
 pub mod source;

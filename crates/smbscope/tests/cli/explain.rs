@@ -101,3 +101,25 @@ fn anonymize_hides_names() {
     let text = String::from_utf8(smbscope(words).output().unwrap().stdout).unwrap();
     assert!(text.contains("Where:") && !text.contains("127.0.0.1"), "{text}");
 }
+
+#[test]
+fn a_finding_says_when_it_occurred() {
+    let input = fixture(CLASSIC);
+    let whole = diagnosis(&input);
+    let report: Value =
+        serde_json::from_str(&answer(["report", &input, "--format", "json"])).unwrap();
+    let (start, end) = (report["start_ns"].as_i64().unwrap(), report["end_ns"].as_i64().unwrap());
+    let findings = whole["findings"].as_array().unwrap();
+    for finding in findings {
+        let (first, last) = (finding["first_ns"].as_i64(), finding["last_ns"].as_i64());
+        let (first, last) = (first.unwrap(), last.unwrap());
+        assert!(start <= first && first <= last && last <= end, "{finding}");
+    }
+    let first = findings[0]["first_ns"].as_i64().unwrap();
+    // Of a later part, the finding is later.
+    let options = ["explain", &input, "--format", "json", "--from", "last 2s"];
+    let later: Value = serde_json::from_str(&answer(options)).unwrap();
+    assert!(later["findings"][0]["first_ns"].as_i64().unwrap() > first);
+    let is_long = whole["whole"]["lasted_ns"].as_i64().unwrap() >= 5_000_000_000;
+    assert_eq!(answer(["explain", &input]).contains(" (UTC)."), is_long);
+}

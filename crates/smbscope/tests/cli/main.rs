@@ -8,6 +8,7 @@ mod compare;
 mod errors;
 mod explain;
 mod export;
+mod filters;
 mod findings;
 mod help;
 mod import;

@@ -70,4 +70,36 @@ fn completions_and_manual_pages_are_written() {
     let page = std::fs::read_to_string(dir.join("smbscope-ops.1")).unwrap();
     assert!(page.contains(".SH EXAMPLES"), "{page}");
     assert!(dir.join("smbscope.1").exists());
+    assert!(dir.join("smbscope-predict-calibrate.1").exists(), "a command of a command");
+    assert!(!dir.join("smbscope-decode.1").exists(), "a hidden command");
+    let names = std::fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().file_name());
+    let help: Vec<_> = names.filter(|name| name.to_string_lossy().contains("help")).collect();
+    assert!(help.is_empty(), "{help:?}");
+}
+
+#[test]
+fn an_existing_file_is_replaced_only_by_force() {
+    let (_guard, dir) = folder();
+    let file = dir.join("answer").display().to_string();
+    let capture = capture();
+    let commands: [&[&str]; 5] = [
+        &["report", &capture, "--html", &file],
+        &["ops", &capture, "--out", &file],
+        &["explain", &capture, "--out", &file],
+        &["export", "--perfetto", &capture, "--out", &file],
+        &["predict", &capture, "--change", "rtt=20ms", "--out", &file],
+    ];
+    for command in commands {
+        std::fs::write(&file, "mine").unwrap();
+        let error = complaint(5, command);
+        assert!(error.contains("exists already") && error.contains("--force"), "{error}");
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "mine");
+        answer(command.iter().chain(&["--force"]));
+        assert!(std::fs::metadata(&file).unwrap().len() > 100, "{command:?}");
+    }
+    std::fs::remove_file(&file).unwrap();
+    // A file without content does not hinder the next attempt.
+    complaint(9, ["report", &capture, "--html", &file, "--user", "absent-user"]);
+    answer(["report", &capture, "--html", &file]);
+    answer(["ops", &capture, "--out", "/dev/null"]);
 }

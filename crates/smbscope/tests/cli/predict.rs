@@ -150,7 +150,7 @@ fn a_saved_profile_can_be_used() {
     assert!(text.contains("round trip of 2 of them is not known"), "{text}");
     // A profile is saved of a recording, not of a prediction.
     complaint(2, ["predict", &run, "--save-profile", file, "--change", "rtt=20ms"]);
-    answer(["predict", &capture(), "--save-profile", file]);
+    answer(["predict", &capture(), "--save-profile", file, "--force"]);
     let records = objects(&answer([words.as_slice(), &["--format", "json"]].concat()));
     let total = records.iter().find(|record| record["scenario"] == "Total").unwrap();
     assert_eq!(total["option"], "recorded");

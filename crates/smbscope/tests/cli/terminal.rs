@@ -122,3 +122,17 @@ fn the_prompt_answers_and_keeps_a_history() {
     let history = std::fs::read_to_string(dir.join("smbscope/history")).unwrap();
     assert!(history.contains("count(*)"), "{history}");
 }
+
+#[test]
+fn columns_count_in_a_pipe_and_no_table_has_one_word_on_each_line() {
+    for width in [80, 100] {
+        let output = shell(&format!("COLUMNS={width} $SMBSCOPE predict --list"));
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(text.lines().all(|line| line.chars().count() <= width), "{text}");
+        let words = text.split_whitespace().count();
+        assert!(words > 3 * text.lines().count(), "{text}");
+    }
+    let natural = shell("$SMBSCOPE predict --list");
+    let natural = String::from_utf8_lossy(&natural.stdout).into_owned();
+    assert!(natural.lines().any(|line| line.chars().count() > 100), "{natural}");
+}

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
@@ -9,6 +10,8 @@ use arrow::compute::cast;
 use arrow::datatypes::{FieldRef, Schema, SchemaRef};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 use smbscope_tables::anonymize::Tokenizer;
+use smbscope_tables::filter::{Filter, RowFilter};
+use smbscope_tables::operation;
 use smbscope_tables::renamed;
 
 use super::{Input, OpenOptions, Request};
@@ -68,14 +71,44 @@ impl Progress {
     }
 }
 
+/// What a filter left of the operations of a pass. Another thread may read it.
+#[derive(Debug, Default)]
+pub struct Filtered {
+    kept: AtomicU64,
+    all: AtomicU64,
+}
+
+impl Filtered {
+    /// Operations that met the filter.
+    pub fn kept(&self) -> u64 {
+        self.kept.load(Ordering::Relaxed)
+    }
+
+    /// Operations that were tested.
+    pub fn all(&self) -> u64 {
+        self.all.load(Ordering::Relaxed)
+    }
+}
+
+/// The filter of a pass.
+struct Sieve {
+    filter: RowFilter,
+    filtered: Arc<Filtered>,
+    /// The requested columns, if the filter needs others, too.
+    columns: Option<Vec<usize>>,
+}
+
 /// The parts that a pass yields, one after the other. Dropping it ends the pass.
 pub struct Parts {
     steps: VecDeque<Step>,
     current: Option<Current>,
+    /// Parts as they were read, before the filter.
+    read: VecDeque<Part>,
     ready: VecDeque<Part>,
     request: Request,
     options: OpenOptions,
     progress: Arc<Progress>,
+    sieve: Option<Sieve>,
 }
 
 enum Step {
@@ -100,14 +133,19 @@ impl Parts {
         inputs: &[&Input],
         options: &OpenOptions,
         request: &Request,
+        filter: Option<&Filter>,
     ) -> Result<Parts> {
+        let mut request = request.clone();
+        let sieve = filter.map(|filter| Sieve::new(filter, &mut request)).transpose()?;
         let mut parts = Parts {
             steps: VecDeque::new(),
             current: None,
+            read: VecDeque::new(),
             ready: VecDeque::new(),
-            request: request.clone(),
+            request,
             options: options.clone(),
             progress: Arc::default(),
+            sieve,
         };
         let mut total = Some(0u64);
         for input in inputs {
@@ -143,6 +181,14 @@ impl Parts {
     /// Progress of the pass.
     pub fn progress(&self) -> Arc<Progress> {
         self.progress.clone()
+    }
+
+    /// What the filter leaves of the operations; `None` if there is no filter, or if the pass has no
+    /// operations.
+    pub(super) fn filtered(&self) -> Option<Arc<Filtered>> {
+        let sieve = self.sieve.as_ref();
+        let has_operations = self.request.tables.contains(&Table::Operations);
+        sieve.filter(|_| has_operations).map(|sieve| sieve.filtered.clone())
     }
 
     /// Successive captures are decoded together: a connection can continue in the next one.
@@ -221,7 +267,7 @@ impl Parts {
                     let part = part?;
                     let coverage = matches!(part, Part::Coverage(_));
                     if !coverage || self.request.tables.contains(&Table::Coverage) {
-                        self.ready.push_back(part);
+                        self.read.push_back(part);
                     }
                     Ok(true)
                 }
@@ -238,12 +284,28 @@ impl Parts {
                         if *table == Table::Operations {
                             self.progress.add(0, batch.num_rows() as u64);
                         }
-                        self.ready.extend(Part::from_batch(*table, batch));
+                        self.read.extend(Part::from_batch(*table, batch));
                         Ok(true)
                     }
                 }
             }
         }
+    }
+
+    /// Moves what was read through the filter.
+    fn sift(&mut self) -> Result<()> {
+        let Some(sieve) = &mut self.sieve else {
+            self.ready.append(&mut self.read);
+            return Ok(());
+        };
+        while let Some(part) = self.read.pop_front() {
+            // Coverage is the last part of its input.
+            if matches!(part, Part::Coverage(_)) || sieve.filter.is_full() {
+                self.ready.extend(sieve.filter.release());
+            }
+            self.ready.extend(sieve.part(part)?);
+        }
+        Ok(())
     }
 
     fn advance(&mut self) -> Result<Option<Part>> {
@@ -252,15 +314,63 @@ impl Parts {
                 return Ok(Some(tokens(part, self.options.tokenizer.as_ref())?));
             }
             if self.step()? {
+                self.sift()?;
                 continue;
             }
             self.current = None;
             match self.steps.pop_front() {
-                None => return Ok(None),
+                None => {
+                    let rest = self.sieve.as_mut().map(|sieve| sieve.filter.release());
+                    self.ready.extend(rest.unwrap_or_default());
+                    if self.ready.is_empty() {
+                        return Ok(None);
+                    }
+                }
                 Some(step) => self.current = Some(self.begin(step)?),
             }
         }
     }
+}
+
+impl Sieve {
+    /// A filter for a pass. The request gets the columns that the filter needs.
+    fn new(filter: &Filter, request: &mut Request) -> Result<Sieve> {
+        let mut columns = None;
+        if let Some(places) = &mut request.projection {
+            let schema = operation::schema();
+            let wanted = places.clone();
+            for name in RowFilter::columns(filter, &request.tables) {
+                let place = schema.index_of(name)?;
+                if !places.contains(&place) {
+                    places.push(place);
+                }
+            }
+            columns = Some(wanted).filter(|wanted| wanted.len() < places.len());
+        }
+        let filter = RowFilter::new(filter.clone(), &request.tables);
+        Ok(Sieve { filter, filtered: Arc::default(), columns })
+    }
+
+    fn part(&mut self, part: Part) -> Result<Option<Part>> {
+        let Some(part) = self.filter.part(part)? else { return Ok(None) };
+        let Part::Operations(batch) = part else { return Ok(Some(part)) };
+        let (kept, all) = self.filter.counts();
+        self.filtered.kept.store(kept, Ordering::Relaxed);
+        self.filtered.all.store(all, Ordering::Relaxed);
+        Ok(Some(Part::Operations(match &self.columns {
+            None => batch,
+            Some(columns) => requested(&batch, columns)?,
+        })))
+    }
+}
+
+/// The columns at these places of the operations' schema.
+fn requested(batch: &RecordBatch, columns: &[usize]) -> Result<RecordBatch> {
+    let (of_batch, of_table) = (batch.schema(), operation::schema());
+    let names = columns.iter().filter_map(|&place| of_table.fields().get(place));
+    let places: std::result::Result<Vec<_>, _> =
+        names.map(|field| of_batch.index_of(field.name())).collect();
+    Ok(batch.project(&places?)?)
 }
 
 impl Iterator for Parts {

@@ -5,6 +5,7 @@ use crate::Part;
 use crate::synthetic::load::load;
 use crate::synthetic::rest::{capture, dataset};
 use crate::synthetic::server::{RECORDING, server};
+use smbscope_tables::filter::Filter;
 use smbscope_tables::operation::Column;
 use smbscope_tables::slice::Slice;
 use std::collections::BTreeMap;
@@ -208,4 +209,34 @@ fn a_pipe_is_read_once_or_kept_for_several_passes() {
         assert_eq!(found[&Table::Operations], expected[&Table::Operations]);
         assert_eq!(found[&Table::Coverage], 1);
     }
+}
+
+#[test]
+fn a_filter_leaves_the_same_of_a_capture_and_of_a_dataset() {
+    let dir = tempfile::tempdir().unwrap();
+    dataset(dir.path(), 2500);
+    let folder = dir.path().display().to_string();
+    let mut source = open(&[&folder]).unwrap();
+    let all = counts(&source);
+    assert!(source.filtered().is_none());
+    let read = "Read".parse().unwrap();
+    source.set_filter(Filter { commands: vec![read], ..Filter::default() });
+    let some = counts(&source);
+    let filtered = source.filtered().unwrap();
+    assert_eq!((filtered.kept() as usize, filtered.all()), (some[&Table::Operations], 2500));
+    assert!(some[&Table::Operations] > 0 && some[&Table::Operations] < all[&Table::Operations]);
+    assert_eq!(some[&Table::Coverage], all[&Table::Coverage]);
+    // The filter's own columns do not appear.
+    let columns = vec![Column::elapsed_ns as usize, Column::operation as usize];
+    let request = Request { tables: vec![Table::Operations], projection: Some(columns) };
+    let mut rows = 0;
+    for part in source.parts(&request).unwrap() {
+        let batch = part.unwrap().to_batch().unwrap();
+        let names: Vec<_> = batch.schema().fields().iter().map(|one| one.name().clone()).collect();
+        assert_eq!(names, ["elapsed_ns", "operation"]);
+        rows += batch.num_rows();
+    }
+    assert_eq!(rows, some[&Table::Operations]);
+    source.set_filter(Filter::default());
+    assert_eq!(counts(&source), all);
 }

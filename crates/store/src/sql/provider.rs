@@ -38,9 +38,12 @@ pub(super) struct SourceTable {
 
 impl SourceTable {
     pub(super) fn new(table: Table, source: Arc<Source>) -> Result<SourceTable> {
-        let (files, streamed) = if source.options().tokenizer.is_some() || source.has_old_files() {
-            // A filter would see the names before they become tokens; and columns of old files have
-            // other names.
+        let streams = source.options().tokenizer.is_some()
+            || source.filter().is_some()
+            || source.has_old_files();
+        let (files, streamed) = if streams {
+            // DataFusion would see names before they become tokens, rows that the source leaves out, and
+            // columns of old files under other names.
             (None, Some(Inputs::All))
         } else {
             let paths = source.files(table);

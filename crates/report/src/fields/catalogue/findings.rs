@@ -10,6 +10,12 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("findings", "Findings", List("finding"), Always, "Causes of lost time, most costly first; findings can overlap."),
         ("notes", "Notes", List("note"), Always, "Observations whose cost in time is unknown."),
         ("whole", "Whole", Object("whole"), Always, "The recording as a whole."),
+        ("selection", "Selection", Object("selection"), Optional, "Which part of the inputs was diagnosed; absent if it is all."),
+    ]),
+    ("selection", "The part of the inputs that met the filter options.", &[], &[
+        ("filter", "Filter", Text, Always, "The filter in words."),
+        ("operations", "Operations", Count, Always, "Operations that met the filter."),
+        ("operations_all", "Of", Count, Always, "Operations of the inputs."),
     ]),
     ("finding", "One thing that costs time.", &[], &[
         ("trouble", "Trouble", Code, Always, "The identifier of the problem, from a fixed list."),
@@ -20,6 +26,8 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("confidence", "Confidence", Code, Always, "Strength of the evidence: low, medium or high."),
         ("because", "Because", Text, Always, "Why the confidence is what it is."),
         ("operations", "Operations", Count, Always, "Operations that are affected."),
+        ("first_ns", "First", Time, Nullable, "When the first of them began; null without times."),
+        ("last_ns", "Last", Time, Nullable, "When the last of them ended."),
         ("figures", "Figures", List("figure"), Always, "Figures that support the finding."),
         ("clients", "Clients", List("culprit"), Always, "Most affected clients."),
         ("connections", "Connections", List("culprit"), Always, "Most affected connections: address and port of client and server."),

@@ -9,6 +9,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
     ("report", "Where the time of an SMB file share goes.", &[], &[
         ("version", "Version", Text, Always, "Version of smbscope that made the report."),
         ("inputs", "Inputs", List("input"), Always, "The files or folders that were read."),
+        ("selection", "Selection", Object("selection"), Optional, "Which part of the inputs the report covers; absent if it covers all."),
         ("schema_version", "Schema version", Number, Always, "Version of the tables' schemas."),
         ("start_ns", "Start", Time, Nullable, "First packet or operation."),
         ("end_ns", "End", Time, Nullable, "Last packet or operation."),
@@ -37,6 +38,11 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("load", "Load", Object("load"), Nullable, "What simulated users did; null without a load run."),
         ("server", "Server", Object("server"), Nullable, "Slices of the server's time; null if no operation has any."),
         ("forecast", "What a change would bring", Object("forecast"), Optional, "The predicted effect of the requested changes."),
+    ]),
+    ("selection", "The part of the inputs that met the filter options.", &[], &[
+        ("filter", "Filter", Text, Always, "The filter in words."),
+        ("operations", "Operations", Count, Always, "Operations that met the filter."),
+        ("operations_all", "Of", Count, Always, "Operations of the inputs."),
     ]),
     ("input", "One file or folder that was read.", &[], &[
         ("name", "Input", Code, Always, "Name of the file or folder."),

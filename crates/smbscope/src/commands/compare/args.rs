@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 
 use crate::cli::PhaseCounted;
+use crate::filter_options::FilterOptions;
 use crate::format::RowFormat;
 use crate::options::{Anonymize, Reading};
 
@@ -28,6 +29,7 @@ Examples:
   smbscope compare before.pcapng after.pcapng
   smbscope compare run-signed/ run-unsigned/
   smbscope compare monday/ tuesday/ --by share
+  smbscope compare before/ after/ --share projects --from 5m --to 10m
   smbscope compare before/ after/ --format json | jq 'select(.significant)'")]
 pub struct Compare {
     /// Recording before the change: a capture, a dataset or run folder, or `-` for standard input.
@@ -48,6 +50,9 @@ pub struct Compare {
     /// Write to this file instead of standard output.
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+    /// Which operations of both recordings are compared.
+    #[command(flatten)]
+    pub filter: FilterOptions,
     /// How the inputs are read.
     #[command(flatten)]
     pub reading: Reading,

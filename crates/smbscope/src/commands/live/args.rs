@@ -5,11 +5,15 @@ use std::ops::RangeInclusive;
 use clap::Args;
 use smbscope_capture::live;
 
+use crate::filter_options::FilterOptions;
 use crate::options::size;
 
 /// What to observe, and with which resources.
 #[derive(Debug, Args)]
 pub struct Listen {
+    /// Which operations are shown or recorded.
+    #[command(flatten)]
+    pub filter: FilterOptions,
     /// Also capture on this network interface; `any` captures on all interfaces.
     #[arg(long, value_name = "IF")]
     pub interface: Option<String>,

@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use smbscope_analysis::predict::changes::Change;
 
 use super::files;
+use crate::filter_options::FilterOptions;
 use crate::format::{RowFormat, TextFormat};
-use crate::options::Reading;
+use crate::options::{Anonymize, Reading};
 use crate::pipeline::forecast::Request;
 
 /// Predict what a change would bring.
@@ -39,6 +40,7 @@ Examples:
   smbscope predict capture.pcapng --change distance=2795km --change bandwidth=45mbit
   smbscope predict recording/ --change filesystem=4x --format json
   smbscope predict recording/ --detail
+  smbscope predict recording/ --share projects --change rtt=20ms
   smbscope predict run/ --save-profile server.json
   smbscope predict --profile server.json --change rtt=20ms
   smbscope predict --profile published --change rtt=20ms
@@ -75,9 +77,15 @@ pub struct Predict {
     /// Write to this file instead of standard output.
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+    /// Which operations of the recordings are replayed.
+    #[command(flatten)]
+    pub filter: FilterOptions,
     /// How inputs are read.
     #[command(flatten)]
     pub reading: Reading,
+    /// Replacement of names by tokens.
+    #[command(flatten)]
+    pub anonymize: Anonymize,
 }
 
 /// The changes to predict.

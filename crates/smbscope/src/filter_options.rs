@@ -1,0 +1,119 @@
+//! The options that ask about a part of a recording, shared by all commands that read operations, and
+//! what the answer says about them.
+
+use clap::Args;
+use smbscope_report::{Selection, format};
+use smbscope_store::source::Source;
+use smbscope_tables::filter::{CommandChoice, Endpoint, Filter, PathPattern, ShareName, UserName};
+
+use crate::exit::{Code, Failure};
+use crate::options::Verbosity;
+use crate::pipeline::period::{Extent, Moment, Period, select};
+
+/// Which operations are included. Several values of one option are alternatives; different options
+/// must all hold.
+#[derive(Clone, Debug, Default, Args)]
+#[command(
+    next_help_heading = "Filter options (alternatives within an option; all options must hold)"
+)]
+pub struct FilterOptions {
+    /// Include operations from this time on: 14:05, 14:05:30 or 2026-11-26T14:05:30 (local time;
+    /// append Z or +01:00 for another zone), 90s or +5m (since the start of the recording), or
+    /// 'last 5m'.
+    #[arg(long, value_name = "TIME")]
+    pub from: Option<Moment>,
+    /// Include operations that began before this time.
+    #[arg(long, value_name = "TIME")]
+    pub to: Option<Moment>,
+    /// Include operations of this client: an address, ADDRESS:PORT, or a network such as
+    /// 10.1.0.0/16.
+    #[arg(long = "client", value_name = "ADDRESS,...", value_delimiter = ',')]
+    pub clients: Vec<Endpoint>,
+    /// Include operations of this server, written like a client.
+    #[arg(long = "server", value_name = "ADDRESS,...", value_delimiter = ',')]
+    pub servers: Vec<Endpoint>,
+    /// Include operations on this share: its name, or \\server\name; * and ? are wildcards. Case is
+    /// ignored, as SMB does.
+    #[arg(long = "share", value_name = "SHARE")]
+    pub shares: Vec<ShareName>,
+    /// Include operations of this user: the name, DOMAIN\name, or name@REALM; * and ? are wildcards.
+    #[arg(long = "user", value_name = "USER")]
+    pub users: Vec<UserName>,
+    /// Include operations on these files: *.docx (anywhere), projects/*/plan.docx (from the root of
+    /// the share), projects/** (everything below); slash and backslash are the same.
+    #[arg(long = "path", value_name = "GLOB")]
+    pub paths: Vec<PathPattern>,
+    /// Include these commands (Create, QueryInfo, ...), or classes of commands, which include SMB1's
+    /// (open, close, read, write, list, query, set, lock, ...).
+    #[arg(long = "command", value_name = "NAME,...", value_delimiter = ',')]
+    pub commands: Vec<CommandChoice>,
+}
+
+impl FilterOptions {
+    /// Applies the options to a source.
+    pub fn apply(&self, source: &mut Source, verbosity: &Verbosity) -> anyhow::Result<()> {
+        let (filter, period) = self.parts();
+        if filter.is_empty() && period == Period::default() {
+            return Ok(());
+        }
+        select(source, filter, period, verbosity)
+    }
+
+    /// The filter for what happens from now on; `None` without conditions.
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
+    pub fn live(&self, now: i64) -> anyhow::Result<Option<Filter>> {
+        let (mut filter, period) = self.parts();
+        period.resolve(Extent { start: now, end: None }, &mut filter)?;
+        if filter.to.is_some_and(|to| to <= now) {
+            return Err(Failure::usage("--to: this time is over already"));
+        }
+        Ok(Some(filter).filter(|filter| !filter.is_empty()))
+    }
+
+    fn parts(&self) -> (Filter, Period) {
+        let filter = Filter {
+            from: None,
+            to: None,
+            clients: self.clients.clone(),
+            servers: self.servers.clone(),
+            shares: self.shares.clone(),
+            users: self.users.clone(),
+            paths: self.paths.clone(),
+            commands: self.commands.clone(),
+        };
+        (filter, Period { from: self.from, to: self.to })
+    }
+}
+
+/// What the filter of a source left of its operations, after a pass; `None` without a filter.
+pub fn selection(source: &Source) -> Option<Selection> {
+    let (filter, filtered) = (source.filter()?, source.filtered()?);
+    Some(Selection {
+        filter: filter.words(source.options().tokenizer.is_some()),
+        operations: filtered.kept(),
+        operations_all: filtered.all(),
+    })
+}
+
+/// An error where a filter left nothing.
+pub fn refuse_nothing(source: &Source) -> anyhow::Result<()> {
+    match selection(source) {
+        Some(Selection { filter, operations: 0, operations_all }) => {
+            let all = format::count(operations_all);
+            let message = match operations_all {
+                0 => format!("no operation matches the filter ({filter}): the input has none"),
+                _ => format!("none of {all} operations matches the filter ({filter})"),
+            };
+            Err(Failure::new(Code::NoMatch, message).into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A source's name with its filter, for the heading of an answer.
+pub fn with_selection(name: &str, source: &Source) -> String {
+    match selection(source) {
+        Some(selection) => format!("{name} ({})", selection.text()),
+        None => name.to_owned(),
+    }
+}
