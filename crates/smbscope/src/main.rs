@@ -14,6 +14,7 @@ mod commands;
 mod exit;
 mod format;
 mod interrupt;
+mod local_time;
 mod log_time;
 mod options;
 mod output;

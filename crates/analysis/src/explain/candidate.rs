@@ -35,6 +35,7 @@ impl Candidate {
             confidence,
             because: because.to_owned(),
             operations,
+            times: ranking.times,
             figures: Vec::new(),
             clients: ranking.clients,
             connections: Vec::new(),

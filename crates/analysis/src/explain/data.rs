@@ -109,6 +109,8 @@ pub struct Finding {
     pub because: String,
     /// Operations that it concerns.
     pub operations: u64,
+    /// How long they took, or how long the client paused before them: the classes that have any.
+    pub times: Vec<TimeClass>,
     /// Figures that prove it.
     pub figures: Vec<Figure>,
     /// Most time first.
@@ -161,6 +163,17 @@ pub struct Figure {
     pub unit: &'static str,
 }
 
+/// Operations that took a certain time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct TimeClass {
+    /// At least this, ns.
+    pub from_ns: i64,
+    /// Less than this, ns; none for the last class.
+    pub below_ns: Option<i64>,
+    /// Operations.
+    pub operations: u64,
+}
+
 /// A client, connection, share or file that contributes to a finding.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Contributor {
@@ -183,6 +196,8 @@ pub struct Example {
     pub path: Option<String>,
     /// How long it took, ns; none for a later member of a compound, whose time is that of the lead.
     pub elapsed_ns: Option<i64>,
+    /// When the server answered that the operation is pending, ns after the request.
+    pub pending_ns: Option<i64>,
     /// The frame of its request in the capture.
     pub request_frame: Option<u64>,
     /// The frame of its reply.

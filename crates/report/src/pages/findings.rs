@@ -149,14 +149,18 @@ pub(crate) fn verdict(diagnosis: &Diagnosis) -> Option<String> {
 
 /// The cost of a finding, and its certainty.
 pub(crate) fn headline(found: &Finding) -> String {
+    format!("{} of the time, {}", format::share(found.share), cost(found))
+}
+
+/// Likewise without the share.
+pub(crate) fn cost(found: &Finding) -> String {
     let sure = match found.confidence {
         Confidence::High => "measured",
         Confidence::Medium => "likely",
         Confidence::Low => "possible",
     };
     format!(
-        "{} of the time, {} ± {} would be saved; {sure}",
-        format::share(found.share),
+        "{} ± {} would be saved; {sure}",
         format::duration(found.saved_ns),
         format::duration(found.saved_error_ns),
     )
@@ -223,6 +227,15 @@ fn one(text: &mut String, number: usize, found: &Finding, look: Look, without: W
     for words in found.gains.iter().take(most).map(gain) {
         line(format!("Effect: {words}"));
     }
+}
+
+/// One finding of a report, in all detail or with its most useful lines only.
+pub(crate) fn finding_text(found: &Finding, number: usize, width: usize, is_brief: bool) -> String {
+    let mut text = String::new();
+    let look = Look { width, height: usize::MAX, bold: ("", ""), all: !is_brief };
+    let without = if is_brief { Without::Because } else { Without::Nothing };
+    one(&mut text, number, found, look, without);
+    text
 }
 
 /// Names of one kind.

@@ -6,13 +6,12 @@ use smbscope_tables::run::LOAD_FORMAT;
 use smbscope_tables::tables::Coverage;
 
 use crate::document::{Block, Cell, Fact, Facts, Section, Table, column, fact};
-use crate::sections::run;
 
 /// Recordings that get a list of facts of their own; more are a table.
 const LISTED_MAX: usize = 4;
 
 pub(crate) fn coverage(report: &Report) -> Section {
-    let mut blocks = report.load.as_ref().map(run::warnings).unwrap_or_default();
+    let mut blocks = Vec::new();
     if report.coverage.is_empty() {
         blocks.push(Block::Note(
             "These operations have no coverage record, so losses are unknown.".to_owned(),
@@ -32,6 +31,39 @@ pub(crate) fn coverage(report: &Report) -> Section {
         help: "What was recorded, what was lost, and how far the numbers below can be trusted.",
         blocks,
     }
+}
+
+/// What a reader must know before any number: packets that were lost, and inputs that end early.
+pub(crate) fn notices(report: &Report) -> Vec<Block> {
+    let mut row = sum(&report.coverage);
+    let mut said = Vec::new();
+    if let Some(how) = row.cut_off.take() {
+        said.push(format!("The input is not complete: {how}."));
+    }
+    let parts = [
+        (row.frames_dropped.unwrap_or(0), "packets dropped by the recorder"),
+        (row.gaps, "gaps in TCP streams"),
+        (row.decryption_failed, "messages that could not be decrypted"),
+    ];
+    let parts: Vec<_> = parts
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{what}: {}", crate::format::count(*count)))
+        .collect();
+    if !parts.is_empty() {
+        said.push(format!(
+            "Part of the traffic is missing ({}). The section Coverage has all counters.",
+            parts.join(", ")
+        ));
+    }
+    let encrypted = row.messages_encrypted.saturating_sub(row.messages_decrypted);
+    if encrypted > 0 {
+        said.push(format!(
+            "{} messages are encrypted and could not be read: give the session keys, or record inside the server.",
+            crate::format::count(encrypted)
+        ));
+    }
+    said.into_iter().map(Block::Warn).collect()
 }
 
 fn seen(row: &Coverage) -> Facts {
