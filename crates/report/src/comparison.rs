@@ -95,17 +95,14 @@ fn verdict(found: &Comparison) -> Verdict {
                 format::number(1.0 + change.percent / 100.0)
             ),
         ),
-        (true, true) => (
-            Tone::Bad,
-            format!("B is slower: its {what} take {} longer ({means})", percent(change.percent)),
-        ),
-        (true, false) => (
-            Tone::Good,
-            format!(
-                "B is faster: its {what} take {} of the time ({means})",
-                percent(change.percent)
-            ),
-        ),
+        (true, is_slower) => {
+            let (tone, word, more) = match is_slower {
+                true => (Tone::Bad, "slower", "more"),
+                false => (Tone::Good, "faster", "less"),
+            };
+            let size = format::share(change.percent.abs() / 100.0);
+            (tone, format!("B is {word}: its {what} take {size} {more} time ({means})"))
+        }
         (false, _) => (
             Tone::Unknown,
             format!("No significant difference: {what} take {means}, {}", percent(change.percent)),

@@ -89,13 +89,17 @@ const TIMES_NS: [i64; 30] = {
 /// Marks of times between two, with their labels.
 pub(crate) fn times(start_ns: i64, end_ns: i64, clock: &Clock) -> Vec<(i64, String)> {
     let whole = end_ns.saturating_sub(start_ns).max(1);
-    // Labels to the millisecond are long.
-    let most = if whole < 3_000_000_000 { 3 } else { 6 };
-    let fits = |step: &&i64| whole / **step <= most;
+    // The more exact a label is, the longer it is.
+    let most = |step: i64| match step {
+        ..1_000_000_000 => 3,
+        1_000_000_000..60_000_000_000 => 5,
+        _ => 7,
+    };
+    let fits = |step: &&i64| whole / **step <= most(**step);
     let Some(&step) = TIMES_NS.iter().find(fits) else { return Vec::new() };
     let offset = clock.local_ns(start_ns).saturating_sub(start_ns);
     let first = clock.local_ns(start_ns).saturating_add(step - 1).div_euclid(step);
-    (0..=most)
+    (0..=most(step))
         .map(|number| (first + number).saturating_mul(step).saturating_sub(offset))
         .take_while(|ns| *ns <= end_ns)
         .map(|ns| (ns, clock.mark(ns, step)))
@@ -137,10 +141,7 @@ mod tests {
             marks.map(|(_, label)| label).collect::<Vec<_>>().join(" ")
         };
         let utc = Clock::default();
-        assert_eq!(
-            words(7 * S, 67 * S, &utc),
-            "00:00:10 00:00:20 00:00:30 00:00:40 00:00:50 00:01:00"
-        );
+        assert_eq!(words(7 * S, 67 * S, &utc), "00:00:15 00:00:30 00:00:45 00:01:00");
         assert_eq!(
             words(0, 3600 * S, &Clock::ahead(1800)),
             "00:30 00:40 00:50 01:00 01:10 01:20 01:30"

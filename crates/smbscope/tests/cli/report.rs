@@ -1,6 +1,8 @@
 //! `smbscope report`: that it appears, in each form; its contents are tested in its crate.
 
-use super::{OPERATIONS, answer, capture, complaint, folder, load_run, objects};
+use super::{
+    OPERATIONS, answer, capture, complaint, fixture, folder, load_run, objects, smbscope, stdout,
+};
 
 #[test]
 fn a_report_can_be_text_json_or_html() {
@@ -17,6 +19,34 @@ fn a_report_can_be_text_json_or_html() {
     assert_eq!(said, "");
     let page = std::fs::read_to_string(page).unwrap();
     assert!(page.starts_with("<!") && page.contains("Create"));
+}
+
+#[test]
+fn a_text_begins_with_the_verdict_and_fits_on_sixty_lines() {
+    let input = fixture("findings/small-reads.pcap.gz");
+    let text = answer(["report", &input]);
+    let third = text.lines().nth(2).unwrap();
+    assert!(third.starts_with("Reads go one at a time, in small blocks ("), "{text}");
+    assert!(text.lines().count() <= 60, "{text}");
+    let all = answer(["report", &input, "--all"]);
+    assert!(all.lines().count() > 100 && all.contains("── COVERAGE"), "{all}");
+    // A hint names the file that was given.
+    assert!(all.contains(&format!("smbscope query {input} \"select")), "{all}");
+}
+
+#[test]
+fn times_are_local_or_utc() {
+    let capture = capture();
+    let head = |zone: &str, more: &[&str]| {
+        let mut command = smbscope([&["report", capture.as_str()], more].concat());
+        let text = stdout(&command.env("TZ", zone).assert().success());
+        text.lines().next().unwrap().to_owned()
+    };
+    let utc = head("<+02>-2", &["--utc"]);
+    let local = head("<+02>-2", &[]);
+    assert!(utc.contains(" UTC, for "), "{utc}");
+    assert!(local.contains(" +02:00, for "), "{local}");
+    assert_eq!(head("UTC", &[]), utc);
 }
 
 #[test]
@@ -96,9 +126,9 @@ fn change_shows_the_numbers_of_predict() {
     let changed = ["report", &input, "--change", "rtt=20ms"];
     answer([&changed[..], &["--html", page.to_str().unwrap()]].concat());
     assert!(std::fs::read_to_string(page).unwrap().contains("id=\"forecast\""));
-    let text = answer(changed);
+    let text = answer([&changed[..], &["--all"]].concat());
     assert!(text.contains("WHAT A CHANGE WOULD BRING") && text.contains("Predicted"), "{text}");
-    assert!(!answer(["report", &input]).contains("WHAT A CHANGE"));
+    assert!(!answer(["report", &input, "--all"]).contains("WHAT A CHANGE"));
 }
 
 #[test]
