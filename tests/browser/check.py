@@ -120,6 +120,10 @@ class Browser:
             image = self.ask("Page.captureScreenshot", clip=clip, captureBeyondViewport=True)["data"]
             path.with_stem(f"{path.stem}-{number}").write_bytes(base64.b64decode(image))
 
+    def view(self, path):
+        """What the window shows."""
+        path.write_bytes(base64.b64decode(self.ask("Page.captureScreenshot")["data"]))
+
     def close(self):
         self.process.terminate()
         self.process.wait(timeout=20)
@@ -233,6 +237,8 @@ def check(browser, page, shots):
         if place:
             browser.ask("Input.dispatchMouseEvent", type="mouseMoved", x=place[0], y=place[1])
             tip = browser.run(TIP)
+            if shots and width == WIDTHS[0]:
+                browser.view(shots / f"{page.stem}-hover.png")
             if len(tip) < 2 or not any(character.isdigit() for character in tip[1]):
                 failures.append(f"{width}: hovering shows {tip}")
         folded, found = browser.run(FOLD)

@@ -3,9 +3,9 @@
 //!
 //! Everything drawn is in the finding: its time classes, figures and examples.
 
-use smbscope_analysis::explain::{Example, Finding, TimeClass, Trouble};
+use smbscope_analysis::explain::{Contributor, Example, Finding, TimeClass, Trouble};
 
-use crate::document::{Curve, Piece, Timeline, TimelineRow};
+use crate::document::{Curve, Piece, Stacked, Timeline, TimelineRow};
 use crate::fields::Format;
 use crate::format;
 
@@ -23,6 +23,8 @@ const PENDING: usize = 0;
 const WORKING: usize = 1;
 /// Operations in a timeline.
 const EXAMPLES: usize = 5;
+/// Characters of a name.
+const NAME: usize = 40;
 /// Points of a computed curve.
 const POINTS: usize = 40;
 
@@ -52,6 +54,25 @@ pub(crate) fn times(found: &Finding) -> Option<TimesChart> {
         marks.push((1_000_000, "an open without a break, about 1 ms".to_owned()));
     }
     Some(TimesChart { caption, classes: found.times.clone(), marks })
+}
+
+/// Where the time is lost: the paths, or the clients, of which there are several.
+pub(crate) fn places(found: &Finding) -> Option<Stacked> {
+    let lists = [("path", &found.paths), ("client", &found.clients), ("share", &found.shares)];
+    let (kind, list) = lists.into_iter().find(|(_, list)| list.len() > 1)?;
+    let row = |one: &Contributor| {
+        let name = if one.name.is_empty() { "(none)" } else { one.name.as_str() };
+        (format::harmless(&format::shortened(name, NAME)), vec![one.saved_ns.max(0) as f64])
+    };
+    Some(Stacked {
+        caption: format!("Time that would be saved, by {kind}"),
+        help: String::new(),
+        format: Format::Duration,
+        unit: "",
+        parts: vec![(1, "Time")],
+        rows: list.iter().map(row).collect(),
+        beside: None,
+    })
 }
 
 /// The operations that it cost most, each on its own scale: until the server answered that they are

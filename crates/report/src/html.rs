@@ -86,7 +86,10 @@ fn head(out: &mut String, document: &Document) {
     for reason in &verdict.reasons {
         let _ = write!(out, "<p>{}</p>", escape(reason));
     }
-    out.push_str("</div>\n<dl class=\"tiles\">");
+    out.push_str("</div>\n");
+    if !document.tiles.is_empty() {
+        out.push_str("<dl class=\"tiles\">");
+    }
     for tile in &document.tiles {
         let _ = write!(
             out,
@@ -96,7 +99,9 @@ fn head(out: &mut String, document: &Document) {
             escape(&tile.note)
         );
     }
-    out.push_str("</dl>\n");
+    if !document.tiles.is_empty() {
+        out.push_str("</dl>\n");
+    }
     write_blocks(out, &document.notices, document);
     out.push_str("</header>\n");
 }

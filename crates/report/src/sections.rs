@@ -65,6 +65,10 @@ fn span(report: &Report, meta: &Meta) -> String {
 
 /// All sections that say something.
 fn sections(report: &Report, meta: &Meta) -> Vec<Section> {
+    // Of a recording without operations there is only what was read, which is not folded then.
+    if report.totals.tally.operations == 0 && report.load.is_none() {
+        return vec![Section { id: "recording", ..coverage::coverage(report) }];
+    }
     let mut sections = Vec::new();
     if let Some(load) = &report.load {
         sections.push(load::capacity(load));

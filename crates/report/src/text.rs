@@ -128,7 +128,9 @@ fn write_head(out: &mut String, document: &Document, width: usize, notices: usiz
     for reason in &verdict.reasons {
         wrapped(out, &harmless(reason), width)?;
     }
-    writeln!(out)?;
+    if !document.tiles.is_empty() {
+        writeln!(out)?;
+    }
     let tiles = document.tiles.iter().map(|tile| {
         let note = match tile.note.is_empty() {
             true => String::new(),
@@ -138,7 +140,9 @@ fn write_head(out: &mut String, document: &Document, width: usize, notices: usiz
         harmless(&format!("{}: {}{note}", tile.title, tile.value)).replace(' ', "\u{a0}")
     });
     let tiles: Vec<_> = tiles.collect();
-    wrapped(out, &tiles.join(" · "), width)?;
+    if !tiles.is_empty() {
+        wrapped(out, &tiles.join(" · "), width)?;
+    }
     for notice in document.notices.iter().take(notices) {
         write_block(out, notice, document, width)?;
     }
@@ -207,13 +211,18 @@ fn write_briefly(
         }
         // The table of steps has its values.
         Block::Curve(_) => Ok(()),
+        Block::Facts(_) if document.sections.len() == 1 => write_block(out, block, document, width),
         Block::Portions(_) | Block::Waterfall(_) | Block::Warn(_) => {
             write_block(out, block, document, width)
         }
-        // The first line, and of percentiles the second.
+        // The highest line, and of percentiles the second.
         Block::Lines(lines) => {
             let mut lines = lines.clone();
-            let one = lines.lines.iter().position(|(name, _)| name == "p95").unwrap_or(0);
+            let most = |values: &[f64]| values.iter().copied().fold(0.0, f64::max);
+            let highest = (0..lines.lines.len())
+                .max_by(|a, b| most(&lines.lines[*a].1).total_cmp(&most(&lines.lines[*b].1)));
+            let p95 = lines.lines.iter().position(|(name, _)| name == "p95");
+            let one = p95.or(highest).unwrap_or(0);
             lines.lines = lines.lines.into_iter().skip(one).take(1).collect();
             lines.lines.iter_mut().for_each(|(name, _)| {
                 *name = if *name == lines.caption {

@@ -3,8 +3,9 @@
 //! A search for the capacity is answered by its number of users; another load run by whether the server
 //! kept up; a capture by its most costly finding.
 
-use smbscope_analysis::explain::{Diagnosis, LEAST_SHARE, Trouble};
-use smbscope_analysis::summary::{Answer, Load, Report, StepRow};
+use smbscope_analysis::explain::{Confidence, Diagnosis, LEAST_SHARE, Trouble};
+use smbscope_analysis::summary::{Answer, Load, Report, StatusClass, StepRow};
+use smbscope_tables::tables::Coverage;
 
 use crate::Meta;
 use crate::format;
@@ -60,7 +61,9 @@ impl Tile {
 
 /// A finding of at least this share of the time is bad news.
 const BAD_SHARE: f64 = 0.25;
-/// As is this share of failed scenarios.
+/// This share of operations that fail, or have no reply, is worth a look.
+const FAILING_SHARE: f64 = 0.05;
+/// This share of failed scenarios is bad news.
 const BAD_FAILURES: f64 = 0.01;
 
 pub(crate) fn verdict(report: &Report, meta: &Meta) -> Verdict {
@@ -80,7 +83,7 @@ fn of_recording(report: &Report, diagnosis: Option<&Diagnosis>) -> Verdict {
         return Verdict {
             tone: Tone::Unknown,
             sentence: "There are no SMB operations here".to_owned(),
-            reasons: vec!["The section Coverage says what was read.".to_owned()],
+            reasons: vec![without_operations(report)],
         };
     }
     let speed = match tally.elapsed.p95_ns {
@@ -91,7 +94,10 @@ fn of_recording(report: &Report, diagnosis: Option<&Diagnosis>) -> Verdict {
         let sentence = upper(&speed);
         return Verdict { tone: Tone::Unknown, sentence, reasons: Vec::new() };
     };
-    let found = diagnosis.findings.first();
+    // Rather the largest that is not chance.
+    let mut costly = diagnosis.findings.iter().filter(|found| found.share >= LEAST_SHARE);
+    let sure = costly.clone().find(|found| found.saved_error_ns < found.saved_ns);
+    let found = sure.or_else(|| costly.next()).or(diagnosis.findings.first());
     match found {
         Some(found) if found.share >= LEAST_SHARE => {
             // The sentence, and what explains it.
@@ -114,9 +120,17 @@ fn of_recording(report: &Report, diagnosis: Option<&Diagnosis>) -> Verdict {
                     .first()
                     .map(|remedy| format!("To do first ({}): {}.", remedy.at, remedy.action)),
             );
+            let is_possible = found.confidence == Confidence::Low;
+            let what = match is_possible {
+                true => format!("Possibly, {}", lower(what)),
+                false => what.to_owned(),
+            };
             Verdict {
-                tone: if found.share >= BAD_SHARE { Tone::Bad } else { Tone::Watch },
-                sentence: format!("{} ({} of the clients' time)", what, format::share(found.share)),
+                tone: match found.share {
+                    BAD_SHARE.. if !is_possible => Tone::Bad,
+                    _ => Tone::Watch,
+                },
+                sentence: format!("{what} ({} of the clients' time)", format::share(found.share)),
                 reasons,
             }
         }
@@ -125,19 +139,60 @@ fn of_recording(report: &Report, diagnosis: Option<&Diagnosis>) -> Verdict {
             sentence: "No operation has a time, so there is no diagnosis".to_owned(),
             reasons: Vec::new(),
         },
-        _ => Verdict {
-            tone: Tone::Good,
-            sentence: format!("Nothing wrong: {speed}"),
-            reasons: vec![match found {
+        _ => {
+            let (tone, sentence) = match failing(report) {
+                Some(failing) => (Tone::Watch, format!("Nothing costs much time, but {failing}")),
+                None => (Tone::Good, format!("Nothing wrong: {speed}")),
+            };
+            let reason = match found {
                 Some(found) => format!(
                     "No cause explains more than 5 % of the time. The largest is {}: {}.",
                     found.trouble.title(),
                     headline(found)
                 ),
                 None => "No cause costs time.".to_owned(),
-            }],
-        },
+            };
+            Verdict { tone, sentence, reasons: vec![reason] }
+        }
     }
+}
+
+/// What a recording without operations holds, and what to do.
+fn without_operations(report: &Report) -> String {
+    let sum =
+        |of: fn(&Coverage) -> u64| report.coverage.iter().map(of).fold(0, u64::saturating_add);
+    let held = [
+        (sum(|row| row.frames), "packets"),
+        (sum(|row| row.frames_not_tcp), "of them not TCP"),
+        (sum(|row| row.frames_not_smb), "of other TCP connections"),
+        (sum(|row| row.messages), "messages of SMB without an operation"),
+    ];
+    let words = held.iter().filter(|(count, _)| *count > 0);
+    let words: Vec<_> =
+        words.map(|(count, what)| format!("{} {what}", format::count(*count))).collect();
+    let held = if words.is_empty() { "nothing".to_owned() } else { words.join(", ") };
+    format!(
+        "The input holds {held}. Record the server's port 445 while clients use it: tcpdump -i INTERFACE -s 512 -w \
+         share.pcap port 445."
+    )
+}
+
+/// What went wrong without costing time.
+fn failing(report: &Report) -> Option<String> {
+    let tally = &report.totals.tally;
+    let share = |count: u64| count as f64 / tally.operations.max(1) as f64;
+    if share(tally.errors) >= FAILING_SHARE {
+        let errors = report.statuses.rows.iter().filter(|row| row.class == StatusClass::Error);
+        let most = errors.max_by_key(|row| row.operations);
+        let most = most.map_or_else(String::new, |row| format!(", most of them {}", row.name));
+        return Some(format!(
+            "{} of the operations fail{most}",
+            format::share(share(tally.errors))
+        ));
+    }
+    (share(tally.unanswered) >= FAILING_SHARE).then(|| {
+        format!("{} of the requests have no reply", format::share(share(tally.unanswered)))
+    })
 }
 
 /// The step that the answer is read from: the highest load without overload, or the only one.
@@ -215,6 +270,11 @@ fn of_answer(answer: &Answer) -> (Tone, String) {
     }
 }
 
+fn lower(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |c| c.to_lowercase().chain(chars).collect())
+}
+
 fn upper(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |c| c.to_uppercase().chain(chars).collect())
@@ -228,6 +288,9 @@ pub(crate) fn tiles(report: &Report) -> Vec<Tile> {
         return of_step(load, step);
     }
     let tally = &report.totals.tally;
+    if tally.operations == 0 {
+        return Vec::new();
+    }
     let seconds = match (report.start_ns, report.end_ns) {
         (Some(start), Some(end)) => end.saturating_sub(start) as f64 / 1e9,
         _ => 0.0,
@@ -309,4 +372,65 @@ fn of_step(load: &Load, step: &StepRow) -> Vec<Tile> {
             format!("{} of {}", format::share(step.failed_share), format::count(step.scheduled)),
         ),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use smbscope_analysis::explain::{Finding, Whole};
+
+    use super::*;
+
+    fn finding(trouble: Trouble, share: f64, confidence: Confidence, error_ns: i64) -> Finding {
+        Finding {
+            trouble,
+            what: format!("The {} costs: a reason", trouble.title()),
+            saved_ns: 1_000,
+            saved_error_ns: error_ns,
+            share,
+            confidence,
+            because: String::new(),
+            operations: 1,
+            times: Vec::new(),
+            figures: Vec::new(),
+            clients: Vec::new(),
+            connections: Vec::new(),
+            shares: Vec::new(),
+            paths: Vec::new(),
+            examples: Vec::new(),
+            remedies: Vec::new(),
+            gains: Vec::new(),
+            replayed: 0,
+        }
+    }
+
+    fn of(findings: Vec<Finding>, errors: u64) -> Verdict {
+        let mut report = Report::default();
+        (report.totals.tally.operations, report.totals.tally.errors) = (100, errors);
+        report.totals.tally.elapsed.p95_ns = Some(2_000_000);
+        let whole = Whole { operations: 100, timed: 100, ..Whole::default() };
+        of_recording(&report, Some(&Diagnosis { findings, whole, ..Diagnosis::default() }))
+    }
+
+    #[test]
+    fn the_sentence_is_about_the_largest_cause_that_is_not_chance() {
+        let chance = finding(Trouble::SlowFilesystem, 0.4, Confidence::Low, 2_000);
+        let sure = finding(Trouble::SlowLogon, 0.3, Confidence::High, 10);
+        let verdict = of(vec![chance.clone(), sure], 0);
+        assert_eq!(verdict.tone, Tone::Bad);
+        assert_eq!(verdict.sentence, "The slow logons costs (30.0 % of the clients' time)");
+        assert_eq!(verdict.reasons[0], "A reason.");
+        let verdict = of(vec![chance], 0);
+        assert_eq!(verdict.tone, Tone::Watch);
+        assert!(verdict.sentence.starts_with("Possibly, the slow"), "{}", verdict.sentence);
+    }
+
+    #[test]
+    fn nothing_is_wrong_only_if_operations_succeed() {
+        let verdict = of(Vec::new(), 0);
+        let said = "Nothing wrong: 95 of 100 operations take at most 2.00 ms";
+        assert_eq!((verdict.tone, verdict.sentence.as_str()), (Tone::Good, said));
+        let verdict = of(Vec::new(), 30);
+        let said = "Nothing costs much time, but 30.0 % of the operations fail";
+        assert_eq!((verdict.tone, verdict.sentence.as_str()), (Tone::Watch, said));
+    }
 }

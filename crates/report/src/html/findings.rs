@@ -23,8 +23,11 @@ pub(super) fn finding(out: &mut String, found: &Finding, is_open: bool) {
     );
     let mut row = |title: &str, words: &[String]| {
         if !words.is_empty() {
-            let words: Vec<_> = words.iter().map(|words| escape(words)).collect();
-            let _ = write!(out, "<dt>{title}</dt><dd>{}</dd>", words.join("<br>"));
+            let _ = write!(out, "<dt>{title}</dt><dd>");
+            for words in words {
+                let _ = write!(out, "<span>{}</span>", escape(words));
+            }
+            out.push_str("</dd>");
         }
     };
     let remedies = found.remedies.iter().map(|one| format!("{}: {}", one.at, one.action));
@@ -44,6 +47,9 @@ pub(super) fn finding(out: &mut String, found: &Finding, is_open: bool) {
     }
     if let Some(timeline) = evidence::timeline(found) {
         charts::timeline(out, &timeline);
+    }
+    if let Some(places) = evidence::places(found) {
+        charts::stacked(out, &places);
     }
     out.push_str("</div></div></details>\n");
 }

@@ -112,7 +112,7 @@ pub(super) fn lines(out: &mut String, chart: &Lines, clock: &Clock) {
     legend(out, &names);
     let all = chart.lines.iter().map(|(_, values)| values.len()).max().unwrap_or(0).max(1);
     let whole_ns = chart.bin_ns.saturating_mul(all as i64).max(1);
-    let room = room(whole_ns);
+    let room = room(whole_ns).min(fitting_events(chart));
     let lines: Vec<_> =
         chart.lines.iter().map(|(_, values)| joined(values, room, chart.join)).collect();
     let bins = lines.iter().map(Vec::len).max().unwrap_or(0).max(1);
@@ -190,6 +190,29 @@ fn room(whole_ns: i64) -> usize {
         0..30 => BINS,
         seconds => BINS.min(usize::try_from(seconds).unwrap_or(BINS)),
     }
+}
+
+/// Events of a rate that a bin has at least, on average.
+const EVENTS: f64 = 5.0;
+/// Bins of the shortest rate.
+const BINS_LEAST: usize = 12;
+
+/// Bins of a rate: with fewer events than that in each, a steady rate looks like a comb.
+fn fitting_events(chart: &Lines) -> usize {
+    if chart.per != "/s" || chart.is_sampled {
+        return usize::MAX;
+    }
+    let seconds = chart.bin_ns as f64 / 1e9;
+    let events = |values: &[f64]| {
+        let known = values.iter().filter(|value| **value > 0.0);
+        match chart.format {
+            Format::Count => known.sum::<f64>() * seconds,
+            // Of bytes only the bins that have any are known.
+            _ => known.count() as f64 * EVENTS / 2.0,
+        }
+    };
+    let most = chart.lines.iter().map(|(_, values)| events(values)).fold(0.0, f64::max);
+    ((most / EVENTS) as usize).max(BINS_LEAST)
 }
 
 fn rounded_ms(ns: i64) -> f64 {
@@ -377,6 +400,29 @@ mod tests {
         let pieces = pieces(&values, true);
         assert_eq!(pieces.iter().map(Vec::len).collect::<Vec<_>>(), [8, 5]);
         assert_eq!(area(&pieces, |bin| bin as f64, |_| 0.0).matches('M').count(), 2);
+    }
+
+    /// 154 operations at a steady rate in bins of 2 ms were a comb.
+    #[test]
+    fn a_rate_has_some_events_in_each_bin() {
+        let values: Vec<_> = (0..610).map(|bin| if bin % 4 == 0 { 500.0 } else { 0.0 }).collect();
+        let chart = Lines {
+            caption: String::new(),
+            help: String::new(),
+            format: Format::Count,
+            unit: String::new(),
+            per: "/s".to_owned(),
+            join: crate::document::Join::Mean,
+            start_ns: 0,
+            bin_ns: 2_000_000,
+            lines: vec![(String::new(), values.clone())],
+            is_sampled: false,
+            bands: Vec::new(),
+        };
+        let room = fitting_events(&chart);
+        assert_eq!(room, 30);
+        let joined = joined(&values, room, chart.join);
+        assert!(joined.iter().take(29).all(|rate| (100.0..150.0).contains(rate)), "{joined:?}");
     }
 
     #[test]

@@ -153,7 +153,15 @@
   const here = () => {
     const passed = places.filter((place) => place.getBoundingClientRect().top < innerHeight / 3);
     const current = passed.at(-1) || places[0];
-    links.forEach((link, id) => link.classList.toggle("here", current && id === current.id));
+    links.forEach((link, id) => {
+      const isHere = Boolean(current) && id === current.id;
+      // On a phone the contents are one line.
+      if (isHere && !link.classList.contains("here")) {
+        const list = link.closest("nav");
+        list.scrollTo({ left: link.offsetLeft - list.clientWidth / 3 });
+      }
+      link.classList.toggle("here", isHere);
+    });
   };
   addEventListener("scroll", here, { passive: true });
   here();

@@ -34,6 +34,26 @@ fn a_text_begins_with_the_verdict_and_fits_on_sixty_lines() {
     assert!(all.contains(&format!("smbscope query {input} \"select")), "{all}");
 }
 
+/// A capture of something else showed all sections, empty.
+#[test]
+fn a_capture_without_smb_says_what_it_holds_and_what_to_do() {
+    let (_guard, dir) = folder();
+    let path = dir.join("arp.pcap");
+    // Little-endian pcap of one ARP frame.
+    let mut bytes = vec![0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0];
+    bytes.extend([0; 8]);
+    bytes.extend([255, 255, 0, 0, 1, 0, 0, 0]);
+    bytes.extend([1, 0, 0, 0, 1, 0, 0, 0, 14, 0, 0, 0, 14, 0, 0, 0]);
+    bytes.extend([0; 12]);
+    bytes.extend([8, 6]);
+    std::fs::write(&path, bytes).unwrap();
+    let text = answer(["report", path.to_str().unwrap()]);
+    assert!(text.contains("There are no SMB operations here."), "{text}");
+    assert!(text.contains("The input holds 1 packets, 1 of them not TCP."), "{text}");
+    assert!(text.contains("port 445") && !text.contains("── COMMANDS"), "{text}");
+    assert_eq!(text.matches("\n── ").count(), 1, "{text}");
+}
+
 #[test]
 fn times_are_local_or_utc() {
     let capture = capture();
@@ -71,6 +91,13 @@ fn anonymize_replaces_names() {
         for name in ["127.0.0.1", "alice", "one.txt", "smb302.pcap"] {
             assert!(!text.contains(name), "{name} in {format}");
         }
+    }
+    let (_guard, dir) = folder();
+    let page = dir.join("report.html");
+    answer(["report", &capture(), "--html", page.to_str().unwrap(), "--anonymize"]);
+    let page = std::fs::read_to_string(page).unwrap();
+    for name in ["127.0.0.1", "alice", "one.txt", "smb302.pcap"] {
+        assert!(!page.contains(name), "{name}");
     }
 }
 
