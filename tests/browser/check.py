@@ -229,6 +229,8 @@ def check(browser, page, shots):
     for width in WIDTHS:
         browser.requests, browser.errors = [], []
         browser.open(url, width)
+        if not browser.run("return document.querySelector('h1')?.textContent.trim()"):
+            failures.append(f"{width}: there is no headline")
         height = browser.run("return document.documentElement.scrollHeight")
         measured.append(f"{height} px at {width}")
         if shots:

@@ -24,7 +24,7 @@ const WORKING: usize = 1;
 /// Operations in a timeline.
 const EXAMPLES: usize = 5;
 /// Characters of a name.
-const NAME: usize = 40;
+const NAME: usize = 34;
 /// Points of a computed curve.
 const POINTS: usize = 40;
 
@@ -101,7 +101,17 @@ pub(crate) fn timeline(found: &Finding) -> Option<Timeline> {
         caption: "The longest waits".to_owned(),
         help: "From the request to the reply; the server's interim response divides them."
             .to_owned(),
-        parts: vec![(2, "waiting for other clients"), (1, "until the interim response")],
+        parts: vec![
+            (
+                2,
+                match found.trouble {
+                    Trouble::BreakWaits => "until other clients answered",
+                    Trouble::LockContention => "until the lock was free",
+                    _ => "after the interim response",
+                },
+            ),
+            (1, "until the interim response"),
+        ],
         rows,
     })
 }

@@ -129,7 +129,7 @@ pub(super) fn stacked(out: &mut String, chart: &Stacked) {
         let title = format!("{label}: {total} ({})", words.join(", "));
         let _ = writeln!(
             out,
-            "<div class=\"row\"><span>{}</span><svg role=\"img\"><title>{}</title>{shapes}</svg><b>{}</b></div>",
+            "<div class=\"row\"><span title=\"{0}\">{0}</span><svg role=\"img\"><title>{1}</title>{shapes}</svg><b>{2}</b></div>",
             escape(label),
             escape(&title),
             escape(&total)

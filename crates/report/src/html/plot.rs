@@ -19,6 +19,8 @@ const WIDTH: f64 = 1000.0;
 const HEIGHT: f64 = 100.0;
 /// Bins of a line; more cannot be distinguished.
 const BINS: usize = 180;
+/// Width of a label's character in a narrow chart, per cent.
+const CHARACTER: f64 = 1.9;
 /// A gap of more than this many usual distances between samples is drawn as a gap.
 const GAP: usize = 4;
 
@@ -63,13 +65,19 @@ impl Frame<'_> {
             let _ = write!(out, "<em style=\"left:{at:.2}%\">{}</em>", escape(words));
         }
         out.push_str("</div><div class=\"x\" aria-hidden=\"true\">");
+        let mut taken = f64::NEG_INFINITY;
         for (at, words) in &self.across {
-            let class = match at {
-                ..3.0 => " class=\"begin\"",
-                94.0.. => " class=\"end\"",
-                _ => "",
+            let width = words.chars().count() as f64 * CHARACTER;
+            let (class, from, to) = match at {
+                ..3.0 => (" class=\"begin\"", *at, at + width),
+                94.0.. => (" class=\"end\"", at - width, *at),
+                _ => ("", at - width / 2.0, at + width / 2.0),
             };
-            let _ = write!(out, "<i{class} style=\"left:{at:.2}%\">{}</i>", escape(words));
+            // Where there is room for it.
+            if from > taken {
+                taken = to + CHARACTER;
+                let _ = write!(out, "<i{class} style=\"left:{at:.2}%\">{}</i>", escape(words));
+            }
         }
         out.push_str("</div></div>");
     }
@@ -207,7 +215,7 @@ fn fitting_events(chart: &Lines) -> usize {
         let known = values.iter().filter(|value| **value > 0.0);
         match chart.format {
             Format::Count => known.sum::<f64>() * seconds,
-            // Of bytes only the bins that have any are known.
+            // The series has no number of reads and writes: bins with any.
             _ => known.count() as f64 * EVENTS / 2.0,
         }
     };

@@ -60,7 +60,7 @@ pub(crate) fn over_time(report: &Report) -> Vec<Block> {
             start_ns: load.bins.first().map_or(0, |bin| bin.start_ns),
             bin_ns: series.bin_ns,
             lines: lines.into_iter().map(|(name, line)| (name.to_owned(), line)).collect(),
-            is_sampled: join == Join::Most,
+            is_sampled: format == Format::Duration,
             bands: bands(report),
         })
     };
