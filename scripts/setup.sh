@@ -115,6 +115,7 @@ case $what in
     python3 -c 'import venv, ensurepip' 2>/dev/null || packages no-such-program=python3-venv
     venv
     typos
+    "$cache/venv/bin/python" -c 'import impacket' 2>/dev/null || "$cache/venv/bin/pip" install --quiet --disable-pip-version-check impacket || say "without impacket: tests against its server are skipped"
     samba_422
     if [ "$what" = bench ]; then
       packages smbtorture=samba-testsuite hyperfine=hyperfine ethtool=ethtool strace=strace bpftrace=bpftrace

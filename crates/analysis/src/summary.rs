@@ -35,8 +35,8 @@ use smbscope_tables::tables::{Connection, Coverage, Handle, Session, Tree};
 pub use crate::rows::columns::COLUMNS;
 pub use crate::stats::latency::{BOUNDS_NS, FEW};
 pub use data::*;
-pub use load::Counted;
 pub use load::data::*;
+pub use load::{Counted, LoadSoFar};
 pub use server::data::*;
 pub use slowest::filter;
 

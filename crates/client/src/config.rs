@@ -125,6 +125,9 @@ pub struct Config {
     pub leases: bool,
     /// Whether opens with a lease or oplock ask to survive the connection.
     pub durable: bool,
+    /// Whether related requests are sent as compounds (MS-SMB2 section 3.2.4.1.4); otherwise one by one,
+    /// each after the reply to the one before.
+    pub compounds: bool,
     /// TCP connections of each session.
     pub channels: u16,
     /// Credits that the client tries to hold on each connection.
@@ -169,6 +172,7 @@ impl Default for Config {
             ],
             leases: true,
             durable: false,
+            compounds: true,
             channels: 1,
             credits: 64,
             connect_timeout: Duration::from_secs(10),

@@ -5,13 +5,13 @@
 //! `client`. After an unexpected answer the rest of the scenario is left out and what is open is
 //! closed, so that the next one begins from a known state.
 
+mod chain;
 mod request;
 mod resume;
 mod transfer;
 
 use std::sync::Arc;
 
-use request::payload;
 use resume::Claim;
 use smbscope_wire::smb2::FileId;
 use smbscope_wire::smb2::close::CloseFlags;
@@ -19,7 +19,7 @@ use smbscope_wire::smb2::encode;
 use smbscope_wire::status::Status;
 use transfer::Job;
 
-use crate::stats::{self, Failure};
+use crate::stats::Failure;
 use crate::workload::{ClientCache, Expect, Op, Plan, Request, SetInfo, Slot, Step};
 use smbscope_client::{Ask, ClientError, Reply, Session};
 
@@ -36,6 +36,8 @@ pub struct Outcome {
     pub resumed: u64,
     /// The first unexpected status, and what was being done.
     pub trouble: Option<Trouble>,
+    /// Unexpected replies after which real clients continue, and so does the scenario.
+    pub ignored: Vec<Trouble>,
 }
 
 /// An unexpected answer.
@@ -193,64 +195,6 @@ impl Performer {
         }
     }
 
-    /// Sends a single request or a compound, and takes the replies.
-    async fn chain(
-        &mut self,
-        session: &mut Session,
-        plan: &Plan,
-        step: &Step,
-    ) -> Result<(), ClientError> {
-        let acquires = self.cache == ClientCache::DirLease
-            && session.directory_leases()
-            && plan.scenario().may_acquire(step);
-        let credits: u32 =
-            step.requests.iter().map(|request| session.channel().charge(payload(request))).sum();
-        session.channel().have_credits(credits).await?;
-        let mut sent = Vec::with_capacity(step.requests.len());
-        for (place, request) in step.requests.iter().enumerate() {
-            if self.is_saved(session, plan, request) {
-                self.outcome.saved += 1;
-                continue;
-            }
-            let related = !sent.is_empty();
-            let Some(id) = self.add(session, plan, request, related, acquires) else {
-                self.trouble(Failure::Trouble(stats::Trouble::Client), step, plan, request);
-                break;
-            };
-            self.outcome.operations += 1;
-            if let Op::ChangeNotify(notify) = &request.op {
-                let path = self.path_of(plan, request);
-                let waiting = Waiting { id, expect: request.expect, path, done: false };
-                if let Some(place) = self.notifications.get_mut(usize::from(notify.notification.0))
-                {
-                    *place = Some(waiting);
-                }
-            } else {
-                sent.push(Sent { channel: 0, id, place });
-                continue;
-            }
-            // A notification's reply is not waited for here, but what follows it is related to it.
-            sent.push(Sent { channel: 0, id, place: usize::MAX });
-        }
-        if sent.is_empty() {
-            return Ok(());
-        }
-        session.channel().send().await?;
-        for sent in sent.into_iter().filter(|sent| sent.place != usize::MAX) {
-            let reply = session.wait(sent.channel, sent.id).await?;
-            let Some(request) = step.requests.get(sent.place) else { continue };
-            if let Op::Create(_) = request.op {
-                // Without its file id the rest of the scenario would work on nothing.
-                let _ = reply.opened()?;
-            }
-            self.answered(session, plan, request, &reply, acquires);
-            if !request.expect.holds(reply.status) {
-                self.trouble(Failure::Status(reply.status.0), step, plan, request);
-            }
-        }
-        Ok(())
-    }
-
     /// Whether the client's cache answers a request, so that it is not sent.
     fn is_saved(&mut self, session: &Session, plan: &Plan, request: &Request) -> bool {
         let slot = request.slot.map(|slot| usize::from(slot.0));
@@ -361,43 +305,6 @@ impl Performer {
         if !kept && !self.handles.iter().any(open) {
             session.leases.released(&opened.path);
         }
-    }
-
-    /// Cancels a notification, once the server has it.
-    async fn cancel(&mut self, session: &mut Session, place: usize) -> Result<(), ClientError> {
-        let Some(Some(waiting)) = self.notifications.get(place) else { return Ok(()) };
-        let id = waiting.id;
-        while !session.channel().is_pending_at_server(id) {
-            session.receive().await?;
-        }
-        // Answered already: there is nothing to cancel, and the status shows it.
-        if session.cancel(id).await? {
-            self.outcome.operations += 1;
-        }
-        Ok(())
-    }
-
-    async fn await_notification(
-        &mut self,
-        session: &mut Session,
-        place: usize,
-        action: &str,
-    ) -> Result<(), ClientError> {
-        let Some(Some(waiting)) = self.notifications.get_mut(place) else { return Ok(()) };
-        if std::mem::replace(&mut waiting.done, true) {
-            return Ok(());
-        }
-        let (id, expect, path) = (waiting.id, waiting.expect, waiting.path.clone());
-        let reply = session.wait(0, id).await?;
-        if !expect.holds(reply.status) {
-            self.outcome.errors += 1;
-            self.outcome.trouble.get_or_insert_with(|| Trouble {
-                failure: Failure::Status(reply.status.0),
-                action: action.to_owned(),
-                path: path.to_string(),
-            });
-        }
-        Ok(())
     }
 
     /// Ends what is left of an execution: handles of one that failed, and all notifications.

@@ -20,12 +20,12 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
 use crate::capacity::table::Row as TableRow;
-use crate::capacity::{Book, Rule, Snapshot, Step, StepResult};
+use crate::capacity::{Book, Judgement, Rule, Snapshot, Step, StepResult};
 use crate::recorder::Recorder;
 use crate::self_check::{ClientLoad, SelfCheck};
-use crate::stats::Tally;
+use crate::stats::{Failure, Tally};
 use crate::workload::{ClientCache, Planner, UserPlans};
-pub use shared::{Moved, Running, Shared, operation_end};
+pub use shared::{Moved, Running, Shared, Silence, operation_end};
 use smbscope_client::Host;
 use smbscope_client::clock::nanoseconds;
 use user::{Files, User};
@@ -144,6 +144,7 @@ impl Engine {
             trouble: Mutex::default(),
             unexpected: Mutex::default(),
             moved: Mutex::default(),
+            silence: Mutex::default(),
         };
         Engine {
             shared: Arc::new(shared),
@@ -343,7 +344,7 @@ impl Engine {
         outcome: WindowOutcome,
         stopped_at: Instant,
     ) -> StepResult {
-        let WindowOutcome { step, timeline, begun, last, troubles, end, cut_short } = outcome;
+        let WindowOutcome { step, timeline, begun, last, troubles, end, cut_short, gone } = outcome;
         // Interrupted before the window: nothing was measured, whatever the warm-up has shown.
         let is_measured = end.is_some();
         let (tally, client, end, end_at) = end.unwrap_or_else(|| {
@@ -353,8 +354,17 @@ impl Engine {
         let ended_early = cut_short || end_at < timeline.window_end();
         let begun = if is_measured { begun } else { end };
         let start = if is_measured { timeline.window } else { stopped_at };
-        let judgement =
-            if self.pace.closed { Default::default() } else { self.rule.judge(&begun, &end) };
+        // While all connection attempts fail, nothing ends, not even as failed.
+        let without_reply = |(failure, _): &(Failure, u64)| matches!(failure, Failure::Trouble(_));
+        let server_gone = gone.is_some()
+            || tally.failed() == tally.ended()
+                && tally.scenario_failures.ranked().iter().all(without_reply)
+                && (tally.ended() > 0 || self.shared.troubles() > troubles);
+        // A server that is gone is not overloaded.
+        let judgement = match self.pace.closed || gone.is_some() {
+            true => Judgement::default(),
+            false => self.rule.judge(&begun, &end),
+        };
         let workload = self.planner.workload();
         let names: Vec<&str> =
             workload.scenarios.iter().map(|scenario| scenario.name.as_str()).collect();
@@ -371,6 +381,7 @@ impl Engine {
             scheduled_per_second: rate,
             duration_ns: nanoseconds(end_at.saturating_duration_since(start)),
             ended_early,
+            server_gone,
             limited_by_client: client.limited(),
             limited_reason: client.reason(),
             ..TableRow::default()
@@ -398,6 +409,10 @@ impl Engine {
                 client_late_ns: client.late_ns,
                 limited_by_client: client.limited(),
                 overloaded: judgement.overloaded,
+                operations: Some(tally.operations()),
+                transferred_bytes: Some(tally.bytes()),
+                operation_mean_ns: tally.latency().mean_ns().map(|ns| ns.round() as i64),
+                server_gone: Some(server_gone),
                 ended_early,
             };
             self.shared.recorder.part(Part::Steps(vec![step_row]));
@@ -408,9 +423,8 @@ impl Engine {
             ended: tally.ended(),
             failed: tally.failed(),
             limited_by_client: client.limited(),
-            // While all connection attempts fail, nothing ends, not even as failed.
-            server_gone: tally.failed() == tally.ended()
-                && (tally.ended() > 0 || self.shared.troubles() > troubles),
+            server_gone,
+            gone_since: gone.map(|silence| silence.since),
             ended_early,
             row,
         }

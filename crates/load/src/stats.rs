@@ -282,6 +282,18 @@ impl Tally {
         self.commands().map(|(_, tally)| tally.operations).sum()
     }
 
+    /// Bytes of file data that were read and written.
+    pub fn bytes(&self) -> u64 {
+        self.commands().map(|(_, tally)| tally.bytes).sum()
+    }
+
+    /// Latency of all operations together.
+    pub fn latency(&self) -> Latencies {
+        let mut all = Latencies::new();
+        self.commands().for_each(|(_, tally)| all.merge(&tally.latency));
+        all
+    }
+
     /// Scenarios that ended, failed ones included.
     pub fn ended(&self) -> u64 {
         self.scenarios.iter().map(|tally| tally.ended).sum()

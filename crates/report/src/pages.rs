@@ -1,5 +1,6 @@
 //! Answers as text for people, one file for each kind of answer. The report itself, which has several forms, is
 //! in `sections`.
 
+pub mod capacity;
 pub mod comparison;
 pub mod findings;

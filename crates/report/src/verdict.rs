@@ -223,7 +223,7 @@ fn of_load(load: &Load, diagnosis: Option<&Diagnosis>) -> Verdict {
         .collect();
     let failed = step.map_or(0.0, |row| row.failed_share);
     let (mut tone, sentence) = match (load.answers.as_slice(), step) {
-        ([answer], _) => of_answer(answer),
+        ([answer], _) => of_answer(load, answer),
         (_, Some(row)) if row.overloaded => (
             Tone::Bad,
             format!(
@@ -240,6 +240,20 @@ fn of_load(load: &Load, diagnosis: Option<&Diagnosis>) -> Verdict {
     };
     if let [answer] = load.answers.as_slice() {
         reasons.extend(Some(answer.reason.clone()).filter(|reason| !reason.is_empty()));
+    }
+    let beyond = load.steps.iter().filter(|row| row.overloaded).min_by_key(|row| row.users);
+    reasons.extend(beyond.and_then(|row| {
+        let bottleneck = row.bottleneck.as_ref()?;
+        Some(format!("Bottleneck with {} users: {bottleneck}.", format::count(row.users)))
+    }));
+    if let Some(row) = load.steps.iter().find(|row| row.server_gone) {
+        reasons.insert(0, format!("{sentence}."));
+        let users = format::count(row.users);
+        return Verdict {
+            tone: Tone::Bad,
+            sentence: format!("The server stopped answering with {users} users"),
+            reasons,
+        };
     }
     if failed >= BAD_FAILURES {
         tone = Tone::Bad;
@@ -258,16 +272,19 @@ fn of_load(load: &Load, diagnosis: Option<&Diagnosis>) -> Verdict {
     Verdict { tone, sentence, reasons }
 }
 
-fn of_answer(answer: &Answer) -> (Tone, String) {
+fn of_answer(load: &Load, answer: &Answer) -> (Tone, String) {
     let Some(users) = answer.users else {
         return (Tone::Bad, "The server carries none of the loads that were tried".to_owned());
     };
+    let limits = load.runs.first().map_or(&[][..], |run| &run.description.max_response);
+    let within = match limits.is_empty() {
+        true => String::new(),
+        false => format!(" and within {}", format::harmless(&limits.join(", "))),
+    };
+    // Where nothing was too much, it may carry more.
+    let least = if answer.high.is_none() { "at least " } else { "" };
     let users = format::count(users);
-    match answer.high {
-        Some(_) => (Tone::Good, format!("The server carries {users} users without overload")),
-        // Nothing was too much.
-        None => (Tone::Good, format!("The server carries at least {users} users without overload")),
-    }
+    (Tone::Good, format!("The server carries {least}{users} users without overload{within}"))
 }
 
 fn lower(text: &str) -> String {
@@ -355,23 +372,36 @@ fn of_step(load: &Load, step: &StepRow) -> Vec<Tile> {
             format!("overload {}", format::share(step.overload_share)),
         ),
     };
-    let late = format!("late at most {}", duration(step.late.max_ns));
-    vec![
+    let median = format!("median {}, {at}", duration(step.response.p50_ns));
+    let mut tiles = vec![
         users,
-        Tile::new("p95 of scenarios", duration(step.response.p95_ns), at.clone()),
-        Tile::new("Median of scenarios", duration(step.response.p50_ns), at),
+        Tile::new("p95 of scenarios", duration(step.response.p95_ns), median),
         Tile::new(
             "Scenarios per second",
             format::number(step.throughput),
             format!("of {} scheduled", format::number(step.rate)),
         ),
-        Tile::new("p95 of lateness", duration(step.late.p95_ns), late),
-        Tile::new(
-            "Failed scenarios",
-            format::count(step.failed),
-            format!("{} of {}", format::share(step.failed_share), format::count(step.scheduled)),
-        ),
-    ]
+    ];
+    if let Some(operations) = step.operations_per_second {
+        let bytes = step.bytes_per_second.map(|bytes| format!("{}/s", format::bytes(bytes as u64)));
+        let bytes = bytes.unwrap_or_default();
+        tiles.push(Tile::new("Operations per second", format::number(operations), bytes));
+    }
+    if let Some(cpu) = step.server_cpu_share {
+        let disk =
+            step.server_disk_share.map(|disk| format!("busiest disk {}", format::share(disk)));
+        tiles.push(Tile::new("Server's processors", format::share(cpu), disk.unwrap_or_default()));
+    }
+    if tiles.len() < 5 {
+        let late = format!("at most {}", duration(step.late.max_ns));
+        tiles.push(Tile::new("p95 of lateness", duration(step.late.p95_ns), late));
+    }
+    tiles.push(Tile::new(
+        "Failed scenarios",
+        format::count(step.failed),
+        format!("{} of {}", format::share(step.failed_share), format::count(step.scheduled)),
+    ));
+    tiles
 }
 
 #[cfg(test)]

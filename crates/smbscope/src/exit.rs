@@ -29,13 +29,15 @@ pub enum Code {
     Query = 6,
     /// `explain --fail-on` found something.
     Found = 7,
+    /// The server stopped answering during a load run.
+    ServerGone = 8,
     /// Ended by Ctrl-C or a signal.
     Interrupted = 130,
 }
 
 impl Code {
     /// Every code with its meaning, as shown in help and manual pages.
-    pub const ALL: [(Code, &'static str); 9] = [
+    pub const ALL: [(Code, &'static str); 10] = [
         (Code::Ok, "success, also if the reader of a pipe closed it early"),
         (Code::Runtime, "any other error"),
         (Code::Usage, "the command line is wrong"),
@@ -44,6 +46,7 @@ impl Code {
         (Code::Output, "the output exists already or cannot be written"),
         (Code::Query, "the SQL is wrong or could not be executed"),
         (Code::Found, "explain --fail-on: there is a finding of this confidence"),
+        (Code::ServerGone, "load: the server stopped answering during the run"),
         (Code::Interrupted, "interrupted; the output written so far is valid"),
     ];
 }
@@ -164,6 +167,6 @@ mod tests {
     #[test]
     fn the_table_lists_each_code_once_in_order() {
         let codes: Vec<u8> = Code::ALL.iter().map(|(code, _)| *code as u8).collect();
-        assert_eq!(codes, [0, 1, 2, 3, 4, 5, 6, 7, 130]);
+        assert_eq!(codes, [0, 1, 2, 3, 4, 5, 6, 7, 8, 130]);
     }
 }

@@ -99,6 +99,10 @@ pub struct RunDescription {
     pub counter_sources: Vec<String>,
     /// Samples of counters that failed.
     pub counters_missed: u64,
+    /// When the server stopped answering, if it did.
+    pub server_gone_ns: Option<i64>,
+    /// Limits on response times (`--max-response`), as given.
+    pub max_response: Vec<String>,
     /// The result of `--find-capacity`.
     pub capacity: Option<Capacity>,
     /// Host name of the load generator.

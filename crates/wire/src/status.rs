@@ -24,6 +24,8 @@ impl Status {
     pub const STOPPED_ON_SYMLINK: Status = Status(0x8000_002d);
     pub const INVALID_HANDLE: Status = Status(0xc000_0008);
     pub const INVALID_PARAMETER: Status = Status(0xc000_000d);
+    pub const NOT_IMPLEMENTED: Status = Status(0xc000_0002);
+    pub const INVALID_INFO_CLASS: Status = Status(0xc000_0003);
     pub const NO_SUCH_FILE: Status = Status(0xc000_000f);
     pub const INVALID_DEVICE_REQUEST: Status = Status(0xc000_0010);
     pub const END_OF_FILE: Status = Status(0xc000_0011);
@@ -94,6 +96,19 @@ impl Status {
         }
     }
 
+    /// Whether it says that a file or folder does not exist. Servers choose differently: Windows and Samba
+    /// distinguish the last component from those before it, others answer STATUS_NO_SUCH_FILE or
+    /// STATUS_NOT_FOUND for both.
+    pub fn is_absent(self) -> bool {
+        matches!(
+            self,
+            Status::OBJECT_NAME_NOT_FOUND
+                | Status::OBJECT_PATH_NOT_FOUND
+                | Status::NO_SUCH_FILE
+                | Status::NOT_FOUND
+        )
+    }
+
     /// Whether the severity is "error". A warning such as STATUS_BUFFER_OVERFLOW is not an error;
     /// nor are SMB1 values under 0x40000000, which have their own error class (see [`DosError`]).
     #[inline]
@@ -133,6 +148,8 @@ mod tests {
             (Status::STOPPED_ON_SYMLINK, "STATUS_STOPPED_ON_SYMLINK"),
             (Status::INVALID_HANDLE, "STATUS_INVALID_HANDLE"),
             (Status::INVALID_PARAMETER, "STATUS_INVALID_PARAMETER"),
+            (Status::NOT_IMPLEMENTED, "STATUS_NOT_IMPLEMENTED"),
+            (Status::INVALID_INFO_CLASS, "STATUS_INVALID_INFO_CLASS"),
             (Status::NO_SUCH_FILE, "STATUS_NO_SUCH_FILE"),
             (Status::END_OF_FILE, "STATUS_END_OF_FILE"),
             (Status::MORE_PROCESSING_REQUIRED, "STATUS_MORE_PROCESSING_REQUIRED"),

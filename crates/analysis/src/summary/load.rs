@@ -9,6 +9,7 @@
 mod counters;
 pub(crate) mod data;
 pub(crate) mod phases;
+mod resources;
 mod scenarios;
 mod steps;
 mod warnings;
@@ -16,21 +17,72 @@ mod warnings;
 use std::collections::BTreeMap;
 
 use hashbrown::{HashMap, HashSet};
-use smbscope_tables::description::RunDescription;
+use smbscope_tables::description::{Capacity, RunDescription};
 use smbscope_tables::run::{Counter, Scenario, Step};
 
-use super::data::Series;
+use super::data::{Distribution, Series};
 use super::status::StatusTally;
 use super::tally::Facts;
 use counters::CounterTally;
 use data::{Load, PhaseRow, RunPart, Window};
 use phases::{Phase, Phases};
+use resources::Resources;
 use scenarios::ScenarioTally;
 
 /// Steps that are kept; a run has tens.
 const STEPS_MAX: usize = 4096;
 /// Most parts of runs.
 const PARTS_MAX: usize = 1024;
+
+/// The load part of a summary while a run continues: the same numbers as in the run's report.
+pub struct LoadSoFar {
+    tally: LoadTally,
+    /// Counters of the step that is running: which step they belong to is known when it ends.
+    counters: Vec<Counter>,
+}
+
+impl LoadSoFar {
+    /// Samples that wait for the end of their step at most.
+    const COUNTERS_MAX: usize = 1 << 20;
+
+    /// Nothing yet of the run that `description` describes.
+    pub fn new(description: &RunDescription) -> LoadSoFar {
+        let mut tally = LoadTally::new(Counted::Measured, 1);
+        tally.run(description, true);
+        LoadSoFar { tally, counters: Vec::new() }
+    }
+
+    /// Adds executions of scenarios.
+    pub fn scenarios(&mut self, rows: &[Scenario]) {
+        self.tally.scenarios(rows, |_| 0);
+    }
+
+    /// Adds samples of counters.
+    pub fn counters(&mut self, rows: &[Counter]) {
+        let room = LoadSoFar::COUNTERS_MAX.saturating_sub(self.counters.len());
+        let wanted = rows.iter().filter(|row| Resources::has(row));
+        self.counters.extend(wanted.take(room).cloned());
+    }
+
+    /// Adds a step that ended, with everything that was added before.
+    pub fn steps(&mut self, rows: &[Step]) {
+        self.tally.steps(rows);
+        let counters = std::mem::take(&mut self.counters);
+        self.tally.counters(&counters);
+    }
+
+    /// The run's own answer.
+    pub fn answer(&mut self, capacity: Capacity) {
+        if let Some(part) = self.tally.parts.first_mut() {
+            part.description.capacity = Some(capacity);
+        }
+    }
+
+    /// What the run's report would say now. Only steps, scenarios by step, failures and answers are filled in.
+    pub fn load(&self) -> Load {
+        self.tally.clone().finish(&Series::default(), |_| String::new()).unwrap_or_default()
+    }
+}
 
 /// Which operations of a load run count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,6 +97,7 @@ pub enum Counted {
 }
 
 /// Load runs so far.
+#[derive(Clone)]
 pub(crate) struct LoadTally {
     counted: Counted,
     parts: Vec<RunPart>,
@@ -55,12 +108,13 @@ pub(crate) struct LoadTally {
     /// With the name of the whole run.
     steps: Vec<(String, Step)>,
     steps_of: HashSet<(String, u64), foldhash::fast::RandomState>,
-    /// Measured windows, begin and end, by recording.
-    windows: HashMap<String, Vec<(i64, i64)>, foldhash::fast::RandomState>,
+    /// Measured windows, begin, end and number of the step, by recording.
+    windows: HashMap<String, Vec<(i64, i64, u64)>, foldhash::fast::RandomState>,
     users: HashMap<(String, u64), u64, foldhash::fast::RandomState>,
     scenarios: ScenarioTally,
     scenarios_of: HashMap<String, u64, foldhash::fast::RandomState>,
     counters: CounterTally,
+    resources: BTreeMap<(String, u64), Resources>,
     pub(crate) phases: Phases,
     /// Recordings with a scenario that counts; in other recordings, all operations count.
     counting: HashSet<u32, foldhash::fast::RandomState>,
@@ -87,6 +141,7 @@ impl LoadTally {
             scenarios: ScenarioTally::new(bins_max),
             scenarios_of: HashMap::default(),
             counters: CounterTally::new(bins_max),
+            resources: BTreeMap::new(),
             phases: Phases::default(),
             counting: HashSet::default(),
             operations: BTreeMap::new(),
@@ -120,7 +175,10 @@ impl LoadTally {
                 continue;
             }
             let run = self.run_of(&row.recording, &row.run);
-            self.windows.entry(row.recording.clone()).or_default().push((row.start, row.end));
+            self.windows
+                .entry(row.recording.clone())
+                .or_default()
+                .push((row.start, row.end, row.step));
             let users = self.users.entry((run.clone(), row.step)).or_default();
             *users = row.users.max(*users);
             self.steps.push((run, row.clone()));
@@ -162,10 +220,17 @@ impl LoadTally {
     pub(crate) fn counters(&mut self, rows: &[Counter]) {
         for row in rows {
             let windows = self.windows.get(row.recording.as_str());
-            let measured = windows.is_some_and(|windows| {
-                windows.iter().any(|(start, end)| (*start..*end).contains(&row.time))
+            let step = windows.and_then(|windows| {
+                let within = windows.iter().find(|(from, to, _)| (*from..*to).contains(&row.time));
+                within.map(|(_, _, step)| *step)
             });
-            self.counters.add(row, measured);
+            self.counters.add(row, step.is_some());
+            if let Some(step) = step
+                && Resources::has(row)
+            {
+                let run = self.run_of(&row.recording, "");
+                self.resources.entry((run, step)).or_default().add(row);
+            }
         }
     }
 
@@ -240,9 +305,18 @@ impl LoadTally {
             if let Some(cells) = self.scenarios.cells.get(&(row.run.clone(), row.step)) {
                 (row.response, row.late) = scenarios::whole_step(cells);
             }
+            if let Some(resources) = self.resources.get(&(row.run.clone(), row.step)) {
+                resources.describe(row);
+            }
         }
         let descriptions: Vec<_> = self.parts.iter().map(|part| &part.description).collect();
-        let answers = steps::answers(&rows, &descriptions);
+        let mut answers = steps::answers(&rows, &descriptions);
+        for (answer, _) in &mut answers {
+            answer.p95_ns = answer
+                .users
+                .and_then(|users| response_with(&self.scenarios, &rows, &answer.run, users).p95_ns);
+            answer.overall_response_ns = steps::overall_response(&rows, answer);
+        }
         let scenario_steps = match self.counted {
             Counted::Step(step) => rows.iter().filter(|row| row.step == step).map(name).collect(),
             _ => steps::best(&rows, &answers),
@@ -333,6 +407,22 @@ fn best(tally: &ScenarioTally, wanted: &[data::StepName]) -> Vec<data::ScenarioR
         }
     }
     merged.into_iter().map(|(scenario, cell)| cell.row(scenario)).collect()
+}
+
+/// Response times of all scenarios in the steps of a run with that many users that were not overloaded.
+fn response_with(
+    tally: &ScenarioTally,
+    rows: &[data::StepRow],
+    run: &str,
+    users: u64,
+) -> Distribution {
+    let mut all = scenarios::Cell::new();
+    let of_run = rows.iter().filter(|row| row.run == run && row.users == users);
+    for row in of_run.filter(|row| !row.overloaded) {
+        let cells = tally.cells.get(&(row.run.clone(), row.step));
+        cells.into_iter().flat_map(BTreeMap::values).for_each(|cell| all.absorb(cell));
+    }
+    all.response.distribution(false)
 }
 
 fn phase_rows(

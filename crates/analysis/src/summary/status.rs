@@ -10,7 +10,7 @@ use crate::rows::status_class::StatusClass;
 const PAIRS_MAX: usize = 4096;
 
 /// The replies seen so far.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct StatusTally {
     success: u64,
     unknown: u64,

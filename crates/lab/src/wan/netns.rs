@@ -15,6 +15,7 @@
 use std::fs::File;
 use std::io::Write as _;
 use std::net::Ipv4Addr;
+use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -242,6 +243,24 @@ pub fn inside<T: Send>(namespace: &str, work: impl FnOnce() -> T + Send) -> Resu
         thread.join()
     });
     done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+/// Moves the calling thread into the namespace of this name, unless it is there. Threads that it starts
+/// later are there too, so a program calls it before it starts any.
+///
+/// # Errors
+/// There is no such namespace, or CAP_SYS_ADMIN is missing.
+pub fn enter(namespace: &str) -> Result<(), Error> {
+    let failed =
+        |error| Error::io(format!("entering network namespace {namespace}"), error, RIGHTS);
+    let path = path_of(namespace);
+    let same = |path: &Path| std::fs::metadata(path).map(|meta| (meta.dev(), meta.ino()));
+    let wanted = same(&path).map_err(failed)?;
+    if same(Path::new("/proc/thread-self/ns/net")).is_ok_and(|here| here == wanted) {
+        return Ok(());
+    }
+    let file = File::open(path).map_err(failed)?;
+    setns(file, CloneFlags::CLONE_NEWNET).map_err(|error| failed(error.into()))
 }
 
 fn all(name: &str) -> [String; 3] {

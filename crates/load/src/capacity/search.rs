@@ -11,7 +11,10 @@ use std::collections::BTreeMap;
 
 use super::answer::{Answer, StopReason};
 use super::interval::Interval;
+use super::limit::Exceeded;
+use super::overload::Judgement;
 use super::step::{Cause, Purpose, Settings, Step, StepResult};
+use super::table::Row;
 
 /// Steps that a search never exceeds, whatever the server does.
 const STEPS_MAX: u32 = 100;
@@ -19,7 +22,7 @@ const STEPS_MAX: u32 = 100;
 const HOPELESS_PERCENT: f64 = 50.0;
 
 /// What is known of one number of users.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Level {
     kept: u32,
     /// Of `kept`, runs of full length.
@@ -27,6 +30,9 @@ struct Level {
     too_many: u32,
     client: u32,
     errors: u32,
+    slow: u32,
+    /// The limit that the last slow run did not keep.
+    exceeded: Option<Exceeded>,
 }
 
 impl Level {
@@ -35,13 +41,16 @@ impl Level {
     }
 
     fn cause(&self) -> Cause {
-        if self.too_many > self.client + self.errors {
-            Cause::Overload
-        } else if self.errors >= self.client {
-            Cause::Errors
-        } else {
-            Cause::Client
-        }
+        let overloaded = self.too_many - self.client - self.errors - self.slow;
+        let causes = [
+            (overloaded, Cause::Overload),
+            (self.slow, Cause::Response),
+            (self.errors, Cause::Errors),
+            (self.client, Cause::Client),
+        ];
+        // The first of equal ones.
+        let most = causes.into_iter().rev().max_by_key(|(runs, _)| *runs);
+        most.map_or(Cause::Overload, |(_, cause)| cause)
     }
 }
 
@@ -87,23 +96,55 @@ impl Search {
         let errors = errors_percent > self.settings.errors_limit_percent;
         let overloaded = result.judgement.overloaded;
         // A generator at its limit spoils only what it makes look overloaded.
-        let client = overloaded && result.limited_by_client;
+        let exceeded = result.row.exceeded.first();
+        let client = (overloaded || exceeded.is_some()) && result.limited_by_client;
         let level = self.levels.entry(result.step.users).or_default();
-        if overloaded || errors {
+        if overloaded || errors || exceeded.is_some() {
             level.too_many += 1;
             level.client += u32::from(client);
             level.errors += u32::from(errors && !client);
+            let slow = exceeded.filter(|_| !overloaded && !errors && !client);
+            level.slow += u32::from(slow.is_some());
+            level.exceeded = slow.cloned().or(level.exceeded.take());
         } else {
             level.kept += 1;
             level.full += u32::from(!result.ended_early);
         }
         if !client && !errors {
-            self.verdicts.push((result.step.users, overloaded));
+            self.verdicts.push((result.step.users, overloaded || exceeded.is_some()));
         }
         let nothing_kept = self.levels.values().all(|level| level.kept == 0);
         if errors_percent > HOPELESS_PERCENT && nothing_kept {
             self.stopped = Some(StopReason::TooManyErrors);
         }
+    }
+
+    /// How many more steps the search probably needs, the next one included: as many as it would need if
+    /// the limit lay in the middle of what is still possible, or at twice the load that is carried.
+    pub fn steps_left(&self) -> u64 {
+        let mut expected = self.clone();
+        let limit = match self.bracket() {
+            (Some(low), Some(high)) => low + (high - low) / 2,
+            (Some(low), None) => low.saturating_mul(2),
+            (None, Some(high)) => high / 2,
+            (None, None) => self.settings.start.saturating_mul(4),
+        };
+        let before = self.steps;
+        while let Some(step) = expected.next() {
+            let judgement = Judgement { overloaded: step.users > limit, ..Judgement::default() };
+            expected.report(&StepResult {
+                step,
+                judgement,
+                ended: 0,
+                failed: 0,
+                limited_by_client: false,
+                server_gone: false,
+                gone_since: None,
+                ended_early: false,
+                row: Row::default(),
+            });
+        }
+        expected.steps - before
     }
 
     /// Ends the search from outside (Ctrl-C); the answer is what is known.
@@ -118,7 +159,13 @@ impl Search {
             Ok(_) => StopReason::Interrupted,
         };
         let (low, high) = self.bracket();
+        let too_many = high.and_then(|users| self.levels.get(&users));
         Answer {
+            cause: too_many.map(Level::cause),
+            exceeded: too_many.and_then(|level| level.exceeded.clone()),
+            limits: Vec::new(),
+            p95_ns: None,
+            server_gone_ns: None,
             users: low.unwrap_or(0),
             interval: Interval::of(&self.verdicts),
             too_many: high,
@@ -217,10 +264,10 @@ impl Search {
 
 #[cfg(test)]
 mod tests {
-    use super::super::overload::Judgement;
+    use super::super::limit::Limit;
     use super::super::simulation::{Random, Server, World};
-    use super::super::table::Row;
     use super::*;
+    use crate::stats::Summary;
 
     const SECOND: i64 = 1_000_000_000;
 
@@ -232,6 +279,7 @@ mod tests {
             failed: 0,
             limited_by_client: false,
             server_gone: false,
+            gone_since: None,
             ended_early: false,
             row: Row::default(),
         }
@@ -326,6 +374,49 @@ mod tests {
         });
         assert_eq!((answer.users, answer.reason), (80, StopReason::ServerGone));
         assert_eq!(users.last(), Some(&160));
+    }
+
+    #[test]
+    fn a_limit_on_response_times_decides_before_overload_does() {
+        // Overload begins at 400 users; responses take 10 ms for each user.
+        let limit: Limit = "p95<2s".parse().unwrap();
+        let (answer, _) = search(Settings::new(10, 10_000, SECOND), |step| {
+            let p95_ns = step.users as i64 * 10_000_000;
+            let summary = Summary { count: 1, mean_ns: 0, p50_ns: 0, p95_ns, p99_ns: 0, max_ns: 0 };
+            let exceeded = limit.check(Some(&summary)).into_iter().collect();
+            let row = Row { exceeded, ..Row::default() };
+            StepResult { row, ..result(step, step.users > 400) }
+        });
+        assert_eq!((answer.reason, answer.cause), (StopReason::Resolved, Some(Cause::Response)));
+        assert!((190..200).contains(&answer.users), "{answer:?}");
+        let exceeded = answer.exceeded.clone().unwrap();
+        assert_eq!(exceeded.measured_ns, answer.too_many.map(|users| users as i64 * 10_000_000));
+        let answer = Answer { limits: vec![limit], p95_ns: Some(1_950_000_000), ..answer };
+        let sentence = answer.sentence();
+        let begin = format!(
+            "The server carries {} users without overload and within p95<2s, p95 1.95 s; {} users are too many: p95 ",
+            answer.users,
+            answer.too_many.unwrap()
+        );
+        assert!(sentence.starts_with(&begin), "{sentence}");
+    }
+
+    #[test]
+    fn the_steps_that_are_left_are_estimated() {
+        for capacity in [30, 437, 5_000] {
+            let mut search = Search::new(Settings::new(10, 10_000, SECOND));
+            let mut estimates = Vec::new();
+            while let Some(step) = search.next() {
+                estimates.push(search.steps_left());
+                search.report(&knee(capacity)(step));
+            }
+            assert_eq!(search.steps_left(), 0);
+            // When the limit is enclosed the estimate is off by two steps at most.
+            let steps = estimates.len() as u64;
+            for (done, left) in estimates.iter().enumerate().skip(estimates.len() - 5) {
+                assert!((done as u64 + left).abs_diff(steps) <= 2, "{capacity}: {estimates:?}");
+            }
+        }
     }
 
     #[test]

@@ -97,9 +97,11 @@ pub struct StepResult {
     pub limited_by_client: bool,
     /// The server stopped answering: no step makes sense any more.
     pub server_gone: bool,
+    /// Since when it did not, ns since 1970, where that is known.
+    pub gone_since: Option<i64>,
     /// Whether it ended before its time.
     pub ended_early: bool,
-    /// Its line of the table.
+    /// Its line of the table, with the limits on response times that it did not keep.
     pub row: Row,
 }
 
@@ -120,4 +122,6 @@ pub enum Cause {
     Client,
     /// Too many scenarios failed.
     Errors,
+    /// Responses took longer than the limit (`--max-response`).
+    Response,
 }

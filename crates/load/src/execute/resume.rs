@@ -112,7 +112,7 @@ impl Performer {
             }
             return Ok(Some(Opened { file_id: open.file_id, ..opened }));
         }
-        if closing && reply.status == Status::OBJECT_NAME_NOT_FOUND {
+        if closing && reply.status.is_absent() {
             return Ok(None);
         }
         self.outcome.errors += 1;

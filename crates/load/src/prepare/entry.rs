@@ -184,7 +184,7 @@ pub(super) async fn remove(
     let opened = open(session, path, DELETE, CreateDisposition::OPEN, kind).await?;
     let opened = match opened {
         Ok(opened) => opened,
-        Err(Status::OBJECT_NAME_NOT_FOUND | Status::OBJECT_PATH_NOT_FOUND) => return Ok(()),
+        Err(status) if status.is_absent() => return Ok(()),
         Err(status) => return Err(refused(status)),
     };
     let body = encode::SetInfo {

@@ -74,7 +74,7 @@ pub async fn list(session: &mut Session, path: &str) -> Result<Option<Vec<Entry>
     let opened = open(session, path, LIST, CreateDisposition::OPEN, options).await?;
     let opened = match opened {
         Ok(opened) => opened,
-        Err(Status::OBJECT_NAME_NOT_FOUND | Status::OBJECT_PATH_NOT_FOUND) => return Ok(None),
+        Err(status) if status.is_absent() => return Ok(None),
         Err(status) => return Err(refused(status)),
     };
     let mut entries = Vec::new();

@@ -13,7 +13,7 @@ use super::users::Credentials;
 use crate::capacity::Book;
 use crate::execute::Trouble;
 use crate::recorder::Recorder;
-use crate::stats::{Failures, OperationEnd, Tally};
+use crate::stats::{Failure, Failures, OperationEnd, Tally};
 use crate::workload::ClientCache;
 use smbscope_client::clock::Clock;
 use smbscope_client::row::Row;
@@ -46,6 +46,30 @@ pub struct Shared {
     pub(super) trouble: Mutex<Failures>,
     pub(super) unexpected: Mutex<BTreeMap<String, u64>>,
     pub(super) moved: Mutex<Moved>,
+    pub(super) silence: Mutex<Option<Silence>>,
+}
+
+/// Attempts to connect that failed since the server answered last.
+#[derive(Clone, Copy, Debug)]
+pub struct Silence {
+    /// Begin of the first attempt that failed, ns since 1970.
+    pub since: i64,
+    /// How many failed.
+    pub failures: u32,
+    /// How the last one failed.
+    pub failure: Failure,
+}
+
+impl Silence {
+    /// Failed attempts after which a server is said to have stopped answering: a single one may be a
+    /// connection that was in flight when the server closed it.
+    const FAILURES: u32 = 3;
+    /// The least time that they cover: a server that restarts faster is not gone.
+    const LEAST_NS: i64 = 5_000_000_000;
+
+    fn is_gone(&self, now: i64) -> bool {
+        self.failures >= Silence::FAILURES && now - self.since >= Silence::LEAST_NS
+    }
 }
 
 /// File data that all users read and wrote, and how long their reads and writes took.
@@ -142,6 +166,34 @@ impl Shared {
         self.remember(error.to_string());
     }
 
+    /// Counts a failed attempt to connect, which began at `began`.
+    pub(super) fn not_connected(&self, began: i64, error: &ClientError) {
+        let failure = user::failure_of(error);
+        // A server that refuses a logon answers.
+        if !matches!(failure, Failure::Trouble(_)) {
+            return;
+        }
+        let mut silence = self.silence.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = silence.get_or_insert(Silence { since: began, failures: 0, failure });
+        known.failures += 1;
+        known.failure = failure;
+    }
+
+    /// The server answered at `time`.
+    pub(super) fn answered(&self, time: i64) {
+        let mut silence = self.silence.lock().unwrap_or_else(PoisonError::into_inner);
+        // Rows are counted when their scenario ends: the answer may be older than the failures.
+        if silence.is_some_and(|silence| time > silence.since) {
+            *silence = None;
+        }
+    }
+
+    /// Since when the server does not answer any more; `None` while it answers.
+    pub(super) fn gone(&self, now: i64) -> Option<Silence> {
+        let silence = *self.silence.lock().unwrap_or_else(PoisonError::into_inner);
+        silence.filter(|silence| silence.is_gone(now))
+    }
+
     /// Trouble of connections that was counted so far.
     pub(super) fn troubles(&self) -> u64 {
         self.trouble.lock().unwrap_or_else(PoisonError::into_inner).total()
@@ -151,6 +203,15 @@ impl Shared {
     pub fn unexpected(&self, scenario: &str, trouble: &Trouble) {
         let Trouble { failure, action, .. } = trouble;
         self.remember(format!("{scenario}, {action}: {}", failure.name()));
+    }
+
+    /// Remembers an unexpected answer after which the scenario continued.
+    pub fn ignored(&self, scenario: &str, trouble: &Trouble) {
+        let Trouble { failure, action, .. } = trouble;
+        self.remember(format!(
+            "{scenario}, {action}: {}, which is not what the workload expects; the scenario continued, as clients do",
+            failure.name()
+        ));
     }
 
     /// Remembers opens that outlived their connection.
@@ -187,6 +248,9 @@ impl Shared {
                 }
             }
         });
+        if let Some(last) = rows.iter().filter_map(|row| row.operation.response_end()).max() {
+            self.answered(last);
+        }
         // Several connections are busy at the same time, so that their busy times do not add up.
         sum.busy = covered(in_flight);
         let mut moved = self.moved.lock().unwrap_or_else(PoisonError::into_inner);
@@ -255,6 +319,18 @@ pub fn operation_end(row: &Operation) -> OperationEnd {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_server_is_gone_after_several_failures_over_some_time() {
+        let silence = |failures| Silence {
+            since: 1_000,
+            failures,
+            failure: Failure::Trouble(crate::stats::Trouble::Refused),
+        };
+        assert!(!silence(2).is_gone(i64::MAX));
+        assert!(!silence(3).is_gone(5_000_000_999));
+        assert!(silence(3).is_gone(5_000_001_000));
+    }
 
     #[test]
     fn time_that_several_cover_counts_once() {

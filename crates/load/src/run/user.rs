@@ -317,6 +317,7 @@ impl User {
             // Handle numbers are unique in a run.
             let handles = self.shared.next_session() << 24;
             let limit = self.shared.timeout;
+            let began = self.shared.clock.at(Instant::now());
             let attempt = Session::connect(limit, host, &credential, handles, self.lost);
             let connected = tokio::select! {
                 biased;
@@ -325,6 +326,7 @@ impl User {
             };
             let error = match connected {
                 Ok(mut session) => {
+                    self.shared.answered(self.shared.clock.at(Instant::now()));
                     self.shared.recorder.rows(self.number, session.take_rows());
                     self.lost = None;
                     return Some(session);
@@ -334,6 +336,7 @@ impl User {
                     failed.error
                 }
             };
+            self.shared.not_connected(began, &error);
             self.shared.trouble(&error);
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
@@ -397,6 +400,9 @@ impl User {
                 row.saved = outcome.saved;
                 row.errors = outcome.errors;
                 row.outcome = DONE.into();
+                for ignored in &outcome.ignored {
+                    shared.ignored(plan.scenario().name.as_str(), ignored);
+                }
                 if let Some(trouble) = &outcome.trouble {
                     row.outcome = FAILED.into();
                     row.status_name = Some(trouble.failure.name());

@@ -8,7 +8,7 @@ use std::time::Duration;
 use smbscope_tables::run::{COOL_DOWN, MEASURED, WARM_UP};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
-use super::{Engine, Pace, Progress, Users};
+use super::{Engine, Pace, Progress, Silence, Users};
 use crate::capacity::{Early, Snapshot, Step};
 use crate::self_check::ClientLoad;
 use crate::stats::Tally;
@@ -78,6 +78,8 @@ pub(super) struct WindowOutcome {
     pub end: Option<(Tally, ClientLoad, Snapshot, Instant)>,
     /// The result was certain before the window's end.
     pub cut_short: bool,
+    /// The server stopped answering, which ended the step.
+    pub gone: Option<Silence>,
 }
 
 /// A step while it is measured.
@@ -108,6 +110,7 @@ impl<'a> Window<'a> {
             troubles: engine.shared.troubles(),
             end: None,
             cut_short: false,
+            gone: None,
         };
         Window { engine, users, phase: Phase::WarmUp, may_cut_short, early: None, outcome }
     }
@@ -126,7 +129,9 @@ impl<'a> Window<'a> {
             }
             let now_at = Instant::now();
             let now = snapshot(self.engine, self.users, now_at);
-            let interrupted = self.engine.interrupted();
+            self.outcome.gone = self.engine.shared.gone(self.engine.shared.clock.at(now_at));
+            // Nothing that follows would be the server's.
+            let interrupted = self.engine.interrupted() || self.outcome.gone.is_some();
             self.advance(now_at, now, interrupted);
             report(&self.progress(now_at, now));
             self.outcome.last = now;

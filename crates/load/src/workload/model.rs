@@ -197,10 +197,13 @@ impl Expect {
         self.statuses.get(..usize::from(self.count)).unwrap_or(&self.statuses)
     }
 
-    /// Whether the status is one of them.
+    /// Whether the status is one of them. That something does not exist may be said by any status that
+    /// means it.
     #[inline]
     pub fn holds(&self, status: Status) -> bool {
-        self.statuses().contains(&status)
+        let statuses = self.statuses();
+        statuses.contains(&status)
+            || status.is_absent() && statuses.iter().any(|expected| expected.is_absent())
     }
 
     /// Whether all of them are errors: a Create with it opens nothing.

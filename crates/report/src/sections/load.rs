@@ -57,6 +57,12 @@ fn answer(load: &Load, answer: &Answer) -> Facts {
         note: format!("{interval}{confidence}"),
         help: field("capacity", "users").help,
     }];
+    if let Some(p95) = answer.p95_ns {
+        rows.push(of("p95_ns", Cell::Duration(p95)));
+    }
+    if let Some(overall) = answer.overall_response_ns {
+        rows.push(of("overall_response_ns", Cell::Duration(overall)));
+    }
     if !answer.reason.is_empty() {
         rows.push(of("reason", Cell::Text(answer.reason.clone())));
     }
@@ -79,6 +85,21 @@ fn table(load: &Load) -> Table {
         column(of, "overload_share", 0, |row: &StepRow| Cell::Share(row.overload_share)),
         column(of, "overloaded", 1, |row: &StepRow| verdict(row)).titled("Verdict"),
         column(of, "throughput", 0, |row: &StepRow| Cell::Number(row.throughput)),
+        column(of, "operations_per_second", 0, |row: &StepRow| {
+            row.operations_per_second.map_or(Cell::Empty, Cell::Number)
+        }),
+        column(of, "bytes_per_second", 1, |row: &StepRow| {
+            row.bytes_per_second.map_or(Cell::Empty, |bytes| Cell::Bytes(bytes as u64))
+        }),
+        column(of, "server_cpu_share", 0, |row: &StepRow| {
+            row.server_cpu_share.map_or(Cell::Empty, Cell::Share)
+        }),
+        column(of, "server_disk_share", 1, |row: &StepRow| {
+            row.server_disk_share.map_or(Cell::Empty, Cell::Share)
+        }),
+        column(of, "bottleneck", 1, |row: &StepRow| {
+            row.bottleneck.clone().map_or(Cell::Empty, Cell::Text)
+        }),
         column(of, "failed", 0, |row: &StepRow| Cell::Count(row.failed)),
         column(of, "failed_share", 1, |row: &StepRow| Cell::Share(row.failed_share)),
         column(of, "duration_ns", 1, |row: &StepRow| Cell::Duration(row.duration_ns)),
@@ -117,6 +138,7 @@ fn table(load: &Load) -> Table {
 
 fn verdict(row: &StepRow) -> Cell {
     let words = [
+        (row.server_gone, "server stopped answering"),
         (row.overloaded, "overloaded"),
         (row.limited_by_client, "limited by the client"),
         (row.ended_early, "ended early"),

@@ -284,6 +284,12 @@ fn sentence(warning: &Warning) -> String {
             "The parts found different capacities ({}); the answer shown is derived from the combined steps.",
             each()
         ),
+        WarningKind::ServerGone => {
+            let since = values.parse().map_or(values, format::time);
+            format!(
+                "The server stopped answering ({names}): connections failed since {since}, and the run ended. Look at the server's log and at its processes first; what follows was measured before."
+            )
+        }
         WarningKind::LimitedByClient => {
             let why = if values.is_empty() { values } else { format!(" ({values})") };
             format!(

@@ -107,7 +107,7 @@ fn units_stand_in_the_keys() {
                 Format::Bytes => "_bytes",
                 _ => continue,
             };
-            let named = field.name.ends_with(end) || field.name.starts_with("bytes_to_");
+            let named = field.name.ends_with(end) || field.name.starts_with("bytes_");
             assert!(named, "{}.{}", object.name, field.name);
         }
     }

@@ -110,7 +110,7 @@ fn next(lab: &Running) -> Vec<String> {
         Some(line) => format!("ip netns exec {} {command}", line.client()),
         None => command,
     };
-    vec![inside(smbclient), inside(load), down]
+    vec![inside(smbclient), load, down]
 }
 
 fn same_folder(dir: &Path) -> bool {

@@ -4,21 +4,16 @@
 //! definition of overload.
 
 pub mod args;
-mod describe;
 mod display;
 mod files;
 mod matrix;
 mod run;
 mod target;
 
-use std::time::Duration;
-
 use smbscope_load::fileset::Scale;
 use smbscope_load::workload::BUILT_IN;
 use smbscope_report::format;
 
-use crate::exit::{Code, Failure};
-use crate::interrupt;
 use crate::options::Verbosity;
 use crate::output::Output;
 
@@ -61,29 +56,4 @@ fn show(args: &ShowWorkload) -> anyhow::Result<()> {
         output.text(&smbscope_load::workload::show(&workload, Scale::FULL))?;
     }
     output.finish()
-}
-
-/// The runtime whose threads run the users.
-fn runtime(threads: usize) -> anyhow::Result<(tokio::runtime::Runtime, usize)> {
-    let threads = match threads {
-        0 => std::thread::available_parallelism().map_or(1, usize::from),
-        threads => threads,
-    };
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build()?;
-    Ok((runtime, threads))
-}
-
-/// Does `work` before a run unless the user interrupts it. Otherwise a server that does not answer would block until
-/// the timeout.
-async fn unless_interrupted<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
-    let asked = async {
-        while !interrupt::asked() {
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-    };
-    tokio::select! {
-        done = work => done,
-        () = asked => Err(Failure::new(Code::Interrupted, "interrupted").into()),
-    }
 }

@@ -16,6 +16,7 @@ mod import;
 mod lab;
 #[cfg(target_os = "linux")]
 mod load;
+mod load_capacity;
 mod load_run;
 #[cfg(target_os = "linux")]
 mod load_trouble;

@@ -24,6 +24,10 @@ table! {
         client_late_ns: Option<i64>, Nanoseconds, Public, "Delay of the load generator's own timers, 99th percentile.";
         limited_by_client: bool, None, Public, "Whether the load generator, not the server, was the limit.";
         overloaded: bool, None, Public, "Whether the step counts as overloaded.";
+        operations: Option<u64>, Count, Public, "Operations that ended in the window. Null in recordings of smbscope before this column existed.";
+        transferred_bytes: Option<u64>, Bytes, Public, "File data that these operations read and wrote.";
+        operation_mean_ns: Option<i64>, Nanoseconds, Public, "Their mean latency, without operations that wait by design.";
+        server_gone: Option<bool>, None, Public, "Whether the server stopped answering in this step.";
         ended_early: bool, None, Public, "Whether the step was cut short: the result was certain, or the run was interrupted.";
     }
 }

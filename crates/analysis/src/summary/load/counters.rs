@@ -17,6 +17,7 @@ const VALUE_MAX: f64 = 1e290;
 type Key = (String, String, String, Option<String>, String);
 
 /// The counters so far.
+#[derive(Clone)]
 pub(crate) struct CounterTally {
     series: Vec<(Key, One)>,
     index: HashMap<Key, usize, foldhash::fast::RandomState>,
@@ -30,6 +31,7 @@ struct Mean {
     sum: f64,
 }
 
+#[derive(Clone)]
 struct One {
     bins: Bins<Mean>,
     all: Mean,

@@ -81,6 +81,8 @@ pub enum WarningKind {
     StepMissing,
     /// Parts of one run found different capacities.
     AnswersDiffer,
+    /// The server stopped answering.
+    ServerGone,
     /// The generator was the limit.
     LimitedByClient,
     /// The run was not finished.
@@ -111,6 +113,10 @@ pub struct Answer {
     pub high: Option<u64>,
     pub confidence: Option<f64>,
     pub reason: String,
+    /// 95th percentile of the response times of all scenarios with that many users.
+    pub p95_ns: Option<i64>,
+    /// Overall response time of operations, as SPECstorage defines it.
+    pub overall_response_ns: Option<i64>,
     /// Read from the steps, because the run itself gives no answer or its parts give several.
     pub derived: bool,
 }
@@ -148,6 +154,14 @@ pub struct StepRow {
     pub overloaded: bool,
     pub response: Distribution,
     pub late: Distribution,
+    pub operations_per_second: Option<f64>,
+    pub bytes_per_second: Option<f64>,
+    pub operation_mean_ns: Option<i64>,
+    /// Of all processors of the server, and of its busiest disk.
+    pub server_cpu_share: Option<f64>,
+    pub server_disk_share: Option<f64>,
+    pub bottleneck: Option<String>,
+    pub server_gone: bool,
     pub client_cpu_share: Option<f64>,
     pub client_late_ns: Option<i64>,
     pub limited_by_client: bool,

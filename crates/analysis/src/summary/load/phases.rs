@@ -60,7 +60,7 @@ const BLOCKS_MAX: usize = 1 << 14;
 type Block = [u8; BLOCK as usize / 2];
 
 /// The phases of executions, by recording and number.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Phases {
     blocks: HashMap<(u32, u64), Box<Block>, foldhash::fast::RandomState>,
     /// Executions that found no room.

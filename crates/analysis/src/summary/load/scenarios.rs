@@ -55,7 +55,8 @@ impl Cell {
         self.not_started += u64::from(row.outcome == NOT_STARTED || row.started_at.is_none());
         self.operations = self.operations.saturating_add(row.operations);
         self.saved = self.saved.saturating_add(row.saved);
-        if let Some(response) = row.response_ns {
+        // What fails at once must not make a server look fast.
+        if let Some(response) = row.response_ns.filter(|_| row.outcome == DONE) {
             self.response.record(&Sample::new(response));
         }
         if let Some(late) = row.late_ns {
@@ -121,6 +122,7 @@ impl Bin for Moment {
     }
 }
 
+#[derive(Clone)]
 struct Failed {
     count: u64,
     measured: u64,
@@ -129,6 +131,7 @@ struct Failed {
 }
 
 /// The scenarios so far.
+#[derive(Clone)]
 pub(super) struct ScenarioTally {
     pub(super) cells: BTreeMap<StepKey, BTreeMap<String, Cell>>,
     cells_n: usize,
@@ -167,7 +170,7 @@ impl ScenarioTally {
         moment.scheduled += 1;
         moment.failed += u64::from(row.outcome == FAILED);
         moment.late_max = moment.late_max.max(row.late_ns);
-        if let Some(response) = row.response_ns {
+        if let Some(response) = row.response_ns.filter(|_| row.outcome == DONE) {
             moment.response.record(&Sample::new(response));
         }
         if let Some(end) = row.ended_at {

@@ -61,12 +61,68 @@ pub(super) fn joined(parts: &[&Step], run: &str, limit: Option<f64>) -> StepRow 
         users_overloaded,
         overload_share: rounded(overload),
         overloaded,
+        operations_per_second: per_second(parts, |part| part.operations),
+        bytes_per_second: per_second(parts, |part| part.transferred_bytes),
+        operation_mean_ns: operation_mean(parts),
+        server_gone: parts.iter().any(|part| part.server_gone == Some(true)),
         client_cpu_share: most(|it| it.client_cpu_percent.map(|percent| percent / 100.0)),
         client_late_ns: parts.iter().filter_map(|part| part.client_late_ns).max(),
         limited_by_client: parts.iter().any(|part| part.limited_by_client),
         ended_early: parts.iter().any(|part| part.ended_early),
         ..StepRow::default()
     }
+}
+
+/// The sum over the machines of what each counted in a second of its own window; none where one did not count.
+fn per_second(parts: &[&Step], of: fn(&Step) -> Option<u64>) -> Option<f64> {
+    let rates = parts.iter().map(|part| {
+        let seconds = part.end.saturating_sub(part.start) as f64 / 1e9;
+        of(part).filter(|_| seconds > 0.0).map(|count| count as f64 / seconds)
+    });
+    rates.sum::<Option<f64>>().map(rounded)
+}
+
+/// Mean latency of the operations of all machines.
+fn operation_mean(parts: &[&Step]) -> Option<i64> {
+    let known = parts.iter().filter_map(|part| Some((part.operations?, part.operation_mean_ns?)));
+    let (n, sum) = known.fold((0.0, 0.0), |(n, sum), (operations, mean)| {
+        (n + operations as f64, sum + operations as f64 * mean as f64)
+    });
+    (n > 0.0).then(|| (sum / n).round() as i64)
+}
+
+/// Overall response time of operations, as SPECstorage (and SPECsfs before it) defines it: the area under
+/// the curve of mean latency over achieved operations per second, divided by the highest of these. Steps
+/// with equal numbers of users count as one, overloaded ones do not count, and from zero to the
+/// least load the latency is that of the least load. None for a single load.
+pub(super) fn overall_response(steps: &[StepRow], answer: &Answer) -> Option<i64> {
+    let mut loads: BTreeMap<u64, Vec<(f64, f64)>> = BTreeMap::new();
+    let carried = |step: &&StepRow| {
+        let within = answer.users.is_some_and(|users| step.users <= users);
+        step.run == answer.run && within && !step.overloaded && !step.server_gone
+    };
+    for step in steps.iter().filter(carried) {
+        if let (Some(rate), Some(mean)) = (step.operations_per_second, step.operation_mean_ns) {
+            loads.entry(step.users).or_default().push((rate, mean as f64));
+        }
+    }
+    let mean = |points: &Vec<(f64, f64)>| {
+        let n = points.len().max(1) as f64;
+        let sum = points.iter().fold((0.0, 0.0), |sum, it| (sum.0 + it.0, sum.1 + it.1));
+        (sum.0 / n, sum.1 / n)
+    };
+    let mut points: Vec<(f64, f64)> = loads.values().map(mean).collect();
+    points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let (first, last) = (points.first()?, points.last()?);
+    if points.len() < 2 || last.0 <= 0.0 {
+        return None;
+    }
+    let below_first = first.0 * first.1;
+    let areas = points.windows(2).map(|pair| match pair {
+        [a, b] => (b.0 - a.0) * (a.1 + b.1) / 2.0,
+        _ => 0.0,
+    });
+    Some(((below_first + areas.sum::<f64>()) / last.0).round() as i64)
 }
 
 fn share(part: u64, whole: u64) -> f64 {
@@ -131,7 +187,7 @@ pub(super) fn answers(steps: &[StepRow], parts: &[&RunDescription]) -> Vec<(Answ
                     high: capacity.high,
                     confidence: capacity.confidence,
                     reason: capacity.reason.clone(),
-                    derived: false,
+                    ..Answer::default()
                 },
                 true,
             )),
@@ -164,8 +220,8 @@ fn derived(steps: &[StepRow], run: &str) -> Option<Answer> {
         low: carried,
         high,
         confidence: None,
-        reason: String::new(),
         derived: true,
+        ..Answer::default()
     })
 }
 
@@ -210,6 +266,28 @@ mod tests {
             joined(&[&late, &b], "r", Some(2.0)).overload_share
         };
         assert_eq!((undone(10), undone(11)), (0.0, 0.11));
+    }
+
+    #[test]
+    fn the_overall_response_time_is_the_area_under_the_curve() {
+        let load = |users, rate, mean_ms: i64| StepRow {
+            operations_per_second: Some(rate),
+            operation_mean_ns: Some(mean_ms * 1_000_000),
+            ..step(users, users > 300)
+        };
+        let answer = Answer { run: "r".into(), users: Some(300), ..Answer::default() };
+        let steps = [
+            load(100, 1_000.0, 1),
+            load(200, 2_000.0, 2),
+            // Twice: the mean of both.
+            load(300, 3_000.0, 4),
+            load(300, 3_000.0, 6),
+            load(400, 3_100.0, 50),
+        ];
+        // 1,000 x 1 + 1,000 x 1.5 + 1,000 x 3.5 = 6,000, by 3,000.
+        assert_eq!(overall_response(&steps, &answer), Some(2_000_000));
+        assert_eq!(overall_response(&steps[..1], &answer), None);
+        assert_eq!(overall_response(&steps[4..], &answer), None);
     }
 
     #[test]

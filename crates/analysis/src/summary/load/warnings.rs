@@ -57,6 +57,9 @@ pub(super) fn warnings(
     for part in parts {
         let run = &part.description;
         let one = |kind, value: String| of(kind, [run.recording.clone()], [value]);
+        if let Some(since) = run.server_gone_ns {
+            found.push(one(WarningKind::ServerGone, since.to_string()));
+        }
         if run.limited_by_client {
             let reason = run.limited_reason.clone().unwrap_or_default();
             found.push(one(WarningKind::LimitedByClient, reason));

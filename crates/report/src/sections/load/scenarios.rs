@@ -4,6 +4,7 @@ use smbscope_analysis::summary::{Failure, Load, PhaseRow, ScenarioRow, Status, S
 
 use crate::document::{Block, Cell, Section, Table, column, distribution};
 use crate::format;
+use crate::pages::capacity::failure_meaning;
 
 pub(crate) fn scenarios(load: &Load) -> Section {
     let mut blocks = Vec::new();
@@ -147,6 +148,10 @@ fn failures(load: &Load) -> Vec<Block> {
         column(of, "measured", 1, |row: &Failure| Cell::Count(row.measured)),
         column(of, "users_min", 1, range).titled("With users"),
         column(of, "first_ns", 2, |row: &Failure| Cell::Time(row.first_ns)),
+        column(of, "status", 1, |row: &Failure| {
+            failure_meaning(&row.status).map_or(Cell::Empty, |text| Cell::Text(text.to_owned()))
+        })
+        .titled("Meaning"),
     ];
     let mut blocks = vec![Block::Table(
         Table::new("Failed scenarios", "By status and scenario, in all phases.", &load.failures, columns)

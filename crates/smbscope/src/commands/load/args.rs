@@ -5,8 +5,9 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use smbscope_client::{Config, Encryption, Kerberos, Signing};
+use smbscope_load::capacity::Limit;
 use smbscope_load::fileset::Scale;
 use smbscope_load::run::users::Shard;
 use smbscope_load::workload::{BUILT_IN, BadChange, ClientCache, Overrides, Workload};
@@ -38,6 +39,7 @@ Examples:
   smbscope load prepare --lab --users 50
   smbscope load --lab --users 50 --duration 60s --out run/
   smbscope load --lab --find-capacity --max-users 50 --duration 60s --out search/
+  smbscope load --lab --find-capacity --max-response 'p95<2s' --duration 60s
   smbscope report run/ --html run.html
 
   smbscope load prepare --lab --workload bulk-copy --users 1
@@ -115,6 +117,10 @@ pub struct Client {
     /// Credits that the client tries to hold on each connection.
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=8192))]
     pub credits: u16,
+    /// Send related requests as compounds: on, off (one by one, each after the reply to the one
+    /// before), or auto (if the server answers a compound at the start).
+    #[arg(long, value_enum, value_name = "MODE", default_value_t)]
+    pub compounds: Compounds,
     /// Request oplocks instead of leases.
     #[arg(long)]
     pub no_leases: bool,
@@ -213,6 +219,12 @@ pub struct SearchArgs {
     /// Number of runs of the last step below and above the limit; the majority decides.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     pub repeats: u32,
+    /// Carry users only within this limit on response times, from the scheduled time: p95<2s (mean,
+    /// p50, p95, p99 or max of all scenarios), or of one scenario or SMB command:
+    /// ExplorerNavigate:p95<1s, Read:p99<50ms. Can be repeated. Without it, overload alone decides, and
+    /// the answer gives the p95 [default: no limit, as in FSCT].
+    #[arg(long, value_name = "LIMIT", value_parser = Limit::from_str, requires = "find_capacity")]
+    pub max_response: Vec<Limit>,
     /// Run each step for its full length, even if its result is certain earlier.
     #[arg(long)]
     pub full_steps: bool,
@@ -340,6 +352,29 @@ pub struct ShowWorkload {
     pub toml: bool,
 }
 
+/// See [`Client::compounds`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Compounds {
+    /// If the server answers one.
+    #[default]
+    Auto,
+    /// Always.
+    On,
+    /// Never.
+    Off,
+}
+
+impl Compounds {
+    /// The choice; `None`: to be found out.
+    pub fn choice(self) -> Option<bool> {
+        match self {
+            Compounds::Auto => None,
+            Compounds::On => Some(true),
+            Compounds::Off => Some(false),
+        }
+    }
+}
+
 /// See [`Client::signing`].
 #[derive(Clone, Debug)]
 pub struct SigningChoice(Signing, Option<SigningId>);
@@ -406,7 +441,8 @@ fn start_at(text: &str) -> Result<i64, String> {
 impl Client {
     /// The client's settings; `kerberos` says how to get tickets for logons.
     pub fn config(&self, kerberos: Option<Arc<Kerberos>>) -> anyhow::Result<Config> {
-        let mut config = Config { kerberos, ..Config::default() };
+        let compounds = self.compounds != Compounds::Off;
+        let mut config = Config { kerberos, compounds, ..Config::default() };
         if !self.dialect.is_empty() {
             config.dialects.clone_from(&self.dialect);
             config.dialects.sort();

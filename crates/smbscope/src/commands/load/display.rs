@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use smbscope_load::run::Progress;
 use smbscope_report::format;
+use smbscope_tables::run::WARM_UP;
 
 use crate::options::Verbosity;
 use crate::terminal;
@@ -48,8 +49,23 @@ impl Display {
         }
     }
 
-    /// Shows the progress of a step.
-    pub fn progress(&mut self, progress: &Progress) {
+    /// Does something while the block is hidden.
+    pub fn suspend(&self, work: impl FnOnce()) {
+        match &self.bar {
+            Some(bar) => bar.suspend(work),
+            None => work(),
+        }
+    }
+
+    /// Shows the progress of a step, and when the search probably ends: `steps_left` steps (the running
+    /// one included) with this warm-up and `ramp` logons per second.
+    pub fn progress(
+        &mut self,
+        progress: &Progress,
+        steps_left: Option<u64>,
+        warm_up: Duration,
+        ramp: f64,
+    ) {
         let now = Instant::now();
         let operations = progress.tally.operations();
         let seconds = (now - self.last).as_secs_f64().max(1e-3);
@@ -57,12 +73,14 @@ impl Display {
         let rate = operations.saturating_sub(self.operations) as f64 / seconds;
         let shown = match &self.bar {
             Some(bar) => {
-                bar.set_message(block(progress, rate, self.rate_per_user));
+                let end = search_end(progress, steps_left, warm_up, ramp);
+                bar.set_message(block(progress, rate, self.rate_per_user) + &end);
                 true
             }
             None if now - self.line >= LINE_EVERY => {
                 self.line = now;
-                self.verbosity.say(&line(progress, rate, self.rate_per_user));
+                let end = search_end(progress, steps_left, warm_up, ramp);
+                self.verbosity.say(&(line(progress, rate, self.rate_per_user) + &end));
                 true
             }
             None => false,
@@ -80,6 +98,28 @@ impl Display {
             bar.finish_and_clear();
         }
     }
+}
+
+/// The expected end of a search, as text that follows the progress; nothing without a search.
+fn search_end(
+    progress: &Progress,
+    steps_left: Option<u64>,
+    warm_up: Duration,
+    ramp: f64,
+) -> String {
+    let Some(steps) = steps_left else { return String::new() };
+    let ramp = Duration::from_secs_f64(progress.step.users as f64 / ramp.max(0.01));
+    let whole = ramp + warm_up + Duration::from_nanos(progress.step.duration_ns.max(0) as u64);
+    let passed = match progress.phase {
+        WARM_UP => progress.elapsed,
+        _ => ramp + warm_up + progress.elapsed,
+    };
+    let left =
+        whole.saturating_sub(passed) + whole * u32::try_from(steps.saturating_sub(1)).unwrap_or(0);
+    let left = format::duration(i64::try_from(left.as_nanos()).unwrap_or(i64::MAX));
+    let steps =
+        if steps == 1 { "the last step".to_owned() } else { format!("about {steps} steps") };
+    format!("; search: {steps} and {left} left")
 }
 
 fn times(progress: &Progress) -> String {

@@ -18,6 +18,8 @@ use super::target::Destination;
 use crate::exit::{Code, Failure};
 use crate::interrupt;
 use crate::options::Verbosity;
+use crate::pipeline::measure::preflight::check_last;
+use crate::pipeline::measure::{runtime, unless_interrupted};
 use crate::terminal;
 
 /// Attempts per user if the connection is lost.
@@ -101,15 +103,20 @@ fn run(
     total: Option<u64>,
     verbosity: Verbosity,
 ) -> anyhow::Result<(Done, u64)> {
-    let (runtime, _) = super::runtime(0)?;
+    let (runtime, _) = runtime(0)?;
     let Destination { target, credentials, kerberos, .. } = started.place;
     let config = client.config(kerberos)?;
     let all = started.users.len() as u64;
     runtime.block_on(async {
         let folder = target.folder.clone();
-        let host = Host::find(target, config, Clock::precise(), false).await?;
+        let host = Arc::new(Host::find(target, config, Clock::precise(), false).await?);
+        if let Some(&last) = started.users.last().filter(|_| !started.clean) {
+            let checking =
+                check_last(client.timeout, host.clone(), &credentials, &started.planner, last);
+            unless_interrupted(checking).await?;
+        }
         let job = Arc::new(Job {
-            host: Arc::new(host),
+            host,
             credentials,
             planner: started.planner,
             folder,

@@ -17,13 +17,13 @@ use tokio::sync::watch;
 
 use super::args::Run;
 use super::target::Destination;
-use super::unless_interrupted;
 use crate::exit::{Code, Failure};
 use crate::format::{Align, Column, TextFormat, lines};
 use crate::interrupt;
 use crate::options::Verbosity;
 use crate::output::Output;
 use crate::pipeline::measure::preflight::check_first;
+use crate::pipeline::measure::{runtime, unless_interrupted};
 
 /// Round trips of a cell before its first block.
 const BEFORE_THE_COPY: u32 = 20;
@@ -51,7 +51,7 @@ pub fn run(args: &Run, verbosity: Verbosity) -> anyhow::Result<()> {
     // Once for all cells, because it may prompt for a password.
     let place = args.place.resolve()?;
     let scenarios: Vec<String> = workload.scenarios.iter().map(|it| it.name.clone()).collect();
-    let (runtime, threads) = super::runtime(args.course.threads)?;
+    let (runtime, threads) = runtime(args.course.threads)?;
     let planner = Planner::new(Arc::new(workload), args.what.seed, args.what.scale()?);
     let looking = async {
         let config = args.client.config(place.kerberos.clone())?;

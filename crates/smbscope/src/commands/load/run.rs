@@ -1,166 +1,56 @@
-//! A run of simulated users, with a given number or in search of the capacity.
+//! `smbscope load` without a subcommand: arguments to a plan, and the output of the run.
 
+use std::io::Write as _;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
-use smbscope_client::Host;
-use smbscope_client::clock::Clock;
-use smbscope_counters::Sampler;
-use smbscope_load::capacity::interval::CONFIDENCE;
-use smbscope_load::capacity::{Purpose, Step, StepResult, Table};
-use smbscope_load::capacity::{Search, Settings};
-use smbscope_load::recorder::Recorder;
-use smbscope_load::run::{Engine, Pace, Parts};
+use smbscope_load::run::{Pace, Progress};
 use smbscope_load::workload::Planner;
-use smbscope_tables::Part;
-use smbscope_tables::description::Capacity;
-use tokio::sync::watch;
+use smbscope_report::format;
+use smbscope_report::pages::capacity::{failure_lines, scenario_lines, step_line, steps_header};
 
 use super::args::Run;
-use super::describe::describe;
 use super::display::Display;
 use super::target::Destination;
-use super::unless_interrupted;
 use crate::exit::{Code, Failure};
 use crate::format::TextFormat;
 use crate::interrupt;
 use crate::options::Verbosity;
 use crate::output::Output;
-use crate::pipeline::measure::counters;
-use crate::pipeline::measure::preflight::{Needed, check_users};
-use crate::pipeline::measure::writer::{Writer, coverage};
+use crate::pipeline::measure::describe::About;
+use crate::pipeline::measure::run as pipeline;
+use crate::pipeline::measure::run::{
+    Observer, RunOutcome, RunPlan, SearchPlan, StepDone, server_gone,
+};
+use crate::terminal;
 
-/// Most parts that wait for the disk.
-const PARTS_WAITING: usize = 64;
 /// Most kinds of unexpected replies that are printed at the end.
 const UNEXPECTED_SHOWN: usize = 10;
 
 /// Runs users and prints the results.
 pub fn run(args: &Run, verbosity: Verbosity) -> anyhow::Result<()> {
-    if args.search.find_capacity && args.course.shard.count > 1 {
-        return Err(Failure::usage(
-            "--find-capacity works on one machine only: machines that share a run (--shard) do not know each other's steps",
-        ));
-    }
-    let Destination { target, credentials, kerberos, line, smbd } = args.place.resolve()?;
-    let (workload, text) = args.what.load()?;
-    let config = args.client.config(kerberos)?;
-    let planner = Planner::new(Arc::new(workload), args.what.seed, args.what.scale()?);
-    let (runtime, threads) = super::runtime(args.course.threads)?;
-    let clock = runtime.block_on(async { Clock::precise() });
-    let finding = async { Ok(Host::find(target, config, clock.clone(), true).await?) };
-    let host = Arc::new(runtime.block_on(unless_interrupted(finding))?);
-
-    let mut description = describe(args, &host, &planner, &text);
-    description.line = line;
-    let needed = match (args.search.find_capacity, args.search.max_users) {
-        (false, _) => Needed::Users(args.course.users),
-        (true, Some(most)) => Needed::Users(most),
-        (true, None) => Needed::AllPrepared,
+    let plan = plan(args)?;
+    let out = plan.out.clone();
+    let name = plan.planner.workload().name.clone();
+    let mut screen = Screen {
+        args,
+        verbosity,
+        display: None,
+        output: Output::stdout(),
+        failed: None,
+        has_header: false,
     };
-    let needed = (args.client.timeout, args.course.shard, needed);
-    let checking = check_users(needed, &host, &credentials, &planner, &mut description);
-    let most = runtime.block_on(unless_interrupted(checking))?;
-    let here: Vec<u64> = args.course.shard.users(most).collect();
-    description.users_from = here.first().copied().unwrap_or(0);
-    description.users_to = here.last().copied().unwrap_or(0);
-    description.users_every = args.course.shard.count;
-    description.users_total = most;
-    // A run starts at the agreed time, not when its machines are started.
-    description.start_ns = clock.now().max(args.course.start_at.unwrap_or(i64::MIN));
-    description.identify();
-    description.recording = match description.shards {
-        0 | 1 => description.run.clone(),
-        _ => format!("{}-{}", description.run, description.shard),
-    };
-    let recording = description.recording.clone();
-    let counters = match &args.record.out {
-        Some(_) => counters::sources(&args.record.metrics, &host, smbd, &mut description)?,
-        None => Vec::new(),
-    };
-    let (sender, parts) = sync_channel(PARTS_WAITING);
-    let writer = Writer::begin(args.record.out.clone(), args.record.force, &description, parts)?;
-    let recorder = Arc::new(Recorder::new(&recording, threads, sender));
-
-    if let Some(start_at) = args.course.start_at {
-        wait_until(start_at, &clock, verbosity)?;
+    if args.record.format == TextFormat::Text {
+        screen.preface(args)?;
     }
-    let sampler = counters::sample(counters, clock.clone(), &recorder)?;
-    let (interrupt, interrupted) = watch::channel(false);
-    let engine = Engine::new(Parts {
-        run: description.run.clone(),
-        host: host.clone(),
-        planner: planner.clone(),
-        recorder: recorder.clone(),
-        credentials,
-        cache: args.client.client_cache,
-        shard: args.course.shard,
-        pace: Pace {
-            ramp_per_second: args.course.ramp,
-            warm_up: args.course.warm_up,
-            cool_down: if args.search.find_capacity {
-                Duration::ZERO
-            } else {
-                args.course.cool_down
-            },
-            closed: args.course.closed,
-            grace: Pace::GRACE,
-        },
-        timeout: args.client.timeout,
-        threads,
-        interrupted,
-    });
-    let rate = 1.0 / planner.workload().mean_interval().as_secs_f64();
-    let mut display = Display::begin(verbosity, rate);
-    let cannot_write = writer.failed.clone();
-    let (table, engine) = runtime.block_on(async {
-        tokio::spawn(async move {
-            // If the recording cannot be written any more, the run ends with what was measured.
-            while !interrupt::asked() && !cannot_write.load(Ordering::Relaxed) {
-                tokio::time::sleep(Duration::from_millis(50)).await;
-            }
-            interrupt.send_replace(true);
-        });
-        course(args, most, engine, &mut display).await
-    });
-    display.end();
-
-    description.end_ns = Some(clock.now());
-    let limited = table.rows.iter().find(|row| row.limited_by_client);
-    description.limited_by_client = limited.is_some();
-    description.limited_reason = limited.and_then(|row| row.limited_reason.clone());
-    if let Some(answer) = &table.answer {
-        description.capacity = Some(Capacity {
-            users: (answer.users > 0).then_some(answer.users),
-            low: answer.interval.low.map(|low| low.floor() as u64),
-            high: answer.interval.high.map(|high| high.ceil() as u64),
-            confidence: Some(CONFIDENCE),
-            reason: answer.sentence(),
-        });
-    }
-    for report in sampler.map(Sampler::stop).unwrap_or_default() {
-        description.counters_missed += report.failures;
-        if let Some(warning) = report.warning() {
-            verbosity.say(&warning);
-        }
-    }
-    let unexpected = engine.unexpected();
-    recorder.finish();
-    recorder.part(Part::Coverage(Box::new(coverage(&description, &recorder))));
-    // The engine's users have ended, so these are the last owners of the other end of the channel.
-    drop(engine);
-    drop(recorder);
-    let written = writer.end(description.clone(), !interrupt::asked());
-
-    print(args, &table, planner.workload().as_ref())?;
-    for (what, count) in unexpected.iter().take(UNEXPECTED_SHOWN) {
+    let outcome = pipeline::run(plan, &mut screen)?;
+    screen.end(&outcome, &name)?;
+    for (what, count) in outcome.unexpected.iter().take(UNEXPECTED_SHOWN) {
         let times = if *count == 1 { "time" } else { "times" };
         verbosity.say(&format!("{count} {times}: {what}"));
     }
-    written?;
-    if let Some(out) = &args.record.out {
+    outcome.written?;
+    if let Some(out) = &out {
         let out = out.display();
         verbosity.say(&format!("recorded in {out}: smbscope report {out} --html report.html"));
     }
@@ -168,112 +58,195 @@ pub fn run(args: &Run, verbosity: Verbosity) -> anyhow::Result<()> {
         let message = "interrupted; the results so far are shown and recorded";
         return Err(Failure::new(Code::Interrupted, message).into());
     }
+    if outcome.table.rows.last().is_some_and(|row| row.server_gone)
+        || outcome.server_gone_ns.is_some()
+    {
+        return Err(server_gone().into());
+    }
     Ok(())
 }
 
-/// The steps of the run, one after another.
-async fn course(
-    args: &Run,
-    most: u64,
-    mut engine: Engine,
-    display: &mut Display,
-) -> (Table, Engine) {
-    let duration_ns = i64::try_from(args.course.duration.as_nanos()).unwrap_or(i64::MAX);
-    let mut table = Table::default();
-    if !args.search.find_capacity {
-        let step = Step {
-            step: 1,
-            users: args.course.users,
-            repeat: 1,
-            purpose: Purpose::Confirm,
-            duration_ns,
-            may_end_early: false,
-        };
-        let result = engine.step(step, false, |progress| display.progress(progress)).await;
-        table.rows.push(result.row);
-        return (table, engine);
+/// What the arguments ask for.
+fn plan(args: &Run) -> anyhow::Result<RunPlan> {
+    if args.search.find_capacity && args.course.shard.count > 1 {
+        return Err(Failure::usage(
+            "--find-capacity works on one machine only: machines that share a run (--shard) do not know each other's steps",
+        ));
     }
-    let mut search = Search::new(Settings {
+    if !args.search.max_response.is_empty() && !args.search.find_capacity {
+        return Err(Failure::usage("--max-response needs --find-capacity"));
+    }
+    let Destination { target, credentials, kerberos, line, smbd } = args.place.resolve()?;
+    let (workload, workload_text) = args.what.load()?;
+    let config = args.client.config(kerberos)?;
+    let planner = Planner::new(Arc::new(workload), args.what.seed, args.what.scale()?);
+    let search = args.search.find_capacity.then_some(SearchPlan {
+        start_users: args.search.start_users,
+        max_users: args.search.max_users,
         resolution_percent: args.search.resolution,
         repeats: args.search.repeats,
-        ..Settings::new(args.search.start_users, most, duration_ns)
+        full_steps: args.search.full_steps,
     });
-    display.say(&Table::header());
-    while let Some(step) = search.next() {
-        let cut = !args.search.full_steps;
-        let result: StepResult =
-            engine.step(step, cut, |progress| display.progress(progress)).await;
-        let is_interrupted = engine.interrupted();
-        if is_interrupted {
-            search.interrupt();
-        } else {
-            search.report(&result);
-        }
-        // An interrupted step is shown, but does not influence the search.
-        if result.row.duration_ns > 0 {
-            display.say(&result.row.to_string());
-            table.rows.push(result.row);
-        }
-        if is_interrupted {
-            break;
-        }
-    }
-    table.answer = Some(search.answer());
-    (table, engine)
+    Ok(RunPlan {
+        target,
+        credentials,
+        config,
+        compounds: args.client.compounds.choice(),
+        planner,
+        about: About {
+            workload: args.what.workload.clone(),
+            workload_text,
+            seed: args.what.seed,
+            scale: args.what.scale,
+            user_names: (args.place.logon.users_file.is_none())
+                .then(|| args.place.logon.user.clone()),
+            line,
+        },
+        cache: args.client.client_cache,
+        timeout: args.client.timeout,
+        users: args.course.users,
+        limits: args.search.max_response.clone(),
+        shard: args.course.shard,
+        pace: Pace {
+            ramp_per_second: args.course.ramp,
+            warm_up: args.course.warm_up,
+            cool_down: match search {
+                Some(_) => Duration::ZERO,
+                None => args.course.cool_down,
+            },
+            closed: args.course.closed,
+            grace: Pace::GRACE,
+        },
+        search,
+        duration: args.course.duration,
+        start_at: args.course.start_at,
+        threads: args.course.threads,
+        smbd,
+        metrics: args.record.metrics.clone(),
+        out: args.record.out.clone(),
+        force: args.record.force,
+    })
 }
 
-fn print(
-    args: &Run,
-    table: &Table,
-    workload: &smbscope_load::workload::Workload,
-) -> anyhow::Result<()> {
-    let mut output = Output::stdout();
-    match args.record.format {
-        TextFormat::Json => {
-            let value = serde_json::to_value(table)?;
-            output.text(&format!("{value:#}\n"))?;
-        }
-        TextFormat::Text => {
-            if args.what.scale != 1.0 {
-                let scale = args.what.scale;
-                output.text(&format!("The file set is scaled by {scale}.\n\n"))?;
-            }
-            if args.client.rtt.is_some() || args.client.distance.is_some() {
-                output.text(
-                    "Replies were delayed in the client (--rtt, --distance): convenient, but not a real link.\n\n",
-                )?;
-            }
-            if table.answer.is_none() && table.rows.iter().all(|row| row.duration_ns == 0) {
-                output.text(
-                    "The run was interrupted before the measured window: nothing was measured.\n",
-                )?;
-                return output.finish();
-            }
-            output.text(&format!("{table}\n"))?;
-            // With an answer, the table already contains the response times at that load.
-            if let (None, Some(row)) = (&table.answer, table.rows.last()) {
-                let (name, users) = (&workload.name, row.users);
-                output.text(&format!("{name} with {users} users, from the scheduled time:\n"))?;
-                output.text(&table.scenarios(users))?;
-            }
-        }
-    }
-    output.finish()
+/// Shows a run: progress on standard error, a line for each step on standard output.
+struct Screen<'a> {
+    args: &'a Run,
+    verbosity: Verbosity,
+    display: Option<Display>,
+    output: Output,
+    /// The first error of the output; the run continues.
+    failed: Option<anyhow::Error>,
+    has_header: bool,
 }
 
-fn wait_until(start_at: i64, clock: &Clock, verbosity: Verbosity) -> anyhow::Result<()> {
-    let mut left = start_at - clock.now();
-    if left < 0 {
-        return Err(Failure::usage(format!(
-            "--start-at is {} s in the past: all machines of a run must start together",
-            -left / 1_000_000_000
-        )));
+impl Screen<'_> {
+    fn preface(&mut self, args: &Run) -> anyhow::Result<()> {
+        if args.what.scale != 1.0 {
+            let scale = args.what.scale;
+            self.output.text(&format!("The file set is scaled by {scale}.\n\n"))?;
+        }
+        if args.client.rtt.is_some() || args.client.distance.is_some() {
+            self.output.text(
+                "Replies are delayed in the client (--rtt, --distance): convenient, but not a real link.\n\n",
+            )?;
+        }
+        Ok(())
     }
-    verbosity.say(&format!("starting in {} s", left / 1_000_000_000));
-    while left > 0 {
-        interrupt::check()?;
-        std::thread::sleep(Duration::from_nanos(left.min(50_000_000) as u64));
-        left = start_at - clock.now();
+
+    /// Prints lines while the display is hidden.
+    fn print(&mut self, text: &str) {
+        let output = &mut self.output;
+        let mut written = Ok(());
+        let write = || {
+            written = output.text(text).and_then(|()| Ok(output.flush()?));
+        };
+        match &self.display {
+            Some(display) => display.suspend(write),
+            None => {
+                let mut write = write;
+                write();
+            }
+        }
+        if let Err(error) = written {
+            self.failed.get_or_insert(error);
+        }
     }
-    Ok(())
+
+    /// Prints the result.
+    fn end(mut self, outcome: &RunOutcome, workload: &str) -> anyhow::Result<()> {
+        if let Some(display) = self.display.take() {
+            display.end();
+        }
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
+        let table = &outcome.table;
+        if self.args.record.format == TextFormat::Json {
+            let mut value = serde_json::to_value(table)?;
+            value["overall_response_ns"] = outcome.overall_response_ns.into();
+            value["server_gone_ns"] = outcome.server_gone_ns.into();
+            self.output.text(&format!("{value:#}\n"))?;
+            return self.output.finish();
+        }
+        if table.answer.is_none() && table.rows.is_empty() {
+            self.output
+                .text("The run ended before the measured window: nothing was measured.\n")?;
+            return self.output.finish();
+        }
+        if let Some(answer) = &table.answer {
+            self.output.text(&format!("\n{}\n", answer.sentence()))?;
+            if let Some(overall) = outcome.overall_response_ns {
+                let overall = format::duration(overall);
+                self.output.text(&format!(
+                    "Overall response time of operations up to there (as SPECstorage defines it): {overall}\n"
+                ))?;
+            }
+        }
+        let (bold, end) = self.output.bold();
+        let style = (bold.as_str(), end);
+        if let Some(users) = outcome.users.filter(|_| !outcome.scenarios.is_empty()) {
+            self.output.text(&format!(
+                "\n{workload} with {users} users, response times from the scheduled time:\n"
+            ))?;
+            self.output.text(&scenario_lines(&outcome.scenarios, style))?;
+        }
+        let failures = failure_lines(&outcome.failures, style, terminal::width());
+        if !failures.is_empty() {
+            self.output.text(&format!("\nScenarios that failed, in all phases:\n{failures}"))?;
+        }
+        self.output.finish()
+    }
+}
+
+impl Observer for Screen<'_> {
+    fn say(&mut self, text: &str) {
+        match &self.display {
+            Some(display) => display.say(text),
+            None => self.verbosity.say(text),
+        }
+    }
+
+    fn begin(&mut self, scenarios_per_user_second: f64) {
+        self.display = Some(Display::begin(self.verbosity, scenarios_per_user_second));
+    }
+
+    fn progress(&mut self, progress: &Progress, steps_left: Option<u64>) {
+        let course = &self.args.course;
+        if let Some(display) = &mut self.display {
+            display.progress(progress, steps_left, course.warm_up, course.ramp);
+        }
+    }
+
+    fn step(&mut self, step: &StepDone<'_>) {
+        let header = match std::mem::replace(&mut self.has_header, true) {
+            true => String::new(),
+            false => steps_header() + "\n",
+        };
+        let line = step_line(step.row, &step.limits);
+        match self.args.record.format {
+            TextFormat::Text => self.print(&format!("{header}{line}\n")),
+            // Standard output has the JSON alone.
+            TextFormat::Json => self.say(&format!("{header}{line}")),
+        }
+    }
 }

@@ -143,6 +143,13 @@ fn lab(dir: Option<&Path>) -> anyhow::Result<Destination> {
     };
     let credentials = Credentials::pattern(USER_PATTERN, &password)?;
     let smbd = record.smbd_pid().and_then(|pid| u32::try_from(pid).ok());
+    // Clients of a lab behind a line are in a network namespace; `ip netns exec` is not needed.
+    if let Some(line) = &record.line {
+        let namespace = line.client();
+        smbscope_lab::wan::netns::enter(&namespace).map_err(|error| {
+            input(format!("{error}; or run it as root, or with: ip netns exec {namespace} ..."))
+        })?;
+    }
     let line = record.line.map(|line| line.options);
     Ok(Destination { target, credentials, kerberos: None, line, smbd })
 }

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use smbscope_client::error::status_text;
 use smbscope_client::{ClientError, Host, Session};
 use smbscope_load::run::users::{Credentials, Shard, home};
-use smbscope_load::workload::Planner;
+use smbscope_load::workload::{ClientCache, Planner};
 use smbscope_tables::description::RunDescription;
 
 use crate::exit::{Code, Failure};
@@ -75,6 +76,43 @@ impl Preflight<'_> {
         Ok(there)
     }
 
+    /// An error if the server offers no directory leases: `--client-cache dirlease` would measure what
+    /// `published` does.
+    async fn need_directory_leases(&self, number: u64) -> anyhow::Result<()> {
+        let credential = self.credentials.of(number);
+        let connected =
+            Session::connect(self.timeout, self.host.clone(), &credential, 0, None).await;
+        let session = connected.map_err(|failed| failed.error)?;
+        let (has_leases, dialect) = (session.directory_leases(), session.negotiated().dialect);
+        session.close().await;
+        if has_leases {
+            return Ok(());
+        }
+        let dialect = dialect.name().unwrap_or("an old dialect");
+        let message = format!(
+            "--client-cache dirlease: {} grants no directory leases (negotiated {dialect}, without SMB2_GLOBAL_CAP_DIRECTORY_LEASING; Samba: \"smb3 directory leases = yes\" from version 4.22 on); use --client-cache published or collapse",
+            self.host.target.address()
+        );
+        Err(Failure::new(Code::Input, message).into())
+    }
+
+    /// Logs on as the last of several users, before work for the first of them begins.
+    async fn can_log_on(&self, number: u64) -> anyhow::Result<()> {
+        let credential = self.credentials.of(number);
+        let connected =
+            Session::connect(self.timeout, self.host.clone(), &credential, 0, None).await;
+        let name = credential.name();
+        let place = self.host.target.address();
+        let session = connected.map_err(|failed| {
+            let context = format!(
+                "user {name}, the last of {number}, cannot log on at {place}: nothing was written; use fewer --users or create the accounts"
+            );
+            anyhow::Error::from(failed.error).context(Failure::new(Code::Input, context))
+        })?;
+        session.close().await;
+        Ok(())
+    }
+
     /// Likewise, with an error if the files do not exist.
     async fn need(&self, number: u64) -> anyhow::Result<()> {
         if self.check(number, None).await? {
@@ -132,9 +170,52 @@ pub async fn check_first(
     Preflight { timeout, host: Arc::new(host), credentials, planner }.need(1).await
 }
 
+/// Why the server cannot answer related compounds; none if it does ([`Session::compound_problem`]).
+pub async fn compound_problem(
+    timeout: Duration,
+    host: Arc<Host>,
+    credentials: &Credentials,
+    user: u64,
+) -> anyhow::Result<Option<String>> {
+    let credential = credentials.of(user);
+    // A user who cannot log on is reported by the checks that follow.
+    let Ok(mut session) = Session::connect(timeout, host, &credential, 0, None).await else {
+        return Ok(None);
+    };
+    let probing = tokio::time::timeout(timeout, session.compound_problem()).await;
+    let problem = match probing {
+        Ok(Ok(status)) => status.map(status_text),
+        Ok(Err(error)) => Some(error.to_string()),
+        Err(_) => Some(ClientError::Timeout(timeout).to_string()),
+    };
+    session.close().await;
+    Ok(problem)
+}
+
+/// Checks before files are created that the user with the highest number can log on.
+pub async fn check_last(
+    timeout: Duration,
+    host: Arc<Host>,
+    credentials: &Credentials,
+    planner: &Planner,
+    last: u64,
+) -> anyhow::Result<()> {
+    if let Credentials::List(list) = credentials
+        && (list.len() as u64) < last
+    {
+        let message = format!(
+            "the list has {} users, but --users is {last}: add users, or use fewer",
+            list.len()
+        );
+        return Err(Failure::usage(message));
+    }
+    Preflight { timeout, host, credentials, planner }.can_log_on(last).await
+}
+
 /// Checks the server before the run; returns the largest number of users of the run.
 pub async fn check_users(
     (timeout, shard, needed): (Duration, Shard, Needed),
+    cache: ClientCache,
     host: &Host,
     credentials: &Credentials,
     planner: &Planner,
@@ -144,6 +225,9 @@ pub async fn check_users(
         Host::find(host.target.clone(), host.config.clone(), host.clock.clone(), false).await?;
     let preflight = Preflight { timeout, host: Arc::new(quiet), credentials, planner };
     preflight.check(shard.index, Some(description)).await?;
+    if cache == ClientCache::DirLease {
+        preflight.need_directory_leases(shard.index).await?;
+    }
     let most = match needed {
         Needed::Users(most) => most,
         Needed::AllPrepared => return preflight.prepared().await,

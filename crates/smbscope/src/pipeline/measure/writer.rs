@@ -15,6 +15,7 @@ use smbscope_tables::manifest::Kind;
 use smbscope_tables::run::LOAD_FORMAT;
 use smbscope_tables::tables::Coverage;
 
+use super::progress::RunSoFar;
 use crate::exit::{Code, Failure};
 
 /// The thread that writes parts to a run folder, or discards them.
@@ -26,12 +27,13 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Starts the thread. Without a folder, parts are discarded.
+    /// Starts the thread. All parts go through `so_far`; without a folder, they are discarded then.
     pub fn begin(
         out: Option<PathBuf>,
         overwrite: bool,
         description: &RunDescription,
         parts: Receiver<Part>,
+        so_far: RunSoFar,
     ) -> anyhow::Result<Writer> {
         let mut writer = match &out {
             None => None,
@@ -48,15 +50,19 @@ impl Writer {
         let failed = Arc::new(AtomicBool::new(false));
         let fails = failed.clone();
         let thread = std::thread::Builder::new().name("parts".into()).spawn(move || {
+            let mut failed = None;
             for part in parts {
-                if let (Some(writer), Some(out)) = (writer.as_mut(), folder.as_deref())
+                so_far.part(&part);
+                // After an error the parts still make the numbers that are shown.
+                if let (Some(writer), Some(out), None) =
+                    (writer.as_mut(), folder.as_deref(), &failed)
                     && let Err(error) = writer.part(part)
                 {
                     fails.store(true, Ordering::Relaxed);
-                    return Err(anyhow::Error::from(error).context(write_failed(out)));
+                    failed = Some(anyhow::Error::from(error).context(write_failed(out)));
                 }
             }
-            Ok(writer)
+            failed.map_or(Ok(writer), Err)
         })?;
         Ok(Writer { thread, out, failed })
     }

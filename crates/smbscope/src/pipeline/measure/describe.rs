@@ -4,19 +4,36 @@ use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
 use smbscope_client::Host;
-use smbscope_load::workload::Planner;
+use smbscope_load::workload::BUILT_IN;
 use smbscope_tables::description::{CLOSED, OPEN, RunDescription, Setting};
 
-use super::args::Run;
+use super::counters::without_logon;
+use super::run::RunPlan;
 use crate::clock_sync::synchronised;
-use crate::pipeline::measure::counters::without_logon;
+
+/// What the manifest says of the request and what nothing else needs.
+pub struct About {
+    /// The workload as it was given: the name of a built-in one, or a file.
+    pub workload: String,
+    /// Its text.
+    pub workload_text: String,
+    /// Seed of all random choices.
+    pub seed: u64,
+    /// Factor for the size of the file set.
+    pub scale: f64,
+    /// Pattern of the users' names, if there is one.
+    pub user_names: Option<String>,
+    /// The emulated link of a lab.
+    pub line: Option<String>,
+}
 
 /// Everything that is known before the run.
-pub fn describe(args: &Run, host: &Host, planner: &Planner, text: &str) -> RunDescription {
+pub fn describe(plan: &RunPlan, host: &Host) -> RunDescription {
     let nanoseconds = |time: Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
-    let digest: String = Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect();
-    let built_in =
-        smbscope_load::workload::BUILT_IN.iter().any(|(name, _)| *name == args.what.workload);
+    let About { workload, workload_text, seed, scale, user_names, line } = &plan.about;
+    let digest = Sha256::digest(workload_text);
+    let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    let built_in = BUILT_IN.iter().any(|(name, _)| name == workload);
     let setting = |name: &str, value: String| Setting { name: name.to_owned(), value };
     let mut settings = Vec::new();
     if host.config.durable {
@@ -25,37 +42,40 @@ pub fn describe(args: &Run, host: &Host, planner: &Planner, text: &str) -> RunDe
     if !host.config.leases {
         settings.push(setting("leases", "off".to_owned()));
     }
+    if !host.config.compounds {
+        settings.push(setting("compounds", "off".to_owned()));
+    }
     if let Some(kerberos) = &host.config.kerberos {
         let secret = if kerberos.keytab.is_some() { "keytab" } else { "password" };
         settings.push(setting("auth", format!("kerberos, {secret}")));
     }
-    let per_hour = planner.workload().runs_per_hour();
+    let closed = plan.pace.closed;
+    let per_hour = plan.planner.workload().runs_per_hour();
     let mut description = RunDescription {
-        workload: planner.workload().name.clone(),
+        workload: plan.planner.workload().name.clone(),
         workload_digest: digest,
-        workload_text: (!built_in).then(|| text.to_owned()),
-        seed: args.what.seed,
-        scale: args.what.scale,
-        user_names: args.place.logon.users_file.is_none().then(|| args.place.logon.user.clone()),
-        shard: args.course.shard.index,
-        shards: args.course.shard.count,
+        workload_text: (!built_in).then(|| workload_text.clone()),
+        seed: *seed,
+        scale: *scale,
+        user_names: user_names.clone(),
+        line: line.clone(),
+        shard: plan.shard.index,
+        shards: plan.shard.count,
         server: host.target.host.clone(),
         server_port: u64::from(host.target.port),
         share: host.target.share.clone(),
         channels: u64::from(host.config.channels),
-        client_cache: args.client.client_cache.name().to_owned(),
+        client_cache: plan.cache.name().to_owned(),
         settings,
-        pacing: if args.course.closed { CLOSED } else { OPEN }.to_owned(),
-        scenarios_per_user_hour: (!args.course.closed).then_some(per_hour),
-        ramp_users_per_second: Some(args.course.ramp),
-        warm_up_ns: nanoseconds(args.course.warm_up),
-        measured_ns: nanoseconds(args.course.duration),
-        cool_down_ns: match args.search.find_capacity {
-            true => 0,
-            false => nanoseconds(args.course.cool_down),
-        },
+        pacing: if closed { CLOSED } else { OPEN }.to_owned(),
+        scenarios_per_user_hour: (!closed).then_some(per_hour),
+        ramp_users_per_second: Some(plan.pace.ramp_per_second),
+        warm_up_ns: nanoseconds(plan.pace.warm_up),
+        measured_ns: nanoseconds(plan.duration),
+        cool_down_ns: nanoseconds(plan.pace.cool_down),
         overload_limit_percent: Some(smbscope_load::capacity::Rule::new(1).limit_percent),
-        start_at_ns: args.course.start_at,
+        max_response: plan.limits.iter().map(ToString::to_string).collect(),
+        start_at_ns: plan.start_at,
         emulated_rtt_ns: (!host.config.delay.is_zero()).then(|| nanoseconds(host.config.delay)),
         smbscope_version: env!("CARGO_PKG_VERSION").to_owned(),
         command_line: std::env::args().map(|word| without_logon(&word)).collect(),

@@ -1,0 +1,185 @@
+//! A step's requests on the wire: as a compound or one by one, and what their replies mean.
+//!
+//! Owns which unexpected replies a scenario survives: those after which Explorer, Word and cmd continue too.
+
+use std::ops::Range;
+
+use smbscope_client::{ClientError, Session};
+use smbscope_wire::smb2::create::CreateDisposition;
+use smbscope_wire::status::Status;
+
+use super::request::payload;
+use super::{Handle, Performer, Sent, Trouble, Waiting};
+use crate::stats::{self, Failure};
+use crate::workload::{ClientCache, Op, Plan, Request, Step};
+
+impl Performer {
+    /// Sends a single request or a compound, and takes the replies.
+    pub(super) async fn chain(
+        &mut self,
+        session: &mut Session,
+        plan: &Plan,
+        step: &Step,
+    ) -> Result<(), ClientError> {
+        let acquires = self.cache == ClientCache::DirLease
+            && session.directory_leases()
+            && plan.scenario().may_acquire(step);
+        if session.host().config.compounds {
+            return self.exchange(session, plan, step, 0..step.requests.len(), acquires).await;
+        }
+        for place in 0..step.requests.len() {
+            // What follows a Create that failed is related to nothing.
+            let related = step.requests.get(place).and_then(|request| request.slot);
+            let without_open = place > 0
+                && related.is_some_and(|slot| {
+                    matches!(self.handles.get(usize::from(slot.0)), None | Some(Handle::Closed))
+                });
+            let creates =
+                matches!(step.requests.get(place), Some(Request { op: Op::Create(_), .. }));
+            if self.outcome.trouble.is_some() || without_open && !creates {
+                break;
+            }
+            self.exchange(session, plan, step, place..place + 1, acquires).await?;
+        }
+        Ok(())
+    }
+
+    /// Sends some of a step's requests, several as a compound, and takes the replies.
+    async fn exchange(
+        &mut self,
+        session: &mut Session,
+        plan: &Plan,
+        step: &Step,
+        places: Range<usize>,
+        acquires: bool,
+    ) -> Result<(), ClientError> {
+        let requests = step.requests.get(places.clone()).unwrap_or_default();
+        let credits: u32 =
+            requests.iter().map(|request| session.channel().charge(payload(request))).sum();
+        session.channel().have_credits(credits).await?;
+        let mut sent = Vec::with_capacity(requests.len());
+        for (place, request) in (places.start..).zip(requests) {
+            if self.is_saved(session, plan, request) {
+                self.outcome.saved += 1;
+                continue;
+            }
+            let related = !sent.is_empty();
+            let Some(id) = self.add(session, plan, request, related, acquires) else {
+                self.trouble(Failure::Trouble(stats::Trouble::Client), step, plan, request);
+                break;
+            };
+            self.outcome.operations += 1;
+            if let Op::ChangeNotify(notify) = &request.op {
+                let path = self.path_of(plan, request);
+                let waiting = Waiting { id, expect: request.expect, path, done: false };
+                if let Some(place) = self.notifications.get_mut(usize::from(notify.notification.0))
+                {
+                    *place = Some(waiting);
+                }
+            } else {
+                sent.push(Sent { channel: 0, id, place });
+                continue;
+            }
+            // A notification's reply is not waited for here, but what follows it is related to it.
+            sent.push(Sent { channel: 0, id, place: usize::MAX });
+        }
+        if sent.is_empty() {
+            return Ok(());
+        }
+        session.channel().send().await?;
+        for sent in sent.into_iter().filter(|sent| sent.place != usize::MAX) {
+            let reply = session.wait(sent.channel, sent.id).await?;
+            let Some(request) = step.requests.get(sent.place) else { continue };
+            if let Op::Create(_) = request.op {
+                // Without its file id the rest of the scenario would work on nothing.
+                let _ = reply.opened()?;
+            }
+            self.answered(session, plan, request, &reply, acquires);
+            let failure = Failure::Status(reply.status.0);
+            if request.expect.holds(reply.status) {
+                continue;
+            }
+            if is_ignored(request, reply.status) {
+                self.outcome.errors += 1;
+                let path = self.path_of(plan, request).to_string();
+                let action = step.action.clone();
+                self.outcome.ignored.push(Trouble { failure, action, path });
+            } else {
+                self.trouble(failure, step, plan, request);
+            }
+        }
+        Ok(())
+    }
+
+    /// Cancels a notification, once the server has it.
+    pub(super) async fn cancel(
+        &mut self,
+        session: &mut Session,
+        place: usize,
+    ) -> Result<(), ClientError> {
+        let Some(Some(waiting)) = self.notifications.get(place) else { return Ok(()) };
+        let id = waiting.id;
+        while !session.channel().is_pending_at_server(id) {
+            session.receive().await?;
+        }
+        // Answered already: there is nothing to cancel, and the status shows it.
+        if session.cancel(id).await? {
+            self.outcome.operations += 1;
+        }
+        Ok(())
+    }
+
+    pub(super) async fn await_notification(
+        &mut self,
+        session: &mut Session,
+        place: usize,
+        action: &str,
+    ) -> Result<(), ClientError> {
+        let Some(Some(waiting)) = self.notifications.get_mut(place) else { return Ok(()) };
+        if std::mem::replace(&mut waiting.done, true) {
+            return Ok(());
+        }
+        let (id, expect, path) = (waiting.id, waiting.expect, waiting.path.clone());
+        let reply = session.wait(0, id).await?;
+        if !expect.holds(reply.status) {
+            self.outcome.errors += 1;
+            if is_unknown(reply.status) {
+                let failure = Failure::Status(reply.status.0);
+                let (action, path) = (action.to_owned(), path.to_string());
+                self.outcome.ignored.push(Trouble { failure, action, path });
+                return Ok(());
+            }
+            self.outcome.trouble.get_or_insert_with(|| Trouble {
+                failure: Failure::Status(reply.status.0),
+                action: action.to_owned(),
+                path: path.to_string(),
+            });
+        }
+        Ok(())
+    }
+}
+
+/// Whether Explorer, Word and cmd continue after this reply: a question that the server does not know, or an
+/// open of something that exists though it was thought not to.
+fn is_ignored(request: &Request, status: Status) -> bool {
+    match &request.op {
+        // Explorer shows the owner of a file, for example, only if it may read it.
+        Op::QueryInfo(_) => is_unknown(status) || status == Status::ACCESS_DENIED,
+        Op::Ioctl(_) => is_unknown(status),
+        Op::Create(create) => {
+            status == Status::SUCCESS && create.disposition == CreateDisposition::OPEN
+        }
+        _ => false,
+    }
+}
+
+/// Whether the server does not know the request.
+fn is_unknown(status: Status) -> bool {
+    matches!(
+        status,
+        Status::NOT_SUPPORTED
+            | Status::NOT_IMPLEMENTED
+            | Status::INVALID_DEVICE_REQUEST
+            | Status::INVALID_INFO_CLASS
+    )
+}
