@@ -3,6 +3,10 @@
 //! A search for the capacity is answered by its number of users; another load run by whether the server
 //! kept up; a capture by its most costly finding.
 
+mod tiles;
+
+pub(crate) use tiles::{Tile, tiles};
+
 use smbscope_analysis::explain::{Confidence, Diagnosis, LEAST_SHARE, Trouble};
 use smbscope_analysis::summary::{Answer, Load, Report, StatusClass, StepRow};
 use smbscope_tables::tables::Coverage;
@@ -39,24 +43,6 @@ pub(crate) struct Verdict {
     pub(crate) sentence: String,
     /// Further sentences.
     pub(crate) reasons: Vec<String>,
-}
-
-/// A number that says what it measures.
-#[derive(Clone, Debug)]
-pub(crate) struct Tile {
-    pub(crate) title: String,
-    pub(crate) value: String,
-    pub(crate) note: String,
-}
-
-impl Tile {
-    pub(crate) fn new(
-        title: impl Into<String>,
-        value: impl Into<String>,
-        note: impl Into<String>,
-    ) -> Tile {
-        Tile { title: title.into(), value: value.into(), note: note.into() }
-    }
 }
 
 /// A finding of at least this share of the time is bad news.
@@ -255,6 +241,11 @@ fn of_load(load: &Load, diagnosis: Option<&Diagnosis>) -> Verdict {
             reasons,
         };
     }
+    if step.is_some_and(|row| row.limited_by_client) {
+        tone = Tone::Watch;
+        let why = "The load generator was the bottleneck, so that the server may carry more.";
+        reasons.insert(0, why.to_owned());
+    }
     if failed >= BAD_FAILURES {
         tone = Tone::Bad;
         reasons.insert(0, format!("{} of its scenarios failed.", format::share(failed)));
@@ -276,6 +267,11 @@ fn of_answer(load: &Load, answer: &Answer) -> (Tone, String) {
     let Some(users) = answer.users else {
         return (Tone::Bad, "The server carries none of the loads that were tried".to_owned());
     };
+    if answer.derived {
+        // Read from the steps, without the limits of the run.
+        let users = format::count(users);
+        return (Tone::Watch, format!("The highest load without overload was {users} users"));
+    }
     let limits = load.runs.first().map_or(&[][..], |run| &run.description.max_response);
     let within = match limits.is_empty() {
         true => String::new(),
@@ -297,116 +293,10 @@ fn upper(text: &str) -> String {
     chars.next().map_or_else(String::new, |c| c.to_uppercase().chain(chars).collect())
 }
 
-/// At most six numbers.
-pub(crate) fn tiles(report: &Report) -> Vec<Tile> {
-    if let Some(load) = &report.load
-        && let Some(step) = answer_step(load)
-    {
-        return of_step(load, step);
-    }
-    let tally = &report.totals.tally;
-    if tally.operations == 0 {
-        return Vec::new();
-    }
-    let seconds = match (report.start_ns, report.end_ns) {
-        (Some(start), Some(end)) => end.saturating_sub(start) as f64 / 1e9,
-        _ => 0.0,
-    };
-    let rate = match seconds > 0.0 {
-        true => format!("{}/s", format::number(tally.operations as f64 / seconds)),
-        false => String::new(),
-    };
-    let n = format!("n {}", format::count(tally.elapsed.n));
-    let most = format!("at most {}", duration(tally.elapsed.max_ns));
-    let bytes = tally.read_bytes.saturating_add(tally.written_bytes);
-    let both = format!(
-        "{} read, {} written",
-        format::bytes(tally.read_bytes),
-        format::bytes(tally.written_bytes)
-    );
-    let unanswered = match tally.unanswered {
-        0 => String::new(),
-        n => format!("and {} without a reply", format::count(n)),
-    };
-    vec![
-        Tile::new("Operations", format::count(tally.operations), rate),
-        Tile::new("Median of operations", duration(tally.elapsed.p50_ns), n),
-        Tile::new("p95 of operations", duration(tally.elapsed.p95_ns), most),
-        Tile::new(
-            "p95 at the server",
-            duration(tally.server.p95_ns),
-            match tally.server.n {
-                0 => "not known".to_owned(),
-                n => format!("n {}", format::count(n)),
-            },
-        ),
-        Tile::new("File data", format::bytes(bytes), both),
-        Tile::new("Errors", format::count(tally.errors), unanswered),
-    ]
-}
-
-fn of_step(load: &Load, step: &StepRow) -> Vec<Tile> {
-    let at = format!("with {} users", format::count(step.users));
-    let users = match load.answers.as_slice() {
-        [answer] => {
-            let interval = match (answer.low, answer.high, answer.confidence) {
-                (Some(low), Some(high), Some(confidence)) => format!(
-                    "{} to {}, {} sure",
-                    format::count(low),
-                    format::count(high),
-                    format::share(confidence).replace(".0 ", " ")
-                ),
-                (Some(low), Some(high), None) => {
-                    format!("{} to {}", format::count(low), format::count(high))
-                }
-                (Some(low), None, _) => format!("at least {}", format::count(low)),
-                (None, Some(high), _) => format!("at most {}", format::count(high)),
-                (None, None, _) => String::new(),
-            };
-            let users = answer.users.map_or_else(|| "none".to_owned(), format::count);
-            Tile::new("Users without overload", users, interval)
-        }
-        _ => Tile::new(
-            "Users",
-            format::count(step.users),
-            format!("overload {}", format::share(step.overload_share)),
-        ),
-    };
-    let median = format!("median {}, {at}", duration(step.response.p50_ns));
-    let mut tiles = vec![
-        users,
-        Tile::new("p95 of scenarios", duration(step.response.p95_ns), median),
-        Tile::new(
-            "Scenarios per second",
-            format::number(step.throughput),
-            format!("of {} scheduled", format::number(step.rate)),
-        ),
-    ];
-    if let Some(operations) = step.operations_per_second {
-        let bytes = step.bytes_per_second.map(|bytes| format!("{}/s", format::bytes(bytes as u64)));
-        let bytes = bytes.unwrap_or_default();
-        tiles.push(Tile::new("Operations per second", format::number(operations), bytes));
-    }
-    if let Some(cpu) = step.server_cpu_share {
-        let disk =
-            step.server_disk_share.map(|disk| format!("busiest disk {}", format::share(disk)));
-        tiles.push(Tile::new("Server's processors", format::share(cpu), disk.unwrap_or_default()));
-    }
-    if tiles.len() < 5 {
-        let late = format!("at most {}", duration(step.late.max_ns));
-        tiles.push(Tile::new("p95 of lateness", duration(step.late.p95_ns), late));
-    }
-    tiles.push(Tile::new(
-        "Failed scenarios",
-        format::count(step.failed),
-        format!("{} of {}", format::share(step.failed_share), format::count(step.scheduled)),
-    ));
-    tiles
-}
-
 #[cfg(test)]
 mod tests {
     use smbscope_analysis::explain::{Finding, Whole};
+    use smbscope_analysis::summary::{RunPart, StepName};
 
     use super::*;
 
@@ -452,6 +342,37 @@ mod tests {
         let verdict = of(vec![chance], 0);
         assert_eq!(verdict.tone, Tone::Watch);
         assert!(verdict.sentence.starts_with("Possibly, the slow"), "{}", verdict.sentence);
+    }
+
+    fn load(step: StepRow, answer: Answer) -> Verdict {
+        let name = StepName { users: step.users, ..StepName::default() };
+        let mut part = RunPart::default();
+        part.description.max_response = vec!["p95<2s".to_owned()];
+        let load = Load {
+            runs: vec![part],
+            steps: vec![step],
+            scenario_steps: vec![name],
+            answers: vec![answer],
+            ..Load::default()
+        };
+        of_load(&load, None)
+    }
+
+    #[test]
+    fn a_limit_is_said_to_be_kept_only_by_the_run_s_own_answer() {
+        let step = StepRow { users: 150, ..StepRow::default() };
+        let own = Answer { users: Some(150), high: Some(160), ..Answer::default() };
+        let verdict = load(step.clone(), own.clone());
+        let said = "The server carries 150 users without overload and within p95<2s";
+        assert_eq!((verdict.tone, verdict.sentence.as_str()), (Tone::Good, said));
+        let verdict = load(step.clone(), Answer { derived: true, ..own.clone() });
+        let said = "The highest load without overload was 150 users";
+        assert_eq!((verdict.tone, verdict.sentence.as_str()), (Tone::Watch, said));
+        let verdict = load(StepRow { limited_by_client: true, ..step.clone() }, own.clone());
+        assert_eq!(verdict.tone, Tone::Watch);
+        let verdict = load(StepRow { server_gone: true, ..step }, own);
+        let said = "The server stopped answering with 150 users";
+        assert_eq!((verdict.tone, verdict.sentence.as_str()), (Tone::Bad, said));
     }
 
     #[test]
