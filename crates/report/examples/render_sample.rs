@@ -7,7 +7,7 @@
 mod sample;
 
 use smbscope_analysis::predict::changes::Change;
-use smbscope_report::{Meta, html, json, text};
+use smbscope_report::{Meta, TextLook, html, json, text};
 
 fn main() -> std::io::Result<()> {
     let folder = std::env::args().nth(1).unwrap_or_else(|| ".".to_owned());
@@ -26,11 +26,11 @@ fn main() -> std::io::Result<()> {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             inputs: vec![input.to_owned()],
             forecast: forecast.clone(),
-            diagnosis: None,
-            selection: None,
+            diagnosis: Some(sample::diagnosis::diagnosis()),
+            ..Meta::default()
         };
         let file = |ending: &str| folder.join(format!("{name}.{ending}"));
-        std::fs::write(file("txt"), text(&report, &meta, width))?;
+        std::fs::write(file("txt"), text(&report, &meta, TextLook { width, all: true }))?;
         std::fs::write(file("html"), html(&report, &meta))?;
         let json = json(&report, &meta).map_err(std::io::Error::other)?;
         std::fs::write(file("json"), format!("{json:#}\n"))?;

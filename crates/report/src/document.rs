@@ -1,10 +1,64 @@
 //! The report as a document: sections of tables and charts with typed values, which the text and
 //! the HTML renderer show in their own ways. Nothing here knows how.
 
+mod charts;
+
+pub(crate) use charts::{
+    Band, Change, Changes, Curve, Histograms, Join, Lines, Piece, Point, Portions, Stacked,
+    Timeline, TimelineRow, joined,
+};
+
+use crate::clock::Clock;
 use crate::fields::{Field, Format, field};
 use crate::format;
+use crate::verdict::{Tile, Verdict};
 use crate::waterfall::Waterfall;
+use smbscope_analysis::explain::Finding;
 use smbscope_analysis::summary::Distribution;
+
+/// Everything that one page or one text says.
+#[derive(Clone, Debug)]
+pub(crate) struct Document {
+    pub(crate) brand: &'static str,
+    /// What it is about: the inputs.
+    pub(crate) title: String,
+    pub(crate) span: String,
+    pub(crate) verdict: Verdict,
+    pub(crate) tiles: Vec<Tile>,
+    /// What a reader must know before any number.
+    pub(crate) notices: Vec<Block>,
+    pub(crate) sections: Vec<Section>,
+    pub(crate) clock: Clock,
+    /// The inputs, as they were given.
+    pub(crate) inputs: Vec<String>,
+    pub(crate) version: String,
+    /// Version of the tables' schema.
+    pub(crate) schema: u32,
+}
+
+/// Inputs that a hint at a command names.
+const INPUTS_NAMED: usize = 4;
+
+impl Document {
+    /// The command that lists all rows of a table.
+    pub(crate) fn query(&self, sql: &str) -> String {
+        let names = self.inputs.iter().take(INPUTS_NAMED).map(|name| quoted(name));
+        let mut names: Vec<_> = names.collect();
+        if self.inputs.len() > INPUTS_NAMED {
+            names.push("...".to_owned());
+        }
+        format!("smbscope query {} \"{sql}\"", names.join(" "))
+    }
+}
+
+/// A word of a command line as a shell takes it.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}
 
 /// A value with its meaning.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,7 +109,7 @@ impl Cell {
     }
 
     /// As people read it.
-    pub(crate) fn show(&self) -> String {
+    pub(crate) fn show(&self, clock: &Clock) -> String {
         match self {
             Cell::Empty => "–".to_owned(),
             Cell::Text(text) | Cell::Code(text) => format::harmless(text),
@@ -64,7 +118,7 @@ impl Cell {
             Cell::Bytes(bytes) => format::bytes(*bytes),
             Cell::Size(bytes) => format!("{} B", format::count(*bytes)),
             Cell::Duration(ns) => format::duration(*ns),
-            Cell::Time(ns) => format::time(*ns),
+            Cell::Time(ns) => clock.time(*ns),
             Cell::Share(share) => format::share(*share),
             Cell::Measure(_, text) => format::harmless(text),
             Cell::Histogram(counts) => {
@@ -153,7 +207,12 @@ pub(crate) fn distribution<'a, T: 'a>(
     columns
 }
 
-impl<T> Column<'_, T> {
+impl<'a, T> Column<'a, T> {
+    /// A column that is not a field of the report.
+    pub(crate) fn new(heading: Heading, value: impl Fn(&T) -> Cell + 'a) -> Column<'a, T> {
+        Column { heading, value: Box::new(value) }
+    }
+
     pub(crate) fn titled(mut self, title: impl Into<String>) -> Self {
         self.heading.title = title.into();
         self
@@ -185,6 +244,8 @@ pub(crate) struct Table {
     pub(crate) in_page: usize,
     /// Lists all.
     pub(crate) sql: Option<String>,
+    /// The column whose values a page offers as filters.
+    pub(crate) filter: Option<usize>,
 }
 
 impl Table {
@@ -206,6 +267,7 @@ impl Table {
             in_text: 10,
             in_page: 50,
             sql: None,
+            filter: None,
         }
     }
 
@@ -249,116 +311,14 @@ impl Fact {
     }
 }
 
-/// Parts of wholes as bars.
-#[derive(Clone, Debug)]
-pub(crate) struct Stacked {
-    pub(crate) caption: String,
-    pub(crate) help: String,
-    pub(crate) format: Format,
-    /// What is counted, in words.
-    pub(crate) unit: &'static str,
-    /// The place of each part's colour, and its name.
-    pub(crate) parts: Vec<(usize, &'static str)>,
-    pub(crate) rows: Vec<(String, Vec<f64>)>,
-    /// If set, all bars have the full width, and these words are printed next to them instead of sums.
-    pub(crate) beside: Option<Vec<String>>,
-}
-
-impl Stacked {
-    /// The place of a part's colour.
-    pub(crate) fn place(&self, part: usize) -> usize {
-        self.parts.get(part).map_or(0, |(place, _)| *place)
-    }
-}
-
-/// What happened in several times of equal width, one below the other.
-#[derive(Clone, Debug)]
-pub(crate) struct Timeline {
-    pub(crate) caption: String,
-    pub(crate) help: String,
-    /// The place of each part's colour, and its name.
-    pub(crate) parts: Vec<(usize, &'static str)>,
-    pub(crate) rows: Vec<TimelineRow>,
-}
-
-#[derive(Clone, Debug)]
-pub(crate) struct TimelineRow {
-    pub(crate) label: String,
-    pub(crate) note: String,
-    pub(crate) whole_ns: i64,
-    pub(crate) pieces: Vec<Piece>,
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Piece {
-    /// Which of the parts.
-    pub(crate) part: usize,
-    pub(crate) start_ns: i64,
-    pub(crate) duration_ns: i64,
-    /// In how many others it lies.
-    pub(crate) depth: u32,
-}
-
-/// Several lines over time, one unit.
-#[derive(Clone, Debug)]
-pub(crate) struct Lines {
-    pub(crate) caption: String,
-    pub(crate) help: String,
-    pub(crate) format: Format,
-    /// What is counted, in words.
-    pub(crate) unit: String,
-    /// Stands after values: "/s".
-    pub(crate) per: String,
-    /// How neighbouring values are combined if there is not enough room.
-    pub(crate) join: Join,
-    pub(crate) start_ns: i64,
-    pub(crate) bin_ns: i64,
-    /// NaN where there is no value.
-    pub(crate) lines: Vec<(String, Vec<f64>)>,
-}
-
-/// Values over a quantity other than time: points, and lines between them.
-#[derive(Clone, Debug)]
-pub(crate) struct Curve {
-    pub(crate) caption: String,
-    pub(crate) help: String,
-    /// The quantity on the horizontal axis: "users".
-    pub(crate) over: &'static str,
-    pub(crate) format: Format,
-    /// A value from which on it is too much.
-    pub(crate) limit: Option<(f64, &'static str)>,
-    /// Between which places the answer lies: from, to, what it is.
-    pub(crate) mark: Option<(f64, f64, &'static str)>,
-    pub(crate) in_text: bool,
-    pub(crate) lines: Vec<(&'static str, Vec<Point>)>,
-}
-
-/// A place, the value there, and whether it stands out.
-pub(crate) type Point = (f64, f64, bool);
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Join {
-    Mean,
-    Most,
-}
-
-/// Histograms with common bounds.
-#[derive(Clone, Debug)]
-pub(crate) struct Histograms {
-    pub(crate) caption: String,
-    pub(crate) help: String,
-    /// Where the bars begin and the last one ends; none for the first without a lower bound, and for the
-    /// end of the last without an upper one.
-    pub(crate) bounds: Vec<Option<i64>>,
-    pub(crate) rows: Vec<(String, Vec<u64>)>,
-}
-
 /// A part of a section.
 #[derive(Clone, Debug)]
 pub(crate) enum Block {
     Table(Table),
     Facts(Facts),
     Stacked(Stacked),
+    Portions(Portions),
+    Changes(Changes),
     Timeline(Timeline),
     Lines(Lines),
     Curve(Curve),
@@ -367,6 +327,51 @@ pub(crate) enum Block {
     Note(String),
     /// A note that must not be overlooked.
     Warn(String),
+    /// What is shown only on request.
+    Fold(Fold),
+    /// A cause of lost time, and whether a page unfolds it.
+    Finding(Box<Finding>, bool, Option<String>),
+}
+
+/// Parts of a section that a page folds.
+#[derive(Clone, Debug)]
+pub(crate) struct Fold {
+    pub(crate) title: String,
+    pub(crate) blocks: Vec<Block>,
+}
+
+impl Block {
+    /// Blocks under a title that unfolds them.
+    pub(crate) fn fold(title: impl Into<String>, blocks: Vec<Block>) -> Block {
+        Block::Fold(Fold { title: title.into(), blocks })
+    }
+
+    /// Whether it shows nothing: no rows, or lines that are zero everywhere.
+    fn is_trivial(&self) -> bool {
+        match self {
+            Block::Table(table) => table.rows.is_empty(),
+            Block::Facts(facts) => facts.rows.is_empty(),
+            Block::Lines(lines) => !lines.has_values(),
+            Block::Curve(curve) => {
+                !curve.lines.iter().flat_map(|(_, points)| points).any(|point| point.1 != 0.0)
+            }
+            Block::Portions(portions) => portions.parts.is_empty(),
+            Block::Fold(fold) => fold.blocks.is_empty(),
+            _ => false,
+        }
+    }
+
+    /// Without what shows nothing.
+    pub(crate) fn worth_showing(blocks: Vec<Block>) -> Vec<Block> {
+        let inside = |block| match block {
+            Block::Fold(fold) => {
+                Block::Fold(Fold { blocks: Block::worth_showing(fold.blocks), ..fold })
+            }
+            other => other,
+        };
+        let kept = |block: &Block| !block.is_trivial();
+        blocks.into_iter().map(inside).filter(kept).collect()
+    }
 }
 
 /// A part of the report under one heading.

@@ -13,6 +13,7 @@ use std::sync::OnceLock;
 
 use smbscope_tables::column::{ColumnSpec, Unit};
 use smbscope_tables::tables::{Connection, Coverage};
+use smbscope_tables::{Table, renamed};
 
 use catalogue::{findings, forecast, load, server, summary};
 use spec::made;
@@ -69,9 +70,11 @@ pub fn field(object: &str, name: &str) -> &'static Field {
 }
 
 fn table(name: &'static str, help: &'static str, specs: Vec<ColumnSpec>) -> Object {
+    // JSON has the names of the rows' fields, which are those of the columns before SQL needed others.
+    let key = |column| renamed(Table::Coverage, column).unwrap_or(column);
     let fields = specs.into_iter().map(|spec| Field {
-        name: spec.name,
-        title: title_of(spec.name),
+        name: key(spec.name),
+        title: title_of(key(spec.name)),
         format: match (spec.unit, &spec.data_type) {
             (Unit::Bytes, _) => Format::Bytes,
             (Unit::Count, _) => Format::Count,

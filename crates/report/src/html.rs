@@ -1,20 +1,26 @@
-//! The report as one HTML file that needs no network and no script: charts are inline SVG, tables
-//! can be sorted where scripts run. All text is escaped; names and paths come from strangers.
+//! A document as one HTML file that needs no network and no script: charts are inline SVG, tables are
+//! complete. Where scripts run, tables sort, fold and filter, and charts show their values. All text is
+//! escaped; names and paths come from strangers.
 
 mod charts;
 mod findings;
+mod histograms;
+mod plot;
 mod tables;
 
 use std::fmt::Write;
 
-use crate::document::{Block, Section};
-use crate::format::{self, harmless};
+use crate::document::{Block, Document, Section};
+use crate::format::harmless;
 use crate::{Meta, Report, sections};
 
-/// The page.
+/// The page of a report.
 pub fn html(report: &Report, meta: &Meta) -> String {
-    let sections = sections::sections(report, meta);
-    let inputs = meta.inputs.join(", ");
+    page(&sections::document(report, meta))
+}
+
+/// Any document as a page.
+pub(crate) fn page(document: &Document) -> String {
     let mut out = String::with_capacity(256 * 1024);
     let _ = write!(
         out,
@@ -22,114 +28,157 @@ pub fn html(report: &Report, meta: &Meta) -> String {
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n\
-         <title>smbscope: {}</title>\n<style>\n{}</style>\n</head>\n<body>\n",
-        escape(&inputs),
-        include_str!("html/style.css")
+         <title>smbscope: {}</title>\n<style>\n{}{}</style>\n</head>\n<body data-offset=\"{}\">\n",
+        escape(&document.title),
+        include_str!("html/style.css"),
+        include_str!("html/charts.css"),
+        document.clock.offset_s()
     );
-    let _ = write!(
-        out,
-        "<header>\n<p class=\"brand\">smbscope report</p>\n<h1>{}</h1>\n<p>{}</p>\n{}</header>\n",
-        escape(&inputs),
-        span(report),
-        figures(report)
-    );
-    out.push_str("<nav aria-label=\"Sections\"><ul>");
-    if meta.diagnosis.is_some() {
-        let _ = write!(out, "<li><a href=\"#{}\">{}</a></li>", findings::ID, findings::TITLE);
-    }
-    for section in &sections {
-        let _ = write!(out, "<li><a href=\"#{}\">{}</a></li>", section.id, escape(section.title));
-    }
-    out.push_str("</ul></nav>\n<main>\n");
-    if let Some(diagnosis) = &meta.diagnosis {
-        findings::findings(&mut out, diagnosis, report.load.is_some());
-    }
-    for section in &sections {
-        write_section(&mut out, section);
+    contents(&mut out, document);
+    out.push_str("<main>\n");
+    head(&mut out, document);
+    for section in &document.sections {
+        write_section(&mut out, section, document);
     }
     let _ = write!(
         out,
-        "</main>\n<footer><p>smbscope {} · schema version {} · read from {}</p></footer>\n\
+        "<footer><p>smbscope {} · schema version {} · times in {} · read from {}</p></footer>\n</main>\n\
          <script>\n{}</script>\n</body>\n</html>\n",
-        escape(&meta.version),
-        report.schema_version,
-        escape(&inputs),
+        escape(&document.version),
+        document.schema,
+        escape(document.clock.zone()),
+        escape(&document.title),
         include_str!("html/script.js")
     );
     out
 }
 
-fn write_section(out: &mut String, section: &Section) {
-    let _ = writeln!(
-        out,
-        "<section id=\"{}\">\n<h2>{}</h2>\n<p class=\"lead\">{}</p>",
-        section.id,
-        escape(section.title),
-        escape(section.help)
+/// The table of contents, which stays visible.
+fn contents(out: &mut String, document: &Document) {
+    out.push_str(
+        "<nav aria-label=\"Sections\"><p>smbscope</p><ul><li><a href=\"#top\">Summary</a></li>",
     );
-    let mut in_grid = false;
-    for block in &section.blocks {
-        // Lists of facts stand side by side where there is room.
-        let is_facts = matches!(block, Block::Facts(_));
-        if is_facts != in_grid {
-            out.push_str(if is_facts { "<div class=\"grid\">\n" } else { "</div>\n" });
-            in_grid = is_facts;
-        }
-        match block {
-            Block::Table(table) => tables::table(out, table),
-            Block::Facts(facts) => tables::facts(out, facts),
-            Block::Stacked(bars) => charts::stacked(out, bars),
-            Block::Timeline(timeline) => charts::timeline(out, timeline),
-            Block::Lines(lines) => charts::lines(out, lines),
-            Block::Curve(curve) => charts::curve(out, curve),
-            Block::Histograms(histograms) => charts::histograms(out, histograms),
-            Block::Waterfall(waterfall) => charts::waterfall(out, waterfall),
-            Block::Note(note) => {
-                let _ = writeln!(out, "<p class=\"note\">{}</p>", escape(note));
-            }
-            Block::Warn(note) => {
-                let _ = writeln!(out, "<p class=\"warn\">{}</p>", escape(note));
-            }
-        }
+    for section in &document.sections {
+        let class = if section.is_folded() { " class=\"minor\"" } else { "" };
+        let _ = write!(
+            out,
+            "<li{class}><a href=\"#{}\">{}</a></li>",
+            section.id,
+            escape(section.title)
+        );
     }
-    if in_grid {
-        out.push_str("</div>\n");
-    }
-    out.push_str("</section>\n");
+    out.push_str("</ul></nav>\n");
 }
 
-fn span(report: &Report) -> String {
-    match (report.start_ns, report.end_ns) {
-        (Some(start), Some(end)) => {
-            format!("{}, for {}", format::time(start), format::duration(end.saturating_sub(start)))
-        }
-        _ => "No time is known.".to_owned(),
+/// The answer: the verdict, its reasons, and the numbers.
+fn head(out: &mut String, document: &Document) {
+    let verdict = &document.verdict;
+    let _ = write!(
+        out,
+        "<header id=\"top\">\n<p class=\"brand\"><b>{}</b> {} · {}</p>\n\
+         <div class=\"verdict {}\"><h1>{}.</h1>",
+        document.brand,
+        escape(&document.title),
+        escape(&document.span),
+        verdict.tone.class(),
+        escape(&verdict.sentence)
+    );
+    for reason in &verdict.reasons {
+        let _ = write!(out, "<p>{}</p>", escape(reason));
     }
+    out.push_str("</div>\n");
+    if !document.tiles.is_empty() {
+        out.push_str("<dl class=\"tiles\">");
+    }
+    for tile in &document.tiles {
+        let _ = write!(
+            out,
+            "<div><dt>{}</dt><dd>{}</dd><dd class=\"aside\">{}</dd></div>",
+            escape(&tile.title),
+            escape(&tile.value),
+            escape(&tile.note)
+        );
+    }
+    if !document.tiles.is_empty() {
+        out.push_str("</dl>\n");
+    }
+    write_blocks(out, &document.notices, document);
+    out.push_str("</header>\n");
 }
 
-/// The numbers that everybody looks for first.
-fn figures(report: &Report) -> String {
-    let tally = &report.totals.tally;
-    let duration = |ns: Option<i64>| ns.map_or_else(|| "–".to_owned(), format::duration);
-    let mut shown = Vec::new();
-    if let Some(load) = &report.load {
-        shown.extend(sections::load_figures(load));
+fn write_section(out: &mut String, section: &Section, document: &Document) {
+    let (id, title, help) = (section.id, escape(section.title), escape(section.help));
+    if section.is_folded() {
+        let _ = writeln!(
+            out,
+            "<section id=\"{id}\" class=\"folded\"><details><summary><h2>{title}</h2></summary>\n<p class=\"lead\">{help}</p>"
+        );
+    } else {
+        let _ =
+            writeln!(out, "<section id=\"{id}\">\n<h2>{title}</h2>\n<p class=\"lead\">{help}</p>");
     }
-    let figures = [
-        ("Operations", format::count(tally.operations)),
-        ("Median latency", duration(tally.elapsed.p50_ns)),
-        ("95 of 100 within", duration(tally.elapsed.p95_ns)),
-        ("99 of 100 within", duration(tally.elapsed.p99_ns)),
-        ("Errors", format::count(tally.errors)),
-        ("Unanswered", format::count(tally.unanswered)),
-    ];
-    shown.extend(figures);
-    let mut out = String::from("<dl class=\"figures\">");
-    for (title, value) in shown {
-        let _ = write!(out, "<div><dt>{title}</dt><dd>{}</dd></div>", escape(&value));
+    write_blocks(out, &section.blocks, document);
+    out.push_str(if section.is_folded() { "</details></section>\n" } else { "</section>\n" });
+}
+
+/// What stands side by side where there is room.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Grid {
+    None,
+    Facts,
+    Charts,
+}
+
+fn write_blocks(out: &mut String, blocks: &[Block], document: &Document) {
+    let mut grid = Grid::None;
+    for block in blocks {
+        let wanted = match block {
+            Block::Facts(_) => Grid::Facts,
+            Block::Lines(_) | Block::Curve(_) => Grid::Charts,
+            _ => Grid::None,
+        };
+        if wanted != grid {
+            out.push_str(if grid == Grid::None { "" } else { "</div>\n" });
+            out.push_str(match wanted {
+                Grid::None => "",
+                Grid::Facts => "<div class=\"grid\">\n",
+                Grid::Charts => "<div class=\"grid charts\">\n",
+            });
+            grid = wanted;
+        }
+        write_block(out, block, document);
     }
-    out.push_str("</dl>\n");
-    out
+    out.push_str(if grid == Grid::None { "" } else { "</div>\n" });
+}
+
+fn write_block(out: &mut String, block: &Block, document: &Document) {
+    match block {
+        Block::Table(table) => tables::table(out, table, document),
+        Block::Facts(facts) => tables::facts(out, facts, &document.clock),
+        Block::Stacked(bars) => charts::stacked(out, bars),
+        Block::Portions(portions) => charts::portions(out, portions),
+        Block::Changes(changes) => charts::changes(out, changes),
+        Block::Timeline(timeline) => charts::timeline(out, timeline),
+        Block::Lines(lines) => plot::lines(out, lines, &document.clock),
+        Block::Curve(curve) => plot::curve(out, curve),
+        Block::Histograms(chart) => histograms::histograms(out, chart),
+        Block::Waterfall(waterfall) => charts::waterfall(out, waterfall),
+        Block::Finding(found, is_open, when) => {
+            findings::finding(out, found, when.as_deref(), *is_open);
+        }
+        Block::Note(note) => {
+            let _ = writeln!(out, "<p class=\"note\">{}</p>", escape(note));
+        }
+        Block::Warn(note) => {
+            let _ = writeln!(out, "<p class=\"warn\">{}</p>", escape(note));
+        }
+        Block::Fold(fold) => {
+            let _ =
+                writeln!(out, "<details class=\"fold\"><summary>{}</summary>", escape(&fold.title));
+            write_blocks(out, &fold.blocks, document);
+            out.push_str("</details>\n");
+        }
+    }
 }
 
 /// Text made harmless, and then safe in elements and quoted attributes.

@@ -4,7 +4,10 @@
 //! ([`json()`], [`export`]). The title, unit and explanation of each field are defined once, in [`fields`]. It
 //! computes nothing but the layout; the numbers come from `analysis`.
 
+mod clock;
+mod comparison;
 mod document;
+mod evidence;
 pub mod export;
 pub mod fields;
 pub mod forecast;
@@ -12,21 +15,27 @@ pub mod format;
 mod html;
 mod json;
 pub mod pages;
+mod prediction;
 mod sections;
 mod selection;
 pub mod table;
 mod text;
+mod ticks;
+mod verdict;
 mod waterfall;
 
+pub use clock::Clock;
+pub use comparison::comparison_html;
 pub use forecast::{ChangeRow, Forecast, ForecastPart, ForecastRow};
 pub use html::html;
 pub use json::{explain_schema, json, schema};
 pub use pages::comparison::{comparison_text, comparison_warnings};
 pub use pages::findings::{Look, explain_text};
+pub use prediction::{prediction_html, profile_html};
 pub use selection::Selection;
 use smbscope_analysis::explain::Diagnosis;
 pub use smbscope_analysis::summary::Report;
-pub use text::text;
+pub use text::{TextLook, text};
 
 /// What a report has in addition to the summary.
 #[derive(Clone, Debug, Default)]
@@ -37,8 +46,10 @@ pub struct Meta {
     pub inputs: Vec<String>,
     /// What changes would bring, if requested.
     pub forecast: Option<Forecast>,
-    /// What makes it slow, for the top of the page.
+    /// What makes it slow: the verdict and the findings.
     pub diagnosis: Option<Diagnosis>,
     /// Which part of the inputs it covers; `None` for all.
     pub selection: Option<Selection>,
+    /// How times of day are shown.
+    pub clock: Clock,
 }

@@ -1,11 +1,15 @@
-//! What the report says, section by section, in the order in which it is read.
+//! What the report says, section by section, in the order in which it is read: the answer, where the time
+//! goes, what makes it slow, the course over time, then what is looked up.
 
 mod connections;
 mod counters;
 mod coverage;
+mod findings;
 mod forecast;
 mod latency;
 mod load;
+mod paths;
+mod portions;
 mod run;
 mod server;
 mod work;
@@ -13,40 +17,87 @@ mod work;
 use smbscope_analysis::summary::Report;
 
 use crate::Meta;
-use crate::document::Section;
+use crate::document::{Block, Document, Section};
+use crate::verdict;
 
-pub(crate) use load::figures as load_figures;
+pub(crate) use forecast::forecast;
 
-/// All sections.
-pub(crate) fn sections(report: &Report, meta: &Meta) -> Vec<Section> {
-    let mut sections = vec![coverage::coverage(report, meta)];
+/// Sections that a page folds: what one looks up.
+const FOLDED: [&str; 7] =
+    ["counters", "sizes", "compounds", "protection", "connections", "run", "coverage"];
+
+impl Section {
+    /// Whether a page folds it.
+    pub(crate) fn is_folded(&self) -> bool {
+        FOLDED.contains(&self.id)
+    }
+}
+
+/// The whole report.
+pub(crate) fn document(report: &Report, meta: &Meta) -> Document {
+    let mut notices = report.load.as_ref().map(run::notices).unwrap_or_default();
+    notices.extend(meta.selection.as_ref().map(coverage::selected));
+    notices.extend(coverage::notices(report));
+    Document {
+        brand: "smbscope report",
+        title: meta.inputs.join(", "),
+        span: span(report, meta),
+        verdict: verdict::verdict(report, meta),
+        tiles: verdict::tiles(report),
+        notices,
+        sections: sections(report, meta),
+        clock: meta.clock.clone(),
+        inputs: meta.inputs.clone(),
+        version: meta.version.clone(),
+        schema: report.schema_version,
+    }
+}
+
+fn span(report: &Report, meta: &Meta) -> String {
+    match (report.start_ns, report.end_ns) {
+        (Some(start), Some(end)) => format!(
+            "{}, for {}",
+            meta.clock.second(start),
+            crate::format::duration(end.saturating_sub(start))
+        ),
+        _ => "No time is known.".to_owned(),
+    }
+}
+
+/// All sections that say something.
+fn sections(report: &Report, meta: &Meta) -> Vec<Section> {
+    // Of a recording without operations there is only what was read, which is not folded then.
     if report.totals.tally.operations == 0 && report.load.is_none() {
-        // Everything else would be empty.
-        sections.extend(meta.forecast.as_ref().map(forecast::forecast));
-        return sections;
+        return vec![Section { id: "recording", ..coverage::coverage(report) }];
     }
+    let mut sections = Vec::new();
     if let Some(load) = &report.load {
-        sections.push(run::run(load));
         sections.push(load::capacity(load));
-        sections.push(load::scenarios(load));
-        sections.extend(counters::counters(load));
     }
+    sections.push(latency::overview(report));
+    sections.extend(findings::findings(report, meta));
     sections.extend(meta.forecast.as_ref().map(forecast::forecast));
-    sections.extend([
-        latency::overview(report),
-        latency::commands(report),
-        latency::errors(report),
-    ]);
+    sections.extend(report.load.as_ref().map(load::scenarios));
+    sections.push(work::series(report));
     sections.extend(report.server.as_ref().map(|it| server::server(report, it)));
     sections.extend([
+        latency::commands(report),
+        paths::paths(report),
         work::groups(report),
-        work::paths(report),
-        work::series(report),
+        latency::slowest(report),
+        latency::errors(report),
         work::sizes(report),
         connections::compounds(report),
         connections::protection(report),
         connections::connections(report),
-        latency::slowest(report),
     ]);
-    sections
+    if let Some(load) = &report.load {
+        sections.extend(counters::counters(load));
+        sections.push(run::run(load));
+    }
+    sections.push(coverage::coverage(report));
+    let shown = sections
+        .into_iter()
+        .map(|section| Section { blocks: Block::worth_showing(section.blocks), ..section });
+    shown.filter(|section| !section.blocks.is_empty()).collect()
 }

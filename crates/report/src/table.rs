@@ -128,6 +128,11 @@ impl Layout {
         }
     }
 
+    /// Characters of a line.
+    pub fn width(&self) -> usize {
+        self.widths.iter().sum::<usize>() + GAP * self.widths.len().saturating_sub(1)
+    }
+
     /// Narrows the widest columns until a line fits.
     pub fn fit(&mut self, line: usize) {
         fit(&mut self.widths, line);

@@ -1,14 +1,19 @@
-//! The report for a terminal: tables that fit its width, charts as rows of blocks, no colour.
+//! The report for a terminal: the verdict and what fits on a screen or two, or everything. Tables fit the
+//! width, charts are rows of blocks, there is no colour.
 
 mod charts;
 mod table;
 
 use std::fmt::{self, Write};
 
-use crate::document::{Block, Curve, Facts, Histograms, Section};
+use crate::clock::Clock;
+use crate::document::{Block, Curve, Document, Facts, Section};
 use crate::format::{harmless, shortened};
+use crate::pages::findings::finding_text;
 use crate::{Meta, Report, sections};
-use charts::{write_bars, write_curve, write_lines, write_timeline, write_waterfall};
+use charts::{
+    write_bars, write_curve, write_lines, write_portions, write_timeline, write_waterfall,
+};
 use table::write_table;
 
 /// Narrower terminals are written to as if they were this wide.
@@ -16,53 +21,243 @@ const WIDTH_MIN: usize = 60;
 /// What is left of a text cell at least when it is shortened.
 const CELL_MIN: usize = 16;
 
+/// How the text of a report is written.
+#[derive(Clone, Copy, Debug)]
+pub struct TextLook {
+    /// Columns of the terminal.
+    pub width: usize,
+    /// Whether everything is written, not only what fits on [`LINES`] lines.
+    pub all: bool,
+}
+
+/// Lines of a text that is not to be complete.
+pub const LINES: usize = 60;
+/// Lines that one section takes of them at most.
+const SECTION_LINES: usize = 15;
+/// Rows of a table in such a text, and of one that a complete text shows with at least [`MANY`] rows.
+const ROWS: usize = 5;
+const ROWS_MOST: usize = 8;
+const MANY: usize = 40;
+/// Notices of such a text.
+const NOTICES: usize = 3;
+
 /// The report as text of at most `width` columns, as far as that is possible.
-pub fn text(report: &Report, meta: &Meta, width: usize) -> String {
+pub fn text(report: &Report, meta: &Meta, look: TextLook) -> String {
+    let document = sections::document(report, meta);
+    let width = look.width.max(WIDTH_MIN);
     let mut out = String::new();
     // Writing to a String cannot fail.
-    let _ = write(&mut out, report, meta, width.max(WIDTH_MIN));
+    let _ = match look.all {
+        true => write(&mut out, &document, width),
+        false => write_brief(&mut out, &document, width),
+    };
     out
 }
 
-fn write(out: &mut String, report: &Report, meta: &Meta, width: usize) -> fmt::Result {
-    for section in sections::sections(report, meta) {
-        write_section(out, &section, width)?;
+fn write(out: &mut String, document: &Document, width: usize) -> fmt::Result {
+    write_head(out, document, width, usize::MAX)?;
+    writeln!(out)?;
+    for section in &document.sections {
+        write_title(out, section, width)?;
+        writeln!(out)?;
+        wrapped(out, section.help, width)?;
+        writeln!(out)?;
+        write_blocks(out, &section.blocks, document, width)?;
     }
+    write_foot(out, document, width)
+}
+
+/// What fits: sections in their order, as long as they have room, and what was left out.
+fn write_brief(out: &mut String, document: &Document, width: usize) -> fmt::Result {
+    write_head(out, document, width, NOTICES)?;
+    let mut foot = String::new();
+    write_foot(&mut foot, document, width)?;
+    let head = out.lines().count() + foot.lines().count();
+    let shown = document.sections.iter().filter(|section| !section.is_folded());
+    let mut parts = Vec::new();
+    for section in shown {
+        parts.push((section.title, brief_section(section, document, width)?));
+    }
+    // The last ones give way until there is room for what was left out, too.
+    loop {
+        let kept: Vec<_> = parts.iter().map(|(title, _)| *title).collect();
+        let others = document.sections.iter().map(|section| section.title);
+        let others: Vec<_> = others.filter(|title| !kept.contains(title)).collect();
+        let what = match others.is_empty() {
+            true => "Details are left out".to_owned(),
+            false => format!("Left out: details, and {}", others.join("; ")),
+        };
+        let mut more = String::from("\n");
+        wrapped(&mut more, &format!("{what}. --all shows everything, --html FILE a page."), width)?;
+        let lines = |text: &String| text.lines().count();
+        let used = head + lines(&more) + parts.iter().map(|(_, text)| lines(text)).sum::<usize>();
+        if used <= LINES || parts.is_empty() {
+            parts.iter().for_each(|(_, text)| out.push_str(text));
+            out.push_str(&more);
+            out.push_str(&foot);
+            return Ok(());
+        }
+        parts.pop();
+    }
+}
+
+/// The blocks of a section that fit in [`SECTION_LINES`].
+fn brief_section(
+    section: &Section,
+    document: &Document,
+    width: usize,
+) -> Result<String, fmt::Error> {
+    let mut lines = String::from("\n");
+    write_title(&mut lines, section, width)?;
+    for (place, block) in section.blocks.iter().enumerate() {
+        let mut one = String::new();
+        write_briefly(&mut one, block, place, document, width)?;
+        if lines.lines().count() + one.lines().count() <= SECTION_LINES {
+            lines.push_str(&one);
+        }
+    }
+    Ok(lines)
+}
+
+/// The verdict, why, and the numbers.
+fn write_head(out: &mut String, document: &Document, width: usize, notices: usize) -> fmt::Result {
+    let about = format!("{} · {}", harmless(&document.title), document.span);
+    writeln!(out, "{}\n", shortened(&about, width))?;
+    let verdict = &document.verdict;
+    wrapped(out, &format!("{}.", harmless(&verdict.sentence)), width)?;
+    for reason in &verdict.reasons {
+        wrapped(out, &harmless(reason), width)?;
+    }
+    if !document.tiles.is_empty() {
+        writeln!(out)?;
+    }
+    let tiles = document.tiles.iter().map(|tile| {
+        let note = match tile.note.is_empty() {
+            true => String::new(),
+            false => format!(" ({})", tile.note),
+        };
+        // Spaces that do not break.
+        harmless(&format!("{}: {}{note}", tile.title, tile.value)).replace(' ', "\u{a0}")
+    });
+    let tiles: Vec<_> = tiles.collect();
+    if !tiles.is_empty() {
+        wrapped(out, &tiles.join(" · "), width)?;
+    }
+    for notice in document.notices.iter().take(notices) {
+        write_block(out, notice, document, width)?;
+    }
+    Ok(())
+}
+
+fn write_foot(out: &mut String, document: &Document, width: usize) -> fmt::Result {
     writeln!(out, "{}", "─".repeat(width))?;
     writeln!(
         out,
         "smbscope {}, schema {}, of {}",
-        meta.version,
-        report.schema_version,
-        harmless(&meta.inputs.join(", "))
+        document.version,
+        document.schema,
+        harmless(&document.inputs.join(", "))
     )
 }
 
-fn write_section(out: &mut String, section: &Section, width: usize) -> fmt::Result {
+fn write_title(out: &mut String, section: &Section, width: usize) -> fmt::Result {
     let title = section.title.to_uppercase();
     let line = width.saturating_sub(title.chars().count() + 4);
-    writeln!(out, "── {title} {}\n", "─".repeat(line))?;
-    wrapped(out, section.help, width)?;
-    writeln!(out)?;
-    for block in &section.blocks {
+    writeln!(out, "── {title} {}", "─".repeat(line))
+}
+
+fn write_blocks(
+    out: &mut String,
+    blocks: &[Block],
+    document: &Document,
+    width: usize,
+) -> fmt::Result {
+    let mut number = 0;
+    for block in blocks {
+        let before = out.len();
         match block {
-            Block::Table(table) => write_table(out, table, width)?,
-            Block::Facts(facts) => write_facts(out, facts, width)?,
-            Block::Stacked(bars) => write_bars(out, bars, width)?,
-            Block::Timeline(timeline) => write_timeline(out, timeline, width)?,
-            Block::Lines(lines) => write_lines(out, lines, width)?,
-            // The table of commands has them.
-            Block::Histograms(Histograms { .. }) | Block::Curve(Curve { in_text: false, .. }) => {
-                continue;
+            Block::Fold(fold) => write_blocks(out, &fold.blocks, document, width)?,
+            Block::Finding(found, _, when) => {
+                number += 1;
+                out.push_str(&finding_text((found, when.as_deref()), number, width, false));
             }
-            Block::Curve(curve) => write_curve(out, curve, width)?,
-            Block::Waterfall(waterfall) => write_waterfall(out, waterfall, width)?,
-            Block::Note(note) => wrapped(out, &harmless(note), width)?,
-            Block::Warn(note) => wrapped(out, &format!("! {}", harmless(note)), width)?,
+            block => write_block(out, block, document, width)?,
         }
-        writeln!(out)?;
+        if out.len() > before && !matches!(block, Block::Fold(_)) {
+            writeln!(out)?;
+        }
     }
     Ok(())
+}
+
+/// A block in few lines; nothing of what only a complete text has.
+fn write_briefly(
+    out: &mut String,
+    block: &Block,
+    place: usize,
+    document: &Document,
+    width: usize,
+) -> fmt::Result {
+    match block {
+        Block::Table(table) => {
+            let mut table = table.clone();
+            table.in_text = if table.in_text >= MANY { ROWS_MOST } else { ROWS };
+            table.sql = None;
+            write_block(out, &Block::Table(table), document, width)
+        }
+        Block::Finding(found, _, when) => {
+            out.push_str(&finding_text((found, when.as_deref()), place + 1, width, true));
+            Ok(())
+        }
+        // The table of steps has its values.
+        Block::Curve(_) => Ok(()),
+        Block::Facts(_) if document.sections.len() == 1 => write_block(out, block, document, width),
+        Block::Portions(_) | Block::Waterfall(_) | Block::Warn(_) => {
+            write_block(out, block, document, width)
+        }
+        // The highest line, and of percentiles the second.
+        Block::Lines(lines) => {
+            let mut lines = lines.clone();
+            let most = |values: &[f64]| values.iter().copied().fold(0.0, f64::max);
+            let highest = (0..lines.lines.len())
+                .max_by(|a, b| most(&lines.lines[*a].1).total_cmp(&most(&lines.lines[*b].1)));
+            let p95 = lines.lines.iter().position(|(name, _)| name == "p95");
+            let one = p95.or(highest).unwrap_or(0);
+            lines.lines = lines.lines.into_iter().skip(one).take(1).collect();
+            lines.lines.iter_mut().for_each(|(name, _)| {
+                *name = if *name == lines.caption {
+                    name.clone()
+                } else {
+                    format!("{}, {name}", lines.caption)
+                };
+            });
+            let mut text = String::new();
+            write_lines(&mut text, &lines, width)?;
+            text.lines().skip(1).try_for_each(|line| writeln!(out, "{line}"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn write_block(out: &mut String, block: &Block, document: &Document, width: usize) -> fmt::Result {
+    match block {
+        Block::Table(table) => write_table(out, table, document, width),
+        Block::Facts(facts) => write_facts(out, facts, &document.clock, width),
+        Block::Stacked(bars) => write_bars(out, bars, width),
+        Block::Portions(portions) => write_portions(out, portions, width),
+        Block::Timeline(timeline) => write_timeline(out, timeline, width),
+        Block::Lines(lines) => write_lines(out, lines, width),
+        // Tables have them.
+        Block::Histograms(_) | Block::Changes(_) => Ok(()),
+        Block::Curve(Curve { in_text: false, .. }) => Ok(()),
+        Block::Curve(curve) => write_curve(out, curve, width),
+        Block::Waterfall(waterfall) => write_waterfall(out, waterfall, width),
+        Block::Note(note) => wrapped(out, &harmless(note), width),
+        Block::Warn(note) => wrapped(out, &format!("! {}", harmless(note)), width),
+        Block::Finding(..) | Block::Fold(_) => {
+            write_blocks(out, std::slice::from_ref(block), document, width)
+        }
+    }
 }
 
 /// Text in lines of at most `width`.
@@ -84,7 +279,7 @@ fn wrapped(out: &mut String, text: &str, width: usize) -> fmt::Result {
     writeln!(out)
 }
 
-fn write_facts(out: &mut String, facts: &Facts, width: usize) -> fmt::Result {
+fn write_facts(out: &mut String, facts: &Facts, clock: &Clock, width: usize) -> fmt::Result {
     let caption = harmless(&facts.caption);
     writeln!(out, "{}", shortened(&caption, width))?;
     let longest = |lengths: &mut dyn Iterator<Item = usize>| lengths.max().unwrap_or(0);
@@ -95,12 +290,12 @@ fn write_facts(out: &mut String, facts: &Facts, width: usize) -> fmt::Result {
             .rows
             .iter()
             .filter(|fact| !fact.note.is_empty())
-            .map(|fact| fact.value.show().chars().count())
+            .map(|fact| fact.value.show(clock).chars().count())
             // Longer values have a line of their own, and their notes below.
             .filter(|length| *length <= rest / 2),
     );
     for fact in &facts.rows {
-        let shown = fact.value.show();
+        let shown = fact.value.show(clock);
         write!(out, "  {:title$}  ", fact.title)?;
         if fact.note.is_empty() {
             long(out, &shown, rest, title + 4)?;

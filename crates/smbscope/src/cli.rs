@@ -193,16 +193,19 @@ pub struct Import {
 
 /// Show where the time goes.
 ///
-/// The report begins with what was captured, what was lost or not understood, and where the capture
-/// was taken. Then follow commands with latency percentiles, split into server and transfer time,
-/// errors, shares, clients, users, files, the course over time, connections, and the slowest
-/// operations with a Wireshark filter for each. Latency excludes operations that wait by design
-/// (change notifications, blocked locks). Shares of time divide the busy time among the operations
-/// in flight, so that they add up to 100 %.
+/// The report begins with a verdict in one sentence and at most six numbers. Then follow where the
+/// time goes, what makes it slow (as `smbscope explain` finds it), the course over time, commands
+/// with latency percentiles, files, shares, clients, users, and the slowest operations with a
+/// Wireshark filter for each; errors, connections, and what was lost or not understood come last.
+/// Latency excludes operations that wait by design (change notifications, blocked locks). Shares of
+/// time divide the busy time among the operations in flight, so that they add up to 100 %.
 ///
-/// For a load run (`smbscope load --out`) the report also shows the parameters of the run, the
-/// capacity table and curve, the response times of scenarios, and the counters of client and
-/// server. Folders from machines that shared a run (--shard) are read as one run; the report says
+/// The text has at most 60 lines; --all writes everything. The page of --html has everything, needs
+/// no network, and prints on a few pages.
+///
+/// For a load run (`smbscope load --out`) the report begins with the capacity and its curve, and
+/// also shows the response times of scenarios, the parameters of the run, and the counters of
+/// client and server. Folders from machines that shared a run (--shard) are read as one run; the report says
 /// if folders do not belong together.
 ///
 /// For a recording from inside a server it also shows the server's time slice by slice: by command,
@@ -214,6 +217,7 @@ pub struct Import {
 #[command(after_help = "\
 Examples:
   smbscope report capture.pcapng
+  smbscope report capture.pcapng --all
   smbscope report capture.pcapng --html report.html
   smbscope report dataset/ --format json | jq .totals
   smbscope report run/ --html run.html
@@ -227,6 +231,12 @@ pub struct Report {
     /// Format of standard output [default: text; with --html no output].
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub format: Option<TextFormat>,
+    /// Write all sections, tables and charts as text, not only the most important ones on 60 lines.
+    #[arg(long)]
+    pub all: bool,
+    /// Show times of day in UTC instead of local time.
+    #[arg(long)]
+    pub utc: bool,
     /// Operations of load runs to include.
     #[arg(long, value_enum, value_name = "PHASE", default_value_t, conflicts_with = "changes")]
     pub phase: PhaseCounted,

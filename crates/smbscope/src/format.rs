@@ -71,15 +71,16 @@ pub fn lines(columns: &[Column], rows: &[Vec<String>], style: (&str, &str)) -> S
     smbscope_report::table::lines(columns, rows, style, terminal::width())
 }
 
-/// Starts to write rows of `schema`.
+/// Starts to write rows of `schema`; `readable` durations and sizes are for text alone.
 pub fn row_writer(
     format: RowFormat,
     nulls: JsonNulls,
+    readable: bool,
     schema: &SchemaRef,
     output: Output,
 ) -> anyhow::Result<Box<dyn RowWriter>> {
     match format {
-        RowFormat::Text => Ok(Box::new(table::TableWriter::new(schema, output))),
+        RowFormat::Text => Ok(Box::new(table::TableWriter::new(schema, readable, output))),
         RowFormat::Json => Ok(Box::new(machine::Json::new(nulls, output))),
         RowFormat::Csv => machine::Csv::begin(schema, output),
         RowFormat::Parquet => machine::Parquet::begin(schema, output),

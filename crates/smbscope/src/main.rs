@@ -15,6 +15,7 @@ mod exit;
 mod filter_options;
 mod format;
 mod interrupt;
+mod local_time;
 mod log_time;
 mod options;
 mod output;

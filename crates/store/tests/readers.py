@@ -45,6 +45,11 @@ def with_duckdb(folder):
         "rows": {name: ask(f"SELECT count(*) FROM {files(name)}")[0][0] for name in tables(folder)},
         "sums": dict(zip(SUMS, ask(f"SELECT {sums} FROM {operations}")[0])),
         "counts": dict(zip(COUNTS, ask(f"SELECT {counts} FROM {operations}")[0])),
+        # Nearest rank: quantile_disc.
+        "percentiles": {
+            share: ask(f"SELECT quantile_disc(elapsed_ns, {share}) FROM {operations}")[0][0]
+            for share in ["0.0", "0.25", "0.5", "0.9", "0.95", "0.99", "1.0"]
+        },
         "commands": dict(
             ask(f"SELECT command, count(*) FROM {operations} WHERE command IS NOT NULL GROUP BY 1")
         ),

@@ -85,6 +85,10 @@ fn duckdb_and_pyarrow_read_what_was_written() {
         let ours = number(&engine, &format!("SELECT count({name}) FROM operations"));
         assert_eq!(Some(ours), count.as_i64(), "{name}");
     }
+    for (share, theirs) in duckdb["percentiles"].as_object().unwrap() {
+        let sql = format!("SELECT percentile(elapsed_ns, {share}) FROM operations");
+        assert_eq!(Some(number(&engine, &sql)), theirs.as_i64(), "percentile {share}");
+    }
     let commands = duckdb["commands"].as_object().unwrap();
     assert!(commands.len() > 3);
     for (command, count) in commands {

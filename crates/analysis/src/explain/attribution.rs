@@ -6,9 +6,10 @@ use std::collections::BinaryHeap;
 
 use hashbrown::HashMap;
 
-use super::data::{Contributor, Example};
+use super::data::{Contributor, Example, TimeClass};
 use super::operation::{Operation, TextId};
 use super::savings::Savings;
+use crate::stats::latency::BOUNDS_NS;
 
 /// Most names of one kind for which a finding keeps sums.
 const NAMES_MAX: usize = 4096;
@@ -116,10 +117,15 @@ pub(super) struct Attribution {
     shares: SumsByName,
     paths: SumsByName,
     examples: BinaryHeap<RankedExample>,
+    /// Operations by time, between the bounds of the small histograms.
+    times: Times,
     savings: Savings,
     /// When the first of its operations began and the last one ended, ns since 1970.
     pub(super) period: Option<(i64, i64)>,
 }
+
+/// Counts below the first bound, between each two, and from the last bound on.
+type Times = [u64; BOUNDS_NS.len() + 1];
 
 /// The same in the order of the time that would be saved, cut to what is listed.
 pub(super) struct Ranking {
@@ -129,6 +135,7 @@ pub(super) struct Ranking {
     pub(super) shares: Vec<Contributor>,
     pub(super) paths: Vec<Contributor>,
     pub(super) examples: Vec<Example>,
+    pub(super) times: Vec<TimeClass>,
 }
 
 impl Attribution {
@@ -153,6 +160,7 @@ impl Attribution {
         if let Some((first, last)) = other.period {
             self.widen(first, last);
         }
+        self.times.iter_mut().zip(other.times).for_each(|(one, other)| *one += other);
         self.examples.extend(other.examples);
         while self.examples.len() > EXAMPLES {
             self.examples.pop();
@@ -171,6 +179,7 @@ impl Attribution {
     /// Keeps the time and sets the numbers of operations to zero: they are counted elsewhere.
     pub(super) fn without_operations(mut self) -> Attribution {
         self.operations = 0;
+        self.times = Times::default();
         self.sums().for_each(|(operations, _)| *operations = 0);
         self
     }
@@ -211,10 +220,21 @@ impl Attribution {
 
     /// Adds a client's pause before an operation; share and file are not responsible for it.
     pub(super) fn add_pause(&mut self, op: &Operation, saved_ns: i64) {
+        self.add_time(saved_ns);
         self.add_client(op, saved_ns, 1);
     }
 
+    fn add_time(&mut self, ns: i64) {
+        let place = BOUNDS_NS.partition_point(|&bound| bound <= ns);
+        if let Some(count) = self.times.get_mut(place) {
+            *count += 1;
+        }
+    }
+
     fn add_place(&mut self, op: &Operation, saved_ns: i64, operations: u64) {
+        if op.is_timed {
+            self.add_time(op.elapsed_ns);
+        }
         if let Some(share) = op.share {
             self.shares.add(share, operations, saved_ns, || name(op.share_name()));
         }
@@ -296,6 +316,18 @@ impl Attribution {
             shares: self.shares.finish(),
             paths: self.paths.finish(),
             examples: examples.into_iter().map(|one| one.1).collect(),
+            times: classes(&self.times),
         }
     }
+}
+
+/// The classes that have any operations.
+fn classes(times: &Times) -> Vec<TimeClass> {
+    let class = |(place, operations): (usize, u64)| TimeClass {
+        from_ns: place.checked_sub(1).and_then(|place| BOUNDS_NS.get(place)).copied().unwrap_or(0),
+        below_ns: BOUNDS_NS.get(place).copied(),
+        operations,
+    };
+    let counted = times.iter().copied().enumerate().filter(|(_, operations)| *operations > 0);
+    counted.map(class).collect()
 }

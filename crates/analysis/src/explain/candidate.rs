@@ -38,6 +38,7 @@ impl Candidate {
             operations,
             first_ns: period.map(|(first, _)| first),
             last_ns: period.map(|(_, last)| last),
+            times: ranking.times,
             figures: Vec::new(),
             clients: ranking.clients,
             connections: Vec::new(),

@@ -113,6 +113,8 @@ pub struct Finding {
     pub first_ns: Option<i64>,
     /// When the last of them ended, ns since 1970.
     pub last_ns: Option<i64>,
+    /// How long they took, or how long the client paused before them: the classes that have any.
+    pub times: Vec<TimeClass>,
     /// Figures that prove it.
     pub figures: Vec<Figure>,
     /// Most time first.
@@ -165,6 +167,17 @@ pub struct Figure {
     pub unit: &'static str,
 }
 
+/// Operations that took a certain time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct TimeClass {
+    /// At least this, ns.
+    pub from_ns: i64,
+    /// Less than this, ns; none for the last class.
+    pub below_ns: Option<i64>,
+    /// Operations.
+    pub operations: u64,
+}
+
 /// A client, connection, share or file that contributes to a finding.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Contributor {
@@ -187,6 +200,8 @@ pub struct Example {
     pub path: Option<String>,
     /// How long it took, ns; none for a later member of a compound, whose time is that of the lead.
     pub elapsed_ns: Option<i64>,
+    /// When the server answered that the operation is pending, ns after the request.
+    pub pending_ns: Option<i64>,
     /// The frame of its request in the capture.
     pub request_frame: Option<u64>,
     /// The frame of its reply.

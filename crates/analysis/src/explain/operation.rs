@@ -422,6 +422,12 @@ impl Operation<'_> {
             command: self.columns.command.get(self.row).unwrap_or("(unknown)").to_owned(),
             path: text(self.path_name()),
             elapsed_ns: self.columns.elapsed_ns.get(self.row).map(duration),
+            pending_ns: self
+                .columns
+                .pending_at
+                .get(self.row)
+                .zip(self.start)
+                .map(|(at, start)| duration(at.saturating_sub(start))),
             request_frame: self.columns.request_frame.get(self.row),
             response_frame: self.columns.response_frame.get(self.row),
         }

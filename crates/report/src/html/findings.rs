@@ -1,75 +1,59 @@
-//! The diagnosis at the top of the page: the findings that explain 5 % or more, the first ones unfolded.
+//! A finding in a page: cost, evidence, remedies, and what they would bring.
 
 use std::fmt::Write;
 
-use smbscope_analysis::explain::{Diagnosis, Finding};
+use smbscope_analysis::explain::Finding;
 
-use super::escape;
+use super::{charts, escape, histograms, plot};
+use crate::evidence;
 use crate::format;
-use crate::pages::findings::{
-    SHOWN, example, figure, gain, headline, places, reported, verdict, when,
-};
+use crate::pages::findings::{cost, example, figure, gain, places};
 
-/// Place that links go to.
-pub(super) const ID: &str = "findings";
-/// Its heading.
-pub(super) const TITLE: &str = "What makes it slow";
-
-/// `of_run` where operations of all phases of a load run are in them.
-pub(super) fn findings(out: &mut String, diagnosis: &Diagnosis, of_run: bool) {
-    let what = match of_run {
-        true => " Of the whole run, with warm-up, cool-down and logons.",
-        false => "",
-    };
+pub(super) fn finding(out: &mut String, found: &Finding, when: Option<&str>, is_open: bool) {
     let _ = write!(
         out,
-        "<section id=\"{ID}\">\n<h2>{TITLE}</h2>\n<p class=\"lead\">Most costly first: the share of all time in \
-         which clients waited or paused. Findings can overlap.{what} docs/method/findings.md says how each is \
-         found.</p>\n"
-    );
-    if let Some(words) = verdict(diagnosis) {
-        let _ = writeln!(out, "<p class=\"verdict\">{}</p>", escape(&words));
-    }
-    let told = reported(diagnosis);
-    if !told.is_empty() {
-        out.push_str("<ol class=\"findings\">\n");
-        for (place, found) in told.iter().enumerate() {
-            one(out, found, when(found, &diagnosis.whole), place < SHOWN);
-        }
-        out.push_str("</ol>\n");
-    }
-    for note in &diagnosis.notes {
-        let _ = writeln!(out, "<p class=\"note\">{}</p>", escape(&note.what));
-    }
-    out.push_str("</section>\n");
-}
-
-fn one(out: &mut String, found: &Finding, when: Option<String>, is_open: bool) {
-    let _ = write!(
-        out,
-        "<li><details{}><summary><b>{}</b> <span class=\"cost\">{}</span>{}</summary>\n<p>{}.</p>\n<dl>",
+        "<details class=\"finding\"{}><summary><span class=\"share\">{}</span><b>{}</b> <span class=\"cost\">{}</span>{}</summary>\n\
+         <div class=\"evidence\"><div>\n<p>{}.</p>\n<dl>",
         if is_open { " open" } else { "" },
+        format::share(found.share),
         escape(found.trouble.title()),
-        escape(&headline(found)),
+        escape(&cost(found)),
         meter(found.share),
         escape(&found.what),
     );
     let mut row = |title: &str, words: &[String]| {
         if !words.is_empty() {
-            let words: Vec<_> = words.iter().map(|words| escape(words)).collect();
-            let _ = write!(out, "<dt>{title}</dt><dd>{}</dd>", words.join("<br>"));
+            let _ = write!(out, "<dt>{title}</dt><dd>");
+            for words in words {
+                let _ = write!(out, "<span>{}</span>", escape(words));
+            }
+            out.push_str("</dd>");
         }
     };
-    let figures: Vec<_> = found.figures.iter().map(figure).collect();
-    row("Figures", &figures);
-    row("When", when.as_slice());
-    row("Where", &places(found, true));
-    row("See", &found.examples.iter().map(example).collect::<Vec<_>>());
-    row("Because", &[format!("{}.", found.because)]);
+    let when: Vec<_> = when.into_iter().map(str::to_owned).collect();
+    row("When", &when);
     let remedies = found.remedies.iter().map(|one| format!("{}: {}", one.at, one.action));
     row("Do", &remedies.collect::<Vec<_>>());
-    row("That brings", &found.gains.iter().map(gain).collect::<Vec<_>>());
-    out.push_str("</dl>\n</details></li>\n");
+    row("Effect", &found.gains.iter().map(gain).collect::<Vec<_>>());
+    row("Where", &places(found, true));
+    let figures: Vec<_> = found.figures.iter().map(figure).collect();
+    row("Figures", &figures);
+    row("See", &found.examples.iter().map(example).collect::<Vec<_>>());
+    row("Because", &[format!("{}.", found.because)]);
+    out.push_str("</dl></div>\n<div>");
+    if let Some(curve) = evidence::throughput(found) {
+        plot::curve(out, &curve);
+    }
+    if let Some(times) = evidence::times(found) {
+        histograms::times(out, &times);
+    }
+    if let Some(timeline) = evidence::timeline(found) {
+        charts::timeline(out, &timeline);
+    }
+    if let Some(places) = evidence::places(found) {
+        charts::stacked(out, &places);
+    }
+    out.push_str("</div></div></details>\n");
 }
 
 /// A share as a bar.

@@ -1,12 +1,19 @@
-//! Tables and lists of facts in HTML.
+//! Tables and lists of facts in HTML. A table has all its rows; the page's script shows ten of them, the
+//! columns that fit, and a search box. Ranks of columns decide which are printed.
 
 use std::fmt::Write;
 
-use super::{charts, escape};
-use crate::document::{Cell, Facts, Heading, Table};
+use super::{escape, histograms};
+use crate::clock::Clock;
+use crate::document::{Cell, Document, Facts, Heading, Table};
 use crate::format;
 
-pub(super) fn facts(out: &mut String, facts: &Facts) {
+/// Characters of a text cell; of longer ones the middle is left out.
+const CELL_MAX: usize = 52;
+/// Columns of a printed table.
+const PRINTED: usize = 9;
+
+pub(super) fn facts(out: &mut String, facts: &Facts, clock: &Clock) {
     let _ = writeln!(
         out,
         "<div class=\"scroll\"><table class=\"facts\"><caption>{}</caption><tbody>",
@@ -18,20 +25,14 @@ pub(super) fn facts(out: &mut String, facts: &Facts) {
             "<tr><th scope=\"row\" title=\"{}\">{}</th><td>{}</td><td class=\"aside\">{}</td></tr>",
             escape(fact.help),
             escape(&fact.title),
-            escape(&fact.value.show()),
+            escape(&fact.value.show(clock)),
             escape(&fact.note)
         );
     }
     out.push_str("</tbody></table></div>\n");
 }
 
-pub(super) fn table(out: &mut String, table: &Table) {
-    let _ = write!(
-        out,
-        "<div class=\"scroll\" tabindex=\"0\"><table class=\"sortable\"><caption>{} <span class=\"help\">{}</span></caption>",
-        escape(&table.caption),
-        escape(&table.help)
-    );
+pub(super) fn table(out: &mut String, table: &Table, document: &Document) {
     // A column without any value says nothing.
     let filled = |place: usize| {
         let mut cells = table.rows.iter().filter_map(|row| row.get(place));
@@ -39,6 +40,16 @@ pub(super) fn table(out: &mut String, table: &Table) {
     };
     let shown: Vec<(usize, &Heading)> =
         table.headings.iter().enumerate().filter(|(place, _)| filled(*place)).collect();
+    let filter =
+        table.filter.and_then(|filter| shown.iter().position(|(place, _)| *place == filter));
+    let filter = filter.map_or_else(String::new, |place| format!(" data-filter=\"{place}\""));
+    let _ = write!(
+        out,
+        "<div class=\"table\"><div class=\"scroll\" tabindex=\"0\"><table class=\"sortable{}\"{filter}><caption>{} <span class=\"help\">{}</span></caption>",
+        unprinted(&shown),
+        escape(&table.caption),
+        escape(&table.help)
+    );
     head(out, &shown);
     out.push_str("<tbody>\n");
     let rows = table.rows.iter().take(table.in_page);
@@ -47,50 +58,43 @@ pub(super) fn table(out: &mut String, table: &Table) {
         written += 1;
         out.push_str("<tr>");
         for (number, (place, heading)) in shown.iter().enumerate() {
-            cell(out, row.get(*place).unwrap_or(&Cell::Empty), heading, number == 0);
+            let value = row.get(*place).unwrap_or(&Cell::Empty);
+            cell(out, value, heading, number == 0, &document.clock);
         }
         out.push_str("</tr>\n");
-    }
-    if written == 0 {
-        out.push_str("<tr><td>none</td></tr>\n");
     }
     out.push_str("</tbody></table></div>\n");
     let more = table.total.saturating_sub(written);
     if more > 0 {
-        let _ = write!(out, "<p class=\"more\">… and {} more", format::count(more));
+        let _ = write!(out, "<p class=\"more\">{} more are not in this page", format::count(more));
         if let Some(sql) = &table.sql {
-            let _ = write!(out, ": <code>smbscope query INPUT \"{}\"</code>", escape(sql));
+            let _ = write!(out, ": <code>{}</code>", escape(&document.query(sql)));
         }
         out.push_str("</p>\n");
     }
+    out.push_str("</div>\n");
+}
+
+/// Classes of the columns that a printed page has no room for: those of the highest ranks.
+fn unprinted(shown: &[(usize, &Heading)]) -> String {
+    let mut ranked: Vec<(u8, usize)> =
+        shown.iter().enumerate().map(|(number, (_, heading))| (heading.rank, number)).collect();
+    ranked.sort_unstable();
+    let left_out = ranked.iter().skip(PRINTED).filter(|(rank, _)| *rank > 0);
+    left_out.map(|(_, number)| format!(" p{}", number + 1)).collect()
 }
 
 fn head(out: &mut String, shown: &[(usize, &Heading)]) {
-    out.push_str("<thead>");
-    if shown.iter().any(|(_, heading)| heading.group.is_some()) {
-        out.push_str("<tr class=\"groups\">");
-        let mut rest = shown;
-        while let Some((_, first)) = rest.first() {
-            let length =
-                rest.iter().take_while(|(_, heading)| heading.group == first.group).count().max(1);
-            let _ = match first.group {
-                Some(group) => write!(
-                    out,
-                    "<th scope=\"colgroup\" colspan=\"{length}\"><span>{}</span></th>",
-                    escape(group)
-                ),
-                None => write!(out, "<td colspan=\"{length}\"></td>"),
-            };
-            rest = rest.get(length..).unwrap_or(&[]);
-        }
-        out.push_str("</tr>");
-    }
-    out.push_str("<tr>");
+    out.push_str("<thead><tr>");
     for (_, heading) in shown {
         let class = if heading.numeric { " class=\"n\"" } else { "" };
+        let group = heading
+            .group
+            .map_or_else(String::new, |group| format!("<small>{}</small> ", escape(group)));
         let _ = write!(
             out,
-            "<th scope=\"col\"{class} title=\"{}\">{}</th>",
+            "<th scope=\"col\"{class} data-rank=\"{}\" title=\"{}\">{group}{}</th>",
+            heading.rank,
             escape(heading.help),
             escape(&heading.title)
         );
@@ -98,7 +102,7 @@ fn head(out: &mut String, shown: &[(usize, &Heading)]) {
     out.push_str("</tr></thead>");
 }
 
-fn cell(out: &mut String, cell: &Cell, heading: &Heading, first: bool) {
+fn cell(out: &mut String, cell: &Cell, heading: &Heading, first: bool, clock: &Clock) {
     let class = match (cell, heading.numeric) {
         (Cell::Empty, true) => " class=\"n empty\"",
         (Cell::Empty, false) => " class=\"empty\"",
@@ -110,15 +114,21 @@ fn cell(out: &mut String, cell: &Cell, heading: &Heading, first: bool) {
         Some(key) => format!(" data-v=\"{key}\""),
         None => String::new(),
     };
+    let shown = cell.show(clock);
     let content = match cell {
-        Cell::Histogram(counts) => charts::small(counts),
+        Cell::Histogram(counts) => histograms::small(counts),
         Cell::Share(share) => format!(
             "{}<svg class=\"bar\" aria-hidden=\"true\"><rect width=\"{:.1}%\" height=\"100%\"/></svg>",
-            escape(&cell.show()),
+            escape(&shown),
             share.clamp(0.0, 1.0) * 100.0
         ),
-        Cell::Code(_) => format!("<code>{}</code>", escape(&cell.show())),
-        _ => escape(&cell.show()),
+        Cell::Code(_) => format!("<code title=\"{0}\">{0}</code>", escape(&shown)),
+        Cell::Text(_) if shown.chars().count() > CELL_MAX => format!(
+            "<span title=\"{}\">{}</span>",
+            escape(&shown),
+            escape(&format::shortened(&shown, CELL_MAX))
+        ),
+        _ => escape(&shown),
     };
     let _ = match first {
         true => write!(out, "<th scope=\"row\"{class}{key}>{content}</th>"),

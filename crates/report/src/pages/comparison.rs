@@ -91,7 +91,7 @@ fn sentence(warning: &Warning) -> String {
     format!("warning: {what} (A: {}; B: {})", warning.a, warning.b)
 }
 
-fn about_lines(about: &About) -> Vec<String> {
+pub(crate) fn about_lines(about: &About) -> Vec<String> {
     let mut first = vec![format!("{} operations", count(about.operations))];
     if about.timed != about.operations {
         first.push(format!("{} of them timed", count(about.timed)));
@@ -138,7 +138,7 @@ fn about_lines(about: &About) -> Vec<String> {
 }
 
 /// The title of a row.
-fn title(row: &Row) -> String {
+pub(crate) fn title(row: &Row) -> String {
     let name = row.name.as_deref();
     match row.kind {
         RowKind::Total => "all operations".to_owned(),
@@ -188,7 +188,7 @@ fn means(rows: &[&Row], bold: (&str, &str), width: Option<usize>) -> String {
 }
 
 /// The units that are taken to be independent.
-fn by(row: &Row) -> String {
+pub(crate) fn by(row: &Row) -> String {
     let (Some(a), Some(b)) = (row.a.unit, row.b.unit) else { return String::new() };
     let n = |side: &Measured| side.clusters.unwrap_or(0);
     let word = |unit: Unit| match unit {
@@ -246,7 +246,7 @@ fn more(rows: &[&Row], bold: (&str, &str), width: Option<usize>) -> String {
     lines(&columns, &body.collect::<Vec<_>>(), bold, width)
 }
 
-fn legend(found: &Comparison) -> String {
+pub(crate) fn legend(found: &Comparison) -> String {
     let mut text = String::from(
         "change: of the mean, from A to B. delta (Cliff): probability that an operation of B takes \
          longer than one of A,\nminus the reverse. p is corrected for the number of groups (Holm); \
@@ -274,7 +274,7 @@ fn legend(found: &Comparison) -> String {
     text
 }
 
-fn ms(seconds: Option<f64>) -> String {
+pub(crate) fn ms(seconds: Option<f64>) -> String {
     let Some(seconds) = seconds else { return String::new() };
     let ms = seconds * 1e3;
     match ms.abs() {
@@ -285,7 +285,7 @@ fn ms(seconds: Option<f64>) -> String {
     }
 }
 
-fn percent(percent: f64) -> String {
+pub(crate) fn percent(percent: f64) -> String {
     // A number that rounds to zero has no sign.
     let percent = if percent.abs() < 0.05 { 0.0 } else { percent };
     match percent.abs() {
@@ -295,7 +295,7 @@ fn percent(percent: f64) -> String {
     }
 }
 
-fn p_value(p: f64) -> String {
+pub(crate) fn p_value(p: f64) -> String {
     match p {
         p if p < 0.001 => "<0.001".to_owned(),
         p => format!("{p:.3}"),

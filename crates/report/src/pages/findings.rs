@@ -158,14 +158,18 @@ pub(crate) fn when(found: &Finding, whole: &Whole) -> Option<String> {
 
 /// The cost of a finding, and its certainty.
 pub(crate) fn headline(found: &Finding) -> String {
+    format!("{} of the time, {}", format::share(found.share), cost(found))
+}
+
+/// Likewise without the share.
+pub(crate) fn cost(found: &Finding) -> String {
     let sure = match found.confidence {
         Confidence::High => "measured",
         Confidence::Medium => "likely",
         Confidence::Low => "possible",
     };
     format!(
-        "{} of the time, {} ± {} would be saved; {sure}",
-        format::share(found.share),
+        "{} ± {} would be saved; {sure}",
         format::duration(found.saved_ns),
         format::duration(found.saved_error_ns),
     )
@@ -238,6 +242,21 @@ fn one(
     for words in found.gains.iter().take(most).map(gain) {
         line(format!("Effect: {words}"));
     }
+}
+
+/// One finding of a report, in all detail or with its most useful lines only.
+pub(crate) fn finding_text(
+    (found, when): (&Finding, Option<&str>),
+    number: usize,
+    width: usize,
+    is_brief: bool,
+) -> String {
+    let mut text = String::new();
+    let look = Look { width, height: usize::MAX, bold: ("", ""), all: !is_brief };
+    let without = if is_brief { Without::Because } else { Without::Nothing };
+    let when = when.map_or(String::new(), |when| format!(", {when}"));
+    one(&mut text, number, (found, &when), look, without);
+    text
 }
 
 /// Names of one kind.

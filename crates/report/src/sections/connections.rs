@@ -10,9 +10,7 @@ pub(crate) fn compounds(report: &Report) -> Section {
     let compounds = &report.compounds;
     let of = |name: &str, value: Cell| fact("compounds", name, value);
     let mut blocks = Vec::new();
-    if compounds.members == 0 {
-        blocks.push(Block::Note("No message carried more than one operation.".to_owned()));
-    } else {
+    if compounds.members > 0 {
         let mut rows = vec![
             of("chains", Cell::Count(compounds.chains)),
             of("members", Cell::Count(compounds.members))

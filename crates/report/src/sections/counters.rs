@@ -206,5 +206,7 @@ fn chart(report: &Report, group: &[&CounterRow]) -> Option<Block> {
         start_ns: report.series.bins.first().map_or(0, |bin| bin.start_ns),
         bin_ns: report.series.bin_ns,
         lines: rows.iter().map(|row| (name(row), values(row))).collect(),
+        is_sampled: true,
+        bands: super::load::bands(report),
     }))
 }

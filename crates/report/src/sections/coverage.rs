@@ -5,16 +5,14 @@ use smbscope_tables::code::Vantage;
 use smbscope_tables::run::LOAD_FORMAT;
 use smbscope_tables::tables::Coverage;
 
+use crate::Selection;
 use crate::document::{Block, Cell, Fact, Facts, Section, Table, column, fact};
-use crate::sections::run;
-use crate::{Meta, Selection};
 
 /// Recordings that get a list of facts of their own; more are a table.
 const LISTED_MAX: usize = 4;
 
-pub(crate) fn coverage(report: &Report, meta: &Meta) -> Section {
-    let mut blocks = report.load.as_ref().map(run::warnings).unwrap_or_default();
-    blocks.extend(meta.selection.as_ref().map(selected));
+pub(crate) fn coverage(report: &Report) -> Section {
+    let mut blocks = Vec::new();
     if report.coverage.is_empty() {
         blocks.push(Block::Note(
             "These operations have no coverage record, so losses are unknown.".to_owned(),
@@ -28,9 +26,6 @@ pub(crate) fn coverage(report: &Report, meta: &Meta) -> Section {
         blocks.push(Block::Table(table(&report.coverage)));
         blocks.push(lost(&sum(&report.coverage)));
     }
-    if report.totals.tally.operations == 0 && report.load.is_none() && !report.coverage.is_empty() {
-        blocks.push(Block::Note(nothing(&report.coverage)));
-    }
     Section {
         id: "coverage",
         title: "Coverage",
@@ -39,40 +34,44 @@ pub(crate) fn coverage(report: &Report, meta: &Meta) -> Section {
     }
 }
 
-/// What inputs without operations hold, and what to do.
-fn nothing(rows: &[Coverage]) -> String {
-    let sum = |of: fn(&Coverage) -> u64| rows.iter().map(of).fold(0, u64::saturating_add);
-    let frames = sum(|row| row.frames);
-    let others = [
-        (sum(|row| row.frames_not_tcp), "not TCP"),
-        (sum(|row| row.frames_not_smb), "TCP without SMB"),
-        (sum(|row| row.frames_tunnelled), "in a tunnel"),
-        (sum(|row| row.frames_link_unknown), "of an unsupported link type"),
-        (sum(|row| row.frames_cut), "truncated"),
+/// What a reader must know before any number: packets that were lost, and inputs that end early.
+pub(crate) fn notices(report: &Report) -> Vec<Block> {
+    let mut row = sum(&report.coverage);
+    let mut said = Vec::new();
+    if let Some(how) = row.cut_off.take() {
+        said.push(format!("The input is not complete: {how}."));
+    }
+    let parts = [
+        (row.frames_dropped.unwrap_or(0), "packets dropped by the recorder"),
+        (row.gaps, "gaps in TCP streams"),
+        (row.decryption_failed, "messages that could not be decrypted"),
     ];
-    let others: Vec<_> = others
+    let parts: Vec<_> = parts
         .iter()
         .filter(|(count, _)| *count > 0)
-        .map(|(count, what)| format!("{} {what}", crate::format::count(*count)))
+        .map(|(count, what)| format!("{what}: {}", crate::format::count(*count)))
         .collect();
-    let of_them = match others.is_empty() {
-        true => String::new(),
-        false => format!(" ({})", others.join(", ")),
-    };
-    match frames {
-        0 => "There are no packets and no SMB operations here: was anything recorded? `smbscope doctor` checks what recording needs.".to_owned(),
-        _ => format!(
-            "There are no SMB operations in these {} packets{of_them}: capture TCP port 445 at the client or the server while the share is used, for example with tcpdump -s 256 -w share.pcap port 445.",
-            crate::format::count(frames)
-        ),
+    if !parts.is_empty() {
+        said.push(format!(
+            "Part of the traffic is missing ({}). The section Coverage has all counters.",
+            parts.join(", ")
+        ));
     }
+    let encrypted = row.messages_encrypted.saturating_sub(row.messages_decrypted);
+    if encrypted > 0 {
+        said.push(format!(
+            "{} messages are encrypted and could not be read: give the session keys, or record inside the server.",
+            crate::format::count(encrypted)
+        ));
+    }
+    said.into_iter().map(Block::Warn).collect()
 }
 
-/// What was left out.
-fn selected(selection: &Selection) -> Block {
+/// Which part of the inputs the report covers.
+pub(crate) fn selected(selection: &Selection) -> Block {
     let text = selection.text();
     Block::Note(format!(
-        "This report covers {text}. Coverage below describes the inputs as a whole; counters, steps and scenarios of load runs are limited by time alone."
+        "This report covers {text}. The section Coverage describes the inputs as a whole; counters, steps and scenarios of load runs are limited by time alone."
     ))
 }
 

@@ -7,6 +7,7 @@ use crate::document::{
 };
 use crate::fields::{Format, field};
 use crate::format;
+use crate::sections::portions;
 
 pub(crate) fn overview(report: &Report) -> Section {
     let totals = &report.totals;
@@ -68,10 +69,11 @@ pub(crate) fn overview(report: &Report) -> Section {
     rows.push(of("read_bytes", Cell::Bytes(tally.read_bytes)));
     rows.push(of("written_bytes", Cell::Bytes(tally.written_bytes)));
     rows.push(of("wire_bytes", Cell::Bytes(tally.wire_bytes)));
-    rows.push(
-        of("errors", Cell::Count(tally.errors))
-            .noted(format!("and {} for names that do not exist", format::count(tally.not_found))),
-    );
+    rows.push(of("errors", Cell::Count(tally.errors)).noted(format!(
+        "and {} for names that do not exist. {}",
+        format::count(tally.not_found),
+        successes(report)
+    )));
     rows.push(of("unanswered", Cell::Count(tally.unanswered)).noted(format!(
         "requests; replies without their request: {}",
         format::count(tally.request_unseen)
@@ -82,15 +84,30 @@ pub(crate) fn overview(report: &Report) -> Section {
             format::duration(tally.waiting_ns)
         )));
     }
-    let mut blocks = vec![Block::Facts(Facts { caption: "All operations".to_owned(), rows })];
+    let facts = Block::Facts(Facts { caption: "All operations".to_owned(), rows });
+    let mut blocks = portions::portions(report);
+    let mut more = vec![facts];
     if tally.busy_ns > 0 {
-        blocks.push(Block::Stacked(stacked(report)));
+        more.insert(0, Block::Stacked(stacked(report)));
     }
+    blocks.push(Block::fold("By command and part, and all totals", more));
     Section {
         id: "time",
         title: "Where the time goes",
         help: "Busy time is divided among the operations in flight on a connection at each point in time, so that shares add up to the whole.",
         blocks,
+    }
+}
+
+/// What replies other than errors say.
+fn successes(report: &Report) -> &'static str {
+    let statuses = &report.statuses;
+    match (statuses.rows.is_empty(), statuses.success, statuses.unknown) {
+        (false, ..) => "",
+        (true, 0, _) => "No reply has a known status.",
+        (true, _, 0) => "Every recorded reply was a success.",
+        // Not answered, or not decrypted.
+        (true, ..) => "Every reply with a known status was a success.",
     }
 }
 
@@ -192,7 +209,7 @@ pub(crate) fn commands(report: &Report) -> Section {
     .cut(40, 100, "select command, count(*) as operations, sum(busy_ns) as busy_ns from operations group by command order by busy_ns desc nulls last");
     let mut blocks = vec![
         Block::Table(usage),
-        Block::Histograms(Histograms {
+        Block::fold("Latency and parts by command", vec![Block::Histograms(Histograms {
             caption: "Latency by command".to_owned(),
             help: "Operations by elapsed time; each bar spans from 1, 2 or 5 to the next, and the highest bar of each command has full height.".to_owned(),
             bounds: bounds.get(range.start..range.end + 1).unwrap_or(&[]).to_vec(),
@@ -203,8 +220,7 @@ pub(crate) fn commands(report: &Report) -> Section {
                 .take(16)
                 .map(|row| (row.command.clone(), within(row)))
                 .collect(),
-        }),
-        Block::Table(split(report)),
+        }), Block::Table(split(report))]),
     ];
     let waiting: Vec<_> = report.commands.iter().filter(|row| row.tally.waits > 0).collect();
     if !waiting.is_empty() {
@@ -301,15 +317,7 @@ pub(crate) fn errors(report: &Report) -> Section {
     // Errors first, then names that do not exist, then what the protocol works by.
     let mut rows = statuses.rows.clone();
     rows.sort_by_key(|row: &Status| std::cmp::Reverse(row.class as u8));
-    if rows.is_empty() {
-        let said = match (statuses.success, statuses.unknown) {
-            (0, _) => "No reply has a known status.",
-            (_, 0) => "Every recorded reply was a success.",
-            // Not answered, or not decrypted.
-            _ => "Every reply with a known status was a success.",
-        };
-        blocks.push(Block::Note(said.to_owned()));
-    } else {
+    if !rows.is_empty() {
         blocks.push(Block::Table(
             Table::new(
                 "Replies other than success",
@@ -320,11 +328,13 @@ pub(crate) fn errors(report: &Report) -> Section {
             .cut(20, 100, "select status_name, command, count(*) from operations where status <> 0 group by status_name, command order by 3 desc"),
         ));
     }
-    blocks.push(Block::Note(format!(
-        "{} replies were STATUS_SUCCESS; of {} operations the status is not known.",
-        format::count(statuses.success),
-        format::count(statuses.unknown)
-    )));
+    if !blocks.is_empty() {
+        blocks.push(Block::Note(format!(
+            "{} replies were STATUS_SUCCESS; of {} operations the status is not known.",
+            format::count(statuses.success),
+            format::count(statuses.unknown)
+        )));
+    }
     if statuses.others > 0 {
         blocks.push(Block::Note(format!(
             "{} further replies have statuses past the limit on their number.",
@@ -377,10 +387,14 @@ pub(crate) fn slowest(report: &Report) -> Section {
     .cut(15, 50, "select * from operations where waits is not true order by elapsed_ns desc nulls last limit 1000");
     let mut table = table;
     table.total = report.totals.tally.elapsed.n;
+    let mut blocks = vec![Block::Table(table)];
+    if report.slowest.is_empty() {
+        blocks.clear();
+    }
     Section {
         id: "slowest",
         title: "Slowest operations",
         help: "The outliers, each with its packets.",
-        blocks: vec![Block::Table(table)],
+        blocks,
     }
 }

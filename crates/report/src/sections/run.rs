@@ -10,7 +10,7 @@ use crate::format;
 const LISTED_MAX: usize = 4;
 
 pub(crate) fn run(load: &Load) -> Section {
-    let mut blocks: Vec<_> = load.runs.iter().take(1).flat_map(aloud).map(Block::Warn).collect();
+    let mut blocks = Vec::new();
     if load.runs.is_empty() {
         blocks.push(Block::Note("No manifest describes the run.".to_owned()));
     }
@@ -218,9 +218,11 @@ fn machines(runs: &[RunPart]) -> Table {
     table
 }
 
-/// What makes the numbers doubtful, a sentence each.
-pub(crate) fn warnings(load: &Load) -> Vec<Block> {
-    load.warnings.iter().map(|warning| Block::Warn(sentence(warning))).collect()
+/// What makes the numbers doubtful or special, a sentence each.
+pub(crate) fn notices(load: &Load) -> Vec<Block> {
+    let doubtful = load.warnings.iter().map(|warning| Block::Warn(sentence(warning)));
+    let special = load.runs.iter().take(1).flat_map(aloud).map(Block::Note);
+    doubtful.chain(special).collect()
 }
 
 fn sentence(warning: &Warning) -> String {

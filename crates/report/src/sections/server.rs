@@ -24,8 +24,10 @@ pub(crate) fn server(report: &Report, server: &Server) -> Section {
             Block::Stacked(shares_of_time(server)),
             Block::Stacked(one_operation(server)),
             Block::Table(reference(server)),
-            Block::Table(by_share(server)),
-            Block::Table(by_slice(server)),
+            Block::fold(
+                "By share and by slice",
+                vec![Block::Table(by_share(server)), Block::Table(by_slice(server))],
+            ),
         ]);
     }
     if !server.bins.is_empty() {
@@ -42,7 +44,7 @@ pub(crate) fn server(report: &Report, server: &Server) -> Section {
     }
     Section {
         id: "server",
-        title: "Server",
+        title: "Inside the server",
         help: "What a probe inside the server recorded: the time from the last byte of a request to the first byte of its reply, slice by slice, without operations that wait by design.",
         blocks,
     }
@@ -318,6 +320,8 @@ fn over_time(report: &Report, server: &Server) -> Lines {
         start_ns: server.bins.first().map_or(0, |bin| bin.start_ns),
         bin_ns: report.series.bin_ns,
         lines: used.map(line).collect(),
+        is_sampled: true,
+        bands: Vec::new(),
     }
 }
 

@@ -1,6 +1,6 @@
-//! Groups, paths, time and sizes.
+//! Groups, time and sizes.
 
-use smbscope_analysis::summary::{Bin, Group, Groups, PathRow, Report, Sizes, Top};
+use smbscope_analysis::summary::{Bin, Group, Groups, Report, Sizes};
 
 use crate::document::{
     Block, Cell, Facts, Join, Lines, Section, Stacked, Table, column, distribution, fact,
@@ -8,6 +8,9 @@ use crate::document::{
 use crate::fields::{Format, field};
 use crate::format;
 use crate::sections::{counters, load};
+
+/// Charts of counters that are not folded.
+const COUNTERS: usize = 4;
 
 pub(crate) fn groups(report: &Report) -> Section {
     let tables = [
@@ -17,8 +20,16 @@ pub(crate) fn groups(report: &Report) -> Section {
         ("File extensions", "extension", "(none)", &report.extensions),
     ];
     let mut blocks = Vec::new();
+    let mut same = Vec::new();
     for (caption, name, without, groups) in tables {
-        blocks.push(Block::Table(group_table(caption, name, without, groups)));
+        match groups.rows.as_slice() {
+            // A table of one row says nothing that the totals do not.
+            [only] if groups.others.is_none() => {
+                let value = only.name.as_deref().unwrap_or(without);
+                same.push(format!("{name} {value}"));
+            }
+            _ => blocks.push(Block::Table(group_table(caption, name, without, groups))),
+        }
         if let Some(others) = &groups.others {
             blocks.push(Block::Note(format!(
                 "Only the first {} are distinguished; {} operations with {} of the time belong to others.",
@@ -28,9 +39,12 @@ pub(crate) fn groups(report: &Report) -> Section {
             )));
         }
     }
+    if !same.is_empty() {
+        blocks.push(Block::Note(format!("All operations have {}.", same.join(", "))));
+    }
     Section {
         id: "groups",
-        title: "By share, client, user and extension",
+        title: "Shares, clients, users",
         help: "The same numbers for each value of one property, most time first.",
         blocks,
     }
@@ -70,77 +84,6 @@ fn plural(name: &str) -> &'static str {
     }
 }
 
-pub(crate) fn paths(report: &Report) -> Section {
-    let mut blocks = Vec::new();
-    for (what, top, path) in [
-        ("Files", &report.files, "path"),
-        (
-            "Directories",
-            &report.directories,
-            "case when command in ('QueryDirectory', 'ChangeNotify') then rtrim(path, chr(92)) else regexp_replace(path, '\\x5c?[^\\x5c]*\\x5c*$', '') end as directory",
-        ),
-    ] {
-        for (ranking, measure, rows) in [
-            ("by time", "busy_ns", &top.by_time),
-            ("by bytes", "bytes", &top.by_bytes),
-            ("by operations", "operations", &top.by_operations),
-        ] {
-            if rows.is_empty() {
-                continue;
-            }
-            let sql = format!(
-                "select share, {path}, count(*) as operations, sum(busy_ns) as busy_ns, sum(case when command like 'Read%' or command like 'Write%' then transferred_bytes end) as bytes from operations where path is not null group by 1, 2 order by {measure} desc nulls last"
-            );
-            let mut table = path_table(&format!("{what} {ranking}"), top, rows).cut(8, 25, &sql);
-            // Every path has operations: in a shorter ranking are all that have any time, or bytes.
-            table.total = match rows.len() < top.by_operations.len() {
-                true => rows.len() as u64,
-                false => top.distinct.max(rows.len() as u64),
-            };
-            blocks.push(Block::Table(table));
-        }
-        if top.approximate {
-            blocks.push(Block::Note(format!(
-                "{what}: there are more than are kept. The numbers above may be too low by up to {}, {} and {} operations.",
-                format::duration(top.error_busy_ns),
-                format::bytes(top.error_bytes),
-                format::count(top.error_operations)
-            )));
-        }
-    }
-    if blocks.is_empty() {
-        blocks.push(Block::Note("No path was seen.".to_owned()));
-    }
-    Section {
-        id: "paths",
-        title: "Files and directories",
-        help: "The paths with the most time, bytes and operations. A directory includes operations on its direct entries and listings of itself.",
-        blocks,
-    }
-}
-
-fn path_table(caption: &str, top: &Top, rows: &[PathRow]) -> Table {
-    let of = "path";
-    let columns = vec![
-        column(of, "path", 0, |row: &PathRow| {
-            let path = if row.path.is_empty() { "\\" } else { row.path.as_str() };
-            Cell::Text(format::path(row.share.as_deref(), Some(path)))
-        }),
-        column(of, "operations", 0, |row: &PathRow| Cell::Count(row.operations)),
-        column(of, "busy_share", 0, |row: &PathRow| Cell::Share(row.busy_share)),
-        column(of, "busy_ns", 1, |row: &PathRow| Cell::Duration(row.busy_ns)),
-        column(of, "read_bytes", 0, |row: &PathRow| Cell::Bytes(row.read_bytes)),
-        column(of, "written_bytes", 0, |row: &PathRow| Cell::Bytes(row.written_bytes)),
-        column(of, "errors", 2, |row: &PathRow| Cell::some(row.errors)),
-        column(of, "not_found", 2, |row: &PathRow| Cell::some(row.not_found)),
-    ];
-    let help = match top.approximate {
-        true => "Approximate: see the note below.",
-        false => "Exact.",
-    };
-    Table::new(caption, help, rows, columns)
-}
-
 pub(crate) fn series(report: &Report) -> Section {
     let series = &report.series;
     let (bins, start_ns) = (&series.bins, series.bins.first().map_or(0, |bin| bin.start_ns));
@@ -162,13 +105,16 @@ pub(crate) fn series(report: &Report) -> Section {
                 start_ns,
                 bin_ns: series.bin_ns,
                 lines: lines.into_iter().map(|(name, line)| (name.to_owned(), line)).collect(),
+                is_sampled: join == Join::Most,
+                bands: load::bands(report),
             })
         };
     let each = |value: &dyn Fn(&Bin) -> f64| -> Vec<f64> { bins.iter().map(value).collect() };
     let known = |value: Option<f64>| value.unwrap_or(f64::NAN);
-    let blocks = match bins.is_empty() {
-        true => vec![Block::Note("No operation has a time.".to_owned())],
-        false => vec![
+    let mut blocks = load::over_time(report);
+    let counters = counters::over_time(report);
+    if !bins.is_empty() {
+        blocks.extend([
             chart(
                 "Operations",
                 "Operations that began in each bin.",
@@ -219,14 +165,23 @@ pub(crate) fn series(report: &Report) -> Section {
                 Join::Most,
                 vec![("Open", each(&|bin| bin.open_handles as f64))],
             ),
-        ],
-    };
-    let mut blocks = [load::over_time(report), blocks, counters::over_time(report)].concat();
-    blocks.push(Block::Note(format!(
-        "Bins of {}. Operations without any time: {}.",
-        format::duration(series.bin_ns),
-        format::count(series.without_time)
-    )));
+        ]);
+    }
+    blocks = Block::worth_showing(blocks);
+    // The first counters are those that one looks at first.
+    let mut counters = Block::worth_showing(counters).into_iter();
+    blocks.extend(counters.by_ref().take(COUNTERS));
+    let rest: Vec<_> = counters.collect();
+    if !rest.is_empty() {
+        blocks.push(Block::fold(format!("{} more counters", rest.len()), rest));
+    }
+    if !blocks.is_empty() {
+        blocks.push(Block::Note(format!(
+            "Bins of {}. Operations without any time: {}.",
+            format::duration(series.bin_ns),
+            format::count(series.without_time)
+        )));
+    }
     Section {
         id: "series",
         title: "Over time",
@@ -244,7 +199,6 @@ pub(crate) fn sizes(report: &Report) -> Section {
     let mut blocks = Vec::new();
     for (what, sizes) in [("Reads", &report.reads), ("Writes", &report.writes)] {
         if sizes.operations == 0 {
-            blocks.push(Block::Note(format!("No {} were seen.", what.to_lowercase())));
             continue;
         }
         blocks.extend(size_blocks(what, sizes));

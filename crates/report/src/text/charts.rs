@@ -3,7 +3,7 @@
 use std::fmt::{self, Write};
 
 use super::wrapped;
-use crate::document::{Curve, Join, Lines, Stacked, Timeline, show};
+use crate::document::{Curve, Lines, Portions, Stacked, Timeline, joined, show};
 use crate::fields::Format;
 use crate::format::{self, harmless, shortened, sparkline};
 use crate::waterfall::{self, Waterfall};
@@ -43,6 +43,34 @@ pub fn write_bars(out: &mut String, bars: &Stacked, width: usize) -> fmt::Result
         true => write_legend(out, &bars.parts, label + words + 6, width),
         false => Ok(()),
     }
+}
+
+/// One bar, and its parts in a line below.
+pub fn write_portions(out: &mut String, chart: &Portions, width: usize) -> fmt::Result {
+    writeln!(out, "{} ({} in all)", chart.caption, chart.whole)?;
+    let room = width.saturating_sub(4).min(100) as f64;
+    let (mut before, mut drawn) = (0.0, 0);
+    let mut bar = String::new();
+    for (number, (_, _, share, _)) in chart.parts.iter().enumerate() {
+        before += share;
+        let end = (before * room).round() as usize;
+        bar.extend(std::iter::repeat_n(fill_of_portion(number), end.saturating_sub(drawn)));
+        drawn = drawn.max(end);
+    }
+    writeln!(out, "  {bar}")?;
+    let parts = chart.parts.iter().enumerate().map(|(number, (_, name, share, _))| {
+        let words = format!("{} {name} {}", fill_of_portion(number), format::share(*share));
+        harmless(&words).replace(' ', "\u{a0}")
+    });
+    let mut lines = String::new();
+    wrapped(&mut lines, &parts.collect::<Vec<_>>().join("  "), width.saturating_sub(2))?;
+    lines.lines().try_for_each(|line| writeln!(out, "  {line}"))
+}
+
+/// Neighbours in a bar differ.
+fn fill_of_portion(number: usize) -> char {
+    const FILLS: [char; 7] = ['█', '░', '▓', '▒', '=', ':', '·'];
+    FILLS.get(number).copied().unwrap_or('·')
 }
 
 /// What a part of a bar is drawn with, by the place of its colour.
@@ -203,24 +231,10 @@ fn drawn_with(bar: &waterfall::Bar) -> (&'static str, &'static str) {
     }
 }
 
-/// As many values as there is room for.
-fn joined(values: &[f64], room: usize, join: Join) -> Vec<f64> {
-    let size = values.len().div_ceil(room).max(1);
-    let join = |values: &[f64]| {
-        let known = values.iter().copied().filter(|value| !value.is_nan());
-        let n = known.clone().count();
-        match (n, join) {
-            (0, _) => f64::NAN,
-            (_, Join::Mean) => known.sum::<f64>() / n as f64,
-            (_, Join::Most) => known.fold(f64::MIN, f64::max),
-        }
-    };
-    values.chunks(size).map(join).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::document::Join;
 
     #[test]
     fn neighbours_join_where_there_is_no_room() {

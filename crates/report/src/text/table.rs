@@ -3,11 +3,16 @@
 use std::fmt::{self, Write};
 
 use super::CELL_MIN;
-use crate::document::{Cell, Table};
+use crate::document::{Cell, Document, Table};
 use crate::format::shortened;
 use crate::table::{Align, Column, Layout};
 
-pub fn write_table(out: &mut String, table: &Table, width: usize) -> fmt::Result {
+pub fn write_table(
+    out: &mut String,
+    table: &Table,
+    document: &Document,
+    width: usize,
+) -> fmt::Result {
     writeln!(out, "{}", table.caption)?;
     if table.rows.is_empty() {
         return writeln!(out, "  none");
@@ -16,7 +21,7 @@ pub fn write_table(out: &mut String, table: &Table, width: usize) -> fmt::Result
         .rows
         .iter()
         .take(table.in_text)
-        .map(|row| row.iter().map(Cell::show).collect())
+        .map(|row| row.iter().map(|cell| cell.show(&document.clock)).collect())
         .collect();
     // A column without any value says nothing.
     let filled = |place: usize| {
@@ -95,7 +100,7 @@ pub fn write_table(out: &mut String, table: &Table, width: usize) -> fmt::Result
         match &table.sql {
             Some(sql) => {
                 writeln!(out, "  … and {more} more:")?;
-                writeln!(out, "    smbscope query INPUT \"{sql}\"")?;
+                writeln!(out, "    {}", crate::format::harmless(&document.query(sql)))?;
             }
             None => writeln!(out, "  … and {more} more")?,
         }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray, UInt64Array};
 use smbscope_analysis::compare::{self, Change, Comparison, Effect, Measured, Options, Row, Unit};
 
-use smbscope_report::{comparison_text, comparison_warnings};
+use smbscope_report::{comparison_html, comparison_text, comparison_warnings};
 
 use self::args::{By, Compare};
 use crate::cli::PhaseCounted;
@@ -19,11 +19,15 @@ use crate::filter_options::{refuse_nothing, with_selection};
 use crate::format::{JsonNulls, RowFormat, row_writer};
 use crate::options::{Verbosity, input_name};
 use crate::output::Output;
-use crate::{pipeline, terminal};
+use crate::{local_time, pipeline, terminal};
 
 /// Compares two recordings.
 pub fn run(args: &Compare, verbosity: Verbosity) -> anyhow::Result<()> {
-    Output::check(args.out.as_ref(), args.format.is_binary())?;
+    let format = match (args.format, &args.html, &args.out) {
+        (None, Some(_), None) => None,
+        (format, ..) => Some(format.unwrap_or_default()),
+    };
+    Output::check(args.out.as_ref(), format.is_some_and(RowFormat::is_binary))?;
     if args.a == "-" && args.b == "-" {
         return Err(Failure::usage("`-` can be given once only: there is one standard input"));
     }
@@ -44,6 +48,8 @@ pub fn run(args: &Compare, verbosity: Verbosity) -> anyhow::Result<()> {
     let (mut a, mut b) = (open(&args.a)?, open(&args.b)?);
     args.filter.apply(&mut a, &verbosity)?;
     args.filter.apply(&mut b, &verbosity)?;
+    // A file that cannot be written is better known before the work.
+    let html = args.html.as_deref().map(Output::file).transpose()?;
     let found = pipeline::compare::compare(&a, &b, &options, &verbosity)?;
     let names = [(&args.a, &a), (&args.b, &b)].map(|(input, source)| {
         refuse_nothing(source)
@@ -53,7 +59,13 @@ pub fn run(args: &Compare, verbosity: Verbosity) -> anyhow::Result<()> {
     let [name_a, name_b] = names;
     let names = [name_a?, name_b?];
     refuse(&found, args.by, &names)?;
-    match args.format {
+    if let Some(mut output) = html {
+        let clock = local_time::clock(args.utc, found.a.start_ns);
+        output.text(&comparison_html(&found, &names, env!("CARGO_PKG_VERSION"), clock))?;
+        output.finish()?;
+    }
+    let Some(format) = format else { return Ok(()) };
+    match format {
         RowFormat::Text => {
             let mut output = Output::open(args.out.as_ref())?;
             let (bold, end) = output.bold();
@@ -66,7 +78,8 @@ pub fn run(args: &Compare, verbosity: Verbosity) -> anyhow::Result<()> {
             }
             let batch = batch(&found.rows)?;
             let output = Output::open(args.out.as_ref())?;
-            let mut writer = row_writer(format, JsonNulls::Explicit, &batch.schema(), output)?;
+            let mut writer =
+                row_writer(format, JsonNulls::Explicit, false, &batch.schema(), output)?;
             writer.write(&batch)?;
             writer.finish()
         }

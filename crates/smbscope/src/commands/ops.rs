@@ -107,8 +107,8 @@ fn write(
 ) -> anyhow::Result<u64> {
     let mut writer: Box<dyn RowWriter> = match (args.format, &args.columns) {
         (RowFormat::Text, None) => Box::new(line::LineWriter::new(args.time, output)),
-        (format, None) => row_writer(format, JsonNulls::LeftOut, schema, output)?,
-        (format, Some(_)) => row_writer(format, JsonNulls::Explicit, schema, output)?,
+        (format, None) => row_writer(format, JsonNulls::LeftOut, false, schema, output)?,
+        (format, Some(_)) => row_writer(format, JsonNulls::Explicit, false, schema, output)?,
     };
     let limit = args.limit.unwrap_or(u64::MAX);
     let mut left = limit;

@@ -11,6 +11,7 @@ use arrow::array::RecordBatch;
 use smbscope_analysis::predict::forecast::ProfileForecast;
 use smbscope_analysis::predict::published;
 use smbscope_report::forecast::{Style, changes, detail, profile, recorded};
+use smbscope_report::{prediction_html, profile_html};
 
 use self::args::{Action, Predict, ProfileName};
 use crate::exit::Failure;
@@ -26,7 +27,7 @@ pub fn run(args: &Predict, verbosity: Verbosity) -> anyhow::Result<()> {
     if let Some(Action::Calibrate(args)) = &args.action {
         return calibrate::run(args, verbosity);
     }
-    Output::check(args.out.as_ref(), args.format.is_binary())?;
+    Output::check(args.out.as_ref(), args.format.is_some_and(RowFormat::is_binary))?;
     match &args.profile {
         _ if args.list => answer(args, changes::text, || Ok(changes::batch()?)),
         Some(name) => from_profile(args, name),
@@ -47,7 +48,16 @@ fn from_profile(args: &Predict, name: &ProfileName) -> anyhow::Result<()> {
             missing.change, missing.what
         ))
     })?;
+    page(args, || profile_html(&forecast, env!("CARGO_PKG_VERSION")))?;
     answer(args, |style| profile::text(&forecast, style), || Ok(profile::batch(&forecast)?))
+}
+
+/// Writes the page, if one is requested.
+fn page(args: &Predict, html: impl FnOnce() -> String) -> anyhow::Result<()> {
+    let Some(path) = &args.html else { return Ok(()) };
+    let mut output = Output::file(path)?;
+    output.text(&html())?;
+    output.finish()
 }
 
 fn from_recordings(args: &Predict, verbosity: Verbosity) -> anyhow::Result<()> {
@@ -68,6 +78,10 @@ fn from_recordings(args: &Predict, verbosity: Verbosity) -> anyhow::Result<()> {
         let inputs = args.inputs.iter().map(|input| input_name(input, tokenizer.as_ref()));
         files::save_profile(&forecast, &inputs.collect::<Vec<_>>(), file)?;
     }
+    page(args, || {
+        let names: Vec<_> = args.inputs.iter().map(|input| input_name(input, None)).collect();
+        prediction_html(&forecast, &names, env!("CARGO_PKG_VERSION"))
+    })?;
     match forecast.prediction.detail.as_ref().filter(|_| args.detail) {
         Some(all) => {
             answer(args, |style| detail::text(&forecast, all, style), || Ok(detail::batch(all)?))
@@ -86,7 +100,11 @@ fn answer(
     text: impl FnOnce(Style) -> String,
     batch: impl FnOnce() -> anyhow::Result<RecordBatch>,
 ) -> anyhow::Result<()> {
-    if args.format == RowFormat::Text {
+    let format = match (args.format, &args.html, &args.out) {
+        (None, Some(_), None) => return Ok(()),
+        (format, ..) => format.unwrap_or_default(),
+    };
+    if format == RowFormat::Text {
         let mut output = Output::open(args.out.as_ref())?;
         let (bold, end) = output.bold();
         let text = text(Style { bold: (&bold, end), width: terminal::width() });
@@ -95,7 +113,7 @@ fn answer(
     }
     let batch = batch()?;
     let output = Output::open(args.out.as_ref())?;
-    let mut writer = row_writer(args.format, JsonNulls::LeftOut, &batch.schema(), output)?;
+    let mut writer = row_writer(format, JsonNulls::LeftOut, false, &batch.schema(), output)?;
     writer.write(&batch)?;
     writer.finish()
 }

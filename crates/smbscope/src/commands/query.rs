@@ -10,12 +10,14 @@ use std::io::{IsTerminal as _, Read as _};
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use arrow::array::{ArrayRef, RecordBatch, StringArray};
+use arrow::datatypes::{DataType, Field, Schema};
 use smbscope_store::questions;
 use smbscope_store::sql::{Engine, EngineOptions};
 
 use crate::cli::Query;
 use crate::exit::{Code, Failure};
-use crate::format::{Align, Column, lines};
+use crate::format::{Align, Column, JsonNulls, RowFormat, lines, row_writer};
 use crate::options::{Verbosity, read_text};
 use crate::output::Output;
 use crate::terminal;
@@ -25,10 +27,7 @@ use answer::Form;
 /// Runs `smbscope query`.
 pub fn run(args: &Query, verbosity: Verbosity) -> anyhow::Result<()> {
     if args.questions {
-        let mut output = Output::stdout();
-        let text = question_list(&output);
-        output.text(&text)?;
-        return output.finish();
+        return write_questions(args);
     }
     let (inputs, sql) = arguments::resolve(args)?;
     let sql = match (&args.file, &args.question) {
@@ -36,7 +35,12 @@ pub fn run(args: &Query, verbosity: Verbosity) -> anyhow::Result<()> {
         (_, Some(name)) => Some(question(name)?),
         _ => sql,
     };
-    let form = Form { format: args.format, out: args.out.clone(), verbosity };
+    let form = Form {
+        format: args.format,
+        out: args.out.clone(),
+        verbosity,
+        readable: args.question.is_some(),
+    };
     let statements = sql.map(|sql| statements::all(&sql));
     let prompts = std::io::stdin().is_terminal() && terminal::stdout_is_terminal();
     if statements.is_none() && !prompts && inputs.iter().any(|input| input == "-") {
@@ -99,6 +103,32 @@ fn question(name: &str) -> anyhow::Result<String> {
         Failure::usage(format!("{name}: unknown question; `smbscope query --questions` lists them"))
     })?;
     Ok(question.sql())
+}
+
+/// The named questions in the requested format.
+fn write_questions(args: &Query) -> anyhow::Result<()> {
+    let mut output = Output::open(args.out.as_ref())?;
+    if args.format == RowFormat::Text {
+        let text = question_list(&output);
+        output.text(&text)?;
+        return output.finish();
+    }
+    Output::check(args.out.as_ref(), args.format.is_binary())?;
+    let schema = Arc::new(Schema::new(
+        ["question", "title", "sql"].map(|name| Field::new(name, DataType::Utf8, false)).to_vec(),
+    ));
+    let list = questions::list();
+    let column = |of: fn(&questions::Question) -> String| -> ArrayRef {
+        Arc::new(StringArray::from_iter_values(list.iter().map(of)))
+    };
+    let columns = vec![
+        column(|question| question.name.to_owned()),
+        column(|question| question.title().to_owned()),
+        column(questions::Question::sql),
+    ];
+    let mut writer = row_writer(args.format, JsonNulls::Explicit, false, &schema, output)?;
+    writer.write(&RecordBatch::try_new(schema, columns)?)?;
+    writer.finish()
 }
 
 /// The named questions with their titles.

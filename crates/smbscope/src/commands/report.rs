@@ -2,13 +2,14 @@
 
 use anyhow::Context as _;
 use smbscope_analysis::summary::{Counted, Options};
-use smbscope_report::Meta;
+use smbscope_report::{Meta, TextLook};
 use smbscope_tables::anonymize::Tokenizer;
 
 use crate::cli::{PhaseCounted, Report};
 use crate::exit::Failure;
 use crate::filter_options::{refuse_nothing, selection};
 use crate::format::TextFormat;
+use crate::local_time;
 use crate::options::{Verbosity, input_name};
 use crate::output::Output;
 use crate::pipeline::forecast::forecast;
@@ -40,11 +41,17 @@ pub fn run(args: &Report, verbosity: Verbosity) -> anyhow::Result<()> {
         (None, PhaseCounted::All) => Counted::All,
     };
     let options = Options { counted, ..Options::default() };
-    // The page shows the diagnosis at its top.
-    let (report, diagnosis) = summarize(&source, options, html.is_some(), &verbosity)?;
+    let format = match (args.format, &args.html) {
+        (None, Some(_)) => None,
+        (format, _) => Some(format.unwrap_or_default()),
+    };
+    // The page and the text begin with the diagnosis.
+    let with_diagnosis = html.is_some() || format == Some(TextFormat::Text);
+    let (report, diagnosis) = summarize(&source, options, with_diagnosis, &verbosity)?;
     refuse_nothing(&source)?;
     meta.selection = selection(&source);
     meta.diagnosis = diagnosis;
+    meta.clock = local_time::clock(args.utc, report.start_ns);
     if let Some(step) = args.step {
         has_step(&report, step)?;
     }
@@ -52,15 +59,13 @@ pub fn run(args: &Report, verbosity: Verbosity) -> anyhow::Result<()> {
         output.text(&smbscope_report::html(&report, &meta))?;
         output.finish()?;
     }
-    let format = match (args.format, &args.html) {
-        (None, Some(_)) => return Ok(()),
-        (format, _) => format.unwrap_or_default(),
-    };
+    let Some(format) = format else { return Ok(()) };
     let mut output = Output::stdout();
     match format {
         TextFormat::Text => {
             let width = terminal::width().unwrap_or(WIDTH);
-            output.text(&smbscope_report::text(&report, &meta, width))?;
+            let look = TextLook { width, all: args.all };
+            output.text(&smbscope_report::text(&report, &meta, look))?;
         }
         TextFormat::Json => {
             let value = smbscope_report::json(&report, &meta).context("report to JSON")?;
@@ -89,8 +94,6 @@ fn meta(inputs: &[String], tokenizer: Option<&Tokenizer>) -> Meta {
     Meta {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         inputs: inputs.iter().map(|input| input_name(input, tokenizer)).collect(),
-        forecast: None,
-        diagnosis: None,
-        selection: None,
+        ..Meta::default()
     }
 }

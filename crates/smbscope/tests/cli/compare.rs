@@ -126,3 +126,26 @@ fn empty_and_disjoint_inputs_are_reported() {
     let said = complaint(1, ["compare", &capture(), &fixture("nt1.pcap"), "--by", "command"]);
     assert!(said.contains("no command in common"), "{said}");
 }
+
+#[test]
+fn a_comparison_can_be_a_page() {
+    let (_guard, dir) = folder();
+    let page = dir.join("change.html");
+    let (a, b) =
+        (fixture("findings/slow-logon-not.pcap.gz"), fixture("findings/slow-logon.pcap.gz"));
+    let said = answer(["compare", &a, &b, "--html", page.to_str().unwrap()]);
+    assert_eq!(said, "");
+    let page = std::fs::read_to_string(page).unwrap();
+    for words in [
+        "<h1>B is slower: its operations take 62.1 % more time",
+        "id=\"changes\"",
+        "id=\"numbers\"",
+        "95 % interval",
+    ] {
+        assert!(page.contains(words), "{words}");
+    }
+    // Text goes to standard output where a format is requested, too.
+    let other = dir.join("other.html");
+    let words = ["compare", &a, &b, "--html", other.to_str().unwrap(), "--format", "text"];
+    assert!(answer(words).contains("Mean elapsed time"));
+}

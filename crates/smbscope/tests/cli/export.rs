@@ -255,7 +255,7 @@ fn a_capture_can_be_exported_without_names() {
 fn a_recording_has_a_report_section_and_named_queries() {
     let (_guard, dir) = folder();
     let run = recording(&dir.join("run"));
-    assert!(answer(["report", &run]).contains("── SERVER"));
+    assert!(answer(["report", &run, "--all"]).contains("── INSIDE THE SERVER"));
     let json: serde_json::Value =
         serde_json::from_str(&answer(["report", &run, "--format", "json"])).unwrap();
     assert_eq!(json["server"]["operations"], 4);

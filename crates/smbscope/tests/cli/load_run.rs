@@ -203,7 +203,7 @@ fn folders_of_two_machines_are_one_run() {
     // Measured scenarios of two steps on two machines.
     assert_eq!(report["totals"]["operations"], 4);
     assert_eq!(report["load"]["window"]["left_out"], 6);
-    let text = answer(["report", &one, &two]);
+    let text = answer(["report", &one, &two, "--all"]);
     for said in ["Users without overload", "homefolder", "scale 0.5", "Counters", "WordFileOpen"] {
         assert!(text.contains(said), "{said}: {text}");
     }

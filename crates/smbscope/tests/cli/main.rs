@@ -4,6 +4,7 @@
 // A test may panic.
 #![allow(clippy::unwrap_used)]
 
+mod browser;
 mod compare;
 mod errors;
 mod explain;
@@ -67,7 +68,7 @@ fn smbscope<S: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = S>) -
     for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "SMBSCOPE_KEYS"] {
         command.env_remove(name);
     }
-    command.args(arguments);
+    command.env("TZ", "UTC").args(arguments);
     command
 }
 

@@ -354,3 +354,22 @@ fn wrong_options_are_reported() {
     let said = complaint(2, [["predict", "--profile", "published"].as_slice(), &both].concat());
     assert!(said.contains("--change dircache"), "{said}");
 }
+
+#[test]
+fn a_prediction_can_be_a_page() {
+    let (_guard, dir) = folder();
+    let page = |words: &[&str]| {
+        let path = dir.join("prediction.html");
+        let said = answer([words, &["--html", path.to_str().unwrap()]].concat());
+        assert_eq!(said, "");
+        std::fs::read_to_string(path).unwrap()
+    };
+    let recorded = page(&["predict", &capture(), "--change", "rtt=20ms"]);
+    for words in ["times as long.</h1>", "id=\"forecast\"", "Network: one round trip"] {
+        assert!(recorded.contains(words), "{words}");
+    }
+    let profile = page(&["predict", "--profile", "published", "--change", "rtt=20ms"]);
+    assert!(
+        profile.contains("All scenarios of a user would be") && profile.contains("WordFileOpen")
+    );
+}

@@ -186,7 +186,7 @@ fn rows_combine_probe_and_interface() {
     let coverage = rows(&[&recorded], coverage);
     assert_eq!(coverage, ["probe inside smbd,0,0", "\"live, interface lo\",0,0"]);
     let report = answer(["report", &recorded]);
-    assert!(report.contains("Server"), "{report}");
+    assert!(report.contains("By slice of the server's time"), "{report}");
 }
 
 #[test]

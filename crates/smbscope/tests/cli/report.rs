@@ -1,6 +1,8 @@
 //! `smbscope report`: that it is produced, in each form; its contents are tested in its crate.
 
-use super::{OPERATIONS, answer, capture, complaint, folder, load_run, objects};
+use super::{
+    OPERATIONS, answer, capture, complaint, fixture, folder, load_run, objects, smbscope, stdout,
+};
 
 #[test]
 fn a_report_can_be_text_json_or_html() {
@@ -17,6 +19,54 @@ fn a_report_can_be_text_json_or_html() {
     assert_eq!(said, "");
     let page = std::fs::read_to_string(page).unwrap();
     assert!(page.starts_with("<!") && page.contains("Create"));
+}
+
+#[test]
+fn a_text_begins_with_the_verdict_and_fits_on_sixty_lines() {
+    let input = fixture("findings/small-reads.pcap.gz");
+    let text = answer(["report", &input]);
+    let third = text.lines().nth(2).unwrap();
+    assert!(third.starts_with("Reads go one at a time, in small blocks ("), "{text}");
+    assert!(text.lines().count() <= 60, "{text}");
+    let all = answer(["report", &input, "--all"]);
+    assert!(all.lines().count() > 100 && all.contains("── COVERAGE"), "{all}");
+    // A hint names the file that was given.
+    assert!(all.contains(&format!("smbscope query {input} \"select")), "{all}");
+}
+
+/// A capture of something else showed all sections, empty.
+#[test]
+fn a_capture_without_smb_says_what_it_holds_and_what_to_do() {
+    let (_guard, dir) = folder();
+    let path = dir.join("arp.pcap");
+    // Little-endian pcap of one ARP frame.
+    let mut bytes = vec![0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0];
+    bytes.extend([0; 8]);
+    bytes.extend([255, 255, 0, 0, 1, 0, 0, 0]);
+    bytes.extend([1, 0, 0, 0, 1, 0, 0, 0, 14, 0, 0, 0, 14, 0, 0, 0]);
+    bytes.extend([0; 12]);
+    bytes.extend([8, 6]);
+    std::fs::write(&path, bytes).unwrap();
+    let text = answer(["report", path.to_str().unwrap()]);
+    assert!(text.contains("There are no SMB operations here."), "{text}");
+    assert!(text.contains("The input holds 1 packets, 1 of them not TCP."), "{text}");
+    assert!(text.contains("port 445") && !text.contains("── COMMANDS"), "{text}");
+    assert_eq!(text.matches("\n── ").count(), 1, "{text}");
+}
+
+#[test]
+fn times_are_local_or_utc() {
+    let capture = capture();
+    let head = |zone: &str, more: &[&str]| {
+        let mut command = smbscope([&["report", capture.as_str()], more].concat());
+        let text = stdout(&command.env("TZ", zone).assert().success());
+        text.lines().next().unwrap().to_owned()
+    };
+    let utc = head("<+02>-2", &["--utc"]);
+    let local = head("<+02>-2", &[]);
+    assert!(utc.contains(" UTC, for "), "{utc}");
+    assert!(local.contains(" +02:00, for "), "{local}");
+    assert_eq!(head("UTC", &[]), utc);
 }
 
 #[test]
@@ -41,6 +91,13 @@ fn anonymize_replaces_names() {
         for name in ["127.0.0.1", "alice", "one.txt", "smb302.pcap"] {
             assert!(!text.contains(name), "{name} in {format}");
         }
+    }
+    let (_guard, dir) = folder();
+    let page = dir.join("report.html");
+    answer(["report", &capture(), "--html", page.to_str().unwrap(), "--anonymize"]);
+    let page = std::fs::read_to_string(page).unwrap();
+    for name in ["127.0.0.1", "alice", "one.txt", "smb302.pcap"] {
+        assert!(!page.contains(name), "{name}");
     }
 }
 
@@ -96,9 +153,9 @@ fn change_shows_the_numbers_of_predict() {
     let changed = ["report", &input, "--change", "rtt=20ms"];
     answer([&changed[..], &["--html", page.to_str().unwrap()]].concat());
     assert!(std::fs::read_to_string(page).unwrap().contains("id=\"forecast\""));
-    let text = answer(changed);
+    let text = answer([&changed[..], &["--all"]].concat());
     assert!(text.contains("WHAT A CHANGE WOULD BRING") && text.contains("Predicted"), "{text}");
-    assert!(!answer(["report", &input]).contains("WHAT A CHANGE"));
+    assert!(!answer(["report", &input, "--all"]).contains("WHAT A CHANGE"));
 }
 
 #[test]

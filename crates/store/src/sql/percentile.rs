@@ -3,14 +3,15 @@
 //! DataFusion's sketch (`approx_percentile_cont`) interpolates between two neighbours: with few values,
 //! or at the edge of a long tail, its result is not a value of the column and far from both. Here
 //! the result is exact for up to [`EXACT`] distinct values; more are counted in buckets with a
-//! relative width of a thousandth. It does not depend on how rows were partitioned.
+//! relative width of a thousandth. It does not depend on how rows were partitioned, and lies between the
+//! smallest and the largest value: `percentile(x, 0)` is the former, `percentile(x, 1)` the latter.
 
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, Int64Array, ListArray, UInt64Array};
 use arrow::buffer::OffsetBuffer;
 use arrow::datatypes::{DataType, Field, FieldRef, Float64Type, Int64Type, UInt64Type};
-use datafusion::common::{HashMap, Result, ScalarValue};
+use datafusion::common::{HashMap, Result, ScalarValue, exec_err};
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::utils::format_state_name;
 use datafusion::logical_expr::{
@@ -58,6 +59,8 @@ impl AggregateUDFImpl for Percentile {
             field("values", list(DataType::Int64)),
             field("counts", list(DataType::UInt64)),
             field("part", DataType::Float64),
+            field("least", DataType::Int64),
+            field("most", DataType::Int64),
         ])
     }
 }
@@ -68,9 +71,16 @@ struct Counted {
     counts: HashMap<i64, u64>,
     is_rounded: bool,
     part: f64,
+    /// The smallest and the largest value; buckets may reach beyond them.
+    bounds: Option<(i64, i64)>,
 }
 
 impl Counted {
+    fn widen(&mut self, least: i64, most: i64) {
+        let (a, b) = self.bounds.unwrap_or((least, most));
+        self.bounds = Some((a.min(least), b.max(most)));
+    }
+
     fn add(&mut self, value: i64, n: u64) {
         let value = if self.is_rounded { middle(value) } else { value };
         let count = self.counts.entry(value).or_default();
@@ -95,7 +105,14 @@ impl Counted {
             seen = seen.saturating_add(*n);
             seen >= rank
         });
-        found.or(sorted.last()).map(|(value, _)| *value)
+        let (least, most) = self.bounds?;
+        if self.part <= 0.0 {
+            return Some(least);
+        }
+        if self.part >= 1.0 {
+            return Some(most);
+        }
+        found.or(sorted.last()).map(|(value, _)| (*value).clamp(least, most))
     }
 }
 
@@ -104,9 +121,17 @@ impl Accumulator for Counted {
         let [values, parts] = arguments else { return Ok(()) };
         let parts = parts.as_primitive::<Float64Type>();
         if let Some(part) = parts.iter().flatten().next() {
+            if !(0.0..=1.0).contains(&part) {
+                return exec_err!(
+                    "percentile(x, p): p is {part}, but a share lies between 0 and 1 (95 % is 0.95)"
+                );
+            }
             self.part = part;
         }
-        values.as_primitive::<Int64Type>().iter().flatten().for_each(|value| self.add(value, 1));
+        values.as_primitive::<Int64Type>().iter().flatten().for_each(|value| {
+            self.widen(value, value);
+            self.add(value, 1);
+        });
         Ok(())
     }
 
@@ -129,11 +154,19 @@ impl Accumulator for Counted {
             list(Arc::new(Int64Array::from(values))),
             list(Arc::new(UInt64Array::from(counts))),
             ScalarValue::Float64(Some(self.part)),
+            ScalarValue::Int64(self.bounds.map(|(least, _)| least)),
+            ScalarValue::Int64(self.bounds.map(|(_, most)| most)),
         ])
     }
 
     fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
-        let [values, counts, parts] = states else { return Ok(()) };
+        let [values, counts, parts, least, most] = states else { return Ok(()) };
+        let bounds = least.as_primitive::<Int64Type>().iter().zip(most.as_primitive::<Int64Type>());
+        for (least, most) in bounds {
+            if let (Some(least), Some(most)) = (least, most) {
+                self.widen(least, most);
+            }
+        }
         let lists = values.as_list::<i32>().iter().zip(counts.as_list::<i32>().iter());
         for ((values, counts), part) in lists.zip(parts.as_primitive::<Float64Type>()) {
             let (Some(values), Some(counts)) = (values, counts) else { continue };
@@ -162,7 +195,10 @@ mod tests {
 
     fn of(values: impl IntoIterator<Item = i64>, part: f64) -> Counted {
         let mut counted = Counted { part, ..Counted::default() };
-        values.into_iter().for_each(|value| counted.add(value, 1));
+        values.into_iter().for_each(|value| {
+            counted.widen(value, value);
+            counted.add(value, 1);
+        });
         counted
     }
 
@@ -199,6 +235,18 @@ mod tests {
             }
             assert_eq!(merged.value(), Some(whole));
         }
+    }
+
+    #[test]
+    fn no_percentile_lies_outside_of_the_values() {
+        // More than EXACT distinct values, the largest of which is not the middle of its bucket.
+        let values = || (0..2_000i64).map(|n| 1_000_000 + n * 1_023);
+        let (least, most) = (1_000_000, 1_000_000 + 1_999 * 1_023);
+        assert_eq!(of(values(), 0.0).value(), Some(least));
+        assert_eq!(of(values(), 1.0).value(), Some(most));
+        let negative = || values().map(|value| -value);
+        assert_eq!(of(negative(), 0.0).value(), Some(-most));
+        assert_eq!(of(negative(), 1.0).value(), Some(-least));
     }
 
     #[test]

@@ -97,6 +97,20 @@ fn errors_are_one_sentence() {
     assert!(error("SELECT 1 FROM opertions").contains("SHOW TABLES"));
     assert!(error("SELEC 1").starts_with("invalid SQL"));
     assert!(error("SELECT 1; SELECT 2").contains("one"));
+    // Once, the answer was "Did you mean 'operations.related'?".
+    let quotes = error("SELECT 1 FROM operations WHERE command = Read");
+    assert!(quotes.contains("single quotes, 'Read'"), "{quotes}");
+    let far = error("SELECT user_name_of_the_client FROM operations");
+    assert!(!far.contains("Did you mean"), "{far}");
+    // Once, this was an internal error.
+    let text = error("SELECT avg(path) FROM operations");
+    assert!(text.starts_with("avg() does not take text"), "{text}");
+    let text = error("SELECT percentile(path, 0.5) FROM operations");
+    assert!(text.contains("percentile(elapsed_ns, 0.95)"), "{text}");
+    assert!(error("SELECT foo(1)").contains("there is no function foo"));
+    let percent = engine.query("SELECT percentile(elapsed_ns, 95) FROM operations").unwrap();
+    let percent = percent.last().unwrap().unwrap_err().to_string();
+    assert!(percent.contains("95 % is 0.95"), "{percent}");
     let failed = engine.query("SELECT 1 / (operation - operation) FROM operations").unwrap();
     let failed = failed.last().unwrap().unwrap_err().to_string();
     assert!(failed.to_lowercase().contains("divide by zero"), "{failed}");

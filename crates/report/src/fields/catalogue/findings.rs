@@ -28,6 +28,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("operations", "Operations", Count, Always, "Operations that are affected."),
         ("first_ns", "First", Time, Nullable, "When the first of them began; null without times."),
         ("last_ns", "Last", Time, Nullable, "When the last of them ended."),
+        ("times", "Times", List("time_class"), Always, "How long these operations took, or how long the client paused before them; classes without operations are omitted."),
         ("figures", "Figures", List("figure"), Always, "Figures that support the finding."),
         ("clients", "Clients", List("culprit"), Always, "Most affected clients."),
         ("connections", "Connections", List("culprit"), Always, "Most affected connections: address and port of client and server."),
@@ -44,6 +45,11 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("error", "±", Number, Optional, "Error of the value (95 %), if it is known."),
         ("unit", "Unit", Code, Always, "ns, bytes, bits/s, share (a part of one), or nothing for a number."),
     ]),
+    ("time_class", "Operations that took a certain time.", &[], &[
+        ("from_ns", "From", Duration, Always, "They took at least this."),
+        ("below_ns", "Below", Duration, Nullable, "They took less than this; null for the last class."),
+        ("operations", "Operations", Count, Always, "Operations."),
+    ]),
     ("culprit", "A client, connection, share or path that is affected.", &[], &[
         ("name", "Name", Text, Always, "Its name."),
         ("operations", "Operations", Count, Always, "Operations."),
@@ -55,6 +61,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("command", "Command", Text, Always, "The command."),
         ("path", "Path", Text, Nullable, "The path."),
         ("elapsed_ns", "Elapsed", Duration, Nullable, "How long it took; null for later members of a compound, whose time is recorded with the first one."),
+        ("pending_ns", "Pending", Duration, Nullable, "When the server answered that the operation is pending, counted from the request; null without such an answer."),
         ("request_frame", "Request frame", Number, Nullable, "The frame of its request in the capture."),
         ("response_frame", "Reply frame", Number, Nullable, "The frame of its reply."),
     ]),

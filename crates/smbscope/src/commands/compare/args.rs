@@ -30,6 +30,7 @@ Examples:
   smbscope compare run-signed/ run-unsigned/
   smbscope compare monday/ tuesday/ --by share
   smbscope compare before/ after/ --share projects --from 5m --to 10m
+  smbscope compare before/ after/ --html change.html
   smbscope compare before/ after/ --format json | jq 'select(.significant)'")]
 pub struct Compare {
     /// Recording before the change: a capture, a dataset or run folder, or `-` for standard input.
@@ -44,9 +45,15 @@ pub struct Compare {
     /// Operations of load runs to include.
     #[arg(long, value_enum, value_name = "PHASE", default_value_t)]
     pub phase: PhaseCounted,
-    /// Output format; json has times in seconds.
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
-    pub format: RowFormat,
+    /// Write a self-contained HTML page to this file instead of text to standard output.
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Output format; json has times in seconds [default: text; with --html no output].
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub format: Option<RowFormat>,
+    /// Show times of day in the page in UTC instead of local time.
+    #[arg(long)]
+    pub utc: bool,
     /// Write to this file instead of standard output.
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,

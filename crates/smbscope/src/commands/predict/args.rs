@@ -39,6 +39,7 @@ Examples:
   smbscope predict run/ --change rtt=20ms
   smbscope predict capture.pcapng --change distance=2795km --change bandwidth=45mbit
   smbscope predict recording/ --change filesystem=4x --format json
+  smbscope predict run/ --change rtt=20ms --html far.html
   smbscope predict recording/ --detail
   smbscope predict recording/ --share projects --change rtt=20ms
   smbscope predict run/ --save-profile server.json
@@ -70,10 +71,13 @@ pub struct Predict {
     /// List the changes that can be predicted.
     #[arg(long, conflicts_with_all = ["inputs", "profile", "changes"])]
     pub list: bool,
+    /// Write a self-contained HTML page to this file instead of text to standard output.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["detail", "list"])]
+    pub html: Option<PathBuf>,
     /// Output format; json is one object per line: what it describes, seconds before and after, and
-    /// their parts.
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
-    pub format: RowFormat,
+    /// their parts [default: text; with --html no output].
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub format: Option<RowFormat>,
     /// Write to this file instead of standard output.
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,

@@ -23,10 +23,13 @@ use crate::progress::Shown;
 const INTERRUPT_INTERVAL: Duration = Duration::from_millis(50);
 
 /// How answers are written.
+#[derive(Clone)]
 pub struct Form {
     pub format: RowFormat,
     pub out: Option<PathBuf>,
     pub verbosity: Verbosity,
+    /// Whether durations and sizes are written for people.
+    pub readable: bool,
 }
 
 impl Form {
@@ -54,7 +57,7 @@ pub fn write(engine: &Arc<Engine>, sql: &str, form: &Form) -> anyhow::Result<()>
     // Only now: an invalid query must not overwrite the file.
     let output = Output::open(form.out.as_ref())?;
     let on_terminal = output.is_terminal();
-    let mut writer = row_writer(form.format, JsonNulls::Explicit, &schema, output)?;
+    let mut writer = row_writer(form.format, JsonNulls::Explicit, form.readable, &schema, output)?;
     let mut rows = 0;
     let end = loop {
         match next(&messages) {

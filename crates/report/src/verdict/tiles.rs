@@ -1,0 +1,131 @@
+//! At most six numbers next to the verdict, each of which says what it measures.
+
+use smbscope_analysis::summary::{Load, Report, StepRow};
+
+use super::{answer_step, duration};
+use crate::format;
+
+/// A number that says what it measures.
+#[derive(Clone, Debug)]
+pub(crate) struct Tile {
+    pub(crate) title: String,
+    pub(crate) value: String,
+    pub(crate) note: String,
+}
+
+impl Tile {
+    pub(crate) fn new(
+        title: impl Into<String>,
+        value: impl Into<String>,
+        note: impl Into<String>,
+    ) -> Tile {
+        Tile { title: title.into(), value: value.into(), note: note.into() }
+    }
+}
+
+/// At most six numbers.
+pub(crate) fn tiles(report: &Report) -> Vec<Tile> {
+    if let Some(load) = &report.load
+        && let Some(step) = answer_step(load)
+    {
+        return of_step(load, step);
+    }
+    let tally = &report.totals.tally;
+    if tally.operations == 0 {
+        return Vec::new();
+    }
+    let seconds = match (report.start_ns, report.end_ns) {
+        (Some(start), Some(end)) => end.saturating_sub(start) as f64 / 1e9,
+        _ => 0.0,
+    };
+    let rate = match seconds > 0.0 {
+        true => format!("{}/s", format::number(tally.operations as f64 / seconds)),
+        false => String::new(),
+    };
+    let n = format!("n {}", format::count(tally.elapsed.n));
+    let most = format!("at most {}", duration(tally.elapsed.max_ns));
+    let bytes = tally.read_bytes.saturating_add(tally.written_bytes);
+    let both = format!(
+        "{} read, {} written",
+        format::bytes(tally.read_bytes),
+        format::bytes(tally.written_bytes)
+    );
+    let unanswered = match tally.unanswered {
+        0 => String::new(),
+        n => format!("and {} without a reply", format::count(n)),
+    };
+    vec![
+        Tile::new("Operations", format::count(tally.operations), rate),
+        Tile::new("Median of operations", duration(tally.elapsed.p50_ns), n),
+        Tile::new("p95 of operations", duration(tally.elapsed.p95_ns), most),
+        Tile::new(
+            "p95 at the server",
+            duration(tally.server.p95_ns),
+            match tally.server.n {
+                0 => "not known".to_owned(),
+                n => format!("n {}", format::count(n)),
+            },
+        ),
+        Tile::new("File data", format::bytes(bytes), both),
+        Tile::new("Errors", format::count(tally.errors), unanswered),
+    ]
+}
+
+fn of_step(load: &Load, step: &StepRow) -> Vec<Tile> {
+    let at = format!("with {} users", format::count(step.users));
+    let users = match load.answers.as_slice() {
+        [answer] => {
+            let interval = match (answer.low, answer.high, answer.confidence) {
+                (Some(low), Some(high), Some(confidence)) => format!(
+                    "{} to {}, {} sure",
+                    format::count(low),
+                    format::count(high),
+                    format::share(confidence).replace(".0 ", " ")
+                ),
+                (Some(low), Some(high), None) => {
+                    format!("{} to {}", format::count(low), format::count(high))
+                }
+                (Some(low), None, _) => format!("at least {}", format::count(low)),
+                (None, Some(high), _) => format!("at most {}", format::count(high)),
+                (None, None, _) => String::new(),
+            };
+            let users = answer.users.map_or_else(|| "none".to_owned(), format::count);
+            Tile::new("Users without overload", users, interval)
+        }
+        _ => Tile::new(
+            "Users",
+            format::count(step.users),
+            format!("overload {}", format::share(step.overload_share)),
+        ),
+    };
+    let median = format!("median {}, {at}", duration(step.response.p50_ns));
+    let mut tiles = vec![
+        users,
+        Tile::new("p95 of scenarios", duration(step.response.p95_ns), median),
+        Tile::new(
+            "Scenarios per second",
+            format::number(step.throughput),
+            format!("of {} scheduled", format::number(step.rate)),
+        ),
+    ];
+    if let Some(operations) = step.operations_per_second {
+        let bytes = step.bytes_per_second.map(|bytes| format!("{}/s", format::bytes(bytes as u64)));
+        let bytes = bytes.unwrap_or_default();
+        tiles.push(Tile::new("Operations per second", format::number(operations), bytes));
+    }
+    if let Some(cpu) = step.server_cpu_share {
+        let disk =
+            step.server_disk_share.map(|disk| format!("busiest disk {}", format::share(disk)));
+        tiles.push(Tile::new("Server's processors", format::share(cpu), disk.unwrap_or_default()));
+    }
+    if tiles.len() < 5 {
+        let late = format!("at most {}", duration(step.late.max_ns));
+        tiles.push(Tile::new("p95 of lateness", duration(step.late.p95_ns), late));
+    }
+    tiles.push(Tile::new(
+        "Failed scenarios",
+        format::count(step.failed),
+        format!("{} of {}", format::share(step.failed_share), format::count(step.scheduled)),
+    ));
+    tiles
+}

@@ -1,0 +1,58 @@
+//! A diagnosis with names that try to break out of whatever shows them.
+
+use smbscope_analysis::explain::{
+    About, Confidence, Contributor, Diagnosis, Example, Figure, Finding, Gain, Note, TimeClass,
+    Trouble, Whole,
+};
+
+/// Two findings, one of them with an impossible name.
+pub fn diagnosis() -> Diagnosis {
+    let name = "<script>alert('1')\u{1b}[2J\u{202e}".to_owned();
+    let contributor = Contributor { name: name.clone(), operations: 40, saved_ns: 800_000_000 };
+    let found = Finding {
+        trouble: Trouble::SmallReads,
+        what: "Reads go one at a time".into(),
+        saved_ns: 800_000_000,
+        saved_error_ns: 4_000_000,
+        share: 0.83,
+        confidence: Confidence::High,
+        because: "it was measured".into(),
+        operations: 40,
+        first_ns: None,
+        last_ns: None,
+        times: vec![
+            TimeClass { from_ns: 10_000_000, below_ns: Some(20_000_000), operations: 10 },
+            TimeClass { from_ns: 20_000_000, below_ns: None, operations: 30 },
+        ],
+        figures: vec![
+            Figure { name: "block", value: 4096.0, error: None, unit: "bytes" },
+            Figure { name: "round", value: 20e6, error: Some(15.6e6), unit: "ns" },
+        ],
+        clients: vec![contributor.clone()],
+        connections: vec![contributor.clone()],
+        shares: vec![],
+        paths: vec![contributor],
+        examples: vec![Example {
+            recording: Some(name),
+            command: "Read".into(),
+            elapsed_ns: Some(21_000_000),
+            pending_ns: Some(1_000_000),
+            request_frame: Some(17),
+            ..Example::default()
+        }],
+        remedies: Trouble::SmallReads.remedies().to_vec(),
+        gains: vec![Gain {
+            change: "max-read=1MiB".into(),
+            waiting_before_ns: 800_000_000,
+            waiting_after_ns: 40_000_000,
+            error_ns: Some(1_000_000),
+            operations: 100_000,
+            is_part: true,
+        }],
+        replayed: 40,
+    };
+    let little = Finding { share: 0.01, gains: vec![], ..found.clone() };
+    let note = Note { about: About::Smb1, what: "<b>\u{1b}[2J".into() };
+    let whole = Whole { operations: 40, timed: 40, ..Whole::default() };
+    Diagnosis { findings: vec![found, little], notes: vec![note], whole }
+}
