@@ -17,6 +17,7 @@
 # make verify-predictions  predictions against changes made on a private Samba (needs root; 90 minutes)
 # make verify-findings     every finding of explain, provoked on a private Samba (needs root; five minutes)
 # make test-kernel  the probe on Debian 12's own kernel, in QEMU (needs root; a few minutes)
+# make test-servers load runs against ksmbd and captures of the kernel's SMB client, in QEMU (two minutes, warm)
 
 # Outside the checkout, so that the build survives a fresh clone: DataFusion takes minutes to compile.
 export CARGO_TARGET_DIR ?= $(HOME)/.cache/smbscope/target
@@ -30,7 +31,7 @@ FUZZ_SECONDS ?= 3
 export SMBSCOPE_PYTHON ?= $(CACHE)/venv/bin/python
 MSRV := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
-.PHONY: demo build build-demo dist check test test-kernel verify-predictions verify-findings bench \
+.PHONY: demo build build-demo dist check test test-kernel test-servers verify-predictions verify-findings bench \
 	bench-crypto bench-load bench-probe bless fuzz doc audit msrv
 
 demo: build-demo
@@ -80,6 +81,10 @@ msrv:
 test-kernel:
 	scripts/setup.sh test
 	scripts/test-kernel.sh
+
+test-servers:
+	scripts/setup.sh servers
+	scripts/test-servers.sh
 
 verify-predictions: build
 	scripts/setup.sh predictions

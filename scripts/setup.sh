@@ -5,6 +5,7 @@
 #   scripts/setup.sh audit   cargo-deny and cargo-machete (compiled once, five minutes)
 #   scripts/setup.sh demo    that, and what the demo uses: Samba
 #   scripts/setup.sh test    that, and what the tests use: tshark, Samba, an MIT KDC, Python with duckdb and pyarrow, ip
+#   scripts/setup.sh servers  what `make test-servers` uses: QEMU, tools to unpack a guest, tshark, Samba
 #   scripts/setup.sh predictions  what predictions and findings are verified with: Samba, tcpdump, ip, libfuse 3 and mfusepy
 #   scripts/setup.sh bench   that, and what the benchmarks use: smbtorture, hyperfine, network tools
 # On Debian and Ubuntu it uses apt-get (as root or by sudo); elsewhere it says what to install.
@@ -101,6 +102,12 @@ case $what in
     PATH=$PATH:/usr/sbin:/sbin
     packages smbd=samba
     ;;
+  servers)
+    PATH=$PATH:/usr/sbin:/sbin
+    packages qemu-system-x86_64=qemu-system-x86 modprobe=kmod cpio=cpio xz=xz-utils mkfs.ext4=e2fsprogs tshark=tshark python3=python3 smbd=samba
+    # The keys of the guest's packages; Debian has them.
+    [ -e /usr/share/keyrings/debian-archive-keyring.gpg ] || packages no-such-program=debian-archive-keyring
+    ;;
   predictions)
     PATH=$PATH:/usr/sbin:/sbin
     packages smbd=samba smbclient=smbclient tcpdump=tcpdump ip=iproute2 chrt=util-linux fusermount3=fuse3 python3=python3
@@ -122,7 +129,7 @@ case $what in
     fi
     ;;
   *)
-    say "usage: scripts/setup.sh build|demo|check|test|audit|predictions|bench"
+    say "usage: scripts/setup.sh build|demo|check|test|servers|audit|predictions|bench"
     exit 2
     ;;
 esac

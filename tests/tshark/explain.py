@@ -140,6 +140,14 @@ def header_before_gap(difference, comparison):
     )
 
 
+def session_number_again(difference, comparison):
+    """smbscope shows the user whom the request names; tshark the user of a session with this number before."""
+    row = difference.row
+    if difference.kind != "user" or row is None or row.command != "SessionSetup":
+        return False
+    return oracle.user_in(comparison.path, difference.frame).lower() == difference.ours
+
+
 def broken_framing(difference, comparison):
     """smbscope has a message where tshark no longer finds the beginning of one."""
     row = difference.row
@@ -450,5 +458,12 @@ EXPLANATIONS = [
         "by design",
         "SMB in a tunnel (GRE) is not read; coverage counts such packets.",
         tunnel,
+    ),
+    Explanation(
+        "session-number-again",
+        "smbscope",
+        "A server (ksmbd) that gives the SessionId of a session that ended to a new one: in the request "
+        "that logs on, tshark shows the user of the earlier session. Checked with the name in the request.",
+        session_number_again,
     ),
 ]

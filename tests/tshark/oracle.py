@@ -253,6 +253,14 @@ def is_in_tunnel(path, frame):
     return bool({"gre", "vxlan", "teredo"} & set(layers)) or layers.count("ip") > 1
 
 
+def user_in(path, frame):
+    """The user whom a frame's NTLM message names."""
+    fields = ["-T", "fields", "-e", "ntlmssp.auth.domain", "-e", "ntlmssp.auth.username"]
+    names = run(["-n", "-r", str(path), "-Y", f"frame.number == {frame}", *fields]).rstrip("\n")
+    domain, _, name = names.partition("\t")
+    return f"{domain}\\{name}" if domain and domain != "NULL" else name
+
+
 def request_in_stream(path, row):
     """Whether a row's SMB1 request is in its stream, whatever the segments."""
     lines = run(["-n", "-r", str(path), "-q", "-z", f"follow,tcp,raw,{row.stream}"]).splitlines()

@@ -96,6 +96,20 @@ pub enum Signing {
     Off,
 }
 
+/// Which related requests the client sends as compounds; the others it sends one by one, each after the reply
+/// to the one before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Compounds {
+    /// All.
+    #[default]
+    All,
+    /// Those that begin with a Create: impacket and ksmbd remember only the file that a Create of the same
+    /// compound opened.
+    Opening,
+    /// None.
+    Off,
+}
+
 /// What the client does about encryption.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Encryption {
@@ -125,9 +139,8 @@ pub struct Config {
     pub leases: bool,
     /// Whether opens with a lease or oplock request to survive the connection.
     pub durable: bool,
-    /// Whether related requests are sent as compounds (MS-SMB2 section 3.2.4.1.4); otherwise one by one,
-    /// each after the reply to the one before.
-    pub compounds: bool,
+    /// Which related requests are sent as compounds (MS-SMB2 section 3.2.4.1.4).
+    pub compounds: Compounds,
     /// TCP connections of each session.
     pub channels: u16,
     /// Credits that the client tries to hold on each connection.
@@ -172,7 +185,7 @@ impl Default for Config {
             ],
             leases: true,
             durable: false,
-            compounds: true,
+            compounds: Compounds::default(),
             channels: 1,
             credits: 64,
             connect_timeout: Duration::from_secs(10),

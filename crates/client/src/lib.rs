@@ -23,7 +23,7 @@ pub mod transport;
 mod validate;
 
 pub use channel::{Ask, Scene};
-pub use config::{Config, Encryption, Signing, Target};
+pub use config::{Compounds, Config, Encryption, Signing, Target};
 pub use credential::Credential;
 pub use error::ClientError;
 pub use host::Host;

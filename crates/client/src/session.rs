@@ -26,7 +26,7 @@ use smbscope_wire::smb2::{Dialect, FileId};
 use smbscope_wire::status::Status;
 
 use super::channel::{Ask, Channel, Protection, Seal};
-use super::config::Encryption;
+use super::config::{Compounds, Encryption};
 use super::credential::Credential;
 use super::error::ClientError;
 use super::host::Host;
@@ -283,10 +283,10 @@ impl Session {
         self.wait(0, id).await
     }
 
-    /// Why the server does not answer related compounds (MS-SMB2 section 3.3.5.2.7.2): the first unexpected
-    /// status. Some servers know none, others only compounds that begin with a Create; so this tries one
-    /// that opens the share's root, lists and closes it, and one with two questions about an open.
-    pub async fn compound_problem(&mut self) -> Result<Option<Status>, ClientError> {
+    /// Which related compounds the server answers (MS-SMB2 section 3.3.5.2.7.2), and with which status it
+    /// refuses the others. Some servers know none, others only compounds that begin with a Create; so this
+    /// tries one that opens the share's root, lists and closes it, and one with two questions about an open.
+    pub async fn compounds(&mut self) -> Result<(Compounds, Option<Status>), ClientError> {
         let open = encode::Create {
             name: "",
             desired_access: AccessMask(0x0010_0081),
@@ -319,11 +319,11 @@ impl Session {
             self.add(0, true, &close(FileId::ANY), Ask::default()),
         ];
         if let Some(status) = self.first_unexpected(&ids).await? {
-            return Ok(Some(status));
+            return Ok((Compounds::Off, Some(status)));
         }
         let opened = match self.call(&open, Ask::default()).await?.opened()? {
             Ok(opened) => opened,
-            Err(status) => return Ok(Some(status)),
+            Err(status) => return Ok((Compounds::Off, Some(status))),
         };
         self.channel().have_credits(2).await?;
         let ids = [
@@ -332,7 +332,8 @@ impl Session {
         ];
         let problem = self.first_unexpected(&ids).await?;
         self.call(&close(opened.file_id), Ask::default()).await?;
-        Ok(problem)
+        let compounds = if problem.is_none() { Compounds::All } else { Compounds::Opening };
+        Ok((compounds, problem))
     }
 
     /// Sends what was added and returns the first status that is not success.

@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use smbscope_client::{ClientError, Session};
+use smbscope_client::{ClientError, Compounds, Session};
 use smbscope_wire::smb2::create::CreateDisposition;
 use smbscope_wire::status::Status;
 
@@ -24,7 +24,16 @@ impl Performer {
         let acquires = self.cache == ClientCache::DirLease
             && session.directory_leases()
             && plan.scenario().may_acquire(step);
-        if session.host().config.compounds {
+        let whole = match session.host().config.compounds {
+            Compounds::All => true,
+            // With a cache that may answer the Create, the compound might begin with something else.
+            Compounds::Opening => {
+                self.cache == ClientCache::Published
+                    && matches!(step.requests.first(), Some(Request { op: Op::Create(_), .. }))
+            }
+            Compounds::Off => false,
+        };
+        if whole {
             return self.exchange(session, plan, step, 0..step.requests.len(), acquires).await;
         }
         for place in 0..step.requests.len() {
@@ -159,13 +168,15 @@ impl Performer {
     }
 }
 
-/// Whether Explorer, Word and cmd continue after this reply: a question that the server does not know, or an
-/// open of something that exists though it was thought not to.
+/// Whether Explorer, Word and cmd continue after this reply: a question that the server does not know, an
+/// open of something that exists though it was thought not to, or an answer to a control code that other
+/// servers refuse.
 fn is_ignored(request: &Request, status: Status) -> bool {
     match &request.op {
         // Explorer shows the owner of a file, for example, only if it may read it.
         Op::QueryInfo(_) => is_unknown(status) || status == Status::ACCESS_DENIED,
-        Op::Ioctl(_) => is_unknown(status),
+        // ksmbd answers FSCTL_GET_REPARSE_POINT for plain files too, with the tag 0.
+        Op::Ioctl(_) => is_unknown(status) || status == Status::SUCCESS,
         Op::Create(create) => {
             status == Status::SUCCESS && create.disposition == CreateDisposition::OPEN
         }
@@ -182,4 +193,26 @@ fn is_unknown(status: Status) -> bool {
             | Status::INVALID_DEVICE_REQUEST
             | Status::INVALID_INFO_CLASS
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use smbscope_wire::smb2::fsctl::Fsctl;
+
+    use super::*;
+    use crate::workload::{Expect, Ioctl, NotifySlot};
+
+    #[test]
+    fn a_control_code_that_succeeds_unexpectedly_is_survived() {
+        let ioctl = Ioctl { code: Fsctl::GET_REPARSE_POINT, output_bytes: 16 };
+        let expect = Expect::any_of(&[Status::NOT_FOUND]).unwrap_or(Expect::SUCCESS);
+        let op = Op::Ioctl(ioctl);
+        let request = Request { op, slot: None, expect, collapse: false, lease: None };
+        for status in [Status::SUCCESS, Status::NOT_IMPLEMENTED] {
+            assert!(is_ignored(&request, status), "{status:?}");
+        }
+        assert!(!is_ignored(&request, Status::ACCESS_DENIED));
+        let cancelled = Request { op: Op::Cancel { notification: NotifySlot(0) }, ..request };
+        assert!(!is_ignored(&cancelled, Status::SUCCESS));
+    }
 }

@@ -117,8 +117,9 @@ pub struct Client {
     /// Credits that the client tries to hold on each connection.
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=8192))]
     pub credits: u16,
-    /// Send related requests as compounds: on, off (one by one, each after the reply to the one
-    /// before), or auto (if the server answers a compound at the start).
+    /// Send related requests as compounds: on, create (only compounds that begin with a Create), off
+    /// (one by one, each after the reply to the one before), or auto (what the server answers at the
+    /// start).
     #[arg(long, value_enum, value_name = "MODE", default_value_t)]
     pub compounds: Compounds,
     /// Request oplocks instead of leases.
@@ -355,22 +356,25 @@ pub struct ShowWorkload {
 /// See [`Client::compounds`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Compounds {
-    /// If the server answers one.
+    /// What the server answers.
     #[default]
     Auto,
     /// Always.
     On,
+    /// Only compounds that begin with a Create.
+    Create,
     /// Never.
     Off,
 }
 
 impl Compounds {
     /// The choice; `None`: to be found out.
-    pub fn choice(self) -> Option<bool> {
+    pub fn choice(self) -> Option<smbscope_client::Compounds> {
         match self {
             Compounds::Auto => None,
-            Compounds::On => Some(true),
-            Compounds::Off => Some(false),
+            Compounds::On => Some(smbscope_client::Compounds::All),
+            Compounds::Create => Some(smbscope_client::Compounds::Opening),
+            Compounds::Off => Some(smbscope_client::Compounds::Off),
         }
     }
 }
@@ -441,7 +445,7 @@ fn start_at(text: &str) -> Result<i64, String> {
 impl Client {
     /// The client's settings; `kerberos` says how to get tickets for logons.
     pub fn config(&self, kerberos: Option<Arc<Kerberos>>) -> anyhow::Result<Config> {
-        let compounds = self.compounds != Compounds::Off;
+        let compounds = self.compounds.choice().unwrap_or_default();
         let mut config = Config { kerberos, compounds, ..Config::default() };
         if !self.dialect.is_empty() {
             config.dialects.clone_from(&self.dialect);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
-use smbscope_client::Host;
+use smbscope_client::{Compounds, Host};
 use smbscope_load::workload::BUILT_IN;
 use smbscope_tables::description::{CLOSED, OPEN, RunDescription, Setting};
 
@@ -42,8 +42,10 @@ pub fn describe(plan: &RunPlan, host: &Host) -> RunDescription {
     if !host.config.leases {
         settings.push(setting("leases", "off".to_owned()));
     }
-    if !host.config.compounds {
-        settings.push(setting("compounds", "off".to_owned()));
+    match host.config.compounds {
+        Compounds::All => {}
+        Compounds::Opening => settings.push(setting("compounds", "create".to_owned())),
+        Compounds::Off => settings.push(setting("compounds", "off".to_owned())),
     }
     if let Some(kerberos) = &host.config.kerberos {
         let secret = if kerberos.keytab.is_some() { "keytab" } else { "password" };

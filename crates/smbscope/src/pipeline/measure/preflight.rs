@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use smbscope_client::error::status_text;
-use smbscope_client::{ClientError, Host, Session};
+use smbscope_client::{ClientError, Compounds, Host, Session};
 use smbscope_load::run::users::{Credentials, Shard, home};
 use smbscope_load::workload::{ClientCache, Planner};
 use smbscope_tables::description::RunDescription;
@@ -170,26 +170,26 @@ pub async fn check_first(
     Preflight { timeout, host: Arc::new(host), credentials, planner }.need(1).await
 }
 
-/// Why the server cannot answer related compounds; none if it does ([`Session::compound_problem`]).
-pub async fn compound_problem(
+/// Which related compounds the server answers, and why not all ([`Session::compounds`]).
+pub async fn find_compounds(
     timeout: Duration,
     host: Arc<Host>,
     credentials: &Credentials,
     user: u64,
-) -> anyhow::Result<Option<String>> {
+) -> anyhow::Result<(Compounds, Option<String>)> {
     let credential = credentials.of(user);
     // A user who cannot log on is reported by the checks that follow.
     let Ok(mut session) = Session::connect(timeout, host, &credential, 0, None).await else {
-        return Ok(None);
+        return Ok((Compounds::All, None));
     };
-    let probing = tokio::time::timeout(timeout, session.compound_problem()).await;
-    let problem = match probing {
-        Ok(Ok(status)) => status.map(status_text),
-        Ok(Err(error)) => Some(error.to_string()),
-        Err(_) => Some(ClientError::Timeout(timeout).to_string()),
+    let probing = tokio::time::timeout(timeout, session.compounds()).await;
+    let found = match probing {
+        Ok(Ok((compounds, status))) => (compounds, status.map(status_text)),
+        Ok(Err(error)) => (Compounds::Off, Some(error.to_string())),
+        Err(_) => (Compounds::Off, Some(ClientError::Timeout(timeout).to_string())),
     };
     session.close().await;
-    Ok(problem)
+    Ok(found)
 }
 
 /// Checks before files are created that the user with the highest number can log on.

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use smbscope_analysis::summary::{Failure as FailedScenarios, Load, ScenarioRow, StepRow};
 use smbscope_client::clock::Clock;
-use smbscope_client::{Config, Host, Target};
+use smbscope_client::{Compounds, Config, Host, Target};
 use smbscope_counters::Sampler;
 use smbscope_load::capacity::interval::CONFIDENCE;
 use smbscope_load::capacity::{
@@ -30,7 +30,7 @@ use tokio::sync::watch;
 
 use super::counters;
 use super::describe::{About, describe};
-use super::preflight::{Needed, check_users, compound_problem};
+use super::preflight::{Needed, check_users, find_compounds};
 use super::progress::RunSoFar;
 use super::writer::{Writer, coverage};
 use super::{runtime, unless_interrupted};
@@ -63,8 +63,8 @@ pub struct RunPlan {
     pub credentials: Credentials,
     /// Properties of the client.
     pub config: Config,
-    /// Whether related requests are sent as compounds; found out if not given.
-    pub compounds: Option<bool>,
+    /// Which related requests are sent as compounds; found out if not given.
+    pub compounds: Option<Compounds>,
     /// What users do.
     pub planner: Planner,
     /// What the manifest says of the request.
@@ -245,7 +245,7 @@ pub fn run(plan: RunPlan, observer: &mut dyn Observer) -> anyhow::Result<RunOutc
     })
 }
 
-/// Whether users send compounds: as the plan says, or if the server answers them.
+/// Which compounds users send: as the plan says, or those that the server answers.
 async fn choose_compounds(
     plan: &RunPlan,
     host: &mut Host,
@@ -257,21 +257,20 @@ async fn choose_compounds(
             let quiet =
                 Host::find(host.target.clone(), host.config.clone(), host.clock.clone(), false)
                     .await?;
-            let problem = compound_problem(
-                plan.timeout,
-                Arc::new(quiet),
-                &plan.credentials,
-                plan.shard.index,
-            );
-            match problem.await? {
-                None => true,
-                Some(problem) => {
-                    observer.say(&format!(
-                        "the server does not answer related compounds ({problem}): requests are sent one by one, as with --compounds off; each step of a scenario then needs more round trips"
-                    ));
-                    false
-                }
+            let finding =
+                find_compounds(plan.timeout, Arc::new(quiet), &plan.credentials, plan.shard.index);
+            let (compounds, problem) = finding.await?;
+            let problem = problem.unwrap_or_default();
+            match compounds {
+                Compounds::All => {}
+                Compounds::Opening => observer.say(&format!(
+                    "the server answers only related compounds that begin with a Create (others: {problem}): other requests are sent one by one, as with --compounds create; some steps of a scenario then need more round trips"
+                )),
+                Compounds::Off => observer.say(&format!(
+                    "the server does not answer related compounds ({problem}): requests are sent one by one, as with --compounds off; each step of a scenario then needs more round trips"
+                )),
             }
+            compounds
         }
     };
     Ok(())
