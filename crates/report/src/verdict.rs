@@ -191,13 +191,23 @@ pub(crate) fn answer_step(load: &Load) -> Option<&StepRow> {
     steps().find(|row| Some(row.users) == answer).or_else(|| steps().next())
 }
 
+/// Median and 95th percentile of the response times of scenarios: of all steps with the answer's users, or
+/// of that step where no capacity was searched.
+pub(crate) fn response(load: &Load, step: &StepRow) -> (Option<i64>, Option<i64>) {
+    match load.answers.as_slice() {
+        [answer] if answer.users == Some(step.users) => (answer.p50_ns, answer.p95_ns),
+        _ => (step.response.p50_ns, step.response.p95_ns),
+    }
+}
+
 fn of_load(load: &Load, diagnosis: Option<&Diagnosis>) -> Verdict {
     let step = answer_step(load);
     let time = |row: &StepRow| {
+        let (median, p95) = response(load, row);
         format!(
             "95 of 100 scenarios end within {}, half of them within {}",
-            duration(row.response.p95_ns),
-            duration(row.response.p50_ns)
+            duration(p95),
+            duration(median)
         )
     };
     let mut reasons: Vec<_> = step

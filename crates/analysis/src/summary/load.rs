@@ -312,9 +312,11 @@ impl LoadTally {
         let descriptions: Vec<_> = self.parts.iter().map(|part| &part.description).collect();
         let mut answers = steps::answers(&rows, &descriptions);
         for (answer, _) in &mut answers {
-            answer.p95_ns = answer
+            let response = answer
                 .users
-                .and_then(|users| response_with(&self.scenarios, &rows, &answer.run, users).p95_ns);
+                .map(|users| response_with(&self.scenarios, &rows, &answer.run, users))
+                .unwrap_or_default();
+            (answer.p50_ns, answer.p95_ns) = (response.p50_ns, response.p95_ns);
             answer.overall_response_ns = steps::overall_response(&rows, answer);
         }
         let scenario_steps = match self.counted {

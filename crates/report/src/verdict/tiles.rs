@@ -2,7 +2,7 @@
 
 use smbscope_analysis::summary::{Load, Report, StepRow};
 
-use super::{answer_step, duration};
+use super::{answer_step, duration, response};
 use crate::format;
 
 /// A number that says what it measures.
@@ -98,10 +98,11 @@ fn of_step(load: &Load, step: &StepRow) -> Vec<Tile> {
             format!("overload {}", format::share(step.overload_share)),
         ),
     };
-    let median = format!("median {}, {at}", duration(step.response.p50_ns));
+    let (median, p95) = response(load, step);
+    let median = format!("median {}, {at}", duration(median));
     let mut tiles = vec![
         users,
-        Tile::new("p95 of scenarios", duration(step.response.p95_ns), median),
+        Tile::new("p95 of scenarios", duration(p95), median),
         Tile::new(
             "Scenarios per second",
             format::number(step.throughput),

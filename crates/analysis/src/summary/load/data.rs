@@ -113,7 +113,8 @@ pub struct Answer {
     pub high: Option<u64>,
     pub confidence: Option<f64>,
     pub reason: String,
-    /// 95th percentile of the response times of all scenarios with that many users.
+    /// Percentiles of the response times of all scenarios with that many users.
+    pub p50_ns: Option<i64>,
     pub p95_ns: Option<i64>,
     /// Overall response time of operations, as SPECstorage defines it.
     pub overall_response_ns: Option<i64>,

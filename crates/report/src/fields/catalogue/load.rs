@@ -93,6 +93,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
     ]),
     ("answer", "How many users the server can carry.", &["capacity"], &[
         ("run", "Run", Code, Always, "Name of the whole run."),
+        ("p50_ns", "Median", Duration, Nullable, "Median of the response times of all scenarios with that many users."),
         ("p95_ns", "p95", Duration, Nullable, "95th percentile of the response times of all scenarios with that many users."),
         ("overall_response_ns", "Overall response time", Duration, Nullable, "Of operations, as SPECstorage defines it: the area under the curve of mean latency over operations per second, divided by the highest of these; null for a single load."),
         ("derived", "Read from the steps", Flag, Always, "Whether it was derived from the steps, because the run has no answer of its own or its parts have different ones."),
