@@ -11,6 +11,7 @@ use smbscope_report::format;
 
 use crate::options::Verbosity;
 use crate::pipeline::record::filtered::FilteredSource;
+use crate::pipeline::record::known_names::{KnownNames, NamedSource};
 use crate::pipeline::record::memory::{self, MemoryLimit};
 use crate::pipeline::record::name;
 #[cfg(feature = "probe")]
@@ -72,6 +73,11 @@ impl Listen {
         }
         let filter = self.filter.live(time)?;
         let mut opened = self.open_all(time, kept, verbosity)?;
+        // Sessions that are open already, by the names that Samba on this machine has for them.
+        let names = KnownNames::of_running();
+        if !names.is_empty() {
+            opened.source = Box::new(NamedSource::new(opened.source, names));
+        }
         if let Some(filter) = filter {
             opened.what = format!("{} ({})", opened.what, filter.words(false));
             opened.source = Box::new(FilteredSource::new(opened.source, filter));

