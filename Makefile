@@ -1,5 +1,5 @@
 # make demo   set up, build, report on a bundled capture, and run simulated users on a private Samba
-# make check  format, lints, prose, and the unit tests that need neither Samba nor DataFusion (two minutes, warm)
+# make check  format, lints, prose, unit tests without Samba (two minutes, warm)
 # make test   set up and run everything: check, all tests, the tshark comparison, documentation, fuzzing
 # make bench  build the benchmark captures (once) and print the decoder's benchmark table
 #
@@ -53,9 +53,11 @@ build:
 	@test -x $(SMBSCOPE) || echo "The first build takes about 25 minutes on two cores (DataFusion)." >&2
 	cargo build --release --locked -p smbscope $$(scripts/features.sh)
 
+# Rust links with lld on x86-64 Linux, which folds identical functions; other linkers do not know the option.
 dist:
 	scripts/setup.sh build
-	RUSTFLAGS="-C link-arg=-Wl,--icf=all" cargo build --profile dist --locked -p smbscope $$(scripts/features.sh)
+	case "$$(uname -sm)" in "Linux x86_64") fold="-C link-arg=-Wl,--icf=all" ;; *) fold= ;; esac; \
+	RUSTFLAGS="$$fold" cargo build --profile dist --locked -p smbscope $$(scripts/features.sh)
 	@ls -l $(CARGO_TARGET_DIR)/dist/smbscope
 
 check:

@@ -154,8 +154,12 @@ fn without_operations(report: &Report) -> String {
         (sum(|row| row.messages), "messages of SMB without an operation"),
     ];
     let words = held.iter().filter(|(count, _)| *count > 0);
-    let words: Vec<_> =
-        words.map(|(count, what)| format!("{} {what}", format::count(*count))).collect();
+    let words: Vec<_> = words
+        .map(|(count, what)| match (count, *what) {
+            (1, "packets") => "1 packet".to_owned(),
+            (count, what) => format!("{} {what}", format::count(*count)),
+        })
+        .collect();
     let held = if words.is_empty() { "nothing".to_owned() } else { words.join(", ") };
     format!(
         "The input holds {held}. Record the server's port 445 while clients use it: tcpdump -i INTERFACE -s 512 -w \

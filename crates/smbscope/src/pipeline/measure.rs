@@ -5,6 +5,7 @@
 
 pub mod counters;
 pub mod describe;
+pub mod matrix;
 pub mod preflight;
 pub mod progress;
 pub mod run;

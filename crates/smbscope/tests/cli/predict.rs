@@ -360,7 +360,7 @@ fn a_prediction_can_be_a_page() {
     let (_guard, dir) = folder();
     let page = |words: &[&str]| {
         let path = dir.join("prediction.html");
-        let said = answer([words, &["--html", path.to_str().unwrap()]].concat());
+        let said = answer([words, &["--force", "--html", path.to_str().unwrap()]].concat());
         assert_eq!(said, "");
         std::fs::read_to_string(path).unwrap()
     };
