@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use smbscope_tables::Part;
 use smbscope_tables::run::Step as StepRow;
+use smbscope_wire::status::Status;
 use tokio::sync::watch as signal;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
@@ -355,16 +356,27 @@ impl Engine {
         let begun = if is_measured { begun } else { end };
         let start = if is_measured { timeline.window } else { stopped_at };
         // While all connection attempts fail, nothing ends, not even as failed.
-        let without_reply = |(failure, _): &(Failure, u64)| matches!(failure, Failure::Trouble(_));
+        // A server that refuses everything else answers.
+        let without_service = |(failure, _): &(Failure, u64)| match failure {
+            Failure::Trouble(_) => true,
+            Failure::Status(status) => matches!(
+                Status(*status),
+                Status::NETWORK_NAME_DELETED
+                    | Status::BAD_NETWORK_NAME
+                    | Status::USER_SESSION_DELETED
+                    | Status::NETWORK_SESSION_EXPIRED
+            ),
+        };
         let server_gone = gone.is_some()
             || tally.failed() == tally.ended()
-                && tally.scenario_failures.ranked().iter().all(without_reply)
+                && tally.scenario_failures.ranked().iter().all(without_service)
                 && (tally.ended() > 0 || self.shared.troubles() > troubles);
-        // A server that is gone is not overloaded.
-        let judgement = match self.pace.closed || gone.is_some() {
+        let mut judgement = match self.pace.closed {
             true => Judgement::default(),
             false => self.rule.judge(&begun, &end),
         };
+        // Users fall behind on a server that is gone, but it is not overloaded.
+        judgement.overloaded &= gone.is_none();
         let workload = self.planner.workload();
         let names: Vec<&str> =
             workload.scenarios.iter().map(|scenario| scenario.name.as_str()).collect();

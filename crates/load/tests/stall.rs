@@ -266,7 +266,12 @@ async fn users_of_a_server_that_is_gone_are_behind() {
     let on_schedule = (4_000_000_000 / INTERVAL.as_nanos() as u64) * USERS;
     assert!(step.started <= on_schedule + USERS && step.on_time <= step.started, "{step:?}");
     assert!(step.started >= on_schedule - USERS, "{step:?}");
-    assert_whole(&shown, USERS);
+    // Five seconds after the first connection failed the step ends: the server is gone, not overloaded.
+    assert!(shown.result.server_gone && step.server_gone == Some(true), "{step:?}");
+    assert!(step.ended_early && !step.overloaded, "{step:?}");
+    let gone_since = shown.result.gone_since.unwrap();
+    assert!((at..at + 1_000_000_000).contains(&gone_since), "{gone_since} {at}");
+    assert!((5_000_000_000..7_000_000_000).contains(&(step.end - at)), "{step:?}");
 }
 
 /// Every scheduled execution has one row, and the step counts those of its window.

@@ -492,6 +492,6 @@ fn wait_until(start_at: i64, clock: &Clock, observer: &mut dyn Observer) -> anyh
 pub fn server_gone() -> Failure {
     Failure::new(
         Code::ServerGone,
-        "the server stopped answering during the run: connections failed for at least 5 s; look at its processes and its log",
+        "the server stopped answering during the run: connections to it, or all requests to the share, failed; look at its processes and its log",
     )
 }
