@@ -47,6 +47,7 @@ crate::rows::columns::columns! {
     server_ns: i64,
     client_gap_ns: i64,
     session_id: u64,
+    scenario_run: u64,
     busy_ns: i64,
     recovery_ns: i64,
     credit_charge: u16,

@@ -19,6 +19,16 @@ fn finds_a_client_that_pauses_but_not_an_idle_one() {
     assert_eq!(found(&explain(&vec![away; 40]), Trouble::SlowClient), None);
 }
 
+/// The client of a load run is smbscope: its pauses are the users' schedule.
+#[test]
+fn pauses_of_simulated_users_are_no_finding() {
+    let mut rows = vec![Act { gap_ns: 50 * MS, ..act(QUERY_INFO, 1, "a") }; 40];
+    for act in &mut rows {
+        act.set = |row| row.set_scenario_run(row.operation().unwrap());
+    }
+    assert_eq!(found(&explain(&rows), Trouble::SlowClient), None);
+}
+
 #[test]
 fn a_channel_does_not_pause_while_another_is_busy() {
     // Of two connections of one session, one is idle while the other is busy.

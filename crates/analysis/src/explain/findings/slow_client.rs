@@ -55,7 +55,9 @@ impl SlowClient {
     }
 
     pub(in super::super) fn see(&mut self, op: &Operation) {
-        if op.pause_ns > 0 {
+        // The pauses of simulated users are their schedule.
+        let is_simulated = op.columns.scenario_run.get(op.row).is_some();
+        if op.pause_ns > 0 && !is_simulated {
             self.attribution.add_pause(op, op.pause_ns);
         }
     }

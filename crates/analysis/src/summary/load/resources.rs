@@ -95,6 +95,8 @@ impl Resources {
             }
             _ => false,
         };
+        // A processor that another program keeps busy is not the server's.
+        let idle_server = self.most(PROCESSES, true).is_some_and(|(_, percent)| percent < 50.0);
         row.bottleneck = if row.limited_by_client {
             Some("load generator".to_owned())
         } else if full(cpu).is_some() && others {
@@ -103,7 +105,7 @@ impl Resources {
             Some("server processors".to_owned())
         } else if let Some(disk) = full(disk) {
             Some(format!("server disk {disk}"))
-        } else if let Some(processor) = full(one_cpu) {
+        } else if let Some(processor) = full(one_cpu).filter(|_| !idle_server) {
             Some(format!("server processor {processor} alone"))
         } else if row.overloaded && cpu.is_some() {
             Some("neither processors nor disks of the server".to_owned())
@@ -167,6 +169,9 @@ mod tests {
         ];
         let others = "server processors, mostly by other processes than smbd";
         assert_eq!(described(&shared, true).bottleneck.as_deref(), Some(others));
+        let other =
+            [one[0].clone(), one[1].clone(), sample("server", PROCESSES, Some("smbd"), 9.0)];
+        assert_eq!(described(&other, false).bottleneck, None);
         let idle = [cpu(25.0)];
         let neither = "neither processors nor disks of the server";
         assert_eq!(described(&idle, true).bottleneck.as_deref(), Some(neither));
