@@ -435,8 +435,8 @@ impl Engine {
             ended: tally.ended(),
             failed: tally.failed(),
             limited_by_client: client.limited(),
-            server_gone,
-            gone_since: gone.map(|silence| silence.since),
+            gone_since: server_gone
+                .then(|| gone.map_or(self.shared.clock.at(start), |silence| silence.since)),
             ended_early,
             row,
         }

@@ -267,7 +267,7 @@ async fn users_of_a_server_that_is_gone_are_behind() {
     assert!(step.started <= on_schedule + USERS && step.on_time <= step.started, "{step:?}");
     assert!(step.started >= on_schedule - USERS, "{step:?}");
     // Five seconds after the first connection failed the step ends: the server is gone, not overloaded.
-    assert!(shown.result.server_gone && step.server_gone == Some(true), "{step:?}");
+    assert!(shown.result.server_gone() && step.server_gone == Some(true), "{step:?}");
     assert!(step.ended_early && !step.overloaded, "{step:?}");
     let gone_since = shown.result.gone_since.unwrap();
     assert!((at..at + 1_000_000_000).contains(&gone_since), "{gone_since} {at}");

@@ -186,7 +186,7 @@ fn a_full_disk_is_counted_and_the_run_goes_on() {
     assert!(full.iter().all(|row| row.scenario == "Save" && row.errors > 0));
     assert!(shown.told("Save, write: STATUS_DISK_FULL") as usize >= full.len());
     assert!(shown.answers("STATUS_DISK_FULL") >= full.len(), "their operations too");
-    assert!(shown.result.failed > 0 && !shown.result.server_gone, "{:?}", shown.result);
+    assert!(shown.result.failed > 0 && !shown.result.server_gone(), "{:?}", shown.result);
     // No user lost the connection, and operations that need no space are completed.
     assert_eq!(shown.connections.len() as u64, USERS);
     let first = full.iter().filter_map(|row| row.ended_at).min().unwrap();
@@ -252,7 +252,7 @@ fn a_share_that_goes_and_comes_is_come_back_to() {
         shown.scenarios.len(),
         shown.unexpected
     );
-    assert!(!shown.result.server_gone);
+    assert!(!shown.result.server_gone());
 }
 
 #[test]
@@ -267,7 +267,7 @@ fn a_share_that_stays_away_is_a_server_that_is_gone() {
         }
     });
     assert!(conf.is_some() && begin.elapsed() < Duration::from_secs(60), "it ends in time");
-    assert!(shown.result.server_gone, "{:?}", shown.result);
+    assert!(shown.result.server_gone(), "{:?}", shown.result);
     // The number depends on how long each waits, and on the machine.
     assert!(shown.told("STATUS_BAD_NETWORK_NAME") > 0, "{:?}", shown.unexpected);
     // Executions that were due and could not begin are recorded as such.
@@ -298,7 +298,7 @@ fn a_refused_logon_is_counted_and_others_go_on() {
         assert!(of(user).all(|row| row.outcome == NOT_STARTED), "user {user}");
     }
     let behind = shown.result.judgement.users_behind;
-    assert!(!shown.result.server_gone && behind >= 2, "{:?}", shown.result);
+    assert!(!shown.result.server_gone() && behind >= 2, "{:?}", shown.result);
 }
 
 #[test]
@@ -329,7 +329,7 @@ fn a_server_that_stops_and_starts_again_is_come_back_to() {
         shown.unexpected
     );
     let lost = shown.connections.iter().filter(|row| row.end_reason == "reset").count();
-    assert!(lost as u64 >= USERS && !shown.result.server_gone);
+    assert!(lost as u64 >= USERS && !shown.result.server_gone());
     // Per user: the execution in flight failed, the others waited and were late.
     let failed = shown.scenarios.iter().filter(|row| row.outcome == FAILED).count();
     assert!(failed as u64 <= 2 * USERS, "{failed}");

@@ -246,12 +246,15 @@ fn of_load(load: &Load, diagnosis: Option<&Diagnosis>) -> Verdict {
         let bottleneck = row.bottleneck.as_ref()?;
         Some(format!("Bottleneck with {} users: {bottleneck}.", format::count(row.users)))
     }));
-    if let Some(row) = load.steps.iter().find(|row| row.server_gone) {
+    // A step that ended before its window has no row: only the run says that its server is gone.
+    let gone = load.steps.iter().find(|row| row.server_gone);
+    if gone.is_some() || load.runs.iter().any(|run| run.description.server_gone_ns.is_some()) {
         reasons.insert(0, format!("{sentence}."));
-        let users = format::count(row.users);
+        let with = gone
+            .map_or_else(String::new, |row| format!(" with {} users", format::count(row.users)));
         return Verdict {
             tone: Tone::Bad,
-            sentence: format!("The server stopped answering with {users} users"),
+            sentence: format!("The server stopped answering{with}"),
             reasons,
         };
     }
@@ -386,8 +389,16 @@ mod tests {
         assert_eq!((verdict.tone, verdict.sentence.as_str()), (Tone::Watch, said));
         let verdict = load(StepRow { limited_by_client: true, ..step.clone() }, own.clone());
         assert_eq!(verdict.tone, Tone::Watch);
-        let verdict = load(StepRow { server_gone: true, ..step }, own);
+        let verdict = load(StepRow { server_gone: true, ..step.clone() }, own.clone());
         let said = "The server stopped answering with 150 users";
+        assert_eq!((verdict.tone, verdict.sentence.as_str()), (Tone::Bad, said));
+        // The step in which it went had no window yet, and so no row.
+        let mut part = RunPart::default();
+        part.description.server_gone_ns = Some(1);
+        let load =
+            Load { runs: vec![part], steps: vec![step], answers: vec![own], ..Load::default() };
+        let verdict = of_load(&load, None);
+        let said = "The server stopped answering";
         assert_eq!((verdict.tone, verdict.sentence.as_str()), (Tone::Bad, said));
     }
 

@@ -19,6 +19,17 @@ pub fn command(protocol: u8, command: u16) -> u64 {
     u64::from(protocol) << 16 | u64::from(command)
 }
 
+/// The names of all commands of SMB1, SMB2 and SMB3, sorted.
+pub fn command_names() -> Vec<&'static str> {
+    let mut names: Vec<_> = (0..=0xff)
+        .flat_map(|code| [smb2::Command(code.into()).name(), smb1::Command(code).name()])
+        .flatten()
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
 /// The dialect column's code of an SMB2 or SMB3 dialect.
 #[inline]
 pub fn dialect(dialect: smb2::Dialect) -> u64 {

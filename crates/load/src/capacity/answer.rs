@@ -48,8 +48,6 @@ pub struct Answer {
     pub exceeded: Option<Exceeded>,
     /// 95th percentile of the response times of all scenarios with `users` users, ns.
     pub p95_ns: Option<i64>,
-    /// When the server stopped answering, ns since 1970.
-    pub server_gone_ns: Option<i64>,
     /// Why the search ended.
     pub reason: StopReason,
     /// Steps that were run.

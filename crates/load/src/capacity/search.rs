@@ -12,9 +12,7 @@ use std::collections::BTreeMap;
 use super::answer::{Answer, StopReason};
 use super::interval::Interval;
 use super::limit::Exceeded;
-use super::overload::Judgement;
 use super::step::{Cause, Purpose, Settings, Step, StepResult};
-use super::table::Row;
 
 /// Steps that a search never exceeds, whatever the server does.
 const STEPS_MAX: u32 = 100;
@@ -88,7 +86,7 @@ impl Search {
     /// Takes what a step showed.
     pub fn report(&mut self, result: &StepResult) {
         self.steps += 1;
-        if result.server_gone {
+        if result.server_gone() {
             self.stopped = Some(StopReason::ServerGone);
             return;
         }
@@ -131,18 +129,7 @@ impl Search {
         };
         let before = self.steps;
         while let Some(step) = expected.next() {
-            let judgement = Judgement { overloaded: step.users > limit, ..Judgement::default() };
-            expected.report(&StepResult {
-                step,
-                judgement,
-                ended: 0,
-                failed: 0,
-                limited_by_client: false,
-                server_gone: false,
-                gone_since: None,
-                ended_early: false,
-                row: Row::default(),
-            });
+            expected.report(&StepResult::judged(step, step.users > limit));
         }
         expected.steps - before
     }
@@ -165,7 +152,6 @@ impl Search {
             exceeded: too_many.and_then(|level| level.exceeded.clone()),
             limits: Vec::new(),
             p95_ns: None,
-            server_gone_ns: None,
             users: low.unwrap_or(0),
             interval: Interval::of(&self.verdicts),
             too_many: high,
@@ -266,23 +252,14 @@ impl Search {
 mod tests {
     use super::super::limit::Limit;
     use super::super::simulation::{Random, Server, World};
+    use super::super::table::Row;
     use super::*;
     use crate::stats::Summary;
 
     const SECOND: i64 = 1_000_000_000;
 
     fn result(step: Step, overloaded: bool) -> StepResult {
-        StepResult {
-            step,
-            judgement: Judgement { overloaded, ..Judgement::default() },
-            ended: 1_000,
-            failed: 0,
-            limited_by_client: false,
-            server_gone: false,
-            gone_since: None,
-            ended_early: false,
-            row: Row::default(),
-        }
+        StepResult { ended: 1_000, ..StepResult::judged(step, overloaded) }
     }
 
     /// Searches a server; gives the answer and the users of the steps.
@@ -369,7 +346,7 @@ mod tests {
         assert_eq!(users, [10]);
         // The server dies at 100 users.
         let (answer, users) = search(Settings::new(10, 10_000, SECOND), |step| StepResult {
-            server_gone: step.users > 100,
+            gone_since: (step.users > 100).then_some(7),
             ..result(step, false)
         });
         assert_eq!((answer.users, answer.reason), (80, StopReason::ServerGone));

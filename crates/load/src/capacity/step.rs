@@ -95,9 +95,8 @@ pub struct StepResult {
     pub failed: u64,
     /// Whether the generator was the limit.
     pub limited_by_client: bool,
-    /// The server stopped answering: no step makes sense any more.
-    pub server_gone: bool,
-    /// Since when it did not, ns since 1970, where that is known.
+    /// Since when the server did not answer, ns since 1970; none while it answers. After it no step makes
+    /// sense any more.
     pub gone_since: Option<i64>,
     /// Whether it ended before its time.
     pub ended_early: bool,
@@ -106,6 +105,25 @@ pub struct StepResult {
 }
 
 impl StepResult {
+    /// The result of a step of which only the verdict is known.
+    pub fn judged(step: Step, overloaded: bool) -> StepResult {
+        StepResult {
+            step,
+            judgement: Judgement { overloaded, ..Judgement::default() },
+            ended: 0,
+            failed: 0,
+            limited_by_client: false,
+            gone_since: None,
+            ended_early: false,
+            row: Row::default(),
+        }
+    }
+
+    /// Whether the server stopped answering.
+    pub fn server_gone(&self) -> bool {
+        self.gone_since.is_some()
+    }
+
     /// Failed scenarios, in percent of those that ended.
     pub fn errors_percent(&self) -> f64 {
         if self.ended == 0 { 0.0 } else { 100.0 * self.failed as f64 / self.ended as f64 }

@@ -10,8 +10,8 @@ use smbscope_capture::live;
 use smbscope_report::format;
 
 use crate::options::Verbosity;
-use crate::pipeline::record::filtered::FilteredSource;
-use crate::pipeline::record::known_names::{KnownNames, NamedSource};
+use crate::pipeline::record::amended::AmendedSource;
+use crate::pipeline::record::known_names::KnownNames;
 use crate::pipeline::record::memory::{self, MemoryLimit};
 use crate::pipeline::record::name;
 #[cfg(feature = "probe")]
@@ -76,11 +76,11 @@ impl Listen {
         // Sessions that are open already, by the names that Samba on this machine has for them.
         let names = KnownNames::of_running();
         if !names.is_empty() {
-            opened.source = Box::new(NamedSource::new(opened.source, names));
+            opened.source = Box::new(AmendedSource::named(opened.source, names));
         }
         if let Some(filter) = filter {
             opened.what = format!("{} ({})", opened.what, filter.words(false));
-            opened.source = Box::new(FilteredSource::new(opened.source, filter));
+            opened.source = Box::new(AmendedSource::filtered(opened.source, filter));
         }
         Ok(opened)
     }

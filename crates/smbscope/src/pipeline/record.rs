@@ -3,8 +3,8 @@
 //! Owns the loop of `record` ([`record`]) and that of `top`, which records now and then ([`collector`]). How packets
 //! are received is `capture::live`'s, how Samba is observed `samba`'s.
 
+pub mod amended;
 pub mod collector;
-pub mod filtered;
 pub mod folder;
 pub mod known_names;
 pub mod memory;

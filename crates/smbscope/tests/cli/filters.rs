@@ -86,9 +86,9 @@ fn a_clock_time_is_local_and_a_zone_can_be_given() {
         String::from_utf8(output.stdout).unwrap().lines().count() as u64
     };
     assert_eq!(count(&format!("{hour:02}{rest}"), "UTC"), OPERATIONS);
-    assert_eq!(count(&format!("{:02}{rest}", (hour + 2) % 24), "XXX-2"), OPERATIONS);
+    assert_eq!(count(&format!("{:02}{rest}", (hour + 2) % 24), "EET-2"), OPERATIONS);
     assert_eq!(count(&format!("{date}T{clock}", clock = &clock[..8]), "UTC"), OPERATIONS);
-    assert_eq!(count(&format!("{date}T{}Z", &clock[..8]), "XXX+5"), OPERATIONS);
+    assert_eq!(count(&format!("{date}T{}Z", &clock[..8]), "EST+5"), OPERATIONS);
 }
 
 #[test]

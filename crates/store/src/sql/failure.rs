@@ -1,8 +1,7 @@
 //! Converts DataFusion's errors to messages of one sentence.
 
 use datafusion::error::DataFusionError;
-use smbscope_tables::code::{command, text as text_of};
-use smbscope_tables::operation::Column;
+use smbscope_tables::code::command_names;
 
 use crate::error::Error;
 
@@ -65,11 +64,7 @@ fn field(text: &str) -> String {
         return format!("{text} {LISTED}");
     };
     let name = rest.split([' ', '.']).next().unwrap_or_default().trim_matches('"');
-    let commands = (1..=2).flat_map(|protocol| {
-        (0..=u16::from(u8::MAX)).map(move |code| text_of(Column::command, command(protocol, code)))
-    });
-    let mut commands = commands.filter(|value| value.chars().all(char::is_alphanumeric));
-    let value = commands.find(|value| value.eq_ignore_ascii_case(name));
+    let value = command_names().into_iter().find(|value| value.eq_ignore_ascii_case(name));
     if let Some(value) = value {
         return format!("no field named {name}: text is written in single quotes, '{value}'");
     }

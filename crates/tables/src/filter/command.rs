@@ -3,8 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use smbscope_wire::{smb1, smb2};
-
+use crate::code::command_names;
 use crate::command_class::CommandClass;
 
 /// A command or a class of commands.
@@ -75,7 +74,7 @@ impl FromStr for CommandChoice {
         {
             return Ok(CommandChoice::Class(*class, name));
         }
-        let names = names();
+        let names = command_names();
         if let Some(name) = names.iter().find(|name| name.eq_ignore_ascii_case(text)) {
             return Ok(CommandChoice::Command(name));
         }
@@ -97,17 +96,6 @@ impl fmt::Display for CommandChoice {
             CommandChoice::Command(name) | CommandChoice::Class(_, name) => f.write_str(name),
         }
     }
-}
-
-/// The names of all commands.
-fn names() -> Vec<&'static str> {
-    let mut names: Vec<_> = (0..=0xff)
-        .flat_map(|code| [smb2::Command(code.into()).name(), smb1::Command(code).name()])
-        .flatten()
-        .collect();
-    names.sort_unstable();
-    names.dedup();
-    names
 }
 
 fn hint(near: &[&str]) -> String {

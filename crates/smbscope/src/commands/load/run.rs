@@ -58,9 +58,7 @@ pub fn run(args: &Run, verbosity: Verbosity) -> anyhow::Result<()> {
         let message = "interrupted; the results so far are shown and recorded";
         return Err(Failure::new(Code::Interrupted, message).into());
     }
-    if outcome.table.rows.last().is_some_and(|row| row.server_gone)
-        || outcome.server_gone_ns.is_some()
-    {
+    if outcome.server_gone_ns.is_some() {
         return Err(server_gone().into());
     }
     Ok(())

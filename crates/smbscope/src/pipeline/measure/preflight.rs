@@ -20,6 +20,22 @@ struct Preflight<'a> {
 }
 
 impl Preflight<'_> {
+    /// A session of user `number`.
+    async fn log_on(&self, number: u64) -> anyhow::Result<Session> {
+        let credential = self.credentials.of(number);
+        let connected =
+            Session::connect(self.timeout, self.host.clone(), &credential, 0, None).await;
+        connected.map_err(|failed| {
+            let (name, place) = (credential.name(), self.host.target.address());
+            let context = match failed.error {
+                // A session that gets this far is logged on.
+                ClientError::Share { .. } => format!("user {name} at {place}"),
+                _ => format!("user {name} cannot log on at {place}"),
+            };
+            anyhow::Error::from(failed.error).context(context)
+        })
+    }
+
     /// Logs on as user `number` and checks that their files exist, so that a wrong password or missing files are
     /// reported at once.
     async fn check(
@@ -27,20 +43,7 @@ impl Preflight<'_> {
         number: u64,
         description: Option<&mut RunDescription>,
     ) -> anyhow::Result<bool> {
-        let credential = self.credentials.of(number);
-        let limit = self.timeout;
-        let host = self.host.clone();
-        let place = self.host.target.address();
-        let name = credential.name();
-        let connected = Session::connect(limit, host, &credential, 0, None).await;
-        let mut session = connected.map_err(|failed| {
-            let context = match failed.error {
-                // A session that gets this far is logged on.
-                ClientError::Share { .. } => format!("user {name} at {place}"),
-                _ => format!("user {name} cannot log on at {place}"),
-            };
-            anyhow::Error::from(failed.error).context(context)
-        })?;
+        let mut session = self.log_on(number).await?;
         if let Some(description) = description {
             let negotiated = *session.negotiated();
             description.dialect = negotiated.dialect.name().map(str::to_owned);
@@ -79,10 +82,7 @@ impl Preflight<'_> {
     /// An error if the server offers no directory leases: `--client-cache dirlease` would measure what
     /// `published` does.
     async fn need_directory_leases(&self, number: u64) -> anyhow::Result<()> {
-        let credential = self.credentials.of(number);
-        let connected =
-            Session::connect(self.timeout, self.host.clone(), &credential, 0, None).await;
-        let session = connected.map_err(|failed| failed.error)?;
+        let session = self.log_on(number).await?;
         let (has_leases, dialect) = (session.directory_leases(), session.negotiated().dialect);
         session.close().await;
         if has_leases {
@@ -94,23 +94,6 @@ impl Preflight<'_> {
             self.host.target.address()
         );
         Err(Failure::new(Code::Input, message).into())
-    }
-
-    /// Logs on as the last of several users, before work for the first of them begins.
-    async fn can_log_on(&self, number: u64) -> anyhow::Result<()> {
-        let credential = self.credentials.of(number);
-        let connected =
-            Session::connect(self.timeout, self.host.clone(), &credential, 0, None).await;
-        let name = credential.name();
-        let place = self.host.target.address();
-        let session = connected.map_err(|failed| {
-            let context = format!(
-                "user {name}, the last of {number}, cannot log on at {place}: nothing was written; use fewer --users or create the accounts"
-            );
-            anyhow::Error::from(failed.error).context(Failure::new(Code::Input, context))
-        })?;
-        session.close().await;
-        Ok(())
     }
 
     /// Likewise, with an error if the files do not exist.
@@ -209,7 +192,17 @@ pub async fn check_last(
         );
         return Err(Failure::usage(message));
     }
-    Preflight { timeout, host, credentials, planner }.can_log_on(last).await
+    let preflight = Preflight { timeout, host, credentials, planner };
+    let session = preflight.log_on(last).await.map_err(|error| {
+        error.context(Failure::new(
+            Code::Input,
+            format!(
+                "nothing was written, because the last of {last} users cannot log on; use fewer --users or create the accounts"
+            ),
+        ))
+    })?;
+    session.close().await;
+    Ok(())
 }
 
 /// Checks the server before the run; returns the largest number of users of the run.

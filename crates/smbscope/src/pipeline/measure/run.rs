@@ -14,6 +14,7 @@ use smbscope_client::clock::Clock;
 use smbscope_client::{Compounds, Config, Host, Target};
 use smbscope_counters::Sampler;
 use smbscope_load::capacity::interval::CONFIDENCE;
+use smbscope_load::capacity::table::{Row, ScenarioRow as ScenarioTimes};
 use smbscope_load::capacity::{
     Exceeded, Limit, Purpose, Search, Settings, Step, StepResult, Table,
 };
@@ -23,9 +24,9 @@ use smbscope_load::run::{Engine, Pace, Parts, Progress};
 use smbscope_load::stats::Summary;
 use smbscope_load::workload::{ClientCache, Planner};
 use smbscope_tables::Part;
+use smbscope_tables::code::command_names;
 use smbscope_tables::description::{Capacity, RunDescription};
 use smbscope_tables::readable;
-use smbscope_wire::smb2::Command;
 use tokio::sync::watch;
 
 use super::counters;
@@ -291,18 +292,14 @@ fn check_limits(limits: &[Limit], planner: &Planner) -> anyhow::Result<()> {
         planner.workload().scenarios.iter().map(|scenario| scenario.name.as_str()).collect();
     for limit in limits {
         let Some(name) = &limit.name else { continue };
-        if !scenarios.contains(&name.as_str()) && !is_command(name) {
+        if !scenarios.contains(&name.as_str()) && !command_names().contains(&name.as_str()) {
             return Err(Failure::usage(format!(
-                "--max-response {limit}: {name} is neither a scenario of the workload ({}) nor an SMB2 command such as Read",
+                "--max-response {limit}: {name} is neither a scenario of the workload ({}) nor a command such as Read",
                 scenarios.join(", ")
             )));
         }
     }
     Ok(())
-}
-
-fn is_command(name: &str) -> bool {
-    (0..=u16::from(u8::MAX)).any(|code| Command(code).name() == Some(name))
 }
 
 /// Completes the answer, and the description with the result; all numbers of the run.
@@ -326,7 +323,6 @@ fn complete(
     };
     so_far.answer(capacity.clone());
     let load = so_far.after(0);
-    answer.server_gone_ns = gone;
     answer.p95_ns = load.answers.first().and_then(|answer| answer.p95_ns);
     capacity.reason = answer.sentence();
     description.capacity = Some(capacity);
@@ -372,16 +368,15 @@ impl Steps<'_> {
         while let Some(step) = search.next() {
             let left = Some(search.steps_left());
             let show = |progress: &Progress| observer.progress(progress, left);
-            let mut result = engine.step(step, !plan.full_steps, show).await;
+            let result = engine.step(step, !plan.full_steps, show).await;
             let is_interrupted = engine.interrupted();
+            let result = self.ended(result, observer);
             // An interrupted step is shown, but does not influence the search.
             if is_interrupted {
                 search.interrupt();
             } else {
-                self.judge(&mut result);
                 search.report(&result);
             }
-            self.ended(result, observer);
             if is_interrupted {
                 break;
             }
@@ -392,63 +387,45 @@ impl Steps<'_> {
         engine
     }
 
-    /// Compares the response times of a step with the limits.
-    fn judge(&self, result: &mut StepResult) {
-        if self.plan.limits.is_empty() || result.row.duration_ns == 0 || result.server_gone {
-            return;
-        }
-        let load = self.so_far.after(result.step.step);
-        let of_step = |row: &&StepRow| row.step == result.step.step;
-        let row = load.steps.iter().rev().find(of_step);
-        let exceeded = self.plan.limits.iter().filter_map(|limit| {
-            let measured = match &limit.name {
-                None => row.and_then(|row| summary(&row.response)),
-                Some(name) => {
-                    let mut scenarios = load.scenarios_by_step.iter();
-                    let scenario = scenarios
-                        .find(|it| it.step == Some(result.step.step) && it.scenario == *name);
-                    let commands = &result.row.commands;
-                    let command = commands.iter().find(|it| it.command == *name);
-                    // A scenario or command that did not occur in the step keeps every limit.
-                    if scenario.is_none() && command.is_none() {
-                        return None;
-                    }
-                    scenario.and_then(|it| summary(&it.response)).or(command.map(|it| it.latency))
-                }
-            };
-            limit.check(measured.as_ref())
-        });
-        result.row.exceeded = exceeded.collect();
-    }
-
-    fn ended(&mut self, result: StepResult, observer: &mut dyn Observer) {
-        if result.server_gone {
-            self.gone = result.gone_since.or(self.gone);
-        }
+    /// Completes the result of a step with the response times of its report, which count scenarios that were
+    /// scheduled in the window, compares them with the limits, and shows it.
+    fn ended(&mut self, mut result: StepResult, observer: &mut dyn Observer) -> StepResult {
+        self.gone = result.gone_since.or(self.gone);
         if result.row.duration_ns == 0 {
-            return;
+            return result;
         }
         let load = self.so_far.after(result.step.step);
-        if let Some(row) = load.steps.iter().rev().find(|row| row.step == result.step.step) {
-            let limits = result.row.exceeded.iter().map(in_words).collect();
-            observer.step(&StepDone { row, limits });
+        let Some(row) = load.steps.iter().rev().find(|row| row.step == result.step.step) else {
+            return result;
+        };
+        result.row.response = summary(&row.response);
+        let scenarios: Vec<_> = load
+            .scenarios_by_step
+            .iter()
+            .filter(|it| it.step == Some(result.step.step))
+            .filter_map(|it| {
+                let response = summary(&it.response)?;
+                Some(ScenarioTimes { scenario: it.scenario.clone(), response })
+            })
+            .collect();
+        result.row.scenarios = scenarios;
+        if !result.server_gone() {
+            let limits = self.plan.limits.iter();
+            result.row.exceeded = limits.filter_map(|limit| exceeded(limit, &result.row)).collect();
         }
-        let mut row = result.row;
-        // The same response times as in the report, of scenarios that were scheduled in the window.
-        if let Some(found) = load.steps.iter().rev().find(|row| row.step == result.step.step) {
-            row.response = summary(&found.response);
-        }
-        for scenario in &mut row.scenarios {
-            let found = load
-                .scenarios_by_step
-                .iter()
-                .find(|it| it.step == Some(result.step.step) && it.scenario == scenario.scenario);
-            if let Some(response) = found.and_then(|found| summary(&found.response)) {
-                scenario.response = response;
-            }
-        }
-        self.table.rows.push(row);
+        let limits = result.row.exceeded.iter().map(in_words).collect();
+        observer.step(&StepDone { row, limits });
+        self.table.rows.push(result.row.clone());
+        result
     }
+}
+
+/// Whether a step did not keep a limit. A scenario or command that did not occur in it keeps every limit.
+fn exceeded(limit: &Limit, row: &Row) -> Option<Exceeded> {
+    let Some(name) = &limit.name else { return limit.check(row.response.as_ref()) };
+    let scenario = row.scenarios.iter().find(|it| it.scenario == *name).map(|it| &it.response);
+    let command = || row.commands.iter().find(|it| it.command == *name).map(|it| &it.latency);
+    limit.check(Some(scenario.or_else(command)?))
 }
 
 /// `p95 2.31 s, limit 2s`.

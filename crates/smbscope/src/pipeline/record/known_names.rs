@@ -18,7 +18,6 @@ use arrow::datatypes::{DataType, Int32Type, UInt64Type};
 use serde_json::Value;
 use smbscope_store::Part;
 
-use super::source::{LiveSource, Received};
 use crate::subprocess::program;
 
 /// What rows say of a name's origin.
@@ -84,7 +83,7 @@ impl KnownNames {
     }
 
     /// Fills in what the part does not know itself.
-    fn part(&self, part: Part) -> anyhow::Result<Part> {
+    pub fn part(&self, part: Part) -> anyhow::Result<Part> {
         Ok(match part {
             Part::Operations(batch) => Part::Operations(self.operations(&batch)?),
             Part::Sessions(mut rows) => {
@@ -210,67 +209,6 @@ fn smbstatus(configuration: Option<&str>) -> Option<Vec<u8>> {
     let _ = child.kill();
     let _ = child.wait();
     output
-}
-
-/// A live source whose sessions and shares have the names that Samba knows.
-pub struct NamedSource {
-    source: Box<dyn LiveSource>,
-    names: KnownNames,
-}
-
-impl NamedSource {
-    /// Adds names to the rows of `source`.
-    pub fn new(source: Box<dyn LiveSource>, names: KnownNames) -> NamedSource {
-        NamedSource { source, names }
-    }
-
-    fn named(&self, parts: Vec<Part>) -> anyhow::Result<Vec<Part>> {
-        parts.into_iter().map(|part| self.names.part(part)).collect()
-    }
-}
-
-impl LiveSource for NamedSource {
-    fn receive(&mut self) -> anyhow::Result<bool> {
-        self.source.receive()
-    }
-
-    fn parts(&mut self) -> anyhow::Result<Vec<Part>> {
-        let parts = self.source.parts()?;
-        self.named(parts)
-    }
-
-    fn deliver_often(&mut self) {
-        self.source.deliver_often();
-    }
-
-    fn until(&self) -> i64 {
-        self.source.until()
-    }
-
-    fn set_dropping(&mut self, drops: bool) {
-        self.source.set_dropping(drops);
-    }
-
-    fn received(&mut self) -> Received {
-        self.source.received()
-    }
-
-    fn start_recording(&mut self, recording: &str) -> anyhow::Result<Vec<Part>> {
-        let parts = self.source.start_recording(recording)?;
-        self.named(parts)
-    }
-
-    fn stop_recording(&mut self) -> anyhow::Result<Vec<Part>> {
-        let parts = self.source.stop_recording()?;
-        self.named(parts)
-    }
-
-    fn close(self: Box<Self>) -> anyhow::Result<(Vec<Part>, Received)> {
-        let NamedSource { source, names } = *self;
-        let (parts, received) = source.close()?;
-        let parts = parts.into_iter().map(|part| names.part(part)).collect::<Result<_, _>>()?;
-        Ok((parts, received))
-    }
 }
 
 #[cfg(test)]

@@ -1,20 +1,32 @@
-//! A live source whose rows are only those that meet a filter.
+//! A live source whose parts are changed on their way: names are filled in, rows are left out.
 
 use smbscope_store::{Part, Table};
 use smbscope_tables::filter::{Filter, RowFilter};
 
+use super::known_names::KnownNames;
 use super::source::{LiveSource, Received};
 
-/// A filtered source.
-pub struct FilteredSource {
+/// What is done to the parts that arrived together.
+type Amend = Box<dyn FnMut(Vec<Part>) -> anyhow::Result<Vec<Part>>>;
+
+/// A source with changed parts.
+pub struct AmendedSource {
     source: Box<dyn LiveSource>,
-    filter: RowFilter,
+    amend: Amend,
 }
 
-impl FilteredSource {
-    /// Filters the rows of `source`.
-    pub fn new(source: Box<dyn LiveSource>, filter: Filter) -> FilteredSource {
-        FilteredSource { source, filter: RowFilter::new(filter, &Table::ALL) }
+impl AmendedSource {
+    /// Yields only the rows of `source` that meet a filter.
+    pub fn filtered(source: Box<dyn LiveSource>, filter: Filter) -> AmendedSource {
+        let mut filter = RowFilter::new(filter, &Table::ALL);
+        AmendedSource { source, amend: Box::new(move |parts| sift(&mut filter, parts)) }
+    }
+
+    /// Fills in the names of sessions and shares that Samba knows.
+    pub fn named(source: Box<dyn LiveSource>, names: KnownNames) -> AmendedSource {
+        let amend =
+            move |parts: Vec<Part>| parts.into_iter().map(|part| names.part(part)).collect();
+        AmendedSource { source, amend: Box::new(amend) }
     }
 }
 
@@ -34,13 +46,13 @@ fn sift(filter: &mut RowFilter, parts: Vec<Part>) -> anyhow::Result<Vec<Part>> {
     Ok(kept)
 }
 
-impl LiveSource for FilteredSource {
+impl LiveSource for AmendedSource {
     fn receive(&mut self) -> anyhow::Result<bool> {
         self.source.receive()
     }
 
     fn parts(&mut self) -> anyhow::Result<Vec<Part>> {
-        sift(&mut self.filter, self.source.parts()?)
+        (self.amend)(self.source.parts()?)
     }
 
     fn deliver_often(&mut self) {
@@ -60,18 +72,16 @@ impl LiveSource for FilteredSource {
     }
 
     fn start_recording(&mut self, recording: &str) -> anyhow::Result<Vec<Part>> {
-        let parts = self.source.start_recording(recording)?;
-        sift(&mut self.filter, parts)
+        (self.amend)(self.source.start_recording(recording)?)
     }
 
     fn stop_recording(&mut self) -> anyhow::Result<Vec<Part>> {
-        let parts = self.source.stop_recording()?;
-        sift(&mut self.filter, parts)
+        (self.amend)(self.source.stop_recording()?)
     }
 
     fn close(self: Box<Self>) -> anyhow::Result<(Vec<Part>, Received)> {
-        let FilteredSource { source, mut filter } = *self;
+        let AmendedSource { source, mut amend } = *self;
         let (parts, received) = source.close()?;
-        Ok((sift(&mut filter, parts)?, received))
+        Ok((amend(parts)?, received))
     }
 }
