@@ -14,10 +14,12 @@
 //! finding.
 
 mod attribution;
+mod breaks;
 mod candidate;
 mod connections;
 mod data;
 mod durability;
+mod durations;
 mod findings;
 mod lookups;
 mod operation;
@@ -27,6 +29,7 @@ mod sequential_blocks;
 mod server_time;
 mod shared_link;
 mod transfer_rates;
+mod unexplained;
 mod what_if;
 
 use arrow::array::RecordBatch;
@@ -40,12 +43,18 @@ pub use operation::COLUMNS;
 
 use crate::rows::busy_time::BusyTime;
 use crate::rows::columns::Resolved;
+use breaks::Breaks;
+use candidate::Candidate;
 use connections::Connections;
 use durability::Durability;
-use findings::break_waits::BreakWaits;
 use findings::credit_starvation::CreditStarvation;
+use findings::delayed_acknowledgement::DelayedAcknowledgement;
+use findings::fixed_timer::FixedTimer;
 use findings::lock_contention::LockContention;
 use findings::no_compounding::NoCompounding;
+use findings::per_entry_requests::PerEntryRequests;
+use findings::polling::Polling;
+use findings::proxy_delay::ProxyDelay;
 use findings::share_conflicts::ShareConflicts;
 use findings::slow_client::SlowClient;
 use findings::stragglers::Stragglers;
@@ -57,8 +66,14 @@ use server_time::ServerTime;
 use transfer_rates::TransferRates;
 use what_if::ReplaySample;
 
-/// Smaller shares of the time are not reported as findings.
-pub const LEAST_SHARE: f64 = 0.05;
+/// Nothing that costs less in all is called slow, ns.
+const COST_LEAST_NS: i64 = 50_000_000;
+/// The same as a share of the recording's length, which counts up to ...
+const COST_LEAST_SHARE: f64 = 0.01;
+/// ... this cost, ns,
+const COST_ENOUGH_NS: i64 = 5_000_000_000;
+/// and for operations of which each costs less than a person notices, ns.
+const NOTICED_NS: i64 = 100_000_000;
 
 /// A diagnosis in progress.
 #[derive(Default)]
@@ -67,6 +82,8 @@ pub struct Explain {
     servers: HashMap<String, u32, foldhash::fast::RandomState>,
     whole: Whole,
     span: Option<(i64, i64)>,
+    /// The same for each recording.
+    spans: HashMap<u32, (i64, i64), foldhash::fast::RandomState>,
     /// When any operation was in flight.
     active: BusyTime,
     elapsed: i128,
@@ -87,7 +104,12 @@ pub struct Explain {
     server_time: ServerTime,
     share_conflicts: ShareConflicts,
     lock_contention: LockContention,
-    break_waits: BreakWaits,
+    breaks: Breaks,
+    fixed_timer: FixedTimer,
+    proxy_delay: ProxyDelay,
+    delayed_acknowledgement: DelayedAcknowledgement,
+    per_entry_requests: PerEntryRequests,
+    polling: Polling,
     no_compounding: NoCompounding,
     slow_client: SlowClient,
 }
@@ -154,6 +176,7 @@ impl Explain {
             op.server = server;
             op.number = Some(numbers.start + row as u32).filter(|number| numbers.contains(number));
             op.silent_ns = self.reply_silence.before(&op);
+            op.explained = self.explained(&op);
             self.see(&op);
         }
         Ok(())
@@ -166,6 +189,15 @@ impl Explain {
         let number = self.recordings.len() as u32;
         self.recordings.insert(name.to_owned(), number);
         number
+    }
+
+    /// The trouble that explains an operation's time by itself.
+    fn explained(&mut self, op: &Operation) -> Option<Trouble> {
+        let of = |is: bool, trouble: Trouble| is.then_some(trouble);
+        let proxy = of(self.proxy_delay.see(op), Trouble::ProxyDelay);
+        let refused = of(self.share_conflicts.see(op), Trouble::ShareConflicts);
+        let parts = self.delayed_acknowledgement.see(op);
+        proxy.or(refused).or(of(parts, Trouble::DelayedAcknowledgement))
     }
 
     fn see(&mut self, op: &Operation) {
@@ -195,6 +227,8 @@ impl Explain {
                 let end = start.saturating_add(op.elapsed_ns);
                 let (first, last) = self.span.unwrap_or((start, end));
                 self.span = Some((first.min(start), last.max(end)));
+                let span = self.spans.entry(op.recording).or_insert((start, end));
+                *span = (span.0.min(start), span.1.max(end));
                 self.active.add(start, end);
             }
         }
@@ -206,16 +240,17 @@ impl Explain {
         self.durability.see(op);
         self.lookups.see(op);
         self.server_time.see(op);
-        self.share_conflicts.see(op);
         self.lock_contention.see(op);
-        self.break_waits.see(op);
+        self.breaks.see(op);
+        self.fixed_timer.see(op);
+        self.per_entry_requests.see(op);
+        self.polling.see(op);
         self.no_compounding.see(op);
-        self.slow_client.see(op);
     }
 
     /// The findings and notes. Fails as [`Explain::operations`] does.
     pub fn finish(mut self) -> Result<Diagnosis, ArrowError> {
-        let notes = self.notes();
+        let mut notes = self.notes();
         let mut whole = self.whole;
         if whole.timed > 0 {
             whole.elapsed_ns_mean = (self.elapsed / i128::from(whole.timed)) as i64;
@@ -233,9 +268,20 @@ impl Explain {
         candidates.extend(self.server_time.finish());
         candidates.push(self.share_conflicts.finish());
         candidates.push(self.lock_contention.finish());
-        candidates.push(self.break_waits.finish());
+        candidates.extend(self.breaks.finish());
+        candidates.extend(self.proxy_delay.finish());
+        candidates.extend(self.delayed_acknowledgement.finish());
+        candidates.push(self.per_entry_requests.finish());
+        let mut polling = Vec::new();
+        candidates.push(self.polling.finish(&mut polling));
         candidates.push(self.no_compounding.finish());
-        candidates.push(self.slow_client.finish(&whole));
+        let (timers, timed_out) = self.fixed_timer.finish();
+        for one in candidates.iter_mut().filter(|one| is_of_unknown_cause(one.finding.trouble)) {
+            one.without(&timed_out);
+        }
+        candidates.extend(timers);
+        let (pauses, slow_client) = self.slow_client.finish(&whole);
+        candidates.extend(slow_client);
         candidates.iter_mut().for_each(|one| one.name_connections(&self.connections));
         let least_ns = (LEAST_SHARE * all) as i64;
         if let Some(sample) = &mut self.sample {
@@ -243,21 +289,33 @@ impl Explain {
                 sample.replay_without(one)?;
             }
         }
-        let mut findings: Vec<_> = candidates.into_iter().map(|one| one.finding).collect();
-        subtract_stragglers(&mut findings);
-        findings.retain(|finding| finding.saved_ns > 0 && all > 0.0);
-        for finding in &mut findings {
+        subtract_stragglers(&mut candidates);
+        let length_ns = self
+            .spans
+            .values()
+            .fold(0, |sum: i64, (first, last)| sum.saturating_add(last.saturating_sub(*first)));
+        let length_ns = length_ns.min(whole.lasted_ns);
+        candidates.retain(|one| all > 0.0 && is_enough(&one.finding, length_ns));
+        for Candidate { finding, .. } in &mut candidates {
             finding.share = (finding.saved_ns as f64 / all).min(1.0);
-            if finding.saved_error_ns >= finding.saved_ns {
-                finding.confidence = Confidence::Low;
-                finding.because.push_str("; so few operations cause it that it may be chance");
-            }
+            judge_number(finding);
         }
+        if !candidates.iter().any(|one| one.finding.trouble == Trouble::Polling) {
+            notes.extend(polling);
+        }
+        let unexplained = match &self.sample {
+            Some(sample) => {
+                let reported = candidates.iter().filter(|one| one.finding.is_reported());
+                unexplained::unexplained(sample, reported.map(|one| &one.savings))?
+            }
+            None => None,
+        };
+        let mut findings: Vec<_> = candidates.into_iter().map(|one| one.finding).collect();
         findings.sort_by_key(|finding| (std::cmp::Reverse(finding.saved_ns), finding.trouble));
         if let Some(sample) = &mut self.sample {
             sample.judge(&mut findings)?;
         }
-        Ok(Diagnosis { findings, notes, whole })
+        Ok(Diagnosis { findings, pauses, unexplained, notes, whole })
     }
 
     fn notes(&self) -> Vec<Note> {
@@ -303,12 +361,54 @@ impl Explain {
     }
 }
 
+/// Whether a finding only says that something is slow: a cause that is known explains it better.
+fn is_of_unknown_cause(trouble: Trouble) -> bool {
+    matches!(
+        trouble,
+        Trouble::SlowFilesystem
+            | Trouble::ServerQueueing
+            | Trouble::Stragglers
+            | Trouble::SlowLogon
+            | Trouble::SlowFlush
+    )
+}
+
+/// Whether what a finding costs is worth a word. Operations that are slow for a person count however
+/// long the recording is.
+fn is_enough(finding: &Finding, length_ns: i64) -> bool {
+    let is_noticed = finding.saved_ns / finding.operations.max(1) as i64 >= NOTICED_NS;
+    let least_ns = match finding.is_of_events || is_noticed {
+        true => COST_LEAST_NS,
+        false => {
+            ((COST_LEAST_SHARE * length_ns as f64) as i64).clamp(COST_LEAST_NS, COST_ENOUGH_NS)
+        }
+    };
+    finding.saved_ns >= least_ns
+}
+
+/// Lowers the confidence of what may be chance.
+fn judge_number(finding: &mut Finding) {
+    let Finding { saved_ns, saved_error_ns, operations, is_of_events, .. } = finding;
+    let is_measured = finding.confidence == Confidence::High;
+    match saved_error_ns {
+        Some(error_ns) if error_ns >= saved_ns => {
+            finding.because.push_str("; so few operations cause it that it may be chance");
+        }
+        None if !*is_of_events && !is_measured => {
+            let them = if *operations == 1 { "operation" } else { "operations" };
+            finding.because.push_str(&format!("; only {operations} {them}: it may be chance"));
+        }
+        _ => return,
+    }
+    finding.confidence = Confidence::Low;
+}
+
 /// Subtracts the stragglers' time from the findings about the whole server, so that one slow file
 /// does not make the server slow.
-fn subtract_stragglers(findings: &mut [Finding]) {
-    let stragglers = findings.iter().find(|finding| finding.trouble == Trouble::Stragglers);
-    let Some(stragglers_ns) = stragglers.map(|finding| finding.saved_ns) else { return };
-    for finding in findings {
+fn subtract_stragglers(candidates: &mut [Candidate]) {
+    let stragglers = candidates.iter().find(|one| one.finding.trouble == Trouble::Stragglers);
+    let Some(stragglers_ns) = stragglers.map(|one| one.finding.saved_ns) else { return };
+    for Candidate { finding, .. } in candidates {
         if [Trouble::SlowFilesystem, Trouble::ServerQueueing].contains(&finding.trouble) {
             finding.scale_part(0.0, stragglers_ns);
         }
@@ -323,21 +423,21 @@ fn rate(bytes: u64, ns: i64) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::attribution::Attribution;
-    use super::candidate::Candidate;
     use super::*;
 
     #[test]
     fn stragglers_are_subtracted_from_the_breakdown_too() {
         let one = |trouble, saved_ns| {
             let attribution = Attribution::default();
-            let mut finding = Candidate::new(trouble, "", attribution, Confidence::Low, "").finding;
-            finding.saved_ns = saved_ns;
-            finding.clients = vec![Contributor { name: "c".into(), operations: 9, saved_ns }];
-            finding
+            let mut one = Candidate::new(trouble, "", attribution, Confidence::Low, "");
+            one.finding.saved_ns = saved_ns;
+            one.finding.clients = vec![Contributor { name: "c".into(), operations: 9, saved_ns }];
+            one
         };
-        let mut findings = [one(Trouble::SlowFilesystem, 1_000), one(Trouble::Stragglers, 900)];
-        subtract_stragglers(&mut findings);
-        let saved = findings.each_ref().map(|found| (found.saved_ns, found.clients[0].saved_ns));
+        let mut all = [one(Trouble::SlowFilesystem, 1_000), one(Trouble::Stragglers, 900)];
+        subtract_stragglers(&mut all);
+        let saved =
+            all.each_ref().map(|one| (one.finding.saved_ns, one.finding.clients[0].saved_ns));
         assert_eq!(saved, [(100, 100), (900, 900)]);
     }
 }

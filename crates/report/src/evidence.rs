@@ -164,7 +164,7 @@ pub(crate) fn throughput(found: &Finding) -> Option<Curve> {
 
 #[cfg(test)]
 mod tests {
-    use smbscope_analysis::explain::{Confidence, Figure};
+    use smbscope_analysis::explain::{Confidence, Figure, Owner};
 
     use super::*;
 
@@ -173,10 +173,11 @@ mod tests {
             trouble: Trouble::SmallReads,
             what: String::new(),
             saved_ns: 0,
-            saved_error_ns: 0,
+            saved_error_ns: Some(0),
             share: 0.5,
             confidence: Confidence::High,
             because: String::new(),
+            owner: Owner::default(),
             operations: 3,
             first_ns: None,
             last_ns: None,
@@ -187,6 +188,7 @@ mod tests {
             figures,
             clients: Vec::new(),
             connections: Vec::new(),
+            servers: Vec::new(),
             shares: Vec::new(),
             paths: Vec::new(),
             examples: vec![Example {
@@ -198,6 +200,7 @@ mod tests {
             remedies: Vec::new(),
             gains: Vec::new(),
             replayed: 0,
+            is_of_events: false,
         }
     }
 

@@ -7,13 +7,13 @@ mod tiles;
 
 pub(crate) use tiles::{Tile, tiles};
 
-use smbscope_analysis::explain::{Confidence, Diagnosis, LEAST_SHARE, Trouble};
+use smbscope_analysis::explain::{Confidence, Diagnosis};
 use smbscope_analysis::summary::{Answer, Load, Report, StatusClass, StepRow};
 use smbscope_tables::tables::Coverage;
 
 use crate::Meta;
 use crate::format;
-use crate::pages::findings::headline;
+use crate::pages::findings::{headline, owner, saved};
 
 /// Whether the sentence is good news.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,11 +81,11 @@ fn of_recording(report: &Report, diagnosis: Option<&Diagnosis>) -> Verdict {
         return Verdict { tone: Tone::Unknown, sentence, reasons: Vec::new() };
     };
     // Rather the largest that is not chance.
-    let mut costly = diagnosis.findings.iter().filter(|found| found.share >= LEAST_SHARE);
-    let sure = costly.clone().find(|found| found.saved_error_ns < found.saved_ns);
+    let mut costly = diagnosis.findings.iter().filter(|found| found.is_reported());
+    let sure = costly.clone().find(|found| found.confidence > Confidence::Low);
     let found = sure.or_else(|| costly.next()).or(diagnosis.findings.first());
     match found {
-        Some(found) if found.share >= LEAST_SHARE => {
+        Some(found) if found.is_reported() => {
             // The sentence, and what explains it.
             let what = format::harmless(&found.what);
             let (what, more) = what.split_once(": ").unwrap_or((&what, ""));
@@ -95,11 +95,11 @@ fn of_recording(report: &Report, diagnosis: Option<&Diagnosis>) -> Verdict {
                 .map(|more| format!("{}.", upper(more)))
                 .collect();
             reasons.push(format!(
-                "Without it, clients would save {} ± {} of {}; {speed}.",
-                format::duration(found.saved_ns),
-                format::duration(found.saved_error_ns),
+                "Without it, clients would save {} of {}; {speed}.",
+                saved(found),
                 format::duration(diagnosis.whole.busy_ns.saturating_add(diagnosis.whole.think_ns)),
             ));
+            reasons.push(format!("Who should act: {}.", owner(found)));
             reasons.extend(
                 found
                     .remedies
@@ -267,10 +267,8 @@ fn of_load(load: &Load, diagnosis: Option<&Diagnosis>) -> Verdict {
         tone = Tone::Bad;
         reasons.insert(0, format!("{} of its scenarios failed.", format::share(failed)));
     }
-    // Simulated users pause by their schedule.
-    let first = diagnosis
-        .and_then(|all| all.findings.iter().find(|found| found.trouble != Trouble::SlowClient));
-    if let Some(found) = first.filter(|found| found.share >= LEAST_SHARE) {
+    let first = diagnosis.and_then(|all| all.findings.first());
+    if let Some(found) = first.filter(|found| found.is_reported()) {
         reasons.push(format!(
             "Most time of the whole run: {} ({}).",
             found.trouble.title(),
@@ -312,7 +310,7 @@ fn upper(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use smbscope_analysis::explain::{Finding, Whole};
+    use smbscope_analysis::explain::{Finding, Owner, Trouble, Whole};
     use smbscope_analysis::summary::{RunPart, StepName};
 
     use super::*;
@@ -322,10 +320,11 @@ mod tests {
             trouble,
             what: format!("The {} costs: a reason", trouble.title()),
             saved_ns: 1_000,
-            saved_error_ns: error_ns,
+            saved_error_ns: Some(error_ns),
             share,
             confidence,
             because: String::new(),
+            owner: Owner { actor: trouble.actor(), names: vec!["10.0.0.5".to_owned()] },
             operations: 1,
             first_ns: None,
             last_ns: None,
@@ -333,12 +332,14 @@ mod tests {
             figures: Vec::new(),
             clients: Vec::new(),
             connections: Vec::new(),
+            servers: Vec::new(),
             shares: Vec::new(),
             paths: Vec::new(),
             examples: Vec::new(),
             remedies: Vec::new(),
             gains: Vec::new(),
             replayed: 0,
+            is_of_events: false,
         }
     }
 

@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 
 use hashbrown::HashMap;
 
-use super::data::{Contributor, Example, TimeClass};
+use super::data::{Contributor, Example, INTERVAL_LEAST, TimeClass};
 use super::operation::{Operation, TextId};
 use super::savings::Savings;
 use crate::stats::latency::BOUNDS_NS;
@@ -89,14 +89,14 @@ fn name(name: Option<&str>) -> Box<str> {
     name.unwrap_or_default().into()
 }
 
-/// An example and what it costs; the cheapest one compares as the greatest, so that a heap drops it
+/// What an example costs, its number among the operations that are kept for replaying, and it; the cheapest one compares as the greatest, so that a heap drops it
 /// first.
 #[derive(PartialEq, Eq)]
-struct RankedExample(i64, Example);
+struct RankedExample(i64, Option<u32>, Example);
 
 impl Ord for RankedExample {
     fn cmp(&self, other: &RankedExample) -> std::cmp::Ordering {
-        other.0.cmp(&self.0).then_with(|| self.1.operation.cmp(&other.1.operation))
+        other.0.cmp(&self.0).then_with(|| self.2.operation.cmp(&other.2.operation))
     }
 }
 
@@ -113,6 +113,7 @@ pub(super) struct Attribution {
     pub(super) saved_ns: i64,
     squares: f64,
     clients: SumsByName,
+    servers: SumsByName,
     connections: HashMap<(u32, u64), (u64, i64), foldhash::fast::RandomState>,
     shares: SumsByName,
     paths: SumsByName,
@@ -131,18 +132,19 @@ type Times = [u64; BOUNDS_NS.len() + 1];
 pub(super) struct Ranking {
     pub(super) savings: Savings,
     pub(super) clients: Vec<Contributor>,
+    pub(super) servers: Vec<Contributor>,
     pub(super) connections: Vec<((u32, u64), u64, i64)>,
     pub(super) shares: Vec<Contributor>,
     pub(super) paths: Vec<Contributor>,
-    pub(super) examples: Vec<Example>,
+    pub(super) examples: Vec<(Option<u32>, Example)>,
     pub(super) times: Vec<TimeClass>,
 }
 
 impl Attribution {
     /// One of many, with a low limit of names.
     pub(super) fn with_few_names() -> Attribution {
-        let [clients, shares, paths] = std::array::from_fn(|_| SumsByName::few());
-        Attribution { clients, shares, paths, ..Attribution::default() }
+        let [clients, servers, shares, paths] = std::array::from_fn(|_| SumsByName::few());
+        Attribution { clients, servers, shares, paths, ..Attribution::default() }
     }
 
     /// Adds everything from `other`.
@@ -151,6 +153,7 @@ impl Attribution {
         self.saved_ns = self.saved_ns.saturating_add(other.saved_ns);
         self.squares += other.squares;
         self.clients.merge(other.clients);
+        self.servers.merge(other.servers);
         for (key, (operations, saved_ns)) in other.connections {
             self.add_connection(key, operations, saved_ns);
         }
@@ -260,19 +263,22 @@ impl Attribution {
         if let Some(client) = op.client {
             self.clients.add(client, operations, saved_ns, || name(op.client_name()));
         }
+        if let Some(server) = TextId::new(u64::from(op.server)) {
+            self.servers.add(server, operations, saved_ns, || name(op.server_name()));
+        }
         self.add_connection((op.recording, op.connection), operations, saved_ns);
         let is_full = self.examples.len() >= EXAMPLES;
         if saved_ns > 0 && !(is_full && self.examples.peek().is_some_and(|one| one.0 >= saved_ns)) {
             if is_full {
                 self.examples.pop();
             }
-            self.examples.push(RankedExample(saved_ns, op.example()));
+            self.examples.push(RankedExample(saved_ns, op.number, op.example()));
         }
     }
 
     /// Operations and time of every name.
     fn sums(&mut self) -> impl Iterator<Item = (&mut u64, &mut i64)> {
-        let names = [&mut self.clients, &mut self.shares, &mut self.paths];
+        let names = [&mut self.clients, &mut self.servers, &mut self.shares, &mut self.paths];
         let names = names.into_iter().flat_map(|names| names.sums.values_mut());
         let names = names.map(|sums| (&mut sums.operations, &mut sums.saved_ns));
         names.chain(self.connections.values_mut().map(|(operations, ns)| (operations, ns)))
@@ -288,15 +294,16 @@ impl Attribution {
         *sums = (sums.0 + operations, sums.1.saturating_add(saved_ns));
     }
 
-    /// Half of the sum's 95 % interval, with the operations taken as a sample of many similar ones.
-    pub(super) fn error_ns(&self) -> i64 {
+    /// Half of the sum's 95 % interval, with the operations taken as a sample of many similar ones; none
+    /// if they are so few that their scatter is not known.
+    pub(super) fn error_ns(&self) -> Option<i64> {
         let n = self.operations as f64;
-        if self.operations < 2 {
-            return self.saved_ns;
+        if self.operations < INTERVAL_LEAST {
+            return None;
         }
         let mean = self.saved_ns as f64 / n;
         let variance = (self.squares / n - mean * mean).max(0.0) * n / (n - 1.0);
-        (crate::predict::Z_95 * (n * variance).sqrt()) as i64
+        Some((crate::predict::Z_95 * (n * variance).sqrt()) as i64)
     }
 
     pub(super) fn finish(self) -> Ranking {
@@ -312,10 +319,11 @@ impl Attribution {
         Ranking {
             savings: self.savings,
             clients: self.clients.finish(),
+            servers: self.servers.finish(),
             connections,
             shares: self.shares.finish(),
             paths: self.paths.finish(),
-            examples: examples.into_iter().map(|one| one.1).collect(),
+            examples: examples.into_iter().map(|one| (one.1, one.2)).collect(),
             times: classes(&self.times),
         }
     }

@@ -1,10 +1,15 @@
 //! A possible finding: what was observed, before its share of the time is known. Candidates that
 //! cost no time are dropped; the others become [`Finding`]s.
 
+use hashbrown::HashSet;
+
 use super::attribution::Attribution;
 use super::connections::Connections;
-use super::data::{Confidence, Contributor, Figure, Finding, Trouble};
+use super::data::{Actor, Confidence, Contributor, Figure, Finding, Owner, Trouble};
 use super::savings::Savings;
+
+/// Names of those who should act.
+const OWNERS: usize = 3;
 
 /// A finding, and how much less time its operations would take without the trouble.
 pub(super) struct Candidate {
@@ -12,6 +17,8 @@ pub(super) struct Candidate {
     /// Connections, their operations, and time saved there, ns.
     connections: Vec<((u32, u64), u64, i64)>,
     pub(super) savings: Savings,
+    /// Numbers of the examples among the operations that are kept for replaying.
+    examples: Vec<Option<u32>>,
 }
 
 impl Candidate {
@@ -21,12 +28,13 @@ impl Candidate {
         what: impl Into<String>,
         attribution: Attribution,
         confidence: Confidence,
-        because: &str,
+        because: impl Into<String>,
     ) -> Candidate {
         let (saved_ns, saved_error_ns) = (attribution.saved_ns, attribution.error_ns());
         let operations = attribution.operations;
         let period = attribution.period;
         let ranking = attribution.finish();
+        let (numbers, examples) = ranking.examples.into_iter().unzip();
         let finding = Finding {
             trouble,
             what: what.into(),
@@ -34,22 +42,64 @@ impl Candidate {
             saved_error_ns,
             share: 0.0,
             confidence,
-            because: because.to_owned(),
+            because: because.into(),
+            owner: Owner { actor: trouble.actor(), names: Vec::new() },
             operations,
             first_ns: period.map(|(first, _)| first),
             last_ns: period.map(|(_, last)| last),
             times: ranking.times,
             figures: Vec::new(),
             clients: ranking.clients,
+            servers: ranking.servers,
             connections: Vec::new(),
             shares: ranking.shares,
             paths: ranking.paths,
-            examples: ranking.examples,
+            examples,
             remedies: trouble.remedies().to_vec(),
             gains: Vec::new(),
             replayed: 0,
+            is_of_events: false,
         };
-        Candidate { finding, connections: ranking.connections, savings: ranking.savings }
+        Candidate {
+            finding,
+            connections: ranking.connections,
+            savings: ranking.savings,
+            examples: numbers,
+        }
+    }
+
+    /// Each operation is evidence by itself: few of them are no chance.
+    pub(super) fn of_events(mut self) -> Candidate {
+        self.finding.is_of_events = true;
+        self
+    }
+
+    /// Subtracts operations that another finding explains, by their numbers among those that are kept
+    /// for replaying. Of the other operations the same share is subtracted.
+    pub(super) fn without(&mut self, numbers: &HashSet<u32>) {
+        let sampled_ns = self.savings.sampled_ns;
+        let (operations, removed_ns) = self.savings.remove(numbers);
+        if operations == 0 {
+            return;
+        }
+        let share = removed_ns as f64 / sampled_ns.max(1) as f64;
+        let all_ns = self.finding.saved_ns;
+        self.finding.scale_part(0.0, (share * all_ns as f64) as i64);
+        self.savings.all_ns = self.finding.saved_ns;
+        self.finding.operations = self.finding.operations.saturating_sub(operations);
+        let mut numbered = self.examples.iter();
+        self.finding.examples.retain(|_| {
+            let number = numbered.next().copied().flatten();
+            number.is_none_or(|number| !numbers.contains(&number))
+        });
+        self.examples.retain(|number| number.is_none_or(|number| !numbers.contains(&number)));
+    }
+
+    /// Says who should act, if that is not who usually should. Without names, they are those of the
+    /// clients or servers with most of the time.
+    pub(super) fn with_owner(mut self, actor: Actor, names: Vec<String>) -> Candidate {
+        self.finding.owner = Owner { actor, names };
+        self
     }
 
     /// Adds figures: name, value and unit.
@@ -63,14 +113,30 @@ impl Candidate {
         self
     }
 
-    /// Looks up the names of its connections.
+    /// Looks up the names of its connections and of its owner.
     pub(super) fn name_connections(&mut self, connections: &Connections) {
+        let ends = self.connections.iter().filter_map(|(key, ..)| connections.ends(*key));
+        let ends: Vec<_> = ends.take(OWNERS).collect();
         let named = self.connections.drain(..).map(|(key, operations, saved_ns)| Contributor {
             name: connections.name(key),
             operations,
             saved_ns,
         });
         self.finding.connections = named.collect();
+        let Finding { owner, clients, servers, .. } = &mut self.finding;
+        if owner.names.is_empty() {
+            let names = |list: &[Contributor]| {
+                let names = list.iter().map(|one| one.name.clone());
+                names.filter(|name| !name.is_empty()).take(OWNERS).collect()
+            };
+            owner.names = match owner.actor {
+                Actor::Client | Actor::Application => names(clients),
+                Actor::Server => names(servers),
+                Actor::Network => ends,
+                Actor::Proxy => Vec::new(),
+            };
+            owner.names.dedup();
+        }
     }
 }
 
@@ -79,10 +145,15 @@ impl Finding {
     pub(super) fn scale_part(&mut self, factor: f64, part_ns: i64) {
         let whole_ns = self.saved_ns.max(1) as f64;
         let share = (whole_ns - part_ns as f64 * (1.0 - factor)).max(0.0) / whole_ns;
-        let contributors =
-            [&mut self.clients, &mut self.connections, &mut self.shares, &mut self.paths];
+        let contributors = [
+            &mut self.clients,
+            &mut self.servers,
+            &mut self.connections,
+            &mut self.shares,
+            &mut self.paths,
+        ];
         let times = contributors.into_iter().flatten().map(|one| &mut one.saved_ns);
-        for ns in times.chain([&mut self.saved_ns, &mut self.saved_error_ns]) {
+        for ns in times.chain([&mut self.saved_ns]).chain(&mut self.saved_error_ns) {
             *ns = (*ns as f64 * share) as i64;
         }
     }

@@ -40,6 +40,8 @@ pub(super) struct ConnectionFacts {
     pub(super) credits: Option<(u64, u64)>,
     /// Addresses and ports of both ends.
     name: Box<str>,
+    /// Addresses of both ends.
+    ends: Box<str>,
 }
 
 /// Recording, client (its GUID if known, otherwise its address) and server.
@@ -94,6 +96,7 @@ impl Connections {
                     end(&row.server, row.server_port)
                 )
                 .into(),
+                ends: format!("{} - {}", row.client, row.server).into(),
             };
             self.facts.insert((recording, row.connection), facts);
         }
@@ -144,6 +147,11 @@ impl Connections {
             Some(facts) => facts.name.to_string(),
             None => format!("connection {}", connection.1),
         }
+    }
+
+    /// The addresses of a connection's ends.
+    pub(super) fn ends(&self, connection: (u32, u64)) -> Option<String> {
+        self.get(connection).map(|facts| facts.ends.to_string())
     }
 
     /// Segments that were sent again, and all segments.

@@ -2,6 +2,13 @@
 
 use serde::Serialize;
 
+/// Smaller shares of the time are not reported as findings ...
+pub const LEAST_SHARE: f64 = 0.05;
+/// ... unless they are events that cost at least this, ns.
+const EVENTS_LEAST_NS: i64 = 1_000_000_000;
+/// Fewest operations for an interval: from fewer, their scatter is not known.
+pub const INTERVAL_LEAST: u64 = 10;
+
 /// What can be wrong. A closed list: each has its [title](Trouble::title) and
 /// [remedies](Trouble::remedies) in a file of its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -47,13 +54,25 @@ pub enum Trouble {
     CreditStarvation,
     /// One file, folder, client or second is far slower than the rest.
     Stragglers,
-    /// The client pauses between requests.
+    /// The client pauses between requests for file data.
     SlowClient,
+    /// A client does not acknowledge the break of an oplock or lease: others wait for the timeout.
+    BreakNotAcknowledged,
+    /// Operations take the same long time, whatever they do.
+    FixedTimer,
+    /// A program between client and server holds requests or replies.
+    ProxyDelay,
+    /// Part of a message waits for the acknowledgement of the part before it.
+    DelayedAcknowledgement,
+    /// A client asks about each entry of a folder that it has just listed.
+    PerEntryRequests,
+    /// A client asks for a missing file at regular intervals.
+    Polling,
 }
 
 impl Trouble {
     /// All troubles.
-    pub const ALL: [Trouble; 21] = [
+    pub const ALL: [Trouble; 27] = [
         Trouble::SmallReads,
         Trouble::SmallWrites,
         Trouble::BandwidthLimited,
@@ -75,7 +94,39 @@ impl Trouble {
         Trouble::CreditStarvation,
         Trouble::Stragglers,
         Trouble::SlowClient,
+        Trouble::BreakNotAcknowledged,
+        Trouble::FixedTimer,
+        Trouble::ProxyDelay,
+        Trouble::DelayedAcknowledgement,
+        Trouble::PerEntryRequests,
+        Trouble::Polling,
     ];
+}
+
+/// Who can change something about a trouble.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Actor {
+    /// The client computer: its SMB client, its settings, its load.
+    Client,
+    /// The server: its settings, its load, its storage.
+    #[default]
+    Server,
+    /// The network between them.
+    Network,
+    /// The program that uses the files.
+    Application,
+    /// A program between client and server that forwards their messages.
+    Proxy,
+}
+
+/// Who should act on a finding.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Owner {
+    /// The side.
+    pub actor: Actor,
+    /// Addresses of clients, servers or both ends of a path, most time first; at most three.
+    pub names: Vec<String>,
 }
 
 /// How much evidence there is.
@@ -99,14 +150,17 @@ pub struct Finding {
     pub what: String,
     /// Time that would be saved without it, ns: the sum over all connections.
     pub saved_ns: i64,
-    /// Half of its 95 % interval, from the scatter of operations, ns.
-    pub saved_error_ns: i64,
+    /// Half of its 95 % interval, from the scatter of operations, ns; none for fewer than
+    /// [`INTERVAL_LEAST`] operations.
+    pub saved_error_ns: Option<i64>,
     /// Share of all time in which clients waited or paused.
     pub share: f64,
     /// How much evidence there is.
     pub confidence: Confidence,
     /// What the confidence is based on.
     pub because: String,
+    /// Who should act.
+    pub owner: Owner,
     /// Operations that it concerns.
     pub operations: u64,
     /// When the first of them began, ns since 1970; none without times.
@@ -122,6 +176,8 @@ pub struct Finding {
     /// Most time first.
     pub connections: Vec<Contributor>,
     /// Most time first.
+    pub servers: Vec<Contributor>,
+    /// Most time first.
     pub shares: Vec<Contributor>,
     /// Most time first.
     pub paths: Vec<Contributor>,
@@ -134,6 +190,16 @@ pub struct Finding {
     /// Operations of it that were replayed without it to compute what is saved. If 0, `saved_ns` is the
     /// sum of what each operation would save.
     pub replayed: u64,
+    /// Whether each operation is evidence by itself (a timeout, a refusal): such a finding is worth
+    /// reporting however small its share is.
+    pub is_of_events: bool,
+}
+
+impl Finding {
+    /// Whether it costs enough to be shown.
+    pub fn is_reported(&self) -> bool {
+        self.share >= LEAST_SHARE || self.is_of_events && self.saved_ns >= EVENTS_LEAST_NS
+    }
 }
 
 /// A replay of the recording with a remedy.
@@ -222,10 +288,51 @@ pub struct Remedy {
 pub struct Diagnosis {
     /// Most time first.
     pub findings: Vec<Finding>,
+    /// Pauses of clients of less than a second: context, not a cause.
+    pub pauses: Option<Pauses>,
+    /// Waiting that no finding explains.
+    pub unexplained: Option<Unexplained>,
     /// Facts worth knowing whose cost in time is not known.
     pub notes: Vec<Note>,
     /// Totals.
     pub whole: Whole,
+}
+
+/// How long clients had nothing in flight before a request, where that was less than a second.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Pauses {
+    /// Pauses.
+    pub pauses: u64,
+    /// Their sum, ns.
+    pub sum_ns: i64,
+    /// Clients, the longest sum first; `saved_ns` is that sum.
+    pub clients: Vec<Contributor>,
+}
+
+/// Waiting that no finding explains, of the operations that were kept for replaying.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Unexplained {
+    /// Busy time, ns.
+    pub ns: i64,
+    /// Share of all busy time of these operations.
+    pub share: f64,
+    /// The kinds of operations with most of it.
+    pub kinds: Vec<UnexplainedKind>,
+}
+
+/// Operations of one command and detail.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct UnexplainedKind {
+    /// The command.
+    pub command: String,
+    /// The detail.
+    pub detail: Option<String>,
+    /// The path with most of its time.
+    pub path: Option<String>,
+    /// Operations that no finding explains in full.
+    pub operations: u64,
+    /// Their time that no finding explains, ns.
+    pub ns: i64,
 }
 
 /// The recording as a whole.
@@ -286,13 +393,15 @@ pub enum About {
     OneConnection,
     /// Most of the time is network round trips.
     Distance,
+    /// A client asks for a missing file at regular intervals.
+    Polling,
     /// Part of the traffic is missing or could not be decrypted.
     Unseen,
 }
 
 impl About {
     /// All subjects.
-    pub const ALL: [About; 11] = [
+    pub const ALL: [About; 12] = [
         About::Smb1,
         About::Loss,
         About::ZeroWindows,
@@ -303,6 +412,7 @@ impl About {
         About::MultichannelUnused,
         About::OneConnection,
         About::Distance,
+        About::Polling,
         About::Unseen,
     ];
 }

@@ -4,14 +4,20 @@
 //! [`lookups`](super::lookups) and [`server_time`](super::server_time).
 
 pub(super) mod bandwidth_limited;
+pub(super) mod break_not_acknowledged;
 pub(super) mod break_waits;
 pub(super) mod credit_starvation;
+pub(super) mod delayed_acknowledgement;
 pub(super) mod failing_lookups;
+pub(super) mod fixed_timer;
 pub(super) mod lock_contention;
 pub(super) mod loss;
 pub(super) mod no_compounding;
 pub(super) mod open_close_churn;
+pub(super) mod per_entry_requests;
+pub(super) mod polling;
 pub(super) mod protection;
+pub(super) mod proxy_delay;
 pub(super) mod repeated_listings;
 pub(super) mod repeated_lookups;
 pub(super) mod server_queueing;
@@ -25,7 +31,7 @@ pub(super) mod small_writes;
 pub(super) mod stragglers;
 pub(super) mod window_limited;
 
-use super::data::{Remedy, Trouble};
+use super::data::{Actor, Remedy, Trouble};
 
 /// What a finding's file defines.
 macro_rules! findings {
@@ -35,6 +41,13 @@ macro_rules! findings {
             pub fn title(self) -> &'static str {
                 match self {
                     $(Trouble::$trouble => $module::TITLE,)*
+                }
+            }
+
+            /// Who can usually change something about it.
+            pub fn actor(self) -> Actor {
+                match self {
+                    $(Trouble::$trouble => $module::ACTOR,)*
                 }
             }
 
@@ -70,6 +83,12 @@ findings! {
     CreditStarvation => credit_starvation,
     Stragglers => stragglers,
     SlowClient => slow_client,
+    BreakNotAcknowledged => break_not_acknowledged,
+    FixedTimer => fixed_timer,
+    ProxyDelay => proxy_delay,
+    DelayedAcknowledgement => delayed_acknowledgement,
+    PerEntryRequests => per_entry_requests,
+    Polling => polling,
 }
 
 /// A remedy: where, and exactly what.

@@ -9,7 +9,7 @@ use arrow::error::ArrowError;
 use smbscope_tables::command_class::CommandClass;
 use smbscope_tables::slice::Kind;
 
-use super::data::Example;
+use super::data::{Example, Trouble};
 use crate::rows::columns::{Resolved, Text};
 use crate::rows::create_intent::CreateIntent;
 
@@ -19,12 +19,16 @@ crate::rows::columns::columns! {
     connection: u64,
     client: text,
     server: text,
+    server_port: u16,
     share: text,
     protocol: u8,
     dialect: text,
     command: text,
     detail: text,
+    message_id: u64,
     status: u32,
+    file_id: bytes16,
+    lease_key: bytes16,
     path: text,
     handle: u64,
     desired_access: u32,
@@ -40,6 +44,7 @@ crate::rows::columns::columns! {
     compound: u64,
     request_start: i64,
     pending_at: i64,
+    response_start: i64,
     elapsed_ns: i64,
     request_transfer_ns: i64,
     turnaround_ns: i64,
@@ -180,6 +185,7 @@ impl TextIds {
 pub(super) struct Rows {
     pub(super) columns: Columns,
     clients: TextIds,
+    servers: TextIds,
     shares: TextIds,
     paths: TextIds,
     folders: TextIds,
@@ -196,9 +202,10 @@ impl Rows {
         let columns = Columns::of(batch)?;
         let acts = vec![None; columns.command.keys()];
         let [opens, transactions] = [(); 2].map(|()| Resolved::new(columns.detail.keys()));
-        let [clients, shares, paths, folders] =
-            [&columns.client, &columns.share, &columns.path, &columns.path].map(TextIds::new);
-        Ok(Rows { columns, clients, shares, paths, folders, acts, opens, transactions })
+        let [clients, servers, shares, paths, folders] =
+            [&columns.client, &columns.server, &columns.share, &columns.path, &columns.path]
+                .map(TextIds::new);
+        Ok(Rows { columns, clients, servers, shares, paths, folders, acts, opens, transactions })
     }
 
     fn act(&mut self, row: usize) -> Act {
@@ -233,7 +240,7 @@ impl Rows {
     pub(super) fn operation(&mut self, row: usize, recording: u32) -> Operation<'_> {
         let act = self.act(row);
         let opens_existing = act == Act::Open && self.opens_existing(row);
-        let Rows { columns, clients, shares, paths, folders, .. } = self;
+        let Rows { columns, clients, servers, shares, paths, folders, .. } = self;
         let columns = &*columns;
         let has_time = !columns.waits.is_set(row) && columns.elapsed_ns.get(row).is_some();
         let or_none = |ns: Option<i64>| duration(ns.unwrap_or(0));
@@ -244,6 +251,7 @@ impl Rows {
             row,
             recording,
             client: clients.get(&columns.client, row),
+            server_text: servers.get(&columns.server, row),
             share: shares.get(&columns.share, row),
             path: paths.get(&columns.path, row),
             folder: folders.get_of(&columns.path, row, |path| Some(path.rsplit_once('\\')?.0)),
@@ -260,6 +268,7 @@ impl Rows {
             handle: columns.handle.get(row).map(|handle| (recording, handle)),
             status: columns.status.get(row),
             pause_ns: 0,
+            explained: None,
             silent_ns: 0,
             server: 0,
             number: None,
@@ -276,6 +285,7 @@ pub(super) struct Operation<'a> {
     pub(super) recording: u32,
     /// The texts of these columns as numbers.
     pub(super) client: Option<TextId>,
+    pub(super) server_text: Option<TextId>,
     pub(super) share: Option<TextId>,
     pub(super) path: Option<TextId>,
     pub(super) folder: Option<TextId>,
@@ -293,6 +303,8 @@ pub(super) struct Operation<'a> {
     /// How long its client had nothing in flight before it, unless that is long enough to be a person's
     /// pause, ns.
     pub(super) pause_ns: i64,
+    /// The trouble that explains its time by itself, so that the file system, load or chance do not.
+    pub(super) explained: Option<Trouble>,
     /// How long its connection was silent before its reply, ns: with many requests in flight, the wait
     /// for one of them includes the replies before it.
     pub(super) silent_ns: i64,
@@ -307,6 +319,10 @@ pub(super) struct Operation<'a> {
 impl Operation<'_> {
     pub(super) fn client_name(&self) -> Option<&str> {
         self.columns.client.get(self.row)
+    }
+
+    pub(super) fn server_name(&self) -> Option<&str> {
+        self.columns.server.get(self.row)
     }
 
     pub(super) fn share_name(&self) -> Option<&str> {

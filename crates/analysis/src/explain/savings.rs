@@ -1,7 +1,7 @@
 //! How much less time each operation of the sample would take without a trouble. Replaying the
 //! sample with that shows what its clients would gain ([`super::what_if`]).
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
 use super::operation::Operation;
 
@@ -42,6 +42,16 @@ impl SampledOperation {
         let end = start.saturating_add(op.elapsed_ns);
         let connection = (op.recording, op.connection);
         SampledOperation { connection, start, end, busy_ns: op.busy_ns }
+    }
+
+    /// Its busy time if it took `ns` less, ns.
+    pub(super) fn busy_without(&self, ns: i64) -> i64 {
+        let elapsed = self.end.saturating_sub(self.start);
+        if elapsed <= 0 {
+            return self.busy_ns;
+        }
+        let left = (1.0 - ns as f64 / elapsed as f64).clamp(0.0, 1.0);
+        (self.busy_ns as f64 * left) as i64
     }
 }
 
@@ -91,6 +101,24 @@ impl Savings {
         for ns in own.chain(stalls).chain([&mut self.all_ns, &mut self.sampled_ns]) {
             *ns = (*ns as f64 * share) as i64;
         }
+    }
+
+    /// Removes these operations of the sample; returns their number and the time that they would save, ns.
+    pub(super) fn remove(&mut self, numbers: &HashSet<u32>) -> (u64, i64) {
+        let (mut operations, mut removed_ns) = (0, 0_i64);
+        let mut is_kept = |number: &u32, ns: i64| {
+            let is_removed = numbers.contains(number);
+            if is_removed {
+                operations += 1;
+                removed_ns = removed_ns.saturating_add(ns);
+            }
+            !is_removed
+        };
+        self.own.retain(|(number, ns)| is_kept(number, *ns));
+        self.stalls.retain(|stall| is_kept(&stall.number, stall.saved_ns));
+        let removed_ns = removed_ns.min(self.sampled_ns);
+        self.sampled_ns -= removed_ns;
+        (operations, removed_ns)
     }
 
     /// Operations of the sample that show it.

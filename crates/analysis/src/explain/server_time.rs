@@ -123,7 +123,8 @@ impl ServerTime {
         let is_flush = op.act == Act::Flush || op.act == Act::Write && is_through;
         // An open with an interim response waits for other clients (see `break_waits`), as a lock does.
         let waits = op.columns.pending_at.get(op.row).is_some() || op.act == Act::Lock;
-        let is_judged = !is_pipe && !is_flush && !waits && op.act != Act::Logon;
+        let is_judged =
+            !is_pipe && !is_flush && !waits && op.act != Act::Logon && op.explained.is_none();
         if let Some(start) = op.start
             && self.served.len() < SERVED_MAX
         {
@@ -131,7 +132,7 @@ impl ServerTime {
             let judged = is_judged.then_some((op.act, server_ns.max(1)));
             self.served.push(Served { server: (op.recording, op.server), start, end, judged });
         }
-        if op.act == Act::Logon {
+        if op.act == Act::Logon && op.explained.is_none() {
             self.logons.add(op, op.of_busy(server_ns - QUICK_LOGON_NS));
             self.logons_inside |= has_slices;
         }

@@ -8,7 +8,6 @@ use arrow::error::ArrowError;
 use smbscope_tables::profile::CacheOption;
 use smbscope_tables::tables::Connection;
 
-use super::LEAST_SHARE;
 use super::candidate::Candidate;
 use super::data::{Finding, Gain, Trouble};
 use super::operation::Operation;
@@ -67,8 +66,8 @@ impl ReplaySample {
         let rows = batch.num_rows().min(OPERATIONS_MAX - self.operations);
         self.is_cut |= rows < batch.num_rows();
         let schema = batch.schema_ref();
-        let mut indices: Vec<_> =
-            replay_columns().filter_map(|name| schema.index_of(name).ok()).collect();
+        let names = replay_columns().chain(["command", "detail", "path"]);
+        let mut indices: Vec<_> = names.filter_map(|name| schema.index_of(name).ok()).collect();
         indices.sort_unstable();
         indices.dedup();
         self.batches.push(batch.project(&indices)?.slice(0, rows));
@@ -79,6 +78,15 @@ impl ReplaySample {
     /// Adds the times of an operation that it keeps.
     pub(super) fn see(&mut self, op: &Operation) {
         self.sampled.push(SampledOperation::of(op));
+    }
+
+    /// The operations that it keeps, and their times in the same order.
+    pub(super) fn batches(&self) -> &[RecordBatch] {
+        &self.batches
+    }
+
+    pub(super) fn sampled(&self) -> &[SampledOperation] {
+        &self.sampled
     }
 
     pub(super) fn connection(&mut self, row: &Connection) {
@@ -117,11 +125,11 @@ impl ReplaySample {
         Ok(self.today.insert(today))
     }
 
-    /// Adds what remedies would gain to the findings above [`LEAST_SHARE`].
+    /// Adds what remedies would gain to the findings that are reported.
     pub(super) fn judge(&mut self, findings: &mut [Finding]) -> Result<(), ArrowError> {
         let mut replays = 0;
         let mut known: Vec<(Change, Option<Gain>)> = Vec::new();
-        for finding in findings.iter_mut().filter(|found| found.share >= LEAST_SHARE) {
+        for finding in findings.iter_mut().filter(|found| found.is_reported()) {
             for change in remedies(finding) {
                 if let Some((_, gain)) = known.iter().find(|one| one.0 == change) {
                     finding.gains.extend(gain.clone());
@@ -224,6 +232,12 @@ fn remedies(finding: &Finding) -> Vec<Change> {
         | Trouble::LockContention
         | Trouble::BreakWaits
         | Trouble::Stragglers
-        | Trouble::SlowClient => Vec::new(),
+        | Trouble::SlowClient
+        | Trouble::BreakNotAcknowledged
+        | Trouble::FixedTimer
+        | Trouble::ProxyDelay
+        | Trouble::DelayedAcknowledgement
+        | Trouble::PerEntryRequests
+        | Trouble::Polling => Vec::new(),
     }
 }

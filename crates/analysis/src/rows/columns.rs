@@ -1,7 +1,10 @@
 //! One batch of operations, column by column: which columns the summary reads, and access to
 //! them whether or not text is dictionary-encoded, and whether or not a column is present.
 
-use arrow::array::{Array, ArrowPrimitiveType, AsArray, BooleanArray, RecordBatch, StringArray};
+use arrow::array::{
+    Array, ArrowPrimitiveType, AsArray, BooleanArray, FixedSizeBinaryArray, RecordBatch,
+    StringArray,
+};
 use arrow::buffer::{NullBuffer, ScalarBuffer};
 use arrow::compute::cast;
 use arrow::datatypes::{ArrowNativeType, DataType, Int32Type};
@@ -32,12 +35,16 @@ macro_rules! columns {
     };
     (@type text) => { $crate::rows::columns::Text };
     (@type bool) => { $crate::rows::columns::Flags };
+    (@type bytes16) => { $crate::rows::columns::Keys };
     (@type $number:ident) => { $crate::rows::columns::Numbers<$number> };
     (@read text, $batch:ident, $name:ident) => {
         $crate::rows::columns::Text::of($batch, stringify!($name))?
     };
     (@read bool, $batch:ident, $name:ident) => {
         $crate::rows::columns::Flags::of($batch, stringify!($name))?
+    };
+    (@read bytes16, $batch:ident, $name:ident) => {
+        $crate::rows::columns::Keys::of($batch, stringify!($name))
     };
     (@read $number:ident, $batch:ident, $name:ident) => {
         $crate::rows::columns::numbers::<$crate::rows::columns::columns!(@arrow $number)>(
@@ -210,6 +217,24 @@ impl Flags {
             Some(array) => row < array.len() && array.is_valid(row) && array.value(row),
             None => false,
         }
+    }
+}
+
+/// A column of sixteen bytes each: file ids and lease keys.
+pub(crate) struct Keys(Option<FixedSizeBinaryArray>);
+
+impl Keys {
+    /// The column of that name; empty if it has another type.
+    pub(crate) fn of(batch: &RecordBatch, name: &str) -> Keys {
+        let column = batch.column_by_name(name);
+        let column = column.filter(|column| column.logical_null_count() < column.len());
+        Keys(column.and_then(|column| column.as_fixed_size_binary_opt()).cloned())
+    }
+
+    #[inline(always)]
+    pub(crate) fn get(&self, row: usize) -> Option<[u8; 16]> {
+        let keys = self.0.as_ref()?;
+        (row < keys.len() && keys.is_valid(row)).then(|| keys.value(row).try_into().ok())?
     }
 }
 

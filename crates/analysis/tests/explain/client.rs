@@ -1,12 +1,14 @@
 //! Findings about the client: its pauses.
 
 use smbscope_analysis::explain::Trouble;
+use smbscope_tables::operation::Operation;
 
 use crate::support::*;
 
 #[test]
 fn finds_a_client_that_pauses_but_not_an_idle_one() {
-    let pauses = Act { gap_ns: 50 * MS, ..act(QUERY_INFO, 1, "a") };
+    let set = |row: &mut Operation| row.set_transferred_bytes(4096);
+    let pauses = Act { gap_ns: 50 * MS, rtt_ns: MS / 5, set, ..act(READ, 1, "a") };
     let diagnosis = explain(&vec![pauses.clone(); 40]);
     assert_eq!(diagnosis.findings[0].trouble, Trouble::SlowClient);
     assert!(diagnosis.findings[0].share > 0.9);
@@ -15,6 +17,11 @@ fn finds_a_client_that_pauses_but_not_an_idle_one() {
     let idle = 1.0 - 40.0 * 0.3 / (39.0 * 50.0 + 40.0 * 0.3);
     let share = figure(&diagnosis.findings[0], "share_of_time_with_nothing_in_flight");
     assert!((share - idle).abs() < 1e-9, "{share}");
+    // Who does not move data is not asked to be quicker: these pauses are context.
+    let browses = Act { set: |_| (), ..pauses.clone() };
+    let diagnosis = explain(&vec![browses; 40]);
+    assert_eq!(found(&diagnosis, Trouble::SlowClient), None);
+    assert_eq!(diagnosis.pauses.map(|all| (all.pauses, all.sum_ns)), Some((39, 39 * 50 * MS)));
     let away = Act { gap_ns: 60_000 * MS, ..pauses };
     assert_eq!(found(&explain(&vec![away; 40]), Trouble::SlowClient), None);
 }

@@ -92,10 +92,10 @@ fn finds_lookups_of_missing_files() {
 
 #[test]
 fn finds_repeated_listings() {
-    let again: Vec<_> = (0..10).flat_map(list_folder).collect();
+    let again: Vec<_> = (0..20).flat_map(list_folder).collect();
     let diagnosis = explain(&again);
     // All but the first, with their opens and closes.
-    assert_eq!(found(&diagnosis, Trouble::RepeatedListings).unwrap().operations, 36);
+    assert_eq!(found(&diagnosis, Trouble::RepeatedListings).unwrap().operations, 76);
     assert_eq!(found(&explain(&list_folder(1)), Trouble::RepeatedListings), None);
     // In a compound, all of the time is counted for the open.
     let set: fn(&mut Operation) = |row| match row.operation().unwrap() % 4 {

@@ -6,6 +6,7 @@
 
 mod any_input;
 mod client;
+mod events;
 mod lookups;
 mod notes;
 mod server;

@@ -50,6 +50,7 @@ fn many_requests_in_flight_do_not_make_a_server_slow() {
     for act in &mut rows {
         act.server_ns = 16 * MS;
         act.gap_ns = -15 * MS;
+        act.rtt_ns = MS / 5;
         act.set = |row| {
             row.set_outstanding(15);
             row.set_response_start(row.response_end().unwrap() - MS);
@@ -66,7 +67,8 @@ fn many_requests_in_flight_do_not_make_a_server_slow() {
 #[test]
 fn slices_decide_what_the_server_does() {
     let slow = |set: fn(&mut Operation)| {
-        explain(&vec![Act { server_ns: 10 * MS, set, ..act(WRITE, 1, "a") }; 30])
+        let write = Act { server_ns: 10 * MS, rtt_ns: MS / 5, set, ..act(WRITE, 1, "a") };
+        explain(&vec![write; 30])
     };
     for (trouble, set) in [
         (Trouble::ServerQueueing, (|row: &mut Operation| row.set_queue_ns(9 * MS)) as fn(&mut _)),
@@ -121,20 +123,26 @@ fn finds_conflicts_with_other_clients() {
     let mut rows = vec![waits; 20];
     let unseen = explain(&rows);
     assert_eq!(found(&unseen, Trouble::BreakWaits).unwrap().confidence, Confidence::Low);
-    rows.push(act(OPLOCK_BREAK, 1, "a.docx"));
+    rows.push(notification("a.docx"));
     let diagnosis = explain(&rows);
     let waiting = found(&diagnosis, Trouble::BreakWaits).unwrap();
     assert_eq!((waiting.confidence, figure(waiting, "breaks")), (Confidence::Medium, 1.0));
     assert_eq!(found(&diagnosis, Trouble::SlowFilesystem), None);
 }
 
+/// A long time that is not that of a timer.
+fn scattered(number: usize) -> i64 {
+    (60 + number as i64 * 7 % 43) * MS
+}
+
 #[test]
 fn finds_a_slow_file_or_folder() {
     let rows = |slow: fn(usize) -> bool, path: &'static str| {
         let one = |number| match slow(number) {
-            true => Act { server_ns: 80 * MS, ..act(READ, 2, path) },
+            true => Act { server_ns: scattered(number), ..act(READ, 2, path) },
             false => act(READ, 1, "quick.txt"),
         };
+        let one = |number| Act { rtt_ns: MS / 5, ..one(number) };
         explain(&(0..400).map(one).collect::<Vec<_>>())
     };
     let each_twentieth = |number| number > 100 && number % 20 == 0;
@@ -147,7 +155,7 @@ fn finds_a_slow_file_or_folder() {
     // Several files of a folder.
     let names = ["slow\\a", "slow\\b", "slow\\c"];
     let one = |number: usize| match number > 100 && number.is_multiple_of(20) {
-        true => Act { server_ns: 80 * MS, ..act(READ, 2, names[number / 20 % 3]) },
+        true => Act { server_ns: scattered(number), ..act(READ, 2, names[number / 20 % 3]) },
         false => act(READ, 1, "quick\\a"),
     };
     let diagnosis = explain(&(0..400).map(one).collect::<Vec<_>>());
@@ -161,8 +169,8 @@ fn finds_a_slow_file_or_folder() {
 fn finds_a_slow_second() {
     let one = |number| {
         let gap_ns = 20 * MS;
-        let server_ns = if (300..310).contains(&number) { 80 * MS } else { MS / 10 };
-        Act { server_ns, gap_ns, ..act(READ, 1, "a") }
+        let server_ns = if (300..310).contains(&number) { scattered(number) } else { MS / 10 };
+        Act { server_ns, gap_ns, rtt_ns: MS / 5, ..act(READ, 1, "a") }
     };
     let diagnosis = explain(&(0..600).map(one).collect::<Vec<_>>());
     let late = found(&diagnosis, Trouble::Stragglers).unwrap();

@@ -3,7 +3,7 @@
 use smbscope_analysis::explain::{Diagnosis, Explain, Finding, Trouble};
 use smbscope_tables::builder::OperationBuilder;
 use smbscope_tables::code;
-use smbscope_tables::operation::Operation;
+use smbscope_tables::operation::{Column, Operation};
 use smbscope_tables::tables::Connection;
 
 pub const CREATE: u16 = 5;
@@ -43,9 +43,20 @@ pub fn act(command: u16, handle: u64, path: &'static str) -> Act {
         path,
         client,
         gap_ns: 0,
-        rtt_ns: MS / 5,
+        rtt_ns: 5 * MS,
         set: |_| (),
     }
+}
+
+/// The break of an oplock that the server sends: it has no request.
+pub fn notification(path: &'static str) -> Act {
+    let set = |row: &mut Operation| {
+        row.clear(Column::request_start);
+        row.clear(Column::request_end);
+        row.clear(Column::elapsed_ns);
+        row.clear(Column::busy_ns);
+    };
+    Act { rtt_ns: 0, server_ns: 0, set, ..act(OPLOCK_BREAK, NO_HANDLE, path) }
 }
 
 /// The diagnosis of operations one after the other, each sent when the previous one is answered.
@@ -58,8 +69,32 @@ pub fn explain_on(acts: &[Act], connection: Connection) -> Diagnosis {
     explain_of(acts, vec![Connection { connection: 1, ..connection }])
 }
 
+/// The same on a share for pipes.
+pub fn explain_of_pipe(acts: &[Act]) -> Diagnosis {
+    explain_at(acts, vec![Connection { connection: 1, ..Connection::default() }], |_| {
+        ("10.0.0.2", "\\\\server\\IPC$")
+    })
+}
+
+/// The same with a proxy at 10.0.0.5, whose own client is the server's.
+pub fn explain_between(acts: &[Act]) -> Diagnosis {
+    explain_at(acts, Vec::new(), |act| match act.client {
+        "10.0.0.5" => ("10.0.0.2", "\\\\server\\share"),
+        _ => ("10.0.0.5", "\\\\server\\share"),
+    })
+}
+
 /// The same on connections with these facts.
-pub fn explain_of(acts: &[Act], mut connections: Vec<Connection>) -> Diagnosis {
+pub fn explain_of(acts: &[Act], connections: Vec<Connection>) -> Diagnosis {
+    explain_at(acts, connections, |_| ("10.0.0.2", "\\\\server\\share"))
+}
+
+/// The same with a server and a share for each operation.
+fn explain_at(
+    acts: &[Act],
+    mut connections: Vec<Connection>,
+    place: fn(&Act) -> (&'static str, &'static str),
+) -> Diagnosis {
     let mut builder = OperationBuilder::new(None).unwrap();
     let mut at = 1_000_000_000_000;
     for (number, act) in acts.iter().enumerate() {
@@ -68,7 +103,9 @@ pub fn explain_of(acts: &[Act], mut connections: Vec<Connection>) -> Diagnosis {
         row.set_operation(number as u64);
         row.set_recording(builder.names.recording.intern("run"));
         row.set_client(builder.names.client.intern(act.client));
-        row.set_share(builder.names.share.intern("\\\\server\\share"));
+        let (server, share) = place(act);
+        row.set_server(builder.names.server.intern(server));
+        row.set_share(builder.names.share.intern(share));
         row.set_path(builder.names.path.intern(act.path));
         row.set_connection(1);
         row.set_protocol(2);

@@ -50,9 +50,9 @@ fn an_operation_that_no_client_waits_for_saves_nothing() {
         set,
         ..act(READ, 1, "a")
     };
-    // One channel of a session gets a reply every 0.4 ms, while another one waits for 100 ms.
-    let mut rows = vec![of(400, 0, |row| row.set_session_id(7)); 250];
-    rows.push(of(100_000, -100, |row| {
+    // One channel of a session gets a reply every 0.4 ms, while another one waits for a second.
+    let mut rows = vec![of(400, 0, |row| row.set_session_id(7)); 2500];
+    rows.push(of(1_000_000, -1000, |row| {
         row.set_session_id(7);
         row.set_connection(2);
     }));
@@ -64,12 +64,12 @@ fn an_operation_that_no_client_waits_for_saves_nothing() {
     assert_eq!(slow(&rows), None);
     // If the first one pauses, the client waits for the other one in these pauses.
     let mut apart = rows.clone();
-    apart[..250].iter_mut().for_each(|act| act.gap_ns = MS / 10);
-    apart[250].gap_ns = -100 * MS;
+    apart[..2500].iter_mut().for_each(|act| act.gap_ns = MS / 10);
+    apart[2500].gap_ns = -1000 * MS;
     let (share, _) = slow(&apart).unwrap();
     assert!((0.05..0.25).contains(&share), "{share}");
     // A client with nothing else in flight waits for it.
-    let (share, replayed) = slow(&rows[200..]).unwrap();
+    let (share, replayed) = slow(&rows[2000..]).unwrap();
     assert!(replayed == 1 && (0.7..0.85).contains(&share), "{share} {replayed}");
     // Four in flight that are served one at a time all gain what each saves.
     let full = |row: &mut Operation| {

@@ -7,7 +7,7 @@ use smbscope_analysis::explain::Finding;
 use super::{charts, escape, histograms, plot};
 use crate::evidence;
 use crate::format;
-use crate::pages::findings::{cost, example, figure, gain, places};
+use crate::pages::findings::{cost, example, figure, gain, owner, places};
 
 pub(super) fn finding(out: &mut String, found: &Finding, when: Option<&str>, is_open: bool) {
     let _ = write!(
@@ -32,6 +32,7 @@ pub(super) fn finding(out: &mut String, found: &Finding, when: Option<&str>, is_
     };
     let when: Vec<_> = when.into_iter().map(str::to_owned).collect();
     row("When", &when);
+    row("Who should act", &[owner(found)]);
     let remedies = found.remedies.iter().map(|one| format!("{}: {}", one.at, one.action));
     row("Do", &remedies.collect::<Vec<_>>());
     row("Effect", &found.gains.iter().map(gain).collect::<Vec<_>>());

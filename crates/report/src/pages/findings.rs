@@ -1,7 +1,8 @@
 //! A diagnosis as text: findings for people, most costly first.
 
 use smbscope_analysis::explain::{
-    Confidence, Contributor, Diagnosis, Example, Figure, Finding, Gain, LEAST_SHARE, Whole,
+    Actor, Confidence, Contributor, Diagnosis, Example, Figure, Finding, Gain, Pauses, Unexplained,
+    Whole,
 };
 
 use crate::format;
@@ -14,6 +15,11 @@ pub(crate) const SHOWN: usize = 3;
 const REMEDIES: usize = 2;
 /// Examples per finding whose frames are shown.
 const FRAMES: usize = 3;
+
+/// Kinds of operations without an explanation that are shown.
+const KINDS: usize = 3;
+/// Shorter pauses in all are not worth a line, ns.
+const PAUSES_LEAST_NS: i64 = 50_000_000;
 
 /// How it is shown.
 #[derive(Clone, Copy, Debug)]
@@ -30,7 +36,7 @@ pub struct Look<'a> {
 
 /// The diagnosis as text. `inputs` are the names of the recordings.
 pub fn explain_text(diagnosis: &Diagnosis, inputs: &str, look: Look) -> String {
-    let Diagnosis { findings, notes, whole } = diagnosis;
+    let Diagnosis { findings, notes, whole, .. } = diagnosis;
     let mut text = String::new();
     let mut line = |indent: usize, words: &str| folded(&mut text, indent, words, look.width);
     let parts = match (whole.server_ns, whole.network_ns) {
@@ -41,14 +47,10 @@ pub fn explain_text(diagnosis: &Diagnosis, inputs: &str, look: Look) -> String {
             format!("{} server, {} network", format::duration(server), format::duration(network))
         }
     };
-    let own = match whole.think_ns {
-        0 => "think time unknown".to_owned(),
-        own => format!("{} of think time", format::duration(own)),
-    };
     line(
         0,
         &format!(
-            "{inputs}: {} operations in {}; {} of waiting ({} transfer, {parts}), {own}; {} per operation",
+            "{inputs}: {} operations in {}; {} of waiting ({} transfer, {parts}); {} per operation",
             format::count(whole.operations),
             format::duration(whole.lasted_ns),
             format::duration(whole.busy_ns),
@@ -65,6 +67,10 @@ pub fn explain_text(diagnosis: &Diagnosis, inputs: &str, look: Look) -> String {
     let most = if look.all { reported.len() } else { SHOWN };
     let shown = reported.get(..most).unwrap_or(&reported);
     let mut after = String::new();
+    for words in context(diagnosis) {
+        after.push('\n');
+        folded(&mut after, 0, &words, look.width);
+    }
     if !notes.is_empty() {
         after.push_str("\nAlso note\n");
         for note in notes {
@@ -133,13 +139,63 @@ impl Without {
 
 /// The findings that explain enough to be shown.
 pub(crate) fn reported(diagnosis: &Diagnosis) -> Vec<&Finding> {
-    diagnosis.findings.iter().filter(|found| found.share >= LEAST_SHARE).collect()
+    diagnosis.findings.iter().filter(|found| found.is_reported()).collect()
+}
+
+/// What is no finding, but helps to judge them: waiting without an explanation, and the clients' pauses.
+pub(crate) fn context(diagnosis: &Diagnosis) -> Vec<String> {
+    let unexplained = diagnosis.unexplained.as_ref().map(unexplained);
+    unexplained.into_iter().chain(diagnosis.pauses.as_ref().and_then(pauses)).collect()
+}
+
+fn unexplained(unexplained: &Unexplained) -> String {
+    let kinds = unexplained.kinds.iter().take(KINDS).map(|kind| {
+        let detail = kind.detail.as_ref().map_or(String::new(), |detail| format!(" {detail}"));
+        let path = kind.path.as_ref().map_or(String::new(), |path| format!(", most of it {path}"));
+        format::harmless(&format!(
+            "{}{detail} {} ({}{path})",
+            kind.command,
+            format::duration(kind.ns),
+            format::count(kind.operations),
+        ))
+    });
+    format!(
+        "No finding explains {} ({} of the waiting): {}",
+        format::duration(unexplained.ns),
+        format::share(unexplained.share),
+        kinds.collect::<Vec<_>>().join("; ")
+    )
+}
+
+fn pauses(pauses: &Pauses) -> Option<String> {
+    (pauses.sum_ns >= PAUSES_LEAST_NS).then(|| {
+        format!(
+            "Between requests, clients paused {} in all ({} pauses of less than a second): {}",
+            format::duration(pauses.sum_ns),
+            format::count(pauses.pauses),
+            contributors(&pauses.clients)
+        )
+    })
+}
+
+/// Who should act, with names where they are known.
+pub(crate) fn owner(found: &Finding) -> String {
+    let names: Vec<_> = found.owner.names.iter().map(|name| format::harmless(name)).collect();
+    let of = if names.is_empty() { String::new() } else { format!(" {}", names.join(", ")) };
+    match found.owner.actor {
+        Actor::Client => format!("client{of}"),
+        Actor::Server => format!("server{of}"),
+        Actor::Network => format!("network{of}"),
+        Actor::Application if names.is_empty() => "application".to_owned(),
+        Actor::Application => format!("application on{of}"),
+        Actor::Proxy => format!("proxy{of}"),
+    }
 }
 
 /// The verdict if no finding explains enough.
 pub(crate) fn verdict(diagnosis: &Diagnosis) -> Option<String> {
     let first = diagnosis.findings.first();
-    first.is_none_or(|found| found.share < LEAST_SHARE).then(|| match (diagnosis.whole.timed, first) {
+    (!findings_are_reported(diagnosis)).then(|| match (diagnosis.whole.timed, first) {
         (0, _) => "The recording has no operation with a time, so there is no diagnosis.".to_owned(),
         (_, None) => "No problem found: nothing that costs time.".to_owned(),
         (_, Some(found)) => format!(
@@ -148,6 +204,10 @@ pub(crate) fn verdict(diagnosis: &Diagnosis) -> Option<String> {
             format::share(found.share)
         ),
     })
+}
+
+fn findings_are_reported(diagnosis: &Diagnosis) -> bool {
+    diagnosis.findings.iter().any(Finding::is_reported)
 }
 
 /// When a finding occurred, for a recording that is long enough for the question.
@@ -168,11 +228,16 @@ pub(crate) fn cost(found: &Finding) -> String {
         Confidence::Medium => "likely",
         Confidence::Low => "possible",
     };
-    format!(
-        "{} ± {} would be saved; {sure}",
-        format::duration(found.saved_ns),
-        format::duration(found.saved_error_ns),
-    )
+    format!("{} would be saved; {sure}", saved(found))
+}
+
+/// The time that would be saved, with its interval, or the number of operations if they are few.
+pub(crate) fn saved(found: &Finding) -> String {
+    let saved = format::duration(found.saved_ns);
+    match found.saved_error_ns {
+        Some(error_ns) => format!("{saved} ± {}", format::duration(error_ns)),
+        None => format!("{saved} (n = {})", format::count(found.operations)),
+    }
 }
 
 /// The predicted effect of a remedy.
@@ -223,6 +288,7 @@ fn one(
     if !places.is_empty() {
         line(format!("Where: {}", places.join("; ")));
     }
+    line(format!("Who should act: {}", owner(found)));
     let frames: Vec<_> = found.examples.iter().take(FRAMES).map(example).collect();
     if without < Without::Examples && !frames.is_empty() {
         line(format!("See: {}", frames.join(", ")));

@@ -3,7 +3,7 @@
 use crate::Meta;
 use crate::Report;
 use crate::document::{Block, Section};
-use crate::pages::findings::{reported, when};
+use crate::pages::findings::{context, reported, when};
 
 /// Findings that a page unfolds.
 const UNFOLDED: usize = 3;
@@ -17,6 +17,7 @@ pub(crate) fn findings(report: &Report, meta: &Meta) -> Option<Section> {
             Block::Finding(Box::new(found.clone()), place < UNFOLDED, when)
         })
         .collect();
+    blocks.extend(context(diagnosis).into_iter().map(Block::Note));
     blocks.extend(diagnosis.notes.iter().map(|note| Block::Note(note.what.clone())));
     Some(Section {
         id: "findings",

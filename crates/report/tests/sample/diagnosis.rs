@@ -1,8 +1,8 @@
 //! A diagnosis with names that try to break out of whatever shows them.
 
 use smbscope_analysis::explain::{
-    About, Confidence, Contributor, Diagnosis, Example, Figure, Finding, Gain, Note, TimeClass,
-    Trouble, Whole,
+    About, Actor, Confidence, Contributor, Diagnosis, Example, Figure, Finding, Gain, Note, Owner,
+    Pauses, TimeClass, Trouble, Unexplained, UnexplainedKind, Whole,
 };
 
 /// Two findings, one of them with an impossible name.
@@ -13,10 +13,11 @@ pub fn diagnosis() -> Diagnosis {
         trouble: Trouble::SmallReads,
         what: "Reads go one at a time".into(),
         saved_ns: 800_000_000,
-        saved_error_ns: 4_000_000,
+        saved_error_ns: Some(4_000_000),
         share: 0.83,
         confidence: Confidence::High,
         because: "it was measured".into(),
+        owner: Owner { actor: Actor::Client, names: vec![name.clone()] },
         operations: 40,
         first_ns: None,
         last_ns: None,
@@ -30,6 +31,7 @@ pub fn diagnosis() -> Diagnosis {
         ],
         clients: vec![contributor.clone()],
         connections: vec![contributor.clone()],
+        servers: vec![],
         shares: vec![],
         paths: vec![contributor],
         examples: vec![Example {
@@ -50,9 +52,25 @@ pub fn diagnosis() -> Diagnosis {
             is_part: true,
         }],
         replayed: 40,
+        is_of_events: false,
     };
     let little = Finding { share: 0.01, gains: vec![], ..found.clone() };
     let note = Note { about: About::Smb1, what: "<b>\u{1b}[2J".into() };
     let whole = Whole { operations: 40, timed: 40, ..Whole::default() };
-    Diagnosis { findings: vec![found, little], notes: vec![note], whole }
+    let pauses = Pauses { pauses: 7, sum_ns: 219_000_000, clients: found.clients.clone() };
+    let kind = UnexplainedKind {
+        command: "Ioctl".into(),
+        detail: Some("FSCTL_PIPE_TRANSCEIVE".into()),
+        path: found.paths.first().map(|one| one.name.clone()),
+        operations: 3,
+        ns: 90_000_000,
+    };
+    let unexplained = Unexplained { ns: 90_000_000, share: 0.11, kinds: vec![kind] };
+    Diagnosis {
+        findings: vec![found, little],
+        pauses: Some(pauses),
+        unexplained: Some(unexplained),
+        notes: vec![note],
+        whole,
+    }
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use clap::ValueEnum;
-use smbscope_analysis::explain::{Confidence, LEAST_SHARE};
+use smbscope_analysis::explain::Confidence;
 use smbscope_report::Look;
 
 use crate::exit::{Code, Failure};
@@ -120,9 +120,10 @@ pub fn run(args: &Args, verbosity: Verbosity) -> anyhow::Result<()> {
     }
     output.finish()?;
     let least = args.fail_on.map(Confidence::from);
-    let found = diagnosis.findings.iter().find(|found| {
-        found.share >= LEAST_SHARE && least.is_some_and(|least| found.confidence >= least)
-    });
+    let found = diagnosis
+        .findings
+        .iter()
+        .find(|found| found.is_reported() && least.is_some_and(|least| found.confidence >= least));
     match found {
         Some(found) => {
             Err(Failure::new(Code::Found, format!("found: {}", found.trouble.title())).into())

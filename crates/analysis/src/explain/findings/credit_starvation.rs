@@ -6,11 +6,13 @@ use hashbrown::HashMap;
 use super::super::attribution::Attribution;
 use super::super::candidate::Candidate;
 use super::super::connections::Connections;
-use super::super::data::{Confidence, Remedy, Trouble};
+use super::super::data::{Actor, Confidence, Remedy, Trouble};
 use super::super::operation::{Act, Operation};
 use super::remedy;
 
 pub(in super::super) const TITLE: &str = "too few credits";
+
+pub(in super::super) const ACTOR: Actor = Actor::Server;
 
 pub(in super::super) const REMEDIES: &[Remedy] = &[
     remedy("Samba", "smb2 max credits = 8192 (the default)"),

@@ -3,10 +3,12 @@
 
 use super::super::attribution::Attribution;
 use super::super::candidate::Candidate;
-use super::super::data::{Confidence, Remedy, Trouble};
+use super::super::data::{Actor, Confidence, Remedy, Trouble};
 use super::remedy;
 
 pub(in super::super) const TITLE: &str = "lookups of missing files";
+
+pub(in super::super) const ACTOR: Actor = Actor::Application;
 
 pub(in super::super) const REMEDIES: &[Remedy] = &[
     remedy(

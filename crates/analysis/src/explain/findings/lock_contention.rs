@@ -5,12 +5,14 @@ use smbscope_wire::status::Status;
 
 use super::super::attribution::Attribution;
 use super::super::candidate::Candidate;
-use super::super::data::{Confidence, Remedy, Trouble};
+use super::super::data::{Actor, Confidence, Remedy, Trouble};
 use super::super::operation::{Act, Operation};
 use super::super::server_time::MEASURED;
 use super::remedy;
 
 pub(in super::super) const TITLE: &str = "lock contention";
+
+pub(in super::super) const ACTOR: Actor = Actor::Application;
 
 pub(in super::super) const REMEDIES: &[Remedy] = &[
     remedy(

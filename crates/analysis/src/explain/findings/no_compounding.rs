@@ -5,11 +5,13 @@ use hashbrown::HashMap;
 
 use super::super::attribution::Attribution;
 use super::super::candidate::Candidate;
-use super::super::data::{Confidence, Remedy, Trouble};
+use super::super::data::{Actor, Confidence, Remedy, Trouble};
 use super::super::operation::{Act, Operation};
 use super::remedy;
 
 pub(in super::super) const TITLE: &str = "no compounding";
+
+pub(in super::super) const ACTOR: Actor = Actor::Client;
 
 pub(in super::super) const REMEDIES: &[Remedy] = &[
     remedy(

@@ -3,10 +3,12 @@
 
 use super::super::attribution::Attribution;
 use super::super::candidate::Candidate;
-use super::super::data::{Confidence, Trouble};
+use super::super::data::{Actor, Confidence, Trouble};
 pub(in super::super) use super::repeated_lookups::REMEDIES;
 
 pub(in super::super) const TITLE: &str = "repeated directory listings";
+
+pub(in super::super) const ACTOR: Actor = Actor::Server;
 
 pub(in super::super) fn finish(attribution: Attribution) -> Candidate {
     Candidate::new(

@@ -4,11 +4,14 @@ use smbscope_wire::status::Status;
 
 use super::super::attribution::Attribution;
 use super::super::candidate::Candidate;
-use super::super::data::{Confidence, Remedy, Trouble};
+use super::super::data::{Actor, Confidence, Remedy, Trouble};
+use super::super::durations::Durations;
 use super::super::operation::{Act, Operation};
 use super::remedy;
 
 pub(in super::super) const TITLE: &str = "sharing violations";
+
+pub(in super::super) const ACTOR: Actor = Actor::Application;
 
 pub(in super::super) const REMEDIES: &[Remedy] = &[
     remedy(
@@ -20,28 +23,60 @@ pub(in super::super) const REMEDIES: &[Remedy] = &[
         "server",
         "find out which client has the files open: smbstatus --locks, Get-SmbOpenFile",
     ),
+    remedy(
+        "Windows",
+        "if each takes about a second: the server tries again SharingViolationRetries times (5) after \
+         SharingViolationDelay (200 ms), both in HKLM\\SYSTEM\\CurrentControlSet\\Services\\LanmanServer\\Parameters; 0 \
+         retries answer at once",
+    ),
 ];
+
+/// A server that answers later than this has tried again, ns.
+const RETRIES_NS: i64 = 150_000_000;
+/// Fewest answers of the same duration that show retries.
+const RETRIES_LEAST: u64 = 2;
 
 /// Opens that failed.
 #[derive(Default)]
 pub(in super::super) struct ShareConflicts {
     attribution: Attribution,
+    /// Times of the server, ns.
+    late: Durations,
 }
 
 impl ShareConflicts {
-    pub(in super::super) fn see(&mut self, op: &Operation) {
-        if op.act == Act::Open && op.status == Some(Status::SHARING_VIOLATION.0) {
+    /// Whether the operation is such an open.
+    pub(in super::super) fn see(&mut self, op: &Operation) -> bool {
+        let is_conflict = op.act == Act::Open && op.status == Some(Status::SHARING_VIOLATION.0);
+        if is_conflict {
             self.attribution.add(op, op.busy_ns);
+            let server_ns = op.split().map_or(op.elapsed_ns, |(server, _)| server);
+            if server_ns >= RETRIES_NS {
+                self.late.add(server_ns);
+            }
         }
+        is_conflict
     }
 
     pub(in super::super) fn finish(self) -> Candidate {
-        Candidate::new(
-            Trouble::ShareConflicts,
-            "Opens fail because another program has the file open",
-            self.attribution,
-            Confidence::High,
-            "the server answered STATUS_SHARING_VIOLATION; the time until users try again is not included",
-        )
+        let retries = self.late.constants(|_| RETRIES_LEAST).into_iter().next();
+        let (what, because) = match retries {
+            None => (
+                "Opens fail because another program has the file open",
+                "the server answered STATUS_SHARING_VIOLATION; the time until users try again is not included",
+            ),
+            Some(_) => (
+                "Opens fail because another program has the file open, and the server tries again for a fixed time \
+                 before it says so",
+                "the server answered STATUS_SHARING_VIOLATION after the same time again and again, which is that of \
+                 its retries; the time until users try again is not included",
+            ),
+        };
+        let figures = retries.map(|one| {
+            [("time_of_retries", one.mean_ns, "ns"), ("late_refusals", one.n as f64, "")]
+        });
+        Candidate::new(Trouble::ShareConflicts, what, self.attribution, Confidence::High, because)
+            .of_events()
+            .with_figures(figures.into_iter().flatten())
     }
 }

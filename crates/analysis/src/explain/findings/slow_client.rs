@@ -1,15 +1,19 @@
-//! The client pauses between a reply and its next request (think time, J. D. C. Little 1961). A pause
-//! on one connection of a session does not count while another connection of it is busy.
+//! The client pauses between a reply and its next request (think time, J. D. C. Little 1961). Pauses
+//! are context: people and programs have them. Only a client that moves file data, and pauses again and
+//! again while it does, is a finding: there the client decides how long the work takes. A pause on one
+//! connection of a session does not count while another connection of it is busy.
 
 use hashbrown::HashMap;
 
 use super::super::attribution::Attribution;
 use super::super::candidate::Candidate;
-use super::super::data::{Confidence, Remedy, Trouble, Whole};
-use super::super::operation::Operation;
+use super::super::data::{Actor, Confidence, Pauses, Remedy, Trouble, Whole};
+use super::super::operation::{Act, Operation};
 use super::remedy;
 
 pub(in super::super) const TITLE: &str = "slow client";
+
+pub(in super::super) const ACTOR: Actor = Actor::Client;
 
 pub(in super::super) const REMEDIES: &[Remedy] = &[
     remedy(
@@ -26,59 +30,99 @@ pub(in super::super) const REMEDIES: &[Remedy] = &[
 const PAUSE_MAX_NS: i64 = 1_000_000_000;
 /// Most sessions that are followed; when there are more, all are forgotten.
 const SESSIONS_MAX: usize = 65_536;
+/// Fewest pauses between transfers that make a slow client.
+const PAUSES_LEAST: u64 = 20;
+/// They take at least this share of the time in which the clients that have them work and pause.
+const PAUSES_SHARE: f64 = 0.5;
+
+/// One session, or a connection without one.
+#[derive(Default)]
+struct Session {
+    /// When its last operation ended.
+    last: i64,
+    /// Whether it has moved file data since its last pause.
+    has_moved: bool,
+}
 
 /// The pauses of all clients.
 #[derive(Default)]
 pub(in super::super) struct SlowClient {
-    /// When the last operation of each session, or of a connection without one, ended.
-    last: HashMap<(u32, bool, u64), i64, foldhash::fast::RandomState>,
-    attribution: Attribution,
+    sessions: HashMap<(u32, bool, u64), Session, foldhash::fast::RandomState>,
+    all: Attribution,
+    transfers: Attribution,
 }
 
 impl SlowClient {
     /// The client's pause before an operation, ns; 0 if there is none. Operations come in the order
     /// in which they ended.
     pub(in super::super) fn pause_before(&mut self, op: &Operation) -> i64 {
-        let session = op.columns.session_id.get(op.row).filter(|id| *id != 0);
-        let key = (op.recording, session.is_some(), session.unwrap_or(op.connection));
-        let (Some(start), true) = (op.start, op.is_timed) else { return 0 };
-        if self.last.len() >= SESSIONS_MAX {
-            self.last.clear();
+        let id = op.columns.session_id.get(op.row).filter(|id| *id != 0);
+        let key = (op.recording, id.is_some(), id.unwrap_or(op.connection));
+        let moves = matches!(op.act, Act::Read | Act::Write) && op.bytes > 0;
+        let (Some(start), true) = (op.start, op.is_timed) else {
+            // A later member of a compound has no time of its own.
+            if moves && let Some(session) = self.sessions.get_mut(&key) {
+                session.has_moved = true;
+            }
+            return 0;
+        };
+        if self.sessions.len() >= SESSIONS_MAX {
+            self.sessions.clear();
         }
         let end = start.saturating_add(op.elapsed_ns);
-        let before = self.last.insert(key, end);
-        let (Some(before), Some(gap)) = (before, op.columns.client_gap_ns.get(op.row)) else {
+        let first = !self.sessions.contains_key(&key);
+        let session = self.sessions.entry(key).or_default();
+        let before = std::mem::replace(&mut session.last, end);
+        let has_moved = session.has_moved;
+        session.has_moved |= moves;
+        // The pauses of simulated users are their schedule.
+        let is_simulated = op.columns.scenario_run.get(op.row).is_some();
+        let Some(gap) = op.columns.client_gap_ns.get(op.row).filter(|_| !first && !is_simulated)
+        else {
             return 0;
         };
         let pause = gap.min(start.saturating_sub(before));
-        if (1..PAUSE_MAX_NS).contains(&pause) { pause } else { 0 }
-    }
-
-    pub(in super::super) fn see(&mut self, op: &Operation) {
-        // The pauses of simulated users are their schedule.
-        let is_simulated = op.columns.scenario_run.get(op.row).is_some();
-        if op.pause_ns > 0 && !is_simulated {
-            self.attribution.add_pause(op, op.pause_ns);
+        if !(1..PAUSE_MAX_NS).contains(&pause) {
+            return 0;
         }
+        self.all.add_pause(op, pause);
+        if has_moved {
+            self.transfers.add_pause(op, pause);
+            session.has_moved = moves;
+        }
+        pause
     }
 
-    pub(in super::super) fn finish(self, whole: &Whole) -> Candidate {
-        let pauses = self.attribution.operations;
-        let mean_ns = self.attribution.saved_ns as f64 / pauses.max(1) as f64;
+    /// All pauses, and the finding if they are those of a client that moves data.
+    pub(in super::super) fn finish(self, whole: &Whole) -> (Option<Pauses>, Option<Candidate>) {
+        let transfers = self.transfers;
+        let pauses = Pauses {
+            pauses: self.all.operations,
+            sum_ns: self.all.saved_ns,
+            clients: self.all.finish().clients,
+        };
+        let pauses = Some(pauses).filter(|pauses| pauses.pauses > 0);
+        let number = transfers.operations;
+        let least_ns = PAUSES_SHARE * whole.busy_ns.saturating_add(whole.think_ns) as f64;
+        if number < PAUSES_LEAST || (transfers.saved_ns as f64) < least_ns {
+            return (pauses, None);
+        }
+        let mean_ns = transfers.saved_ns as f64 / number.max(1) as f64;
         // Recordings of the same period are read one after the other: not from their pauses.
         let idle = (1.0 - whole.active_ns as f64 / whole.lasted_ns.max(1) as f64).max(0.0);
-        Candidate::new(
+        let candidate = Candidate::new(
             Trouble::SlowClient,
-            "The client pauses between a reply and its next request: the server waits for it",
-            self.attribution,
+            "The client pauses after each piece of file data before it requests the next: the server waits for it",
+            transfers,
             Confidence::Medium,
-            "pauses of less than a second with nothing in flight; the cause is the application, its disk or its \
-             processor",
-        )
-        .with_figures([
-            ("pauses", pauses as f64, ""),
+            "pauses of less than a second with nothing in flight, between requests that read or write file data; the \
+             cause is the application, its disk or its processor",
+        );
+        let candidate = candidate.with_figures([
+            ("pauses", number as f64, ""),
             ("mean_pause", mean_ns, "ns"),
             ("share_of_time_with_nothing_in_flight", idle, "share"),
-        ])
+        ]);
+        (pauses, Some(candidate))
     }
 }

@@ -3,11 +3,13 @@
 
 use super::super::attribution::Attribution;
 use super::super::candidate::Candidate;
-use super::super::data::{Confidence, Remedy, Trouble};
+use super::super::data::{Actor, Confidence, Remedy, Trouble};
 use super::super::server_time::MEASURED;
 use super::remedy;
 
 pub(in super::super) const TITLE: &str = "slow flushes";
+
+pub(in super::super) const ACTOR: Actor = Actor::Server;
 
 pub(in super::super) const REMEDIES: &[Remedy] = &[
     remedy(

@@ -6,12 +6,14 @@ use hashbrown::HashMap;
 
 use super::super::attribution::Attribution;
 use super::super::candidate::Candidate;
-use super::super::data::{Confidence, Remedy, Trouble};
+use super::super::data::{Actor, Confidence, Remedy, Trouble};
 use super::super::operation::{Act, Operation, TextId, text_id};
 use super::remedy;
 use crate::stats::mean::Mean;
 
 pub(in super::super) const TITLE: &str = "stragglers";
+
+pub(in super::super) const ACTOR: Actor = Actor::Server;
 
 pub(in super::super) const REMEDIES: &[Remedy] = &[
     remedy(
@@ -68,7 +70,7 @@ pub(in super::super) struct Stragglers {
 impl Stragglers {
     pub(in super::super) fn see(&mut self, op: &Operation) {
         let is_other = matches!(op.act, Act::Logon | Act::Lock | Act::Break | Act::Other);
-        let waits = op.columns.pending_at.get(op.row).is_some();
+        let waits = op.columns.pending_at.get(op.row).is_some() || op.explained.is_some();
         let (Some((server_ns, _)), Some(start), false) = (op.split(), op.start, is_other || waits)
         else {
             return;

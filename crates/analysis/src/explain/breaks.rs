@@ -1,0 +1,237 @@
+//! Breaks of oplocks and leases that the server sent, and the requests that waited for them (MS-SMB2
+//! sections 2.2.23, 2.2.24 and 3.3.4.6): who had to acknowledge a break, and when that happened.
+//!
+//! A break names a file id or a lease key; its SessionId and TreeId are 0 from some servers. One
+//! observation for two troubles: [`break_waits`] and [`break_not_acknowledged`].
+
+use std::collections::VecDeque;
+
+use hashbrown::HashMap;
+
+use super::attribution::Attribution;
+use super::candidate::Candidate;
+use super::data::Actor;
+use super::findings::{break_not_acknowledged, break_waits};
+use super::operation::{Act, Operation, TextId};
+
+/// Most breaks that are remembered: the last ones.
+const BREAKS_MAX: usize = 4_096;
+/// Most opens whose file is remembered for the breaks that name them.
+const OPENS_MAX: usize = 131_072;
+/// Most requests that are judged one by one; others are counted as waits for a break.
+const WAITS_MAX: usize = 1_024;
+/// A server sends the break and its interim response within this time, ns.
+const TOGETHER_NS: i64 = 1_000_000_000;
+/// What an open takes without a break, about, ns.
+const QUICK_OPEN_NS: i64 = 1_000_000;
+/// A break that others waited for this long is not acknowledged in time, ns.
+const LONG_NS: i64 = 1_000_000_000;
+/// After these times servers give up waiting for an acknowledgement, ns: Samba 30 s
+/// (`OPLOCK_BREAK_TIMEOUT`), Windows 35 s (`OplockBreakWait`).
+const TIMEOUTS_NS: [i64; 2] = [30_000_000_000, 35_000_000_000];
+
+type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
+
+/// What a break names: a file id or a lease key.
+type Key = (u32, [u8; 16]);
+
+/// A break that the server sent.
+struct Break {
+    key: Option<Key>,
+    recording: u32,
+    server: u32,
+    path: Option<TextId>,
+    at: i64,
+    frame: Option<u64>,
+    holder: Option<TextId>,
+    holder_name: String,
+    answered_at: Option<i64>,
+}
+
+/// A request that waited.
+struct Wait {
+    attribution: Attribution,
+    recording: u32,
+    server: u32,
+    path: Option<TextId>,
+    client: Option<TextId>,
+    start: i64,
+    pending_at: i64,
+    end: i64,
+}
+
+/// The breaks, and the requests with an interim response.
+#[derive(Default)]
+pub(super) struct Breaks {
+    breaks: VecDeque<Break>,
+    sent: u64,
+    paths: Map<Key, TextId>,
+    waits: Vec<Wait>,
+    others: Attribution,
+}
+
+impl Breaks {
+    pub(super) fn see(&mut self, op: &Operation) {
+        match op.act {
+            Act::Break => self.see_break(op),
+            Act::Open if op.status == Some(0) => self.open(op),
+            Act::Close if !self.breaks.is_empty() => self.close(op),
+            _ => {}
+        }
+    }
+
+    fn keys(op: &Operation) -> impl Iterator<Item = Key> {
+        let keys = [op.columns.file_id.get(op.row), op.columns.lease_key.get(op.row)];
+        keys.into_iter().flatten().map(move |key| (op.recording, key))
+    }
+
+    /// A break that the server sent has no request; an acknowledgement has one.
+    fn see_break(&mut self, op: &Operation) {
+        let key = Self::keys(op).next();
+        if let Some(start) = op.start {
+            let open = self.breaks.iter_mut().filter(|one| one.answered_at.is_none());
+            let mut open = open.filter(|one| one.key == key && one.at <= start);
+            if let Some(one) = open.next() {
+                one.answered_at = Some(start);
+            }
+            return;
+        }
+        let Some(at) = op.columns.response_start.get(op.row) else { return };
+        self.sent += 1;
+        if self.breaks.len() >= BREAKS_MAX {
+            self.breaks.pop_front();
+        }
+        self.breaks.push_back(Break {
+            path: op.path.or_else(|| self.paths.get(&key?).copied()),
+            key,
+            recording: op.recording,
+            server: op.server,
+            at,
+            frame: op.columns.response_frame.get(op.row),
+            holder: op.client,
+            holder_name: op.client_name().unwrap_or_default().to_owned(),
+            answered_at: None,
+        });
+    }
+
+    fn open(&mut self, op: &Operation) {
+        if let Some(path) = op.path {
+            if self.paths.len() >= OPENS_MAX {
+                self.paths.clear();
+            }
+            self.paths.extend(Self::keys(op).map(|key| (key, path)));
+        }
+        let (Some(pending_at), Some(start)) = (op.columns.pending_at.get(op.row), op.start) else {
+            return;
+        };
+        let saved_ns = op.of_busy(op.elapsed_ns - QUICK_OPEN_NS);
+        if self.waits.len() >= WAITS_MAX {
+            return self.others.add(op, saved_ns);
+        }
+        let mut attribution = Attribution::with_few_names();
+        attribution.add(op, saved_ns);
+        self.waits.push(Wait {
+            attribution,
+            recording: op.recording,
+            server: op.server,
+            path: op.path,
+            client: op.client,
+            start,
+            pending_at,
+            end: start.saturating_add(op.elapsed_ns),
+        });
+    }
+
+    /// A client that closes the file need not acknowledge the break of its oplock or lease.
+    fn close(&mut self, op: &Operation) {
+        let Some(start) = op.start else { return };
+        let file = op.columns.file_id.get(op.row).map(|key| (op.recording, key));
+        for one in self.breaks.iter_mut().filter(|one| one.answered_at.is_none()) {
+            let is_same_file = op.path.is_some() && op.path == one.path;
+            let is_of_holder = op.client == one.holder && is_same_file;
+            if one.at <= start && (file.is_some() && file == one.key || is_of_holder) {
+                one.answered_at = Some(start);
+            }
+        }
+    }
+
+    /// The break that a request waited for: that of its file which was sent while it was new.
+    fn cause(&self, wait: &Wait) -> Option<&Break> {
+        let until = wait.pending_at.saturating_add(TOGETHER_NS).min(wait.end);
+        let candidates = self.breaks.iter().filter(|one| {
+            (one.recording, one.server) == (wait.recording, wait.server)
+                && (wait.start..=until).contains(&one.at)
+        });
+        let of_file = |one: &&Break| one.path.is_none() || one.path == wait.path;
+        // Rather one that is known to be of this file, and among those the one that took longest.
+        candidates.filter(of_file).max_by_key(|one| {
+            let answered = one.answered_at.unwrap_or(i64::MAX);
+            (one.path.is_some(), answered)
+        })
+    }
+
+    pub(super) fn finish(mut self) -> Vec<Candidate> {
+        let waits = std::mem::take(&mut self.waits);
+        let (mut waited, mut owed) = (std::mem::take(&mut self.others), Owed::default());
+        let (mut acknowledged, mut slowest_ns) = (Vec::new(), 0);
+        for wait in waits {
+            let after = |at: i64| wait.end.saturating_sub(at);
+            match self.cause(&wait) {
+                Some(cause)
+                    if after(cause.at) >= LONG_NS
+                        && cause.answered_at.is_none_or(|at| at >= wait.end) =>
+                {
+                    owed.breaks += 1;
+                    owed.waits_ns.push(after(cause.at));
+                    owed.frames.extend(cause.frame);
+                    owed.own += u64::from(wait.client.is_some() && wait.client == cause.holder);
+                    owed.holders.push(cause.holder_name.clone());
+                    owed.attribution.merge(wait.attribution);
+                }
+                Some(cause) => {
+                    let answered_ns = cause.answered_at.map_or(0, |at| at - cause.at);
+                    slowest_ns = slowest_ns.max(answered_ns);
+                    acknowledged.push(cause.holder_name.clone());
+                    waited.merge(wait.attribution);
+                }
+                None => {
+                    let ns = after(wait.pending_at);
+                    let is_timeout =
+                        TIMEOUTS_NS.iter().any(|timeout| (ns - timeout).abs() < timeout / 100);
+                    if is_timeout {
+                        owed.unseen += 1;
+                        owed.waits_ns.push(ns);
+                        owed.attribution.merge(wait.attribution);
+                    } else {
+                        waited.merge(wait.attribution);
+                    }
+                }
+            }
+        }
+        let mut candidate = break_waits::finish(waited, self.sent, slowest_ns);
+        acknowledged.sort();
+        acknowledged.dedup();
+        if !acknowledged.is_empty() {
+            acknowledged.truncate(3);
+            candidate = candidate.with_owner(Actor::Application, acknowledged);
+        }
+        vec![candidate, break_not_acknowledged::finish(owed)]
+    }
+}
+
+/// Breaks that were not acknowledged, and those who waited.
+#[derive(Default)]
+pub(super) struct Owed {
+    pub(super) attribution: Attribution,
+    /// Waits with a break in the recording, and without.
+    pub(super) breaks: u64,
+    pub(super) unseen: u64,
+    /// Waits for which the client that waited is the client that did not acknowledge.
+    pub(super) own: u64,
+    /// From the break to the reply, ns.
+    pub(super) waits_ns: Vec<i64>,
+    /// Frames of the breaks.
+    pub(super) frames: Vec<u64>,
+    /// Addresses of the clients that did not acknowledge.
+    pub(super) holders: Vec<String>,
+}

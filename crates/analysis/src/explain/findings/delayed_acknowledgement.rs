@@ -1,0 +1,114 @@
+//! Part of a message waits for the acknowledgement of the part before it: the sender holds small
+//! segments back (J. Nagle, RFC 896), the receiver delays its acknowledgement (RFC 1122 section
+//! 4.2.3.2), by 40 ms in Linux and by up to 200 ms in Windows and elsewhere.
+
+use super::super::attribution::Attribution;
+use super::super::candidate::Candidate;
+use super::super::data::{Actor, Confidence, Remedy, Trouble};
+use super::super::operation::Operation;
+use super::remedy;
+
+pub(in super::super) const TITLE: &str = "Nagle and delayed acknowledgement";
+
+pub(in super::super) const ACTOR: Actor = Actor::Client;
+
+pub(in super::super) const REMEDIES: &[Remedy] = &[
+    remedy(
+        "sender",
+        "send each message with one call, and set TCP_NODELAY: Samba socket options = TCP_NODELAY (the default), \
+         Windows TcpNoDelay = 1 for the interface",
+    ),
+    remedy(
+        "receiver",
+        "acknowledge at once: Linux ip route change ... quickack 1, Windows TcpAckFrequency = 1 for the interface",
+    ),
+];
+
+/// Delays of acknowledgements, ns: the least and the most of each.
+const DELAYS_NS: [(i64, i64); 2] = [(38_000_000, 48_000_000), (190_000_000, 215_000_000)];
+/// Longer messages fill segments, so that the sender does not hold them back.
+const MESSAGE_MAX: u64 = 64 << 10;
+/// Fewest messages; fewer may be chance.
+const MESSAGES_LEAST: u64 = 3;
+/// Messages of several segments of the same direction that arrive at once, for each that does not: with
+/// more, the network is slow and nobody waits.
+const QUICK_NS: i64 = 10_000_000;
+/// A message of at least this size has several segments, bytes.
+const SEGMENTS_BYTES: u64 = 64;
+
+/// Messages of one direction: requests or replies.
+#[derive(Default)]
+struct Messages {
+    attribution: Attribution,
+    /// Messages that took long, but not as long as an acknowledgement is delayed.
+    others: u64,
+    sum_ns: i64,
+}
+
+/// Both directions: requests, replies.
+#[derive(Default)]
+pub(in super::super) struct DelayedAcknowledgement([Messages; 2]);
+
+impl DelayedAcknowledgement {
+    /// Whether most of the operation's time is such a wait.
+    pub(in super::super) fn see(&mut self, op: &Operation) -> bool {
+        if !op.is_timed || op.transfer_ns() < QUICK_NS || op.recovery_ns() > 0 {
+            return false;
+        }
+        let columns = op.columns;
+        let messages = [
+            (columns.request_wire_bytes.get(op.row), columns.request_transfer_ns.get(op.row)),
+            (columns.response_wire_bytes.get(op.row), columns.response_transfer_ns.get(op.row)),
+        ];
+        let mut waited_ns = 0;
+        for (direction, (bytes, ns)) in self.0.iter_mut().zip(messages) {
+            let (Some(bytes), Some(ns)) = (bytes, ns) else { continue };
+            if ns < QUICK_NS || !(SEGMENTS_BYTES..MESSAGE_MAX).contains(&bytes) {
+                continue;
+            }
+            if DELAYS_NS.iter().any(|(least, most)| (*least..*most).contains(&ns)) {
+                direction.attribution.add(op, op.of_busy(ns));
+                direction.sum_ns = direction.sum_ns.saturating_add(ns);
+                waited_ns += ns;
+            } else {
+                direction.others += 1;
+            }
+        }
+        waited_ns > op.elapsed_ns / 2
+    }
+
+    pub(in super::super) fn finish(self) -> Vec<Candidate> {
+        let finish = |(place, messages): (usize, Messages)| {
+            let n = messages.attribution.operations;
+            // On a slow link messages take any time.
+            if n < MESSAGES_LEAST || messages.others > n / 4 {
+                return None;
+            }
+            let mean_ns = messages.sum_ns as f64 / n as f64;
+            let (what, actor) = match place {
+                0 => (
+                    "Requests arrive in two parts: the client holds the second part back until the server \
+                     acknowledges the first, and the server delays that",
+                    Actor::Client,
+                ),
+                _ => (
+                    "Replies arrive in two parts: the server holds the second part back until the client \
+                     acknowledges the first, and the client delays that",
+                    Actor::Server,
+                ),
+            };
+            let candidate = Candidate::new(
+                Trouble::DelayedAcknowledgement,
+                what,
+                messages.attribution,
+                Confidence::High,
+                "no segment was lost, and between the first and the last byte of these short messages passes the time \
+                 by which TCP delays acknowledgements, whatever their size",
+            );
+            let figures =
+                [("messages", n as f64, ""), ("mean_time_between_the_parts", mean_ns, "ns")];
+            Some(candidate.of_events().with_owner(actor, Vec::new()).with_figures(figures))
+        };
+        self.0.into_iter().enumerate().filter_map(finish).collect()
+    }
+}

@@ -1,0 +1,205 @@
+//! Operations take the same long time, whatever they do: a timer expires somewhere. Work takes a
+//! time that depends on size and load; a timeout does not.
+
+use hashbrown::{HashMap, HashSet};
+
+use super::super::attribution::Attribution;
+use super::super::candidate::Candidate;
+use super::super::data::{Actor, Confidence, Remedy, Trouble};
+use super::super::durations::{Constant, Durations};
+use super::super::operation::{Act, Operation};
+use super::remedy;
+
+pub(in super::super) const TITLE: &str = "fixed timer";
+
+pub(in super::super) const ACTOR: Actor = Actor::Server;
+
+pub(in super::super) const REMEDIES: &[Remedy] = &[
+    remedy(
+        "server",
+        "find the timeout of this length: name service (resolv.conf, WINS), directory service (LDAP, domain \
+         controller), the service behind a pipe, a backend that is offline",
+    ),
+    remedy(
+        "Samba",
+        "log level = 3 and smbstatus show what the process waits for; strace -f -T -p PID shows it exactly",
+    ),
+    remedy("Windows", "Event Viewer: Microsoft-Windows-SMBServer/Operational at that time"),
+];
+
+/// Shorter times are those of disks and networks, ns.
+const LEAST_NS: i64 = 20_000_000;
+/// From this time on, three of the same length are a timer, ns.
+const LONG_NS: i64 = 1_000_000_000;
+const LONG_LEAST: u64 = 3;
+/// Fewest of the same length for shorter timers.
+const SHORT_LEAST: u64 = 8;
+/// A timer takes at least this many times as long as the quickest reply on the connection.
+const TIMES_QUICKEST: i64 = 10;
+/// Among operations of a kind, at most this share takes as long, unless it is a second or more.
+const SLOW_SHARE: f64 = 0.5;
+/// Most connections that are followed; when there are more, all are forgotten.
+const CONNECTIONS_MAX: usize = 65_536;
+/// Most operations of a class whose numbers are kept.
+const NUMBERS_MAX: usize = 4_096;
+/// Timers that are reported.
+const TIMERS: usize = 2;
+/// Each class of durations is longer than the one before it by this factor.
+const CLASS: f64 = 1.01;
+
+/// Timers that are known, ns, and what waits for so long.
+const KNOWN: [(i64, &str); 7] = [
+    (
+        200_000_000,
+        "200 ms is the shortest retransmission timeout of Linux and a pause between retries of Windows",
+    ),
+    (1_000_000_000, "1 s is the first timeout of a TCP connection and of many retries"),
+    (3_000_000_000, "3 s is the first timeout of a TCP connection in older systems"),
+    (5_000_000_000, "5 s is the timeout of a query to a name server (resolv.conf)"),
+    (15_000_000_000, "15 s is the time after which name services and logon servers are given up"),
+    (
+        30_000_000_000,
+        "30 s is the time for which Samba waits for the acknowledgement of an oplock break",
+    ),
+    (
+        35_000_000_000,
+        "35 s is the time for which Windows waits for the acknowledgement of an oplock break",
+    ),
+];
+
+/// Operations of about the same duration.
+struct Class {
+    attribution: Attribution,
+    /// Numbers of those that are kept for replaying.
+    numbers: Vec<u32>,
+    bytes: (u64, u64),
+    commands: Vec<Box<str>>,
+}
+
+/// Long operations by their duration.
+#[derive(Default)]
+pub(in super::super) struct FixedTimer {
+    quickest: HashMap<(u32, u64), i64, foldhash::fast::RandomState>,
+    classes: HashMap<i32, Class, foldhash::fast::RandomState>,
+    durations: Durations,
+    /// Operations by what they do: all, and the long ones.
+    acts: [(u64, u64); Act::ALL.len()],
+}
+
+fn class(ns: i64) -> i32 {
+    ((ns.max(1) as f64).ln() / CLASS.ln()) as i32
+}
+
+impl FixedTimer {
+    pub(in super::super) fn see(&mut self, op: &Operation) {
+        let (true, Some(turnaround)) = (op.is_timed, op.turnaround_ns()) else { return };
+        if self.quickest.len() >= CONNECTIONS_MAX {
+            self.quickest.clear();
+        }
+        let key = (op.recording, op.connection);
+        let quickest = self.quickest.entry(key).or_insert(turnaround);
+        *quickest = turnaround.min(*quickest);
+        let act = &mut self.acts[op.act as usize];
+        act.0 += 1;
+        let server_ns = op.split().map_or(turnaround, |(server, _)| server);
+        let is_other = op.explained.is_some()
+            || op.recovery_ns() > 0
+            || op.act == Act::Lock
+            || op.columns.pending_at.get(op.row).is_some();
+        if server_ns < LEAST_NS || server_ns < TIMES_QUICKEST.saturating_mul(*quickest) || is_other
+        {
+            return;
+        }
+        act.1 += 1;
+        self.durations.add(server_ns);
+        let bytes = op.bytes;
+        let class = self.classes.entry(class(server_ns)).or_insert_with(|| Class {
+            attribution: Attribution::with_few_names(),
+            numbers: Vec::new(),
+            bytes: (bytes, bytes),
+            commands: Vec::new(),
+        });
+        class.attribution.add(op, op.of_busy(server_ns));
+        class.bytes = (class.bytes.0.min(bytes), class.bytes.1.max(bytes));
+        if class.numbers.len() < NUMBERS_MAX {
+            class.numbers.extend(op.number);
+        }
+        let command = op.columns.detail.get(op.row).or(op.columns.command.get(op.row));
+        if let Some(command) = command
+            && class.commands.len() < 4
+            && !class.commands.iter().any(|known| **known == *command)
+        {
+            class.commands.push(command.into());
+        }
+    }
+
+    /// The timers, and the numbers of the operations that they explain.
+    pub(in super::super) fn finish(self) -> (Vec<Candidate>, HashSet<u32>) {
+        let (all, slow) = self.acts.iter().fold((0, 0), |sum, act| match act.1 {
+            0 => sum,
+            _ => (sum.0 + act.0, sum.1 + act.1),
+        });
+        let is_mixed = (slow as f64) < SLOW_SHARE * all as f64;
+        let least = |ns: i64| match ns {
+            LONG_NS.. => LONG_LEAST,
+            _ if is_mixed => SHORT_LEAST,
+            _ => u64::MAX,
+        };
+        let mut classes = self.classes;
+        let mut explained = HashSet::new();
+        let constants = self.durations.constants(least).into_iter().take(TIMERS);
+        let candidates = constants.filter_map(|constant| {
+            let (first, last) = constant.range_ns;
+            let mut all: Option<Class> = None;
+            for number in class(first)..=class(last) {
+                let Some(one) = classes.remove(&number) else { continue };
+                explained.extend(&one.numbers);
+                match &mut all {
+                    None => all = Some(one),
+                    Some(sum) => {
+                        sum.attribution.merge(one.attribution);
+                        sum.bytes = (sum.bytes.0.min(one.bytes.0), sum.bytes.1.max(one.bytes.1));
+                        sum.commands.extend(one.commands);
+                    }
+                }
+            }
+            all.map(|all| candidate(constant, all))
+        });
+        let candidates: Vec<_> = candidates.collect();
+        (candidates, explained)
+    }
+}
+
+fn candidate(constant: Constant, mut class: Class) -> Candidate {
+    let ns = constant.mean_ns as i64;
+    class.commands.sort();
+    class.commands.dedup();
+    let known = KNOWN.iter().find(|(known, _)| (-known / 200..known / 20).contains(&(ns - known)));
+    let hint = known.map_or(String::new(), |(_, words)| format!("; {words}"));
+    let because = format!(
+        "the durations agree within {:.1} %, whatever the operations do ({}), while other replies on the same \
+         connection take less than a tenth{hint}",
+        100.0 * (constant.range_ns.1 - constant.range_ns.0) as f64 / constant.mean_ns.max(1.0),
+        class.commands.join(", "),
+    );
+    let confidence = match ns {
+        LONG_NS.. => Confidence::High,
+        _ => Confidence::Medium,
+    };
+    Candidate::new(
+        Trouble::FixedTimer,
+        "Operations take the same long time, whatever they do: a timer expires at the server or behind it",
+        class.attribution,
+        confidence,
+        because,
+    )
+    .of_events()
+    .with_figures([
+        ("timer", constant.mean_ns, "ns"),
+        ("shortest", constant.range_ns.0 as f64, "ns"),
+        ("longest", constant.range_ns.1 as f64, "ns"),
+        ("of_this_length", constant.n as f64, ""),
+        ("fewest_bytes", class.bytes.0 as f64, "bytes"),
+        ("most_bytes", class.bytes.1 as f64, "bytes"),
+    ])
+}

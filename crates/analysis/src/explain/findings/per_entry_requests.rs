@@ -1,0 +1,234 @@
+//! A client lists a folder and then asks about each entry on its own: one open, query and close, or
+//! one named stream, for each file (MS-FSCC section 2.4: a listing returns most attributes itself).
+
+use hashbrown::HashMap;
+
+use super::super::attribution::Attribution;
+use super::super::candidate::Candidate;
+use super::super::data::{Actor, Confidence, Remedy, Trouble};
+use super::super::operation::{Act, Operation, TextId, text_id};
+use super::super::savings::Savings;
+use super::remedy;
+use crate::rows::status_class::StatusClass;
+
+pub(in super::super) const TITLE: &str = "requests for each entry of a listing";
+
+pub(in super::super) const ACTOR: Actor = Actor::Application;
+
+pub(in super::super) const REMEDIES: &[Remedy] = &[
+    remedy(
+        "application",
+        "take the attributes from the listing (FindFirstFileEx, readdir with statx of the cache), and do not open \
+         each file for its icon, owner, tags or alternate streams",
+    ),
+    remedy(
+        "macOS client",
+        "Finder reads AFP_AfpInfo and AFP_Resource of each file: defaults write com.apple.desktopservices \
+         DSDontWriteNetworkStores -bool true; Samba with vfs objects = fruit streams_xattr returns them in the \
+         listing (readdir_attr:aapl_finder_info = yes)",
+    ),
+    remedy(
+        "Windows client",
+        "hide the columns of Explorer that open files (author, dimensions, length)",
+    ),
+];
+
+/// Most folders that are followed; when there are more, all are forgotten.
+const FOLDERS_MAX: usize = 16_384;
+/// Most opens that are followed; when there are more, all are forgotten.
+const OPENS_MAX: usize = 65_536;
+/// Most folders with requests for their entries.
+const GROUPS_MAX: usize = 1_024;
+/// Requests for entries follow the listing within this time, ns.
+const AFTER_NS: i64 = 60_000_000_000;
+/// Fewest entries of a folder.
+const ENTRIES_LEAST: u64 = 20;
+/// Kinds of questions that are named.
+const QUESTIONS: usize = 6;
+
+type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
+
+/// An open of an entry.
+struct Open {
+    group: TextId,
+    path: TextId,
+    requests: u64,
+    cost_ns: i64,
+    savings: Savings,
+}
+
+/// The entries of a folder that one client asked about.
+struct Group {
+    entries: u64,
+    last: Option<TextId>,
+    attribution: Attribution,
+}
+
+/// Listings, and what was asked after them.
+#[derive(Default)]
+pub(in super::super) struct PerEntryRequests {
+    listed: Map<TextId, i64>,
+    opens: Map<(u32, u64), Open>,
+    groups: Map<TextId, Group>,
+    /// What was asked about entries, and how often.
+    questions: Vec<(Box<str>, u64)>,
+}
+
+impl PerEntryRequests {
+    fn key(op: &Operation, folder: Option<TextId>) -> TextId {
+        text_id((op.recording, op.client, op.share, folder))
+    }
+
+    pub(in super::super) fn see(&mut self, op: &Operation) {
+        match op.act {
+            Act::List => {
+                if let Some(start) = op.start {
+                    if self.listed.len() >= FOLDERS_MAX {
+                        self.listed.clear();
+                    }
+                    // The root of a share is the folder of names without a backslash.
+                    let folder = op.path.filter(|_| !is_root(op));
+                    self.listed.insert(Self::key(op, folder), start);
+                }
+            }
+            Act::Open if !self.listed.is_empty() => self.open(op),
+            Act::Query => {
+                if let Some(open) = op.handle.and_then(|handle| self.opens.get_mut(&handle)) {
+                    open.requests += 1;
+                    open.cost_ns = open.cost_ns.saturating_add(op.busy_ns);
+                    open.savings.add(op, op.busy_ns);
+                    self.ask(op.columns.detail.get(op.row));
+                }
+            }
+            Act::Close => {
+                let open = op.handle.and_then(|handle| self.opens.remove(&handle));
+                if let Some(mut open) = open {
+                    open.savings.add(op, op.busy_ns);
+                    let cost_ns = open.cost_ns.saturating_add(op.busy_ns);
+                    let requests = open.requests + 1;
+                    self.count(op, open.group, open.path, (cost_ns, requests), open.savings);
+                }
+            }
+            // What is read, written or listed is no question.
+            _ => {
+                if let Some(handle) = op.handle {
+                    self.opens.remove(&handle);
+                }
+            }
+        }
+    }
+
+    fn open(&mut self, op: &Operation) {
+        let (Some(path), Some(start)) = (op.path, op.start) else { return };
+        if !op.opens_existing || op.intent.deletes() || op.intent.is_of_directory() {
+            return;
+        }
+        let stream = op.path_name().and_then(|path| {
+            let name = path.rsplit('\\').next()?;
+            name.split_once(':').map(|(_, stream)| stream)
+        });
+        if !op.intent.only_looks() && stream.is_none() {
+            return;
+        }
+        let group = Self::key(op, op.folder);
+        let listed = self.listed.get(&group);
+        let is_after =
+            listed.is_some_and(|at| (*at..=at.saturating_add(AFTER_NS)).contains(&start));
+        if !is_after {
+            return;
+        }
+        let mut savings = Savings::default();
+        savings.add(op, op.busy_ns);
+        if stream.is_some() {
+            self.ask(stream);
+        }
+        let is_missing =
+            op.status.is_some_and(|status| StatusClass::of(status) == StatusClass::NotFound);
+        if is_missing && stream.is_some() {
+            self.count(op, group, path, (op.busy_ns, 1), savings);
+            return;
+        }
+        let (Some(handle), Some(0)) = (op.handle, op.status) else { return };
+        if self.opens.len() >= OPENS_MAX {
+            self.opens.clear();
+        }
+        let open = Open { group, path, requests: 1, cost_ns: op.busy_ns, savings };
+        self.opens.insert(handle, open);
+    }
+
+    /// Remembers what was asked.
+    fn ask(&mut self, question: Option<&str>) {
+        let Some(question) = question else { return };
+        let has_room = self.questions.len() < 4 * QUESTIONS;
+        match self.questions.iter_mut().find(|(known, _)| **known == *question) {
+            Some((_, n)) => *n += 1,
+            None if has_room => self.questions.push((question.into(), 1)),
+            None => {}
+        }
+    }
+
+    fn count(
+        &mut self,
+        op: &Operation,
+        group: TextId,
+        path: TextId,
+        (cost_ns, requests): (i64, u64),
+        savings: Savings,
+    ) {
+        if self.groups.len() >= GROUPS_MAX && !self.groups.contains_key(&group) {
+            return;
+        }
+        let group = self.groups.entry(group).or_insert_with(|| Group {
+            entries: 0,
+            last: None,
+            attribution: Attribution::with_few_names(),
+        });
+        if group.last != Some(path) {
+            group.entries += 1;
+            group.last = Some(path);
+        }
+        group.attribution.add_many(op, cost_ns, requests, savings);
+    }
+
+    pub(in super::super) fn finish(mut self) -> Candidate {
+        let mut attribution = Attribution::default();
+        let (mut entries, mut folders) = (0, 0_u64);
+        let mut groups: Vec<_> = self.groups.into_iter().collect();
+        groups.sort_unstable_by_key(|(key, _)| *key);
+        for (_, group) in groups {
+            if group.entries >= ENTRIES_LEAST {
+                entries += group.entries;
+                folders += 1;
+                attribution.merge(group.attribution);
+            }
+        }
+        let each = attribution.operations as f64 / entries.max(1) as f64;
+        self.questions.sort_by(|one, other| (other.1, &one.0).cmp(&(one.1, &other.0)));
+        let questions = self.questions.iter().take(QUESTIONS);
+        let questions: Vec<_> = questions.map(|(question, _)| &**question).collect();
+        let asked = match questions.is_empty() {
+            true => "opened and closed each".to_owned(),
+            false => format!("asked for {}", questions.join(", ")),
+        };
+        Candidate::new(
+            Trouble::PerEntryRequests,
+            "After listing a folder, the client opens and asks about each entry on its own: one or more round trips \
+             for each file",
+            attribution,
+            Confidence::High,
+            format!(
+                "the same client had listed the folder less than a minute before, and read nothing from these files; \
+                 it {asked}"
+            ),
+        )
+        .with_figures([
+            ("entries", entries as f64, ""),
+            ("folders", folders as f64, ""),
+            ("requests_for_each_entry", each, ""),
+        ])
+    }
+}
+
+fn is_root(op: &Operation) -> bool {
+    op.path_name().is_none_or(|path| path.is_empty() || path == "\\")
+}

@@ -1,0 +1,163 @@
+//! A program between client and server holds requests or replies: the recording shows the same
+//! request on both of its sides (same SessionId, MessageId and command, one within the other).
+
+use hashbrown::{HashMap, HashSet};
+
+use super::super::attribution::Attribution;
+use super::super::candidate::Candidate;
+use super::super::data::{Actor, Confidence, Remedy, Trouble};
+use super::super::durations::Durations;
+use super::super::operation::{Operation, TextId, text_id};
+use super::remedy;
+
+pub(in super::super) const TITLE: &str = "time in a proxy";
+
+pub(in super::super) const ACTOR: Actor = Actor::Proxy;
+
+pub(in super::super) const REMEDIES: &[Remedy] = &[
+    remedy(
+        "proxy",
+        "look for a timeout or a blocking read in the program that forwards the connection (relay, VPN, WAN \
+         accelerator, tunnel, inspection)",
+    ),
+    remedy(
+        "client",
+        "connect to the server directly to confirm: the server has answered long before",
+    ),
+];
+
+/// Most requests of the server's side that are remembered; when there are more, all are forgotten.
+const REQUESTS_MAX: usize = 65_536;
+/// Most pairs of addresses.
+const PAIRS_MAX: usize = 4_096;
+/// Fewest requests that must be seen on both sides.
+const REQUESTS_LEAST: u64 = 3;
+/// Fewest delays that make a timer.
+const TIMER_LEAST: u64 = 3;
+/// Delays below this say nothing about timers, ns.
+const DELAY_LEAST_NS: i64 = 20_000_000;
+
+type Set<T> = HashSet<T, foldhash::fast::RandomState>;
+type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
+
+/// A request as the server's side of a proxy shows it.
+struct Forwarded {
+    connection: u64,
+    client: TextId,
+    start: i64,
+    end: i64,
+    elapsed_ns: i64,
+    server: Box<str>,
+}
+
+/// The requests that were seen on both sides.
+#[derive(Default)]
+pub(in super::super) struct ProxyDelay {
+    pairs: Set<(TextId, TextId)>,
+    clients: Set<TextId>,
+    servers: Set<TextId>,
+    /// Whether a computer is the client of one connection and the server of another.
+    may_forward: bool,
+    forwarded: Map<TextId, Forwarded>,
+    requests: u64,
+    before_ns: i64,
+    after_ns: i64,
+    within_ns: i64,
+    delays: Durations,
+    attribution: Attribution,
+    /// Address and port of the proxy, and of the server behind it.
+    ends: Option<(String, String)>,
+}
+
+impl ProxyDelay {
+    /// Whether the operation's time is mostly that of a proxy.
+    pub(in super::super) fn see(&mut self, op: &Operation) -> bool {
+        let (Some(client), Some(server)) = (op.client, op.server_text) else { return false };
+        if self.pairs.len() < PAIRS_MAX && self.pairs.insert((client, server)) {
+            self.clients.insert(client);
+            self.servers.insert(server);
+            self.may_forward = self.clients.intersection(&self.servers).next().is_some();
+        }
+        let (Some(start), true, true) = (op.start, self.may_forward, op.is_timed) else {
+            return false;
+        };
+        let columns = op.columns;
+        let (Some(session), Some(message)) =
+            (columns.session_id.get(op.row).filter(|id| *id != 0), columns.message_id.get(op.row))
+        else {
+            return false;
+        };
+        let end = start.saturating_add(op.elapsed_ns);
+        let key = text_id((op.recording, session, message, op.act as u8));
+        let address = || {
+            let port = columns.server_port.get(op.row).unwrap_or(0);
+            format!("{}:{port}", op.server_name().unwrap_or_default())
+        };
+        // The server's side ends first.
+        if let Some(inner) = self.forwarded.remove(&key)
+            && inner.connection != op.connection
+            && inner.client == server
+            && inner.start >= start
+            && inner.end <= end
+            && *inner.server != *address()
+        {
+            let (before, after) = (inner.start - start, end - inner.end);
+            self.requests += 1;
+            self.before_ns = self.before_ns.saturating_add(before);
+            self.after_ns = self.after_ns.saturating_add(after);
+            self.within_ns = self.within_ns.saturating_add(inner.elapsed_ns);
+            let delay = before.saturating_add(after);
+            if delay >= DELAY_LEAST_NS {
+                self.delays.add(delay);
+            }
+            self.attribution.add(op, op.of_busy(delay));
+            if self.ends.is_none() {
+                self.ends = Some((address(), inner.server.into()));
+            }
+            return delay > op.elapsed_ns / 2;
+        }
+        if self.forwarded.len() >= REQUESTS_MAX {
+            self.forwarded.clear();
+        }
+        let (connection, elapsed_ns) = (op.connection, op.elapsed_ns);
+        let server = address().into();
+        self.forwarded
+            .insert(key, Forwarded { connection, client, start, end, elapsed_ns, server });
+        false
+    }
+
+    pub(in super::super) fn finish(self) -> Option<Candidate> {
+        let (proxy, server) = self.ends.filter(|_| self.requests >= REQUESTS_LEAST)?;
+        let mean = |sum: i64| sum as f64 / self.requests.max(1) as f64;
+        let held = if self.before_ns > self.after_ns { "requests" } else { "replies" };
+        let timer = self.delays.constants(|_| TIMER_LEAST).into_iter().next();
+        let what = format!(
+            "The program at {proxy} forwards requests to {server} and holds {held}: the server behind it answers \
+             much sooner than the client receives the reply"
+        );
+        let mut because =
+            format!("the recording shows {} requests on both sides of {proxy}", self.requests);
+        if let Some(timer) = timer {
+            because.push_str(&format!(
+                "; {} of the delays have the same length, as those of a timer do",
+                timer.n
+            ));
+        }
+        let candidate =
+            Candidate::new(Trouble::ProxyDelay, what, self.attribution, Confidence::High, because);
+        let timer = timer.map(|timer| ("timer", timer.mean_ns, "ns"));
+        let figures = [
+            ("requests_on_both_sides", self.requests as f64, ""),
+            ("mean_time_of_the_server", mean(self.within_ns), "ns"),
+            ("mean_delay_of_requests", mean(self.before_ns), "ns"),
+            ("mean_delay_of_replies", mean(self.after_ns), "ns"),
+        ];
+        Some(
+            candidate
+                .of_events()
+                .with_owner(Actor::Proxy, vec![proxy])
+                .with_figures(figures)
+                .with_figures(timer),
+        )
+    }
+}

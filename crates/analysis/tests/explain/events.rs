@@ -1,0 +1,334 @@
+//! Findings about events that did not happen, timers and decisions of one side, each with a near miss.
+
+use smbscope_analysis::explain::{About, Actor, Confidence, Diagnosis, Trouble};
+use smbscope_tables::code;
+use smbscope_tables::operation::Operation;
+
+use crate::support::*;
+
+const FILE: [u8; 16] = [7; 16];
+
+/// An open that is answered 30 s after its interim response.
+fn waiting_open(path: &'static str) -> Act {
+    let set = |row: &mut Operation| row.set_pending_at(row.request_start().unwrap() + MS);
+    Act { server_ns: 30_000 * MS, set, ..act(CREATE, 2, path) }
+}
+
+/// A break of the file's oplock, sent 0.5 ms after the last request, which is then in flight.
+fn broken(client: &'static str) -> Act {
+    let notification = notification("data.docx");
+    let set = |row: &mut Operation| {
+        row.clear(smbscope_tables::operation::Column::request_start);
+        row.clear(smbscope_tables::operation::Column::elapsed_ns);
+        row.clear(smbscope_tables::operation::Column::busy_ns);
+        row.set_file_id(FILE);
+        row.set_response_frame(8);
+    };
+    Act { client, set, ..notification }
+}
+
+fn holding_open() -> Act {
+    Act { set: |row| row.set_file_id(FILE), ..act(CREATE, 1, "data.docx") }
+}
+
+/// The rows in the order in which they end: the break and what follows it lie within the open.
+fn with_break(answer: Option<Act>) -> Diagnosis {
+    let mut rows = vec![holding_open(), broken("10.0.0.9")];
+    let mut back_ns = -MS;
+    if let Some(answer) = answer {
+        back_ns -= answer.server_ns + answer.rtt_ns + answer.gap_ns;
+        rows.push(answer);
+    }
+    rows[1].gap_ns = MS;
+    rows.push(Act { gap_ns: back_ns, ..waiting_open("data.docx") });
+    explain(&rows)
+}
+
+#[test]
+fn a_break_without_acknowledgement_is_the_holders_fault() {
+    let diagnosis = with_break(None);
+    let owed = found(&diagnosis, Trouble::BreakNotAcknowledged).unwrap();
+    assert_eq!((owed.operations, owed.confidence), (1, Confidence::High));
+    assert_eq!(
+        (owed.owner.actor, &owed.owner.names[..]),
+        (Actor::Client, &["10.0.0.9".into()][..])
+    );
+    assert!(owed.because.contains("frame 8"), "{}", owed.because);
+    assert_eq!(owed.saved_error_ns, None, "one operation has no interval");
+    assert_eq!(found(&diagnosis, Trouble::BreakWaits), None);
+    assert_eq!(found(&diagnosis, Trouble::SlowFilesystem), None);
+}
+
+#[test]
+fn an_acknowledged_break_or_a_close_is_a_wait_for_the_holder() {
+    let acknowledge = Act {
+        gap_ns: 20_000 * MS,
+        client: "10.0.0.9",
+        set: |row| row.set_file_id(FILE),
+        ..act(OPLOCK_BREAK, NO_HANDLE, "data.docx")
+    };
+    let close = Act { command: CLOSE, ..acknowledge.clone() };
+    for answer in [acknowledge, close] {
+        let diagnosis = with_break(Some(answer));
+        assert_eq!(found(&diagnosis, Trouble::BreakNotAcknowledged), None);
+        let waits = found(&diagnosis, Trouble::BreakWaits).unwrap();
+        assert_eq!(waits.owner.names, ["10.0.0.9"]);
+        assert!(figure(waits, "slowest_acknowledgement") > 19e9);
+    }
+    // The break of another file is not the cause; 30 s are those of a break that was not seen.
+    let other = explain(&[
+        Act { path: "other.docx", ..holding_open() },
+        Act { path: "other.docx", gap_ns: MS, ..broken("10.0.0.9") },
+        Act { gap_ns: -MS, ..waiting_open("data.docx") },
+    ]);
+    let owed = found(&other, Trouble::BreakNotAcknowledged).unwrap();
+    assert_eq!(
+        (owed.confidence, owed.owner.names[0].as_str()),
+        (Confidence::Low, "not in the recording")
+    );
+}
+
+#[test]
+fn equal_durations_are_a_timer_and_scattered_ones_are_not() {
+    let rows = |long: fn(i64) -> i64| {
+        let one = |number: i64| match number % 5 {
+            4 => Act { server_ns: long(number), ..act(QUERY_INFO, 1, "a") },
+            _ => act(QUERY_INFO, 1, "a"),
+        };
+        explain(&(0..50).map(one).collect::<Vec<_>>())
+    };
+    let diagnosis = rows(|number| 10_000 * MS + number * MS / 10);
+    let timer = found(&diagnosis, Trouble::FixedTimer).unwrap();
+    assert_eq!(timer.operations, 10);
+    assert!((figure(timer, "timer") - 10.003e9).abs() < 2e6, "{timer:?}");
+    assert_eq!(found(&diagnosis, Trouble::SlowFilesystem), None);
+    let scattered = rows(|number| (4_000 + number * 331 % 7_000) * MS);
+    assert_eq!(found(&scattered, Trouble::FixedTimer), None);
+    assert!(found(&scattered, Trouble::SlowFilesystem).is_some());
+    // A server that delays every request by 200 ms is slow, and not a timer among quick replies.
+    let slow = explain(&vec![Act { server_ns: 200 * MS, ..act(QUERY_INFO, 1, "a") }; 40]);
+    assert_eq!(found(&slow, Trouble::FixedTimer), None);
+}
+
+/// A request on the client's side of a proxy, and the same within it on the server's side.
+fn forwarded(number: i64, after_ms: i64, set: fn(&mut Operation)) -> [Act; 2] {
+    let inner = Act {
+        client: "10.0.0.5",
+        gap_ns: MS,
+        rtt_ns: 0,
+        server_ns: MS,
+        set: |row| {
+            row.set_connection(2);
+            row.set_session_id(9);
+            row.set_server_port(445);
+            row.set_message_id(row.operation().unwrap() / 2);
+        },
+        ..act(QUERY_INFO, 1, "a")
+    };
+    let outer_ns = (2 + after_ms) * MS + number * 10_000;
+    let outer =
+        Act { gap_ns: -2 * MS, rtt_ns: 0, server_ns: outer_ns, set, ..act(QUERY_INFO, 1, "a") };
+    [inner, outer]
+}
+
+#[test]
+fn a_proxy_that_holds_replies_has_the_time() {
+    let outer: fn(&mut Operation) = |row| {
+        row.set_session_id(9);
+        row.set_message_id(row.operation().unwrap() / 2);
+    };
+    let rows = |set| {
+        let rows: Vec<_> = (0..20).flat_map(|number| forwarded(number, 500, set)).collect();
+        explain_between(&rows)
+    };
+    let diagnosis = rows(outer);
+    let held = found(&diagnosis, Trouble::ProxyDelay).unwrap();
+    assert_eq!(
+        (held.owner.actor, held.owner.names.as_slice()),
+        (Actor::Proxy, &["10.0.0.5:0".into()][..])
+    );
+    assert!(held.what.contains("holds replies"), "{}", held.what);
+    assert!((figure(held, "timer") - 500.2e6).abs() < 1e6, "{held:?}");
+    assert_eq!(found(&diagnosis, Trouble::SlowFilesystem), None);
+    // Other sessions with the same numbers are not the same requests.
+    let other = rows(|row| {
+        row.set_session_id(8);
+        row.set_message_id(row.operation().unwrap() / 2);
+    });
+    assert_eq!(found(&other, Trouble::ProxyDelay), None);
+}
+
+#[test]
+fn parts_of_a_message_that_wait_for_an_acknowledgement() {
+    let rows = |of: fn(i64) -> i64| {
+        let one = |number: i64| Act {
+            rtt_ns: of(number) * MS,
+            set: |row| {
+                // The request takes all but the last millisecond.
+                row.set_request_end(row.response_end().unwrap() - MS);
+                row.set_request_wire_bytes(2_000);
+                row.derive_durations();
+                row.set_server_ns(MS);
+            },
+            ..act(SET_INFO, 1, "a")
+        };
+        explain(&(0..20).map(one).collect::<Vec<_>>())
+    };
+    let diagnosis = rows(|number| 41 + number % 3);
+    let parts = found(&diagnosis, Trouble::DelayedAcknowledgement).unwrap();
+    assert_eq!((parts.operations, parts.owner.actor), (20, Actor::Client));
+    // A slow link takes any time.
+    assert_eq!(
+        found(&rows(|number| 20 + 10 * (number % 7)), Trouble::DelayedAcknowledgement),
+        None
+    );
+    // A server that takes 40 ms is not the network.
+    let slow = explain(&vec![Act { server_ns: 41 * MS, ..act(SET_INFO, 1, "a") }; 20]);
+    assert_eq!(found(&slow, Trouble::DelayedAcknowledgement), None);
+}
+
+#[test]
+fn retries_of_the_server_show_in_the_time_of_a_sharing_violation() {
+    let refused = Act {
+        server_ns: 1_003 * MS,
+        set: |row| row.set_status(0xc000_0043),
+        ..act(CREATE, NO_HANDLE, "a.xlsx")
+    };
+    let quick = act(CREATE, 1, "b.xlsx");
+    let diagnosis = explain(&[vec![quick.clone(); 20], vec![refused.clone(); 5]].concat());
+    let conflicts = found(&diagnosis, Trouble::ShareConflicts).unwrap();
+    assert!((figure(conflicts, "time_of_retries") - 1.003e9).abs() < 1e6, "{conflicts:?}");
+    assert!(conflicts.remedies.iter().any(|one| one.action.contains("SharingViolationDelay")));
+    assert_eq!(found(&diagnosis, Trouble::FixedTimer), None);
+    let at_once = Act { server_ns: MS / 10, rtt_ns: 20 * MS, ..refused };
+    let diagnosis = explain(&vec![at_once; 20]);
+    let conflicts = found(&diagnosis, Trouble::ShareConflicts).unwrap();
+    assert!(conflicts.figures.is_empty(), "{conflicts:?}");
+}
+
+const ENTRIES: [&str; 24] = [
+    "folder\\a",
+    "folder\\b",
+    "folder\\c",
+    "folder\\d",
+    "folder\\e",
+    "folder\\f",
+    "folder\\g",
+    "folder\\h",
+    "folder\\i",
+    "folder\\j",
+    "folder\\k",
+    "folder\\l",
+    "folder\\m",
+    "folder\\n",
+    "folder\\o",
+    "folder\\p",
+    "folder\\q",
+    "folder\\r",
+    "folder\\s",
+    "folder\\t",
+    "folder\\u",
+    "folder\\v",
+    "folder\\w",
+    "folder\\x",
+];
+
+#[test]
+fn questions_about_each_entry_follow_a_listing() {
+    let rows = |used: u16, entries: usize| {
+        let mut rows = list_folder(1).to_vec();
+        for (number, path) in ENTRIES.iter().take(entries).enumerate() {
+            let handle = 10 + number as u64;
+            let mut asked = query_file(handle, path);
+            asked[0].set = |row| row.set_desired_access(0x80);
+            asked[1] = Act {
+                set: |row| row.set_detail(code::detail(code::Detail::Information, 0x1_0004)),
+                ..act(used, handle, path)
+            };
+            rows.extend(asked);
+        }
+        explain(&rows)
+    };
+    let diagnosis = rows(QUERY_INFO, 24);
+    let each = found(&diagnosis, Trouble::PerEntryRequests).unwrap();
+    assert_eq!((figure(each, "entries"), each.operations), (24.0, 72));
+    assert_eq!(figure(each, "requests_for_each_entry"), 3.0);
+    assert!(each.because.contains("FileBasicInformation"), "{}", each.because);
+    // Files that are read, and a few files, are no such thing.
+    assert_eq!(found(&rows(READ, 24), Trouble::PerEntryRequests), None);
+    assert_eq!(found(&rows(QUERY_INFO, 8), Trouble::PerEntryRequests), None);
+}
+
+#[test]
+fn a_client_that_waits_for_a_file_polls() {
+    let rows = |gap: fn(i64) -> i64| {
+        let one = |number: i64| Act {
+            gap_ns: gap(number) * MS,
+            rtt_ns: 20 * MS,
+            set: |row| row.set_status(NOT_FOUND),
+            ..act(CREATE, NO_HANDLE, "ready.flag")
+        };
+        explain(&(0..20).map(one).collect::<Vec<_>>())
+    };
+    let diagnosis = rows(|_| 1_000);
+    let polls = found(&diagnosis, Trouble::Polling).unwrap();
+    assert_eq!(figure(polls, "requests"), 20.0);
+    assert!((figure(polls, "mean_interval") - 1.0201e9).abs() < 1e6, "{polls:?}");
+    // A busy client that asks again and again is not waiting.
+    assert_eq!(found(&rows(|_| 0), Trouble::Polling), None);
+    assert_eq!(found(&rows(|number| 100 * (number * number % 17)), Trouble::Polling), None);
+    // What costs little is a note.
+    let little = explain(
+        &(0..10)
+            .map(|_| Act {
+                gap_ns: 1_000 * MS,
+                rtt_ns: MS,
+                set: |row| row.set_status(NOT_FOUND),
+                ..act(CREATE, NO_HANDLE, "ready.flag")
+            })
+            .collect::<Vec<_>>(),
+    );
+    assert_eq!(found(&little, Trouble::Polling), None);
+    assert!(little.notes.iter().any(|note| note.about == About::Polling));
+}
+
+#[test]
+fn what_no_finding_explains_is_named() {
+    let call = Act {
+        server_ns: 300 * MS,
+        set: |row| row.set_detail(code::detail(code::Detail::Fsctl, 0x0011_c017)),
+        ..act(11, 1, "srvsvc")
+    };
+    let mut rows: Vec<_> =
+        (0..6).map(|number| Act { server_ns: (300 + 70 * number) * MS, ..call.clone() }).collect();
+    rows.iter_mut().for_each(|act| act.path = "srvsvc");
+    let diagnosis = explain_of_pipe(&rows);
+    let rest = diagnosis.unexplained.unwrap();
+    assert!(rest.share > 0.9, "{rest:?}");
+    let first = &rest.kinds[0];
+    assert_eq!((first.command.as_str(), first.path.as_deref()), ("Ioctl", Some("srvsvc")));
+    assert_eq!(first.detail.as_deref(), Some("FSCTL_PIPE_TRANSCEIVE"));
+    // Waiting that a finding explains is not repeated.
+    let slow = explain(&vec![Act { server_ns: 50 * MS, rtt_ns: 0, ..act(QUERY_INFO, 1, "a") }; 40]);
+    assert!(found(&slow, Trouble::SlowFilesystem).is_some());
+    assert_eq!(slow.unexplained, None);
+}
+
+#[test]
+fn little_time_is_not_slow() {
+    // 20 flushes that take 2 ms each are 40 ms in all.
+    let diagnosis = explain(&vec![Act { server_ns: 2 * MS, ..act(FLUSH, 1, "a") }; 20]);
+    assert_eq!(found(&diagnosis, Trouble::SlowFlush), None);
+    // 100 ms in a minute are not slow either, unless a person notices one of them.
+    let minute = |server_ms: i64, n: usize| {
+        let flush = |number| Act {
+            server_ns: server_ms * MS,
+            gap_ns: if number == 0 { 0 } else { 60_000 / n as i64 * MS },
+            ..act(FLUSH, 1, "a")
+        };
+        let diagnosis = explain(&(0..n).map(flush).collect::<Vec<_>>());
+        diagnosis.findings.iter().any(|one| one.trouble == Trouble::SlowFlush)
+    };
+    assert!(!minute(2, 50));
+    assert!(minute(200, 2));
+}
