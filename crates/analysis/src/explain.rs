@@ -16,7 +16,9 @@
 mod attribution;
 mod breaks;
 mod candidate;
+mod change;
 mod connections;
+mod counters;
 mod data;
 mod durability;
 mod durations;
@@ -35,6 +37,7 @@ mod what_if;
 use arrow::array::RecordBatch;
 use arrow::error::ArrowError;
 use hashbrown::HashMap;
+use smbscope_tables::run::Counter;
 use smbscope_tables::slice::Kind;
 use smbscope_tables::tables::{Connection, Coverage};
 
@@ -45,7 +48,9 @@ use crate::rows::busy_time::BusyTime;
 use crate::rows::columns::Resolved;
 use breaks::Breaks;
 use candidate::Candidate;
+use change::Change;
 use connections::Connections;
+use counters::Counters;
 use durability::Durability;
 use findings::credit_starvation::CreditStarvation;
 use findings::delayed_acknowledgement::DelayedAcknowledgement;
@@ -112,6 +117,8 @@ pub struct Explain {
     polling: Polling,
     no_compounding: NoCompounding,
     slow_client: SlowClient,
+    change: Change,
+    counters: Counters,
 }
 
 /// The columns of the operations table that a diagnosis with gains reads.
@@ -145,6 +152,11 @@ impl Explain {
     /// Adds coverage: what the recording contains, and what it lacks.
     pub fn coverage(&mut self, rows: &[Coverage]) {
         rows.iter().for_each(|row| self.connections.add_coverage(row));
+    }
+
+    /// Adds counters of the server.
+    pub fn counters(&mut self, rows: &[Counter]) {
+        rows.iter().for_each(|row| self.counters.add(row));
     }
 
     /// Adds operations in the order in which they ended. Columns are found by name; those that are absent
@@ -245,6 +257,7 @@ impl Explain {
         self.fixed_timer.see(op);
         self.per_entry_requests.see(op);
         self.polling.see(op);
+        self.change.see(op);
         self.no_compounding.see(op);
     }
 
@@ -299,6 +312,7 @@ impl Explain {
         for Candidate { finding, .. } in &mut candidates {
             finding.share = (finding.saved_ns as f64 / all).min(1.0);
             judge_number(finding);
+            self.counters.judge(finding);
         }
         if !candidates.iter().any(|one| one.finding.trouble == Trouble::Polling) {
             notes.extend(polling);
@@ -315,7 +329,8 @@ impl Explain {
         if let Some(sample) = &mut self.sample {
             sample.judge(&mut findings)?;
         }
-        Ok(Diagnosis { findings, pauses, unexplained, notes, whole })
+        let change = self.change.finish();
+        Ok(Diagnosis { findings, pauses, unexplained, change, notes, whole })
     }
 
     fn notes(&self) -> Vec<Note> {

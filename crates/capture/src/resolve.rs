@@ -9,6 +9,7 @@ mod entities;
 mod files;
 mod handle_end;
 mod interned;
+mod pipes;
 mod sessions;
 mod vantage;
 
@@ -325,6 +326,8 @@ impl Resolver {
         }
         let session = self.session(&mut connection, done, details, row);
         let tree = self.tree(&mut connection, session, done, details, row);
+        let tree_state = tree.and_then(|place| self.trees.get_mut(place));
+        pipes::mark_waiting(row, tree_state.is_some_and(|tree| tree.is_of_pipes()));
         self.file(&mut connection, session, tree, done, details, row);
         self.connections.put(place, connection);
         if let Effect::Referrals(first, count) = done.effect {

@@ -107,6 +107,11 @@ pub fn period(first: i64, last: i64) -> String {
     }
 }
 
+/// A point in time without its date: 14:05:12 (UTC).
+pub fn clock(ns: i64) -> String {
+    format!("{} (UTC)", time(ns).get(11..19).unwrap_or_default())
+}
+
 /// Text from outside without what steers a terminal or turns the reading direction.
 pub fn harmless(text: &str) -> String {
     let steers = |c: char| {

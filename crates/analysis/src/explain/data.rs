@@ -292,6 +292,8 @@ pub struct Diagnosis {
     pub pauses: Option<Pauses>,
     /// Waiting that no finding explains.
     pub unexplained: Option<Unexplained>,
+    /// A moment from which on operations take longer, or shorter, than before.
+    pub change: Option<ChangeInTime>,
     /// Facts worth knowing whose cost in time is not known.
     pub notes: Vec<Note>,
     /// Totals.
@@ -307,6 +309,21 @@ pub struct Pauses {
     pub sum_ns: i64,
     /// Clients, the longest sum first; `saved_ns` is that sum.
     pub clients: Vec<Contributor>,
+}
+
+/// A moment at which the time of operations changes.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct ChangeInTime {
+    /// The moment, ns since 1970.
+    pub at_ns: i64,
+    /// How exactly it is known, ns.
+    pub resolution_ns: i64,
+    /// How many times as long operations of the same kind take afterwards (geometric mean).
+    pub times: f64,
+    /// Operations before it.
+    pub operations_before: u64,
+    /// Operations after it.
+    pub operations_after: u64,
 }
 
 /// Waiting that no finding explains, of the operations that were kept for replaying.

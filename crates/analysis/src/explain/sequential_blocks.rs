@@ -280,6 +280,16 @@ impl DirectionTally {
             figure("throughput_then", then, Some(then * round_error / then_ns.max(1.0)), "bits/s"),
             figure("times_as_much", then / today.max(1e-9), None, ""),
         ];
+        // What keeps the network busy: bandwidth-delay product (RFC 7323 section 1.1).
+        let goal = link.unwrap_or(then);
+        let in_flight = goal / 8e9 * (round + rest_ns);
+        figures.push(figure("in_flight_needed", in_flight, None, "bytes"));
+        figures.push(figure(
+            "depth_needed",
+            (in_flight / block.max(1.0)).ceil().max(1.0),
+            None,
+            "",
+        ));
         if let Some(link) = link {
             figures.insert(3, figure("line", link, None, "bits/s"));
         }

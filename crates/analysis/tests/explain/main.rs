@@ -6,6 +6,7 @@
 
 mod any_input;
 mod client;
+mod context;
 mod events;
 mod lookups;
 mod notes;

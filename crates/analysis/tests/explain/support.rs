@@ -1,5 +1,6 @@
 //! Synthetic operations, and their diagnosis.
 
+use arrow::array::RecordBatch;
 use smbscope_analysis::explain::{Diagnosis, Explain, Finding, Trouble};
 use smbscope_tables::builder::OperationBuilder;
 use smbscope_tables::code;
@@ -89,12 +90,26 @@ pub fn explain_of(acts: &[Act], connections: Vec<Connection>) -> Diagnosis {
     explain_at(acts, connections, |_| ("10.0.0.2", "\\\\server\\share"))
 }
 
+/// The same added to a diagnosis that has begun.
+pub fn explain_with(mut explain: Explain, acts: &[Act]) -> Diagnosis {
+    explain.operations(&batch(acts, |_| ("10.0.0.2", "\\\\server\\share"))).unwrap();
+    explain.finish().unwrap()
+}
+
 /// The same with a server and a share for each operation.
 fn explain_at(
     acts: &[Act],
     mut connections: Vec<Connection>,
     place: fn(&Act) -> (&'static str, &'static str),
 ) -> Diagnosis {
+    let mut explain = Explain::with_gains();
+    explain.operations(&batch(acts, place)).unwrap();
+    connections.iter_mut().for_each(|row| row.recording = "run".into());
+    explain.connections(&connections);
+    explain.finish().unwrap()
+}
+
+fn batch(acts: &[Act], place: fn(&Act) -> (&'static str, &'static str)) -> RecordBatch {
     let mut builder = OperationBuilder::new(None).unwrap();
     let mut at = 1_000_000_000_000;
     for (number, act) in acts.iter().enumerate() {
@@ -133,11 +148,7 @@ fn explain_at(
         at = row.response_end().unwrap_or(at);
         builder.append(&[row]);
     }
-    let mut explain = Explain::with_gains();
-    explain.operations(&builder.finish().unwrap()).unwrap();
-    connections.iter_mut().for_each(|row| row.recording = "run".into());
-    explain.connections(&connections);
-    explain.finish().unwrap()
+    builder.finish().unwrap()
 }
 
 /// The finding about a trouble, if it has at least 5 % of the time.

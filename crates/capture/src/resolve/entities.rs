@@ -6,6 +6,7 @@ use smbscope_tables::open::{CreateResult, OpenLife, OpenNames, smb2_writes};
 use smbscope_tables::operation::Operation;
 use smbscope_tables::tables::{Coverage, Handle, Session, Tree};
 use smbscope_wire::smb1;
+use smbscope_wire::smb2::tree::ShareType;
 
 use super::bounded::Entity;
 use super::handle_end::{Channels, Ending};
@@ -134,6 +135,12 @@ impl TreeState {
         row.capabilities = answer.capabilities;
         row.continuous_availability = answer.continuous_availability;
         row.encrypt_data = answer.encrypt_data;
+    }
+
+    /// Whether its files are named pipes.
+    pub fn is_of_pipes(&self) -> bool {
+        self.row.share_type.as_deref() == ShareType::PIPE.name()
+            || self.share.is_known() && self.share.text().ends_with("IPC$")
     }
 
     /// Its row.

@@ -7,7 +7,7 @@ use smbscope_analysis::explain::Finding;
 use super::{charts, escape, histograms, plot};
 use crate::evidence;
 use crate::format;
-use crate::pages::findings::{cost, example, figure, gain, owner, places};
+use crate::pages::findings::{cost, example, figure, gain, needed, owner, places};
 
 pub(super) fn finding(out: &mut String, found: &Finding, when: Option<&str>, is_open: bool) {
     let _ = write!(
@@ -37,6 +37,7 @@ pub(super) fn finding(out: &mut String, found: &Finding, when: Option<&str>, is_
     row("Do", &remedies.collect::<Vec<_>>());
     row("Effect", &found.gains.iter().map(gain).collect::<Vec<_>>());
     row("Where", &places(found, true));
+    row("Needed", &needed(found).into_iter().collect::<Vec<_>>());
     let figures: Vec<_> = found.figures.iter().map(figure).collect();
     row("Figures", &figures);
     row("See", &found.examples.iter().map(example).collect::<Vec<_>>());

@@ -1,8 +1,8 @@
 //! A diagnosis as text: findings for people, most costly first.
 
 use smbscope_analysis::explain::{
-    Actor, Confidence, Contributor, Diagnosis, Example, Figure, Finding, Gain, Pauses, Unexplained,
-    Whole,
+    Actor, ChangeInTime, Confidence, Contributor, Diagnosis, Example, Figure, Finding, Gain,
+    Pauses, Unexplained, Whole,
 };
 
 use crate::format;
@@ -145,7 +145,22 @@ pub(crate) fn reported(diagnosis: &Diagnosis) -> Vec<&Finding> {
 /// What is no finding, but helps to judge them: waiting without an explanation, and the clients' pauses.
 pub(crate) fn context(diagnosis: &Diagnosis) -> Vec<String> {
     let unexplained = diagnosis.unexplained.as_ref().map(unexplained);
-    unexplained.into_iter().chain(diagnosis.pauses.as_ref().and_then(pauses)).collect()
+    let change = diagnosis.change.as_ref().map(change);
+    let pauses = diagnosis.pauses.as_ref().and_then(pauses);
+    change.into_iter().chain(unexplained).chain(pauses).collect()
+}
+
+fn change(change: &ChangeInTime) -> String {
+    let at = format::clock(change.at_ns);
+    let (times, which) = match change.times {
+        times if times >= 1.0 => (times, "longer"),
+        times => (1.0 / times, "shorter"),
+    };
+    format!(
+        "From {at} on, operations take {times:.1} times {which} than before ({} operations before, {} after)",
+        format::count(change.operations_before),
+        format::count(change.operations_after),
+    )
 }
 
 fn unexplained(unexplained: &Unexplained) -> String {
@@ -176,6 +191,25 @@ fn pauses(pauses: &Pauses) -> Option<String> {
             contributors(&pauses.clients)
         )
     })
+}
+
+/// What keeps the network busy, for blocks that go one at a time.
+pub(crate) fn needed(found: &Finding) -> Option<String> {
+    let figure = |name| {
+        let figure = found.figures.iter().find(|figure| figure.name == name);
+        figure.map(|figure| figure.value)
+    };
+    let (bytes, depth) = (figure("in_flight_needed")?, figure("depth_needed")?);
+    let rate = figure("line").or(figure("throughput_then"))?;
+    Some(format!(
+        "{}/s need {} in flight at {}: {} requests of {} at once, or blocks of {}",
+        format::bytes((rate / 8.0) as u64),
+        format::bytes(bytes as u64),
+        format::duration(figure("round")? as i64),
+        format::count(depth as u64),
+        format::bytes(figure("block")? as u64),
+        format::bytes(figure("larger_block")? as u64),
+    ))
 }
 
 /// Who should act, with names where they are known.
@@ -280,6 +314,9 @@ fn one(
     let operations = if found.operations == 1 { "operation" } else { "operations" };
     if without < Without::Sentence {
         line(format!("{}: {} {operations}{when}.", found.what, format::count(found.operations)));
+    }
+    if let (true, Some(words)) = (without < Without::Sentence, needed(found)) {
+        line(words);
     }
     if without < Without::Sentence && !found.figures.is_empty() {
         line(found.figures.iter().map(figure).collect::<Vec<_>>().join(", "));

@@ -1,8 +1,8 @@
 //! A diagnosis with names that try to break out of whatever shows them.
 
 use smbscope_analysis::explain::{
-    About, Actor, Confidence, Contributor, Diagnosis, Example, Figure, Finding, Gain, Note, Owner,
-    Pauses, TimeClass, Trouble, Unexplained, UnexplainedKind, Whole,
+    About, Actor, ChangeInTime, Confidence, Contributor, Diagnosis, Example, Figure, Finding, Gain,
+    Note, Owner, Pauses, TimeClass, Trouble, Unexplained, UnexplainedKind, Whole,
 };
 
 /// Two findings, one of them with an impossible name.
@@ -70,6 +70,13 @@ pub fn diagnosis() -> Diagnosis {
         findings: vec![found, little],
         pauses: Some(pauses),
         unexplained: Some(unexplained),
+        change: Some(ChangeInTime {
+            at_ns: 1_700_000_000_000_000_000,
+            resolution_ns: 1_000_000_000,
+            times: 3.25,
+            operations_before: 20,
+            operations_after: 20,
+        }),
         notes: vec![note],
         whole,
     }

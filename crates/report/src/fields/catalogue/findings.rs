@@ -10,6 +10,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("findings", "Findings", List("finding"), Always, "Causes of lost time, most costly first; findings can overlap."),
         ("pauses", "Pauses", Object("pauses"), Nullable, "Pauses of clients: context, not a cause. Null if there were none."),
         ("unexplained", "Unexplained", Object("unexplained"), Nullable, "Waiting that no finding explains; null if it is less than 5 %."),
+        ("change", "Change", Object("change"), Nullable, "A moment from which on operations take longer, or shorter, than before; null if there is no sharp one."),
         ("notes", "Notes", List("note"), Always, "Observations whose cost in time is unknown."),
         ("whole", "Whole", Object("whole"), Always, "The recording as a whole."),
         ("selection", "Selection", Object("selection"), Optional, "Which part of the inputs was diagnosed; absent if it is all."),
@@ -57,6 +58,13 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("ns", "Time", Duration, Always, "Its sum."),
         ("share", "Share", Share, Always, "Share of the waiting time of these operations."),
         ("kinds", "Kinds", List("unexplained_kind"), Always, "The commands with most of it."),
+    ]),
+    ("change", "A moment at which the time of operations changes.", &[], &[
+        ("at_ns", "When", Time, Always, "The moment."),
+        ("resolution_ns", "Resolution", Duration, Always, "How exactly it is known."),
+        ("times", "Times", Number, Always, "How many times as long operations of the same kind take afterwards (geometric mean)."),
+        ("operations_before", "Before", Count, Always, "Operations before it."),
+        ("operations_after", "After", Count, Always, "Operations after it."),
     ]),
     ("unexplained_kind", "Operations of one command and detail.", &[], &[
         ("command", "Command", Text, Always, "The command."),
