@@ -48,6 +48,7 @@ pub(super) struct ServerTime {
     logons: Attribution,
     /// Whether any of them was recorded inside the server.
     logons_inside: bool,
+    logon_longest_ns: i64,
     /// Operations without slices.
     flushes_from_outside: Attribution,
     slow_from_outside: Attribution,
@@ -134,6 +135,7 @@ impl ServerTime {
         }
         if op.act == Act::Logon && op.explained.is_none() {
             self.logons.add(op, op.of_busy(server_ns - QUICK_LOGON_NS));
+            self.logon_longest_ns = self.logon_longest_ns.max(server_ns);
             self.logons_inside |= has_slices;
         }
         if has_slices {
@@ -194,7 +196,7 @@ impl ServerTime {
             slow_flush::measured(self.flush),
             protection::measured(self.crypto),
             lock_contention::measured(self.locks),
-            slow_logon::finish(self.logons, self.logons_inside),
+            slow_logon::finish(self.logons, self.logons_inside, self.logon_longest_ns),
             slow_flush::from_outside(self.flushes_from_outside),
             slow,
         ]

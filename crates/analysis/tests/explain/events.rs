@@ -105,7 +105,15 @@ fn equal_durations_are_a_timer_and_scattered_ones_are_not() {
     let scattered = rows(|number| (4_000 + number * 331 % 7_000) * MS);
     assert_eq!(found(&scattered, Trouble::FixedTimer), None);
     assert!(found(&scattered, Trouble::SlowFilesystem).is_some());
-    // A server that delays every request by 200 ms is slow, and not a timer among quick replies.
+    // Everything that a server does takes 203 ms: its replies leave at the ticks of a timer.
+    let kinds = [QUERY_INFO, CLOSE, SET_INFO, READ, WRITE];
+    let tick = |number: i64| Act {
+        server_ns: 203 * MS + number % 3 * MS / 5,
+        ..act(kinds[number as usize % 5], 1, "a")
+    };
+    let ticks = explain(&(0..30).map(tick).collect::<Vec<_>>());
+    assert_eq!(found(&ticks, Trouble::FixedTimer).unwrap().operations, 30);
+    // Queries that take 200 ms each are slow: they do the same work.
     let slow = explain(&vec![Act { server_ns: 200 * MS, ..act(QUERY_INFO, 1, "a") }; 40]);
     assert_eq!(found(&slow, Trouble::FixedTimer), None);
 }

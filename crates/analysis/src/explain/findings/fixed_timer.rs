@@ -34,10 +34,12 @@ const LONG_NS: i64 = 1_000_000_000;
 const LONG_LEAST: u64 = 3;
 /// Fewest of the same length for shorter timers.
 const SHORT_LEAST: u64 = 8;
-/// A timer takes at least this many times as long as the quickest reply on the connection.
-const TIMES_QUICKEST: i64 = 10;
-/// Among operations of a kind, at most this share takes as long, unless it is a second or more.
+/// A timer takes at least this many times as long as the network.
+const TIMES_AWAY: i64 = 10;
+/// A shorter timer shows in at most this share of the operations ...
 const SLOW_SHARE: f64 = 0.5;
+/// ... or in operations of this many kinds: a slow disk delays some, and a timer delays all.
+const KINDS_LEAST: u32 = 3;
 /// Most connections that are followed; when there are more, all are forgotten.
 const CONNECTIONS_MAX: usize = 65_536;
 /// Most operations of a class whose numbers are kept.
@@ -51,7 +53,8 @@ const CLASS: f64 = 1.01;
 const KNOWN: [(i64, &str); 7] = [
     (
         200_000_000,
-        "200 ms is the shortest retransmission timeout of Linux and a pause between retries of Windows",
+        "200 ms is the time by which Windows delays acknowledgements and pauses between retries, and the shortest \
+         retransmission timeout of Linux",
     ),
     (1_000_000_000, "1 s is the first timeout of a TCP connection and of many retries"),
     (3_000_000_000, "3 s is the first timeout of a TCP connection in older systems"),
@@ -74,6 +77,8 @@ struct Class {
     numbers: Vec<u32>,
     bytes: (u64, u64),
     commands: Vec<Box<str>>,
+    /// A bit for each of [`Act::ALL`].
+    acts: u32,
 }
 
 /// Long operations by their duration.
@@ -101,7 +106,8 @@ impl FixedTimer {
         *quickest = turnaround.min(*quickest);
         let act = &mut self.acts[op.act as usize];
         act.0 += 1;
-        let server_ns = op.split().map_or(turnaround, |(server, _)| server);
+        // Without a round trip of its own, the quickest reply shows how far the server is at most.
+        let (server_ns, away_ns) = op.split().unwrap_or((turnaround, *quickest));
         let is_other = op.explained.is_some()
             || op.recovery_ns() > 0
             || op.act == Act::Lock
@@ -118,7 +124,9 @@ impl FixedTimer {
             numbers: Vec::new(),
             bytes: (bytes, bytes),
             commands: Vec::new(),
+            acts: 0,
         });
+        class.acts |= 1 << op.act as u32;
         class.attribution.add(op, op.of_busy(server_ns));
         class.bytes = (class.bytes.0.min(bytes), class.bytes.1.max(bytes));
         if class.numbers.len() < NUMBERS_MAX {
@@ -140,32 +148,35 @@ impl FixedTimer {
             _ => (sum.0 + act.0, sum.1 + act.1),
         });
         let is_mixed = (slow as f64) < SLOW_SHARE * all as f64;
-        let least = |ns: i64| match ns {
-            LONG_NS.. => LONG_LEAST,
-            _ if is_mixed => SHORT_LEAST,
-            _ => u64::MAX,
-        };
+        let least = |ns: i64| if ns >= LONG_NS { LONG_LEAST } else { SHORT_LEAST };
         let mut classes = self.classes;
         let mut explained = HashSet::new();
-        let constants = self.durations.constants(least).into_iter().take(TIMERS);
+        let constants = self.durations.constants(least).into_iter();
         let candidates = constants.filter_map(|constant| {
             let (first, last) = constant.range_ns;
             let mut all: Option<Class> = None;
             for number in class(first)..=class(last) {
                 let Some(one) = classes.remove(&number) else { continue };
-                explained.extend(&one.numbers);
                 match &mut all {
                     None => all = Some(one),
                     Some(sum) => {
                         sum.attribution.merge(one.attribution);
                         sum.bytes = (sum.bytes.0.min(one.bytes.0), sum.bytes.1.max(one.bytes.1));
                         sum.commands.extend(one.commands);
+                        sum.numbers.extend(one.numbers);
+                        sum.acts |= one.acts;
                     }
                 }
             }
-            all.map(|all| candidate(constant, all))
+            let all = all?;
+            let is_of_all = is_mixed || all.acts.count_ones() >= KINDS_LEAST;
+            if first < LONG_NS && !is_of_all {
+                return None;
+            }
+            explained.extend(&all.numbers);
+            Some(candidate(constant, all))
         });
-        let candidates: Vec<_> = candidates.collect();
+        let candidates: Vec<_> = candidates.take(TIMERS).collect();
         (candidates, explained)
     }
 }
@@ -177,8 +188,8 @@ fn candidate(constant: Constant, mut class: Class) -> Candidate {
     let known = KNOWN.iter().find(|(known, _)| (-known / 200..known / 20).contains(&(ns - known)));
     let hint = known.map_or(String::new(), |(_, words)| format!("; {words}"));
     let because = format!(
-        "the durations agree within {:.1} %, whatever the operations do ({}), while other replies on the same \
-         connection take less than a tenth{hint}",
+        "the durations agree within {:.1} %, whatever the operations do ({}), and the network takes less than a \
+         tenth{hint}",
         100.0 * (constant.range_ns.1 - constant.range_ns.0) as f64 / constant.mean_ns.max(1.0),
         class.commands.join(", "),
     );

@@ -21,20 +21,57 @@ pub(in super::super) const REMEDIES: &[Remedy] = &[
     ),
 ];
 
-/// `is_measured`: whether any of the time was recorded inside the server.
-pub(in super::super) fn finish(attribution: Attribution, is_measured: bool) -> Candidate {
-    Candidate::new(
-        Trouble::SlowLogon,
-        "Logging on and connecting to shares is slow",
-        attribution,
-        Confidence::Medium,
-        match is_measured {
-            true => {
-                "measured inside the server, which may itself be waiting for a domain controller"
-            }
-            false => {
-                "the server's time from outside; the server may itself be waiting for a domain controller"
-            }
-        },
-    )
+/// After this time a resolver gives up a query to a name server and tries again (resolv.conf), ns.
+const NAME_QUERY_NS: i64 = 5_000_000_000;
+/// Most queries that are tried.
+const QUERIES_MAX: i64 = 12;
+
+/// How many queries to a name server were given up within this time, if it is a multiple of their
+/// timeout.
+fn name_queries(ns: i64) -> Option<i64> {
+    let queries = (ns + NAME_QUERY_NS / 2) / NAME_QUERY_NS;
+    let apart = (ns - queries * NAME_QUERY_NS).abs();
+    ((1..=QUERIES_MAX).contains(&queries) && apart < NAME_QUERY_NS / 50).then_some(queries)
+}
+
+/// `is_measured`: whether any of the time was recorded inside the server; `longest_ns`: the longest of
+/// these operations.
+pub(in super::super) fn finish(
+    attribution: Attribution,
+    is_measured: bool,
+    longest_ns: i64,
+) -> Candidate {
+    let measured = match is_measured {
+        true => "measured inside the server, which may itself be waiting for a domain controller",
+        false => {
+            "the server's time from outside; the server may itself be waiting for a domain controller"
+        }
+    };
+    let queries = name_queries(longest_ns);
+    let because = match queries {
+        None => measured.to_owned(),
+        Some(queries) => format!(
+            "the longest took {:.2} s, {queries} times the 5 s after which a query to a name server is given up: the \
+             server probably looks up the client's address or name at a name server that does not answer; {measured}",
+            longest_ns as f64 / 1e9
+        ),
+    };
+    let what = "Logging on and connecting to shares is slow";
+    let confidence = Confidence::Medium;
+    let candidate = Candidate::new(Trouble::SlowLogon, what, attribution, confidence, because)
+        .with_figures([("longest", longest_ns as f64, "ns")]);
+    // A timeout is no chance.
+    if queries.is_some() { candidate.of_events() } else { candidate }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn multiples_of_the_resolvers_timeout_are_recognised() {
+        let of = |ms: i64| name_queries(ms * 1_000_000);
+        assert_eq!([of(5_004), of(10_020), of(15_050)], [Some(1), Some(2), Some(3)]);
+        assert_eq!([of(400), of(7_500), of(10_400), of(90_000)], [None; 4]);
+    }
 }
