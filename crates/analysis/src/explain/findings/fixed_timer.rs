@@ -112,8 +112,7 @@ impl FixedTimer {
             || op.recovery_ns() > 0
             || op.act == Act::Lock
             || op.columns.pending_at.get(op.row).is_some();
-        if server_ns < LEAST_NS || server_ns < TIMES_QUICKEST.saturating_mul(*quickest) || is_other
-        {
+        if server_ns < LEAST_NS || server_ns < TIMES_AWAY.saturating_mul(away_ns) || is_other {
             return;
         }
         act.1 += 1;
