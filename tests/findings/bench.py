@@ -172,8 +172,8 @@ class Lab:
                 raise SystemExit("slowfs.py ended: are libfuse 3 and mfusepy there (scripts/setup.sh predictions)?")
             time.sleep(0.05)
 
-    def client(self, **more):
-        one = Client(self.address, self.namespace, **more)
+    def client(self, kind=Client, **more):
+        one = kind(self.address, self.namespace, **more)
         self.open.callback(one.socket.close)
         return one
 
@@ -183,11 +183,12 @@ class Lab:
         return run(*enters, "smbclient", f"//{self.address}/home", "-s", self.conf, *account, *more, "-c", script)
 
     @contextlib.contextmanager
-    def capture(self, snaplen=262144):
-        """What passes the client's interface; the given number of bytes of each packet."""
+    def capture(self, snaplen=262144, more=None):
+        """What passes the client's interface; the given number of bytes of each packet. `more`: what else than port
+        445."""
         path = self.bench.path(f"{self.bench.name}.pcap")
         enters = self.enters("client") if self.line else []
-        with samba.Recorder(path, 445, self.interface, snaplen, enter=[*WITH_ME, *enters]):
+        with samba.Recorder(path, 445, self.interface, snaplen, enter=[*WITH_ME, *enters], more=more):
             yield
         self.bench.recorded = path
 

@@ -3,7 +3,7 @@
 
     tests/findings/lab.py --smbscope PATH [--case small-reads ...] [--markdown] [--keep DIR] [--record-fixtures]
 
-Each case is made twice on a private Samba: so that it shows the trouble, and so that it nearly does (`NAME-not`). What
+The cases are here and in waits.py. Each is made twice on a private Samba: so that it shows the trouble, and so that it nearly does (`NAME-not`). What
 `smbscope explain` says of the capture is compared with what was done: the trouble comes first, with 5 % of the time
 or more, and no other that was not made has more than 10 %; the near miss does not show the trouble. Exit code 1 when
 something is wrong. Needs root. Python's standard library only (slowfs.py needs mfusepy: --python).
@@ -16,60 +16,22 @@ import shutil
 import signal
 import sys
 import tempfile
-import threading
 import time
 import traceback
 
 sys.dont_write_bytecode = True
 import bench as benches
 import client as smb
+import waits  # its cases
 from client import raw
+from suite import CASES, FAR, HEADERS, case, in_order, together
 
 LEAST, OTHERS = 0.05, 0.10
 FIXTURES = os.path.join(benches.HERE, "../fixtures/findings")
-FAR = "rtt=20ms"
-# Bytes of a packet that show all but what is in files.
-HEADERS = 512
 TERMINATED = 143
-CASES = {}
 
 
-def case(name, expects=None, note=False, allowed=None, misses=True, fixture=True):
-    """`expects`: the trouble, if that is not the name; a `note` has no time: nothing else is judged.
-    `allowed`: other findings that are true as well, each with its reason. `misses`: whether there is a near miss."""
-
-    def keep(function):
-        CASES[name] = {"make": function, "expects": expects or name, "note": note, "allowed": allowed or {},
-                       "misses": misses, "fixture": fixture}
-        return function
-
-    return keep
-
-
-def together(*works):
-    """Runs each in a thread of its own; what one of them raises is raised."""
-    failed = []
-
-    def run(work):
-        try:
-            work()
-        except BaseException as error:
-            failed.append(error)
-
-    threads = [threading.Thread(target=run, args=(work,)) for work in works]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if failed:
-        raise failed[0]
-
-
-def in_order(fid, n, block, at=0):
-    return [raw.read(fid, at + block * number, block) for number in range(n)]
-
-
-@case("healthy", misses=False)
+@case("healthy", nothing=True, misses=False)
 def healthy(bench, _):
     """Files are opened and asked about in one message, read or written in one block or several at once, and closed."""
     with bench.lab(FAR) as lab:
@@ -535,7 +497,7 @@ def judge(name, told, notes, shows):
     one = CASES[name]
     expected = one["expects"]
     shares = lambda found: [f"{trouble} {100 * share:.0f} % is reported" for trouble, share in found]
-    if name == "healthy":
+    if one["nothing"]:
         return shares(told)
     if not shows:
         told_all = shares(each for each in told if each[0] == expected)
@@ -547,11 +509,15 @@ def judge(name, told, notes, shows):
                           if share > OTHERS and trouble != expected and trouble not in one["allowed"])
 
 
+def is_reported(found):
+    return found["share"] >= LEAST or found["is_of_events"] and found["saved_ns"] >= 1e9
+
+
 def told_by(diagnosis):
     """Each finding that is one, once, most costly first."""
     told = {}
     for found in diagnosis["findings"]:
-        if found["share"] >= LEAST and found["trouble"] not in told:
+        if is_reported(found) and found["trouble"] not in told:
             told[found["trouble"]] = found["share"]
     return list(told.items())
 

@@ -3,8 +3,9 @@
 //! [`Explain`] takes operations while they stream by, in bounded memory. [`Explain::finish`] ranks
 //! what it found by the time that would be saved without it: the sum of what each operation would
 //! save, and for the first operations, which are kept, the result of replaying them without it. Time
-//! is the busy time of connections, in which every moment is divided among the operations in flight,
-//! plus the clients' pauses below a second; so the shares of all findings refer to one total.
+//! is the busy time of connections, in which every moment is divided among the operations in flight;
+//! so the shares of all findings refer to one total. Clients' pauses below a second are part of it
+//! only if they are a finding.
 //! Findings may overlap: a repeated lookup on a slow server is part of both.
 //!
 //! Each trouble has a file in `findings/` with its title, its remedies and the literature or
@@ -271,8 +272,11 @@ impl Explain {
         whole.lasted_ns = self.span.map_or(0, |(first, last)| last.saturating_sub(first));
         whole.active_ns = self.active.ns();
         let blocked_ns = self.lock_contention.blocked_ns;
-        let times = [whole.busy_ns, whole.think_ns, blocked_ns];
-        let all = times.map(|ns| ns as f64).iter().sum::<f64>();
+        let (pauses, slow_client) = self.slow_client.finish(&whole);
+        // Pauses count where they are a finding.
+        let paused_ns = slow_client.as_ref().map_or(0, |one| one.finding.saved_ns);
+        whole.waited_ns = whole.busy_ns.saturating_add(blocked_ns).saturating_add(paused_ns);
+        let all = whole.waited_ns as f64;
         let mut candidates = self.sequential_blocks.finish(&self.connections);
         candidates.extend(self.transfer_rates.finish(&self.connections));
         candidates.push(self.credit_starvation.finish(&self.connections));
@@ -293,7 +297,6 @@ impl Explain {
             one.without(&timed_out);
         }
         candidates.extend(timers);
-        let (pauses, slow_client) = self.slow_client.finish(&whole);
         candidates.extend(slow_client);
         candidates.iter_mut().for_each(|one| one.name_connections(&self.connections));
         let least_ns = (LEAST_SHARE * all) as i64;

@@ -97,7 +97,7 @@ fn of_recording(report: &Report, diagnosis: Option<&Diagnosis>) -> Verdict {
             reasons.push(format!(
                 "Without it, clients would save {} of {}; {speed}.",
                 saved(found),
-                format::duration(diagnosis.whole.busy_ns.saturating_add(diagnosis.whole.think_ns)),
+                format::duration(diagnosis.whole.waited_ns),
             ));
             reasons.push(format!("Who should act: {}.", owner(found)));
             reasons.extend(
@@ -116,7 +116,7 @@ fn of_recording(report: &Report, diagnosis: Option<&Diagnosis>) -> Verdict {
                     BAD_SHARE.. if !is_possible => Tone::Bad,
                     _ => Tone::Watch,
                 },
-                sentence: format!("{what} ({} of the clients' time)", format::share(found.share)),
+                sentence: format!("{what} ({} of the waiting)", format::share(found.share)),
                 reasons,
             }
         }
@@ -132,7 +132,7 @@ fn of_recording(report: &Report, diagnosis: Option<&Diagnosis>) -> Verdict {
             };
             let reason = match found {
                 Some(found) => format!(
-                    "No cause explains more than 5 % of the time. The largest is {}: {}.",
+                    "No cause explains more than 5 % of the waiting. The largest is {}: {}.",
                     found.trouble.title(),
                     headline(found)
                 ),
@@ -357,7 +357,7 @@ mod tests {
         let sure = finding(Trouble::SlowLogon, 0.3, Confidence::High, 10);
         let verdict = of(vec![chance.clone(), sure], 0);
         assert_eq!(verdict.tone, Tone::Bad);
-        assert_eq!(verdict.sentence, "The slow logons costs (30.0 % of the clients' time)");
+        assert_eq!(verdict.sentence, "The slow logons costs (30.0 % of the waiting)");
         assert_eq!(verdict.reasons[0], "A reason.");
         let verdict = of(vec![chance], 0);
         assert_eq!(verdict.tone, Tone::Watch);

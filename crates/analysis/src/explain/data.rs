@@ -153,7 +153,7 @@ pub struct Finding {
     /// Half of its 95 % interval, from the scatter of operations, ns; none for fewer than
     /// [`INTERVAL_LEAST`] operations.
     pub saved_error_ns: Option<i64>,
-    /// Share of all time in which clients waited or paused.
+    /// Share of all time in which clients waited ([`Whole::waited_ns`]).
     pub share: f64,
     /// How much evidence there is.
     pub confidence: Confidence,
@@ -369,6 +369,9 @@ pub struct Whole {
     pub network_ns: i64,
     /// Pauses of clients of less than a second, ns.
     pub think_ns: i64,
+    /// What the shares of findings refer to, ns: `busy_ns`, locks that waited, and the pauses of a slow
+    /// client.
+    pub waited_ns: i64,
     /// Mean time of an operation, ns.
     pub elapsed_ns_mean: i64,
     /// Time with an operation in flight on any connection, ns.

@@ -233,7 +233,7 @@ pub(crate) fn verdict(diagnosis: &Diagnosis) -> Option<String> {
         (0, _) => "The recording has no operation with a time, so there is no diagnosis.".to_owned(),
         (_, None) => "No problem found: nothing that costs time.".to_owned(),
         (_, Some(found)) => format!(
-            "No problem found: nothing explains more than 5 % of the time. The largest cause is {}, {}.",
+            "No problem found: nothing explains more than 5 % of the waiting. The largest cause is {}, {}.",
             found.trouble.title(),
             format::share(found.share)
         ),
@@ -252,7 +252,7 @@ pub(crate) fn when(found: &Finding, whole: &Whole) -> Option<String> {
 
 /// The cost of a finding, and its certainty.
 pub(crate) fn headline(found: &Finding) -> String {
-    format!("{} of the time, {}", format::share(found.share), cost(found))
+    format!("{} of the waiting, {}", format::share(found.share), cost(found))
 }
 
 /// Likewise without the share.

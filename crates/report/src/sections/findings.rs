@@ -24,10 +24,10 @@ pub(crate) fn findings(report: &Report, meta: &Meta) -> Option<Section> {
         title: "What makes it slow",
         help: match report.load {
             None => {
-                "Most costly first, as a share of all time in which clients waited or paused. Findings can overlap."
+                "Most costly first, as a share of all time in which clients waited. Findings can overlap."
             }
             Some(_) => {
-                "Most costly first, as a share of all time in which clients waited or paused: of the whole run, with warm-up, cool-down and logons. Findings can overlap."
+                "Most costly first, as a share of all time in which clients waited: of the whole run, with warm-up, cool-down and logons. Findings can overlap."
             }
         },
         blocks,

@@ -24,10 +24,10 @@ const HEIGHT: usize = 40;
 
 /// Explain what makes a share slow, the most costly cause first.
 ///
-/// Each finding shows the share of the time that it explains (waiting, and pauses of clients
-/// shorter than a second), the time that would be saved without it, the clients, users and files
-/// concerned, example operations, the reasons for its confidence, and remedies on server and
-/// client. If a remedy can be predicted, its gain is shown, computed by replaying the first 100,000
+/// Each finding shows the share of the waiting that it explains, the time that would be saved without
+/// it, who should act, the clients, users and files concerned, example operations, the reasons for its
+/// confidence, and remedies on server and client. Clients' pauses are shown apart from findings. If a
+/// remedy can be predicted, its gain is shown, computed by replaying the first 100,000
 /// operations. Findings can overlap.
 ///
 /// By default the first three findings that explain 5 % or more are shown, shortened to fit the

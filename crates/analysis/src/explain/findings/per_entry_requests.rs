@@ -67,6 +67,8 @@ struct Group {
 /// Listings, and what was asked after them.
 #[derive(Default)]
 pub(in super::super) struct PerEntryRequests {
+    /// When the latest request began.
+    now: i64,
     listed: Map<TextId, i64>,
     opens: Map<(u32, u64), Open>,
     groups: Map<TextId, Group>,
@@ -80,16 +82,17 @@ impl PerEntryRequests {
     }
 
     pub(in super::super) fn see(&mut self, op: &Operation) {
+        self.now = self.now.max(op.start.unwrap_or(i64::MIN));
         match op.act {
             Act::List => {
-                if let Some(start) = op.start {
-                    if self.listed.len() >= FOLDERS_MAX {
-                        self.listed.clear();
-                    }
-                    // The root of a share is the folder of names without a backslash.
-                    let folder = op.path.filter(|_| !is_root(op));
-                    self.listed.insert(Self::key(op, folder), start);
+                if self.listed.len() >= FOLDERS_MAX {
+                    self.listed.clear();
                 }
+                // The root of a share is the folder of names without a backslash. A later member of a
+                // compound has no time of its own.
+                let folder = op.path.filter(|_| !is_root(op));
+                let at = op.start.unwrap_or(self.now);
+                self.listed.insert(Self::key(op, folder), at);
             }
             Act::Open if !self.listed.is_empty() => self.open(op),
             Act::Query => {
