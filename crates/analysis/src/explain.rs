@@ -290,7 +290,14 @@ impl Explain {
         candidates.extend(self.delayed_acknowledgement.finish());
         candidates.push(self.per_entry_requests.finish());
         let mut polling = Vec::new();
-        candidates.push(self.polling.finish(&mut polling));
+        let polled = self.polling.finish(&mut polling);
+        let numbers = polled.savings.numbers();
+        for one in
+            candidates.iter_mut().filter(|one| one.finding.trouble == Trouble::FailingLookups)
+        {
+            one.without(&numbers);
+        }
+        candidates.push(polled);
         candidates.push(self.no_compounding.finish());
         let (timers, timed_out) = self.fixed_timer.finish();
         for one in candidates.iter_mut().filter(|one| is_of_unknown_cause(one.finding.trouble)) {

@@ -357,6 +357,13 @@ impl Operation<'_> {
         ns.clamp(0, i128::from(self.elapsed_ns)) as i64
     }
 
+    /// Whether it is an open with an interim response: it waits for other clients, as a lock does. Other
+    /// requests have one because they take long.
+    pub(super) fn waits_for_others(&self) -> bool {
+        let is_pending = self.columns.pending_at.get(self.row).is_some();
+        self.act == Act::Lock || self.act == Act::Open && is_pending
+    }
+
     /// Bytes and time of the reply and of the request, each if it is long enough to show the rate of
     /// the network.
     pub(super) fn long_messages(&self) -> [Option<(u64, i64)>; 2] {

@@ -103,6 +103,12 @@ impl Savings {
         }
     }
 
+    /// The numbers of the operations of the sample.
+    pub(super) fn numbers(&self) -> HashSet<u32> {
+        let stalls = self.stalls.iter().map(|stall| stall.number);
+        self.own.iter().map(|one| one.0).chain(stalls).collect()
+    }
+
     /// Removes these operations of the sample; returns their number and the time that they would save, ns.
     pub(super) fn remove(&mut self, numbers: &HashSet<u32>) -> (u64, i64) {
         let (mut operations, mut removed_ns) = (0, 0_i64);
@@ -123,11 +129,7 @@ impl Savings {
 
     /// Operations of the sample that show it.
     pub(super) fn operations(&self) -> usize {
-        let own = self.own.iter().map(|one| one.0);
-        let mut numbers: Vec<_> = own.chain(self.stalls.iter().map(|stall| stall.number)).collect();
-        numbers.sort_unstable();
-        numbers.dedup();
-        numbers.len()
+        self.numbers().len()
     }
 
     /// By how much each operation of the sample gets shorter, ns.

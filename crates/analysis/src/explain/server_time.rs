@@ -122,8 +122,7 @@ impl ServerTime {
         let is_pipe = op.share_name().is_some_and(|share| share.ends_with("IPC$"));
         let is_through = op.columns.write_through.is_set(op.row);
         let is_flush = op.act == Act::Flush || op.act == Act::Write && is_through;
-        // An open with an interim response waits for other clients (see `break_waits`), as a lock does.
-        let waits = op.columns.pending_at.get(op.row).is_some() || op.act == Act::Lock;
+        let waits = op.waits_for_others();
         let is_judged =
             !is_pipe && !is_flush && !waits && op.act != Act::Logon && op.explained.is_none();
         if let Some(start) = op.start

@@ -281,6 +281,7 @@ fn a_client_that_waits_for_a_file_polls() {
     let diagnosis = rows(|_| 1_000);
     let polls = found(&diagnosis, Trouble::Polling).unwrap();
     assert_eq!(figure(polls, "requests"), 20.0);
+    assert_eq!(found(&diagnosis, Trouble::FailingLookups), None, "the same requests");
     assert!((figure(polls, "mean_interval") - 1.0201e9).abs() < 1e6, "{polls:?}");
     // A busy client that asks again and again is not waiting.
     assert_eq!(found(&rows(|_| 0), Trouble::Polling), None);

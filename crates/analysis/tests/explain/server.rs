@@ -44,6 +44,14 @@ fn queueing_grows_with_the_load_and_slow_storage_does_not() {
 }
 
 #[test]
+fn an_interim_response_to_a_read_means_that_it_is_slow() {
+    let late = |row: &mut Operation| row.set_pending_at(row.request_start().unwrap() + MS);
+    let read = |number: i64| Act { server_ns: (80 + number) * MS, set: late, ..act(READ, 1, "a") };
+    let diagnosis = explain(&(0..40).map(read).collect::<Vec<_>>());
+    assert!(found(&diagnosis, Trouble::SlowFilesystem).is_some(), "{:?}", diagnosis.findings);
+}
+
+#[test]
 fn many_requests_in_flight_do_not_make_a_server_slow() {
     // Sixteen in flight: each is answered 1 ms after the one before, and bytes arrive without a pause.
     let mut rows = vec![act(READ, 1, "big.iso"); 600];

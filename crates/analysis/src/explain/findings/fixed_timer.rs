@@ -108,10 +108,7 @@ impl FixedTimer {
         act.0 += 1;
         // Without a round trip of its own, the quickest reply shows how far the server is at most.
         let (server_ns, away_ns) = op.split().unwrap_or((turnaround, *quickest));
-        let is_other = op.explained.is_some()
-            || op.recovery_ns() > 0
-            || op.act == Act::Lock
-            || op.columns.pending_at.get(op.row).is_some();
+        let is_other = op.explained.is_some() || op.recovery_ns() > 0 || op.waits_for_others();
         if server_ns < LEAST_NS || server_ns < TIMES_AWAY.saturating_mul(away_ns) || is_other {
             return;
         }

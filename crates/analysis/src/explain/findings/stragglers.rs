@@ -70,7 +70,7 @@ pub(in super::super) struct Stragglers {
 impl Stragglers {
     pub(in super::super) fn see(&mut self, op: &Operation) {
         let is_other = matches!(op.act, Act::Logon | Act::Lock | Act::Break | Act::Other);
-        let waits = op.columns.pending_at.get(op.row).is_some() || op.explained.is_some();
+        let waits = op.waits_for_others() || op.explained.is_some();
         let (Some((server_ns, _)), Some(start), false) = (op.split(), op.start, is_other || waits)
         else {
             return;
