@@ -26,6 +26,7 @@ mod savings;
 mod sequential_blocks;
 mod server_time;
 mod shared_link;
+mod signing;
 mod transfer_rates;
 mod what_if;
 
@@ -54,6 +55,7 @@ use operation::{Act, Operation, Rows};
 use reply_silence::ReplySilence;
 use sequential_blocks::SequentialBlocks;
 use server_time::ServerTime;
+use signing::{Signing, SigningCost};
 use transfer_rates::TransferRates;
 use what_if::ReplaySample;
 
@@ -85,6 +87,7 @@ pub struct Explain {
     sample: Option<ReplaySample>,
     lookups: Lookups,
     server_time: ServerTime,
+    signing: Signing,
     share_conflicts: ShareConflicts,
     lock_contention: LockContention,
     break_waits: BreakWaits,
@@ -206,6 +209,7 @@ impl Explain {
         self.durability.see(op);
         self.lookups.see(op);
         self.server_time.see(op);
+        self.signing.see(op);
         self.share_conflicts.see(op);
         self.lock_contention.see(op);
         self.break_waits.see(op);
@@ -215,7 +219,10 @@ impl Explain {
 
     /// The findings and notes. Fails as [`Explain::operations`] does.
     pub fn finish(mut self) -> Result<Diagnosis, ArrowError> {
-        let notes = self.notes();
+        let decisions = self.signing.notes(&self.connections);
+        let signing_cost = std::mem::take(&mut self.signing).finish(&self.connections);
+        let mut notes = self.notes(&signing_cost);
+        notes.extend(decisions);
         let mut whole = self.whole;
         if whole.timed > 0 {
             whole.elapsed_ns_mean = (self.elapsed / i128::from(whole.timed)) as i64;
@@ -231,6 +238,8 @@ impl Explain {
         candidates.extend(self.stragglers.finish());
         candidates.extend(self.lookups.finish());
         candidates.extend(self.server_time.finish());
+        // Slices of crypto are more exact.
+        candidates.extend(signing_cost.candidates.into_iter().filter(|_| !self.has_crypto_slices));
         candidates.push(self.share_conflicts.finish());
         candidates.push(self.lock_contention.finish());
         candidates.push(self.break_waits.finish());
@@ -260,7 +269,7 @@ impl Explain {
         Ok(Diagnosis { findings, notes, whole })
     }
 
-    fn notes(&self) -> Vec<Note> {
+    fn notes(&self, signing_cost: &SigningCost) -> Vec<Note> {
         let mut notes = Vec::new();
         let mut note = |is_worth: bool, about: About, what: String| {
             if is_worth {
@@ -288,13 +297,17 @@ impl Explain {
         );
         let protected = self.protected;
         note(
-            protected > self.whole.operations / 2 && !self.has_crypto_slices,
+            protected > self.whole.operations / 2
+                && !self.has_crypto_slices
+                && signing_cost.candidates.is_empty(),
             About::Protection,
             format!(
-                "{protected} of {} operations are signed or encrypted; what that costs the server is not visible \
-                 from outside: record inside the server (smbscope record), or predict a run without it (smbscope \
-                 predict --change encryption=off)",
-                self.whole.operations
+                "{protected} of {} operations are signed or encrypted; {}",
+                self.whole.operations,
+                signing_cost.bound.as_deref().unwrap_or(
+                    "what that costs the server is not visible from outside: record inside the server (smbscope \
+                     record), or predict a run without it (smbscope predict --change encryption=off)"
+                )
             ),
         );
         self.durability.notes(&mut note);

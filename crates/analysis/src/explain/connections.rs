@@ -38,8 +38,14 @@ pub(super) struct ConnectionFacts {
     pub(super) stalled_ns: [u64; 2],
     /// Fewest and most credits that the client had.
     pub(super) credits: Option<(u64, u64)>,
-    /// Addresses and ports of both ends.
-    name: Box<str>,
+    /// Whether client and server require signing, if known.
+    pub(super) signing_required: [Option<bool>; 2],
+    /// Whether the capture was taken at the server.
+    pub(super) is_at_server: bool,
+    /// Addresses of both ends.
+    pub(super) client: Box<str>,
+    pub(super) server: Box<str>,
+    ports: (u64, u64),
 }
 
 /// Recording, client (its GUID if known, otherwise its address) and server.
@@ -88,12 +94,11 @@ impl Connections {
                 ],
                 stalled_ns: [row.recovery_ns_to_client, row.recovery_ns_to_server],
                 credits: row.credits_min.map(|least| (least, row.credits_max)),
-                name: format!(
-                    "{} > {}",
-                    end(&row.client, row.client_port),
-                    end(&row.server, row.server_port)
-                )
-                .into(),
+                signing_required: [row.client_signing_required, row.signing_required],
+                is_at_server: row.vantage.as_deref() == Some("server"),
+                client: row.client.as_str().into(),
+                server: row.server.as_str().into(),
+                ports: (row.client_port, row.server_port),
             };
             self.facts.insert((recording, row.connection), facts);
         }
@@ -141,7 +146,11 @@ impl Connections {
     /// The name of a connection: its ends.
     pub(super) fn name(&self, connection: (u32, u64)) -> String {
         match self.get(connection) {
-            Some(facts) => facts.name.to_string(),
+            Some(facts) => format!(
+                "{} > {}",
+                end(&facts.client, facts.ports.0),
+                end(&facts.server, facts.ports.1)
+            ),
             None => format!("connection {}", connection.1),
         }
     }

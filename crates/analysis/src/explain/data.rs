@@ -278,6 +278,8 @@ pub enum About {
     WriteThrough,
     /// Messages are signed or encrypted, at a cost that the recording does not show.
     Protection,
+    /// Messages are signed: which side decides it.
+    Signing,
     /// Files that must survive a power failure were not written to stable storage.
     NotStable,
     /// Client and server offer SMB Multichannel and use one connection.
@@ -292,13 +294,14 @@ pub enum About {
 
 impl About {
     /// All subjects.
-    pub const ALL: [About; 11] = [
+    pub const ALL: [About; 12] = [
         About::Smb1,
         About::Loss,
         About::ZeroWindows,
         About::SmallMaximum,
         About::WriteThrough,
         About::Protection,
+        About::Signing,
         About::NotStable,
         About::MultichannelUnused,
         About::OneConnection,

@@ -9,6 +9,7 @@ mod client;
 mod lookups;
 mod notes;
 mod server;
+mod signing;
 mod support;
 mod transfers;
 mod what_if;
