@@ -234,7 +234,7 @@ impl Explain {
         let all = times.map(|ns| ns as f64).iter().sum::<f64>();
         let mut candidates = self.sequential_blocks.finish(&self.connections);
         candidates.extend(self.transfer_rates.finish(&self.connections));
-        candidates.push(self.credit_starvation.finish(&self.connections));
+        candidates.extend(self.credit_starvation.finish(&self.connections));
         candidates.extend(self.stragglers.finish());
         candidates.extend(self.lookups.finish());
         candidates.extend(self.server_time.finish());

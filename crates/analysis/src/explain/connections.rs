@@ -1,6 +1,8 @@
 //! Rows of connections and coverage: the facts about a connection that findings need, and notes about
 //! what costs no time that could be measured.
 
+use std::collections::BTreeSet;
+
 use hashbrown::HashMap;
 use smbscope_tables::tables::{Connection, Coverage};
 use smbscope_wire::smb2::negotiate::Capabilities;
@@ -18,6 +20,9 @@ const MULTI_CHANNEL: u64 = Capabilities::MULTI_CHANNEL.0 as u64;
 const MANY_BYTES: u64 = 64 << 20;
 /// Fewest connections for a note that one of them carries nearly everything.
 const CONNECTIONS_LEAST: u64 = 4;
+
+/// Most names in a sentence.
+const NAMES_MAX: usize = 3;
 
 /// Facts about a connection. Pairs are in the order: to the client (reads), to the server (writes).
 #[derive(Clone, Debug, Default)]
@@ -228,6 +233,15 @@ impl Connections {
                 self.unread
             ),
         );
+    }
+}
+
+/// The first names of a sentence, and how many more there are.
+pub(super) fn list_names(all: &BTreeSet<String>) -> String {
+    let shown: Vec<_> = all.iter().take(NAMES_MAX).map(String::as_str).collect();
+    match all.len().saturating_sub(NAMES_MAX) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
     }
 }
 

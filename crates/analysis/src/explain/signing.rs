@@ -17,7 +17,7 @@ use hashbrown::HashMap;
 
 use super::attribution::Attribution;
 use super::candidate::Candidate;
-use super::connections::{ConnectionFacts, Connections};
+use super::connections::{ConnectionFacts, Connections, list_names};
 use super::data::{About, Figure, Note};
 use super::findings::protection;
 use super::operation::{Act, Operation};
@@ -29,8 +29,6 @@ const CONNECTIONS_MAX: usize = 65_536;
 const SERVERS_MAX: usize = 256;
 /// Fewest signed operations of a connection to call signing in use.
 const SIGNED_LEAST: u64 = 3;
-/// Most names in a sentence.
-const NAMES_MAX: usize = 3;
 /// A server that needs more for each byte signs slowly, ns: 50 MB/s.
 const SLOW_NS_PER_BYTE: f64 = 20.0;
 /// What a server needs for each byte that is not signed, ns.
@@ -230,7 +228,7 @@ impl Decider {
     }
 
     fn sentence(self, group: &Group) -> String {
-        let (clients, servers) = (names(&group.clients), names(&group.servers));
+        let (clients, servers) = (list_names(&group.clients), list_names(&group.servers));
         let (reason, choice) = match self {
             Decider::Server => (
                 format!(
@@ -271,15 +269,6 @@ impl Decider {
             group.connections,
             if group.connections == 1 { "connection" } else { "connections" }
         )
-    }
-}
-
-/// The first names, and how many more there are.
-fn names(all: &BTreeSet<String>) -> String {
-    let shown: Vec<_> = all.iter().take(NAMES_MAX).map(String::as_str).collect();
-    match all.len().saturating_sub(NAMES_MAX) {
-        0 => shown.join(", "),
-        more => format!("{} and {more} more", shown.join(", ")),
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod any_input;
 mod client;
+mod credits;
 mod lookups;
 mod notes;
 mod server;

@@ -1,4 +1,4 @@
-//! Findings about transfers and the network: block sizes, link, windows, loss, credits.
+//! Findings about transfers and the network: block sizes, link, windows, loss.
 
 use smbscope_analysis::explain::{Confidence, Trouble};
 use smbscope_tables::operation::Operation;
@@ -136,35 +136,4 @@ fn loss_costs_the_lower_rate_afterwards() {
     for lost in [0, 3, 3_000] {
         assert_eq!(found(&explain_on(&rows, lossy(lost)), Trouble::Loss), None, "{lost}");
     }
-}
-
-#[test]
-fn finds_a_server_that_grants_few_credits() {
-    let set: fn(&mut Operation) = |row| {
-        row.set_outstanding(3);
-        row.set_credit_charge(1);
-        row.set_credits_requested(32);
-        row.set_credits_granted(1);
-    };
-    let reads: Vec<_> =
-        (0..40).map(|_| Act { rtt_ns: 20 * MS, set, ..act(READ, 1, "big.iso") }).collect();
-    let held = |least, most| Connection {
-        credits_min: Some(least),
-        credits_max: most,
-        ..far_connection(20, 4 << 20)
-    };
-    let diagnosis = explain_on(&reads, held(0, 4));
-    let few = found(&diagnosis, Trouble::CreditStarvation).unwrap();
-    assert_eq!((figure(few, "credits_at_most"), figure(few, "in_flight_at_most")), (4.0, 4.0));
-    assert_eq!(diagnosis.findings[0], *few);
-    // Credits were left; there were many; or the client did not request more.
-    assert_eq!(found(&explain_on(&reads, held(2, 4)), Trouble::CreditStarvation), None);
-    assert_eq!(found(&explain_on(&reads, held(0, 512)), Trouble::CreditStarvation), None);
-    let content = |row: &mut Operation| {
-        row.set_outstanding(3);
-        row.set_credits_requested(1);
-        row.set_credits_granted(1);
-    };
-    let reads: Vec<_> = reads.into_iter().map(|act| Act { set: content, ..act }).collect();
-    assert_eq!(found(&explain_on(&reads, held(0, 4)), Trouble::CreditStarvation), None);
 }
