@@ -496,16 +496,6 @@ def large_reads(one):
     one.close(fid)
 
 
-@case("multichannel-unused", note=True)
-def multichannel_unused(bench, shows):
-    """The server offers several channels, and all goes over one; or it offers none."""
-    options = {"server multi channel support": "yes" if shows else "no"}
-    with bench.lab(options=options) as lab:
-        lab.file("data.bin", 70 << 20)
-        with lab.capture(HEADERS):
-            large_reads(lab.client())
-
-
 @case("one-connection", note=True)
 def one_connection(bench, shows):
     """Four clients are logged on, and one of them moves all; or each moves as much."""

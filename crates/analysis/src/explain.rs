@@ -15,6 +15,7 @@
 
 mod attribution;
 mod candidate;
+mod channels;
 mod connections;
 mod data;
 mod durability;
@@ -41,6 +42,7 @@ pub use operation::COLUMNS;
 
 use crate::rows::busy_time::BusyTime;
 use crate::rows::columns::Resolved;
+use channels::Channels;
 use connections::Connections;
 use durability::Durability;
 use findings::break_waits::BreakWaits;
@@ -79,6 +81,7 @@ pub struct Explain {
     has_crypto_slices: bool,
     reply_silence: ReplySilence,
     connections: Connections,
+    channels: Channels,
     sequential_blocks: SequentialBlocks,
     transfer_rates: TransferRates,
     credit_starvation: CreditStarvation,
@@ -117,6 +120,7 @@ impl Explain {
         for row in rows {
             let recording = self.recording(&row.recording);
             self.connections.add(recording, row);
+            self.channels.connection(recording, row);
             if let Some(sample) = &mut self.sample {
                 sample.connection(row);
             }
@@ -210,6 +214,7 @@ impl Explain {
         self.lookups.see(op);
         self.server_time.see(op);
         self.signing.see(op);
+        self.channels.see(op);
         self.share_conflicts.see(op);
         self.lock_contention.see(op);
         self.break_waits.see(op);
@@ -312,6 +317,7 @@ impl Explain {
         );
         self.durability.notes(&mut note);
         self.connections.notes(self.smb1 > 0, &mut note);
+        self.channels.notes(&self.connections, &mut note);
         notes
     }
 }

@@ -155,6 +155,7 @@ impl WireRows {
             client_signing_required: inside
                 .client_signing_required
                 .or(seen.client_signing_required),
+            server_interfaces: inside.server_interfaces.or(seen.server_interfaces),
             ..seen
         }
     }

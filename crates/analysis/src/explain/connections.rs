@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 
 use hashbrown::HashMap;
 use smbscope_tables::tables::{Connection, Coverage};
-use smbscope_wire::smb2::negotiate::Capabilities;
 
 use super::data::About;
 
@@ -15,8 +14,7 @@ const RETRANSMITTED_LEAST: f64 = 0.001;
 const SMALL_MAXIMUM: u64 = 64 << 10;
 /// Most connections whose facts are kept; others are taken to allow what their dialect allows.
 const CONNECTIONS_MAX: usize = 1_000_000;
-const MULTI_CHANNEL: u64 = Capabilities::MULTI_CHANNEL.0 as u64;
-/// From this many bytes on, a second connection is worth its setup.
+/// From this many bytes on, it is worth mentioning that one connection carries them.
 const MANY_BYTES: u64 = 64 << 20;
 /// Fewest connections for a note that one of them carries nearly everything.
 const CONNECTIONS_LEAST: u64 = 4;
@@ -43,6 +41,8 @@ pub(super) struct ConnectionFacts {
     pub(super) stalled_ns: [u64; 2],
     /// Fewest and most credits that the client had.
     pub(super) credits: Option<(u64, u64)>,
+    /// Bytes in both directions.
+    pub(super) bytes: u64,
     /// Whether client and server require signing, if known.
     pub(super) signing_required: [Option<bool>; 2],
     /// Whether the capture was taken at the server.
@@ -53,22 +53,10 @@ pub(super) struct ConnectionFacts {
     ports: (u64, u64),
 }
 
-/// Recording, client (its GUID if known, otherwise its address) and server.
-type Pair = (u32, String, String);
-
-/// Connections of one client to one server.
-#[derive(Clone, Copy, Default)]
-struct Channels {
-    connections: u64,
-    bytes: u64,
-    are_offered: bool,
-}
-
 /// All connections.
 #[derive(Default)]
 pub(super) struct Connections {
     facts: HashMap<(u32, u64), ConnectionFacts, foldhash::fast::RandomState>,
-    pairs: HashMap<Pair, Channels, foldhash::fast::RandomState>,
     packets: u64,
     retransmissions: u64,
     gaps: u64,
@@ -99,6 +87,7 @@ impl Connections {
                 ],
                 stalled_ns: [row.recovery_ns_to_client, row.recovery_ns_to_server],
                 credits: row.credits_min.map(|least| (least, row.credits_max)),
+                bytes: to_client.saturating_add(to_server),
                 signing_required: [row.client_signing_required, row.signing_required],
                 is_at_server: row.vantage.as_deref() == Some("server"),
                 client: row.client.as_str().into(),
@@ -128,15 +117,6 @@ impl Connections {
         *count += u64::from(bytes > 0);
         *all = all.saturating_add(bytes);
         *most = (*most).max(bytes);
-        if self.pairs.len() < CONNECTIONS_MAX {
-            let client = row.client_guid.as_ref().unwrap_or(&row.client).clone();
-            let pair = self.pairs.entry((recording, client, row.server.clone())).or_default();
-            pair.connections += 1;
-            pair.bytes = pair.bytes.saturating_add(bytes);
-            let both = row.server_capabilities.zip(row.client_capabilities);
-            pair.are_offered |=
-                both.is_some_and(|(server, client)| server & client & MULTI_CHANNEL != 0);
-        }
     }
 
     pub(super) fn add_coverage(&mut self, row: &Coverage) {
@@ -193,18 +173,6 @@ impl Connections {
                 "{} of {} connections negotiated reads and writes of at most 64 KiB: large MTU needs dialect 2.1 or \
                  later",
                 self.small.0, self.small.1
-            ),
-        );
-        let is_unused =
-            |pair: &&Channels| pair.are_offered && pair.connections == 1 && pair.bytes > MANY_BYTES;
-        let unused = self.pairs.values().filter(is_unused).count();
-        note(
-            unused > 0,
-            About::MultichannelUnused,
-            format!(
-                "for {unused} of {} clients, both client and server offer SMB Multichannel, but all data uses one \
-                 connection: it needs several network cards, or one with RSS, on both sides",
-                self.pairs.len()
             ),
         );
         let (count, all, most) = self.carried;

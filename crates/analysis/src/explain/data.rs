@@ -282,8 +282,8 @@ pub enum About {
     Signing,
     /// Files that must survive a power failure were not written to stable storage.
     NotStable,
-    /// Client and server offer SMB Multichannel and use one connection.
-    MultichannelUnused,
+    /// Channels that the server refused, that it offers and the client does not use, or that bring nothing.
+    Channels,
     /// One of several connections carries nearly all bytes.
     OneConnection,
     /// Most of the time is network round trips.
@@ -303,7 +303,7 @@ impl About {
         About::Protection,
         About::Signing,
         About::NotStable,
-        About::MultichannelUnused,
+        About::Channels,
         About::OneConnection,
         About::Distance,
         About::Unseen,

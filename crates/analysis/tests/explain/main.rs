@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod any_input;
+mod channels;
 mod client;
 mod credits;
 mod lookups;
