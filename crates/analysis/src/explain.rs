@@ -28,6 +28,7 @@ mod sequential_blocks;
 mod server_time;
 mod shared_link;
 mod signing;
+mod smb1_offer;
 mod transfer_rates;
 mod what_if;
 

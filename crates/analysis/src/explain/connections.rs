@@ -41,6 +41,10 @@ pub(super) struct ConnectionFacts {
     pub(super) stalled_ns: [u64; 2],
     /// Fewest and most credits that the client had.
     pub(super) credits: Option<(u64, u64)>,
+    /// Capabilities of the server's Negotiate response.
+    pub(super) server_capabilities: Option<u64>,
+    /// MaxTransactSize, in SMB1 MaxBufferSize.
+    pub(super) buffer_bytes: Option<u64>,
     /// Bytes in both directions.
     pub(super) bytes: u64,
     /// Whether client and server require signing, if known.
@@ -87,6 +91,8 @@ impl Connections {
                 ],
                 stalled_ns: [row.recovery_ns_to_client, row.recovery_ns_to_server],
                 credits: row.credits_min.map(|least| (least, row.credits_max)),
+                server_capabilities: row.server_capabilities,
+                buffer_bytes: row.max_transact_bytes,
                 bytes: to_client.saturating_add(to_server),
                 signing_required: [row.client_signing_required, row.signing_required],
                 is_at_server: row.vantage.as_deref() == Some("server"),

@@ -1,6 +1,6 @@
 //! Findings about transfers and the network: block sizes, link, windows, loss.
 
-use smbscope_analysis::explain::{Confidence, Trouble};
+use smbscope_analysis::explain::{Confidence, Finding, Trouble};
 use smbscope_tables::operation::Operation;
 use smbscope_tables::tables::Connection;
 
@@ -39,6 +39,58 @@ fn blocks_of_dialect_2_0_2_are_small_below_64_kib() {
         row.set_dialect(0x0202);
     };
     assert_eq!(found(&explain(&far_reads(old)), Trouble::SmallReads), None);
+}
+
+/// SMB1 writes of 4,292 bytes at 20 ms on a connection with these facts.
+fn smb1_writes(capabilities: u64, buffer: u64, set: fn(&mut Operation)) -> Finding {
+    let mut acts = far_reads(set);
+    acts.iter_mut().for_each(|act| act.command = WRITE);
+    let connection = Connection {
+        server_capabilities: Some(capabilities),
+        max_transact_bytes: Some(buffer),
+        ..far_connection(20, 1 << 20)
+    };
+    found(&explain_on(&acts, connection), Trouble::SmallWrites).unwrap().clone()
+}
+
+#[test]
+fn small_blocks_of_smb1_are_the_clients_or_the_servers_choice() {
+    let block: fn(&mut Operation) = |row| {
+        set_sequential(row, 4292);
+        row.set_protocol(1);
+    };
+    let (large, raw) = (0x8000, 1);
+    let client = smb1_writes(large, 16_644, block);
+    let offer = "the client 10.0.0.1 does not use what the server 10.0.0.2 offered in Negotiate: CAP_LARGE_WRITEX";
+    assert!(client.what.contains(offer), "{}", client.what);
+    assert_eq!(client.remedies[0].at, "client");
+    // Neither large blocks nor a larger buffer: then it is the server's.
+    let server = smb1_writes(raw, 4356, block);
+    let limit =
+        "the server 10.0.0.2 did not offer CAP_LARGE_WRITEX, so with MaxBufferSize 4356 bytes";
+    assert!(
+        server.what.contains(limit) && server.what.contains("only raw mode"),
+        "{}",
+        server.what
+    );
+    assert_eq!(server.remedies[0].at, "Samba");
+    // A larger buffer alone.
+    let buffer = smb1_writes(0, 16_644, block);
+    assert!(
+        buffer.what.ends_with("offered in Negotiate: MaxBufferSize 16644 bytes"),
+        "{}",
+        buffer.what
+    );
+    // Signing excludes the large form.
+    let signed = smb1_writes(large, 4356, |row| {
+        set_sequential(row, 4292);
+        row.set_protocol(1);
+        row.set_signed(true);
+    });
+    assert!(signed.what.contains("signed messages exclude CAP_LARGE_WRITEX"), "{}", signed.what);
+    // In SMB2 these bits mean something else.
+    let smb2 = smb1_writes(large, 4356, |row| set_sequential(row, 4292));
+    assert!(!smb2.what.contains("Negotiate") && smb2.remedies[0].at == "application", "{smb2:?}");
 }
 
 #[test]
