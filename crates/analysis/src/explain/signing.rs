@@ -150,6 +150,7 @@ impl Signing {
             group.signed += count.signed;
             group.all += count.signed + count.unsigned;
             if let Some(facts) = facts {
+                group.one_sided += u64::from(facts.signing_required.contains(&None));
                 group.clients.insert(facts.client.to_string());
                 group.servers.insert(facts.server.to_string());
             }
@@ -201,6 +202,8 @@ struct Group {
     connections: u64,
     signed: u64,
     all: u64,
+    /// Connections of which only one side is known.
+    one_sided: u64,
     clients: BTreeSet<String>,
     servers: BTreeSet<String>,
 }
@@ -209,8 +212,8 @@ const IS_A_DECISION: &str = "signing protects against changed messages and relay
     not an error";
 const AT_THE_SERVER: &str = "Samba: server signing (default, mandatory on domain controllers); Windows: \
     Set-SmbServerConfiguration -RequireSecuritySignature";
-const AT_THE_CLIENT: &str = "Windows: Set-SmbClientConfiguration -RequireSecuritySignature (on by default since \
-    Windows 11 24H2); Samba: client signing; Linux: the mount option sign, or sec=ntlmsspi instead of ntlmssp \
+const AT_THE_CLIENT: &str = "Windows client: Set-SmbClientConfiguration -RequireSecuritySignature (on by default since \
+    Windows 11 24H2); Samba client: client signing; Linux: the mount option sign, or sec=ntlmsspi instead of ntlmssp \
     (krb5i instead of krb5); macOS: signing_required in nsmb.conf";
 
 impl Decider {
@@ -229,41 +232,46 @@ impl Decider {
 
     fn sentence(self, group: &Group) -> String {
         let (clients, servers) = (list_names(&group.clients), list_names(&group.servers));
+        let other = |side: &str| match group.one_sided {
+            0 => format!(" and the {side} does not"),
+            _ => String::new(),
+        };
         let (reason, choice) = match self {
             Decider::Server => (
                 format!(
-                    "because the server {servers} requires it (SIGNING_REQUIRED in its Negotiate response) and \
-                     the client does not"
+                    " because the server {servers} requires it (SIGNING_REQUIRED in its Negotiate response){}",
+                    other("client")
                 ),
-                format!("set at the server ({AT_THE_SERVER})"),
+                format!(": set at the server ({AT_THE_SERVER})"),
             ),
             Decider::Client => (
                 format!(
-                    "because the client {clients} requires it (SIGNING_REQUIRED in its Negotiate or SessionSetup \
-                     request) and the server does not"
+                    " because the client {clients} requires it (SIGNING_REQUIRED in its Negotiate or SessionSetup \
+                     request){}",
+                    other("server")
                 ),
-                format!("set at the client ({AT_THE_CLIENT})"),
+                format!(": set at the client ({AT_THE_CLIENT})"),
             ),
             Decider::Both => (
-                format!("because client {clients} and server {servers} both require it"),
-                format!("set on both sides ({AT_THE_SERVER}; client: {AT_THE_CLIENT})"),
+                format!(" because client {clients} and server {servers} both require it"),
+                format!(": set on both sides ({AT_THE_SERVER}; {AT_THE_CLIENT})"),
             ),
             Decider::Neither => (
                 format!(
-                    "although neither client {clients} nor server {servers} requires it in its SecurityMode: the \
+                    " although neither client {clients} nor server {servers} requires it in its SecurityMode: the \
                      client signs by its own settings"
                 ),
-                "Samba: client signing = desired; Windows: UNC hardening with RequireIntegrity=1; macOS up to \
-                 10.13.3 by default"
+                " (Samba: client signing = desired; Windows: UNC hardening with RequireIntegrity=1; macOS up to \
+                 10.13.3 by default)"
                     .to_owned(),
             ),
             Decider::Unknown => (
-                "but the recording does not show which side requires it (no Negotiate)".to_owned(),
-                format!("server: {AT_THE_SERVER}; client: {AT_THE_CLIENT}"),
+                ", but the recording does not show which side requires it (no complete Negotiate)".to_owned(),
+                String::new(),
             ),
         };
         format!(
-            "{} of {} operations on {} {} are signed {reason}; {IS_A_DECISION}: {choice}",
+            "{} of {} operations on {} {} are signed{reason}; {IS_A_DECISION}{choice}",
             group.signed,
             group.all,
             group.connections,

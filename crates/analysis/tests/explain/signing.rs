@@ -43,6 +43,8 @@ fn names_the_side_that_decides() {
     assert!(because(no, no).contains("although neither client 10.0.0.1 nor server 10.0.0.2"));
     assert!(because(None, None).contains("does not show which side"));
     assert!(because(None, no).contains("does not show which side"));
+    // A client of which nothing is known is not said to require nothing.
+    assert!(server.contains("the client does not") && !because(None, yes).contains("does not;"));
 }
 
 #[test]
