@@ -14,6 +14,7 @@ import json
 import os
 import shutil
 import signal
+import struct
 import sys
 import tempfile
 import time
@@ -29,6 +30,7 @@ from suite import CASES, FAR, HEADERS, case, in_order, together
 LEAST, OTHERS = 0.05, 0.10
 FIXTURES = os.path.join(benches.HERE, "../fixtures/findings")
 TERMINATED = 143
+USER_SESSION_DELETED = 0xC0000203
 
 
 @case("healthy", nothing=True, misses=False)
@@ -277,6 +279,21 @@ def credit_starvation(bench, shows):
             one.close(fid)
 
 
+@case("credits-by-client", expects="credit-starvation", fixture=False)
+def credits_by_client(bench, shows):
+    """The client requests one credit for each read, which takes four; or as many as it wants to use."""
+    with bench.lab(FAR) as lab:
+        lab.file("data.bin", 16 << 20)
+        with lab.capture(HEADERS):
+            one = lab.client(asks=3 if shows else 64)
+            fid = one.open("data.bin")
+            one.asks = 1 if shows else 64
+            # Elsewhere each time, so that it is not small sequential blocks.
+            places = [raw.read(fid, (number * 37 % 50) << 18, 1 << 18) for number in range(60)]
+            one.pipeline(places, 8)
+            one.close(fid)
+
+
 @case("bandwidth-limited")
 def bandwidth_limited(bench, shows):
     """A line of 5 Mbit/s is full; or one of 45 mostly idle."""
@@ -458,14 +475,32 @@ def large_reads(one):
     one.close(fid)
 
 
-@case("multichannel-unused", note=True)
-def multichannel_unused(bench, shows):
-    """The server offers several channels, and all goes over one; or it offers none."""
-    options = {"server multi channel support": "yes" if shows else "no"}
-    with bench.lab(options=options) as lab:
-        lab.file("data.bin", 70 << 20)
-        with lab.capture(HEADERS):
-            large_reads(lab.client())
+@case("channels", note=True)
+def channels(bench, shows):
+    """A second connection asks for a session that the server does not know; or logs on by itself."""
+    with bench.lab() as lab:
+        with lab.capture():
+            one = lab.client()
+            one.call(raw.query_info(one.open("", smb.LIST, smb.OPEN, smb.DIRECTORY), 1, 18))
+            if shows:
+                with smb.inside(lab.namespace):
+                    other = raw.Session(lab.address, 445)
+                raw.negotiate(other)
+                other.session = one.session ^ 0x5555
+                token = b"NTLMSSP\0" + struct.pack("<II", 1, 0x205) + bytes(16)
+                other.call(raw.session_setup(token, binding=True), statuses=[USER_SESSION_DELETED])
+                other.socket.close()
+            else:
+                lab.client()
+
+
+@case("signing", note=True)
+def signing(bench, shows):
+    """The server requires signing; or neither side does, although both negotiate an algorithm."""
+    with bench.lab(options={"server signing": "mandatory" if shows else "default"}) as lab:
+        names = lab.names(20)
+        with lab.capture():
+            lab.smbclient("; ".join(f'get "{name}" /dev/null' for name in names))
 
 
 @case("one-connection", note=True)

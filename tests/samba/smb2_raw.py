@@ -93,7 +93,7 @@ def negotiate_context(kind, data):
     return struct.pack("<HHI", kind, len(data), 0) + data + bytes(-len(data) % 8)
 
 
-def log_on(s, share):
+def negotiate(s):
     dialects = struct.pack("<5H", 0x0202, 0x0210, 0x0300, 0x0302, 0x0311)
     contexts = negotiate_context(1, struct.pack("<HHH", 1, 32, 1) + bytes(range(32))) + \
         negotiate_context(3, struct.pack("<HHIHH", 2, 0, 0, 2, 3)) + \
@@ -102,6 +102,14 @@ def log_on(s, share):
     offset = 64 + 36 + len(dialects) + -(36 + len(dialects)) % 8
     body = struct.pack("<HHHHI16sIHH", 36, 5, 1, 0, 0x7F, bytes(range(16)), offset, 4, 0) + dialects
     s.call((NEGOTIATE, body + bytes(offset - 64 - len(body)) + contexts))
+
+
+def session_setup(token, binding=False):
+    return (SESSION_SETUP, struct.pack("<HBBIIHHQ", 25, 1 if binding else 0, 1, 0, 0, 88, len(token), 0) + token)
+
+
+def log_on(s, share):
+    negotiate(s)
     flags = 0x00000205  # Unicode, request target, NTLM: nothing that needs a key
     first = b"NTLMSSP\0" + struct.pack("<II", 1, flags) + bytes(16)
     user, domain = "stranger".encode("utf-16-le"), "LAB".encode("utf-16-le")
@@ -114,8 +122,7 @@ def log_on(s, share):
     third = b"NTLMSSP\0" + struct.pack("<I", 3) + fields + struct.pack("<I", flags) + \
         reply + reply + domain + user
     for token, status in ((first, MORE_PROCESSING), (third, 0)):
-        body = struct.pack("<HBBIIHHQ", 25, 0, 1, 0, 0, 88, len(token), 0) + token
-        s.call((SESSION_SETUP, body), statuses=[status])
+        s.call(session_setup(token), statuses=[status])
     path = f"\\\\server\\{share}".encode("utf-16-le")
     s.call((TREE_CONNECT, struct.pack("<HHHH", 9, 0, 72, len(path)) + path))
     s.tree = s.last_tree

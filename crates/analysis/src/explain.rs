@@ -18,6 +18,7 @@ mod attribution;
 mod breaks;
 mod candidate;
 mod change;
+mod channels;
 mod connections;
 mod counters;
 mod data;
@@ -31,6 +32,8 @@ mod savings;
 mod sequential_blocks;
 mod server_time;
 mod shared_link;
+mod signing;
+mod smb1_offer;
 mod transfer_rates;
 mod unexplained;
 mod what_if;
@@ -50,6 +53,7 @@ use crate::rows::columns::Resolved;
 use breaks::Breaks;
 use candidate::Candidate;
 use change::Change;
+use channels::Channels;
 use connections::Connections;
 use counters::Counters;
 use durability::Durability;
@@ -69,6 +73,7 @@ use operation::{Act, Operation, Rows};
 use reply_silence::ReplySilence;
 use sequential_blocks::SequentialBlocks;
 use server_time::ServerTime;
+use signing::{Signing, SigningCost};
 use transfer_rates::TransferRates;
 use what_if::ReplaySample;
 
@@ -100,6 +105,7 @@ pub struct Explain {
     has_crypto_slices: bool,
     reply_silence: ReplySilence,
     connections: Connections,
+    channels: Channels,
     sequential_blocks: SequentialBlocks,
     transfer_rates: TransferRates,
     credit_starvation: CreditStarvation,
@@ -108,6 +114,7 @@ pub struct Explain {
     sample: Option<ReplaySample>,
     lookups: Lookups,
     server_time: ServerTime,
+    signing: Signing,
     share_conflicts: ShareConflicts,
     lock_contention: LockContention,
     breaks: Breaks,
@@ -144,6 +151,7 @@ impl Explain {
         for row in rows {
             let recording = self.recording(&row.recording);
             self.connections.add(recording, row);
+            self.channels.connection(recording, row);
             if let Some(sample) = &mut self.sample {
                 sample.connection(row);
             }
@@ -253,6 +261,8 @@ impl Explain {
         self.durability.see(op);
         self.lookups.see(op);
         self.server_time.see(op);
+        self.signing.see(op);
+        self.channels.see(op);
         self.lock_contention.see(op);
         self.breaks.see(op);
         self.fixed_timer.see(op);
@@ -264,7 +274,10 @@ impl Explain {
 
     /// The findings and notes. Fails as [`Explain::operations`] does.
     pub fn finish(mut self) -> Result<Diagnosis, ArrowError> {
-        let mut notes = self.notes();
+        let decisions = self.signing.notes(&self.connections);
+        let signing_cost = std::mem::take(&mut self.signing).finish(&self.connections);
+        let mut notes = self.notes(&signing_cost);
+        notes.extend(decisions);
         let mut whole = self.whole;
         if whole.timed > 0 {
             whole.elapsed_ns_mean = (self.elapsed / i128::from(whole.timed)) as i64;
@@ -279,10 +292,12 @@ impl Explain {
         let all = whole.waited_ns as f64;
         let mut candidates = self.sequential_blocks.finish(&self.connections);
         candidates.extend(self.transfer_rates.finish(&self.connections));
-        candidates.push(self.credit_starvation.finish(&self.connections));
+        candidates.extend(self.credit_starvation.finish(&self.connections));
         candidates.extend(self.stragglers.finish());
         candidates.extend(self.lookups.finish());
         candidates.extend(self.server_time.finish());
+        // Slices of crypto are more exact.
+        candidates.extend(signing_cost.candidates.into_iter().filter(|_| !self.has_crypto_slices));
         candidates.push(self.share_conflicts.finish());
         candidates.push(self.lock_contention.finish());
         candidates.extend(self.breaks.finish());
@@ -343,7 +358,7 @@ impl Explain {
         Ok(Diagnosis { findings, pauses, unexplained, change, notes, whole })
     }
 
-    fn notes(&self) -> Vec<Note> {
+    fn notes(&self, signing_cost: &SigningCost) -> Vec<Note> {
         let mut notes = Vec::new();
         let mut note = |is_worth: bool, about: About, what: String| {
             if is_worth {
@@ -371,17 +386,22 @@ impl Explain {
         );
         let protected = self.protected;
         note(
-            protected > self.whole.operations / 2 && !self.has_crypto_slices,
+            protected > self.whole.operations / 2
+                && !self.has_crypto_slices
+                && signing_cost.candidates.is_empty(),
             About::Protection,
             format!(
-                "{protected} of {} operations are signed or encrypted; what that costs the server is not visible \
-                 from outside: record inside the server (smbscope record), or predict a run without it (smbscope \
-                 predict --change encryption=off)",
-                self.whole.operations
+                "{protected} of {} operations are signed or encrypted; {}",
+                self.whole.operations,
+                signing_cost.bound.as_deref().unwrap_or(
+                    "what that costs the server is not visible from outside: record inside the server (smbscope \
+                     record), or predict a run without it (smbscope predict --change encryption=off)"
+                )
             ),
         );
         self.durability.notes(&mut note);
         self.connections.notes(self.smb1 > 0, &mut note);
+        self.channels.notes(&self.connections, &mut note);
         notes
     }
 }

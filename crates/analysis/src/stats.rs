@@ -5,4 +5,5 @@ pub(crate) mod clusters;
 pub(crate) mod effect;
 pub(crate) mod latency;
 pub(crate) mod mean;
+pub(crate) mod slope;
 pub(crate) mod student;

@@ -226,6 +226,8 @@ fn describe(channel: &mut Channel, negotiated: &Negotiated, offered: &Negotiate<
     table.client_capabilities = Some(u64::from(offered.capabilities.0));
     let guid: String = offered.client_guid.iter().map(|byte| format!("{byte:02x}")).collect();
     table.client_guid = Some(guid);
+    table.client_signing_required =
+        Some(offered.security_mode.contains(SecurityMode::SIGNING_REQUIRED));
 }
 
 #[cfg(test)]

@@ -152,6 +152,10 @@ impl WireRows {
             server_capabilities: inside.server_capabilities.or(seen.server_capabilities),
             client_capabilities: inside.client_capabilities.or(seen.client_capabilities),
             client_guid: inside.client_guid.or(seen.client_guid),
+            client_signing_required: inside
+                .client_signing_required
+                .or(seen.client_signing_required),
+            server_interfaces: inside.server_interfaces.or(seen.server_interfaces),
             ..seen
         }
     }

@@ -33,7 +33,7 @@
 //! | [`mod@column`], [`anonymize`] | units and sensitivity of columns; names replaced by keyed tokens |
 //! | [`filter`] | which operations are asked about, and the rows of all tables that belong to them |
 //! | [`manifest`], [`description`], [`run`] | what a dataset and a load run say about themselves |
-//! | [`profile`], [`protection`], [`quantity`], [`date`] | values that several crates share |
+//! | [`profile`], [`protection`], [`quantity`], [`date`], [`interface`] | values that several crates share |
 //!
 //! # Two operations as a batch
 //!
@@ -100,6 +100,7 @@ pub mod command_class;
 pub mod date;
 pub mod description;
 pub mod filter;
+pub mod interface;
 pub mod manifest;
 pub mod message;
 pub mod named_columns;

@@ -1,9 +1,10 @@
 //! Rows of connections and coverage: the facts about a connection that findings need, and notes about
 //! what costs no time that could be measured.
 
+use std::collections::BTreeSet;
+
 use hashbrown::HashMap;
 use smbscope_tables::tables::{Connection, Coverage};
-use smbscope_wire::smb2::negotiate::Capabilities;
 
 use super::data::About;
 
@@ -13,11 +14,13 @@ const RETRANSMITTED_LEAST: f64 = 0.001;
 const SMALL_MAXIMUM: u64 = 64 << 10;
 /// Most connections whose facts are kept; others are taken to allow what their dialect allows.
 const CONNECTIONS_MAX: usize = 1_000_000;
-const MULTI_CHANNEL: u64 = Capabilities::MULTI_CHANNEL.0 as u64;
-/// From this many bytes on, a second connection is worth its setup.
+/// From this many bytes on, it is worth mentioning that one connection carries them.
 const MANY_BYTES: u64 = 64 << 20;
 /// Fewest connections for a note that one of them carries nearly everything.
 const CONNECTIONS_LEAST: u64 = 4;
+
+/// Most names in a sentence.
+const NAMES_MAX: usize = 3;
 
 /// Facts about a connection. Pairs are in the order: to the client (reads), to the server (writes).
 #[derive(Clone, Debug, Default)]
@@ -38,28 +41,26 @@ pub(super) struct ConnectionFacts {
     pub(super) stalled_ns: [u64; 2],
     /// Fewest and most credits that the client had.
     pub(super) credits: Option<(u64, u64)>,
-    /// Addresses and ports of both ends.
-    name: Box<str>,
+    /// Capabilities of the server's Negotiate response.
+    pub(super) server_capabilities: Option<u64>,
+    /// MaxTransactSize, in SMB1 MaxBufferSize.
+    pub(super) buffer_bytes: Option<u64>,
+    /// Bytes in both directions.
+    pub(super) bytes: u64,
+    /// Whether client and server require signing, if known.
+    pub(super) signing_required: [Option<bool>; 2],
+    /// Whether the capture was taken at the server.
+    pub(super) is_at_server: bool,
     /// Addresses of both ends.
-    ends: Box<str>,
-}
-
-/// Recording, client (its GUID if known, otherwise its address) and server.
-type Pair = (u32, String, String);
-
-/// Connections of one client to one server.
-#[derive(Clone, Copy, Default)]
-struct Channels {
-    connections: u64,
-    bytes: u64,
-    are_offered: bool,
+    pub(super) client: Box<str>,
+    pub(super) server: Box<str>,
+    ports: (u64, u64),
 }
 
 /// All connections.
 #[derive(Default)]
 pub(super) struct Connections {
     facts: HashMap<(u32, u64), ConnectionFacts, foldhash::fast::RandomState>,
-    pairs: HashMap<Pair, Channels, foldhash::fast::RandomState>,
     packets: u64,
     retransmissions: u64,
     gaps: u64,
@@ -90,13 +91,14 @@ impl Connections {
                 ],
                 stalled_ns: [row.recovery_ns_to_client, row.recovery_ns_to_server],
                 credits: row.credits_min.map(|least| (least, row.credits_max)),
-                name: format!(
-                    "{} > {}",
-                    end(&row.client, row.client_port),
-                    end(&row.server, row.server_port)
-                )
-                .into(),
-                ends: format!("{} - {}", row.client, row.server).into(),
+                server_capabilities: row.server_capabilities,
+                buffer_bytes: row.max_transact_bytes,
+                bytes: to_client.saturating_add(to_server),
+                signing_required: [row.client_signing_required, row.signing_required],
+                is_at_server: row.vantage.as_deref() == Some("server"),
+                client: row.client.as_str().into(),
+                server: row.server.as_str().into(),
+                ports: (row.client_port, row.server_port),
             };
             self.facts.insert((recording, row.connection), facts);
         }
@@ -121,15 +123,6 @@ impl Connections {
         *count += u64::from(bytes > 0);
         *all = all.saturating_add(bytes);
         *most = (*most).max(bytes);
-        if self.pairs.len() < CONNECTIONS_MAX {
-            let client = row.client_guid.as_ref().unwrap_or(&row.client).clone();
-            let pair = self.pairs.entry((recording, client, row.server.clone())).or_default();
-            pair.connections += 1;
-            pair.bytes = pair.bytes.saturating_add(bytes);
-            let both = row.server_capabilities.zip(row.client_capabilities);
-            pair.are_offered |=
-                both.is_some_and(|(server, client)| server & client & MULTI_CHANNEL != 0);
-        }
     }
 
     pub(super) fn add_coverage(&mut self, row: &Coverage) {
@@ -144,14 +137,18 @@ impl Connections {
     /// The name of a connection: its ends.
     pub(super) fn name(&self, connection: (u32, u64)) -> String {
         match self.get(connection) {
-            Some(facts) => facts.name.to_string(),
+            Some(facts) => format!(
+                "{} > {}",
+                end(&facts.client, facts.ports.0),
+                end(&facts.server, facts.ports.1)
+            ),
             None => format!("connection {}", connection.1),
         }
     }
 
     /// The addresses of a connection's ends.
     pub(super) fn ends(&self, connection: (u32, u64)) -> Option<String> {
-        self.get(connection).map(|facts| facts.ends.to_string())
+        self.get(connection).map(|facts| format!("{} - {}", facts.client, facts.server))
     }
 
     /// Segments that were sent again, and all segments.
@@ -189,18 +186,6 @@ impl Connections {
                 self.small.0, self.small.1
             ),
         );
-        let is_unused =
-            |pair: &&Channels| pair.are_offered && pair.connections == 1 && pair.bytes > MANY_BYTES;
-        let unused = self.pairs.values().filter(is_unused).count();
-        note(
-            unused > 0,
-            About::MultichannelUnused,
-            format!(
-                "for {unused} of {} clients, both client and server offer SMB Multichannel, but all data uses one \
-                 connection: it needs several network cards, or one with RSS, on both sides",
-                self.pairs.len()
-            ),
-        );
         let (count, all, most) = self.carried;
         note(
             count >= CONNECTIONS_LEAST && most > MANY_BYTES && most as f64 > 0.9 * all as f64,
@@ -227,6 +212,15 @@ impl Connections {
                 self.unread
             ),
         );
+    }
+}
+
+/// The first names of a sentence, and how many more there are.
+pub(super) fn list_names(all: &BTreeSet<String>) -> String {
+    let shown: Vec<_> = all.iter().take(NAMES_MAX).map(String::as_str).collect();
+    match all.len().saturating_sub(NAMES_MAX) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
     }
 }
 

@@ -405,10 +405,12 @@ pub enum About {
     WriteThrough,
     /// Messages are signed or encrypted, at a cost that the recording does not show.
     Protection,
+    /// Messages are signed: which side decides it.
+    Signing,
     /// Files that must survive a power failure were not written to stable storage.
     NotStable,
-    /// Client and server offer SMB Multichannel and use one connection.
-    MultichannelUnused,
+    /// Channels that the server refused, that it offers and the client does not use, or that bring nothing.
+    Channels,
     /// One of several connections carries nearly all bytes.
     OneConnection,
     /// Most of the time is network round trips.
@@ -421,15 +423,16 @@ pub enum About {
 
 impl About {
     /// All subjects.
-    pub const ALL: [About; 12] = [
+    pub const ALL: [About; 13] = [
         About::Smb1,
         About::Loss,
         About::ZeroWindows,
         About::SmallMaximum,
         About::WriteThrough,
         About::Protection,
+        About::Signing,
         About::NotStable,
-        About::MultichannelUnused,
+        About::Channels,
         About::OneConnection,
         About::Distance,
         About::Polling,

@@ -15,6 +15,7 @@ use super::data::{Confidence, Figure, Trouble};
 use super::findings::{small_reads, small_writes};
 use super::operation::{Act, Operation};
 use super::rate;
+use super::smb1_offer::Smb1Offers;
 use crate::predict::Z_95;
 use crate::stats::mean::Mean;
 
@@ -59,6 +60,7 @@ struct ConnectionBlocks {
     /// What limits its blocks if the negotiation is not in the recording.
     is_smb1: bool,
     is_202: bool,
+    is_signed: bool,
 }
 
 /// One direction of all connections.
@@ -72,6 +74,8 @@ struct DirectionTally {
     unsplit: u64,
     /// Long messages, which show the rate of the network: bytes and time.
     link: (u64, i64),
+    /// What SMB1's servers allow.
+    smb1: Smb1Offers,
     /// Blocks of any size that go one at a time: number, bytes, time.
     all: (u64, u64, i64),
 }
@@ -126,6 +130,7 @@ impl SequentialBlocks {
                 tallies: Default::default(),
                 is_smb1: op.columns.protocol.get(op.row) == Some(1),
                 is_202: op.columns.dialect.get(op.row) == Some("2.0.2"),
+                is_signed: op.columns.signed.is_set(op.row),
             })
         });
         let is_large = op.bytes >= connection.least_target();
@@ -175,9 +180,13 @@ impl SequentialBlocks {
             let known = connections.get(key);
             let targets =
                 [0, 1].map(|place| blocks.target(known.and_then(|one| one.blocks_max[place])));
-            for ((direction, tallies), target) in
-                self.directions.iter_mut().zip(blocks.tallies).zip(targets)
-            {
+            let tallies = self.directions.iter_mut().zip(blocks.tallies).zip(targets);
+            for (place, ((direction, tallies), target)) in tallies.enumerate() {
+                if let Some(facts) = known.filter(|_| blocks.is_smb1) {
+                    let [small, _] = &tallies;
+                    let (block, n) = (small.block.mean(), small.attribution.operations);
+                    direction.smb1.add(place, (block, n), blocks.is_signed, facts);
+                }
                 tallies.into_iter().for_each(|tally| direction.take(tally, target as f64));
             }
         }
@@ -304,6 +313,7 @@ impl DirectionTally {
         }
         let mut candidate = Candidate::new(trouble, what, self.attribution, confidence, because);
         candidate.finding.figures = figures;
+        self.smb1.describe(usize::from(trouble == Trouble::SmallWrites), &mut candidate.finding);
         candidate
     }
 }

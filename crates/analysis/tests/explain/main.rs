@@ -5,12 +5,15 @@
 #![allow(clippy::unwrap_used)]
 
 mod any_input;
+mod channels;
 mod client;
 mod context;
+mod credits;
 mod events;
 mod lookups;
 mod notes;
 mod server;
+mod signing;
 mod support;
 mod transfers;
 mod what_if;

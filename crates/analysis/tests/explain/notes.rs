@@ -59,28 +59,3 @@ fn notes_backups_that_were_not_flushed() {
     assert!(!copy("backup\\full.vbk", &[act(FLUSH, 1, "backup\\full.vbk")]));
     assert!(!copy("letter.docx", &[]));
 }
-
-#[test]
-fn notes_multichannel_that_is_not_used() {
-    let one = |number, bytes| Connection {
-        recording: "run".into(),
-        connection: number,
-        bytes_to_client: bytes,
-        server_capabilities: Some(0x7f),
-        client_capabilities: Some(8),
-        client_guid: Some(format!("client {}", number % 4)),
-        ..far_connection(0, 1 << 20)
-    };
-    let about = |rows: &[Connection]| {
-        let mut explain = Explain::new();
-        explain.connections(rows);
-        explain.finish().unwrap().notes.iter().map(|note| note.about).collect::<Vec<_>>()
-    };
-    let many = 1 << 30;
-    assert_eq!(about(&[one(1, many)]), [About::MultichannelUnused]);
-    assert_eq!(about(&[one(1, many), one(5, many)]), []);
-    assert_eq!(about(&[Connection { client_capabilities: Some(0), ..one(1, many) }]), []);
-    let rest = [one(2, 9), one(3, 9), one(4, 9)];
-    let all = [&[one(1, many)], &rest[..]].concat();
-    assert_eq!(about(&all), [About::MultichannelUnused, About::OneConnection]);
-}

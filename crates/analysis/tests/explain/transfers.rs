@@ -1,6 +1,6 @@
-//! Findings about transfers and the network: block sizes, link, windows, loss, credits.
+//! Findings about transfers and the network: block sizes, link, windows, loss.
 
-use smbscope_analysis::explain::{Confidence, Trouble};
+use smbscope_analysis::explain::{Confidence, Finding, Trouble};
 use smbscope_tables::operation::Operation;
 use smbscope_tables::tables::Connection;
 
@@ -39,6 +39,58 @@ fn blocks_of_dialect_2_0_2_are_small_below_64_kib() {
         row.set_dialect(0x0202);
     };
     assert_eq!(found(&explain(&far_reads(old)), Trouble::SmallReads), None);
+}
+
+/// SMB1 writes of 4,292 bytes at 20 ms on a connection with these facts.
+fn smb1_writes(capabilities: u64, buffer: u64, set: fn(&mut Operation)) -> Finding {
+    let mut acts = far_reads(set);
+    acts.iter_mut().for_each(|act| act.command = WRITE);
+    let connection = Connection {
+        server_capabilities: Some(capabilities),
+        max_transact_bytes: Some(buffer),
+        ..far_connection(20, 1 << 20)
+    };
+    found(&explain_on(&acts, connection), Trouble::SmallWrites).unwrap().clone()
+}
+
+#[test]
+fn small_blocks_of_smb1_are_the_clients_or_the_servers_choice() {
+    let block: fn(&mut Operation) = |row| {
+        set_sequential(row, 4292);
+        row.set_protocol(1);
+    };
+    let (large, raw) = (0x8000, 1);
+    let client = smb1_writes(large, 16_644, block);
+    let offer = "the client 10.0.0.1 does not use what the server 10.0.0.2 offered in Negotiate: CAP_LARGE_WRITEX";
+    assert!(client.what.contains(offer), "{}", client.what);
+    assert_eq!(client.remedies[0].at, "client");
+    // Neither large blocks nor a larger buffer: then it is the server's.
+    let server = smb1_writes(raw, 4356, block);
+    let limit =
+        "the server 10.0.0.2 did not offer CAP_LARGE_WRITEX, so with MaxBufferSize 4356 bytes";
+    assert!(
+        server.what.contains(limit) && server.what.contains("only raw mode"),
+        "{}",
+        server.what
+    );
+    assert_eq!(server.remedies[0].at, "Samba");
+    // A larger buffer alone.
+    let buffer = smb1_writes(0, 16_644, block);
+    assert!(
+        buffer.what.ends_with("offered in Negotiate: MaxBufferSize 16644 bytes"),
+        "{}",
+        buffer.what
+    );
+    // Signing excludes the large form.
+    let signed = smb1_writes(large, 4356, |row| {
+        set_sequential(row, 4292);
+        row.set_protocol(1);
+        row.set_signed(true);
+    });
+    assert!(signed.what.contains("signed messages exclude CAP_LARGE_WRITEX"), "{}", signed.what);
+    // In SMB2 these bits mean something else.
+    let smb2 = smb1_writes(large, 4356, |row| set_sequential(row, 4292));
+    assert!(!smb2.what.contains("Negotiate") && smb2.remedies[0].at == "application", "{smb2:?}");
 }
 
 #[test]
@@ -136,35 +188,4 @@ fn loss_costs_the_lower_rate_afterwards() {
     for lost in [0, 3, 3_000] {
         assert_eq!(found(&explain_on(&rows, lossy(lost)), Trouble::Loss), None, "{lost}");
     }
-}
-
-#[test]
-fn finds_a_server_that_grants_few_credits() {
-    let set: fn(&mut Operation) = |row| {
-        row.set_outstanding(3);
-        row.set_credit_charge(1);
-        row.set_credits_requested(32);
-        row.set_credits_granted(1);
-    };
-    let reads: Vec<_> =
-        (0..40).map(|_| Act { rtt_ns: 20 * MS, set, ..act(READ, 1, "big.iso") }).collect();
-    let held = |least, most| Connection {
-        credits_min: Some(least),
-        credits_max: most,
-        ..far_connection(20, 4 << 20)
-    };
-    let diagnosis = explain_on(&reads, held(0, 4));
-    let few = found(&diagnosis, Trouble::CreditStarvation).unwrap();
-    assert_eq!((figure(few, "credits_at_most"), figure(few, "in_flight_at_most")), (4.0, 4.0));
-    assert_eq!(diagnosis.findings[0], *few);
-    // Credits were left; there were many; or the client did not request more.
-    assert_eq!(found(&explain_on(&reads, held(2, 4)), Trouble::CreditStarvation), None);
-    assert_eq!(found(&explain_on(&reads, held(0, 512)), Trouble::CreditStarvation), None);
-    let content = |row: &mut Operation| {
-        row.set_outstanding(3);
-        row.set_credits_requested(1);
-        row.set_credits_granted(1);
-    };
-    let reads: Vec<_> = reads.into_iter().map(|act| Act { set: content, ..act }).collect();
-    assert_eq!(found(&explain_on(&reads, held(0, 4)), Trouble::CreditStarvation), None);
 }

@@ -50,6 +50,20 @@ fn small_writes_over_distance_are_found() {
 }
 
 #[test]
+fn small_blocks_of_smb1_are_attributed_to_the_side_that_chooses_them() {
+    for (name, sentence, side) in [
+        ("smb1-large-offered", "the client 10.0.0.1 does not use what the server", "client"),
+        ("smb1-small-buffer", "the server 10.0.0.2 did not offer CAP_LARGE_WRITEX", "Samba"),
+    ] {
+        let diagnosis = diagnosis(&fixture(&format!("made/{name}.pcap.gz")));
+        let first = &diagnosis["findings"][0];
+        assert_eq!(first["trouble"], "small-writes", "{name}");
+        assert!(first["what"].as_str().unwrap().contains(sentence), "{first}");
+        assert_eq!(first["remedies"][0]["at"], side, "{name}");
+    }
+}
+
+#[test]
 fn findings_are_sorted_by_cost() {
     let diagnosis = diagnosis(&capture());
     let saved: Vec<_> = diagnosis["findings"]

@@ -10,7 +10,7 @@ use super::{answer, fixture};
 /// Causes that explain less are not findings.
 const LEAST_SHARE: f64 = 0.05;
 /// Fixtures of notes, which have no cost in time.
-const NOTES: [&str; 3] = ["multichannel-unused", "not-stable", "one-connection"];
+const NOTES: [&str; 4] = ["channels", "not-stable", "one-connection", "signing"];
 
 /// The findings for a capture, the most costly first; for the fixture of a note, the notes.
 fn found(name: &str, capture: &str) -> Vec<String> {

@@ -74,6 +74,8 @@ table! {
         server_capabilities: Option<u64>, None, Public, "Capabilities in the server's Negotiate response.";
         client_capabilities: Option<u64>, None, Public, "Capabilities in the client's Negotiate request.";
         client_guid: Option<String>, None, Machine, "ClientGuid: the same on all channels of a client.";
+        client_signing_required: Option<bool>, None, Public, "Whether the client requires signing: in its Negotiate request, or in a SessionSetup request to a server that does not.";
+        server_interfaces: Option<String>, None, Machine, "Interfaces that the server offers for further channels (FSCTL_QUERY_NETWORK_INTERFACE_INFO), if the client queried them on this connection: address, interface index, speed, RSS, RDMA.";
     }
 }
 

@@ -1,5 +1,6 @@
-//! Signing and encryption take the server's time. Visible from inside the server only; the
-//! observation is [`super::super::server_time`].
+//! Signing and encryption take the server's time. Inside the server it is measured
+//! ([`super::super::server_time`]); from outside, the time of signed reads and writes that grows with their
+//! bytes shows it ([`super::super::signing`]).
 
 use super::super::attribution::Attribution;
 use super::super::candidate::Candidate;
@@ -30,5 +31,30 @@ pub(in super::super) fn measured(attribution: Attribution) -> Candidate {
         attribution,
         Confidence::High,
         MEASURED,
+    )
+}
+
+/// `is_compared` if reads or writes that are not signed grow less.
+pub(in super::super) fn from_outside(attribution: Attribution, is_compared: bool) -> Candidate {
+    let (confidence, because) = match is_compared {
+        true => (
+            Confidence::Medium,
+            "the time before the first byte of the reply grows with the bytes of signed reads or writes, and less \
+             with those of unsigned ones",
+        ),
+        false => (
+            Confidence::Low,
+            "the time before the first byte of the reply grows with the bytes of signed reads or writes by more \
+             than the network needs; slow storage looks the same: a copy of the same file without signing, or a \
+             recording inside the server (smbscope record), decides between them",
+        ),
+    };
+    Candidate::new(
+        Trouble::Protection,
+        "The server signs and verifies slowly, as one processor core without fast cryptography does: its time \
+         grows with each byte of signed reads and writes",
+        attribution,
+        confidence,
+        because,
     )
 }

@@ -118,6 +118,8 @@ pub fn decode(
         Command::NT_CANCEL => return Stage::Silent,
         Command::NEGOTIATE => {
             let offered = NegotiateRequest::new(block);
+            let is_required = header.flags2.has(Flags2::SECURITY_SIGNATURE_REQUIRED);
+            pairing.table.client_signing_required = Some(is_required);
             let dialects = offered.dialects().take(DIALECTS);
             let codes = dialects.map(|name| code::smb1_dialect(&name.decode()));
             return Stage::Negotiate(codes.collect());

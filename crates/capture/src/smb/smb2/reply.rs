@@ -1,6 +1,7 @@
 //! What a reply's body adds to its operation (MS-SMB2 section 2.2, the responses).
 
 use smbscope_tables::code::share_type;
+use smbscope_tables::interface::{self, ServerInterface};
 use smbscope_tables::message::file_bytes;
 use smbscope_tables::tables::Referral;
 use smbscope_wire::smb2::access::FileAttributes;
@@ -15,6 +16,7 @@ use smbscope_wire::smb2::info::QueryInfoResponse;
 use smbscope_wire::smb2::ioctl::IoctlResponse;
 use smbscope_wire::smb2::negotiate::{NegotiateResponse, SecurityMode};
 use smbscope_wire::smb2::negotiate_context::NegotiateContextData;
+use smbscope_wire::smb2::network_interface::InterfaceCapabilities;
 use smbscope_wire::smb2::notify::ChangeNotifyResponse;
 use smbscope_wire::smb2::read::ReadResponse;
 use smbscope_wire::smb2::session::{SessionFlags, SessionSetupResponse};
@@ -87,6 +89,9 @@ pub fn decode(member: &Member<'_>, reply: &mut Reply, pairing: &mut Pairing) {
             ) {
                 reply.referrals = logon::referrals(view.output().unwrap_or_default());
             }
+            if view.ctl_code() == Some(Fsctl::QUERY_NETWORK_INTERFACE_INFO) {
+                interfaces(view, pairing);
+            }
         }
         Command::QUERY_DIRECTORY => {
             reply.transferred = QueryDirectoryResponse(bytes).output_buffer_length().map(u64::from);
@@ -116,6 +121,23 @@ pub fn decode(member: &Member<'_>, reply: &mut Reply, pairing: &mut Pairing) {
             }));
         }
         _ => {}
+    }
+}
+
+/// Keeps the interfaces that the server offers, each with an address.
+fn interfaces(view: IoctlResponse<'_>, pairing: &mut Pairing) {
+    let offered = view.network_interfaces().filter_map(|one| {
+        Some(ServerInterface {
+            address: one.address?,
+            index: one.index,
+            speed: one.link_speed,
+            has_rss: one.capabilities.contains(InterfaceCapabilities::RSS_CAPABLE),
+            has_rdma: one.capabilities.contains(InterfaceCapabilities::RDMA_CAPABLE),
+        })
+    });
+    let text = interface::to_text(offered);
+    if !text.is_empty() {
+        pairing.table.server_interfaces = Some(text);
     }
 }
 
@@ -256,5 +278,38 @@ impl Reply {
         session.guest = flags.map(|flags| flags.0 & guest != 0);
         session.encrypt_data = flags.map(|flags| flags.contains(SessionFlags::ENCRYPT_DATA));
         out.session(session)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A reply to an FSCTL with that output.
+    fn ioctl(code: Fsctl, output: &[u8]) -> Vec<u8> {
+        let mut bytes = vec![0; 112];
+        bytes[64] = 49;
+        bytes[68..72].copy_from_slice(&code.0.to_le_bytes());
+        bytes[96] = 112;
+        bytes[100..104].copy_from_slice(&(output.len() as u32).to_le_bytes());
+        bytes.extend(output);
+        bytes
+    }
+
+    #[test]
+    fn keeps_the_interfaces_that_a_server_offers() {
+        let mut entry = [0; 152];
+        (entry[4], entry[8]) = (14, 1);
+        entry[16..24].copy_from_slice(&10_000_000_000_u64.to_le_bytes());
+        (entry[24], entry[28], entry[31]) = (2, 10, 2);
+        let kept = |bytes: &[u8]| {
+            let mut pairing = Pairing::default();
+            interfaces(IoctlResponse(bytes), &mut pairing);
+            pairing.table.server_interfaces
+        };
+        let reply = ioctl(Fsctl::QUERY_NETWORK_INTERFACE_INFO, &entry);
+        assert_eq!(kept(&reply).as_deref(), Some("10.0.0.2 on 14 at 10000000000 bits/s RSS"));
+        assert_eq!(kept(&reply[..200]), None, "cut off");
+        assert_eq!(kept(&ioctl(Fsctl::PIPE_TRANSCEIVE, &entry)), None);
     }
 }

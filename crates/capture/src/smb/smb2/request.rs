@@ -9,8 +9,8 @@ use smbscope_wire::smb2::fsctl::Fsctl;
 use smbscope_wire::smb2::header::Member;
 use smbscope_wire::smb2::info::{Change, SetInfoRequest};
 use smbscope_wire::smb2::ioctl::IoctlRequest;
-use smbscope_wire::smb2::negotiate::NegotiateRequest;
-use smbscope_wire::smb2::session::SessionSetupRequest;
+use smbscope_wire::smb2::negotiate::{NegotiateRequest, SecurityMode};
+use smbscope_wire::smb2::session::{SessionSecurityMode, SessionSetupRequest};
 use smbscope_wire::smb2::tree::TreeConnectRequest;
 use smbscope_wire::{dfs, text};
 
@@ -97,14 +97,58 @@ fn negotiate(bytes: &[u8], pairing: &mut Pairing) {
         pairing.table.client_guid = Some(logon::guid(&guid));
     }
     pairing.table.client_capabilities = view.capabilities().map(|bits| u64::from(bits.0));
+    pairing.table.client_signing_required =
+        view.security_mode().map(|mode| mode.contains(SecurityMode::SIGNING_REQUIRED));
 }
 
-fn session_setup(bytes: &[u8], pending: &mut Pending, pairing: &Pairing) {
+/// Takes whether the client requires signing. Windows sets the bit too if only the server requires
+/// signing (MS-SMB2 section 3.2.4.2.3), so it says something about a server that does not.
+fn session_security(mode: SessionSecurityMode, pairing: &mut Pairing) {
+    let table = &mut *pairing.table;
+    let is_required = mode.contains(SessionSecurityMode::SIGNING_REQUIRED);
+    table.client_signing_required = match (table.client_signing_required, is_required) {
+        (Some(true), _) => Some(true),
+        (known, false) => known.or(Some(false)),
+        (known, true) => match table.signing_required {
+            Some(true) => known,
+            Some(false) => Some(true),
+            None => None,
+        },
+    };
+}
+
+fn session_setup(bytes: &[u8], pending: &mut Pending, pairing: &mut Pairing) {
     let view = SessionSetupRequest(bytes);
+    if let Some(mode) = view.security_mode() {
+        session_security(mode, pairing);
+    }
     let binding = view.is_binding() == Some(true);
     let mut session = view.security_blob().map(logon::session_of_blob).unwrap_or_default();
     session.binding = binding;
     session.previous = view.previous_session_id().filter(|&id| id != 0);
     session.client_guid = pairing.client_guid;
     pending.session = Some(Box::new(session));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_that_repeats_the_servers_requirement_does_not_require_signing() {
+        let after = |client: Option<bool>, server: Option<bool>, mode: u8| {
+            let mut pairing = Pairing::default();
+            pairing.table.client_signing_required = client;
+            pairing.table.signing_required = server;
+            session_security(SessionSecurityMode(mode), &mut pairing);
+            pairing.table.client_signing_required
+        };
+        assert_eq!(after(Some(false), Some(true), 2), Some(false));
+        assert_eq!(after(None, Some(true), 2), None);
+        assert_eq!(after(Some(false), Some(false), 2), Some(true));
+        assert_eq!(after(Some(false), None, 2), None);
+        assert_eq!(after(Some(false), Some(true), 1), Some(false));
+        assert_eq!(after(None, None, 1), Some(false));
+        assert_eq!(after(Some(true), Some(true), 1), Some(true));
+    }
 }

@@ -195,6 +195,7 @@ fn a_negotiate_gives_the_dialect_or_is_answered_by_smb2() {
     assert_eq!(wire.pairing.table.dialect.as_deref(), Some("NT LM 0.12"));
     assert_eq!(wire.pairing.table.max_transact_bytes, Some(0x4104));
     assert_eq!(wire.pairing.table.signing_required, Some(true));
+    assert_eq!(wire.pairing.table.client_signing_required, Some(false));
     assert_eq!(wire.pairing.table.server_capabilities, Some(0xf3fd));
     let (request, reply) = close(1);
     assert_eq!(wire.call(request, reply).row.dialect(), Some(code::smb1_dialect("NT LM 0.12")));
