@@ -28,6 +28,7 @@ mod server_time;
 mod shared_link;
 mod transfer_rates;
 mod what_if;
+pub mod why;
 
 use arrow::array::RecordBatch;
 use arrow::error::ArrowError;

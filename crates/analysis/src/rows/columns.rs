@@ -1,7 +1,10 @@
 //! One batch of operations, column by column: which columns the summary reads, and access to
 //! them whether or not text is dictionary-encoded, and whether or not a column is present.
 
-use arrow::array::{Array, ArrowPrimitiveType, AsArray, BooleanArray, RecordBatch, StringArray};
+use arrow::array::{
+    Array, ArrowPrimitiveType, AsArray, BooleanArray, FixedSizeBinaryArray, RecordBatch,
+    StringArray,
+};
 use arrow::buffer::{NullBuffer, ScalarBuffer};
 use arrow::compute::cast;
 use arrow::datatypes::{ArrowNativeType, DataType, Int32Type};
@@ -32,12 +35,16 @@ macro_rules! columns {
     };
     (@type text) => { $crate::rows::columns::Text };
     (@type bool) => { $crate::rows::columns::Flags };
+    (@type bytes16) => { $crate::rows::columns::Bytes16 };
     (@type $number:ident) => { $crate::rows::columns::Numbers<$number> };
     (@read text, $batch:ident, $name:ident) => {
         $crate::rows::columns::Text::of($batch, stringify!($name))?
     };
     (@read bool, $batch:ident, $name:ident) => {
         $crate::rows::columns::Flags::of($batch, stringify!($name))?
+    };
+    (@read bytes16, $batch:ident, $name:ident) => {
+        $crate::rows::columns::Bytes16::of($batch, stringify!($name))
     };
     (@read $number:ident, $batch:ident, $name:ident) => {
         $crate::rows::columns::numbers::<$crate::rows::columns::columns!(@arrow $number)>(
@@ -210,6 +217,23 @@ impl Flags {
             Some(array) => row < array.len() && array.is_valid(row) && array.value(row),
             None => false,
         }
+    }
+}
+
+/// A column of 16 bytes each: file identifiers and lease keys.
+pub(crate) struct Bytes16(Option<FixedSizeBinaryArray>);
+
+impl Bytes16 {
+    /// The column of that name.
+    pub(crate) fn of(batch: &RecordBatch, name: &str) -> Bytes16 {
+        let column = batch.column_by_name(name);
+        Bytes16(column.and_then(|column| column.as_fixed_size_binary_opt()).cloned())
+    }
+
+    /// The row's bytes.
+    pub(crate) fn get(&self, row: usize) -> Option<[u8; 16]> {
+        let array = self.0.as_ref()?;
+        (row < array.len() && array.is_valid(row)).then(|| array.value(row).try_into().ok())?
     }
 }
 

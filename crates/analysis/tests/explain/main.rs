@@ -12,3 +12,4 @@ mod server;
 mod support;
 mod transfers;
 mod what_if;
+mod why;
