@@ -165,9 +165,8 @@ fn reason(
             () => (Reason::NoReply, None),
         };
     };
-    let needed = |one: &&Break| one.needs_acknowledgement != Some(false) && one.waited_ns > 0;
     if breaks.waited_ns > elapsed / 2
-        && let Some(one) = breaks.breaks.iter().filter(needed).max_by_key(|one| one.waited_ns)
+        && let Some(one) = breaks.breaks.iter().max_by_key(|one| one.waited_ns)
     {
         let reason = match &one.answer {
             Some(answer) if answer.at_ns <= elapsed => Reason::BreakAcknowledged,

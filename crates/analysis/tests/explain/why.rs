@@ -205,6 +205,46 @@ fn an_acknowledgement_ends_the_wait() {
 }
 
 #[test]
+fn a_lease_ends_with_the_close_of_its_last_open() {
+    let leased = |row: &mut Operation| {
+        row.set_lease_key(FILE);
+        row.set_lease_granted(code::lease(7));
+        row.set_oplock_granted(code::oplock(0xff));
+    };
+    let closes = |second_ms| {
+        let mut acts = broken(None, 20_000, leased);
+        acts[1].set = |row| {
+            REQUEST_COLUMNS.iter().for_each(|column| row.clear(*column));
+            row.set_detail(code::detail(Detail::Break, 1));
+            row.set_lease_key(FILE);
+            row.set_lease_requested(code::lease(7));
+            row.set_lease_granted(code::lease(1));
+        };
+        acts.insert(1, Act { handle: 3, ..with(act(CREATE, 10, 11), leased) });
+        acts.push(Act { handle: 3, ..act(CLOSE, 150, 151) });
+        acts.push(act(CLOSE, second_ms, second_ms + 1));
+        acts
+    };
+    let why = explain(&closes(19_000), "40");
+    let one = &why.breaks[0];
+    assert_eq!((one.from.as_deref(), one.needs_acknowledgement), (Some("RHW"), Some(true)));
+    let answer = one.answer.as_ref().unwrap();
+    assert_eq!((answer.is_close, answer.took_ns, answer.frame), (true, 18_899 * MS, Some(60)));
+    assert_eq!(why.reason, Reason::BreakAcknowledged);
+    // A break of read caching alone is not waited for.
+    let mut acts = closes(19_000);
+    acts[2].set = |row| {
+        REQUEST_COLUMNS.iter().for_each(|column| row.clear(*column));
+        row.set_detail(code::detail(Detail::Break, 1));
+        row.set_lease_key(FILE);
+        row.set_lease_requested(code::lease(1));
+        row.set_lease_granted(code::lease(0));
+    };
+    let why = explain(&acts, "40");
+    assert_eq!((why.reason, why.breaks[0].waited_ns), (Reason::Server, 0));
+}
+
+#[test]
 fn breaks_that_nothing_waited_for_are_not_the_reason() {
     // Level II needs no acknowledgement.
     let why = explain(&broken(None, 30_104, level_two), "30");

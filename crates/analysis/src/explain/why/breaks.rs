@@ -190,7 +190,9 @@ impl Breaks {
             let is_target = target.is_break()
                 && one.seen.frame == target.brief.response_frame
                 && one.seen.at_ns == 0;
-            let open = self.opens.iter().rev().find(|open| is_same(&open.keys, &one.keys));
+            let opens = self.opens.iter().filter(|open| is_same(&open.keys, &one.keys));
+            // The first that had it; a lease may have been granted before the recording began.
+            let open = opens.min_by_key(|open| (open.times.1 > one.seen.at_ns, open.times));
             let is_named = one.path.is_some() && same_text(one.path.as_deref(), path.as_deref());
             if !(is_target || (!target.is_break() && (open.is_some() || is_named))) {
                 continue;
@@ -215,7 +217,9 @@ impl Breaks {
             if until < 0 {
                 continue;
             }
-            one.seen.waited_ns = (until.min(wait.1) - one.seen.at_ns.max(wait.0)).max(0);
+            if one.seen.needs_acknowledgement != Some(false) {
+                one.seen.waited_ns = (until.min(wait.1) - one.seen.at_ns.max(wait.0)).max(0);
+            }
             breaks.push(one.seen);
         }
         let count = breaks.len() as u64;
@@ -236,14 +240,23 @@ impl Breaks {
         BreaksOfFile { breaks, count, waited_ns, waiters, path, left_out: self.left_out }
     }
 
-    /// The first answer to a break on the open or lease that it names.
+    /// The first answer to a break on the open or lease that it names. A lease that several opens share is
+    /// given up only with the Close of the last one.
     fn answer_to(&self, of: &Notification) -> Option<BreakAnswer> {
-        let handles = self.opens.iter().filter(|open| is_same(&open.keys, &of.keys));
-        let handles: Vec<_> = handles.filter_map(|open| open.keys.handle).collect();
+        let opens = self.opens.iter().filter(|open| is_same(&open.keys, &of.keys));
+        let mut opens: Vec<_> = opens.map(|open| (open.times.1, open.keys.handle)).collect();
         let found = self.answers.iter().find(|answer| {
-            answer.at >= of.seen.at_ns
-                && (is_same(&answer.keys, &of.keys)
-                    || answer.keys.handle.is_some_and(|handle| handles.contains(&handle)))
+            let is_after = answer.at >= of.seen.at_ns;
+            if !answer.answer.is_close {
+                return is_after && is_same(&answer.keys, &of.keys);
+            }
+            let is_open = |(_, handle): &(i64, Option<u64>)| {
+                handle.is_some() && *handle == answer.keys.handle
+            };
+            let is_its = opens.iter().any(is_open) || is_same(&answer.keys, &of.keys);
+            opens.retain(|open| !is_open(open));
+            let is_last = opens.iter().all(|(granted, _)| *granted > answer.at);
+            is_after && is_its && (is_last || !of.seen.is_lease)
         })?;
         let took_ns = found.at - of.seen.at_ns;
         Some(BreakAnswer { took_ns, ..found.answer.clone() })

@@ -63,7 +63,8 @@ impl Holds {
                 let bytes = target.requested_bytes.unwrap_or(0);
                 from.map(|from| Wanted::Range(from, from.saturating_add(bytes)))
             }
-            Some(CommandClass::Open) if is_violation => Some(Wanted::Open),
+            // An open, or a change by path.
+            Some(_) if is_violation => Some(Wanted::Open),
             _ => None,
         };
         Holds { wanted, holds: Vec::new(), left_out: 0 }

@@ -2,8 +2,9 @@
 //! operation is.
 
 use smbscope_analysis::explain::why::{
-    Blocking, Break, Brief, Explanation, FoundBy, Reason, Timer,
+    Blocking, Break, Brief, Explanation, FoundBy, Reason, Step, Timer,
 };
+use smbscope_tables::slice::Kind;
 
 use crate::format::{self, bytes, count, duration, number};
 
@@ -24,6 +25,7 @@ pub(super) fn verdict(why: &Explanation) -> String {
             duration(at)
         ));
     }
+    sentences.extend(longest_slice(why));
     sentences.extend(breaks(why));
     sentences.extend(holder(why));
     let is_open = subject.brief.command.as_deref() == Some("Create");
@@ -47,6 +49,21 @@ pub(super) fn verdict(why: &Explanation) -> String {
         );
     }
     sentences.join(" ")
+}
+
+/// The longest slice of the server's time, of those that are disjoint.
+fn longest_slice(why: &Explanation) -> Option<String> {
+    let kind = |step: &&Step| Kind::ALL.iter().find(|kind| Some(kind.name()) == step.slice);
+    let disjoint =
+        why.steps.iter().filter(|step| kind(step).is_some_and(|kind| kind.group().is_some()));
+    let longest = disjoint.max_by_key(|step| step.duration_ns)?;
+    let (ns, elapsed) = (longest.duration_ns?, why.operation.brief.elapsed_ns?);
+    Some(format!(
+        "The longest slice of the server's time is {}: {} ({}).",
+        kind(&longest)?.title().to_lowercase(),
+        duration(ns),
+        format::share(ns as f64 / elapsed.max(1) as f64)
+    ))
 }
 
 /// The breaks of the file: the one that it waited for longest, and how many more there are.
@@ -83,8 +100,8 @@ fn holder(why: &Explanation) -> Option<String> {
         None => "did not give it up in the recording".to_owned(),
     };
     let what = match why.operation.brief.command.as_deref() {
-        Some("Create") => "had the file open",
-        _ => "held a lock on the range",
+        Some("Lock" | "LockingAndX") => "held a lock on the range",
+        _ => "had the file open",
     };
     let others = match why.holders_count {
         1 => String::new(),
