@@ -37,6 +37,7 @@ mod smb1_offer;
 mod transfer_rates;
 mod unexplained;
 mod what_if;
+pub mod why;
 
 use arrow::array::RecordBatch;
 use arrow::error::ArrowError;

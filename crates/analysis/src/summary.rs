@@ -21,7 +21,7 @@ mod rows;
 mod series;
 mod server;
 mod sizes;
-mod slowest;
+pub(crate) mod slowest;
 mod status;
 mod tally;
 

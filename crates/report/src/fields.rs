@@ -15,7 +15,7 @@ use smbscope_tables::column::{ColumnSpec, Unit};
 use smbscope_tables::tables::{Connection, Coverage};
 use smbscope_tables::{Table, renamed};
 
-use catalogue::{findings, forecast, load, server, summary};
+use catalogue::{findings, forecast, load, server, summary, why};
 use spec::made;
 
 pub use spec::{Field, Format, Object, Presence};
@@ -24,6 +24,15 @@ pub use spec::{Field, Format, Object, Presence};
 pub fn explain_objects() -> &'static [Object] {
     static ALL: OnceLock<Vec<Object>> = OnceLock::new();
     ALL.get_or_init(|| findings::OBJECTS.iter().map(made).collect())
+}
+
+/// The objects of the explanation of one operation; the first is the explanation itself.
+pub fn why_objects() -> &'static [Object] {
+    static ALL: OnceLock<Vec<Object>> = OnceLock::new();
+    ALL.get_or_init(|| {
+        let selection = findings::OBJECTS.iter().filter(|(name, ..)| *name == "selection");
+        why::OBJECTS.iter().chain(selection).map(made).collect()
+    })
 }
 
 /// All objects; the first is the report itself.

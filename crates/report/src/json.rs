@@ -3,9 +3,10 @@
 //! nanoseconds; units are part of the keys.
 
 use serde_json::{Map, Value, json};
+use smbscope_analysis::explain::why::{Blocking, Reason, StepKind};
 use smbscope_analysis::explain::{About, Confidence, Trouble};
 
-use crate::fields::{Field, Format, Object, Presence, explain_objects, objects};
+use crate::fields::{Field, Format, Object, Presence, explain_objects, objects, why_objects};
 use crate::{Meta, Report};
 
 /// The report as a JSON value: the summary with version, inputs and what changes would bring.
@@ -44,6 +45,22 @@ pub fn explain_schema() -> Value {
         ("note", "about", names(&abouts)),
     ] {
         schema["$defs"][object]["properties"][field]["enum"] = values;
+    }
+    schema
+}
+
+/// The schema of what `smbscope explain --why WHICH --format json` gives.
+pub fn why_schema() -> Value {
+    let mut schema = schema_of("why", why_objects());
+    let reasons: Vec<_> = Reason::ALL.iter().map(|one| json!(one)).collect();
+    let steps: Vec<_> = StepKind::ALL.iter().map(|one| json!(one)).collect();
+    let blocking: Vec<_> = Blocking::ALL.iter().map(|one| json!(one)).collect();
+    for (object, field, values) in [
+        ("explanation", "reason", reasons),
+        ("step", "kind", steps),
+        ("neighbours", "blocking", blocking),
+    ] {
+        schema["$defs"][object]["properties"][field]["enum"] = json!(values);
     }
     schema
 }

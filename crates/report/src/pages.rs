@@ -4,3 +4,4 @@
 pub mod capacity;
 pub mod comparison;
 pub mod findings;
+pub mod why;

@@ -7,6 +7,7 @@
 //! - [`pass`]: one pass over recorded inputs, shared by all analyses that want their rows
 //! - [`period`]: which part of the inputs a pass yields
 //! - [`diagnose`], [`summarize`], [`compare`]: the analyses behind `explain`, `report` and `compare`
+//! - [`why`]: what one operation waited for
 //! - [`forecast`]: what changes would bring, by replaying the recorded operations
 //! - [`export`]: operations written for other programs
 //! - [`record`]: live sources to a run folder, for `record` and `top`
@@ -21,3 +22,4 @@ pub mod pass;
 pub mod period;
 pub mod record;
 pub mod summarize;
+pub mod why;

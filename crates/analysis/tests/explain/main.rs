@@ -17,3 +17,4 @@ mod signing;
 mod support;
 mod transfers;
 mod what_if;
+mod why;

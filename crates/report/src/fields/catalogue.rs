@@ -5,3 +5,4 @@ pub(super) mod forecast;
 pub(super) mod load;
 pub(crate) mod server;
 pub(super) mod summary;
+pub(super) mod why;

@@ -411,7 +411,7 @@ fn bits(bits: f64) -> String {
 }
 
 /// Wraps words to the width and indents all lines but the first one.
-fn folded(text: &mut String, indent: usize, words: &str, width: usize) {
+pub(super) fn folded(text: &mut String, indent: usize, words: &str, width: usize) {
     let width = width.max(indent + 20);
     let mut column = 0;
     for word in words.split(' ') {

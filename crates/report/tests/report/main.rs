@@ -410,3 +410,28 @@ fn is_well_formed(page: &str) {
         assert_eq!(opened, page.matches(&format!("</{tag}>")).count(), "{tag}");
     }
 }
+
+#[test]
+fn an_explanation_has_all_its_parts_and_cannot_steer_the_terminal() {
+    let why = sample::why::explanation();
+    let look = Look { width: 100, height: 40, bold: ("", ""), all: false };
+    let text = smbscope_report::why_text(&why, "monday.pcapng", look);
+    assert!(!text.contains(['\u{1b}', '\u{202e}']), "{text}");
+    insta::assert_snapshot!("why", text);
+    // No reason, kind of step or state of the connection is without words.
+    use smbscope_analysis::explain::why::{Blocking, Reason};
+    for reason in Reason::ALL {
+        for elapsed_ns in [None, why.operation.brief.elapsed_ns] {
+            let mut other = why.clone();
+            other.reason = reason;
+            other.operation.brief.elapsed_ns = elapsed_ns;
+            let text = smbscope_report::why_text(&other, "monday.pcapng", look);
+            assert!(text.lines().nth(3).is_some_and(|line| line.len() > 20), "{text}");
+        }
+    }
+    for blocking in Blocking::ALL {
+        let mut other = why.clone();
+        other.neighbours.blocking = blocking;
+        assert!(smbscope_report::why_text(&other, "", look).contains("Its connection: "));
+    }
+}

@@ -2,10 +2,11 @@
 
 use serde_json::Value;
 use smbscope_analysis::explain::Diagnosis;
-use smbscope_report::fields::{Format, Object, Presence, explain_objects, objects};
-use smbscope_report::{explain_schema, json, schema};
+use smbscope_report::fields::{Format, Object, Presence, explain_objects, objects, why_objects};
+use smbscope_report::{explain_schema, json, schema, why_json, why_schema};
 
 use super::sample::diagnosis::diagnosis;
+use super::sample::why::explanation;
 use super::{meta, reports, sample};
 
 #[test]
@@ -14,6 +15,17 @@ fn a_diagnosis_is_of_its_published_schema() {
     let objects = explain_objects();
     check_in(objects, &serde_json::to_value(diagnosis()).unwrap(), "diagnosis", "$");
     check_in(objects, &serde_json::to_value(Diagnosis::default()).unwrap(), "diagnosis", "$");
+}
+
+#[test]
+fn an_explanation_is_of_its_published_schema() {
+    published("why", &why_schema());
+    check_in(why_objects(), &why_json(&explanation()).unwrap(), "explanation", "$");
+    let mut empty = explanation();
+    (empty.timer, empty.open, empty.filter) = (None, None, None);
+    empty.operation = Default::default();
+    empty.neighbours = Default::default();
+    check_in(why_objects(), &why_json(&empty).unwrap(), "explanation", "$");
 }
 
 #[test]

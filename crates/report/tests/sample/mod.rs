@@ -7,6 +7,7 @@ pub mod diagnosis;
 pub mod forecast;
 pub mod load;
 pub mod server;
+pub mod why;
 
 use smbscope_analysis::summary::{Options, Report, Summary};
 use smbscope_tables::builder::{OperationBuilder, extension_of};

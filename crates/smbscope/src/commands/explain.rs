@@ -1,14 +1,17 @@
 //! `smbscope explain`: what makes a share slow, the most costly cause first.
 //!
 //! Owns the command and its exit code. `smbscope_analysis::explain` finds the causes,
-//! `smbscope_report::explain` renders them.
+//! `smbscope_report::explain` renders them. With `--why` it explains a single operation.
 
 use std::path::PathBuf;
 
 use anyhow::Context as _;
 use clap::ValueEnum;
+use serde_json::Value;
 use smbscope_analysis::explain::Confidence;
+use smbscope_analysis::explain::why::{Miss, Which};
 use smbscope_report::Look;
+use smbscope_store::source::Source;
 
 use crate::exit::{Code, Failure};
 use crate::filter_options::{FilterOptions, refuse_nothing, selection, with_selection};
@@ -16,6 +19,7 @@ use crate::format::TextFormat;
 use crate::options::{Anonymize, Decode, Verbosity, input_name};
 use crate::output::Output;
 use crate::pipeline::diagnose::diagnose;
+use crate::pipeline::why::why;
 use crate::terminal;
 
 /// Columns and lines of a diagnosis that does not go to a terminal.
@@ -38,12 +42,19 @@ Examples:
   smbscope explain capture.pcapng
   smbscope explain run/ --all
   smbscope explain run/ --from 'last 5m' --user alice
+  smbscope explain capture.pcapng --why 8                 # frame 8: what did it wait for?
+  smbscope explain run/ --why op:120
   smbscope explain ring*.pcap --format json | jq '.findings[0]'
   smbscope explain - --fail-on high < capture.pcap || mail -s 'share is slow' admin")]
 pub struct Args {
     /// Show all findings, including those that explain less than 5 %, with all remedies.
     #[arg(long)]
     pub all: bool,
+    /// Explain one operation instead: what it waited for, its neighbours on the connection, the
+    /// history of its open, and how unusual it is. WHICH is a frame of the capture (of the request
+    /// or the reply), op:NUMBER for the operation's number, or FILE:FRAME with several inputs.
+    #[arg(long, value_name = "WHICH", conflicts_with_all = ["all", "fail_on"])]
+    pub why: Option<Which>,
     /// Exit with code 7 if a finding of at least this confidence explains 5 % of the time or more.
     #[arg(long, value_enum, value_name = "CONFIDENCE")]
     pub fail_on: Option<Sure>,
@@ -85,37 +96,24 @@ impl From<Sure> for Confidence {
 /// Explains.
 pub fn run(args: &Args, verbosity: Verbosity) -> anyhow::Result<()> {
     let tokenizer = args.anonymize.tokenizer()?;
-    let mut source = args.decode.reading.open(&args.decode.inputs, tokenizer.clone())?;
+    let mut source = args.decode.reading.open(&args.decode.inputs, tokenizer)?;
     args.filter.apply(&mut source, &verbosity)?;
+    if let Some(which) = &args.why {
+        return explain_one(args, &mut source, which, verbosity);
+    }
     let diagnosis = diagnose(&source, &verbosity)?;
     refuse_nothing(&source)?;
     let mut output = Output::open(args.out.as_ref())?;
     match args.format {
         TextFormat::Text => {
-            let names: Vec<_> = args
-                .decode
-                .inputs
-                .iter()
-                .map(|input| input_name(input, tokenizer.as_ref()))
-                .collect();
             let (bold, end) = output.bold();
-            let look = Look {
-                width: terminal::width().unwrap_or(WIDTH),
-                // One remains for the prompt.
-                height: terminal::height().map_or(HEIGHT, |lines| lines.saturating_sub(1)),
-                bold: (&bold, end),
-                all: args.all,
-            };
-            let names = with_selection(&names.join(", "), &source);
+            let look = look(args, (&bold, end));
+            let names = names(args, &source);
             output.text(&smbscope_report::explain_text(&diagnosis, &names, look))?;
         }
         TextFormat::Json => {
-            let mut value = serde_json::to_value(&diagnosis).context("diagnosis to JSON")?;
-            if let (Some(object), Some(selection)) = (value.as_object_mut(), selection(&source)) {
-                object.insert("selection".to_owned(), selection.json());
-            }
-            let text = serde_json::to_string_pretty(&value).context("diagnosis to JSON")?;
-            output.text(&format!("{text}\n"))?;
+            let value = serde_json::to_value(&diagnosis).context("diagnosis to JSON")?;
+            output.text(&json(value, &source)?)?;
         }
     }
     output.finish()?;
@@ -130,4 +128,65 @@ pub fn run(args: &Args, verbosity: Verbosity) -> anyhow::Result<()> {
         }
         None => Ok(()),
     }
+}
+
+/// Explains a single operation.
+fn explain_one(
+    args: &Args,
+    source: &mut Source,
+    which: &Which,
+    verbosity: Verbosity,
+) -> anyhow::Result<()> {
+    let explanation = match why(source, which.clone(), &verbosity)? {
+        Ok(explanation) => explanation,
+        Err(miss) => {
+            refuse_nothing(source)?;
+            let code = match miss {
+                Miss::Ambiguous { .. } => Code::Usage,
+                Miss::Missing { .. } => Code::NoMatch,
+            };
+            let is_part = source.filter().is_some();
+            let message = smbscope_report::why_miss(which, &miss, is_part);
+            return Err(Failure::new(code, message).into());
+        }
+    };
+    let mut output = Output::open(args.out.as_ref())?;
+    match args.format {
+        TextFormat::Text => {
+            let (bold, end) = output.bold();
+            let look = look(args, (&bold, end));
+            let names = names(args, source);
+            output.text(&smbscope_report::why_text(&explanation, &names, look))?;
+        }
+        TextFormat::Json => {
+            let value = smbscope_report::why_json(&explanation).context("explanation to JSON")?;
+            output.text(&json(value, source)?)?;
+        }
+    }
+    output.finish()
+}
+
+fn look<'a>(args: &Args, bold: (&'a str, &'a str)) -> Look<'a> {
+    Look {
+        width: terminal::width().unwrap_or(WIDTH),
+        // One remains for the prompt.
+        height: terminal::height().map_or(HEIGHT, |lines| lines.saturating_sub(1)),
+        bold,
+        all: args.all,
+    }
+}
+
+/// The inputs, and which part of them is explained.
+fn names(args: &Args, source: &Source) -> String {
+    let tokenizer = source.options().tokenizer.as_ref();
+    let names: Vec<_> =
+        args.decode.inputs.iter().map(|input| input_name(input, tokenizer)).collect();
+    with_selection(&names.join(", "), source)
+}
+
+fn json(mut value: Value, source: &Source) -> anyhow::Result<String> {
+    if let (Some(object), Some(selection)) = (value.as_object_mut(), selection(source)) {
+        object.insert("selection".to_owned(), selection.json());
+    }
+    Ok(serde_json::to_string_pretty(&value).context("result to JSON")? + "\n")
 }

@@ -36,6 +36,7 @@ mod terminal;
 mod top;
 #[cfg(target_os = "linux")]
 mod users;
+mod why;
 
 use std::path::{Path, PathBuf};
 
