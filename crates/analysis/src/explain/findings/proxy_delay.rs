@@ -1,6 +1,8 @@
 //! A program between client and server holds requests or replies: the recording shows the same
 //! request on both of its sides (same SessionId, MessageId and command, one within the other).
 
+use std::collections::VecDeque;
+
 use hashbrown::{HashMap, HashSet};
 
 use super::super::attribution::Attribution;
@@ -34,6 +36,10 @@ const PAIRS_MAX: usize = 4_096;
 const REQUESTS_LEAST: u64 = 3;
 /// Fewest delays that make a timer.
 const TIMER_LEAST: u64 = 3;
+/// Held replies that may yet turn out to be released by a request that was sent just before.
+const HELD_MAX: usize = 64;
+/// A request releases a reply if the reply follows it within this time, ns.
+const RELEASED_NS: i64 = 2_000_000;
 /// Delays below this say nothing about timers, ns.
 const DELAY_LEAST_NS: i64 = 20_000_000;
 
@@ -64,6 +70,11 @@ pub(in super::super) struct ProxyDelay {
     after_ns: i64,
     within_ns: i64,
     delays: Durations,
+    /// Connections and ends of replies that were held, the last ones.
+    held: VecDeque<(u32, u64, i64)>,
+    /// Replies that were held, and those that followed the client's next request at once.
+    held_replies: u64,
+    released: u64,
     attribution: Attribution,
     /// Address and port of the proxy, and of the server behind it.
     ends: Option<(String, String)>,
@@ -88,6 +99,7 @@ impl ProxyDelay {
             return false;
         };
         let end = start.saturating_add(op.elapsed_ns);
+        self.release(op, start);
         let key = text_id((op.recording, session, message, op.act as u8));
         let address = || {
             let port = columns.server_port.get(op.row).unwrap_or(0);
@@ -109,6 +121,11 @@ impl ProxyDelay {
             let delay = before.saturating_add(after);
             if delay >= DELAY_LEAST_NS {
                 self.delays.add(delay);
+                self.held_replies += 1;
+                if self.held.len() >= HELD_MAX {
+                    self.held.pop_front();
+                }
+                self.held.push_back((op.recording, op.connection, end));
             }
             self.attribution.add(op, op.of_busy(delay));
             if self.ends.is_none() {
@@ -124,6 +141,16 @@ impl ProxyDelay {
         self.forwarded
             .insert(key, Forwarded { connection, client, start, end, elapsed_ns, server });
         false
+    }
+
+    /// Counts held replies that came just after this request was sent. It ends after them.
+    fn release(&mut self, op: &Operation, start: i64) {
+        let before = self.held.len();
+        self.held.retain(|(recording, connection, end)| {
+            let is_here = (*recording, *connection) == (op.recording, op.connection);
+            !(is_here && (0..RELEASED_NS).contains(&end.saturating_sub(start)))
+        });
+        self.released += (before - self.held.len()) as u64;
     }
 
     pub(in super::super) fn finish(self) -> Option<Candidate> {
