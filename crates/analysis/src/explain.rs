@@ -86,6 +86,8 @@ const COST_LEAST_SHARE: f64 = 0.01;
 const COST_ENOUGH_NS: i64 = 5_000_000_000;
 /// and for operations of which each costs less than a person notices, ns.
 const NOTICED_NS: i64 = 100_000_000;
+/// What round trips must cost in one burst of a connection, so that somebody notices it, ns.
+const BURST_LEAST_NS: i64 = 2_000_000_000;
 
 /// A diagnosis in progress.
 #[derive(Default)]
@@ -334,7 +336,7 @@ impl Explain {
             .values()
             .fold(0, |sum: i64, (first, last)| sum.saturating_add(last.saturating_sub(*first)));
         let length_ns = length_ns.min(whole.lasted_ns);
-        candidates.retain(|one| all > 0.0 && is_enough(&one.finding, length_ns));
+        candidates.retain(|one| all > 0.0 && is_enough(one, length_ns));
         for Candidate { finding, .. } in &mut candidates {
             finding.share = (finding.saved_ns as f64 / all).min(1.0);
             judge_number(finding);
@@ -419,9 +421,30 @@ fn is_of_unknown_cause(trouble: Trouble) -> bool {
     )
 }
 
+/// Whether a finding is about round trips that could be avoided: what they cost is a matter of distance.
+fn is_of_round_trips(trouble: Trouble) -> bool {
+    matches!(
+        trouble,
+        Trouble::SmallReads
+            | Trouble::SmallWrites
+            | Trouble::RepeatedLookups
+            | Trouble::RepeatedListings
+            | Trouble::FailingLookups
+            | Trouble::OpenCloseChurn
+            | Trouble::NoCompounding
+            | Trouble::PerEntryRequests
+    )
+}
+
 /// Whether what a finding costs is worth a word. Operations that are slow for a person count however
 /// long the recording is.
-fn is_enough(finding: &Finding, length_ns: i64) -> bool {
+fn is_enough(candidate: &Candidate, length_ns: i64) -> bool {
+    let finding = &candidate.finding;
+    // Round trips that nobody notices are the price of distance.
+    let least_burst_ns = BURST_LEAST_NS.min(length_ns / 10);
+    if is_of_round_trips(finding.trouble) && candidate.burst_ns() < least_burst_ns {
+        return false;
+    }
     let is_noticed = finding.saved_ns / finding.operations.max(1) as i64 >= NOTICED_NS;
     let least_ns = match finding.is_of_events || is_noticed {
         true => COST_LEAST_NS,

@@ -20,6 +20,18 @@ const NAMES_FEW: usize = 64;
 const NAMES_LISTED: usize = 5;
 /// Operations that a finding lists.
 const EXAMPLES: usize = 5;
+/// Operations of a connection with less than this between them are one burst: a person waits for all
+/// of them, ns.
+const BURST_GAP_NS: i64 = 1_000_000_000;
+
+/// The operations of a connection that belong to a finding.
+#[derive(Clone, Copy, Default)]
+struct OnConnection {
+    operations: u64,
+    saved_ns: i64,
+    /// When the last of them ended, and what would be saved in the burst that it belongs to, ns.
+    burst: Option<(i64, i64)>,
+}
 
 /// Sums by name.
 struct SumsByName {
@@ -85,6 +97,11 @@ impl SumsByName {
     }
 }
 
+/// When an operation began and ended.
+fn period(op: &Operation) -> Option<(i64, i64)> {
+    op.start.map(|start| (start, start.saturating_add(op.elapsed_ns)))
+}
+
 fn name(name: Option<&str>) -> Box<str> {
     name.unwrap_or_default().into()
 }
@@ -114,7 +131,9 @@ pub(super) struct Attribution {
     squares: f64,
     clients: SumsByName,
     servers: SumsByName,
-    connections: HashMap<(u32, u64), (u64, i64), foldhash::fast::RandomState>,
+    connections: HashMap<(u32, u64), OnConnection, foldhash::fast::RandomState>,
+    /// The most time that would be saved in one burst of a connection, ns.
+    burst_ns: i64,
     shares: SumsByName,
     paths: SumsByName,
     examples: BinaryHeap<RankedExample>,
@@ -130,6 +149,7 @@ type Times = [u64; BOUNDS_NS.len() + 1];
 
 /// The same in the order of the time that would be saved, cut to what is listed.
 pub(super) struct Ranking {
+    pub(super) burst_ns: i64,
     pub(super) savings: Savings,
     pub(super) clients: Vec<Contributor>,
     pub(super) servers: Vec<Contributor>,
@@ -154,9 +174,10 @@ impl Attribution {
         self.squares += other.squares;
         self.clients.merge(other.clients);
         self.servers.merge(other.servers);
-        for (key, (operations, saved_ns)) in other.connections {
-            self.add_connection(key, operations, saved_ns);
+        for (key, on) in other.connections {
+            self.add_connection(key, on.operations, on.saved_ns, None);
         }
+        self.burst_ns = self.burst_ns.max(other.burst_ns);
         self.shares.merge(other.shares);
         self.paths.merge(other.paths);
         self.savings.merge(other.savings);
@@ -174,6 +195,7 @@ impl Attribution {
     pub(super) fn scale(&mut self, share: f64) {
         let scaled = |ns: i64| (ns as f64 * share) as i64;
         self.saved_ns = scaled(self.saved_ns);
+        self.burst_ns = scaled(self.burst_ns);
         self.squares *= share * share;
         self.savings.scale(share);
         self.sums().for_each(|(_, ns)| *ns = scaled(*ns));
@@ -191,7 +213,7 @@ impl Attribution {
     pub(super) fn add(&mut self, op: &Operation, saved_ns: i64) {
         let saved_ns = saved_ns.max(0);
         self.savings.add(op, saved_ns);
-        self.add_place(op, saved_ns, 1);
+        self.add_place(op, period(op), saved_ns, 1);
     }
 
     /// Adds a period in which one direction of the operation's connection stood still, so that
@@ -206,25 +228,28 @@ impl Attribution {
     ) {
         let (ns, saved_ns) = (time.0, time.1.max(0));
         self.savings.add_stall(op, direction, begin, (ns, saved_ns));
-        self.add_place(op, saved_ns, 1);
+        self.add_place(op, period(op), saved_ns, 1);
     }
 
-    /// Adds several operations, of which `op` is the last, with the savings of each.
+    /// Adds several operations, of which `op` is the last, with the savings of each; `at` is when the first
+    /// of them began.
     pub(super) fn add_many(
         &mut self,
         op: &Operation,
+        at: Option<i64>,
         saved_ns: i64,
         operations: u64,
         savings: Savings,
     ) {
         self.savings.merge(savings);
-        self.add_place(op, saved_ns.max(0), operations);
+        let time = at.or(op.start).map(|at| (at, at.saturating_add(saved_ns.max(op.elapsed_ns))));
+        self.add_place(op, time, saved_ns.max(0), operations);
     }
 
     /// Adds a client's pause before an operation; share and file are not responsible for it.
     pub(super) fn add_pause(&mut self, op: &Operation, saved_ns: i64) {
         self.add_time(saved_ns);
-        self.add_client(op, saved_ns, 1);
+        self.add_client(op, period(op), saved_ns, 1);
     }
 
     fn add_time(&mut self, ns: i64) {
@@ -234,7 +259,13 @@ impl Attribution {
         }
     }
 
-    fn add_place(&mut self, op: &Operation, saved_ns: i64, operations: u64) {
+    fn add_place(
+        &mut self,
+        op: &Operation,
+        time: Option<(i64, i64)>,
+        saved_ns: i64,
+        operations: u64,
+    ) {
         if op.is_timed {
             self.add_time(op.elapsed_ns);
         }
@@ -244,7 +275,7 @@ impl Attribution {
         if let Some(path) = op.path {
             self.paths.add(path, operations, saved_ns, || name(op.path_name()));
         }
-        self.add_client(op, saved_ns, operations);
+        self.add_client(op, time, saved_ns, operations);
     }
 
     /// Lets the period include these times.
@@ -253,12 +284,19 @@ impl Attribution {
         self.period = Some((begun.min(first), ended.max(last)));
     }
 
-    fn add_client(&mut self, op: &Operation, saved_ns: i64, operations: u64) {
+    /// `time` is when these operations began and ended.
+    fn add_client(
+        &mut self,
+        op: &Operation,
+        time: Option<(i64, i64)>,
+        saved_ns: i64,
+        operations: u64,
+    ) {
         self.operations += operations;
         self.saved_ns = self.saved_ns.saturating_add(saved_ns);
         self.squares += (saved_ns as f64).powi(2);
-        if let Some(start) = op.start {
-            self.widen(start, start.saturating_add(op.elapsed_ns));
+        if let Some((first, last)) = time {
+            self.widen(first, last);
         }
         if let Some(client) = op.client {
             self.clients.add(client, operations, saved_ns, || name(op.client_name()));
@@ -266,7 +304,7 @@ impl Attribution {
         if let Some(server) = TextId::new(u64::from(op.server)) {
             self.servers.add(server, operations, saved_ns, || name(op.server_name()));
         }
-        self.add_connection((op.recording, op.connection), operations, saved_ns);
+        self.add_connection((op.recording, op.connection), operations, saved_ns, time);
         let is_full = self.examples.len() >= EXAMPLES;
         if saved_ns > 0 && !(is_full && self.examples.peek().is_some_and(|one| one.0 >= saved_ns)) {
             if is_full {
@@ -281,17 +319,32 @@ impl Attribution {
         let names = [&mut self.clients, &mut self.servers, &mut self.shares, &mut self.paths];
         let names = names.into_iter().flat_map(|names| names.sums.values_mut());
         let names = names.map(|sums| (&mut sums.operations, &mut sums.saved_ns));
-        names.chain(self.connections.values_mut().map(|(operations, ns)| (operations, ns)))
+        names.chain(self.connections.values_mut().map(|on| (&mut on.operations, &mut on.saved_ns)))
     }
 
-    fn add_connection(&mut self, key: (u32, u64), operations: u64, saved_ns: i64) {
+    /// `time` is when the operation began and ended.
+    fn add_connection(
+        &mut self,
+        key: (u32, u64),
+        operations: u64,
+        saved_ns: i64,
+        time: Option<(i64, i64)>,
+    ) {
         let has_room = self.connections.len() < self.clients.names_max;
-        let sums = match self.connections.get_mut(&key) {
-            Some(sums) => sums,
+        let on = match self.connections.get_mut(&key) {
+            Some(on) => on,
             None if has_room => self.connections.entry(key).or_default(),
             None => return,
         };
-        *sums = (sums.0 + operations, sums.1.saturating_add(saved_ns));
+        on.operations += operations;
+        on.saved_ns = on.saved_ns.saturating_add(saved_ns);
+        if let Some((start, end)) = time {
+            let before = on.burst.filter(|(last, _)| start.saturating_sub(*last) < BURST_GAP_NS);
+            let (last, burst_ns) = before.unwrap_or((end, 0));
+            let burst_ns = burst_ns.saturating_add(saved_ns);
+            on.burst = Some((last.max(end), burst_ns));
+            self.burst_ns = self.burst_ns.max(burst_ns);
+        }
     }
 
     /// Half of the sum's 95 % interval, with the operations taken as a sample of many similar ones; none
@@ -311,12 +364,13 @@ impl Attribution {
         examples.sort_unstable();
         let connections = self.connections.into_iter();
         let mut connections: Vec<_> =
-            connections.map(|(key, (operations, ns))| (key, operations, ns)).collect();
+            connections.map(|(key, on)| (key, on.operations, on.saved_ns)).collect();
         connections.sort_unstable_by_key(|(key, operations, ns)| {
             Reverse((*ns, *operations, Reverse(*key)))
         });
         connections.truncate(NAMES_LISTED);
         Ranking {
+            burst_ns: self.burst_ns,
             savings: self.savings,
             clients: self.clients.finish(),
             servers: self.servers.finish(),

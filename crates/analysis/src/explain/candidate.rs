@@ -17,6 +17,9 @@ pub(super) struct Candidate {
     /// Connections, their operations, and time saved there, ns.
     connections: Vec<((u32, u64), u64, i64)>,
     pub(super) savings: Savings,
+    /// The most time that would be saved in one burst of a connection, ns, as part of `saved_ns` of
+    /// each operation by itself.
+    burst: (i64, i64),
     /// Numbers of the examples among the operations that are kept for replaying.
     examples: Vec<Option<u32>>,
 }
@@ -63,6 +66,7 @@ impl Candidate {
         Candidate {
             finding,
             connections: ranking.connections,
+            burst: (ranking.burst_ns, saved_ns),
             savings: ranking.savings,
             examples: numbers,
         }
@@ -72,6 +76,13 @@ impl Candidate {
     pub(super) fn of_events(mut self) -> Candidate {
         self.finding.is_of_events = true;
         self
+    }
+
+    /// The most time that would be saved in one burst of a connection, ns: what a person would notice.
+    pub(super) fn burst_ns(&self) -> i64 {
+        let (burst_ns, of_ns) = self.burst;
+        let left = self.finding.saved_ns as f64 / of_ns.max(1) as f64;
+        (burst_ns as f64 * left) as i64
     }
 
     /// Subtracts operations that another finding explains, by their numbers among those that are kept

@@ -326,7 +326,8 @@ pub struct ChangeInTime {
     pub operations_after: u64,
 }
 
-/// Waiting that no finding explains, of the operations that were kept for replaying.
+/// Waiting that no finding explains, without round trips in the network, of the operations that were kept
+/// for replaying.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Unexplained {
     /// Busy time, ns.

@@ -235,16 +235,16 @@ impl Lookups {
         };
         let cost_ns = open.cost_ns.saturating_add(op.busy_ns);
         open.savings.add(op, op.busy_ns);
-        let savings = open.savings;
+        let (savings, at) = (open.savings, open.start);
         match (open.is_used, open.lists_again, open.is_repeat, open.queries) {
             (true, ..) => {}
             // Listings count one by one; in a compound, all of the time is the open's.
-            (false, Some(true), ..) => self.listings.add_many(op, cost_ns, 2, savings),
+            (false, Some(true), ..) => self.listings.add_many(op, at, cost_ns, 2, savings),
             (false, Some(false), ..) => {}
             (false, None, true, queries) => {
-                self.repeated.add_many(op, cost_ns, 2 + queries, savings);
+                self.repeated.add_many(op, at, cost_ns, 2 + queries, savings);
             }
-            (false, None, false, 0) => self.unused.add_many(op, cost_ns, 2, savings),
+            (false, None, false, 0) => self.unused.add_many(op, at, cost_ns, 2, savings),
             (false, None, false, _) => {}
         }
     }

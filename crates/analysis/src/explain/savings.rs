@@ -34,6 +34,8 @@ pub(super) struct SampledOperation {
     start: i64,
     end: i64,
     pub(super) busy_ns: i64,
+    /// Part of `busy_ns`: round trips in the network, where they are known.
+    network_ns: i64,
 }
 
 impl SampledOperation {
@@ -41,17 +43,19 @@ impl SampledOperation {
         let start = op.start.unwrap_or(0);
         let end = start.saturating_add(op.elapsed_ns);
         let connection = (op.recording, op.connection);
-        SampledOperation { connection, start, end, busy_ns: op.busy_ns }
+        let network_ns = op.split().map_or(0, |(_, network)| op.of_busy(network));
+        SampledOperation { connection, start, end, busy_ns: op.busy_ns, network_ns }
     }
 
-    /// Its busy time if it took `ns` less, ns.
+    /// Its busy time without round trips in the network if it took `ns` less, ns.
     pub(super) fn busy_without(&self, ns: i64) -> i64 {
+        let here_ns = (self.busy_ns - self.network_ns).max(0);
         let elapsed = self.end.saturating_sub(self.start);
         if elapsed <= 0 {
-            return self.busy_ns;
+            return here_ns;
         }
         let left = (1.0 - ns as f64 / elapsed as f64).clamp(0.0, 1.0);
-        (self.busy_ns as f64 * left) as i64
+        ((self.busy_ns as f64 * left) as i64).min(here_ns)
     }
 }
 

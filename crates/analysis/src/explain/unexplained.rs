@@ -1,4 +1,5 @@
-//! Waiting that no finding explains, by command and path: what a reader must judge on their own.
+//! Waiting that no finding explains, by command and path: what a reader must judge on their own. Round
+//! trips in the network are not part of it: the note about distance says what they cost.
 
 use arrow::error::ArrowError;
 use hashbrown::HashMap;

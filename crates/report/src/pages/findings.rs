@@ -201,14 +201,19 @@ pub(crate) fn needed(found: &Finding) -> Option<String> {
     };
     let (bytes, depth) = (figure("in_flight_needed")?, figure("depth_needed")?);
     let rate = figure("line").or(figure("throughput_then"))?;
+    let larger = figure("larger_block")?;
+    let blocks = match (bytes / larger).ceil() {
+        1.0 => "blocks".to_owned(),
+        n => format!("{} blocks", format::count(n as u64)),
+    };
     Some(format!(
-        "{}/s need {} in flight at {}: {} requests of {} at once, or blocks of {}",
+        "{}/s need {} in flight at {}: {} requests of {} at once, or {blocks} of {}",
         format::bytes((rate / 8.0) as u64),
         format::bytes(bytes as u64),
         format::duration(figure("round")? as i64),
         format::count(depth as u64),
         format::bytes(figure("block")? as u64),
-        format::bytes(figure("larger_block")? as u64),
+        format::bytes(larger as u64),
     ))
 }
 

@@ -190,7 +190,7 @@ impl PerEntryRequests {
             group.entries += 1;
             group.last = Some(path);
         }
-        group.attribution.add_many(op, cost_ns, requests, savings);
+        group.attribution.add_many(op, Some(self.now), cost_ns, requests, savings);
     }
 
     pub(in super::super) fn finish(mut self) -> Candidate {

@@ -54,7 +54,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("sum_ns", "Sum", Duration, Always, "Their sum."),
         ("clients", "Clients", List("culprit"), Always, "Clients, the longest sum first."),
     ]),
-    ("unexplained", "Waiting that no finding explains, of the first 100,000 operations.", &[], &[
+    ("unexplained", "Waiting that no finding explains, without round trips in the network, of the first 100,000 operations.", &[], &[
         ("ns", "Time", Duration, Always, "Its sum."),
         ("share", "Share", Share, Always, "Share of the waiting time of these operations."),
         ("kinds", "Kinds", List("unexplained_kind"), Always, "The commands with most of it."),
