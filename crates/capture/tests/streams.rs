@@ -18,11 +18,12 @@ use support::{Dice, smb2};
 /// Whole frames.
 const ALL: usize = usize::MAX;
 /// Columns that depend on a packet's position in the file.
-const FRAMES: &[&str] = &["request_frame", "response_frame"];
+const FRAMES: &[&str] = &["request_frame", "response_frame", "pending_frame"];
 /// Columns that repeated and late packets rightly change as well: they select the samples of the round trip.
 const ROUND_TRIPS: &[&str] = &[
     "request_frame",
     "response_frame",
+    "pending_frame",
     "server_ns",
     "server_error_ns",
     "client_gap_ns",
@@ -268,7 +269,8 @@ proptest! {
 #[test]
 fn two_files_that_continue_each_other_are_as_one() {
     let packets = sent(&everything(noise()));
-    let left_out = &["recording", "capture_file", "request_frame", "response_frame"];
+    let left_out =
+        &["recording", "capture_file", "request_frame", "response_frame", "pending_frame"];
     let expected = rows_of(&packets, left_out);
     for split in 1..packets.len() {
         let parts = [pcap(&packets[..split], ALL, false), pcap(&packets[split..], ALL, false)];
@@ -814,7 +816,8 @@ fn smb_is_recognised_on_any_port_and_nothing_else_is() {
     assert_eq!((decoded.operations(), decoded.coverage[0].connections), (0, 0));
     assert_eq!(decoded.coverage[0].frames_not_smb, 80);
     let both = mixed(vec![sending.aligned(&talk), other.aligned(&web)]);
-    let left_out = &["client_port", "server_port", "request_frame", "response_frame"];
+    let left_out =
+        &["client_port", "server_port", "request_frame", "response_frame", "pending_frame"];
     let mut plain = rows_of(&sent(&talk), left_out);
     plain.truncate(EVERYTHING);
     assert_same(&plain, &rows_of(&both, left_out), "among other traffic");

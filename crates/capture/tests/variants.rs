@@ -38,6 +38,7 @@ const OWN: &[&str] = &[
     "operation",
     "request_frame",
     "response_frame",
+    "pending_frame",
     "tcp_sequence",
     "vantage",
     "server_ns",

@@ -33,6 +33,7 @@ struct WireTimes {
     response_wire_bytes: Option<u64>,
     request_frame: Option<u64>,
     response_frame: Option<u64>,
+    pending_frame: Option<u64>,
 }
 
 type Key = (String, u64, String, u64);
@@ -75,6 +76,7 @@ impl WireRows {
             response_wire_bytes: row.response_wire_bytes(),
             request_frame: row.request_frame(),
             response_frame: row.response_frame(),
+            pending_frame: row.pending_frame(),
         };
         match self.rows.insert(place, times) {
             // The sequence numbers wrapped around, and the previous row will not be matched any more.
@@ -118,6 +120,7 @@ impl WireRows {
         if self.has_frames {
             known(row, times.request_frame, Operation::set_request_frame);
             known(row, times.response_frame, Operation::set_response_frame);
+            known(row, times.pending_frame, Operation::set_pending_frame);
         }
         true
     }

@@ -331,6 +331,7 @@ impl RowContext {
         // There are no frames, and the streams' own numbers are meaningless outside.
         row.clear(Column::request_frame);
         row.clear(Column::response_frame);
+        row.clear(Column::pending_frame);
         let index = row.compound_index().unwrap_or(0);
         let Endpoints { client, server } = *ends;
         let key = row.tcp_sequence().map(|sequence| RequestKey { client, server, sequence, index });

@@ -309,6 +309,7 @@ operation_columns! {
     request_frame, set_request_frame: u64, None, Public, "Frame of the request's first byte, counted from 1 in its file (which may be the file before capture_file).";
     response_frame, set_response_frame: u64, None, Public, "Frame of the final response's first byte.";
     tcp_sequence, set_tcp_sequence: u32, None, Public, "TCP sequence number of the request's first byte (its NetBIOS header).";
+    pending_frame, set_pending_frame: u64, None, Public, "Frame of the interim response (STATUS_PENDING).";
 }
 
 impl AsRef<Operation> for Operation {

@@ -57,6 +57,7 @@ crate::rows::columns::columns! {
     encrypted: bool,
     request_frame: u64,
     response_frame: u64,
+    pending_frame: u64,
 }
 
 /// Times and durations beyond these limits come from damaged files.
@@ -166,6 +167,7 @@ pub struct Row {
     pub(super) request_start: Option<i64>,
     pub(super) request_end: Option<i64>,
     pub(super) pending_at: Option<i64>,
+    pub(super) pending_frame: Option<u64>,
     pub(super) response_start: Option<i64>,
     pub(super) response_end: Option<i64>,
     pub(super) request_transfer_ns: Option<i64>,
@@ -215,6 +217,7 @@ impl Row {
             request_start: at(columns.request_start.get(row)),
             request_end: at(columns.request_end.get(row)),
             pending_at: at(columns.pending_at.get(row)),
+            pending_frame: columns.pending_frame.get(row),
             response_start: at(columns.response_start.get(row)),
             response_end: at(columns.response_end.get(row)),
             request_transfer_ns: ns(columns.request_transfer_ns.get(row)),

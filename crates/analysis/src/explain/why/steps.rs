@@ -68,7 +68,8 @@ pub(super) fn steps(
         steps.push(Step { frame: brief.request_frame, ..step(StepKind::RequestTransfer, Some(0)) });
     }
     if let Some(pending) = at(target.pending_at) {
-        steps.push(step(StepKind::Interim, Some(pending)));
+        let more = step(StepKind::Interim, Some(pending));
+        steps.push(Step { frame: target.pending_frame, ..more });
     }
     let Some(elapsed) = brief.elapsed_ns else {
         if let Some(first) = steps.first_mut() {

@@ -164,6 +164,7 @@ impl Smb2 {
         }
         let row = &mut pending.row;
         row.set_pending_at(time);
+        row.set_pending_frame(arrival.times.frame);
         if let Some(id) = header.async_id() {
             row.set_async_id(id);
         }
