@@ -127,13 +127,20 @@ impl Signing {
             *bytes = bytes.saturating_add(op.bytes);
             *ns = ns.saturating_add(turnaround_ns);
         }
-        // Others in flight, a compound, an interim reply or a loss would add their own time.
-        let is_alone = columns.outstanding.get(op.row) == Some(0)
-            && columns.compound.get(op.row).is_none()
+        // A compound, an interim reply or a loss would add their own time.
+        let is_plain = columns.compound.get(op.row).is_none()
             && columns.pending_at.get(op.row).is_none()
             && op.recovery_ns() == 0;
-        if is_alone {
-            server.samples[usize::from(is_signed)][direction].add(op.bytes, turnaround_ns);
+        let is_alone = columns.outstanding.get(op.row) == Some(0);
+        let ns = match (op.split(), is_alone) {
+            (Some((server_ns, _)), true) => Some(server_ns),
+            // While other replies arrive, the server may already work on this one: at least this long.
+            (Some((server_ns, _)), false) => Some(server_ns.min(op.silent_ns)),
+            (None, true) => Some(turnaround_ns),
+            (None, false) => None,
+        };
+        if let Some(ns) = ns.filter(|_| is_plain) {
+            server.samples[usize::from(is_signed)][direction].add(op.bytes, ns);
         }
     }
 

@@ -70,7 +70,7 @@ fn a_client_requests_fewer_than_it_spends() {
     assert_eq!(confidence, [Confidence::Low, Confidence::Medium]);
     // Small requests in between do not hide it.
     let mixed = |row: &mut Operation| {
-        let charge = if row.operation().unwrap() % 2 == 0 { 16 } else { 1 };
+        let charge = if row.operation().unwrap().is_multiple_of(2) { 16 } else { 1 };
         set(row, 0, [charge, 1, charge]);
     };
     assert!(few(&explain_on(&reads_of(mixed), held(1, 17))).is_some());

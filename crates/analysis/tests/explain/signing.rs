@@ -106,6 +106,24 @@ fn slow_signing_grows_with_the_bytes() {
 }
 
 #[test]
+fn requests_in_flight_together_count_while_the_connection_is_silent() {
+    let in_flight = |row: &mut Operation| {
+        set_signed(row);
+        row.set_outstanding(3);
+    };
+    let mut acts = reads(200.0, in_flight);
+    let slow = explain_on(&acts, requires(Some(false), Some(true)));
+    let slow = found(&slow, Trouble::Protection).unwrap();
+    assert!((figure(slow, "server_time_per_byte") - 200.0).abs() < 1.0, "{slow:?}");
+    // Each was sent before the reply to the one before, and is answered right after that.
+    for act in &mut acts {
+        (act.gap_ns, act.rtt_ns) = (-act.server_ns, 1000);
+    }
+    let together = explain_on(&acts, requires(Some(false), Some(true)));
+    assert_eq!(found(&together, Trouble::Protection), None);
+}
+
+#[test]
 fn what_grows_without_signing_too_is_not_its_cost() {
     for acts in [
         reads(5.0, set_signed),
