@@ -11,6 +11,7 @@
 //! - [`export`]: operations written for other programs
 //! - [`record`]: live sources to a run folder, for `record` and `top`
 //! - [`measure`]: parts of a load run
+//! - [`workload`]: what is shown of a workload
 
 pub mod compare;
 pub mod diagnose;
@@ -21,3 +22,4 @@ pub mod pass;
 pub mod period;
 pub mod record;
 pub mod summarize;
+pub mod workload;
