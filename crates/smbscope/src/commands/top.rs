@@ -59,8 +59,8 @@ pub fn run(args: &Top, verbosity: Verbosity) -> anyhow::Result<()> {
     let moment = Live::new(Options { slot_ns, ..Options::default() }, now());
     let limits = Limits { begin: Instant::now(), duration: args.duration, count: args.count };
     let state = State {
-        key: args.key(),
-        sort: args.order(),
+        key: args.by,
+        sort: args.sort,
         reverse: args.reverse,
         span: args.span(),
         filter: args.filter.clone(),
