@@ -4,6 +4,7 @@
 
 use serde_json::{Map, Value, json};
 use smbscope_analysis::explain::{About, Confidence, Trouble};
+use smbscope_analysis::summary::Bottleneck;
 
 use crate::fields::{Field, Format, Object, Presence, explain_objects, objects};
 use crate::{Meta, Report};
@@ -27,7 +28,10 @@ pub fn json(report: &Report, meta: &Meta) -> Result<Value, serde_json::Error> {
 
 /// The schema of that value.
 pub fn schema() -> Value {
-    schema_of("report", objects())
+    let mut schema = schema_of("report", objects());
+    let bottlenecks = Bottleneck::ALL.iter().map(|one| json!(one)).chain([Value::Null]);
+    schema["$defs"]["load_step"]["properties"]["bottleneck"]["enum"] = bottlenecks.collect();
+    schema
 }
 
 /// The schema of what `smbscope explain --format json` gives.

@@ -4,6 +4,7 @@
 //! ([`json()`], [`export`]). The title, unit and explanation of each field are defined once, in [`fields`]. It
 //! computes nothing but the layout; the numbers come from `analysis`.
 
+mod bottleneck;
 mod clock;
 mod comparison;
 mod document;
