@@ -19,6 +19,9 @@ pub fn json(report: &Report, meta: &Meta) -> Result<Value, serde_json::Error> {
         if let Some(selection) = &meta.selection {
             object.insert("selection".to_owned(), selection.json());
         }
+        if let Some(recorded) = &meta.recorded {
+            object.insert("recorded".to_owned(), recorded.json());
+        }
         if let Some(forecast) = &meta.forecast {
             object.insert("forecast".to_owned(), serde_json::to_value(forecast)?);
         }

@@ -51,6 +51,8 @@ pub struct Meta {
     pub diagnosis: Option<Diagnosis>,
     /// Which part of the inputs it covers; `None` for all.
     pub selection: Option<Selection>,
+    /// Which part was kept when the inputs were recorded; `None` for all.
+    pub recorded: Option<Selection>,
     /// How times of day are shown.
     pub clock: Clock,
 }

@@ -11,7 +11,7 @@ use smbscope_analysis::explain::{Confidence, LEAST_SHARE};
 use smbscope_report::Look;
 
 use crate::exit::{Code, Failure};
-use crate::filter_options::{FilterOptions, refuse_nothing, selection, with_selection};
+use crate::filter_options::{FilterOptions, recorded, refuse_nothing, selection, with_selection};
 use crate::format::TextFormat;
 use crate::options::{Anonymize, Decode, Verbosity, input_name};
 use crate::output::Output;
@@ -111,8 +111,12 @@ pub fn run(args: &Args, verbosity: Verbosity) -> anyhow::Result<()> {
         }
         TextFormat::Json => {
             let mut value = serde_json::to_value(&diagnosis).context("diagnosis to JSON")?;
-            if let (Some(object), Some(selection)) = (value.as_object_mut(), selection(&source)) {
-                object.insert("selection".to_owned(), selection.json());
+            if let Some(object) = value.as_object_mut() {
+                let selections =
+                    [("selection", selection(&source)), ("recorded", recorded(&source))];
+                for (name, selection) in selections {
+                    object.extend(selection.map(|one| (name.to_owned(), one.json())));
+                }
             }
             let text = serde_json::to_string_pretty(&value).context("diagnosis to JSON")?;
             output.text(&format!("{text}\n"))?;

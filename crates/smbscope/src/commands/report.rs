@@ -7,7 +7,7 @@ use smbscope_tables::anonymize::Tokenizer;
 
 use crate::cli::{PhaseCounted, Report};
 use crate::exit::Failure;
-use crate::filter_options::{refuse_nothing, selection};
+use crate::filter_options::{recorded, refuse_nothing, selection};
 use crate::format::TextFormat;
 use crate::local_time;
 use crate::options::{Verbosity, input_name};
@@ -50,6 +50,7 @@ pub fn run(args: &Report, verbosity: Verbosity) -> anyhow::Result<()> {
     let (report, diagnosis) = summarize(&source, options, with_diagnosis, &verbosity)?;
     refuse_nothing(&source)?;
     meta.selection = selection(&source);
+    meta.recorded = recorded(&source);
     meta.diagnosis = diagnosis;
     meta.clock = local_time::clock(args.utc, report.start_ns);
     if let Some(step) = args.step {
