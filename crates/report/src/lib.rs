@@ -31,7 +31,7 @@ pub use forecast::{ChangeRow, Forecast, ForecastPart, ForecastRow};
 pub use html::html;
 pub use json::{explain_schema, json, schema};
 pub use pages::comparison::{comparison_text, comparison_warnings};
-pub use pages::findings::{Look, explain_text};
+pub use pages::findings::{FINDINGS_SHOWN, Look, explain_text};
 pub use prediction::{prediction_html, profile_html};
 pub use selection::Selection;
 use smbscope_analysis::explain::Diagnosis;

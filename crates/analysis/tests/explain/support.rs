@@ -59,7 +59,16 @@ pub fn explain_on(acts: &[Act], connection: Connection) -> Diagnosis {
 }
 
 /// The same on connections with these facts.
-pub fn explain_of(acts: &[Act], mut connections: Vec<Connection>) -> Diagnosis {
+pub fn explain_of(acts: &[Act], connections: Vec<Connection>) -> Diagnosis {
+    explain_with(Explain::with_gains(), acts, connections)
+}
+
+/// The same by a diagnosis that was begun.
+pub fn explain_with(
+    mut explain: Explain,
+    acts: &[Act],
+    mut connections: Vec<Connection>,
+) -> Diagnosis {
     let mut builder = OperationBuilder::new(None).unwrap();
     let mut at = 1_000_000_000_000;
     for (number, act) in acts.iter().enumerate() {
@@ -96,7 +105,6 @@ pub fn explain_of(acts: &[Act], mut connections: Vec<Connection>) -> Diagnosis {
         at = row.response_end().unwrap_or(at);
         builder.append(&[row]);
     }
-    let mut explain = Explain::with_gains();
     explain.operations(&builder.finish().unwrap()).unwrap();
     connections.iter_mut().for_each(|row| row.recording = "run".into());
     explain.connections(&connections);
