@@ -99,6 +99,22 @@ pub enum By {
     User,
 }
 
+impl By {
+    /// All, in the order in which they are offered.
+    pub const ALL: [By; 5] = [By::Command, By::Scenario, By::Share, By::Client, By::User];
+
+    /// What one group is.
+    pub fn name(self) -> &'static str {
+        match self {
+            By::Command => "command",
+            By::Scenario => "scenario",
+            By::Share => "share",
+            By::Client => "client",
+            By::User => "user",
+        }
+    }
+}
+
 /// Options of a comparison.
 #[derive(Clone, Debug)]
 pub struct Options {

@@ -149,6 +149,11 @@ impl Explain {
         Explain { sample: Some(ReplaySample::default()), ..Explain::default() }
     }
 
+    /// Likewise, but computes only the gain of one remedy for each of the first `findings`, with as many replays less.
+    pub fn with_first_gains(findings: usize) -> Explain {
+        Explain { sample: Some(ReplaySample::with_first_gains(findings)), ..Explain::default() }
+    }
+
     /// Adds connections, before or after their operations.
     pub fn connections(&mut self, rows: &[Connection]) {
         for row in rows {

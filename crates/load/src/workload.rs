@@ -9,11 +9,11 @@ mod check;
 mod count;
 mod error;
 mod model;
+mod notation;
 mod parse;
 mod parse_request;
 mod plan;
 mod schedule;
-mod show;
 mod table;
 mod template;
 mod words;
@@ -31,7 +31,6 @@ pub use model::{
     Times, Transfer, Workload,
 };
 pub use plan::{Amount, Plan, Planner, UserPlans};
-pub use show::{show, summary};
 pub use template::Template;
 pub use words::{format_bytes, parse_bytes};
 

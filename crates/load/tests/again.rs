@@ -6,7 +6,6 @@
 
 #[path = "support/engine.rs"]
 mod engine;
-mod support;
 
 use std::fs;
 use std::path::Path;
@@ -21,7 +20,7 @@ use smbscope_load::run::Pace;
 use smbscope_load::run::users::{Shard, home};
 use smbscope_load::workload::{Planner, Workload};
 use smbscope_tables::run::DONE;
-use support::{LOGON, Samba, samba};
+use smbscope_testing::samba::{LOGON, Samba, samba};
 
 const USERS: u64 = 3;
 /// Each user deletes two files per second, and creates two.

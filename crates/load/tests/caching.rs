@@ -4,8 +4,6 @@
 // A test may panic.
 #![allow(clippy::unwrap_used)]
 
-mod support;
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,12 +13,12 @@ use smbscope_load::execute::Performer;
 use smbscope_load::fileset::Scale;
 use smbscope_load::prepare;
 use smbscope_load::workload::{ClientCache, Planner, UserPlans, Workload, counts};
+use smbscope_testing::samba::{LOGON, Samba, samba, samba_4_22};
 use smbscope_wire::smb2::access::{AccessMask, FileAttributes, ShareAccess};
 use smbscope_wire::smb2::close::CloseFlags;
 use smbscope_wire::smb2::create::{CreateDisposition, CreateOptions, OplockLevel};
 use smbscope_wire::smb2::encode::{self, OpenWish};
 use smbscope_wire::status::Status;
-use support::{LOGON, Samba, samba, samba_4_22};
 
 fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()

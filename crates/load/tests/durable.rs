@@ -4,8 +4,6 @@
 // A test may panic.
 #![allow(clippy::unwrap_used)]
 
-mod support;
-
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -16,8 +14,8 @@ use smbscope_load::execute::{Outcome, Performer};
 use smbscope_load::fileset::Scale;
 use smbscope_load::prepare;
 use smbscope_load::workload::{ClientCache, Overrides, Plan, Planner, Workload};
+use smbscope_testing::samba::{LOGON, Samba, samba, samba_4_22};
 use smbscope_wire::smb2::Dialect;
-use support::{LOGON, Samba, samba, samba_4_22};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 

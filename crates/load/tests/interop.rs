@@ -4,8 +4,6 @@
 // A test may panic.
 #![allow(clippy::unwrap_used)]
 
-mod support;
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,6 +13,7 @@ use smbscope_client::{Ask, Config, Credential, Encryption, Host, Session, Signin
 use smbscope_lab as lab;
 use smbscope_load::prepare;
 use smbscope_tables::code;
+use smbscope_testing::samba::{LOGON, Samba, samba, samba_4_22};
 use smbscope_wire::smb2::access::{AccessMask, FileAttributes, ShareAccess};
 use smbscope_wire::smb2::close::CloseFlags;
 use smbscope_wire::smb2::create::{CreateDisposition, CreateOptions, OplockLevel};
@@ -25,7 +24,6 @@ use smbscope_wire::smb2::read::ReadFlags;
 use smbscope_wire::smb2::write::WriteFlags;
 use smbscope_wire::smb2::{Command, Dialect, FileId};
 use smbscope_wire::status::Status;
-use support::{LOGON, Samba, samba, samba_4_22};
 
 const D202: Dialect = Dialect::SMB_2_0_2;
 const D210: Dialect = Dialect::SMB_2_1;

@@ -5,7 +5,6 @@
 
 #[path = "support/kdc.rs"]
 mod kdc;
-mod support;
 
 use std::net::TcpListener;
 use std::sync::Arc;
@@ -21,11 +20,11 @@ use smbscope_client::{
 };
 use smbscope_lab as lab;
 use smbscope_load::prepare;
+use smbscope_testing::samba::{LOGON, Samba, samba, samba_4_22};
 use smbscope_wire::smb2::Dialect;
 use smbscope_wire::smb2::encode;
 use smbscope_wire::smb2::negotiate_context::CipherId;
 use smbscope_wire::status::Status;
-use support::{LOGON, Samba, samba, samba_4_22};
 
 const PASSWORD: &str = "a long secret";
 

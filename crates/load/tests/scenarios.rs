@@ -4,8 +4,6 @@
 // A test may panic.
 #![allow(clippy::unwrap_used)]
 
-mod support;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -16,7 +14,7 @@ use smbscope_load::execute::Performer;
 use smbscope_load::fileset::Scale;
 use smbscope_load::prepare;
 use smbscope_load::workload::{ClientCache, Planner, Workload, counts};
-use support::{LOGON, samba};
+use smbscope_testing::samba::{LOGON, samba};
 
 /// Operations by command, and how many of them are members of a compound other than its first.
 fn sent(rows: &[Box<Row>]) -> BTreeMap<u16, (u64, u64)> {

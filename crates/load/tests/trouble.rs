@@ -7,7 +7,6 @@
 
 #[path = "support/engine.rs"]
 mod engine;
-mod support;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -26,7 +25,7 @@ use smbscope_load::run::Progress;
 use smbscope_load::run::users::{Credentials, Shard, home};
 use smbscope_load::workload::{Planner, Workload};
 use smbscope_tables::run::{DONE, FAILED, MEASURED, NOT_STARTED, Scenario};
-use support::{LOGON, Samba, samba};
+use smbscope_testing::samba::{LOGON, Samba, samba};
 
 const USERS: u64 = 4;
 /// A user begins four executions per second: two of them look at a file, two save one.

@@ -4,22 +4,18 @@
 // A test may panic.
 #![allow(clippy::unwrap_used)]
 
-#[path = "support/run.rs"]
-mod run;
-mod support;
-
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
-use run::{
-    USERS, agree, engine, operations, prepare, run, runtime, same_entities, tcpdump, workload,
-};
 use smbscope_capture::{Decoder, Input, Options, Part};
 use smbscope_client::Config;
 use smbscope_load::capacity::Step;
 use smbscope_load::fileset::Scale;
 use smbscope_load::workload::Planner;
-use support::samba;
+use smbscope_testing::run::{
+    USERS, agree, engine, operations, prepare, run, runtime, same_entities, tcpdump, workload,
+};
+use smbscope_testing::samba::samba;
 
 #[test]
 fn a_run_records_what_a_capture_shows() {

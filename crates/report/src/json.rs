@@ -5,6 +5,7 @@
 use serde_json::{Map, Value, json};
 use smbscope_analysis::explain::why::{Blocking, Reason, StepKind};
 use smbscope_analysis::explain::{About, Confidence, Trouble};
+use smbscope_analysis::summary::Bottleneck;
 
 use crate::fields::{Field, Format, Object, Presence, explain_objects, objects, why_objects};
 use crate::{Meta, Report};
@@ -19,6 +20,9 @@ pub fn json(report: &Report, meta: &Meta) -> Result<Value, serde_json::Error> {
         if let Some(selection) = &meta.selection {
             object.insert("selection".to_owned(), selection.json());
         }
+        if let Some(recorded) = &meta.recorded {
+            object.insert("recorded".to_owned(), recorded.json());
+        }
         if let Some(forecast) = &meta.forecast {
             object.insert("forecast".to_owned(), serde_json::to_value(forecast)?);
         }
@@ -28,7 +32,10 @@ pub fn json(report: &Report, meta: &Meta) -> Result<Value, serde_json::Error> {
 
 /// The schema of that value.
 pub fn schema() -> Value {
-    schema_of("report", objects())
+    let mut schema = schema_of("report", objects());
+    let bottlenecks = Bottleneck::ALL.iter().map(|one| json!(one)).chain([Value::Null]);
+    schema["$defs"]["load_step"]["properties"]["bottleneck"]["enum"] = bottlenecks.collect();
+    schema
 }
 
 /// The schema of what `smbscope explain --format json` gives.

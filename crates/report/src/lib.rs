@@ -4,6 +4,7 @@
 //! ([`json()`], [`export`]). The title, unit and explanation of each field are defined once, in [`fields`]. It
 //! computes nothing but the layout; the numbers come from `analysis`.
 
+mod bottleneck;
 mod clock;
 mod comparison;
 mod document;
@@ -30,7 +31,7 @@ pub use forecast::{ChangeRow, Forecast, ForecastPart, ForecastRow};
 pub use html::html;
 pub use json::{explain_schema, json, schema, why_schema};
 pub use pages::comparison::{comparison_text, comparison_warnings};
-pub use pages::findings::{Look, explain_text};
+pub use pages::findings::{FINDINGS_SHOWN, Look, explain_text};
 pub use pages::why::{why_json, why_miss, why_text};
 pub use prediction::{prediction_html, profile_html};
 pub use selection::Selection;
@@ -51,6 +52,8 @@ pub struct Meta {
     pub diagnosis: Option<Diagnosis>,
     /// Which part of the inputs it covers; `None` for all.
     pub selection: Option<Selection>,
+    /// Which part was kept when the inputs were recorded; `None` for all.
+    pub recorded: Option<Selection>,
     /// How times of day are shown.
     pub clock: Clock,
 }

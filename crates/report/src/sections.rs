@@ -37,6 +37,7 @@ impl Section {
 pub(crate) fn document(report: &Report, meta: &Meta) -> Document {
     let mut notices = report.load.as_ref().map(run::notices).unwrap_or_default();
     notices.extend(meta.selection.as_ref().map(coverage::selected));
+    notices.extend(meta.recorded.as_ref().map(coverage::recorded));
     notices.extend(coverage::notices(report));
     Document {
         brand: "smbscope report",

@@ -11,15 +11,21 @@ pub struct Selection {
     pub filter: String,
     /// Operations that met the filter.
     pub operations: u64,
-    /// Operations of the inputs.
-    pub operations_all: u64,
+    /// Operations of the inputs; `None` if they were not counted.
+    pub operations_all: Option<u64>,
 }
 
 impl Selection {
     /// For example `only share docs: 10 of 1,200 operations`.
     pub fn text(&self) -> String {
-        let (some, all) = (count(self.operations), count(self.operations_all));
-        format!("only {}: {some} of {all} operations", self.filter)
+        let some = count(self.operations);
+        let of = self.operations_all.map_or(String::new(), |all| format!(" of {}", count(all)));
+        format!("only {}: {some}{of} operations", self.filter)
+    }
+
+    /// The same about a filter with which the inputs were recorded.
+    pub fn recorded_text(&self) -> String {
+        format!("the recording kept {}", self.text())
     }
 
     /// As an object.

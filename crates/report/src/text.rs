@@ -9,7 +9,7 @@ use std::fmt::{self, Write};
 use crate::clock::Clock;
 use crate::document::{Block, Curve, Document, Facts, Section};
 use crate::format::{harmless, shortened};
-use crate::pages::findings::finding_text;
+use crate::pages::findings::{FINDINGS_SHOWN, finding_text};
 use crate::{Meta, Report, sections};
 use charts::{
     write_bars, write_curve, write_lines, write_portions, write_timeline, write_waterfall,
@@ -205,6 +205,7 @@ fn write_briefly(
             table.sql = None;
             write_block(out, &Block::Table(table), document, width)
         }
+        Block::Finding(..) if place >= FINDINGS_SHOWN => Ok(()),
         Block::Finding(found, _, when) => {
             out.push_str(&finding_text((found, when.as_deref()), place + 1, width, true));
             Ok(())

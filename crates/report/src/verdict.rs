@@ -12,6 +12,7 @@ use smbscope_analysis::summary::{Answer, Load, Report, StatusClass, StepRow};
 use smbscope_tables::tables::Coverage;
 
 use crate::Meta;
+use crate::bottleneck::bottleneck;
 use crate::format;
 use crate::pages::findings::{headline, owner, saved};
 
@@ -243,7 +244,7 @@ fn of_load(load: &Load, diagnosis: Option<&Diagnosis>) -> Verdict {
     }
     let beyond = load.steps.iter().filter(|row| row.overloaded).min_by_key(|row| row.users);
     reasons.extend(beyond.and_then(|row| {
-        let bottleneck = row.bottleneck.as_ref()?;
+        let bottleneck = bottleneck(row)?;
         Some(format!("Bottleneck with {} users: {bottleneck}.", format::count(row.users)))
     }));
     // A step that ended before its window has no row: only the run says that its server is gone.

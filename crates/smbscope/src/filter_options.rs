@@ -3,7 +3,7 @@
 
 use clap::Args;
 use smbscope_report::{Selection, format};
-use smbscope_store::source::Source;
+use smbscope_store::source::{RecordedFilter, Source};
 use smbscope_tables::filter::{CommandChoice, Endpoint, Filter, PathPattern, ShareName, UserName};
 
 use crate::exit::{Code, Failure};
@@ -91,18 +91,32 @@ pub fn selection(source: &Source) -> Option<Selection> {
     Some(Selection {
         filter: filter.words(source.options().tokenizer.is_some()),
         operations: filtered.kept(),
-        operations_all: filtered.all(),
+        operations_all: Some(filtered.all()),
     })
+}
+
+/// What the filters with which the inputs were recorded left; `None` if they were recorded whole.
+pub fn recorded(source: &Source) -> Option<Selection> {
+    let RecordedFilter { words, kept, all } = source.recorded_filter()?;
+    Some(Selection { filter: words, operations: kept, operations_all: all })
+}
+
+/// Both, as texts.
+pub fn selections(source: &Source) -> Vec<String> {
+    let given = selection(source).map(|selection| selection.text());
+    given.into_iter().chain(recorded(source).map(|recorded| recorded.recorded_text())).collect()
 }
 
 /// An error where a filter left nothing.
 pub fn refuse_nothing(source: &Source) -> anyhow::Result<()> {
     match selection(source) {
         Some(Selection { filter, operations: 0, operations_all }) => {
-            let all = format::count(operations_all);
+            let all = format::count(operations_all.unwrap_or(0));
             let message = match operations_all {
-                0 => format!("no operation matches the filter ({filter}): the input has none"),
-                _ => format!("none of {all} operations matches the filter ({filter})"),
+                None | Some(0) => {
+                    format!("no operation matches the filter ({filter}): the input has none")
+                }
+                Some(_) => format!("none of {all} operations matches the filter ({filter})"),
             };
             Err(Failure::new(Code::NoMatch, message).into())
         }
@@ -112,8 +126,8 @@ pub fn refuse_nothing(source: &Source) -> anyhow::Result<()> {
 
 /// A source's name with its filter, for the heading of an answer.
 pub fn with_selection(name: &str, source: &Source) -> String {
-    match selection(source) {
-        Some(selection) => format!("{name} ({})", selection.text()),
-        None => name.to_owned(),
+    match selections(source).as_slice() {
+        [] => name.to_owned(),
+        all => format!("{name} ({})", all.join("; ")),
     }
 }

@@ -8,6 +8,7 @@
 
 #[cfg(target_os = "linux")]
 mod capabilities;
+mod choices;
 mod cli;
 mod clock_sync;
 mod commands;

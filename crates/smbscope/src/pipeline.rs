@@ -12,6 +12,7 @@
 //! - [`export`]: operations written for other programs
 //! - [`record`]: live sources to a run folder, for `record` and `top`
 //! - [`measure`]: parts of a load run
+//! - [`workload`]: what is shown of a workload
 
 pub mod compare;
 pub mod diagnose;
@@ -23,3 +24,4 @@ pub mod period;
 pub mod record;
 pub mod summarize;
 pub mod why;
+pub mod workload;

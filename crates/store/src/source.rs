@@ -7,6 +7,7 @@
 
 mod input;
 mod parts;
+mod recorded_filter;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,6 +26,7 @@ use crate::error::{Error, Result};
 
 pub use input::Input;
 pub use parts::{Filtered, Parts, Progress};
+pub use recorded_filter::RecordedFilter;
 
 /// How inputs are opened.
 #[derive(Clone, Default)]
@@ -135,6 +137,16 @@ impl Source {
             }));
         }
         runs
+    }
+
+    /// What filters left out when the inputs were recorded; `None` if they were recorded whole. Filters that may contain
+    /// names are hidden if the source has a tokenizer.
+    pub fn recorded_filter(&self) -> Option<RecordedFilter> {
+        let manifests = self.inputs.iter().filter_map(|input| match input {
+            Input::Dataset(dataset) => dataset.manifest(),
+            _ => None,
+        });
+        RecordedFilter::of(manifests, self.inputs.len(), self.options.tokenizer.is_some())
     }
 
     /// The options with which it was opened.

@@ -38,6 +38,9 @@ pub enum ManifestError {
     NoVersion,
 }
 
+/// Words of a filter whose values may be names, which are replaced.
+pub const HIDDEN_FILTER: &str = "what a filter kept that may contain names";
+
 /// How the folder was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -114,6 +117,8 @@ pub struct Manifest {
     pub complete: bool,
     /// Imported files.
     pub inputs: Vec<InputFile>,
+    /// The filter with which it was recorded, in words; null if all operations were kept.
+    pub filter: Option<String>,
     /// The load runs whose rows the folder contains; several after an import of several runs.
     pub runs: Vec<RunDescription>,
     /// Clocks.
@@ -163,6 +168,7 @@ impl Manifest {
             *name = tokenizer.text("recording", Sensitivity::Machine, name);
         }
         self.runs.iter_mut().for_each(|run| run.anonymize(tokenizer));
+        self.filter = self.filter.take().map(|_| HIDDEN_FILTER.to_owned());
     }
 
     /// Adds the description of a run, or replaces that of the same recording.
@@ -234,9 +240,15 @@ mod tests {
     fn names_of_inputs_and_runs_become_tokens() {
         let mut manifest = sample();
         manifest.describe(RunDescription { server: "fs1".into(), ..RunDescription::default() });
+        manifest.filter = Some("user alice".into());
         manifest.anonymize(&Tokenizer::new([1; 32]));
         assert!(manifest.inputs[0].name.starts_with("recording-"));
         assert!(manifest.runs[0].server.starts_with("host-"));
+        assert_eq!(manifest.filter.as_deref(), Some(HIDDEN_FILTER));
+        // Nothing was left out of the other.
+        let mut manifest = sample();
+        manifest.anonymize(&Tokenizer::new([1; 32]));
+        assert_eq!(manifest.filter, None);
     }
 
     #[test]

@@ -1,7 +1,16 @@
-//! Helpers for tests of all crates. Development dependency only, without dependencies of its own.
+//! Helpers for tests of all crates. Development dependency only.
 //!
-//! Owns how a test that cannot run here reports that: [`skip!`]. Support that starts servers is in
-//! the crates that own them.
+//! Owns how a test that cannot run here reports that: [`skip!`]. With the feature `samba` it also owns a private Samba
+//! for one test ([`samba`]), and a run of simulated users on it whose rows can be compared with those of another
+//! source ([`run`]). Without that feature it has no dependencies, so that the tests of small crates build quickly.
+
+// Only tests call it, and a test may panic.
+#![allow(clippy::unwrap_used)]
+
+#[cfg(all(feature = "samba", target_os = "linux"))]
+pub mod run;
+#[cfg(all(feature = "samba", target_os = "linux"))]
+pub mod samba;
 
 use std::io::Write as _;
 use std::panic::Location;

@@ -38,6 +38,8 @@ pub(super) struct ReplaySample {
     sampled: Vec<SampledOperation>,
     /// The replay without any change.
     today: Option<Prediction>,
+    /// Number of findings for which one gain is computed; `None`: all gains of all findings.
+    first_gains: Option<usize>,
 }
 
 /// The columns that a replay with any remedy reads.
@@ -56,6 +58,11 @@ pub(super) fn all_columns() -> Vec<&'static str> {
 }
 
 impl ReplaySample {
+    /// A sample for one gain of each of the first findings.
+    pub(super) fn with_first_gains(findings: usize) -> ReplaySample {
+        ReplaySample { first_gains: Some(findings), ..ReplaySample::default() }
+    }
+
     /// Adds operations while there is room; returns the numbers of those that it keeps.
     pub(super) fn add(&mut self, batch: &RecordBatch) -> Result<Range<u32>, ArrowError> {
         let first = self.operations as u32;
@@ -129,8 +136,13 @@ impl ReplaySample {
     pub(super) fn judge(&mut self, findings: &mut [Finding]) -> Result<(), ArrowError> {
         let mut replays = 0;
         let mut known: Vec<(Change, Option<Gain>)> = Vec::new();
-        for finding in findings.iter_mut().filter(|found| found.is_reported()) {
+        let wanted = self.first_gains.unwrap_or(usize::MAX);
+        let costly = findings.iter_mut().filter(|found| found.is_reported());
+        for finding in costly.take(wanted) {
             for change in remedies(finding) {
+                if self.first_gains.is_some() && !finding.gains.is_empty() {
+                    break;
+                }
                 if let Some((_, gain)) = known.iter().find(|one| one.0 == change) {
                     finding.gains.extend(gain.clone());
                     continue;

@@ -210,6 +210,21 @@ impl Sort {
         Sort::Max,
         Sort::Time,
     ];
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Sort::Name => "name",
+            Sort::Operations => "ops",
+            Sort::Bytes => "bytes",
+            Sort::Errors => "errors",
+            Sort::P50 => "p50",
+            Sort::P95 => "p95",
+            Sort::P99 => "p99",
+            Sort::Max => "max",
+            Sort::Time => "time",
+        }
+    }
 }
 
 /// Sorts rows. Equal ones are in the order of their names, so that they keep their places.

@@ -138,6 +138,15 @@ pub struct Sample {
     pub ns: (f64, f64),
 }
 
+/// What was measured with one kind of protection.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measured {
+    /// The protection.
+    pub protection: Protection,
+    /// The same operations for each protection.
+    pub samples: Vec<Sample>,
+}
+
 /// The costs of one kind of protection, from its samples and those of plain messages of the same sizes in the same,
 /// ascending order. Messages of either direction are assumed to cost the same without bytes.
 pub fn fit(protection: Protection, samples: &[Sample], plain: &[Sample]) -> Costs {

@@ -45,7 +45,7 @@ fn with_counters(cpu: f64, disk: f64) -> smbscope_analysis::explain::Finding {
             }]);
         }
     }
-    let diagnosis = explain_with(explain, &rows);
+    let diagnosis = explain_with(explain, &rows, Vec::new());
     found(&diagnosis, Trouble::SlowFilesystem).unwrap().clone()
 }
 

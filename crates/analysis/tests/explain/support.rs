@@ -91,18 +91,25 @@ pub fn explain_of(acts: &[Act], connections: Vec<Connection>) -> Diagnosis {
 }
 
 /// The same added to a diagnosis that has begun.
-pub fn explain_with(mut explain: Explain, acts: &[Act]) -> Diagnosis {
-    explain.operations(&batch(acts, |_| ("10.0.0.2", "\\\\server\\share"))).unwrap();
-    explain.finish().unwrap()
+pub fn explain_with(explain: Explain, acts: &[Act], connections: Vec<Connection>) -> Diagnosis {
+    finish(explain, acts, connections, |_| ("10.0.0.2", "\\\\server\\share"))
 }
 
 /// The same with a server and a share for each operation.
 fn explain_at(
     acts: &[Act],
+    connections: Vec<Connection>,
+    place: fn(&Act) -> (&'static str, &'static str),
+) -> Diagnosis {
+    finish(Explain::with_gains(), acts, connections, place)
+}
+
+fn finish(
+    mut explain: Explain,
+    acts: &[Act],
     mut connections: Vec<Connection>,
     place: fn(&Act) -> (&'static str, &'static str),
 ) -> Diagnosis {
-    let mut explain = Explain::with_gains();
     explain.operations(&batch(acts, place)).unwrap();
     connections.iter_mut().for_each(|row| row.recording = "run".into());
     explain.connections(&connections);

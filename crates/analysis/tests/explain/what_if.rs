@@ -1,6 +1,6 @@
 //! Savings and gains that replays compute.
 
-use smbscope_analysis::explain::{Diagnosis, Trouble};
+use smbscope_analysis::explain::{Diagnosis, Explain, Trouble};
 use smbscope_tables::operation::Operation;
 use smbscope_tables::tables::Connection;
 
@@ -39,6 +39,38 @@ fn remedies_are_replayed() {
     let changes: Vec<_> = small.gains.iter().map(|gain| gain.change.as_str()).collect();
     assert_eq!(changes, ["max-read=1MiB", "depth=8"]);
     assert!(small.gains.iter().all(|one| one.waiting_after_ns < one.waiting_before_ns / 3));
+}
+
+#[test]
+fn a_diagnosis_with_first_gains_differs_only_in_what_it_leaves_out() {
+    let far = |row: &mut Operation| set_sequential(row, 4096);
+    let reads = (0..200).map(|number| match number % 50 < 25 {
+        true => Act { rtt_ns: 20 * MS, set: far, ..act(READ, 1 + number / 25, "big.iso") },
+        false => Act {
+            rtt_ns: 20 * MS,
+            set: |row| set_sequential(row, 8192),
+            ..act(READ, 1 + number / 25, "big.iso")
+        },
+    });
+    let listings = (0..60).flat_map(list_folder).map(|act| Act { rtt_ns: 20 * MS, ..act });
+    let acts: Vec<_> = reads.chain(listings).collect();
+    let of = |explain| {
+        let connection = Connection { connection: 1, ..far_connection(20, 4 << 20) };
+        explain_with(explain, &acts, vec![connection])
+    };
+    let all = of(Explain::with_gains());
+    let mut first = of(Explain::with_first_gains(2));
+    let gains = |diagnosis: &Diagnosis| -> Vec<usize> {
+        diagnosis.findings.iter().map(|found| found.gains.len()).collect()
+    };
+    // A remedy of the second finding, and the third finding, need no replay.
+    assert_eq!(gains(&all)[..3], [1, 2, 1]);
+    assert_eq!(gains(&first)[..3], [1, 1, 0]);
+    assert_eq!(first.findings[1].gains[0], all.findings[1].gains[0]);
+    for (found, whole) in first.findings.iter_mut().zip(&all.findings) {
+        found.gains.clone_from(&whole.gains);
+    }
+    assert_eq!(first, all);
 }
 
 #[test]

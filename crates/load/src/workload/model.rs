@@ -447,6 +447,14 @@ impl Scenario {
         create.path == *lease && !until_closed.into_iter().any(watched)
     }
 
+    /// The pools that its files come from.
+    pub(super) fn pools(&self) -> impl Iterator<Item = usize> + '_ {
+        self.picks.iter().flat_map(|pick| match &pick.how {
+            PickHow::Any { pool } | PickHow::Make { pool } => vec![*pool],
+            PickHow::Take { pools } => pools.clone(),
+        })
+    }
+
     /// The path of an id, in TOML form.
     pub fn template(&self, path: PathId) -> Option<&Template> {
         self.paths.get(usize::from(path.0))

@@ -5,6 +5,7 @@
 
 use smbscope_analysis::summary::{Failure, ScenarioRow, StepRow};
 
+use crate::bottleneck::bottleneck;
 use crate::format;
 use crate::table::{Column, lines};
 
@@ -71,7 +72,7 @@ pub fn step_line(row: &StepRow, limits: &[String]) -> String {
         notes.push("overloaded".to_owned());
     }
     notes.extend(limits.iter().cloned());
-    if let Some(bottleneck) = &row.bottleneck {
+    if let Some(bottleneck) = bottleneck(row) {
         notes.push(format!("bottleneck: {bottleneck}"));
     }
     if row.ended_early && !row.server_gone {
@@ -178,7 +179,7 @@ pub fn failure_meaning(status: &str) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use smbscope_analysis::summary::Distribution;
+    use smbscope_analysis::summary::{Bottleneck, Distribution};
 
     use super::*;
 
@@ -207,7 +208,7 @@ mod tests {
             overload_share: 0.123,
             overloaded: true,
             server_cpu_share: Some(0.99),
-            bottleneck: Some("server processors".into()),
+            bottleneck: Some(Bottleneck::Processors),
             ended_early: true,
             ..carried.clone()
         };

@@ -9,8 +9,8 @@ use crate::format;
 
 /// Length of a recording from which on findings say when they occurred.
 const WHEN_LEAST_NS: i64 = 5_000_000_000;
-/// Findings that are shown without --all.
-pub(crate) const SHOWN: usize = 3;
+/// Findings that are shown without --all, with one gain each.
+pub const FINDINGS_SHOWN: usize = 3;
 /// Remedies per finding that are shown without --all.
 const REMEDIES: usize = 2;
 /// Examples per finding whose frames are shown.
@@ -64,7 +64,7 @@ pub fn explain_text(diagnosis: &Diagnosis, inputs: &str, look: Look) -> String {
         let (bold, end) = look.bold;
         folded(&mut text, 0, &format!("{bold}{verdict}{end}"), look.width);
     }
-    let most = if look.all { reported.len() } else { SHOWN };
+    let most = if look.all { reported.len() } else { FINDINGS_SHOWN };
     let shown = reported.get(..most).unwrap_or(&reported);
     let mut after = String::new();
     for words in context(diagnosis) {

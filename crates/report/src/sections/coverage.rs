@@ -75,6 +75,14 @@ pub(crate) fn selected(selection: &Selection) -> Block {
     ))
 }
 
+/// Which part of what was seen is in the inputs.
+pub(crate) fn recorded(selection: &Selection) -> Block {
+    let text = selection.text();
+    Block::Note(format!(
+        "The recording kept {text}. The section Coverage describes everything that was seen."
+    ))
+}
+
 fn seen(row: &Coverage) -> Facts {
     if row.format == LOAD_FORMAT {
         return of_load(row);

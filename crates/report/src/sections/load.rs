@@ -5,6 +5,7 @@ mod scenarios;
 
 use smbscope_analysis::summary::{Answer, Load, StepRow};
 
+use crate::bottleneck::bottleneck;
 use crate::document::{
     Block, Cell, Curve, Fact, Facts, Point, Section, Table, column, distribution, fact,
 };
@@ -98,7 +99,7 @@ fn table(load: &Load) -> Table {
             row.server_disk_share.map_or(Cell::Empty, Cell::Share)
         }),
         column(of, "bottleneck", 1, |row: &StepRow| {
-            row.bottleneck.clone().map_or(Cell::Empty, Cell::Text)
+            bottleneck(row).map_or(Cell::Empty, Cell::Text)
         }),
         column(of, "failed", 0, |row: &StepRow| Cell::Count(row.failed)),
         column(of, "failed_share", 1, |row: &StepRow| Cell::Share(row.failed_share)),

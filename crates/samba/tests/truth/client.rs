@@ -18,8 +18,8 @@ use smbscope_wire::status::Status;
 use tokio::net::TcpSocket;
 use tokio::runtime::Runtime;
 
-use crate::run::runtime;
-use crate::support::{LOGON, Samba};
+use smbscope_testing::run::runtime;
+use smbscope_testing::samba::{LOGON, Samba};
 
 /// Rights: read and write data, attributes, synchronise, delete.
 pub const ALL: AccessMask = AccessMask(0x0013_019f);

@@ -6,7 +6,7 @@ use smbscope_tables::slice::Kind;
 
 use crate::client::Client;
 use crate::recorder::{Recorder, Row, alone};
-use crate::support::{Samba, samba};
+use smbscope_testing::samba::{Samba, samba};
 
 const SMALL: usize = 4096;
 const LARGE: usize = 1 << 20;

@@ -9,7 +9,7 @@ use smbscope_client::Config;
 use crate::client::Client;
 use crate::echo::Raw;
 use crate::recorder::{Recorder, alone};
-use crate::support::samba;
+use smbscope_testing::samba::samba;
 
 /// The connection, its session and an open exist already: operations on them are recorded all the same.
 #[test]

@@ -10,7 +10,7 @@ use smbscope_wire::smb2::header::Header;
 use smbscope_wire::smb2::negotiate::{Capabilities, SecurityMode};
 
 use crate::recorder::{Recorder, alone};
-use crate::support::samba;
+use smbscope_testing::samba::samba;
 
 const CONNECTIONS: usize = 3;
 /// Requests in flight per connection.

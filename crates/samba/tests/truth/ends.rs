@@ -9,7 +9,7 @@ use smbscope_tables::tables::{Connection, Coverage};
 use crate::client::connect;
 use crate::echo::Raw;
 use crate::recorder::{Recorded, Recorder, alone};
-use crate::support::samba;
+use smbscope_testing::samba::samba;
 
 fn connections(recorded: &Recorded) -> Vec<Connection> {
     let rows = recorded.parts.iter().filter_map(|part| match part {

@@ -7,8 +7,8 @@ use smbscope_load::fileset::Scale;
 use smbscope_load::workload::Planner;
 
 use crate::recorder::{Recorder, alone, column};
-use crate::run::{self, operations, prepare, same_entities, workload};
-use crate::support::{Samba, samba};
+use smbscope_testing::run::{self, operations, prepare, same_entities, workload};
+use smbscope_testing::samba::{Samba, samba};
 
 /// Wire and probe recorded together: one row has both.
 fn joined_run(lab: &Samba, config: Config) {

@@ -16,7 +16,7 @@ use smbscope_samba::symbols::{Function, Symbols};
 
 use crate::client::Client;
 use crate::recorder::{alone, blocked};
-use crate::support::samba;
+use smbscope_testing::samba::samba;
 
 const PORT: &str = "SMBSCOPE_TEST_PORT";
 const READY: &str = "it records";

@@ -8,8 +8,8 @@ use smbscope_client::Config;
 
 use crate::client::{Client, connect};
 use crate::recorder::{Recorder, alone, column, text};
-use crate::run::operations;
-use crate::support::samba;
+use smbscope_testing::run::operations;
+use smbscope_testing::samba::samba;
 
 /// Less than the send buffer of the server's kernel.
 const BYTES: u32 = 1 << 20;

@@ -26,9 +26,3 @@ mod slow;
 mod starved;
 mod waits;
 mod wire;
-
-#[path = "../../../load/tests/support/run.rs"]
-#[allow(dead_code)]
-mod run;
-#[path = "../../../load/tests/support/mod.rs"]
-mod support;

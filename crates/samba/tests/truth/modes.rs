@@ -7,8 +7,8 @@ use smbscope_samba::loader::LoadOptions;
 use smbscope_tables::slice::Kind;
 
 use crate::recorder::{Recorder, alone, column, text};
-use crate::run::{self, agree, operations, prepare, same_entities, workload};
-use crate::support::samba;
+use smbscope_testing::run::{self, agree, operations, prepare, same_entities, workload};
+use smbscope_testing::samba::samba;
 
 /// System calls alone: the same operations, and the slices of each sum up to its turnaround; those of a
 /// compound are on the lead.

@@ -16,8 +16,8 @@ use smbscope_samba::loader::LoadOptions;
 use smbscope_samba::recording::{Progress, Recording};
 use smbscope_tables::slice::{Kind, Slice};
 
-use crate::run::operations;
-use crate::support::Samba;
+use smbscope_testing::run::operations;
+use smbscope_testing::samba::Samba;
 
 /// One recording at a time: several probes record each other's smbd and cost twice.
 pub fn alone() -> MutexGuard<'static, ()> {

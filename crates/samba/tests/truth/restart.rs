@@ -6,7 +6,7 @@ use smbscope_samba::loader::LoadOptions;
 
 use crate::client::Client;
 use crate::recorder::{Recorder, alone};
-use crate::support::{Samba, samba};
+use smbscope_testing::samba::{Samba, samba};
 
 #[test]
 fn a_server_that_is_started_again_is_recorded_too() {

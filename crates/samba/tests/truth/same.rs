@@ -8,8 +8,8 @@ use smbscope_load::workload::Planner;
 use smbscope_samba::loader::LoadOptions;
 
 use crate::recorder::{Recorded, Recorder, alone, slices_add_up};
-use crate::run::{self, agree, operations, prepare, same_entities, workload};
-use crate::support::{Samba, samba, samba_4_22};
+use smbscope_testing::run::{self, agree, operations, prepare, same_entities, workload};
+use smbscope_testing::samba::{Samba, samba, samba_4_22};
 
 /// Runs users while they are recorded.
 fn recorded_run(lab: &Samba, config: Config, load: LoadOptions) -> Option<(Vec<Part>, Recorded)> {

@@ -5,8 +5,8 @@ use smbscope_tables::slice::Kind;
 
 use crate::client::Client;
 use crate::recorder::{Row, alone, slices_add_up};
-use crate::support::{Samba, samba, samba_4_22};
 use crate::wire::Joined;
+use smbscope_testing::samba::{Samba, samba, samba_4_22};
 
 const ROUNDS: usize = 20;
 const SIZES: [usize; 3] = [4096, 65_536, 1 << 20];

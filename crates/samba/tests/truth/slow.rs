@@ -11,7 +11,7 @@ use smbscope_tables::slice::Kind;
 use crate::client::Client;
 use crate::fuse::{Waits, mount};
 use crate::recorder::{Recorder, Row, alone};
-use crate::support::{Samba, samba};
+use smbscope_testing::samba::{Samba, samba};
 
 const DELAY: Duration = Duration::from_millis(10);
 const ROUNDS: usize = 15;

@@ -15,8 +15,8 @@ use smbscope_tables::slice::Kind;
 
 use crate::client::Client;
 use crate::recorder::{Row, alone};
-use crate::support::{Samba, samba};
 use crate::wire::Joined;
+use smbscope_testing::samba::{Samba, samba};
 
 /// The processor that another thread uses.
 const CPU: usize = 1;

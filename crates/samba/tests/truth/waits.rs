@@ -14,7 +14,7 @@ use smbscope_wire::status::Status;
 
 use crate::client::{Client, create};
 use crate::recorder::{Recorder, Row, alone};
-use crate::support::samba;
+use smbscope_testing::samba::samba;
 
 /// Checks that the row's time is the wait for a lock, and that its length is right.
 fn waited(rows: &[Row], command: &str, held: Duration) {

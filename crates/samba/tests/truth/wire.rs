@@ -9,8 +9,8 @@ use smbscope_load::fileset::Scale;
 use smbscope_load::workload::Planner;
 
 use crate::recorder::{Recorded, Recorder, alone, column};
-use crate::run::{self, operations, prepare, tcpdump, workload};
-use crate::support::{Samba, samba};
+use smbscope_testing::run::{self, operations, prepare, tcpdump, workload};
+use smbscope_testing::samba::{Samba, samba};
 
 /// Connection, sequence number of the request's first byte, member of the compound.
 fn keys(batch: &RecordBatch) -> Vec<(Option<i64>, Option<i64>, i64)> {

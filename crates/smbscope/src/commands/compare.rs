@@ -8,11 +8,13 @@ pub mod args;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray, UInt64Array};
-use smbscope_analysis::compare::{self, Change, Comparison, Effect, Measured, Options, Row, Unit};
+use smbscope_analysis::compare::{
+    By, Change, Comparison, Effect, Measured, Options, Row, RowKind, Unit,
+};
 
 use smbscope_report::{comparison_html, comparison_text, comparison_warnings};
 
-use self::args::{By, Compare};
+use self::args::Compare;
 use crate::cli::PhaseCounted;
 use crate::exit::{Code, Failure};
 use crate::filter_options::{refuse_nothing, with_selection};
@@ -32,17 +34,8 @@ pub fn run(args: &Compare, verbosity: Verbosity) -> anyhow::Result<()> {
         return Err(Failure::usage("`-` can be given once only: there is one standard input"));
     }
     let tokenizer = args.anonymize.tokenizer()?;
-    let options = Options {
-        by: match args.by {
-            By::Command => compare::By::Command,
-            By::Scenario => compare::By::Scenario,
-            By::Share => compare::By::Share,
-            By::Client => compare::By::Client,
-            By::User => compare::By::User,
-        },
-        all_phases: args.phase == PhaseCounted::All,
-        ..Options::default()
-    };
+    let options =
+        Options { by: args.by, all_phases: args.phase == PhaseCounted::All, ..Options::default() };
     // Both are opened before the first is read, so that a missing input is reported at once.
     let open = |input: &String| args.reading.open(std::slice::from_ref(input), tokenizer.clone());
     let (mut a, mut b) = (open(&args.a)?, open(&args.b)?);
@@ -107,13 +100,7 @@ fn refuse(found: &Comparison, by: By, names: &[String; 2]) -> anyhow::Result<()>
     }
     let is_group = |row: &&Row| row.a.timed > 0 && row.b.timed > 0 && is_group(row);
     if !found.rows.iter().any(|row| is_group(&row)) {
-        let what = match by {
-            By::Command => "command",
-            By::Scenario => "scenario",
-            By::Share => "share",
-            By::Client => "client",
-            By::User => "user",
-        };
+        let what = by.name();
         let [a, b] = names;
         return nothing(format!("{a} and {b} have no {what} in common: nothing to compare"));
     }
@@ -122,7 +109,7 @@ fn refuse(found: &Comparison, by: By, names: &[String; 2]) -> anyhow::Result<()>
 
 /// Whether a row is one group, not a total.
 fn is_group(row: &Row) -> bool {
-    use compare::RowKind::{Scenarios, Total, TotalAtMixOfA};
+    use RowKind::{Scenarios, Total, TotalAtMixOfA};
     !matches!(row.kind, Total | TotalAtMixOfA | Scenarios)
 }
 

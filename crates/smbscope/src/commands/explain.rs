@@ -14,7 +14,7 @@ use smbscope_report::Look;
 use smbscope_store::source::Source;
 
 use crate::exit::{Code, Failure};
-use crate::filter_options::{FilterOptions, refuse_nothing, selection, with_selection};
+use crate::filter_options::{FilterOptions, recorded, refuse_nothing, selection, with_selection};
 use crate::format::TextFormat;
 use crate::options::{Anonymize, Decode, Verbosity, input_name};
 use crate::output::Output;
@@ -185,8 +185,11 @@ fn names(args: &Args, source: &Source) -> String {
 }
 
 fn json(mut value: Value, source: &Source) -> anyhow::Result<String> {
-    if let (Some(object), Some(selection)) = (value.as_object_mut(), selection(source)) {
-        object.insert("selection".to_owned(), selection.json());
+    if let Some(object) = value.as_object_mut() {
+        for (name, selection) in [("selection", selection(source)), ("recorded", recorded(source))]
+        {
+            object.extend(selection.map(|one| (name.to_owned(), one.json())));
+        }
     }
     Ok(serde_json::to_string_pretty(&value).context("result to JSON")? + "\n")
 }

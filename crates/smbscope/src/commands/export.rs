@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use smbscope_report::export::perfetto::PerfettoTrace;
 
-use crate::filter_options::{FilterOptions, refuse_nothing, selection};
+use crate::filter_options::{FilterOptions, refuse_nothing, selections};
 use crate::options::{Anonymize, Decode, Verbosity};
 use crate::output::Output;
 use crate::pipeline;
@@ -53,7 +53,7 @@ pub fn run(args: &Export, verbosity: Verbosity) -> anyhow::Result<()> {
     let (output, counts) = trace.finish();
     output.finish()?;
     verbosity.say(&counts.text(orphans));
-    selection(&source).iter().for_each(|selection| verbosity.say(&selection.text()));
+    selections(&source).iter().for_each(|text| verbosity.say(text));
     refuse_nothing(&source)?;
     Ok(())
 }

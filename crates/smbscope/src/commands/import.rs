@@ -8,7 +8,7 @@ use smbscope_report::format;
 use smbscope_store::Table;
 use smbscope_store::dataset::{DatasetWriter, ManifestSeed, WriteOptions};
 use smbscope_store::source::{Parts, Request};
-use smbscope_tables::manifest::{Kind, Manifest};
+use smbscope_tables::manifest::{HIDDEN_FILTER, Kind, Manifest};
 
 use super::dataset::{cannot, hint, rows, written};
 use crate::cli::Import;
@@ -24,7 +24,12 @@ pub fn run(args: &Import, verbosity: Verbosity) -> anyhow::Result<()> {
     let tokenizer = args.anonymize.tokenizer()?;
     let source = args.decode.reading.open(&args.decode.inputs, None)?;
     let runs: Vec<_> = source.runs().into_iter().map(|(run, _)| run).collect();
-    let seed = ManifestSeed { runs, ..ManifestSeed::now(Kind::Import, source.describe()) };
+    // What was left out of the inputs is not in the dataset either.
+    let filter = source.recorded_filter().map(|filter| match tokenizer {
+        Some(_) => HIDDEN_FILTER.to_owned(),
+        None => filter.words,
+    });
+    let seed = ManifestSeed { filter, runs, ..ManifestSeed::now(Kind::Import, source.describe()) };
     let options = WriteOptions { overwrite: args.force, tokenizer, ..WriteOptions::default() };
     let parts = source.parts(&Request::all())?;
     let progress = parts.progress();

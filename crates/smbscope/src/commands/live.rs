@@ -7,7 +7,8 @@ pub mod args;
 use std::path::{Path, PathBuf};
 
 use smbscope_capture::live;
-use smbscope_report::format;
+use smbscope_report::{Selection, format};
+use smbscope_tables::filter::Filter;
 
 use crate::options::Verbosity;
 use crate::pipeline::record::amended::AmendedSource;
@@ -16,7 +17,7 @@ use crate::pipeline::record::memory::{self, MemoryLimit};
 use crate::pipeline::record::name;
 #[cfg(feature = "probe")]
 use crate::pipeline::record::source;
-use crate::pipeline::record::source::{InterfaceSource, LiveSource, Received};
+use crate::pipeline::record::source::{Filtered, InterfaceSource, LiveSource, Received};
 use args::{Cpus, Listen};
 
 /// Least and most bytes of the ring buffer.
@@ -53,6 +54,8 @@ pub struct Opened {
     pub from: Vec<String>,
     /// A description for people.
     pub what: String,
+    /// The filter of its rows.
+    pub filter: Option<Filter>,
     /// The memory that this program may use meanwhile.
     pub memory: MemoryLimit,
 }
@@ -78,11 +81,11 @@ impl Listen {
         if !names.is_empty() {
             opened.source = Box::new(AmendedSource::named(opened.source, names));
         }
-        if let Some(filter) = filter {
+        if let Some(filter) = &filter {
             opened.what = format!("{} ({})", opened.what, filter.words(false));
-            opened.source = Box::new(AmendedSource::filtered(opened.source, filter));
+            opened.source = Box::new(AmendedSource::filtered(opened.source, filter.clone()));
         }
-        Ok(opened)
+        Ok(Opened { filter, ..opened })
     }
 
     /// Opens everything, without the filter.
@@ -137,7 +140,8 @@ impl Listen {
         let what = format!("{} on {interface}", ports_text(ports));
         let source = InterfaceSource::open(&recording, &self.listening(interface, ports, kept))?;
         let memory = MemoryLimit::new(self.memory, self.packet_buffer());
-        Ok(Opened { source: Box::new(source), from: vec![interface.to_owned()], what, memory })
+        let from = vec![interface.to_owned()];
+        Ok(Opened { source: Box::new(source), from, what, filter: None, memory })
     }
 
     /// The running Samba, together with an interface if there is one.
@@ -189,7 +193,7 @@ impl Listen {
         let packets = if also.is_some() { self.packet_buffer() } else { 0 };
         let memory = MemoryLimit::new(self.memory, packets + u64::from(ring_bytes));
         let from = std::iter::once(SAMBA.to_owned()).chain(also).collect();
-        Ok(Opened { source: Box::new(source), from, what, memory })
+        Ok(Opened { source: Box::new(source), from, what, filter: None, memory })
     }
 
     /// This build has no probe.
@@ -283,6 +287,12 @@ pub fn drop_capabilities(out: &Path, verbosity: Verbosity) {
     memory::return_free_memory();
     #[cfg(not(target_os = "linux"))]
     let _ = (out, verbosity);
+}
+
+/// What the filter kept; `None` without a filter. `words` describe it.
+pub fn kept(received: &Received, words: Option<&str>) -> Option<String> {
+    let (Filtered { kept, all }, filter) = (received.filtered?, words?.to_owned());
+    Some(Selection { filter, operations: kept, operations_all: Some(all) }.text())
 }
 
 /// Warnings about lost data.

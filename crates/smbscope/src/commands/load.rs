@@ -10,12 +10,13 @@ mod matrix;
 mod run;
 mod target;
 
-use smbscope_load::fileset::Scale;
 use smbscope_load::workload::BUILT_IN;
 use smbscope_report::format;
+use smbscope_report::pages::workload::workload_text;
 
 use crate::options::Verbosity;
 use crate::output::Output;
+use crate::pipeline::workload::outline;
 
 use args::{Load, LoadCommand, ShowWorkload, WorkloadsCommand};
 
@@ -53,7 +54,7 @@ fn show(args: &ShowWorkload) -> anyhow::Result<()> {
     if args.toml {
         output.text(&text)?;
     } else {
-        output.text(&smbscope_load::workload::show(&workload, Scale::FULL))?;
+        output.text(&workload_text(&outline(&workload)))?;
     }
     output.finish()
 }

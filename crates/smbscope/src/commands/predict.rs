@@ -15,7 +15,7 @@ use smbscope_report::{prediction_html, profile_html};
 
 use self::args::{Action, Predict, ProfileName};
 use crate::exit::Failure;
-use crate::filter_options::{refuse_nothing, selection};
+use crate::filter_options::{refuse_nothing, selections};
 use crate::format::{JsonNulls, RowFormat, row_writer};
 use crate::options::{Verbosity, input_name};
 use crate::output::Output;
@@ -71,9 +71,8 @@ fn from_recordings(args: &Predict, verbosity: Verbosity) -> anyhow::Result<()> {
     // That the filter leaves nothing explains most errors.
     refuse_nothing(&source)?;
     let mut forecast = forecast?;
-    forecast
-        .notes
-        .extend(selection(&source).map(|selection| format!("Replayed: {}.", selection.text())));
+    let selections = selections(&source).into_iter();
+    forecast.notes.extend(selections.map(|selection| format!("Replayed: {selection}.")));
     if let Some(file) = file {
         let inputs = args.inputs.iter().map(|input| input_name(input, tokenizer.as_ref()));
         files::save_profile(&forecast, &inputs.collect::<Vec<_>>(), file)?;

@@ -10,7 +10,7 @@ use smbscope_store::dataset::may_write;
 use super::dataset::{cannot, hint, written};
 use super::live::{self, Kept, Opened};
 use crate::options::Verbosity;
-use crate::pipeline::record::folder::{RecordingFolder, keep_private};
+use crate::pipeline::record::folder::{About, RecordingFolder, keep_private};
 use crate::pipeline::record::{self, Recorded};
 use args::Record;
 use display::Display;
@@ -24,19 +24,22 @@ pub fn run(args: &Record, verbosity: Verbosity) -> anyhow::Result<()> {
     let created_at = record::now();
     args.listen.keep_back()?;
     let kept = args.pcap.clone().map(|path| Kept { path, overwrite: args.force });
-    let Opened { source, from, what, mut memory } =
+    let Opened { source, from, what, filter, mut memory } =
         args.listen.open(created_at, kept, verbosity)?;
+    let filter = filter.map(|filter| filter.words(tokenizer.is_some()));
     let inputs = record::inputs(&from, created_at);
+    let about = About { inputs, created_at, filter: filter.clone() };
     RecordingFolder::create_folder(&args.out, args.force)?;
     // The thread that writes the folder inherits the current capabilities.
     live::drop_capabilities(&args.out, verbosity);
-    let folder = RecordingFolder::create(&args.out, inputs, created_at, args.force, tokenizer)?;
+    let folder = RecordingFolder::create(&args.out, about, args.force, tokenizer)?;
     verbosity.say(&beginning(args, &what));
     let display = Display::begin(verbosity);
     let recorded = record::record(source, folder, args.duration, &mut memory, &display);
     display.end();
     let recorded = recorded?;
     verbosity.say(&summary(args, &recorded));
+    live::kept(&recorded.received, filter.as_deref()).iter().for_each(|line| verbosity.say(line));
     live::losses(&recorded.received, &memory).iter().for_each(|line| verbosity.say(line));
     verbosity.say(&hint(&args.out));
     Ok(())

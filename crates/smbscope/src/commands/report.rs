@@ -1,13 +1,14 @@
 //! `smbscope report`: one pass over the inputs, summed up and shown as text, JSON or HTML.
 
 use anyhow::Context as _;
+use smbscope_analysis::explain::Explain;
 use smbscope_analysis::summary::{Counted, Options};
-use smbscope_report::{Meta, TextLook};
+use smbscope_report::{FINDINGS_SHOWN, Meta, TextLook};
 use smbscope_tables::anonymize::Tokenizer;
 
 use crate::cli::{PhaseCounted, Report};
 use crate::exit::Failure;
-use crate::filter_options::{refuse_nothing, selection};
+use crate::filter_options::{recorded, refuse_nothing, selection};
 use crate::format::TextFormat;
 use crate::local_time;
 use crate::options::{Verbosity, input_name};
@@ -45,11 +46,18 @@ pub fn run(args: &Report, verbosity: Verbosity) -> anyhow::Result<()> {
         (None, Some(_)) => None,
         (format, _) => Some(format.unwrap_or_default()),
     };
-    // The page and the text begin with the diagnosis.
-    let with_diagnosis = html.is_some() || format == Some(TextFormat::Text);
-    let (report, diagnosis) = summarize(&source, options, with_diagnosis, &verbosity)?;
+    // The page and the text begin with the diagnosis. A short text shows little of it.
+    let explain = match (&html, format) {
+        (None, Some(TextFormat::Text)) if !args.all => {
+            Some(Explain::with_first_gains(FINDINGS_SHOWN))
+        }
+        (None, Some(TextFormat::Json) | None) => None,
+        _ => Some(Explain::with_gains()),
+    };
+    let (report, diagnosis) = summarize(&source, options, explain, &verbosity)?;
     refuse_nothing(&source)?;
     meta.selection = selection(&source);
+    meta.recorded = recorded(&source);
     meta.diagnosis = diagnosis;
     meta.clock = local_time::clock(args.utc, report.start_ns);
     if let Some(step) = args.step {

@@ -48,19 +48,20 @@ pub fn run(args: &Top, verbosity: Verbosity) -> anyhow::Result<()> {
     keep_private();
     let tokenizer = args.anonymize.tokenizer()?;
     args.listen.keep_back()?;
-    let Opened { source, from, what, memory } = args.listen.open(now(), None, verbosity)?;
+    let Opened { source, from, what, filter, memory } = args.listen.open(now(), None, verbosity)?;
+    let filter = filter.map(|filter| filter.words(tokenizer.is_some()));
     // Recordings are made later, after capabilities were dropped.
     let out = args.out.as_deref().and_then(Path::parent);
     let out = out.filter(|out| !out.as_os_str().is_empty()).unwrap_or(Path::new("."));
     live::drop_capabilities(out, verbosity);
-    let recordings = Recordings { from, out: args.out.clone(), made: 0 };
+    let recordings = Recordings { from, filter: filter.clone(), out: args.out.clone(), made: 0 };
     let mut collector = Collector::new(source, memory, recordings, tokenizer);
     let slot_ns = i64::try_from(args.interval.as_nanos()).unwrap_or(i64::MAX);
     let moment = Live::new(Options { slot_ns, ..Options::default() }, now());
     let limits = Limits { begin: Instant::now(), duration: args.duration, count: args.count };
     let state = State {
-        key: args.key(),
-        sort: args.order(),
+        key: args.by,
+        sort: args.sort,
         reverse: args.reverse,
         span: args.span(),
         filter: args.filter.clone(),
@@ -73,9 +74,10 @@ pub fn run(args: &Top, verbosity: Verbosity) -> anyhow::Result<()> {
         verbosity.say(&format!("observing {what}"));
         batch::run(&mut collector, moment, &state, &limits, (args.format, args.rows))?;
     }
-    live::losses(&collector.received(), collector.memory())
-        .iter()
-        .for_each(|line| verbosity.say(line));
+    let received = collector.received();
+    let kept = live::kept(&received, filter.as_deref());
+    let said = kept.into_iter().chain(live::losses(&received, collector.memory()));
+    said.for_each(|line| verbosity.say(&line));
     Ok(())
 }
 

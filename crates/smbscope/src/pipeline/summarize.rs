@@ -9,15 +9,14 @@ use smbscope_tables::slice::Slice;
 
 use super::pass::{Analysis, Monitor, pass};
 
-/// Sums up the inputs; in the same pass diagnoses them, if wanted.
+/// Sums up the inputs; in the same pass makes a diagnosis, if one is begun.
 pub fn summarize(
     source: &Source,
     options: Options,
-    with_diagnosis: bool,
+    mut explain: Option<Explain>,
     monitor: &dyn Monitor,
 ) -> anyhow::Result<(Report, Option<Diagnosis>)> {
     let mut summary = Summary::new(options);
-    let mut explain = with_diagnosis.then(Explain::with_gains);
     let mut analyses: Vec<&mut dyn Analysis> = vec![&mut summary];
     if let Some(explain) = &mut explain {
         analyses.push(explain);

@@ -116,6 +116,59 @@ fn a_report_says_what_was_left_out() {
     assert!(whole["selection"].is_null());
 }
 
+/// A dataset whose manifest says that it was recorded with a filter.
+fn recorded_with(filter: &str, dir: &std::path::Path) -> String {
+    let dataset = dir.join("recorded");
+    let path = dataset.to_str().unwrap().to_owned();
+    answer(["import", &capture(), "--out", &path]);
+    let manifest = dataset.join("manifest.json");
+    let text = std::fs::read_to_string(&manifest).unwrap();
+    let mut value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert!(value["filter"].is_null(), "everything was imported");
+    value["filter"] = filter.into();
+    // As if one operation more had been seen.
+    value["coverage"][0]["operations"] = (OPERATIONS + 1).into();
+    std::fs::write(&manifest, value.to_string()).unwrap();
+    path
+}
+
+#[test]
+fn what_a_recording_left_out_is_said_by_every_answer() {
+    let (_keep, dir) = folder();
+    let recorded = recorded_with("user Bob", &dir);
+    let kept = "only user Bob: 121 of 122 operations";
+    let text = answer(["report", &recorded]);
+    assert!(text.contains(&format!("The recording kept {kept}.")), "{text}");
+    let text = answer(["explain", &recorded]);
+    assert!(text.replace("\n", " ").contains(&format!("the recording kept {kept}")), "{text}");
+    for command in ["report", "explain"] {
+        let answer = answer([command, &recorded, "--format", "json"]);
+        let value: serde_json::Value = serde_json::from_str(&answer).unwrap();
+        assert_eq!(value["recorded"]["filter"], "user Bob", "{command}");
+        assert_eq!(value["recorded"]["operations"], OPERATIONS);
+        assert_eq!(value["recorded"]["operations_all"], OPERATIONS + 1);
+        assert!(value["selection"].is_null());
+    }
+    // A second filter is another sentence.
+    let text = answer(["report", &recorded, "--command", "read"]);
+    assert!(text.contains("only command read: ") && text.contains(kept), "{text}");
+    // A copy has the same gap, and the name is replaced where names are.
+    let (again, hidden) = (dir.join("again"), dir.join("hidden"));
+    let (again, hidden) = (again.to_str().unwrap(), hidden.to_str().unwrap());
+    answer(["import", &recorded, "--out", again]);
+    assert!(answer(["report", again]).contains("only user Bob"));
+    answer(["import", &recorded, "--out", hidden, "--anonymize"]);
+    let manifest = std::fs::read_to_string(format!("{hidden}/manifest.json")).unwrap();
+    assert!(manifest.contains("\"filter\": \"what a filter kept") && !manifest.contains("Bob"));
+    let text = answer(["report", &recorded, "--anonymize"]);
+    assert!(
+        !text.contains("Bob") && text.contains("The recording kept only what a filter"),
+        "{text}"
+    );
+    // Recordings without a filter say nothing.
+    assert!(!answer(["report", &capture()]).contains("The recording kept"));
+}
+
 #[test]
 fn a_capture_and_its_dataset_answer_alike() {
     let (_keep, dir) = folder();

@@ -53,6 +53,27 @@ fn workloads_are_listed_shown_and_checked() {
     assert_eq!(code, 2, "{message}");
 }
 
+/// `docs/method/workloads.md` has the steps of the published workload; `INSTA_UPDATE=always` writes them again.
+#[test]
+fn the_documented_steps_are_those_that_are_shown() {
+    const BEGIN: &str = "<!-- steps -->\n```text";
+    let path =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/method/workloads.md");
+    let document = std::fs::read_to_string(&path).unwrap();
+    let shown = answer(&["load", "workloads", "show", "homefolder"]);
+    let steps = &shown[shown.find("\nCmdLineFileDelete").unwrap()..];
+    let begin = document.find(BEGIN).unwrap() + BEGIN.len();
+    let end = begin + document[begin..].find("```\n<!-- end -->").unwrap();
+    if std::env::var_os("INSTA_UPDATE").is_some_and(|update| update == "always") {
+        let fresh = [&document[..begin], steps, &document[end..]].concat();
+        return std::fs::write(&path, fresh).unwrap();
+    }
+    assert!(
+        document[begin..end] == *steps,
+        "docs/method/workloads.md is out of date: INSTA_UPDATE=always"
+    );
+}
+
 #[test]
 fn contradicting_logon_options_are_rejected() {
     for (options, code, word) in [

@@ -217,6 +217,30 @@ fn impossible_recordings_are_refused() {
 }
 
 #[test]
+fn a_recording_with_a_filter_says_what_it_kept() {
+    let Some(users) = Users::up() else { return };
+    users.prepare();
+    let (recorded, run) = (users.path("recorded"), users.path("run"));
+    let options = ["--no-probe", "--port", &users.port, "--command", "read", "--out", &recorded];
+    let Some(recording) = Recording::begin(&options) else { return };
+    answer(users.busy("2s", &run));
+    let (is_success, said) = recording.end("-INT");
+    let report = answer(["report", &recorded, "--format", "json"]);
+    let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+    let number = |value: &serde_json::Value| value.as_u64().unwrap();
+    let kept = &report["recorded"];
+    assert_eq!(kept["filter"], "command read");
+    let (some, all) = (number(&kept["operations"]), number(&kept["operations_all"]));
+    assert!(0 < some && some < all, "{kept}");
+    assert_eq!(number(&report["totals"]["operations"]), some);
+    let line = said.lines().find(|line| line.starts_with("only command read: ")).unwrap_or(&said);
+    let digits = |word: &str| word.replace(',', "").parse::<u64>().ok();
+    let numbers: Vec<u64> = line.split(' ').filter_map(digits).collect();
+    assert_eq!(numbers, [some, all], "{said}");
+    assert!(is_success, "{said}");
+}
+
+#[test]
 fn a_recording_without_traffic_is_valid() {
     let (_guard, dir) = folder();
     let out = dir.join("run");

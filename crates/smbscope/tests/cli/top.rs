@@ -226,8 +226,8 @@ fn impossible_observations_are_refused() {
 
 #[test]
 fn an_interval_without_traffic_is_printed() {
-    let arguments = ["top", "--interface", "lo", "--port", "1", "--batch", "--count", "2"];
-    let output = smbscope(arguments).output().unwrap();
+    let arguments = ["top", "--interface", "lo", "--port", "1", "--batch"];
+    let output = smbscope(arguments).args(["--count", "2"]).output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
     if said.contains("CAP_NET_RAW") {
         smbscope_testing::skip!("no CAP_NET_RAW");
@@ -238,4 +238,8 @@ fn an_interval_without_traffic_is_printed() {
     let lines: Vec<_> = printed.lines().filter(|line| !line.is_empty()).collect();
     assert_eq!(lines.len(), 2, "{printed}");
     assert!(lines[0].contains("last 1.00 s: 0 operations/s, 0 B/s read"), "{printed}");
+    assert!(!said.contains("only "), "there is no filter: {said}");
+    let output = smbscope(arguments).args(["--count", "1", "--share", "docs"]).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("only share docs: 0 of 0 operations"), "{said}");
 }

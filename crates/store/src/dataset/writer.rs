@@ -28,6 +28,8 @@ pub struct ManifestSeed {
     pub created_at: i64,
     /// Imported files.
     pub inputs: Vec<InputFile>,
+    /// The filter of the rows in words; without names if the writer has a tokenizer.
+    pub filter: Option<String>,
     /// The load runs whose rows follow, as far as known ([`DatasetWriter::describe`]).
     pub runs: Vec<RunDescription>,
 }
@@ -37,7 +39,7 @@ impl ManifestSeed {
     pub fn now(kind: Kind, inputs: Vec<InputFile>) -> ManifestSeed {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let created_at = since.map_or(0, |since| i64::try_from(since.as_nanos()).unwrap_or(0));
-        ManifestSeed { kind, created_at, inputs, runs: Vec::new() }
+        ManifestSeed { kind, created_at, inputs, filter: None, runs: Vec::new() }
     }
 }
 
@@ -93,6 +95,7 @@ impl DatasetWriter {
         if let Some(tokenizer) = &options.tokenizer {
             manifest.anonymize(tokenizer);
         }
+        manifest.filter = seed.filter;
         let folder = Folder::new(dir, manifest, &options);
         folder.write_manifest()?;
         // Two parts keep both sides busy and need little memory.

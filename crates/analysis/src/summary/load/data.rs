@@ -129,6 +129,36 @@ pub struct StepName {
     pub users: u64,
 }
 
+/// The resource that limits a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Bottleneck {
+    /// The load generator itself.
+    LoadGenerator,
+    /// All processors of the server.
+    Processors,
+    /// All processors of the server, mostly used by other processes than those that serve.
+    OtherProcesses,
+    /// One disk of the server.
+    Disk,
+    /// One processor of the server, while others are idle.
+    OneProcessor,
+    /// The step was overloaded, but neither processors nor disks of the server were busy.
+    None,
+}
+
+impl Bottleneck {
+    /// All bottlenecks.
+    pub const ALL: [Bottleneck; 6] = [
+        Bottleneck::LoadGenerator,
+        Bottleneck::Processors,
+        Bottleneck::OtherProcesses,
+        Bottleneck::Disk,
+        Bottleneck::OneProcessor,
+        Bottleneck::None,
+    ];
+}
+
 /// One step of a run, all machines together.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct StepRow {
@@ -161,7 +191,9 @@ pub struct StepRow {
     /// Of all processors of the server, and of its busiest disk.
     pub server_cpu_share: Option<f64>,
     pub server_disk_share: Option<f64>,
-    pub bottleneck: Option<String>,
+    pub bottleneck: Option<Bottleneck>,
+    /// Which disk or processor it is.
+    pub bottleneck_instance: Option<String>,
     pub server_gone: bool,
     pub client_cpu_share: Option<f64>,
     pub client_late_ns: Option<i64>,

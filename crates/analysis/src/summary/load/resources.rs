@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use smbscope_tables::run::Counter;
 
-use super::data::StepRow;
+use super::data::{Bottleneck, StepRow};
 use crate::summary::rounded;
 
 /// From this utilization on a resource is called the bottleneck: requests to a resource that is busy 90 %
@@ -97,21 +97,23 @@ impl Resources {
         };
         // A processor that another program keeps busy is not the server's.
         let idle_server = self.most(PROCESSES, true).is_some_and(|(_, percent)| percent < 50.0);
-        row.bottleneck = if row.limited_by_client {
-            Some("load generator".to_owned())
+        let (bottleneck, instance) = if row.limited_by_client {
+            (Some(Bottleneck::LoadGenerator), None)
         } else if full(cpu).is_some() && others {
-            Some("server processors, mostly by other processes than smbd".to_owned())
+            (Some(Bottleneck::OtherProcesses), None)
         } else if full(cpu).is_some() {
-            Some("server processors".to_owned())
+            (Some(Bottleneck::Processors), None)
         } else if let Some(disk) = full(disk) {
-            Some(format!("server disk {disk}"))
+            (Some(Bottleneck::Disk), Some(disk))
         } else if let Some(processor) = full(one_cpu).filter(|_| !idle_server) {
-            Some(format!("server processor {processor} alone"))
+            (Some(Bottleneck::OneProcessor), Some(processor))
         } else if row.overloaded && cpu.is_some() {
-            Some("neither processors nor disks of the server".to_owned())
+            (Some(Bottleneck::None), None)
         } else {
-            None
+            (None, None)
         };
+        row.bottleneck = bottleneck;
+        row.bottleneck_instance = instance;
     }
 }
 
@@ -148,33 +150,30 @@ mod tests {
         let row =
             described(&[cpu(99.0), cpu(97.0), sample("client", PROCESSORS, None, 10.0)], true);
         assert_eq!(row.server_cpu_share, Some(0.98));
-        assert_eq!(row.bottleneck.as_deref(), Some("server processors"));
+        assert_eq!(row.bottleneck, Some(Bottleneck::Processors));
         let disks =
             [cpu(20.0), sample("m", DISK, Some("sda"), 5.0), sample("m", DISK, Some("sdb"), 95.0)];
         let row = described(&disks, false);
-        assert_eq!(
-            (row.server_disk_share, row.bottleneck.as_deref()),
-            (Some(0.95), Some("server disk sdb"))
-        );
+        assert_eq!((row.server_disk_share, row.bottleneck), (Some(0.95), Some(Bottleneck::Disk)));
+        assert_eq!(row.bottleneck_instance.as_deref(), Some("sdb"));
         let one = [cpu(25.0), sample("server", PROCESSORS, Some("cpu3"), 100.0)];
-        assert_eq!(
-            described(&one, true).bottleneck.as_deref(),
-            Some("server processor cpu3 alone")
-        );
+        let row = described(&one, true);
+        assert_eq!(row.bottleneck, Some(Bottleneck::OneProcessor));
+        assert_eq!(row.bottleneck_instance.as_deref(), Some("cpu3"));
         let shared = [
             cpu(100.0),
             sample("server", PROCESSORS, Some("cpu0"), 100.0),
             sample("server", PROCESSORS, Some("cpu1"), 100.0),
             sample("server", PROCESSES, Some("smbd"), 90.0),
         ];
-        let others = "server processors, mostly by other processes than smbd";
-        assert_eq!(described(&shared, true).bottleneck.as_deref(), Some(others));
+        let row = described(&shared, true);
+        assert_eq!(row.bottleneck, Some(Bottleneck::OtherProcesses));
+        assert_eq!(row.bottleneck_instance, None);
         let other =
             [one[0].clone(), one[1].clone(), sample("server", PROCESSES, Some("smbd"), 9.0)];
         assert_eq!(described(&other, false).bottleneck, None);
         let idle = [cpu(25.0)];
-        let neither = "neither processors nor disks of the server";
-        assert_eq!(described(&idle, true).bottleneck.as_deref(), Some(neither));
+        assert_eq!(described(&idle, true).bottleneck, Some(Bottleneck::None));
         assert_eq!(described(&idle, false).bottleneck, None);
         // Nothing is known of a server without counters.
         assert_eq!(described(&[], true).bottleneck, None);

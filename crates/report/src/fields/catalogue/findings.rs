@@ -14,11 +14,12 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("notes", "Notes", List("note"), Always, "Observations whose cost in time is unknown."),
         ("whole", "Whole", Object("whole"), Always, "The recording as a whole."),
         ("selection", "Selection", Object("selection"), Optional, "Which part of the inputs was diagnosed; absent if it is all."),
+        ("recorded", "Recorded", Object("selection"), Optional, "Which part of what was seen is in the inputs, because they were recorded with a filter; absent if they are whole."),
     ]),
     ("selection", "The part of the inputs that met the filter options.", &[], &[
         ("filter", "Filter", Text, Always, "The filter in words."),
         ("operations", "Operations", Count, Always, "Operations that met the filter."),
-        ("operations_all", "Of", Count, Always, "Operations of the inputs."),
+        ("operations_all", "Of", Count, Nullable, "Operations of the inputs, or seen when they were recorded; null if a recording was not completed."),
     ]),
     ("finding", "One thing that costs time.", &[], &[
         ("trouble", "Trouble", Code, Always, "The identifier of the problem, from a fixed list."),

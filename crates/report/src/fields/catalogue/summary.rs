@@ -10,6 +10,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("version", "Version", Text, Always, "Version of smbscope that made the report."),
         ("inputs", "Inputs", List("input"), Always, "The files or folders that were read."),
         ("selection", "Selection", Object("selection"), Optional, "Which part of the inputs the report covers; absent if it covers all."),
+        ("recorded", "Recorded", Object("selection"), Optional, "Which part of what was seen is in the inputs, because they were recorded with a filter; absent if they are whole."),
         ("schema_version", "Schema version", Number, Always, "Version of the tables' schemas."),
         ("start_ns", "Start", Time, Nullable, "First packet or operation."),
         ("end_ns", "End", Time, Nullable, "Last packet or operation."),
@@ -42,7 +43,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
     ("selection", "The part of the inputs that met the filter options.", &[], &[
         ("filter", "Filter", Text, Always, "The filter in words."),
         ("operations", "Operations", Count, Always, "Operations that met the filter."),
-        ("operations_all", "Of", Count, Always, "Operations of the inputs."),
+        ("operations_all", "Of", Count, Nullable, "Operations of the inputs, or seen when they were recorded; null if a recording was not completed."),
     ]),
     ("input", "One file or folder that was read.", &[], &[
         ("name", "Input", Code, Always, "Name of the file or folder."),

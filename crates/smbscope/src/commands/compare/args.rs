@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::ValueEnum;
+use smbscope_analysis::compare::By;
 
+use crate::choices::one_of;
 use crate::cli::PhaseCounted;
 use crate::filter_options::FilterOptions;
 use crate::format::RowFormat;
@@ -40,7 +41,8 @@ pub struct Compare {
     #[arg(value_name = "B")]
     pub b: String,
     /// How to group operations.
-    #[arg(long, value_enum, value_name = "KEY", default_value_t)]
+    #[arg(long, value_name = "KEY", default_value = By::default().name(),
+        value_parser = one_of(&By::ALL, By::name, help))]
     pub by: By,
     /// Operations of load runs to include.
     #[arg(long, value_enum, value_name = "PHASE", default_value_t)]
@@ -68,18 +70,13 @@ pub struct Compare {
     pub anonymize: Anonymize,
 }
 
-/// How operations are grouped.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum By {
-    /// SMB command; for load runs also scenario.
-    #[default]
-    Command,
-    /// Scenario of a load run: how long its users waited.
-    Scenario,
-    /// Share.
-    Share,
-    /// Address of the client.
-    Client,
-    /// User.
-    User,
+/// How `--help` describes a grouping.
+fn help(by: By) -> &'static str {
+    match by {
+        By::Command => "SMB command; for load runs also scenario",
+        By::Scenario => "Scenario of a load run: how long its users waited",
+        By::Share => "Share",
+        By::Client => "Address of the client",
+        By::User => "User",
+    }
 }

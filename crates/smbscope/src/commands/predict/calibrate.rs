@@ -1,17 +1,14 @@
 //! `smbscope predict calibrate`: what signing and encryption cost on this machine.
 //!
-//! Owns the file that it writes and the table that it shows. `smbscope_load::calibrate` measures, and
-//! `smbscope_analysis::predict::crypto` fits the costs.
+//! Owns the file that it writes. `smbscope_load::calibrate` measures, `smbscope_analysis::predict::crypto` fits the
+//! costs, and `smbscope_report` makes the table.
 
 #[cfg(target_os = "linux")]
 use std::fs;
 
 use anyhow::Context as _;
-use smbscope_analysis::predict::crypto::Calibration;
 #[cfg(target_os = "linux")]
-use smbscope_analysis::predict::crypto::Costs;
-#[cfg(target_os = "linux")]
-use smbscope_load::calibrate::Measured;
+use smbscope_analysis::predict::crypto::{Calibration, Measured};
 
 use super::args::Calibrate;
 use crate::exit::{Code, Failure};
@@ -20,6 +17,8 @@ use crate::options::Verbosity;
 /// Measures.
 #[cfg(target_os = "linux")]
 pub fn run(args: &Calibrate, verbosity: Verbosity) -> anyhow::Result<()> {
+    use smbscope_report::pages::calibration::calibration_text;
+
     use crate::format::TextFormat;
     use crate::output::Output;
 
@@ -38,7 +37,7 @@ pub fn run(args: &Calibrate, verbosity: Verbosity) -> anyhow::Result<()> {
         TextFormat::Json => output.text(&text)?,
         TextFormat::Text => {
             let (bold, end) = output.bold();
-            let mut table = table(&calibration, &measured, (&bold, end));
+            let mut table = calibration_text(&calibration, &measured, (&bold, end));
             if let Some(path) = &args.out {
                 table.push_str(&format!(
                     "\nFor predictions: smbscope predict INPUT --change signing=aes-gmac --calibration {}\n",
@@ -112,14 +111,17 @@ fn measured(
     for error in refused.iter().filter(|_| !verbosity.quiet) {
         anstream::eprintln!("smbscope: left out: {error}");
     }
-    let samples = |of: &[Sample]| -> Vec<crypto::Sample> {
-        of.iter().map(|one| crypto::Sample { bytes: one.bytes, ns: one.ns }).collect()
-    };
-    let Some((_, plain)) = measured.first() else {
+    let measured: Vec<Measured> = measured
+        .into_iter()
+        .map(|(protection, samples)| {
+            let of = |one: Sample| crypto::Sample { bytes: one.bytes, ns: one.ns };
+            Measured { protection, samples: samples.into_iter().map(of).collect() }
+        })
+        .collect();
+    let Some((plain, others)) = measured.split_first() else {
         return Err(failed("nothing was measured".to_owned()).into());
     };
-    let plain = samples(plain);
-    let costs = measured.iter().skip(1).map(|(way, of)| fit(*way, &samples(of), &plain));
+    let costs = others.iter().map(|one| fit(one.protection, &one.samples, &plain.samples));
     // Without optimisation the client's costs are not those of a user.
     let unoptimised = if cfg!(debug_assertions) { ", not optimised" } else { "" };
     let calibration = Calibration {
@@ -132,30 +134,6 @@ fn measured(
     Ok((calibration, measured))
 }
 
-/// Time to read and to write a block: the operation's, and the client's before and after it, ns.
-#[cfg(target_os = "linux")]
-struct Blocks {
-    name: &'static str,
-    read: Option<(f64, f64)>,
-    write: Option<(f64, f64)>,
-}
-
-#[cfg(target_os = "linux")]
-impl Blocks {
-    fn of(bytes: u64, (way, samples): &Measured) -> Blocks {
-        // Without its data, a message is shorter than the smallest block.
-        let find = |of: fn(&(u64, u64)) -> u64| {
-            let is = |message: u64| (bytes..bytes + BLOCKS[0].1).contains(&message);
-            samples.iter().find(|one| is(of(&one.bytes))).map(|one| one.ns)
-        };
-        Blocks { name: way.name(), read: find(|bytes| bytes.1), write: find(|bytes| bytes.0) }
-    }
-}
-
-/// The blocks that are shown; the cost per byte may be different for longer ones.
-#[cfg(target_os = "linux")]
-const BLOCKS: [(&str, u64); 2] = [("64 KiB", 65_536), ("1 MiB", 1 << 20)];
-
 /// The processor's name, from the kernel.
 #[cfg(target_os = "linux")]
 fn processor() -> String {
@@ -163,80 +141,4 @@ fn processor() -> String {
     let line = text.lines().find_map(|line| line.strip_prefix("model name"));
     let name = line.and_then(|line| line.split_once(':')).map(|(_, name)| name.trim().to_owned());
     name.unwrap_or_else(|| "unknown processor".to_owned())
-}
-
-#[cfg(target_os = "linux")]
-fn table(calibration: &Calibration, measured: &[Measured], bold: (&str, &str)) -> String {
-    use smbscope_analysis::predict::crypto::Side;
-
-    use crate::format::{Column, lines};
-
-    let titles = ["us/message", "ns/byte in", "GB/s", "ns/byte out", "GB/s"];
-    let mut text = format!(
-        "{}Additional time compared with plain messages{}\n{}; {}, {}\n",
-        bold.0, bold.1, calibration.machine, calibration.server, calibration.client
-    );
-    type Of = fn(&Costs) -> &Side;
-    let sides: [(&str, Of); 2] = [("server", |one| &one.server), ("client", |one| &one.client)];
-    for (name, side) in sides {
-        let body: Vec<_> = calibration
-            .costs
-            .iter()
-            .map(|one| {
-                let Side { inbound, outbound } = side(one);
-                let message = (inbound.message_ns + outbound.message_ns) / 2e3;
-                let mut cells = vec![one.protection.clone(), format!("{message:.2}")];
-                for cost in [inbound, outbound] {
-                    cells.push(format!("{:.3}", cost.byte_ns));
-                    cells.push(match cost.byte_ns > 0.0 {
-                        true => format!("{:.2}", 1.0 / cost.byte_ns),
-                        false => String::new(),
-                    });
-                }
-                cells
-            })
-            .collect();
-        text.push_str(&format!("\n{}", lines(&Column::numbers_of(name, &titles), &body, bold)));
-    }
-    for (block, bytes) in BLOCKS {
-        let blocks: Vec<_> = measured.iter().map(|of| Blocks::of(bytes, of)).collect();
-        text.push_str(&format!(
-            "\n{}One operation of {block}, in total{}\n{}",
-            bold.0,
-            bold.1,
-            blocks_table(&blocks, bold)
-        ));
-    }
-    text
-}
-
-#[cfg(target_os = "linux")]
-fn blocks_table(blocks: &[Blocks], bold: (&str, &str)) -> String {
-    use crate::format::{Column, lines};
-
-    type Kind = fn(&Blocks) -> Option<(f64, f64)>;
-    let plain = blocks.first();
-    let body: Vec<_> = blocks
-        .iter()
-        .map(|one| {
-            let mut cells = vec![one.name.to_owned()];
-            let kinds: [Kind; 2] = [|one| one.read, |one| one.write];
-            for kind in kinds {
-                let (now, off) = (kind(one), plain.and_then(kind));
-                let us = |ns: f64| format!("{:.1}", ns / 1e3);
-                cells.push(now.map_or(String::new(), |ns| us(ns.0)));
-                cells.push(match (now, off) {
-                    (Some(now), Some(off)) if off.0 > 0.0 && one.name != "off" => {
-                        format!("{:+.0}", 100.0 * (now.0 / off.0 - 1.0))
-                    }
-                    _ => String::new(),
-                });
-                // A plain message costs the client nearly nothing, so a percentage would say little.
-                cells.push(now.map_or(String::new(), |ns| us(ns.1)));
-            }
-            cells
-        })
-        .collect();
-    let titles = ["read, server us", "%", "client us", "write, server us", "%", "client us"];
-    lines(&Column::numbers_of("protection", &titles), &body, bold)
 }

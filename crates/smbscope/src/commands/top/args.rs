@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use smbscope_analysis::live::{Key, Sort, Span};
 
+use crate::choices::one_of;
 use crate::commands::live::args::Listen;
 use crate::format::TextFormat;
 use crate::options::{Anonymize, duration};
@@ -39,11 +40,13 @@ pub struct Top {
     #[command(flatten)]
     pub listen: Listen,
     /// How to group operations.
-    #[arg(long, value_enum, value_name = "KEY", default_value_t)]
-    pub by: KeyName,
+    #[arg(long, value_name = "KEY", default_value = Key::default().name(),
+        value_parser = one_of(&Key::ALL, Key::name, key_help))]
+    pub by: Key,
     /// Column to sort by, largest value first.
-    #[arg(long, value_enum, value_name = "COLUMN", default_value_t)]
-    pub sort: SortName,
+    #[arg(long, value_name = "COLUMN", default_value = Sort::default().name(),
+        value_parser = one_of(&Sort::ALL, Sort::name, sort_help))]
+    pub sort: Sort,
     /// Reverse the order.
     #[arg(long)]
     pub reverse: bool,
@@ -79,79 +82,37 @@ pub struct Top {
     pub anonymize: Anonymize,
 }
 
-/// How operations are grouped.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum KeyName {
-    /// SMB command.
-    #[default]
-    Command,
-    /// Share.
-    Share,
-    /// Address of the client.
-    Client,
-    /// Share and path of the file.
-    File,
-    /// User of the session.
-    User,
-    /// Process of smbd (not for rows from an interface).
-    Process,
-}
-
-/// How groups are ordered.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum SortName {
-    /// Name of the group.
-    Name,
-    /// Number of operations.
-    #[default]
-    Ops,
-    /// Bytes read and written.
-    Bytes,
-    /// Number of failed operations.
-    Errors,
-    /// Median of the turnaround.
-    P50,
-    /// 95th percentile of the turnaround.
-    P95,
-    /// 99th percentile of the turnaround.
-    P99,
-    /// Maximum of the turnaround.
-    Max,
-    /// Sum of the turnaround.
-    Time,
-}
-
 impl Top {
-    /// The grouping as a type of the analysis.
-    pub fn key(&self) -> Key {
-        match self.by {
-            KeyName::Command => Key::Command,
-            KeyName::Share => Key::Share,
-            KeyName::Client => Key::Client,
-            KeyName::File => Key::File,
-            KeyName::User => Key::User,
-            KeyName::Process => Key::Process,
-        }
-    }
-
-    /// The order as a type of the analysis.
-    pub fn order(&self) -> Sort {
-        match self.sort {
-            SortName::Name => Sort::Name,
-            SortName::Ops => Sort::Operations,
-            SortName::Bytes => Sort::Bytes,
-            SortName::Errors => Sort::Errors,
-            SortName::P50 => Sort::P50,
-            SortName::P95 => Sort::P95,
-            SortName::P99 => Sort::P99,
-            SortName::Max => Sort::Max,
-            SortName::Time => Sort::Time,
-        }
-    }
-
     /// The time that is shown together.
     pub fn span(&self) -> Span {
         if self.window { Span::Window } else { Span::Slot }
+    }
+}
+
+/// How `--help` describes a grouping.
+fn key_help(key: Key) -> &'static str {
+    match key {
+        Key::Command => "SMB command",
+        Key::Share => "Share",
+        Key::Client => "Address of the client",
+        Key::File => "Share and path of the file",
+        Key::User => "User of the session",
+        Key::Process => "Process of smbd (not for rows from an interface)",
+    }
+}
+
+/// How `--help` describes an order.
+fn sort_help(sort: Sort) -> &'static str {
+    match sort {
+        Sort::Name => "Name of the group",
+        Sort::Operations => "Number of operations",
+        Sort::Bytes => "Bytes read and written",
+        Sort::Errors => "Number of failed operations",
+        Sort::P50 => "Median of the turnaround",
+        Sort::P95 => "95th percentile of the turnaround",
+        Sort::P99 => "99th percentile of the turnaround",
+        Sort::Max => "Maximum of the turnaround",
+        Sort::Time => "Sum of the turnaround",
     }
 }
 

@@ -4,10 +4,30 @@ use smbscope_store::{Part, Table};
 use smbscope_tables::filter::{Filter, RowFilter};
 
 use super::known_names::KnownNames;
-use super::source::{LiveSource, Received};
+use super::source::{Filtered, LiveSource, Received};
 
 /// What is done to the parts that arrived together.
-type Amend = Box<dyn FnMut(Vec<Part>) -> anyhow::Result<Vec<Part>>>;
+enum Amend {
+    /// Rows are left out.
+    Sift(Box<RowFilter>),
+    /// The names of sessions and shares that Samba knows are filled in.
+    Name(KnownNames),
+}
+
+impl Amend {
+    fn parts(&mut self, parts: Vec<Part>) -> anyhow::Result<Vec<Part>> {
+        match self {
+            Amend::Sift(filter) => sift(filter, parts),
+            Amend::Name(names) => parts.into_iter().map(|part| names.part(part)).collect(),
+        }
+    }
+
+    fn received(&self, received: Received) -> Received {
+        let Amend::Sift(filter) = self else { return received };
+        let (kept, all) = filter.counts();
+        Received { filtered: Some(Filtered { kept, all }), ..received }
+    }
+}
 
 /// A source with changed parts.
 pub struct AmendedSource {
@@ -16,17 +36,15 @@ pub struct AmendedSource {
 }
 
 impl AmendedSource {
-    /// Yields only the rows of `source` that meet a filter.
+    /// Yields only the rows of `source` that meet a filter, and counts them.
     pub fn filtered(source: Box<dyn LiveSource>, filter: Filter) -> AmendedSource {
-        let mut filter = RowFilter::new(filter, &Table::ALL);
-        AmendedSource { source, amend: Box::new(move |parts| sift(&mut filter, parts)) }
+        let filter = Box::new(RowFilter::new(filter, &Table::ALL));
+        AmendedSource { source, amend: Amend::Sift(filter) }
     }
 
     /// Fills in the names of sessions and shares that Samba knows.
     pub fn named(source: Box<dyn LiveSource>, names: KnownNames) -> AmendedSource {
-        let amend =
-            move |parts: Vec<Part>| parts.into_iter().map(|part| names.part(part)).collect();
-        AmendedSource { source, amend: Box::new(amend) }
+        AmendedSource { source, amend: Amend::Name(names) }
     }
 }
 
@@ -52,7 +70,7 @@ impl LiveSource for AmendedSource {
     }
 
     fn parts(&mut self) -> anyhow::Result<Vec<Part>> {
-        (self.amend)(self.source.parts()?)
+        self.amend.parts(self.source.parts()?)
     }
 
     fn deliver_often(&mut self) {
@@ -68,20 +86,91 @@ impl LiveSource for AmendedSource {
     }
 
     fn received(&mut self) -> Received {
-        self.source.received()
+        self.amend.received(self.source.received())
     }
 
     fn start_recording(&mut self, recording: &str) -> anyhow::Result<Vec<Part>> {
-        (self.amend)(self.source.start_recording(recording)?)
+        self.amend.parts(self.source.start_recording(recording)?)
     }
 
     fn stop_recording(&mut self) -> anyhow::Result<Vec<Part>> {
-        (self.amend)(self.source.stop_recording()?)
+        self.amend.parts(self.source.stop_recording()?)
     }
 
     fn close(self: Box<Self>) -> anyhow::Result<(Vec<Part>, Received)> {
         let AmendedSource { source, mut amend } = *self;
         let (parts, received) = source.close()?;
-        Ok((amend(parts)?, received))
+        let parts = amend.parts(parts)?;
+        Ok((parts, amend.received(received)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use smbscope_tables::builder::OperationBuilder;
+    use smbscope_tables::operation::Operation;
+
+    use super::*;
+
+    /// A source with ten operations on each of two shares.
+    struct Twenty;
+
+    impl LiveSource for Twenty {
+        fn receive(&mut self) -> anyhow::Result<bool> {
+            Ok(true)
+        }
+
+        fn parts(&mut self) -> anyhow::Result<Vec<Part>> {
+            let mut builder = OperationBuilder::new(None)?;
+            for number in 0..20 {
+                let mut row = Operation::default();
+                row.set_recording(builder.names.recording.intern("live"));
+                let share = if number % 2 == 0 { r"\\s\docs" } else { r"\\s\home" };
+                row.set_share(builder.names.share.intern(share));
+                builder.append(&[row]);
+            }
+            Ok(vec![Part::Operations(builder.finish()?)])
+        }
+
+        fn until(&self) -> i64 {
+            0
+        }
+
+        fn set_dropping(&mut self, _: bool) {}
+
+        fn received(&mut self) -> Received {
+            Received { operations: 20, ..Received::default() }
+        }
+
+        fn start_recording(&mut self, _: &str) -> anyhow::Result<Vec<Part>> {
+            Ok(Vec::new())
+        }
+
+        fn stop_recording(&mut self) -> anyhow::Result<Vec<Part>> {
+            Ok(Vec::new())
+        }
+
+        fn close(mut self: Box<Self>) -> anyhow::Result<(Vec<Part>, Received)> {
+            Ok((self.parts()?, self.received()))
+        }
+    }
+
+    #[test]
+    fn a_filter_counts_what_it_kept_until_the_end() {
+        let filter = Filter { shares: vec!["docs".parse().unwrap()], ..Filter::default() };
+        let mut source = AmendedSource::filtered(Box::new(Twenty), filter);
+        let kept = source.parts().unwrap();
+        assert!(matches!(&kept[..], [Part::Operations(batch)] if batch.num_rows() == 10));
+        assert_eq!(source.received().filtered, Some(Filtered { kept: 10, all: 20 }));
+        let (_, received) = Box::new(source).close().unwrap();
+        assert_eq!(received.filtered, Some(Filtered { kept: 20, all: 40 }));
+        assert_eq!(received.operations, 20);
+    }
+
+    #[test]
+    fn names_are_no_filter() {
+        let mut source = AmendedSource::named(Box::new(Twenty), KnownNames::default());
+        assert_eq!(source.received().filtered, None);
+        assert!(source.parts().is_ok());
     }
 }

@@ -8,7 +8,7 @@ use smbscope_capture::Part;
 use smbscope_tables::anonymize::Tokenizer;
 use smbscope_tables::manifest::Manifest;
 
-use super::folder::RecordingFolder;
+use super::folder::{About, RecordingFolder};
 use super::memory::MemoryLimit;
 use super::source::{LiveSource, Received};
 use super::{inputs, now, stamp};
@@ -35,6 +35,8 @@ pub struct Collector {
 pub struct Recordings {
     /// The names of the inputs, without the time.
     pub from: Vec<String>,
+    /// The filter of their rows in words.
+    pub filter: Option<String>,
     /// The requested recording folder.
     pub out: Option<PathBuf>,
     /// How many were made.
@@ -120,8 +122,8 @@ impl Collector {
         let inputs = inputs(&self.recordings.from, created_at);
         let name = inputs.first().cloned().unwrap_or_default();
         let path = self.recordings.next_path(created_at);
-        let folder =
-            RecordingFolder::create(&path, inputs, created_at, false, self.tokenizer.clone())?;
+        let about = About { inputs, created_at, filter: self.recordings.filter.clone() };
+        let folder = RecordingFolder::create(&path, about, false, self.tokenizer.clone())?;
         self.recordings.made += 1;
         let before = self.source.start_recording(&name)?;
         self.recording = Some(Recording { folder, begun: Instant::now() });

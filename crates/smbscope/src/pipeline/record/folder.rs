@@ -10,6 +10,16 @@ use smbscope_tables::manifest::{InputFile, Kind, Manifest};
 
 use crate::exit::{Code, Failure};
 
+/// What the manifest says about a recording.
+pub struct About {
+    /// Names of its inputs.
+    pub inputs: Vec<String>,
+    /// When it began, ns since 1970.
+    pub created_at: i64,
+    /// Its filter in words.
+    pub filter: Option<String>,
+}
+
 /// A run folder that is being written. Only its owner can read it.
 pub struct RecordingFolder {
     writer: DatasetWriter,
@@ -17,18 +27,18 @@ pub struct RecordingFolder {
 }
 
 impl RecordingFolder {
-    /// Starts a dataset in a new or empty folder, or replaces one. `created_at` is in ns since 1970.
+    /// Starts a dataset in a new or empty folder, or replaces one.
     pub fn create(
         out: &Path,
-        inputs: Vec<String>,
-        created_at: i64,
+        about: About,
         overwrite: bool,
         tokenizer: Option<Tokenizer>,
     ) -> anyhow::Result<RecordingFolder> {
         // The coverage adds the format later.
         let input = |name| InputFile { name, ..InputFile::default() };
+        let About { inputs, created_at, filter } = about;
         let inputs = inputs.into_iter().map(input).collect();
-        let seed = ManifestSeed { created_at, ..ManifestSeed::now(Kind::Record, inputs) };
+        let seed = ManifestSeed { created_at, filter, ..ManifestSeed::now(Kind::Record, inputs) };
         let options = WriteOptions { overwrite, tokenizer, ..WriteOptions::default() };
         RecordingFolder::create_folder(out, overwrite)?;
         let writer =

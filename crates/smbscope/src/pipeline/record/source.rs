@@ -7,12 +7,21 @@ use smbscope_report::format;
 /// What a source received so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Received {
-    /// Operations that were returned in parts.
+    /// Operations that were returned in parts, or would have been without a filter.
     pub operations: u64,
+    /// What a filter left of the operations that it tested; `None` without a filter.
+    pub filtered: Option<Filtered>,
     /// Packets, if the source listens on an interface.
     pub packets: Option<Packets>,
     /// Events, if the source is a probe.
     pub events: Option<Events>,
+}
+
+/// Operations at a filter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Filtered {
+    pub kept: u64,
+    pub all: u64,
 }
 
 /// Packets of an interface.
@@ -124,7 +133,7 @@ impl LiveSource for InterfaceSource {
 
     fn received(&mut self) -> Received {
         let packets = Some(self.recorder.counters().into());
-        Received { operations: self.recorder.operations(), packets, events: None }
+        Received { operations: self.recorder.operations(), packets, ..Received::default() }
     }
 
     fn start_recording(&mut self, recording: &str) -> anyhow::Result<Vec<Part>> {
@@ -256,5 +265,6 @@ fn received(progress: &smbscope_samba::recording::Progress) -> Received {
         operations: progress.operations,
         packets: progress.wire.map(|counters| Packets { alone, ..counters.into() }),
         events: Some(Events { count: progress.events, dropped: progress.counted.dropped }),
+        ..Received::default()
     }
 }

@@ -53,7 +53,7 @@ fn status() -> Status {
         seen: Received {
             operations: 22,
             packets: Some(Packets { count: 99, bytes: 4_096, ..Packets::default() }),
-            events: None,
+            ..Received::default()
         },
         ..Status::default()
     }

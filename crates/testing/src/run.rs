@@ -21,13 +21,14 @@ use smbscope_load::workload::{ClientCache, Planner, Workload};
 use smbscope_tables::Part;
 use tokio::sync::watch;
 
-use crate::support::{LOGON, Samba};
+use crate::samba::{LOGON, Samba};
 
 /// Commands whose headers name no tree.
 const TREELESS: [&str; 4] = ["Cancel", "Logoff", "Negotiate", "SessionSetup"];
 /// Simulated users of a test.
 pub const USERS: u64 = 4;
 
+/// The runtime of a test.
 pub fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
 }
@@ -41,6 +42,7 @@ pub fn workload() -> Arc<Workload> {
     Arc::new(workload)
 }
 
+/// Writes the files of all users.
 pub fn prepare(lab: &Samba, planner: &Planner) {
     runtime().block_on(async {
         for user in 1..=USERS {
@@ -189,6 +191,7 @@ fn keyed(batches: &[RecordBatch]) -> BTreeMap<(i64, i64, String), BTreeMap<&'sta
     rows
 }
 
+/// The batches of operations among the parts.
 pub fn operations(parts: Vec<Part>) -> Vec<RecordBatch> {
     let batches = parts.into_iter().filter_map(|part| match part {
         Part::Operations(batch) => Some(batch),
@@ -226,6 +229,7 @@ fn entities(parts: &[Part]) -> BTreeSet<String> {
     lines
 }
 
+/// A capture of the server's port into the file, once it runs; `None`, with a message, if it cannot.
 pub fn tcpdump(lab: &Samba, file: &Path) -> Option<Child> {
     let port = lab.target.split(':').nth(1)?.split('/').next()?.to_owned();
     let child = Command::new("tcpdump")
@@ -237,13 +241,13 @@ pub fn tcpdump(lab: &Samba, file: &Path) -> Option<Child> {
         .stderr(Stdio::null())
         .spawn();
     let Ok(mut child) = child else {
-        smbscope_testing::skip!("no tcpdump");
+        crate::skip!("no tcpdump");
         return None;
     };
     let begin = Instant::now();
     while !file.exists() || file.metadata().unwrap().len() < 24 {
         if child.try_wait().unwrap().is_some() || begin.elapsed() > Duration::from_secs(10) {
-            smbscope_testing::skip!("tcpdump may not capture here (needs root)");
+            crate::skip!("tcpdump may not capture here (needs root)");
             return None;
         }
         std::thread::sleep(Duration::from_millis(50));

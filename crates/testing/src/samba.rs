@@ -10,7 +10,6 @@ use smbscope_lab::{Guard, Lab, Options};
 use smbscope_load::run::users::Credentials;
 
 /// Time for a logon on a busy machine.
-#[allow(dead_code)]
 pub const LOGON: std::time::Duration = std::time::Duration::from_secs(60);
 
 /// A running Samba.
@@ -40,7 +39,7 @@ pub fn samba(change: impl FnOnce(&mut Options)) -> Option<Samba> {
     let running = match Lab::up(&options) {
         Ok(running) => running,
         Err(error) => {
-            smbscope_testing::skip!("{error}");
+            crate::skip!("{error}");
             return None;
         }
     };
@@ -50,7 +49,6 @@ pub fn samba(change: impl FnOnce(&mut Options)) -> Option<Samba> {
 }
 
 /// Samba 4.22, where `scripts/samba-4.22.sh` unpacked it; otherwise `None`, with a message.
-#[allow(dead_code)]
 pub fn samba_4_22() -> Option<std::path::PathBuf> {
     let cache = std::env::var_os("SMBSCOPE_CACHE").map(std::path::PathBuf::from);
     let home = || Some(std::path::PathBuf::from(std::env::var_os("HOME")?).join(".cache/smbscope"));
@@ -58,51 +56,44 @@ pub fn samba_4_22() -> Option<std::path::PathBuf> {
     if dir.join("bin/smbd").exists() {
         return Some(dir);
     }
-    smbscope_testing::skip!("no Samba 4.22 in {}: run scripts/samba-4.22.sh", dir.display());
+    crate::skip!("no Samba 4.22 in {}: run scripts/samba-4.22.sh", dir.display());
     None
 }
 
 impl Samba {
     /// The server with the default settings of clients.
-    #[allow(dead_code)]
     pub async fn host(&self) -> Host {
         let target = Target::parse(&self.target).unwrap();
         Host::find(target, Config::default(), Clock::start(), true).await.unwrap()
     }
 
     /// Its users, by number.
-    #[allow(dead_code)]
     pub fn users(&self) -> Credentials {
         Credentials::pattern("user{:05}", &self.password).unwrap()
     }
 
     /// Its guard.
-    #[allow(dead_code)]
     pub fn lab(&self) -> &Guard {
         &self.guard
     }
 
     /// The shared folder.
-    #[allow(dead_code)]
     pub fn share(&self) -> std::path::PathBuf {
         self.folder.path().join("lab/share")
     }
 
     /// The address on which it listens.
-    #[allow(dead_code)]
     pub fn port(&self) -> u16 {
         self.target.split([':', '/']).nth(3).unwrap().parse().unwrap()
     }
 
     /// All smbd processes of the lab.
-    #[allow(dead_code)]
     pub fn processes(&self) -> Vec<i32> {
         let main = self.guard.smbd_pid();
         main.into_iter().chain(self.children()).collect()
     }
 
     /// Those that serve connections.
-    #[allow(dead_code)]
     pub fn children(&self) -> Vec<i32> {
         let Some(main) = self.guard.smbd_pid() else { return Vec::new() };
         let file = format!("/proc/{main}/task/{main}/children");

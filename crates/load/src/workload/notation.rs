@@ -1,182 +1,29 @@
-//! A workload as text for people: `smbscope load workloads show NAME`.
+//! A request on one line, in the words of the language ([`words`]), for people who read a workload.
 
-use std::fmt::{self, Display, Write};
+use std::fmt::{self, Display};
 
 use smbscope_wire::smb2::access::{AccessMask, ShareAccess};
 use smbscope_wire::smb2::info_class::info_class_name;
 
-use super::count::{ClientCache, Counts, Expectation};
 use super::model::{
-    Create, Length, LockKind, Op, Pacing, PathId, PickHow, Request, Scenario, SetInfo, Slot, Times,
-    Transfer, Workload,
+    Create, Length, LockKind, Op, PathId, Request, Scenario, SetInfo, Slot, Times, Transfer,
 };
 use super::words::{self, Words, format_bytes};
-use crate::fileset::{FileClass, FileSet, Scale, Sizes};
 
-/// The whole workload: files, and every scenario with its counts and steps.
-pub fn show(workload: &Workload, scale: Scale) -> String {
-    Show { workload, scale }.to_string()
-}
-
-/// One line per scenario: frequency and counts.
-pub fn summary(counts: &Counts) -> String {
-    let mut out = String::new();
-    for (command, operations, members) in counts.iter() {
-        let comma = if out.is_empty() { "" } else { ", " };
-        let name = command.name().unwrap_or("?");
-        let _ = write!(out, "{comma}{name} {}", Number(operations));
-        if members > 0.0 {
-            let _ = write!(out, " ({})", Number(members));
-        }
-    }
-    out
-}
-
-/// A number with two decimals if it has any.
-struct Number(f64);
-
-impl Display for Number {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if (self.0 - self.0.round()).abs() < 1e-9 {
-            write!(f, "{:.0}", self.0)
-        } else {
-            write!(f, "{:.2}", self.0)
-        }
+impl Scenario {
+    /// One of its requests on one line: `Read doc: file from 64 KiB, blocks of 64 KiB`.
+    pub fn notation(&self, request: &Request) -> String {
+        Notation { scenario: self, request }.to_string()
     }
 }
 
-struct Show<'a> {
-    workload: &'a Workload,
-    scale: Scale,
-}
-
-impl Display for Show<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let workload = self.workload;
-        let files = workload.file_set(0, self.scale);
-        writeln!(f, "{}: {}\n", workload.name, workload.description)?;
-        let count = workload.scenarios.len();
-        let scenarios = if count == 1 { "scenario" } else { "scenarios" };
-        writeln!(
-            f,
-            "{count} {scenarios}, {} executions per user and hour: on average one every {:.2} s, {}",
-            Number(workload.runs_per_hour()),
-            workload.mean_interval().as_secs_f64(),
-            match workload.pacing {
-                Pacing::Slotted { jitter } =>
-                    format!("begun in the first {:.0} % of each such interval", jitter * 100.0),
-                Pacing::Exponential => "at exponential distances".into(),
-            }
-        )?;
-        self.files(f, &files)?;
-        writeln!(
-            f,
-            "\nOperations of one execution; in brackets those behind the first of a compound."
-        )?;
-        let expectation = Expectation::new(&files);
-        for scenario in &workload.scenarios {
-            one(f, scenario, &expectation)?;
-        }
-        Ok(())
-    }
-}
-
-impl Show<'_> {
-    fn files(&self, f: &mut fmt::Formatter<'_>, files: &FileSet) -> fmt::Result {
-        write!(
-            f,
-            "\nFiles of one user: {}, {:.1} MB",
-            files.user_files(),
-            files.user_bytes(0) as f64 / 1e6
-        )?;
-        if files.user_growth_bytes() > 0 {
-            write!(f, "; runs add at most {:.1} MB", files.user_growth_bytes() as f64 / 1e6)?;
-        }
-        if self.scale != Scale::FULL {
-            write!(f, " (at a scale of {})", self.scale.factor())?;
-        }
-        writeln!(f)?;
-        for pool in files.pools() {
-            let count = if pool.class == FileClass::New { pool.keep } else { pool.files() };
-            let up_to = if pool.class == FileClass::New { "up to " } else { "" };
-            let size = match &pool.sizes {
-                Sizes::Blocks(list) => {
-                    let sum: u64 = list.iter().map(|&blocks| u64::from(blocks)).sum();
-                    format!(
-                        "{:.2} blocks of 64 KiB on average",
-                        sum as f64 / list.len().max(1) as f64
-                    )
-                }
-                Sizes::Bytes(list) => {
-                    let sum: u64 = list.iter().fold(0, |sum, &bytes| sum.saturating_add(bytes));
-                    format!("{} on average", format_bytes(sum / list.len().max(1) as u64))
-                }
-            };
-            let folders: Vec<&str> = pool
-                .folders
-                .iter()
-                .map(|folder| if folder.is_empty() { "the home" } else { folder })
-                .collect();
-            let noun = if count == 1 { "file" } else { "files" };
-            writeln!(
-                f,
-                "  {:<12} {:<8} {up_to}{count} {noun} in {}, {size}",
-                pool.name,
-                pool.class.name(),
-                folders.join(", ")
-            )?;
-        }
-        Ok(())
-    }
-}
-
-fn one(
-    f: &mut fmt::Formatter<'_>,
-    scenario: &Scenario,
-    expectation: &Expectation<'_>,
-) -> fmt::Result {
-    writeln!(f, "\n{}: {}", scenario.name, scenario.description)?;
-    let all = expectation.of(scenario, ClientCache::Published);
-    writeln!(f, "  {} per user and hour; {}", Number(scenario.runs_per_hour), summary(&all))?;
-    writeln!(f, "  {} operations in {} packets", Number(all.total()), Number(all.packets()))?;
-    for cache in [ClientCache::Collapse, ClientCache::DirLease] {
-        let left = expectation.of(scenario, cache);
-        let (operations, packets) = (all.total() - left.total(), all.packets() - left.packets());
-        if operations > 0.0 {
-            writeln!(
-                f,
-                "  {cache} saves {} operations, {} packets",
-                Number(operations),
-                Number(packets)
-            )?;
-        }
-    }
-    for (number, step) in scenario.steps.iter().enumerate() {
-        writeln!(f, "  {:>3}. {}", number + 1, step.action)?;
-        if !step.wait.is_empty() {
-            let names: Vec<&str> = step
-                .wait
-                .iter()
-                .filter_map(|wait| scenario.notifications.get(usize::from(wait.0)))
-                .map(String::as_str)
-                .collect();
-            writeln!(f, "       after {}", names.join(", "))?;
-        }
-        for (place, request) in step.requests.iter().enumerate() {
-            let behind = if place > 0 { "+ " } else { "" };
-            writeln!(f, "       {behind}{}", Line { scenario, request })?;
-        }
-    }
-    Ok(())
-}
-
-/// One request on one line.
-struct Line<'a> {
+/// A request and the names that it uses.
+struct Notation<'a> {
     scenario: &'a Scenario,
     request: &'a Request,
 }
 
-impl Line<'_> {
+impl Notation<'_> {
     fn path(&self, id: PathId) -> &str {
         match self.scenario.template(id).map_or("", |path| path.source.as_str()) {
             "" => "the home",
@@ -277,7 +124,7 @@ impl Line<'_> {
     }
 }
 
-impl Display for Line<'_> {
+impl Display for Notation<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let request = self.request;
         write!(f, "{}", request.op.command().name().unwrap_or("?"))?;
@@ -356,14 +203,4 @@ fn words_of(words: Words, bits: u32, exact: bool) -> String {
     let single = words.iter().filter(|(_, value)| value.is_power_of_two() && bits & value != 0);
     let words: Vec<&str> = single.map(|&(word, _)| word).collect();
     words.join("+")
-}
-
-impl Scenario {
-    /// The pools that its files come from.
-    pub(super) fn pools(&self) -> impl Iterator<Item = usize> + '_ {
-        self.picks.iter().flat_map(|pick| match &pick.how {
-            PickHow::Any { pool } | PickHow::Make { pool } => vec![*pool],
-            PickHow::Take { pools } => pools.clone(),
-        })
-    }
 }
