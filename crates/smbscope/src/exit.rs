@@ -31,7 +31,7 @@ pub enum Code {
     Found = 7,
     /// The server stopped answering during a load run.
     ServerGone = 8,
-    /// The filter options leave no operation.
+    /// The filter options leave no operation, or not the one that `explain --why` names.
     NoMatch = 9,
     /// Ended by Ctrl-C or a signal.
     Interrupted = 130,
@@ -49,7 +49,10 @@ impl Code {
         (Code::Query, "the SQL is wrong or could not be executed"),
         (Code::Found, "explain --fail-on: there is a finding of this confidence"),
         (Code::ServerGone, "load: the server stopped answering during the run"),
-        (Code::NoMatch, "no operation matches the filter options (--from, --client, --path ...)"),
+        (
+            Code::NoMatch,
+            "no operation matches the filter options (--from, --client, --path ...) or --why",
+        ),
         (Code::Interrupted, "interrupted; the output written so far is valid"),
     ];
 }

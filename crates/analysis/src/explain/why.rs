@@ -104,7 +104,7 @@ impl Why {
             (Some(ns), Some(elapsed)) if elapsed > 0 => Some(ns as f64 / elapsed as f64),
             _ => None,
         };
-        let timer = likes::timer(&target, reason, &likes, &steps);
+        let timer = likes::timer(&target, (reason, reason_ns), &likes, &steps);
         let open = self.uses.finish(&target);
         let filter = filter(&target, &neighbours.shown, &breaks.breaks);
         Explanation {

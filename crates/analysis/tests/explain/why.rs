@@ -141,6 +141,7 @@ fn broken(answer: Option<Act>, until_ms: i64, level: fn(&mut Operation)) -> Vec<
     waiting.set = |row| {
         row.set_file_id([8; 16]);
         row.set_pending_at(START + 102 * MS);
+        row.set_pending_frame(25);
     };
     let mut acts = vec![first, notification];
     acts.extend(answer.filter(|answer| answer.from_ms < until_ms));
@@ -176,6 +177,8 @@ fn a_break_without_an_acknowledgement_is_the_reason() {
     assert_eq!((one.needs_acknowledgement, &one.answer), (Some(true), &None));
     assert_eq!(one.waited_ns, 30_003 * MS);
     assert!(one.is_same_client && one.is_same_connection);
+    let interim = why.steps.iter().find(|step| step.kind == StepKind::Interim).unwrap();
+    assert_eq!((interim.at_ns, interim.duration_ns, interim.frame), (Some(2 * MS), None, Some(25)));
     let timer = why.timer.unwrap();
     assert_eq!(timer.constant_ns, 30_000 * MS);
     assert!(timer.name.unwrap().contains("oplock breaks"));
@@ -372,8 +375,7 @@ fn a_sharing_violation_names_the_open_that_causes_it() {
     let why = explain(&acts, "20");
     assert_eq!((why.reason, why.holders_count), (Reason::Server, 1));
     assert_eq!(why.holders[0].until_ns, Some(1990 * MS));
-    // One is not a cluster.
-    assert_eq!(why.timer, None);
+    assert!(why.timer.unwrap().name.unwrap().contains("sharing violation"));
     let closed = [act(CREATE, 0, 1), act(CLOSE, 5, 6), with(act(CREATE, 10, 1012), refused)];
     assert_eq!(explain(&closed, "30").holders_count, 0);
 }
@@ -391,8 +393,7 @@ fn likes_have_a_rank_and_constants_are_timers() {
     let why = explain(&acts, "210");
     assert_eq!((why.likes.same_duration, why.likes.same_duration_any), (1, 2));
     let timer = why.timer.unwrap();
-    assert_eq!((timer.constant_ns, timer.operations), (200 * MS, 2));
-    assert!(timer.name.unwrap().contains("delayed acknowledgement"));
+    assert_eq!((timer.constant_ns, timer.operations, timer.name), (200 * MS, 2, None));
     // Distance is not a timer.
     let far = |row: &mut Operation| row.set_server_ns(MS);
     let acts: Vec<_> = (0..5).map(|n| with(act(READ, 1000 * n, 1000 * n + 200), far)).collect();
@@ -414,6 +415,27 @@ fn sizes_and_details_are_different_kinds() {
         (likes.operations, likes.from_bytes, likes.below_bytes),
         (2, Some(4096), Some(8192))
     );
+}
+
+#[test]
+fn a_delayed_acknowledgement_is_between_the_segments_of_a_small_message() {
+    let parts = |row: &mut Operation| {
+        row.set_request_end(row.request_start().unwrap() + 201 * MS);
+        row.derive_durations();
+        row.set_server_ns(MS);
+        row.set_requested_bytes(4096);
+    };
+    let why = explain(&[with(act(READ, 0, 204), parts)], "10");
+    assert_eq!(why.reason, Reason::RequestTransfer);
+    let timer = why.timer.unwrap();
+    assert_eq!((timer.constant_ns, timer.operations), (200 * MS, 0));
+    assert!(timer.name.unwrap().contains("delayed acknowledgement"));
+    let large = |row: &mut Operation| {
+        row.set_request_end(row.request_start().unwrap() + 201 * MS);
+        row.derive_durations();
+        row.set_requested_bytes(1 << 20);
+    };
+    assert_eq!(explain(&[with(act(READ, 0, 204), large)], "10").timer, None);
 }
 
 #[test]

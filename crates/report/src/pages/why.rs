@@ -139,6 +139,12 @@ pub fn why_miss(which: &Which, miss: &Miss, is_part: bool) -> String {
         }
         Miss::Missing { nearest, operations, .. } => {
             let file = which.file.as_ref().map_or(String::new(), |file| format!(" of {file}"));
+            let hint = match which.number {
+                Number::Frame(_) if !nearest.is_empty() => {
+                    " (name a message of several frames by its first one)"
+                }
+                _ => "",
+            };
             let part = match is_part {
                 true => "; the filter options may leave it out",
                 false => "",
@@ -150,7 +156,7 @@ pub fn why_miss(which: &Which, miss: &Miss, is_part: bool) -> String {
                     format!("; the nearest are {}", list.join(", "))
                 }
             };
-            format!("--why: {what}{file} belongs to no operation{part}{nearest}")
+            format!("--why: {what}{file} belongs to no operation{part}{nearest}{hint}")
         }
     }
 }

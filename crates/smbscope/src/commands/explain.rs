@@ -155,7 +155,12 @@ fn explain_one(
         TextFormat::Text => {
             let (bold, end) = output.bold();
             let look = look(args, (&bold, end));
-            let names = names(args, source);
+            let brief = &explanation.operation.brief;
+            let file = brief.capture_file.as_ref().or(brief.recording.as_ref());
+            let names = match (args.decode.inputs.len(), file) {
+                (2.., Some(file)) => with_selection(file, source),
+                _ => names(args, source),
+            };
             output.text(&smbscope_report::why_text(&explanation, &names, look))?;
         }
         TextFormat::Json => {

@@ -153,6 +153,9 @@ fn real_waits_are_explained_with_the_times_that_tshark_shows() {
         assert_eq!(value["operation"]["pending_at_ns"], 2_623_000);
         assert_eq!(value["operation"]["elapsed_ns"], 30_003_763_000_i64);
         assert_eq!(value["breaks"][0]["frame"], 8);
+        let steps = value["steps"].as_array().unwrap();
+        let interim = steps.iter().find(|step| step["kind"] == "interim").unwrap();
+        assert_eq!(interim["frame"], 10);
         assert_eq!(value["breaks"][0]["opened_frame"], 4);
         assert!(value["timer"]["name"].as_str().unwrap().contains("oplock breaks"));
         assert_eq!(why(&capture, "8")["waiters"][0]["request_frame"], 7);

@@ -21,6 +21,9 @@ const TIMER_LEAST_NS: i64 = 30_000_000;
 const TIMER_SURE_NS: i64 = 1_000_000_000;
 /// As many other operations as have to agree.
 const TIMER_OTHERS: u64 = 2;
+/// Longer messages are more than two segments for another reason.
+const SMALL_BYTES: u64 = 16 << 10;
+const MS: i64 = 1_000_000;
 
 /// Operations of the target's kind.
 pub(super) struct LikeRows {
@@ -106,63 +109,78 @@ fn size_class(class: Option<CommandClass>, bytes: Option<u64>) -> Option<u32> {
     }
 }
 
-/// The timer that explains a duration, if others have the same one and neither distance nor bytes
-/// explain it, or if a known constant fits the reason.
-pub(super) fn timer(target: &Row, reason: Reason, likes: &Likes, steps: &[Step]) -> Option<Timer> {
+/// The timer that explains a duration: if others have the same one and neither distance nor bytes explain
+/// it, or if a known constant fits what took its time.
+pub(super) fn timer(
+    target: &Row,
+    (reason, reason_ns): (Reason, Option<i64>),
+    likes: &Likes,
+    steps: &[Step],
+) -> Option<Timer> {
     let elapsed_ns = target.brief.elapsed_ns.filter(|ns| *ns >= TIMER_LEAST_NS)?;
     if target.brief.waits {
         return None;
     }
-    let name = known(target, reason, elapsed_ns);
-    let sum = |kinds: &[StepKind]| -> i64 {
-        let steps = steps.iter().filter(|step| kinds.contains(&step.kind) && !step.is_part);
-        steps.filter_map(|step| step.duration_ns).sum()
-    };
-    let explained = sum(&[
-        StepKind::Network,
-        StepKind::RequestTransfer,
-        StepKind::ResponseTransfer,
-        StepKind::EarlierRequests,
-        StepKind::OtherReplies,
-    ]);
+    if let Some((constant_ns, name)) = known(target, reason, reason_ns.unwrap_or(elapsed_ns)) {
+        let operations = likes.same_duration_any;
+        return Some(Timer { constant_ns, name: Some(name), operations });
+    }
+    let explained: i64 = steps
+        .iter()
+        .filter(|step| !step.is_part && is_network(step.kind))
+        .filter_map(|step| step.duration_ns)
+        .sum();
     let is_constant = likes.same_duration_any >= TIMER_OTHERS
         && explained < elapsed_ns / 10
         && (target.server_ns.is_some() || elapsed_ns >= TIMER_SURE_NS);
-    // A single operation is enough where the constant is specific.
-    let is_specific = matches!(reason, Reason::BreakNotAcknowledged)
-        || (matches!(target.class, Some(CommandClass::Session)) && elapsed_ns >= TIMER_SURE_NS);
-    let is_named = is_specific && name.is_some() && explained < elapsed_ns / 10;
-    (is_constant || is_named).then_some(Timer {
-        constant_ns: name.map_or(elapsed_ns, |(ns, _)| ns),
-        name: name.map(|(_, name)| name),
-        operations: likes.same_duration_any,
-    })
+    let operations = likes.same_duration_any;
+    is_constant.then_some(Timer { constant_ns: elapsed_ns, name: None, operations })
 }
 
-/// A known constant that the duration is just above, if what else was seen fits.
-fn known(target: &Row, reason: Reason, elapsed_ns: i64) -> Option<(i64, &'static str)> {
-    const MS: i64 = 1_000_000;
+/// Whether distance, bytes or other requests determine the duration of a step.
+fn is_network(kind: StepKind) -> bool {
+    matches!(
+        kind,
+        StepKind::Network
+            | StepKind::RequestTransfer
+            | StepKind::ResponseTransfer
+            | StepKind::EarlierRequests
+            | StepKind::OtherReplies
+    )
+}
+
+/// A known constant that `ns`, what took most of the time, is just above, if what else was seen fits.
+fn known(target: &Row, reason: Reason, ns: i64) -> Option<(i64, &'static str)> {
     let is_setup = matches!(target.class, Some(CommandClass::Session));
     let is_break = matches!(reason, Reason::BreakNotAcknowledged);
+    let is_server = matches!(reason, Reason::Server | Reason::ServerOrNetwork);
+    let is_violation = is_server && target.status_code == Some(Status::SHARING_VIOLATION.0);
+    let is_name = is_server && is_setup;
+    // Two segments, the second sent after the acknowledgement of the first.
+    let is_small = target.brief.bytes.is_none_or(|bytes| bytes <= SMALL_BYTES);
+    let is_parts = is_small && matches!(reason, Reason::RequestTransfer | Reason::ResponseTransfer);
     let is_loss = matches!(reason, Reason::Loss);
-    let is_violation = target.status_code == Some(Status::SHARING_VIOLATION.0);
-    let is_short = !is_break && !is_loss && !is_violation;
     let constants = [
         (is_break, 30_000, "the server's timeout of oplock breaks (30 s in Samba)"),
         (is_break, 35_000, "the server's timeout of oplock and lease breaks (35 s in Windows)"),
-        (is_violation, 1_000, "five retries of 200 ms after a sharing violation (Windows)"),
+        (
+            is_violation,
+            1_000,
+            "the server's retries after a sharing violation (5 x 200 ms in Windows)",
+        ),
         (is_loss, 200, "a retransmission timeout"),
         (is_loss, 1_000, "a retransmission timeout"),
         (is_loss, 3_000, "a retransmission timeout"),
-        (is_short, 40, "delayed acknowledgement (Linux)"),
-        (is_short, 200, "delayed acknowledgement (Windows)"),
-        (is_short && is_setup, 5_000, "one try of a name service that does not answer"),
-        (is_short && is_setup, 10_000, "two tries of 5 s of a name service that does not answer"),
-        (is_short && is_setup, 15_000, "three tries of 5 s of a name service that does not answer"),
+        (is_parts, 40, "a delayed acknowledgement between two segments (Linux)"),
+        (is_parts, 200, "a delayed acknowledgement between two segments (Windows)"),
+        (is_name, 5_000, "one try of a name service that does not answer"),
+        (is_name, 10_000, "two tries of 5 s of a name service that does not answer"),
+        (is_name, 15_000, "three tries of 5 s of a name service that does not answer"),
     ];
     let fits = constants.into_iter().find(|(fits, ms, _)| {
-        let ns = ms * MS;
-        *fits && (ns - ns / 200..=ns + ns / 50 + 2 * MS).contains(&elapsed_ns)
+        let constant = ms * MS;
+        let most = constant + constant / 50 + 2 * MS;
+        *fits && (constant - constant / 200..=most).contains(&ns)
     })?;
     Some((fits.1 * MS, fits.2))
 }

@@ -2,7 +2,7 @@
 //! operation is.
 
 use smbscope_analysis::explain::why::{
-    Blocking, Break, Brief, Explanation, FoundBy, Reason, Step, Timer,
+    Blocking, Break, Brief, Explanation, FoundBy, Reason, Step, StepKind, Timer,
 };
 use smbscope_tables::slice::Kind;
 
@@ -20,8 +20,11 @@ pub(super) fn verdict(why: &Explanation) -> String {
     let mut sentences: Vec<_> = (!is_break).then(|| first(why)).into_iter().collect();
     let subject = &why.operation;
     if let (Some(at), true) = (subject.pending_at_ns, subject.brief.elapsed_ns.is_some()) {
+        let interim = why.steps.iter().find(|step| step.kind == StepKind::Interim);
+        let frame = interim.and_then(|step| step.frame);
+        let frame = frame.map_or(String::new(), |frame| format!(", frame {frame}"));
         sentences.push(format!(
-            "An interim response (STATUS_PENDING) came {} after the request.",
+            "An interim response (STATUS_PENDING{frame}) came {} after the request.",
             duration(at)
         ));
     }
