@@ -5,10 +5,13 @@ use std::fs;
 
 use serde_json::Value;
 
-use super::{answer, capture, complaint, fixture, folder, smbscope};
+use super::{answer, complaint, fixture, folder, smbscope};
 
 /// 4,292 bytes each 62.5 ms at 45 Mbit/s, and 60 KiB the other way (tests/samba/made.py).
 const CLASSIC: &str = "made/stop-and-wait.pcap.gz";
+
+/// Packets are lost, and the server is slow for a moment (tests/findings/lab.py).
+const LOSSY: &str = "findings/loss.pcap.gz";
 
 fn diagnosis(input: &str) -> Value {
     serde_json::from_str(&answer(["explain", input, "--format", "json"])).unwrap()
@@ -65,17 +68,17 @@ fn small_blocks_of_smb1_are_attributed_to_the_side_that_chooses_them() {
 
 #[test]
 fn findings_are_sorted_by_cost() {
-    let diagnosis = diagnosis(&capture());
+    let diagnosis = diagnosis(&fixture(LOSSY));
     let saved: Vec<_> = diagnosis["findings"]
         .as_array()
         .unwrap()
         .iter()
         .map(|one| one["saved_ns"].as_i64().unwrap())
         .collect();
-    assert!(saved.is_sorted_by(|one, other| one >= other) && saved.len() > 2, "{saved:?}");
-    assert_eq!(diagnosis["whole"]["operations"], 121);
-    let few = answer(["explain", &capture()]);
-    let all = answer(["explain", &capture(), "--all"]);
+    assert!(saved.is_sorted_by(|one, other| one >= other) && saved.len() > 1, "{saved:?}");
+    assert_eq!(diagnosis["whole"]["operations"], 184);
+    let few = answer(["explain", &fixture(LOSSY)]);
+    let all = answer(["explain", &fixture(LOSSY), "--all"]);
     assert!(all.len() > few.len());
     // The first three findings fit on one screen.
     assert!(few.lines().count() <= 50, "{few}");
@@ -111,7 +114,7 @@ fn fail_on_sets_the_exit_code() {
 
 #[test]
 fn anonymize_hides_names() {
-    let words = ["explain", &capture(), "--all", "--anonymize"].map(str::to_owned);
+    let words = ["explain", &fixture(LOSSY), "--all", "--anonymize"].map(str::to_owned);
     let text = String::from_utf8(smbscope(words).output().unwrap().stdout).unwrap();
     assert!(text.contains("Where:") && !text.contains("127.0.0.1"), "{text}");
 }
@@ -131,7 +134,7 @@ fn a_finding_says_when_it_occurred() {
     }
     let first = findings[0]["first_ns"].as_i64().unwrap();
     // Of a later part, the finding is later.
-    let options = ["explain", &input, "--format", "json", "--from", "last 2s"];
+    let options = ["explain", &input, "--format", "json", "--from", "last 12s"];
     let later: Value = serde_json::from_str(&answer(options)).unwrap();
     assert!(later["findings"][0]["first_ns"].as_i64().unwrap() > first);
     let is_long = whole["whole"]["lasted_ns"].as_i64().unwrap() >= 5_000_000_000;

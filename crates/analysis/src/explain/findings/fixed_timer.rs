@@ -38,8 +38,10 @@ const SHORT_LEAST: u64 = 8;
 const TIMES_AWAY: i64 = 10;
 /// A shorter timer shows in at most this share of the operations ...
 const SLOW_SHARE: f64 = 0.5;
-/// ... or in operations of this many kinds: a slow disk delays some, and a timer delays all.
+/// ... or in operations of this many kinds, from this time on, ns: distant storage delays all kinds by a
+/// constant too, but not by so much.
 const KINDS_LEAST: u32 = 3;
+const OF_ALL_NS: i64 = 100_000_000;
 /// Most connections that are followed; when there are more, all are forgotten.
 const CONNECTIONS_MAX: usize = 65_536;
 /// Most operations of a class whose numbers are kept.
