@@ -61,6 +61,7 @@ use durability::Durability;
 use findings::credit_starvation::CreditStarvation;
 use findings::delayed_acknowledgement::DelayedAcknowledgement;
 use findings::fixed_timer::FixedTimer;
+use findings::head_of_line_blocking::HeadOfLineBlocking;
 use findings::lock_contention::LockContention;
 use findings::no_compounding::NoCompounding;
 use findings::per_entry_requests::PerEntryRequests;
@@ -124,6 +125,7 @@ pub struct Explain {
     fixed_timer: FixedTimer,
     proxy_delay: ProxyDelay,
     delayed_acknowledgement: DelayedAcknowledgement,
+    head_of_line_blocking: HeadOfLineBlocking,
     per_entry_requests: PerEntryRequests,
     polling: Polling,
     no_compounding: NoCompounding,
@@ -226,7 +228,9 @@ impl Explain {
         let proxy = of(self.proxy_delay.see(op), Trouble::ProxyDelay);
         let refused = of(self.share_conflicts.see(op), Trouble::ShareConflicts);
         let parts = self.delayed_acknowledgement.see(op);
-        proxy.or(refused).or(of(parts, Trouble::DelayedAcknowledgement))
+        let known = proxy.or(refused).or(of(parts, Trouble::DelayedAcknowledgement));
+        // Behind a proxy, the order of replies is the proxy's.
+        known.or_else(|| of(self.head_of_line_blocking.see(op), Trouble::HeadOfLineBlocking))
     }
 
     fn see(&mut self, op: &Operation) {
@@ -311,6 +315,7 @@ impl Explain {
         candidates.extend(self.breaks.finish());
         candidates.extend(self.proxy_delay.finish());
         candidates.extend(self.delayed_acknowledgement.finish());
+        candidates.extend(self.head_of_line_blocking.finish());
         candidates.push(self.per_entry_requests.finish());
         let mut polling = Vec::new();
         let polled = self.polling.finish(&mut polling);

@@ -68,11 +68,13 @@ pub enum Trouble {
     PerEntryRequests,
     /// A client asks for a missing file at regular intervals.
     Polling,
+    /// Requests wait behind one slow request of their connection.
+    HeadOfLineBlocking,
 }
 
 impl Trouble {
     /// All troubles.
-    pub const ALL: [Trouble; 27] = [
+    pub const ALL: [Trouble; 28] = [
         Trouble::SmallReads,
         Trouble::SmallWrites,
         Trouble::BandwidthLimited,
@@ -100,6 +102,7 @@ impl Trouble {
         Trouble::DelayedAcknowledgement,
         Trouble::PerEntryRequests,
         Trouble::Polling,
+        Trouble::HeadOfLineBlocking,
     ];
 }
 

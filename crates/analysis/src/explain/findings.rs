@@ -10,6 +10,7 @@ pub(super) mod credit_starvation;
 pub(super) mod delayed_acknowledgement;
 pub(super) mod failing_lookups;
 pub(super) mod fixed_timer;
+pub(super) mod head_of_line_blocking;
 pub(super) mod lock_contention;
 pub(super) mod loss;
 pub(super) mod no_compounding;
@@ -89,6 +90,7 @@ findings! {
     DelayedAcknowledgement => delayed_acknowledgement,
     PerEntryRequests => per_entry_requests,
     Polling => polling,
+    HeadOfLineBlocking => head_of_line_blocking,
 }
 
 /// A remedy: where, and exactly what.

@@ -250,6 +250,7 @@ fn remedies(finding: &Finding) -> Vec<Change> {
         | Trouble::ProxyDelay
         | Trouble::DelayedAcknowledgement
         | Trouble::PerEntryRequests
-        | Trouble::Polling => Vec::new(),
+        | Trouble::Polling
+        | Trouble::HeadOfLineBlocking => Vec::new(),
     }
 }

@@ -341,3 +341,32 @@ fn little_time_is_not_slow() {
     assert!(!minute(2, 50));
     assert!(minute(200, 2));
 }
+
+/// A slow request of one open, and four quick ones of others that were sent while it was in flight.
+fn behind(reply_after: i64, same_file: bool) -> Diagnosis {
+    let mut rows = Vec::new();
+    for _ in 0..5 {
+        rows.push(Act { server_ns: 400 * MS, ..act(IOCTL, 9, "slow.bin") });
+        let mut back_ns = -390 * MS;
+        for number in 0..4 {
+            let handle = if same_file { 9 } else { 10 + number as u64 };
+            // Sent 15 ms after the slow one, answered after it.
+            let server_ns = 385 * MS + reply_after * (number + 1);
+            rows.push(Act { server_ns, gap_ns: back_ns, ..act(QUERY_INFO, handle, "quick.txt") });
+            back_ns = -(server_ns + 5 * MS);
+        }
+        rows.push(Act { gap_ns: 20 * MS, ..act(QUERY_INFO, 10, "quick.txt") });
+    }
+    explain(&rows)
+}
+
+#[test]
+fn requests_behind_a_slow_one_wait_for_it() {
+    let blocked = behind(MS / 20, false);
+    let waits = found(&blocked, Trouble::HeadOfLineBlocking).unwrap();
+    assert_eq!(waits.operations, 20, "{waits:?}");
+    assert!(waits.because.contains("slow.bin (20)"), "{}", waits.because);
+    // Each of them takes its own time, or they are blocks of one file.
+    assert_eq!(found(&behind(60 * MS, false), Trouble::HeadOfLineBlocking), None);
+    assert_eq!(found(&behind(MS / 20, true), Trouble::HeadOfLineBlocking), None);
+}

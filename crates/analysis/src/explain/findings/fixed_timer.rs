@@ -170,7 +170,8 @@ impl FixedTimer {
             let (fewest, most) = all.bytes;
             // Transfers of one size take the same time because they are of one size.
             let is_of_any_size = most == 0 || most > fewest.saturating_mul(2);
-            let is_of_all = is_mixed && is_of_any_size || all.acts.count_ones() >= KINDS_LEAST;
+            let is_of_all_kinds = first >= OF_ALL_NS && all.acts.count_ones() >= KINDS_LEAST;
+            let is_of_all = is_mixed && is_of_any_size || is_of_all_kinds;
             if first < LONG_NS && !is_of_all {
                 return None;
             }
