@@ -143,7 +143,7 @@ def per_entry_requests(bench, shows):
 
 @case("polling")
 def polling(bench, shows):
-    """A file that is not there is asked for each half second; or at all kinds of times."""
+    """A client looks for a missing file each half second; or at all kinds of times."""
     with bench.lab(FAR) as lab:
         lab.file("data.txt")
         with lab.capture():

@@ -450,7 +450,7 @@ fn is_of_round_trips(trouble: Trouble) -> bool {
 /// long the recording is.
 fn is_enough(candidate: &Candidate, length_ns: i64) -> bool {
     let finding = &candidate.finding;
-    // Round trips that nobody notices are the price of distance.
+    // Short bursts of round trips are the price of distance.
     let least_burst_ns = BURST_LEAST_NS.min(length_ns / 10);
     if is_of_round_trips(finding.trouble) && candidate.burst_ns() < least_burst_ns {
         return false;

@@ -100,7 +100,7 @@ fn of_recording(report: &Report, diagnosis: Option<&Diagnosis>) -> Verdict {
                 saved(found),
                 format::duration(diagnosis.whole.waited_ns),
             ));
-            reasons.push(format!("Who should act: {}.", owner(found)));
+            reasons.push(format!("Responsible: {}.", owner(found)));
             reasons.extend(
                 found
                     .remedies

@@ -1,5 +1,5 @@
 //! Breaks of oplocks and leases that the server sent, and the requests that waited for them (MS-SMB2
-//! sections 2.2.23, 2.2.24 and 3.3.4.6): who had to acknowledge a break, and when that happened.
+//! sections 2.2.23, 2.2.24 and 3.3.4.6): which client had to acknowledge a break, and when it did.
 //!
 //! A break names a file id or a lease key; its SessionId and TreeId are 0 from some servers. One
 //! observation for two troubles: [`break_waits`] and [`break_not_acknowledged`].

@@ -72,7 +72,7 @@ impl Candidate {
         }
     }
 
-    /// Each operation is evidence by itself: few of them are no chance.
+    /// Each operation is evidence by itself: a few of them are not chance.
     pub(super) fn of_events(mut self) -> Candidate {
         self.finding.is_of_events = true;
         self

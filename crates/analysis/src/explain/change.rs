@@ -24,7 +24,7 @@ const CERTAIN: f64 = 8.0;
 const SHARP: f64 = 0.6;
 /// The change explains at least this share of what differs between slots: otherwise it comes and goes.
 const EXPLAINED_LEAST: f64 = 0.5;
-/// Slots next to the moment that show whether it is sharp.
+/// Slots next to the moment: they show if it is sharp.
 const NEXT: usize = 3;
 
 /// Operations by time and kind.

@@ -106,7 +106,7 @@ impl Trouble {
     ];
 }
 
-/// Who can change something about a trouble.
+/// The side that can change something about a trouble.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Actor {
@@ -123,7 +123,7 @@ pub enum Actor {
     Proxy,
 }
 
-/// Who should act on a finding.
+/// The side that is responsible for a finding.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Owner {
     /// The side.
@@ -162,7 +162,7 @@ pub struct Finding {
     pub confidence: Confidence,
     /// What the confidence is based on.
     pub because: String,
-    /// Who should act.
+    /// The side that can change it.
     pub owner: Owner,
     /// Operations that it concerns.
     pub operations: u64,

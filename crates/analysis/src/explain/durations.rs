@@ -42,7 +42,7 @@ impl Durations {
         }
     }
 
-    /// The constants at which at least so many durations agree as `least` says for one of that length,
+    /// The constants at which at least `least` durations of that length agree,
     /// the one with most time first.
     pub(super) fn constants(mut self, least: impl Fn(i64) -> u64) -> Vec<Constant> {
         self.0.sort_unstable();

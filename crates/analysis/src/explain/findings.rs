@@ -45,7 +45,7 @@ macro_rules! findings {
                 }
             }
 
-            /// Who can usually change something about it.
+            /// The side that can usually change something about it.
             pub fn actor(self) -> Actor {
                 match self {
                     $(Trouble::$trouble => $module::ACTOR,)*

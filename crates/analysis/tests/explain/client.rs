@@ -17,7 +17,7 @@ fn finds_a_client_that_pauses_but_not_an_idle_one() {
     let idle = 1.0 - 40.0 * 0.3 / (39.0 * 50.0 + 40.0 * 0.3);
     let share = figure(&diagnosis.findings[0], "share_of_time_with_nothing_in_flight");
     assert!((share - idle).abs() < 1e-9, "{share}");
-    // Who does not move data is not asked to be quicker: these pauses are context.
+    // The pauses of a client that does not move data are context.
     let browses = Act { set: |_| (), ..pauses.clone() };
     let diagnosis = explain(&vec![browses; 40]);
     assert_eq!(found(&diagnosis, Trouble::SlowClient), None);

@@ -1,4 +1,4 @@
-//! What is no finding but helps to judge one: moments of change, counters of the server, blocks in flight.
+//! Context of findings: moments of change, counters of the server, blocks in flight.
 
 use smbscope_analysis::explain::{Explain, Trouble};
 use smbscope_tables::run::Counter;

@@ -262,7 +262,7 @@ fn questions_about_each_entry_follow_a_listing() {
     assert_eq!((figure(each, "entries"), each.operations), (24.0, 72));
     assert_eq!(figure(each, "requests_for_each_entry"), 3.0);
     assert!(each.because.contains("FileBasicInformation"), "{}", each.because);
-    // Files that are read, and a few files, are no such thing.
+    // Files that are read, and a few files, do not count.
     assert_eq!(found(&rows(READ, 24), Trouble::PerEntryRequests), None);
     assert_eq!(found(&rows(QUERY_INFO, 8), Trouble::PerEntryRequests), None);
 }
@@ -342,7 +342,7 @@ fn little_time_is_not_slow() {
     assert!(minute(200, 2));
 }
 
-/// A slow request of one open, and four quick ones of others that were sent while it was in flight.
+/// A slow request of one open, and four quick ones of other opens that were sent while it was in flight.
 fn behind(reply_after: i64, same_file: bool) -> Diagnosis {
     let mut rows = Vec::new();
     for _ in 0..5 {

@@ -94,7 +94,7 @@ fn slow_signing_grows_with_the_bytes() {
     assert_eq!((slow.confidence, slow.operations), (Confidence::Low, 90));
     assert!(slow.share > 0.9 && slow.because.contains("slow storage looks the same"), "{slow:?}");
     assert_eq!(note(&diagnosis, About::Protection), None);
-    // Reads of one size take the same time; that is no timer.
+    // Reads of one size take the same time; that is not a timer.
     assert_eq!(found(&diagnosis, Trouble::FixedTimer), None);
     // Unsigned reads of the same server are faster: then it is not the storage.
     let mut compared = reads(200.0, set_signed);

@@ -32,7 +32,7 @@ pub(super) fn finding(out: &mut String, found: &Finding, when: Option<&str>, is_
     };
     let when: Vec<_> = when.into_iter().map(str::to_owned).collect();
     row("When", &when);
-    row("Who should act", &[owner(found)]);
+    row("Responsible", &[owner(found)]);
     let remedies = found.remedies.iter().map(|one| format!("{}: {}", one.at, one.action));
     row("Do", &remedies.collect::<Vec<_>>());
     row("Effect", &found.gains.iter().map(gain).collect::<Vec<_>>());

@@ -142,7 +142,7 @@ pub(crate) fn reported(diagnosis: &Diagnosis) -> Vec<&Finding> {
     diagnosis.findings.iter().filter(|found| found.is_reported()).collect()
 }
 
-/// What is no finding, but helps to judge them: waiting without an explanation, and the clients' pauses.
+/// Context of the findings: waiting without an explanation, and the clients' pauses.
 pub(crate) fn context(diagnosis: &Diagnosis) -> Vec<String> {
     let unexplained = diagnosis.unexplained.as_ref().map(unexplained);
     let change = diagnosis.change.as_ref().map(change);
@@ -217,7 +217,7 @@ pub(crate) fn needed(found: &Finding) -> Option<String> {
     ))
 }
 
-/// Who should act, with names where they are known.
+/// The side that can change it, with names where they are known.
 pub(crate) fn owner(found: &Finding) -> String {
     let names: Vec<_> = found.owner.names.iter().map(|name| format::harmless(name)).collect();
     let of = if names.is_empty() { String::new() } else { format!(" {}", names.join(", ")) };
@@ -330,7 +330,7 @@ fn one(
     if !places.is_empty() {
         line(format!("Where: {}", places.join("; ")));
     }
-    line(format!("Who should act: {}", owner(found)));
+    line(format!("Responsible: {}", owner(found)));
     let frames: Vec<_> = found.examples.iter().take(FRAMES).map(example).collect();
     if without < Without::Examples && !frames.is_empty() {
         line(format!("See: {}", frames.join(", ")));

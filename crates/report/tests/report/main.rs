@@ -418,7 +418,7 @@ fn an_explanation_has_all_its_parts_and_cannot_steer_the_terminal() {
     let text = smbscope_report::why_text(&why, "monday.pcapng", look);
     assert!(!text.contains(['\u{1b}', '\u{202e}']), "{text}");
     insta::assert_snapshot!("why", text);
-    // No reason, kind of step or state of the connection is without words.
+    // No reason, kind of step or state of the connection lacks words.
     use smbscope_analysis::explain::why::{Blocking, Reason};
     for reason in Reason::ALL {
         for elapsed_ns in [None, why.operation.brief.elapsed_ns] {

@@ -29,7 +29,7 @@ const HEIGHT: usize = 40;
 /// Explain what makes a share slow, the most costly cause first.
 ///
 /// Each finding shows the share of the waiting that it explains, the time that would be saved without
-/// it, who should act, the clients, users and files concerned, example operations, the reasons for its
+/// it, the side that is responsible, the clients, users and files concerned, example operations, the reasons for its
 /// confidence, and remedies on server and client. Clients' pauses are shown apart from findings. If a
 /// remedy can be predicted, its gain is shown, computed by replaying the first 100,000
 /// operations. Findings can overlap.

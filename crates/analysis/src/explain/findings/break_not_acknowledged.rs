@@ -1,5 +1,5 @@
 //! A client does not acknowledge the break of an oplock or lease (MS-SMB2 sections 3.2.5.19 and
-//! 3.3.2.1): whoever wants the file waits until the server gives up. The observation is
+//! 3.3.2.1): other opens of the file wait until the server gives up. The observation is
 //! [`super::super::breaks`].
 
 use super::super::breaks::Owed;
@@ -29,7 +29,7 @@ pub(in super::super) const REMEDIES: &[Remedy] = &[
 /// Frames that the evidence names.
 const FRAMES: usize = 5;
 
-/// The breaks that nobody acknowledged.
+/// The breaks without an acknowledgement.
 pub(in super::super) fn finish(mut owed: Owed) -> Candidate {
     owed.waits_ns.sort_unstable();
     let longest = owed.waits_ns.last().copied().unwrap_or(0) as f64;

@@ -31,7 +31,7 @@ const MESSAGE_MAX: u64 = 64 << 10;
 /// Fewest messages; fewer may be chance.
 const MESSAGES_LEAST: u64 = 3;
 /// Messages of several segments of the same direction that arrive at once, for each that does not: with
-/// more, the network is slow and nobody waits.
+/// more, the network is slow and no side waits.
 const QUICK_NS: i64 = 10_000_000;
 /// A message of at least this size has several segments, bytes.
 const SEGMENTS_BYTES: u64 = 64;

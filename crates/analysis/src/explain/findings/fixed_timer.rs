@@ -39,13 +39,15 @@ const TIMES_AWAY: i64 = 10;
 /// A shorter timer shows in at most this share of the operations ...
 const SLOW_SHARE: f64 = 0.5;
 /// ... or in operations of this many kinds, from this time on, ns: distant storage delays all kinds by a
-/// constant too, but not by so much.
+/// constant too, but a shorter one.
 const KINDS_LEAST: u32 = 3;
 const OF_ALL_NS: i64 = 100_000_000;
 /// Most connections that are followed; when there are more, all are forgotten.
 const CONNECTIONS_MAX: usize = 65_536;
 /// Most operations of a class whose numbers are kept.
 const NUMBERS_MAX: usize = 4_096;
+/// Ticks of a timer after which operations may end.
+const TICKS: i64 = 3;
 /// Timers that are reported.
 const TIMERS: usize = 2;
 /// Each class of durations is longer than the one before it by this factor.
@@ -153,7 +155,9 @@ impl FixedTimer {
         let candidates = constants.filter_map(|constant| {
             let (first, last) = constant.range_ns;
             let mut all: Option<Class> = None;
-            for number in class(first)..=class(last) {
+            // At the second or third tick, operations end that missed the ones before.
+            let ticks = if first < LONG_NS { TICKS } else { 1 };
+            for number in (1..=ticks).flat_map(|n| class(n * first)..=class(n * last)) {
                 let Some(one) = classes.remove(&number) else { continue };
                 match &mut all {
                     None => all = Some(one),

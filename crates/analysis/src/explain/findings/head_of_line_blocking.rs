@@ -41,7 +41,7 @@ const BEHIND_SHARE: f64 = 0.9;
 const WAITS_LEAST: u64 = 3;
 /// Most connections that are followed; when there are more, all are forgotten.
 const CONNECTIONS_MAX: usize = 65_536;
-/// Most kinds of requests in front that are told apart.
+/// Most kinds of requests in front that are counted separately.
 const KINDS_MAX: usize = 256;
 
 /// The last slow request of a connection, and when the last reply behind it ended.

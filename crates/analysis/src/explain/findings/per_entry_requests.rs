@@ -64,7 +64,7 @@ struct Group {
     attribution: Attribution,
 }
 
-/// Listings, and what was asked after them.
+/// Listings, and the requests after them.
 #[derive(Default)]
 pub(in super::super) struct PerEntryRequests {
     /// When the latest request began.
@@ -72,7 +72,7 @@ pub(in super::super) struct PerEntryRequests {
     listed: Map<TextId, i64>,
     opens: Map<(u32, u64), Open>,
     groups: Map<TextId, Group>,
-    /// What was asked about entries, and how often.
+    /// What the requests were for, and their number.
     questions: Vec<(Box<str>, u64)>,
 }
 
@@ -112,7 +112,7 @@ impl PerEntryRequests {
                     self.count(op, open.group, open.path, (cost_ns, requests), open.savings);
                 }
             }
-            // What is read, written or listed is no question.
+            // To read, write or list is not a question.
             _ => {
                 if let Some(handle) = op.handle {
                     self.opens.remove(&handle);
@@ -159,7 +159,7 @@ impl PerEntryRequests {
         self.opens.insert(handle, open);
     }
 
-    /// Remembers what was asked.
+    /// Remembers what a request was for.
     fn ask(&mut self, question: Option<&str>) {
         let Some(question) = question else { return };
         let has_room = self.questions.len() < 4 * QUESTIONS;

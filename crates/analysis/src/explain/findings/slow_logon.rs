@@ -60,7 +60,7 @@ pub(in super::super) fn finish(
     let confidence = Confidence::Medium;
     let candidate = Candidate::new(Trouble::SlowLogon, what, attribution, confidence, because)
         .with_figures([("longest", longest_ns as f64, "ns")]);
-    // A timeout is no chance.
+    // A timeout is not chance.
     if queries.is_some() { candidate.of_events() } else { candidate }
 }
 

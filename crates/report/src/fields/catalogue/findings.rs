@@ -29,7 +29,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("share", "Share", Share, Always, "Share of all waiting time (waited_ns)."),
         ("confidence", "Confidence", Code, Always, "Strength of the evidence: low, medium or high."),
         ("because", "Because", Text, Always, "Why the confidence is what it is."),
-        ("owner", "Who should act", Object("owner"), Always, "Who can change something about it."),
+        ("owner", "Responsible", Object("owner"), Always, "The side that can change something about it."),
         ("operations", "Operations", Count, Always, "Operations that are affected."),
         ("first_ns", "First", Time, Nullable, "When the first of them began; null without times."),
         ("last_ns", "Last", Time, Nullable, "When the last of them ended."),
@@ -46,7 +46,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("replayed", "Replayed", Count, Always, "Affected operations that were replayed without the problem to compute the saved time; if there are none, the saved time is the sum over the operations."),
         ("is_of_events", "Events", Flag, Always, "Whether each operation is evidence by itself (a timeout, a refusal), so that the finding is shown however small its share is."),
     ]),
-    ("owner", "Who should act.", &[], &[
+    ("owner", "The side that can change something.", &[], &[
         ("actor", "Side", Code, Always, "client, server, network, application or proxy."),
         ("names", "Names", Texts, Always, "Addresses, most time first; at most three."),
     ]),
