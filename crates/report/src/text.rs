@@ -112,7 +112,8 @@ fn brief_section(
     for (place, block) in section.blocks.iter().enumerate() {
         let mut one = String::new();
         write_briefly(&mut one, block, place, document, width)?;
-        if lines.lines().count() + one.lines().count() <= SECTION_LINES {
+        // The first one is what the section is about.
+        if place == 0 || lines.lines().count() + one.lines().count() <= SECTION_LINES {
             lines.push_str(&one);
         }
     }

@@ -320,10 +320,13 @@ fn one(
     if without < Without::Sentence {
         line(format!("{}: {} {operations}{when}.", found.what, format::count(found.operations)));
     }
-    if let (true, Some(words)) = (without < Without::Sentence, needed(found)) {
+    // What would be needed says most of the figures.
+    let needed = needed(found).filter(|_| without < Without::Sentence);
+    let is_enough = needed.is_some() && !look.all;
+    if let Some(words) = needed {
         line(words);
     }
-    if without < Without::Sentence && !found.figures.is_empty() {
+    if without < Without::Sentence && !found.figures.is_empty() && !is_enough {
         line(found.figures.iter().map(figure).collect::<Vec<_>>().join(", "));
     }
     let places = places(found, look.all);

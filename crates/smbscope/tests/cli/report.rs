@@ -28,6 +28,7 @@ fn a_text_begins_with_the_verdict_and_fits_on_sixty_lines() {
     let third = text.lines().nth(2).unwrap();
     assert!(third.starts_with("Reads go one at a time, in small blocks ("), "{text}");
     assert!(text.lines().count() <= 60, "{text}");
+    assert!(text.contains("\n1. stop-and-wait small reads: "), "the finding has room: {text}");
     let all = answer(["report", &input, "--all"]);
     assert!(all.lines().count() > 100 && all.contains("── COVERAGE"), "{all}");
     // A hint names the file that was given.
