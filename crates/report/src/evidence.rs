@@ -43,6 +43,9 @@ pub(crate) fn times(found: &Finding) -> Option<TimesChart> {
             "round" => "mean network round",
             "round_trip" => "round trip",
             "mean_pause" => "mean pause",
+            "timer" => "timer",
+            "time_of_retries" => "retries of the server",
+            "mean_time_between_the_parts" => "mean wait for an acknowledgement",
             // A sum is not the time of one operation.
             _ => return None,
         };

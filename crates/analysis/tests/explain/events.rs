@@ -370,3 +370,33 @@ fn requests_behind_a_slow_one_wait_for_it() {
     assert_eq!(found(&behind(60 * MS, false), Trouble::HeadOfLineBlocking), None);
     assert_eq!(found(&behind(MS / 20, true), Trouble::HeadOfLineBlocking), None);
 }
+
+#[test]
+fn a_request_that_releases_held_replies_is_named() {
+    let rows = |echo_gap_ns: i64| {
+        let rows = (0..20).flat_map(|number| {
+            let [mut inner, mut outer] = forwarded(number, 500, |row| {
+                row.set_session_id(9);
+                row.set_message_id(row.operation().unwrap() / 3);
+            });
+            inner.set = |row| {
+                row.set_connection(2);
+                row.set_session_id(9);
+                row.set_server_port(445);
+                row.set_message_id(row.operation().unwrap() / 3);
+            };
+            outer.gap_ns = -2 * MS;
+            let echo =
+                Act { gap_ns: echo_gap_ns, rtt_ns: 0, server_ns: MS, ..act(ECHO, NO_HANDLE, "") };
+            [inner, outer, echo]
+        });
+        let diagnosis = explain_between(&rows.collect::<Vec<_>>());
+        found(&diagnosis, Trouble::ProxyDelay).unwrap().because.clone()
+    };
+    let released = rows(-MS / 5);
+    assert!(
+        released.contains("19 of 19 held replies follow the client's next request"),
+        "{released}"
+    );
+    assert!(!rows(3 * MS).contains("next request"));
+}

@@ -14,6 +14,7 @@ pub const READ: u16 = 8;
 pub const WRITE: u16 = 9;
 pub const LOCK: u16 = 10;
 pub const IOCTL: u16 = 11;
+pub const ECHO: u16 = 13;
 pub const QUERY_DIRECTORY: u16 = 14;
 pub const QUERY_INFO: u16 = 16;
 pub const SET_INFO: u16 = 17;

@@ -92,6 +92,8 @@ impl ProxyDelay {
         let (Some(start), true, true) = (op.start, self.may_forward, op.is_timed) else {
             return false;
         };
+        // An Echo has no session.
+        self.release(op, start);
         let columns = op.columns;
         let (Some(session), Some(message)) =
             (columns.session_id.get(op.row).filter(|id| *id != 0), columns.message_id.get(op.row))
@@ -99,7 +101,6 @@ impl ProxyDelay {
             return false;
         };
         let end = start.saturating_add(op.elapsed_ns);
-        self.release(op, start);
         let key = text_id((op.recording, session, message, op.act as u8));
         let address = || {
             let port = columns.server_port.get(op.row).unwrap_or(0);
@@ -168,6 +169,12 @@ impl ProxyDelay {
             because.push_str(&format!(
                 "; {} of the delays have the same length, as those of a timer do",
                 timer.n
+            ));
+        }
+        if self.released > 0 && self.released.saturating_mul(2) >= self.held_replies {
+            because.push_str(&format!(
+                "; {} of {} held replies follow the client's next request at once: that request releases them",
+                self.released, self.held_replies
             ));
         }
         let candidate =
