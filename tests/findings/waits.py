@@ -153,7 +153,7 @@ def polling(bench, shows):
                 time.sleep(0.5 if shows else 0.04 * (1 + number * number % 13))
 
 
-@case("held-pipe-read", nothing=True, misses=False)
+@case("held-pipe-read", nothing=True, misses=False, fixture=False)
 def held_pipe_read(bench, _):
     """A program waits for three seconds for what a service says through a pipe, and works meanwhile."""
     with bench.lab(FAR) as lab:

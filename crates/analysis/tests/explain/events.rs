@@ -113,6 +113,14 @@ fn equal_durations_are_a_timer_and_scattered_ones_are_not() {
     };
     let ticks = explain(&(0..30).map(tick).collect::<Vec<_>>());
     assert_eq!(found(&ticks, Trouble::FixedTimer).unwrap().operations, 30);
+    // Storage with a constant delay: opens take four calls, reads come from the cache.
+    let stored = |number: i64| match number % 4 {
+        0 => Act { server_ns: 120 * MS + number * MS / 100, ..act(CREATE, 1, "a") },
+        _ => act(READ, 1, "a"),
+    };
+    let stored = explain(&(0..60).map(stored).collect::<Vec<_>>());
+    assert_eq!(found(&stored, Trouble::FixedTimer), None);
+    assert!(found(&stored, Trouble::SlowFilesystem).is_some());
     // Queries that take 200 ms each are slow: they do the same work.
     let slow = explain(&vec![Act { server_ns: 200 * MS, ..act(QUERY_INFO, 1, "a") }; 40]);
     assert_eq!(found(&slow, Trouble::FixedTimer), None);

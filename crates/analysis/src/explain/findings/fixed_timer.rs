@@ -36,7 +36,7 @@ const LONG_LEAST: u64 = 3;
 const SHORT_LEAST: u64 = 8;
 /// A timer takes at least this many times as long as the network.
 const TIMES_AWAY: i64 = 10;
-/// A shorter timer shows in at most this share of the operations ...
+/// A shorter timer shows in at most this share of the operations of the same kinds ...
 const SLOW_SHARE: f64 = 0.5;
 /// ... or in operations of this many kinds, from this time on, ns: distant storage delays all kinds by a
 /// constant too, but a shorter one.
@@ -143,11 +143,13 @@ impl FixedTimer {
 
     /// The timers, and the numbers of the operations that they explain.
     pub(in super::super) fn finish(self) -> (Vec<Candidate>, HashSet<u32>) {
-        let (all, slow) = self.acts.iter().fold((0, 0), |sum, act| match act.1 {
-            0 => sum,
-            _ => (sum.0 + act.0, sum.1 + act.1),
-        });
-        let is_mixed = (slow as f64) < SLOW_SHARE * all as f64;
+        let acts = self.acts;
+        // Storage with a constant delay makes all operations of a kind slow.
+        let is_mixed = |bits: u32| {
+            let kinds = acts.iter().enumerate().filter(|(place, _)| bits & (1 << place) != 0);
+            let (all, slow) = kinds.fold((0, 0), |sum, (_, act)| (sum.0 + act.0, sum.1 + act.1));
+            (slow as f64) < SLOW_SHARE * all as f64
+        };
         let least = |ns: i64| if ns >= LONG_NS { LONG_LEAST } else { SHORT_LEAST };
         let mut classes = self.classes;
         let mut explained = HashSet::new();
@@ -175,7 +177,7 @@ impl FixedTimer {
             // Transfers of one size take the same time because they are of one size.
             let is_of_any_size = most == 0 || most > fewest.saturating_mul(2);
             let is_of_all_kinds = first >= OF_ALL_NS && all.acts.count_ones() >= KINDS_LEAST;
-            let is_of_all = is_mixed && is_of_any_size || is_of_all_kinds;
+            let is_of_all = is_mixed(all.acts) && is_of_any_size || is_of_all_kinds;
             if first < LONG_NS && !is_of_all {
                 return None;
             }
