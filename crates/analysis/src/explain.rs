@@ -228,7 +228,9 @@ impl Explain {
         let proxy = of(self.proxy_delay.see(op), Trouble::ProxyDelay);
         let refused = of(self.share_conflicts.see(op), Trouble::ShareConflicts);
         let parts = self.delayed_acknowledgement.see(op);
-        let known = proxy.or(refused).or(of(parts, Trouble::DelayedAcknowledgement));
+        let broken = of(self.breaks.explains(op), Trouble::BreakWaits);
+        let parts = of(parts, Trouble::DelayedAcknowledgement);
+        let known = proxy.or(refused).or(broken).or(parts);
         // Behind a proxy, the order of replies is the proxy's.
         known.or_else(|| of(self.head_of_line_blocking.see(op), Trouble::HeadOfLineBlocking))
     }

@@ -56,8 +56,25 @@ struct Wait {
     path: Option<TextId>,
     client: Option<TextId>,
     start: i64,
-    pending_at: i64,
+    /// When the server said that it takes longer, or when it was sent.
+    known_at: i64,
     end: i64,
+}
+
+impl Wait {
+    fn of(op: &Operation, start: i64) -> Wait {
+        let pending_at = op.columns.pending_at.get(op.row);
+        Wait {
+            attribution: Attribution::with_few_names(),
+            recording: op.recording,
+            server: op.server,
+            path: op.path,
+            client: op.client,
+            start,
+            known_at: pending_at.unwrap_or(start),
+            end: start.saturating_add(op.elapsed_ns),
+        }
+    }
 }
 
 /// The breaks, and the requests with an interim response.
@@ -121,25 +138,31 @@ impl Breaks {
             }
             self.paths.extend(Self::keys(op).map(|key| (key, path)));
         }
-        let (Some(pending_at), Some(start)) = (op.columns.pending_at.get(op.row), op.start) else {
-            return;
+    }
+
+    /// Whether a request waited for the break of an oplock or lease; counts it. An open with an interim
+    /// response counts in any case; other requests (a write, a rename, an open of SMB1) if the server
+    /// sent a break of their file meanwhile.
+    pub(super) fn explains(&mut self, op: &Operation) -> bool {
+        let is_pending_open = op.act == Act::Open
+            && op.status == Some(0)
+            && op.columns.pending_at.get(op.row).is_some();
+        let is_long = op.elapsed_ns >= LONG_NS && !self.breaks.is_empty() && op.act != Act::Break;
+        let (true, true, Some(start)) = (is_pending_open || is_long, op.is_timed, op.start) else {
+            return false;
         };
+        let mut wait = Wait::of(op, start);
+        if !is_pending_open && self.cause(&wait).is_none_or(|cause| cause.path.is_none()) {
+            return false;
+        }
         let saved_ns = op.of_busy(op.elapsed_ns - QUICK_OPEN_NS);
         if self.waits.len() >= WAITS_MAX {
-            return self.others.add(op, saved_ns);
+            self.others.add(op, saved_ns);
+            return true;
         }
-        let mut attribution = Attribution::with_few_names();
-        attribution.add(op, saved_ns);
-        self.waits.push(Wait {
-            attribution,
-            recording: op.recording,
-            server: op.server,
-            path: op.path,
-            client: op.client,
-            start,
-            pending_at,
-            end: start.saturating_add(op.elapsed_ns),
-        });
+        wait.attribution.add(op, saved_ns);
+        self.waits.push(wait);
+        true
     }
 
     /// A client that closes the file need not acknowledge the break of its oplock or lease.
@@ -157,7 +180,7 @@ impl Breaks {
 
     /// The break that a request waited for: that of its file which was sent while it was new.
     fn cause(&self, wait: &Wait) -> Option<&Break> {
-        let until = wait.pending_at.saturating_add(TOGETHER_NS).min(wait.end);
+        let until = wait.known_at.saturating_add(TOGETHER_NS).min(wait.end);
         let candidates = self.breaks.iter().filter(|one| {
             (one.recording, one.server) == (wait.recording, wait.server)
                 && (wait.start..=until).contains(&one.at)
@@ -195,7 +218,7 @@ impl Breaks {
                     waited.merge(wait.attribution);
                 }
                 None => {
-                    let ns = after(wait.pending_at);
+                    let ns = after(wait.known_at);
                     let is_timeout =
                         TIMEOUTS_NS.iter().any(|timeout| (ns - timeout).abs() < timeout / 100);
                     if is_timeout {

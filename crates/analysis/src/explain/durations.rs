@@ -30,6 +30,11 @@ pub(super) struct Constant {
 }
 
 impl Constant {
+    /// One duration that is known to be that of a timer.
+    pub(super) fn single(ns: i64) -> Constant {
+        Constant { n: 1, range_ns: (ns, ns), mean_ns: ns as f64 }
+    }
+
     pub(super) fn contains(&self, ns: i64) -> bool {
         (self.range_ns.0..=self.range_ns.1).contains(&ns)
     }
@@ -40,6 +45,11 @@ impl Durations {
         if ns > 0 && self.0.len() < KEPT_MAX {
             self.0.push(ns);
         }
+    }
+
+    /// The longest one, ns.
+    pub(super) fn longest(&self) -> Option<i64> {
+        self.0.iter().copied().max()
     }
 
     /// The constants at which at least `least` durations of that length agree,

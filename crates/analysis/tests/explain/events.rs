@@ -408,3 +408,48 @@ fn a_request_that_releases_held_replies_is_named() {
     );
     assert!(!rows(3 * MS).contains("next request"));
 }
+
+#[test]
+fn a_write_that_breaks_a_lease_waits_for_it_too() {
+    let diagnosis = |path: &'static str| {
+        let write = Act { server_ns: 30_000 * MS, gap_ns: -MS, ..act(WRITE, 2, path) };
+        explain(&[holding_open(), Act { gap_ns: MS, ..broken("10.0.0.9") }, write])
+    };
+    let waits = diagnosis("data.docx");
+    let owed = found(&waits, Trouble::BreakNotAcknowledged).unwrap();
+    assert_eq!(owed.owner.names, ["10.0.0.9"]);
+    assert_eq!(found(&waits, Trouble::SlowFilesystem), None);
+    let other = diagnosis("other.docx");
+    assert_eq!(found(&other, Trouble::BreakNotAcknowledged), None);
+    assert!(found(&other, Trouble::SlowFilesystem).is_some());
+}
+
+#[test]
+fn a_single_refusal_after_a_second_shows_the_retries() {
+    let refused = |server_ms: i64| {
+        let refused = Act {
+            server_ns: server_ms * MS,
+            set: |row| row.set_status(0xc000_0043),
+            ..act(CREATE, NO_HANDLE, "a.xlsx")
+        };
+        let diagnosis = explain(&[vec![act(CREATE, 1, "b.xlsx"); 20], vec![refused]].concat());
+        !found(&diagnosis, Trouble::ShareConflicts).unwrap().figures.is_empty()
+    };
+    assert!(refused(1_010));
+    assert!(!refused(700));
+}
+
+#[test]
+fn streams_that_are_read_for_each_entry_are_questions() {
+    let streams: Vec<&'static str> =
+        ENTRIES.iter().map(|path| &*format!("{path}:AFP_AfpInfo").leak()).collect();
+    let mut rows = list_folder(1).to_vec();
+    for (number, path) in streams.iter().enumerate() {
+        let handle = 10 + number as u64;
+        rows.extend([act(CREATE, handle, path), act(READ, handle, path), act(CLOSE, handle, path)]);
+    }
+    let diagnosis = explain(&rows);
+    let each = found(&diagnosis, Trouble::PerEntryRequests).unwrap();
+    assert_eq!((figure(each, "entries"), each.operations), (24.0, 72));
+    assert!(each.because.contains("AFP_AfpInfo"), "{}", each.because);
+}

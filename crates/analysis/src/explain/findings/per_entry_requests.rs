@@ -55,6 +55,8 @@ struct Open {
     requests: u64,
     cost_ns: i64,
     savings: Savings,
+    /// Whether it is an alternate stream: what a client reads of it is an attribute.
+    is_stream: bool,
 }
 
 /// The entries of a folder that one client asked about.
@@ -95,7 +97,7 @@ impl PerEntryRequests {
                 self.listed.insert(Self::key(op, folder), at);
             }
             Act::Open if !self.listed.is_empty() => self.open(op),
-            Act::Query => {
+            Act::Query | Act::Read if self.is_question(op) => {
                 if let Some(open) = op.handle.and_then(|handle| self.opens.get_mut(&handle)) {
                     open.requests += 1;
                     open.cost_ns = open.cost_ns.saturating_add(op.busy_ns);
@@ -119,6 +121,12 @@ impl PerEntryRequests {
                 }
             }
         }
+    }
+
+    /// Whether the request only asks about the entry: a query, or a read of an alternate stream.
+    fn is_question(&self, op: &Operation) -> bool {
+        let open = op.handle.and_then(|handle| self.opens.get(&handle));
+        op.act == Act::Query || open.is_some_and(|open| open.is_stream)
     }
 
     fn open(&mut self, op: &Operation) {
@@ -155,7 +163,8 @@ impl PerEntryRequests {
         if self.opens.len() >= OPENS_MAX {
             self.opens.clear();
         }
-        let open = Open { group, path, requests: 1, cost_ns: op.busy_ns, savings };
+        let (cost_ns, is_stream) = (op.busy_ns, stream.is_some());
+        let open = Open { group, path, requests: 1, cost_ns, savings, is_stream };
         self.opens.insert(handle, open);
     }
 

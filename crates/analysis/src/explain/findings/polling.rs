@@ -41,6 +41,8 @@ type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
 /// What a client has done so far.
 #[derive(Clone, Copy, Default)]
 struct Progress {
+    /// When its last operation ended.
+    last: Option<i64>,
     idle_ns: i64,
     tree_connects: u64,
     tree_ns: i64,
@@ -75,21 +77,24 @@ impl Polling {
             _ => None,
         };
         let is_tree = command.is_some_and(|command| command.starts_with("Tree"));
-        let gap = op.columns.client_gap_ns.get(op.row).unwrap_or(0);
-        if !is_missing && !is_tree && gap <= INTERVAL_LEAST_NS as i64 / 10 {
+        let Some(start) = op.start else { return };
+        if !is_missing && self.names.is_empty() {
             return;
         }
         if self.progress.len() >= CLIENTS_MAX {
             self.progress.clear();
         }
         let progress = self.progress.entry((op.recording, op.client)).or_default();
-        progress.idle_ns = progress.idle_ns.saturating_add(gap.max(0));
+        // Over all its connections: a client may open one for each poll.
+        let before = progress.last.unwrap_or(start);
+        progress.idle_ns = progress.idle_ns.saturating_add(start.saturating_sub(before).max(0));
+        progress.last = Some(before.max(start.saturating_add(op.elapsed_ns)));
         if is_tree {
             progress.tree_connects += u64::from(command == Some("TreeConnect"));
             progress.tree_ns = progress.tree_ns.saturating_add(op.busy_ns);
         }
         let now = *progress;
-        if let (true, Some(path), Some(start)) = (is_missing, op.path, op.start) {
+        if let (true, Some(path)) = (is_missing, op.path) {
             self.missing(op, path, start, now);
         }
     }

@@ -5,7 +5,7 @@ use smbscope_wire::status::Status;
 use super::super::attribution::Attribution;
 use super::super::candidate::Candidate;
 use super::super::data::{Actor, Confidence, Remedy, Trouble};
-use super::super::durations::Durations;
+use super::super::durations::{Constant, Durations};
 use super::super::operation::{Act, Operation};
 use super::remedy;
 
@@ -33,6 +33,8 @@ pub(in super::super) const REMEDIES: &[Remedy] = &[
 
 /// A server that answers later than this has tried again, ns.
 const RETRIES_NS: i64 = 150_000_000;
+/// Five retries with 200 ms between them, ns: one such answer shows them.
+const WINDOWS_RETRIES_NS: std::ops::Range<i64> = 980_000_000..1_150_000_000;
 /// Fewest answers of the same duration that show retries.
 const RETRIES_LEAST: u64 = 2;
 
@@ -59,7 +61,9 @@ impl ShareConflicts {
     }
 
     pub(in super::super) fn finish(self) -> Candidate {
-        let retries = self.late.constants(|_| RETRIES_LEAST).into_iter().next();
+        let is_windows = |ns: &i64| WINDOWS_RETRIES_NS.contains(ns);
+        let single = self.late.longest().filter(is_windows).map(Constant::single);
+        let retries = self.late.constants(|_| RETRIES_LEAST).into_iter().next().or(single);
         let (what, because) = match retries {
             None => (
                 "Opens fail because another program has the file open",
