@@ -30,7 +30,7 @@ pub(in super::super) fn finish(
         0 => (
             Confidence::Low,
             "the server answered with a delay; the recording shows no oplock or lease break, so either the other \
-             client is not in it, or the file is slow to open",
+             client is not in it, or the file is slow to open: a capture at the server, of all clients, decides",
         ),
         _ => (
             Confidence::Medium,

@@ -44,7 +44,8 @@ pub(in super::super) fn finish(
     let measured = match is_measured {
         true => "measured inside the server, which may itself be waiting for a domain controller",
         false => {
-            "the server's time from outside; the server may itself be waiting for a domain controller"
+            "the server's time from outside; it may itself wait for a domain controller or a name server: a capture of its \
+                  own queries (ports 53, 88, 389) decides"
         }
     };
     let queries = name_queries(longest_ns);
