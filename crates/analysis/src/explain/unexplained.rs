@@ -12,7 +12,7 @@ use crate::rows::columns::Text;
 /// Kinds of operations that are listed.
 const KINDS: usize = 5;
 /// Most paths for which times are kept.
-const PATHS_MAX: usize = 65_536;
+const PATHS_MAX: usize = 4_096;
 /// Less is not mentioned: share of the busy time, and ns.
 const SHARE_LEAST: f64 = 0.05;
 const LEAST_NS: i64 = 50_000_000;

@@ -25,6 +25,8 @@ pub(in super::super) const REMEDIES: &[Remedy] = &[
 
 /// Most missing names that are followed; when there are more, all are forgotten.
 const NAMES_MAX: usize = 16_384;
+/// Characters of a name that are kept for the note.
+const PATH_MAX: usize = 256;
 /// Most clients that are followed; when there are more, all are forgotten.
 const CLIENTS_MAX: usize = 65_536;
 /// Fewest times that a client asks.
@@ -112,7 +114,7 @@ impl Polling {
             idle_ns: 0,
             tree_connects: 0,
             who: op.client_name().unwrap_or_default().into(),
-            path: op.path_name().unwrap_or_default().into(),
+            path: op.path_name().unwrap_or_default().chars().take(PATH_MAX).collect(),
             attribution: None,
         });
         name.asked += 1;
