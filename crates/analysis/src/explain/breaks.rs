@@ -32,8 +32,9 @@ const TIMEOUTS_NS: [i64; 2] = [30_000_000_000, 35_000_000_000];
 
 type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
 
-/// What a break names: a file id or a lease key.
-type Key = (u32, [u8; 16]);
+/// What a break names: a file id or a lease key, in its recording. SMB1's FIDs are unique on their
+/// connection only; for SMB2 the connection is 0.
+type Key = (u32, u64, [u8; 16]);
 
 /// A break that the server sent.
 struct Break {
@@ -83,6 +84,9 @@ pub(super) struct Breaks {
     breaks: VecDeque<Break>,
     sent: u64,
     paths: Map<Key, TextId>,
+    /// The lease of each open, and how many opens a lease has: it ends with the last one.
+    leases: Map<Key, Key>,
+    lease_opens: Map<Key, u32>,
     waits: Vec<Wait>,
     others: Attribution,
 }
@@ -91,20 +95,30 @@ impl Breaks {
     pub(super) fn see(&mut self, op: &Operation) {
         match op.act {
             Act::Break => self.see_break(op),
+            // SMB1 breaks oplocks by LockingAndX.
+            Act::Lock if is_smb1_break(op) => self.see_break(op),
             Act::Open if op.status == Some(0) => self.open(op),
-            Act::Close if !self.breaks.is_empty() => self.close(op),
+            Act::Close => self.close(op),
             _ => {}
         }
     }
 
-    fn keys(op: &Operation) -> impl Iterator<Item = Key> {
-        let keys = [op.columns.file_id.get(op.row), op.columns.lease_key.get(op.row)];
-        keys.into_iter().flatten().map(move |key| (op.recording, key))
+    fn key(op: &Operation, key: [u8; 16]) -> Key {
+        let is_smb1 = op.columns.protocol.get(op.row) == Some(1);
+        (op.recording, if is_smb1 { op.connection } else { 0 }, key)
+    }
+
+    fn file(op: &Operation) -> Option<Key> {
+        op.columns.file_id.get(op.row).map(|key| Self::key(op, key))
+    }
+
+    fn lease(op: &Operation) -> Option<Key> {
+        op.columns.lease_key.get(op.row).map(|key| Self::key(op, key))
     }
 
     /// A break that the server sent has no request; an acknowledgement has one.
     fn see_break(&mut self, op: &Operation) {
-        let key = Self::keys(op).next();
+        let key = Self::file(op).or(Self::lease(op));
         if let Some(start) = op.start {
             let open = self.breaks.iter_mut().filter(|one| one.answered_at.is_none());
             let mut open = open.filter(|one| one.key == key && one.at <= start);
@@ -132,11 +146,19 @@ impl Breaks {
     }
 
     fn open(&mut self, op: &Operation) {
+        if self.paths.len() >= OPENS_MAX || self.leases.len() >= OPENS_MAX {
+            self.paths.clear();
+            self.leases.clear();
+            self.lease_opens.clear();
+        }
+        let (file, lease) = (Self::file(op), Self::lease(op));
         if let Some(path) = op.path {
-            if self.paths.len() >= OPENS_MAX {
-                self.paths.clear();
-            }
-            self.paths.extend(Self::keys(op).map(|key| (key, path)));
+            self.paths.extend(file.into_iter().chain(lease).map(|key| (key, path)));
+        }
+        if let (Some(file), Some(lease)) = (file, lease)
+            && self.leases.insert(file, lease).is_none()
+        {
+            *self.lease_opens.entry(lease).or_default() += 1;
         }
     }
 
@@ -165,14 +187,29 @@ impl Breaks {
         true
     }
 
-    /// A client that closes the file need not acknowledge the break of its oplock or lease.
+    /// A client that closes the file need not acknowledge the break of its oplock, or of its lease if that
+    /// was the last open of the lease.
     fn close(&mut self, op: &Operation) {
+        let file = Self::file(op);
+        let lease = file.and_then(|file| self.leases.remove(&file));
+        let mut ended = None;
+        if let Some(lease) = lease
+            && let Some(opens) = self.lease_opens.get_mut(&lease)
+        {
+            *opens = opens.saturating_sub(1);
+            if *opens == 0 {
+                self.lease_opens.remove(&lease);
+                ended = Some(lease);
+            }
+        }
         let Some(start) = op.start else { return };
-        let file = op.columns.file_id.get(op.row).map(|key| (op.recording, key));
         for one in self.breaks.iter_mut().filter(|one| one.answered_at.is_none()) {
+            let is_named = one.key.is_some() && (one.key == file || one.key == ended);
+            // An open from before the recording.
+            let is_unknown = one.key.is_none_or(|key| !self.lease_opens.contains_key(&key));
+            let is_of_holder = lease.is_none() && is_unknown && op.client == one.holder;
             let is_same_file = op.path.is_some() && op.path == one.path;
-            let is_of_holder = op.client == one.holder && is_same_file;
-            if one.at <= start && (file.is_some() && file == one.key || is_of_holder) {
+            if one.at <= start && (is_named || is_of_holder && is_same_file) {
                 one.answered_at = Some(start);
             }
         }
@@ -242,7 +279,12 @@ impl Breaks {
     }
 }
 
-/// Breaks that were not acknowledged, and those who waited.
+fn is_smb1_break(op: &Operation) -> bool {
+    op.columns.protocol.get(op.row) == Some(1)
+        && op.columns.detail.get(op.row).is_some_and(|detail| detail.starts_with("Oplock "))
+}
+
+/// Breaks that were not acknowledged, and the requests that waited.
 #[derive(Default)]
 pub(super) struct Owed {
     pub(super) attribution: Attribution,

@@ -453,3 +453,54 @@ fn streams_that_are_read_for_each_entry_are_questions() {
     assert_eq!((figure(each, "entries"), each.operations), (24.0, 72));
     assert!(each.because.contains("AFP_AfpInfo"), "{}", each.because);
 }
+
+#[test]
+fn a_lease_ends_with_its_last_open() {
+    const LEASE: [u8; 16] = [3; 16];
+    let open = |handle, set: fn(&mut Operation)| Act { set, ..act(CREATE, handle, "data.docx") };
+    let holder = "10.0.0.9";
+    let diagnosis = |closes_both: bool| {
+        let close = |set: fn(&mut Operation), handle| Act {
+            client: holder,
+            gap_ns: 10_000 * MS,
+            rtt_ns: 0,
+            set,
+            ..act(CLOSE, handle, "data.docx")
+        };
+        let of_lease = |row: &mut Operation| {
+            row.set_lease_key(LEASE);
+            row.clear(smbscope_tables::operation::Column::request_start);
+            row.clear(smbscope_tables::operation::Column::elapsed_ns);
+            row.clear(smbscope_tables::operation::Column::busy_ns);
+        };
+        let mut rows = vec![
+            Act {
+                client: holder,
+                ..open(1, |row| {
+                    row.set_file_id([1; 16]);
+                    row.set_lease_key([3; 16]);
+                })
+            },
+            Act {
+                client: holder,
+                ..open(2, |row| {
+                    row.set_file_id([2; 16]);
+                    row.set_lease_key([3; 16]);
+                })
+            },
+            Act { client: holder, gap_ns: MS, set: of_lease, ..notification("data.docx") },
+            close(|row| row.set_file_id([1; 16]), 1),
+        ];
+        let mut back_ns = -(MS + 10_000 * MS + MS / 10);
+        if closes_both {
+            rows.push(Act { gap_ns: MS, ..close(|row| row.set_file_id([2; 16]), 2) });
+            back_ns -= MS + MS / 10;
+        }
+        rows.push(Act { gap_ns: back_ns, ..waiting_open("data.docx") });
+        explain(&rows)
+    };
+    assert!(found(&diagnosis(false), Trouble::BreakNotAcknowledged).is_some());
+    let both = diagnosis(true);
+    assert_eq!(found(&both, Trouble::BreakNotAcknowledged), None);
+    assert!(figure(found(&both, Trouble::BreakWaits).unwrap(), "slowest_acknowledgement") > 9e9);
+}

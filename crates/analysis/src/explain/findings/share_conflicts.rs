@@ -6,7 +6,7 @@ use super::super::attribution::Attribution;
 use super::super::candidate::Candidate;
 use super::super::data::{Actor, Confidence, Remedy, Trouble};
 use super::super::durations::{Constant, Durations};
-use super::super::operation::{Act, Operation};
+use super::super::operation::Operation;
 use super::remedy;
 
 pub(in super::super) const TITLE: &str = "sharing violations";
@@ -29,12 +29,17 @@ pub(in super::super) const REMEDIES: &[Remedy] = &[
          SharingViolationDelay (200 ms), both in HKLM\\SYSTEM\\CurrentControlSet\\Services\\LanmanServer\\Parameters; 0 \
          retries answer at once",
     ),
+    remedy(
+        "Samba",
+        "SMB1 requests are tried again for 0.95 s; SMB2 and SMB3 requests are answered at once",
+    ),
 ];
 
 /// A server that answers later than this has tried again, ns.
 const RETRIES_NS: i64 = 150_000_000;
-/// Five retries with 200 ms between them, ns: one such answer shows them.
-const WINDOWS_RETRIES_NS: std::ops::Range<i64> = 980_000_000..1_150_000_000;
+/// Five retries of Windows with 200 ms between them, or the 950 ms of Samba in SMB1
+/// (`SHARING_VIOLATION_USEC_WAIT`), ns: one such answer shows them.
+const KNOWN_RETRIES_NS: std::ops::Range<i64> = 940_000_000..1_150_000_000;
 /// Fewest answers of the same duration that show retries.
 const RETRIES_LEAST: u64 = 2;
 
@@ -47,9 +52,10 @@ pub(in super::super) struct ShareConflicts {
 }
 
 impl ShareConflicts {
-    /// Whether the operation is such an open.
+    /// Whether the operation failed for that reason.
     pub(in super::super) fn see(&mut self, op: &Operation) -> bool {
-        let is_conflict = op.act == Act::Open && op.status == Some(Status::SHARING_VIOLATION.0);
+        // An open, or a deletion or renaming that needs one.
+        let is_conflict = op.status == Some(Status::SHARING_VIOLATION.0);
         if is_conflict {
             self.attribution.add(op, op.busy_ns);
             let server_ns = op.split().map_or(op.elapsed_ns, |(server, _)| server);
@@ -61,8 +67,8 @@ impl ShareConflicts {
     }
 
     pub(in super::super) fn finish(self) -> Candidate {
-        let is_windows = |ns: &i64| WINDOWS_RETRIES_NS.contains(ns);
-        let single = self.late.longest().filter(is_windows).map(Constant::single);
+        let is_known = |ns: &i64| KNOWN_RETRIES_NS.contains(ns);
+        let single = self.late.longest().filter(is_known).map(Constant::single);
         let retries = self.late.constants(|_| RETRIES_LEAST).into_iter().next().or(single);
         let (what, because) = match retries {
             None => (
