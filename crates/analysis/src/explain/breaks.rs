@@ -273,7 +273,9 @@ impl Breaks {
         acknowledged.dedup();
         if !acknowledged.is_empty() {
             acknowledged.truncate(3);
-            candidate = candidate.with_owner(Actor::Application, acknowledged);
+            // A client that needs a second to acknowledge is slow itself.
+            let actor = if slowest_ns >= LONG_NS { Actor::Client } else { Actor::Application };
+            candidate = candidate.with_owner(actor, acknowledged);
         }
         vec![candidate, break_not_acknowledged::finish(owed)]
     }
