@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Prints the table of docs/measurements/benchmarks.md: cat, a bare walk (the limit), tshark, and smbscope, all in one run.
+# Prints the tables of docs/measurements/benchmarks.md: cat, a bare walk (the limit), tshark and smbscope; SQL against DuckDB.
 #   bench/run.sh [REPETITIONS]     (5; the least CPU time of them counts, because the machine is shared)
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -8,7 +8,9 @@ bench/captures.sh
 # With the features of `make build`, so that nothing is compiled twice.
 cargo build --release --locked -p smbscope $(scripts/features.sh)
 cargo build --release --quiet --manifest-path bench/walk/Cargo.toml --target-dir "$CARGO_TARGET_DIR/walk"
-exec python3 bench/run.py --repeat "${1:-5}" \
+python3 bench/run.py --repeat "${1:-5}" \
   --captures "${SMBSCOPE_BENCH_DIR:-$HOME/.cache/smbscope/bench}" \
   --walk "$CARGO_TARGET_DIR/walk/release/walk" \
   --smbscope "$CARGO_TARGET_DIR/release/smbscope"
+python3 bench/query.py --repeat "${1:-5}" --python "${SMBSCOPE_PYTHON:-$HOME/.cache/smbscope/venv/bin/python}" \
+  --captures "${SMBSCOPE_BENCH_DIR:-$HOME/.cache/smbscope/bench}" --smbscope "$CARGO_TARGET_DIR/release/smbscope"

@@ -294,6 +294,22 @@ fn a_client_that_waits_for_a_file_polls() {
     // A busy client that asks again and again is not waiting.
     assert_eq!(found(&rows(|_| 0), Trouble::Polling), None);
     assert_eq!(found(&rows(|number| 100 * (number * number % 17)), Trouble::Polling), None);
+    // Who works in between looks into folders again and again.
+    let works = explain(
+        &(0..400)
+            .map(|number| match number % 20 {
+                0 => Act {
+                    gap_ns: 1_000 * MS,
+                    rtt_ns: 20 * MS,
+                    set: |row| row.set_status(NOT_FOUND),
+                    ..act(CREATE, NO_HANDLE, "Thumbs.db")
+                },
+                _ => act(QUERY_INFO, 1, "a"),
+            })
+            .collect::<Vec<_>>(),
+    );
+    assert_eq!(found(&works, Trouble::Polling), None);
+    assert!(!works.notes.iter().any(|note| note.about == About::Polling));
     // What costs little is a note.
     let little = explain(
         &(0..10)

@@ -25,6 +25,9 @@ pub(in super::super) const REMEDIES: &[Remedy] = &[
 
 /// Most missing names that are followed; when there are more, all are forgotten.
 const NAMES_MAX: usize = 16_384;
+/// Most operations of the client for each request: a logon, tree connect and open, and their ends. A client
+/// that does more does not only wait.
+const OPERATIONS_MOST: u64 = 10;
 /// Characters of a name that are kept for the note.
 const PATH_MAX: usize = 256;
 /// Most clients that are followed; when there are more, all are forgotten.
@@ -45,6 +48,7 @@ type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
 struct Progress {
     /// When its last operation ended.
     last: Option<i64>,
+    operations: u64,
     idle_ns: i64,
     tree_connects: u64,
     tree_ns: i64,
@@ -57,6 +61,7 @@ struct Name {
     then: Progress,
     intervals: Mean,
     idle_ns: i64,
+    operations: u64,
     tree_connects: u64,
     who: Box<str>,
     path: Box<str>,
@@ -87,6 +92,7 @@ impl Polling {
             self.progress.clear();
         }
         let progress = self.progress.entry((op.recording, op.client)).or_default();
+        progress.operations += 1;
         // Over all its connections: a client may open one for each poll.
         let before = progress.last.unwrap_or(start);
         progress.idle_ns = progress.idle_ns.saturating_add(start.saturating_sub(before).max(0));
@@ -112,6 +118,7 @@ impl Polling {
             then: now,
             intervals: Mean::default(),
             idle_ns: 0,
+            operations: 0,
             tree_connects: 0,
             who: op.client_name().unwrap_or_default().into(),
             path: op.path_name().unwrap_or_default().chars().take(PATH_MAX).collect(),
@@ -121,6 +128,7 @@ impl Polling {
         if name.asked > 1 {
             name.intervals.add(start.saturating_sub(name.last).max(0) as f64);
             name.idle_ns += now.idle_ns.saturating_sub(name.then.idle_ns).max(0);
+            name.operations += now.operations.saturating_sub(name.then.operations);
             name.tree_connects += now.tree_connects.saturating_sub(name.then.tree_connects);
             let tree_ns = now.tree_ns.saturating_sub(name.then.tree_ns).max(0);
             let attribution =
@@ -137,6 +145,7 @@ impl Polling {
                 && interval >= INTERVAL_LEAST_NS
                 && name.intervals.deviation() <= IRREGULAR * interval
                 && name.idle_ns as f64 >= IDLE_LEAST * interval * name.intervals.n as f64
+                && name.operations <= OPERATIONS_MOST * name.intervals.n
         };
         let mut names: Vec<_> = self.names.into_values().filter(|name| polled(name)).collect();
         names.sort_by(|one, other| (other.asked, &one.path).cmp(&(one.asked, &other.path)));
