@@ -44,7 +44,7 @@ use arrow::error::ArrowError;
 use hashbrown::HashMap;
 use smbscope_tables::run::Counter;
 use smbscope_tables::slice::Kind;
-use smbscope_tables::tables::{Connection, Coverage};
+use smbscope_tables::tables::{Connection, Coverage, Step};
 
 pub use data::*;
 pub use operation::COLUMNS;
@@ -79,6 +79,8 @@ use signing::{Signing, SigningCost};
 use transfer_rates::TransferRates;
 use what_if::ReplaySample;
 
+/// Most measured windows of load runs that are known.
+const WINDOWS_MAX: usize = 4_096;
 /// Nothing that costs less in all is called slow, ns.
 const COST_LEAST_NS: i64 = 50_000_000;
 /// The same as a share of the recording's length, which counts up to ...
@@ -132,6 +134,8 @@ pub struct Explain {
     slow_client: SlowClient,
     change: Change,
     counters: Counters,
+    /// Measured windows of load runs: recording, begin and end.
+    windows: Vec<(u32, i64, i64)>,
 }
 
 /// The columns of the operations table that a diagnosis with gains reads.
@@ -173,6 +177,24 @@ impl Explain {
         rows.iter().for_each(|row| self.connections.add_coverage(row));
     }
 
+    /// Adds steps of load runs, before their operations: the measured windows.
+    pub fn steps(&mut self, rows: &[Step]) {
+        for row in rows {
+            let recording = self.recording(&row.recording);
+            if self.windows.len() < WINDOWS_MAX {
+                self.windows.push((recording, row.start, row.end));
+            }
+        }
+    }
+
+    /// Whether an operation began in a measured window, or its recording has none.
+    fn is_measured(&self, op: &Operation) -> bool {
+        let mut windows = self.windows.iter().filter(|(recording, ..)| *recording == op.recording);
+        let Some(first) = windows.next() else { return true };
+        let start = op.start.unwrap_or(i64::MIN);
+        std::iter::once(first).chain(windows).any(|(_, begin, end)| (*begin..*end).contains(&start))
+    }
+
     /// Adds counters of the server.
     pub fn counters(&mut self, rows: &[Counter]) {
         rows.iter().for_each(|row| self.counters.add(row));
@@ -207,6 +229,7 @@ impl Explain {
             op.server = server;
             op.number = Some(numbers.start + row as u32).filter(|number| numbers.contains(number));
             op.silent_ns = self.reply_silence.before(&op);
+            op.is_measured = op.act != Act::Logon || self.is_measured(&op);
             op.explained = self.explained(&op);
             self.see(&op);
         }

@@ -268,6 +268,7 @@ impl Rows {
             handle: columns.handle.get(row).map(|handle| (recording, handle)),
             status: columns.status.get(row),
             pause_ns: 0,
+            is_measured: true,
             explained: None,
             silent_ns: 0,
             server: 0,
@@ -303,6 +304,8 @@ pub(super) struct Operation<'a> {
     /// How long its client had nothing in flight before it, unless that is long enough to be a person's
     /// pause, ns.
     pub(super) pause_ns: i64,
+    /// Whether it lies in a measured window, or the recording has none.
+    pub(super) is_measured: bool,
     /// The trouble that explains its time by itself, so that the file system, load or chance do not.
     pub(super) explained: Option<Trouble>,
     /// How long its connection was silent before its reply, ns: with many requests in flight, the wait

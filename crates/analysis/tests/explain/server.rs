@@ -1,7 +1,8 @@
 //! Findings about the server and its files: queueing, storage, flushes, logons, conflicts, stragglers.
 
-use smbscope_analysis::explain::{About, Confidence, Trouble};
+use smbscope_analysis::explain::{About, Confidence, Explain, Trouble};
 use smbscope_tables::operation::Operation;
+use smbscope_tables::tables::Step;
 
 use crate::support::*;
 
@@ -112,6 +113,21 @@ fn flushes_and_logons_are_not_the_file_system() {
     assert!(slow.because.contains("from outside"));
     let inside = explain(&[Act { set: |row| row.set_queue_ns(MS), ..logon }]);
     assert!(!found(&inside, Trouble::SlowLogon).unwrap().because.contains("outside"));
+}
+
+/// The users of a load run log on before its window.
+#[test]
+fn logons_outside_the_measured_window_do_not_count() {
+    let logon = Act { server_ns: 900 * MS, ..act(NEGOTIATE, 0, "") };
+    let of = |start: i64, end: i64| {
+        let mut explain = Explain::new();
+        explain.steps(&[Step { recording: "run".into(), start, end, ..Step::default() }]);
+        let diagnosis = explain_with(explain, std::slice::from_ref(&logon), Vec::new());
+        diagnosis.findings.iter().any(|one| one.trouble == Trouble::SlowLogon)
+    };
+    let begin = 1_000_000_000_000;
+    assert!(of(begin - MS, begin + MS));
+    assert!(!of(begin + 10_000 * MS, begin + 20_000 * MS));
 }
 
 #[test]
