@@ -46,7 +46,7 @@ base = duckdb.connect()
 base.execute("set threads = 2")
 for table in ("operations", "connections"):
     base.execute(f"create view {table} as select * from read_parquet('{folder}/{table}/*.parquet')")
-print(json.dumps([[None if cell is None else str(cell) for cell in row] for row in base.execute(query).fetchall()]))
+print(json.dumps([[str(cell) for cell in row] for row in base.execute(query).fetchall()]))
 """
 
 
@@ -65,7 +65,7 @@ def rows(program, text):
     # NDJSON or an array of objects.
     text = text.strip()
     objects = json.loads(text) if text.startswith("[") else [json.loads(line) for line in text.splitlines()]
-    return [[None if cell is None else str(cell) for cell in row.values()] for row in objects]
+    return [[str(cell) for cell in row.values()] for row in objects]
 
 
 def equal(ours, theirs):

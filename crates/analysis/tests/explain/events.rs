@@ -294,7 +294,7 @@ fn a_client_that_waits_for_a_file_polls() {
     // A busy client that asks again and again is not waiting.
     assert_eq!(found(&rows(|_| 0), Trouble::Polling), None);
     assert_eq!(found(&rows(|number| 100 * (number * number % 17)), Trouble::Polling), None);
-    // Who works in between looks into folders again and again.
+    // A client that works in between does not wait for the file.
     let works = explain(
         &(0..400)
             .map(|number| match number % 20 {
