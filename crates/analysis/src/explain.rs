@@ -456,11 +456,13 @@ fn is_of_unknown_cause(trouble: Trouble) -> bool {
     )
 }
 
-/// Whether a finding is about round trips that could be avoided: what they cost is a matter of distance.
+/// Whether a finding is about what distance and the network cost each request: avoidable round trips, and
+/// the rate of short transfers, which the sender's pacing limits too.
 fn is_of_round_trips(trouble: Trouble) -> bool {
     matches!(
         trouble,
-        Trouble::SmallReads
+        Trouble::BandwidthLimited
+            | Trouble::SmallReads
             | Trouble::SmallWrites
             | Trouble::RepeatedLookups
             | Trouble::RepeatedListings

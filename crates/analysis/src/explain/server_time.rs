@@ -28,6 +28,8 @@ const QUICK_CALLS_NS: i64 = 100_000;
 const QUICK_FLUSH_NS: i64 = 200_000;
 /// What a logon takes, ns: Samba does 310 per second.
 const QUICK_LOGON_NS: i64 = 5_000_000;
+/// From this round trip on, sending a write takes longer than the server needs for it, ns.
+const FAR_NS: i64 = 1_000_000;
 /// Time for each byte, ns: a server moves at least a gigabyte per second.
 const BYTE_NS: i64 = 1;
 /// Levels of requests in flight: 0, 1, 2 to 3, 4 to 7 ...
@@ -117,14 +119,22 @@ impl ServerTime {
         if !op.is_timed {
             return;
         }
-        let Some((server_ns, _)) = op.split() else { return };
+        let Some((server_ns, network_ns)) = op.split() else { return };
         // A pipe leads to a program, not to a file system.
         let is_pipe = op.share_name().is_some_and(|share| share.ends_with("IPC$"));
         let is_through = op.columns.write_through.is_set(op.row);
         let is_flush = op.act == Act::Flush || op.act == Act::Write && is_through;
         let waits = op.waits_for_others();
-        let is_judged =
-            !is_pipe && !is_flush && !waits && op.act != Act::Logon && op.explained.is_none();
+        // A client that records itself does not see when the last byte of a write has left.
+        let is_sending = op.act == Act::Write
+            && op.columns.scenario_run.get(op.row).is_some()
+            && network_ns >= FAR_NS;
+        let is_judged = !is_pipe
+            && !is_sending
+            && !is_flush
+            && !waits
+            && op.act != Act::Logon
+            && op.explained.is_none();
         if let Some(start) = op.start
             && self.served.len() < SERVED_MAX
         {

@@ -115,6 +115,17 @@ fn flushes_and_logons_are_not_the_file_system() {
     assert!(!found(&inside, Trouble::SlowLogon).unwrap().because.contains("outside"));
 }
 
+/// A load run does not see when the last byte of a write has left its client.
+#[test]
+fn writes_of_a_load_run_over_distance_are_not_the_servers_time() {
+    let found_slow = |set: fn(&mut Operation)| {
+        let write = Act { server_ns: 10 * MS, rtt_ns: 20 * MS, set, ..act(WRITE, 1, "a") };
+        found(&explain(&vec![write; 40]), Trouble::SlowFilesystem).is_some()
+    };
+    assert!(!found_slow(|row| row.set_scenario_run(1)));
+    assert!(found_slow(|_| ()));
+}
+
 /// The users of a load run log on before its window.
 #[test]
 fn logons_outside_the_measured_window_do_not_count() {
