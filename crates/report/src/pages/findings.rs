@@ -144,7 +144,8 @@ pub(crate) fn reported(diagnosis: &Diagnosis) -> Vec<&Finding> {
 
 /// Context of the findings: waiting without an explanation, and the clients' pauses.
 pub(crate) fn context(diagnosis: &Diagnosis) -> Vec<String> {
-    let unexplained = diagnosis.unexplained.as_ref().map(unexplained);
+    let has_findings = findings_are_reported(diagnosis);
+    let unexplained = diagnosis.unexplained.as_ref().map(|rest| unexplained(rest, has_findings));
     let change = diagnosis.change.as_ref().map(change);
     let pauses = diagnosis.pauses.as_ref().and_then(pauses);
     change.into_iter().chain(unexplained).chain(pauses).collect()
@@ -163,7 +164,7 @@ fn change(change: &ChangeInTime) -> String {
     )
 }
 
-fn unexplained(unexplained: &Unexplained) -> String {
+fn unexplained(unexplained: &Unexplained, has_findings: bool) -> String {
     let kinds = unexplained.kinds.iter().take(KINDS).map(|kind| {
         let detail = kind.detail.as_ref().map_or(String::new(), |detail| format!(" {detail}"));
         let path = kind.path.as_ref().map_or(String::new(), |path| format!(", most of it {path}"));
@@ -174,12 +175,13 @@ fn unexplained(unexplained: &Unexplained) -> String {
             format::count(kind.operations),
         ))
     });
-    format!(
-        "No finding explains {} ({} of the waiting): {}",
-        format::duration(unexplained.ns),
-        format::share(unexplained.share),
-        kinds.collect::<Vec<_>>().join("; ")
-    )
+    let (time, share) = (format::duration(unexplained.ns), format::share(unexplained.share));
+    let kinds = kinds.collect::<Vec<_>>().join("; ");
+    match has_findings {
+        true => format!("No finding explains {time} ({share} of the waiting): {kinds}"),
+        // Where nothing is slow there is nothing to explain.
+        false => format!("Without network round trips, clients waited {time}: {kinds}"),
+    }
 }
 
 fn pauses(pauses: &Pauses) -> Option<String> {
