@@ -89,8 +89,9 @@ const COST_LEAST_SHARE: f64 = 0.01;
 const COST_ENOUGH_NS: i64 = 5_000_000_000;
 /// and for operations of which each costs less than a person notices, ns.
 const NOTICED_NS: i64 = 100_000_000;
-/// What round trips must cost in one burst of a connection, so that somebody notices it, ns.
-const BURST_LEAST_NS: i64 = 2_000_000_000;
+/// What round trips must cost in one burst of a connection to be more than the price of distance, ns: after
+/// ten seconds people turn to something else (J. Nielsen, Usability Engineering, 1993).
+const BURST_LEAST_NS: i64 = 10_000_000_000;
 
 /// A diagnosis in progress.
 #[derive(Default)]
