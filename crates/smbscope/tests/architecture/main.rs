@@ -13,13 +13,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Normal dependencies between the workspace's crates; tests and benches may reach further.
-const EDGES: [(&str, &[&str]); 13] = [
+const EDGES: [(&str, &[&str]); 14] = [
     // For tests only; all of these are optional.
     ("smbscope-testing", &["smbscope-client", "smbscope-lab", "smbscope-load", "smbscope-tables"]),
     ("smbscope-wire", &[]),
     ("smbscope-tables", &["smbscope-wire"]),
     ("smbscope-capture", &["smbscope-tables", "smbscope-wire"]),
     ("smbscope-samba", &["smbscope-capture", "smbscope-tables", "smbscope-wire"]),
+    ("smbscope-trace", &["smbscope-tables"]),
     ("smbscope-counters", &["smbscope-tables"]),
     ("smbscope-client", &["smbscope-tables", "smbscope-wire"]),
     // Quantities with units are in the tables crate.
