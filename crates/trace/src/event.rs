@@ -5,7 +5,24 @@
 //! ends, an image before the events with addresses in it, and a stack before the sample that names
 //! it. Everything else may come in any order.
 
+use std::io;
 use std::sync::Arc;
+
+/// Reads a trace piece by piece.
+pub trait EventReader {
+    /// Reads the next piece (a line, a buffer) and gives its events to `sink`; false at the end.
+    ///
+    /// # Errors
+    ///
+    /// Those of the operating system. What is damaged is not an error: it is counted in the coverage.
+    fn step(&mut self, sink: &mut dyn FnMut(Event)) -> io::Result<bool>;
+
+    /// What was read so far.
+    fn coverage(&self) -> Coverage;
+
+    /// Bytes of the file that were read so far.
+    fn read_bytes(&self) -> u64;
+}
 
 /// What ran instead of the thread of a processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -73,6 +90,8 @@ pub struct Interrupt {
     pub name: Option<Arc<str>>,
     /// The device that it worked for.
     pub device: Option<Arc<str>>,
+    /// Queue of the device.
+    pub queue: Option<u32>,
     /// When it began; `None` if the trace has only the end (NAPI polls of ftrace).
     pub start_ns: Option<i64>,
     pub end_ns: i64,
@@ -187,6 +206,9 @@ pub struct Coverage {
     /// Interrupts whose end or beginning is not in the trace.
     pub starts_unmatched: u64,
     pub ends_unmatched: u64,
-    /// Events left out because a limit of the reader was reached.
+    /// Stacks and names left out because their number reached the limit.
+    pub stacks_discarded: u64,
+    pub names_discarded: u64,
+    /// Other events left out because a limit was reached.
     pub limited: u64,
 }

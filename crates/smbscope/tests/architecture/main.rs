@@ -26,7 +26,7 @@ const EDGES: [(&str, &[&str]); 14] = [
     // Quantities with units are in the tables crate.
     ("smbscope-lab", &["smbscope-tables", "smbscope-wire"]),
     ("smbscope-load", &["smbscope-client", "smbscope-lab", "smbscope-tables", "smbscope-wire"]),
-    ("smbscope-store", &["smbscope-capture", "smbscope-tables"]),
+    ("smbscope-store", &["smbscope-capture", "smbscope-tables", "smbscope-trace"]),
     ("smbscope-analysis", &["smbscope-tables", "smbscope-wire"]),
     ("smbscope-report", &["smbscope-analysis", "smbscope-tables"]),
     (
