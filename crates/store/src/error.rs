@@ -68,6 +68,9 @@ pub enum Error {
     /// A capture could not be decoded.
     #[error(transparent)]
     Capture(#[from] crate::capture::Error),
+    /// A trace could not be read.
+    #[error(transparent)]
+    Trace(#[from] crate::trace::Error),
     /// Rows could not be converted.
     #[error("rows could not be converted: {0}")]
     Arrow(#[from] arrow::error::ArrowError),

@@ -90,6 +90,8 @@ pub struct Interrupt {
     pub name: Option<Arc<str>>,
     /// The device that it worked for.
     pub device: Option<Arc<str>>,
+    /// The thread that it interrupted; thread 0 of each processor is idle.
+    pub thread: Option<u32>,
     /// Queue of the device.
     pub queue: Option<u32>,
     /// When it began; `None` if the trace has only the end (NAPI polls of ftrace).

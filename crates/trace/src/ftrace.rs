@@ -256,8 +256,9 @@ impl State {
             };
             let name = name.and_then(|name| self.names.intern(name));
             let device = device.and_then(|device| self.names.intern(device));
-            let start_ns = line.time_ns;
-            self.pairing.begin(line.cpu, Begin { kind, vector, name, device, queue, start_ns });
+            let (thread, start_ns) = (line.thread, line.time_ns);
+            self.pairing
+                .begin(line.cpu, Begin { kind, vector, name, device, queue, thread, start_ns });
         } else if let Some(interrupt) = self.pairing.end(line.cpu, kind, vector, line.time_ns) {
             sink(Event::Interrupt(interrupt));
         }
@@ -283,6 +284,7 @@ impl State {
             device: name.clone().filter(|_| device != "(no_device)"),
             name,
             queue: None,
+            thread: line.thread,
             start_ns: None,
             end_ns: line.time_ns,
             raised_ns: None,

@@ -169,7 +169,7 @@ mod tests {
         let (_, row) = trace(text);
         assert_eq!((row.events, row.damaged, row.file_bytes), (2, 2, bytes));
         assert_eq!(row.first_damaged.as_deref(), Some("line 2: too long, or not text"));
-        assert_eq!((row.start, row.end), (Some(1_000_000_000), Some(3_000_000_000)));
+        assert_eq!((row.started_at, row.ended_at), (Some(1_000_000_000), Some(3_000_000_000)));
         assert_eq!(trace(Vec::new()).1.events, 0);
     }
 

@@ -19,6 +19,7 @@ table! {
         vector: Option<u64>, None, Public, "Interrupt vector, IRQ number, or number of the softirq.";
         device: Option<Arc<str>>, None, Public, "The device that it worked for.";
         queue: Option<u64>, None, Public, "Queue of the device, from the name of the handler.";
+        thread: Option<u64>, None, Public, "The thread that it interrupted; 0 is idle.";
         start: i64, Time, Public, "When it began, on the clock of the trace; when it ended, if only that is known (polls of ftrace).";
         duration_ns: Option<i64>, Nanoseconds, Public, "Duration, with everything that interrupted it.";
         exclusive_ns: Option<i64>, Nanoseconds, Public, "Duration without the interrupts and deferred work that ran within it on the same processor.";

@@ -8,8 +8,8 @@ table! {
         recording: String, None, Machine, "The recording that the trace belongs to.";
         format: String, None, Public, "Format of the file.";
         clock: Option<String>, None, Public, "Clock of the time stamps, as the trace names it.";
-        start as "started_at": Option<i64>, Time, Public, "First event, on the clock of the trace.";
-        end as "ended_at": Option<i64>, Time, Public, "Last event.";
+        started_at: Option<i64>, Time, Public, "First event, on the clock of the trace.";
+        ended_at: Option<i64>, Time, Public, "Last event.";
         file_bytes: u64, Bytes, Public, "Bytes read from the file.";
         cpus: u64, Count, Public, "Processors with events.";
         events: u64, Count, Public, "Events read.";

@@ -25,6 +25,7 @@ pub struct Begin {
     pub name: Option<Arc<str>>,
     pub device: Option<Arc<str>>,
     pub queue: Option<u32>,
+    pub thread: Option<u32>,
     pub start_ns: i64,
 }
 
@@ -111,6 +112,7 @@ impl Pairing {
             name: begin.name,
             device: begin.device,
             queue: begin.queue,
+            thread: begin.thread,
             start_ns: Some(begin.start_ns),
             end_ns,
             raised_ns: raised_ns.filter(|&raised| raised <= begin.start_ns),
@@ -151,7 +153,15 @@ mod tests {
     use super::*;
 
     fn begin(kind: Kind, vector: u32, start_ns: i64) -> Begin {
-        Begin { kind, vector: Some(vector), name: None, device: None, queue: None, start_ns }
+        Begin {
+            kind,
+            vector: Some(vector),
+            name: None,
+            device: None,
+            queue: None,
+            thread: None,
+            start_ns,
+        }
     }
 
     #[test]
