@@ -44,7 +44,7 @@ def load(seconds):
 
 
 def anonymous(text):
-    """Names of other programs on the machine are nobody's business."""
+    """Without the names of other programs on the machine."""
     text = re.sub(r"(comm=)(?!swapper|ksoftirqd|kworker|rcu|python3|perf)(.+?)(?= (prev|next)_pid)", r"\1program", text)
     return text
 

@@ -183,7 +183,7 @@ fn interrupts(report: &Report) -> Section {
     Section {
         id: "interrupts",
         title: "Interrupts and deferred work",
-        help: "Time is without what ran within; durations are from the beginning to the end.",
+        help: "Time excludes what ran within; durations are from the beginning to the end.",
         blocks,
     }
 }

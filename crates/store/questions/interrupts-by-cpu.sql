@@ -11,7 +11,7 @@ WITH sums AS (
   GROUP BY recording, cpu, kind, name
 ), ranked AS (
   SELECT
-    *, row_number() OVER (PARTITION BY recording, cpu ORDER BY exclusive_ns DESC NULLS LAST, name) AS place
+    *, max(exclusive_ns) OVER (PARTITION BY recording, cpu) AS most_ns
   FROM sums
 )
 SELECT
@@ -20,8 +20,8 @@ SELECT
   sum(exclusive_ns) - sum(interrupt_ns) AS deferred_ns,
   sum(interrupt_ns) AS interrupt_ns,
   round(100.0 * sum(exclusive_ns) / nullif(max(ended_at - started_at), 0), 2) AS cpu_percent,
-  max(CASE WHEN place = 1 THEN name END) AS most_time_in,
-  max(CASE WHEN place = 1 THEN exclusive_ns END) AS most_time_ns
+  max(CASE WHEN exclusive_ns = most_ns THEN name END) AS most_time_in,
+  max(most_ns) AS most_time_ns
 FROM ranked
 LEFT JOIN traces ON traces.recording = ranked.recording
 GROUP BY ranked.recording, ranked.cpu

@@ -1,6 +1,6 @@
 -- Interrupts by module or name
 -- Which drivers (Windows: modules; Linux: softirqs, handlers, devices) take the time of the
--- processors. time_percent is the share of all interrupt time. exclusive_ns is without what ran
+-- processors. time_percent is the share of all interrupt time. exclusive_ns excludes what ran
 -- within. over_limit counts those that took longer than 100 us (deferred work) or 25 us (handlers
 -- of interrupts). Needs a trace of processors.
 SELECT

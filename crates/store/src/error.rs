@@ -68,9 +68,6 @@ pub enum Error {
     /// A capture could not be decoded.
     #[error(transparent)]
     Capture(#[from] crate::capture::Error),
-    /// A trace could not be read.
-    #[error(transparent)]
-    Trace(#[from] crate::trace::Error),
     /// Rows could not be converted.
     #[error("rows could not be converted: {0}")]
     Arrow(#[from] arrow::error::ArrowError),
@@ -88,6 +85,15 @@ pub enum Error {
     /// A bug.
     #[error("internal error: {0}; please report it")]
     Internal(&'static str),
+}
+
+impl From<crate::trace::Error> for Error {
+    fn from(error: crate::trace::Error) -> Error {
+        match error {
+            crate::trace::Error::Io(path, error) => Error::io(&path)(error),
+            crate::trace::Error::Arrow(error) => Error::Arrow(error),
+        }
+    }
 }
 
 impl Error {

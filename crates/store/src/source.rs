@@ -218,7 +218,9 @@ impl Source {
     /// Whether all inputs are traces of processors, or datasets of such traces: there are no
     /// operations.
     pub fn is_trace(&self) -> bool {
-        let has = |dataset: &Dataset, table| !dataset.parts(table).is_empty();
+        let has = |dataset: &Dataset, table: Table| {
+            dataset.manifest().is_some_and(|manifest| manifest.rows(table.name()) > 0)
+        };
         !self.inputs.is_empty()
             && self.inputs.iter().all(|input| match input {
                 Input::Trace { .. } => true,

@@ -98,7 +98,7 @@ pub(crate) fn is_trace(head: &str) -> bool {
 /// Lines around the events: comments, and what `trace-cmd report` prints first.
 fn is_heading(line: &str) -> bool {
     line.starts_with('#')
-        || ["cpus=", "version = ", "CPU "].iter().any(|word| line.trim_start().starts_with(word))
+        || ["cpus=", "version = "].iter().any(|word| line.starts_with(word))
         || line.trim_end().ends_with(" is empty")
 }
 
@@ -166,10 +166,8 @@ impl State {
     }
 
     fn heading(&mut self, text: &str) {
-        if text.starts_with("# tracer:") {
-            "ftrace".clone_into(&mut self.coverage.format);
-            // The ring buffer reports what it overwrites.
-            self.coverage.events_lost.get_or_insert(0);
+        if text.starts_with("cpus=") {
+            "trace-cmd report".clone_into(&mut self.coverage.format);
         }
         // # entries-in-buffer/entries-written: 2000/2150   #P:4
         let Some(counts) = text.strip_prefix("# entries-in-buffer/entries-written:") else {
@@ -201,8 +199,12 @@ impl State {
             Some(coverage.start_ns.map_or(line.time_ns, |start| start.min(line.time_ns)));
         coverage.end_ns = Some(coverage.end_ns.map_or(line.time_ns, |end| end.max(line.time_ns)));
         if coverage.format.is_empty() {
-            let format = if line.is_perf { "perf script" } else { "trace-cmd report" };
+            let format = if line.is_perf { "perf script" } else { "ftrace" };
             format.clone_into(&mut coverage.format);
+        }
+        if !line.is_perf {
+            // Lines between the events say which were lost; perf script prints none.
+            coverage.events_lost.get_or_insert(0);
         }
         if self.cpus.len() < CPUS_MAX && self.cpus.insert(line.cpu, ()).is_none() {
             sink(Event::Cpu(Cpu { cpu: line.cpu, ..Cpu::default() }));

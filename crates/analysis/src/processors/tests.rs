@@ -69,7 +69,7 @@ fn durations_are_added_up_by_kind_and_name() {
     assert_eq!(dpc.share, Some(190_001.0 / 2e6));
     assert_eq!(report.processors[0].deferred_ns, 98_000);
     assert_eq!(report.processors[0].interrupt_ns, 50_001);
-    // Nobody knows what else the processor did.
+    // What else the processor did is not known.
     assert_eq!((report.processors[0].idle_ns, report.processors[0].thread_ns), (None, None));
 }
 

@@ -92,6 +92,8 @@ a-1 [000] d... 1.000005: softirq_exit: vec=1 [action=TIMER]
 #[test]
 fn both_forms_of_a_switch_are_read() {
     let text = "\
+cpus=4
+CPU 2 is empty
 a b-12 [003] 5.000000001: sched_switch: prev_comm=a b prev_pid=12 prev_prio=120 prev_state=S ==> next_comm=swapper/3 next_pid=0 next_prio=120
 <idle>-0 [003] 5.000000002: sched_switch:          swapper/3:0 [120] R ==> kworker/3:1:44 [120]
 ";
@@ -109,6 +111,10 @@ a b-12 [003] 5.000000001: sched_switch: prev_comm=a b prev_pid=12 prev_prio=120 
     assert_eq!((second.old_thread, second.new_thread), (0, 44));
     assert_eq!(second.new_name.as_deref(), Some("kworker/3:1"));
     assert_eq!((coverage.format.as_str(), coverage.damaged), ("trace-cmd report", 0));
+    assert_eq!(coverage.events_lost, Some(0));
+    // The thread of a virtual machine's processor.
+    let text = "       CPU 0/KVM-812 [001] 5.0: local_timer_entry: vector=236\n";
+    assert_eq!(read(text).1.events, 1);
 }
 
 #[test]
