@@ -21,6 +21,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod etl;
 pub mod event;
 pub mod ftrace;
 mod names;

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use arrow::error::ArrowError;
 use smbscope_tables::{Part, Table};
 
+use crate::etl;
 use crate::event::EventReader;
 use crate::ftrace::{self, Text};
 use crate::rows::Rows;
@@ -31,6 +32,8 @@ pub const TABLES: [Table; 7] = [
 pub enum Format {
     /// Text of tracefs, `trace-cmd report` or `perf script`.
     LinuxText,
+    /// Event trace log of Windows.
+    Etl,
 }
 
 impl Format {
@@ -38,6 +41,7 @@ impl Format {
     pub fn name(self) -> &'static str {
         match self {
             Format::LinuxText => "Linux trace text",
+            Format::Etl => "Windows event trace log",
         }
     }
 }
@@ -70,6 +74,9 @@ impl From<ArrowError> for Error {
 
 /// The format of a file by its first [`HEAD_BYTES`]; `None` if it is not a trace.
 pub fn recognise(head: &[u8]) -> Option<Format> {
+    if etl::is_etl(head) {
+        return Some(Format::Etl);
+    }
     if head.contains(&0) {
         return None;
     }
@@ -95,10 +102,13 @@ impl Reader {
     pub fn open(path: &Path, format: Format, batch_rows: usize) -> Result<Reader, Error> {
         let file = File::open(path).map_err(|error| Error::Io(path.to_owned(), error))?;
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
-        let events = match format {
-            Format::LinuxText => Text::new(BufReader::with_capacity(1 << 16, file)),
+        let events: Box<dyn EventReader + Send> = match format {
+            Format::LinuxText => Box::new(Text::new(BufReader::with_capacity(1 << 16, file))),
+            Format::Etl => Box::new(
+                etl::Reader::new(file).map_err(|error| Error::Io(path.to_owned(), error.into()))?,
+            ),
         };
-        let mut reader = Reader::new(Box::new(events), &name, batch_rows);
+        let mut reader = Reader::new(events, &name, batch_rows);
         path.clone_into(&mut reader.path);
         Ok(reader)
     }
