@@ -194,11 +194,17 @@ fn make() {
         "protect",
         "keys",
         "trace",
+        "etl",
     ];
     for target in targets {
         std::fs::create_dir_all(seeds.folder.join(target)).expect("the folder can be made");
     }
     compressed(&mut seeds);
+    for choice in 0..24 {
+        let buffer = smbscope_fuzz::etl::buffer();
+        seeds.add("etl", &[choice], &[&buffer[..], &buffer].concat());
+        seeds.add("etl", &smbscope_fuzz::etl::log_header(choice), &buffer);
+    }
     for path in args {
         seeds.from_this.clear();
         if path.extension().is_some_and(|extension| extension == "keys") {
